@@ -1,0 +1,87 @@
+// A slot is a place to run one browser: network namespace with our egress listener in it, user id, cgroup, jail,
+// session folder. This file is what the rest of the server knows of it; start.ts makes one.
+import type { Server } from 'node:net';
+import type { SessionId } from '../../kit/ids.ts';
+import type { Closeable } from '../../kit/scope.ts';
+
+/** `slot`: jailed. `process`: no jail at all, only by explicit choice or on a loopback listener. */
+export type Isolation = 'slot' | 'process';
+/** How a jailed box is made: `root` has a user id and cgroup of its own, `rootless` is an ordinary user's namespaces. */
+export type Form = 'root' | 'rootless' | 'process';
+
+/** A path of this machine that the box sees read-only. */
+export interface ReadOnlyMount {
+  readonly from: string;
+  readonly to: string;
+}
+
+export interface Program {
+  /** Absolute path of the real binary; seen at the same path in the box. */
+  readonly executable: string;
+  /** Arguments; paths are those of the box (`/session/...`), see `folderInBox`. */
+  readonly args: readonly string[];
+  readonly mounts: readonly ReadOnlyMount[];
+}
+
+export interface BoxWish {
+  readonly session: SessionId;
+  /** Called with the folder as the program sees it: `/session` in a jail, the real folder without one. */
+  readonly program: (folderInBox: string) => Program;
+  /** The outside hard limit (`timeout -s KILL`): the browser dies then, whoever is left. */
+  readonly lifetimeMs: number;
+}
+
+/** Everything a successor process needs to find a box again. JSON; kept in the session's row. */
+export interface BoxRecord {
+  readonly form: Form;
+  readonly slot: number;
+  /** The process that all others of the box die with. */
+  readonly pid: number;
+  /** Field 22 of /proc/PID/stat, with the boot id: a pid alone may be somebody else by now. */
+  readonly startTicks: string;
+  readonly bootId: string;
+}
+
+export interface Box extends Closeable {
+  readonly session: SessionId;
+  readonly record: BoxRecord;
+  /** Named FIFOs that the program holds as descriptors 3 (towards it) and 4 (from it). */
+  readonly fifoIn: string;
+  readonly fifoOut: string;
+  /** A folder of ours beside the box's own, which the box cannot see: small state for a successor. */
+  readonly notes: string;
+  /** The session folder as we see it (hostile: never follow a link in it), and as the box sees it. */
+  readonly folder: string;
+  readonly folderInBox: string;
+  /** Connections of the box to 127.0.0.1:3128 (`process`: a loopback port) arrive here; already listening. */
+  readonly egress: Server;
+  readonly egressPort: number;
+  /** Resolves once every process of the box is gone, with why if it is known. */
+  readonly gone: Promise<BoxEnd>;
+  /** The last lines that the program wrote to its error output. */
+  stderrTail(): string;
+  /** Kills every process, waits until they are gone, removes folder and cgroup, frees the slot. Idempotent. */
+  close(): Promise<void>;
+  /** Lets go of a running box without touching it (a successor adopts it). */
+  abandon(): Promise<void>;
+}
+
+export interface BoxEnd {
+  readonly why: 'exited' | 'killed' | 'out_of_memory' | 'disk_limit' | 'closed';
+  readonly detail: string;
+}
+
+export interface Slots extends Closeable {
+  readonly isolation: Isolation;
+  readonly form: Form;
+  /** How many boxes may run at once. */
+  readonly size: number;
+  /** What this form cannot do here, each as one sentence for the operator. */
+  readonly missing: readonly string[];
+  /** Takes a free slot and starts the program in it. */
+  start(wish: BoxWish, signal: AbortSignal): Promise<Box>;
+  /** Finds a box of a former process: same process, slot marked used, a new egress listener in its namespace. Undefined when it is gone. */
+  adopt(session: SessionId, record: BoxRecord, signal: AbortSignal): Promise<Box | undefined>;
+  /** Ends and removes every process, cgroup and folder of this data folder that belongs to none of these sessions. Returns their ids. */
+  sweep(keep: ReadonlySet<SessionId>): Promise<readonly string[]>;
+}

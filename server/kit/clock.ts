@@ -1,0 +1,27 @@
+// The only file that reads the time. Everything with a deadline takes a Clock, so that a test can move it.
+import { performance } from 'node:perf_hooks';
+import { setTimeout as timer } from 'node:timers/promises';
+
+export interface Clock {
+  /** Wall time. */
+  now(): Date;
+  /** Milliseconds that only grow; for durations. */
+  monotonicMs(): number;
+  /** Resolves after `ms`, or rejects with the signal's reason. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+export const systemClock: Clock = {
+  now: () => new Date(),
+  monotonicMs: () => performance.now(),
+  sleep: async (ms, signal) => {
+    try {
+      await timer(ms, undefined, signal ? { signal } : {});
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw error;
+    }
+  },
+};
+
+export const plus = (time: Date, ms: number): Date => new Date(time.getTime() + ms);

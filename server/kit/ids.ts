@@ -1,0 +1,22 @@
+// Ids are UUIDv7 (RFC 9562): they sort by time, and official clients validate ids as UUID.
+import { randomFillSync } from 'node:crypto';
+
+export type SessionId = string & { readonly kind: 'session' };
+export type ApplicationId = string & { readonly kind: 'application' };
+export type AccountId = string & { readonly kind: 'account' };
+export type KeyId = string & { readonly kind: 'key' };
+export type TokenId = string & { readonly kind: 'token' };
+export type HostId = string & { readonly kind: 'host' };
+
+export function newId<Id extends string>(now: Date): Id {
+  const bytes = randomFillSync(Buffer.alloc(16));
+  bytes.writeUIntBE(now.getTime(), 0, 6);
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x70, 6);
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
+  const hex = bytes.toString('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}` as Id;
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+export const isUuid = (text: string): boolean => UUID.test(text);

@@ -1,0 +1,19 @@
+// Log lines have a grammar: an event name (`session.create`), then fields. pino stands behind it in parts.ts.
+
+export type LogFields = Readonly<Record<string, unknown>>;
+
+export interface Log {
+  debug(event: string, fields?: LogFields): void;
+  info(event: string, fields?: LogFields): void;
+  warn(event: string, fields?: LogFields): void;
+  error(event: string, fields?: LogFields): void;
+  with(fields: LogFields): Log;
+}
+
+export const silentLog: Log = {
+  debug() {},
+  info() {},
+  warn() {},
+  error() {},
+  with: () => silentLog,
+};

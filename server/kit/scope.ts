@@ -1,0 +1,39 @@
+// Whoever starts something returns the way to stop it; one scope holds them all and closes them in reverse.
+
+export interface Closeable {
+  close(): Promise<void> | void;
+}
+
+export class Scope implements Closeable {
+  readonly #undo: Array<() => Promise<void> | void> = [];
+  #closing: Promise<void> | undefined;
+
+  own<T extends Closeable>(thing: T): T {
+    this.defer(() => thing.close());
+    return thing;
+  }
+
+  defer(undo: () => Promise<void> | void): void {
+    if (this.#closing) throw new Error('this scope is already closed');
+    this.#undo.push(undo);
+  }
+
+  /** Closes everything, last opened first. Every step is attempted; failures are gathered into one error. */
+  close(): Promise<void> {
+    this.#closing ??= this.#unwind();
+    return this.#closing;
+  }
+
+  async #unwind(): Promise<void> {
+    const failures: unknown[] = [];
+    for (let undo = this.#undo.pop(); undo; undo = this.#undo.pop()) {
+      try {
+        await undo();
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (failures.length === 1) throw failures[0];
+    if (failures.length > 1) throw new AggregateError(failures, `${failures.length} things did not close`);
+  }
+}

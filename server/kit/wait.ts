@@ -1,0 +1,58 @@
+// Every wait has an end and a name: when it ends badly, the message says what we were waiting for.
+import { setTimeout as timer } from 'node:timers/promises';
+
+export class WaitExpired extends Error {
+  constructor(what: string, ms: number) {
+    super(`gave up after ${ms} ms waiting for ${what}`);
+    this.name = 'WaitExpired';
+  }
+}
+
+/** Runs `work` with a signal that fires after `ms` real milliseconds or with `outer`, whichever is first. */
+export async function within<T>(
+  ms: number,
+  what: string,
+  work: (signal: AbortSignal) => Promise<T>,
+  outer?: AbortSignal,
+): Promise<T> {
+  outer?.throwIfAborted();
+  const control = new AbortController();
+  const expired = Promise.withResolvers<never>();
+  const give = (error: unknown): void => {
+    expired.reject(error);
+    control.abort(error);
+  };
+  const handle = setTimeout(() => give(new WaitExpired(what, ms)), ms);
+  const onOuter = (): void => give(outer?.reason);
+  outer?.addEventListener('abort', onOuter, { once: true });
+  expired.promise.catch(() => {});
+  try {
+    return await Promise.race([work(control.signal), expired.promise]);
+  } finally {
+    clearTimeout(handle);
+    outer?.removeEventListener('abort', onOuter);
+  }
+}
+
+/** Polls `look` until it returns something other than undefined. */
+export async function until<T>(
+  ms: number,
+  what: string,
+  look: () => Promise<T | undefined> | T | undefined,
+  everyMs = 25,
+  outer?: AbortSignal,
+): Promise<T> {
+  return within(
+    ms,
+    what,
+    async signal => {
+      for (;;) {
+        const seen = await look();
+        if (seen !== undefined) return seen;
+        signal.throwIfAborted();
+        await timer(everyMs);
+      }
+    },
+    outer,
+  );
+}
