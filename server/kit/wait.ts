@@ -56,3 +56,25 @@ export async function until<T>(
     outer,
   );
 }
+
+/** Like `within`, for work that heeds the signal and cleans up after itself: returns only once the work has settled. */
+export async function withDeadline<T>(
+  ms: number,
+  what: string,
+  work: (signal: AbortSignal) => Promise<T>,
+  outer?: AbortSignal,
+): Promise<T> {
+  const control = new AbortController();
+  const handle = setTimeout(() => control.abort(new WaitExpired(what, ms)), ms);
+  const signal = outer ? AbortSignal.any([outer, control.signal]) : control.signal;
+  try {
+    signal.throwIfAborted();
+    return await work(signal);
+  } catch (error) {
+    // Why it was stopped says more than what it was doing then.
+    signal.throwIfAborted();
+    throw error;
+  } finally {
+    clearTimeout(handle);
+  }
+}

@@ -18,15 +18,27 @@ export interface ReadOnlyMount {
 export interface Program {
   /** Absolute path of the real binary; seen at the same path in the box. */
   readonly executable: string;
-  /** Arguments; paths are those of the box (`/session/...`), see `folderInBox`. */
+  /** Arguments; paths are those of the box (`/session/...`), see `BoxPlace.folder`. */
   readonly args: readonly string[];
   readonly mounts: readonly ReadOnlyMount[];
 }
 
+/** What the arguments of a program may depend on. */
+export interface BoxPlace {
+  /** The session folder as the program sees it: `/session` in a jail, the real folder without one. */
+  readonly folder: string;
+  /** The program reaches the egress listener at 127.0.0.1 on this port. */
+  readonly egressPort: number;
+  /** False in the form `process`. */
+  readonly jailed: boolean;
+  /** False: Chromium's own sandbox cannot work here (no jail, and root or no user namespaces), so `--no-sandbox` is needed. */
+  readonly ownSandbox: boolean;
+}
+
 export interface BoxWish {
   readonly session: SessionId;
-  /** Called with the folder as the program sees it: `/session` in a jail, the real folder without one. */
-  readonly program: (folderInBox: string) => Program;
+  /** Called once the place is known and before anything runs in it. */
+  readonly program: (place: BoxPlace) => Program;
   /** The outside hard limit (`timeout -s KILL`): the browser dies then, whoever is left. */
   readonly lifetimeMs: number;
 }

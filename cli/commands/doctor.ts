@@ -1,0 +1,23 @@
+// berth doctor: one line for each thing that is needed: present or missing, and how to mend it.
+import { examine, type Finding } from '../../server/examine.ts';
+import { CommandFailed } from '../command-failed.ts';
+import { EXIT } from '../exit-codes.ts';
+import { printJson, type Terminal } from '../terminal.ts';
+
+export async function doctor(terminal: Terminal, options: { json?: true }): Promise<void> {
+  const findings = await examine(terminal.env);
+  const unfit = findings.filter(one => one.required && !one.ok);
+  if (options.json) printJson(terminal, { ok: unfit.length === 0, findings });
+  else terminal.print(findings.map(lineOf).join(''));
+  if (unfit.length > 0)
+    throw new CommandFailed(
+      EXIT.unfit,
+      `missing: ${unfit.map(one => one.name).join(', ')}. Nothing can run until it is mended.`,
+    );
+}
+
+function lineOf(finding: Finding): string {
+  const mark = finding.ok ? 'ok      ' : finding.required ? 'MISSING ' : 'without ';
+  const cure = finding.cure === '' ? '' : `         -> ${finding.cure}\n`;
+  return `${mark} ${finding.name}: ${finding.detail}\n${cure}`;
+}

@@ -1,0 +1,83 @@
+// berth keys: agent keys made, listed and revoked on the data folder or database itself.
+import { type Local, openLocal } from '../../server/local.ts';
+import { CommandFailed } from '../command-failed.ts';
+import { EXIT } from '../exit-codes.ts';
+import type { CreateKeyOptions, ListKeysOptions } from '../program.ts';
+import { printJson, type Terminal, table } from '../terminal.ts';
+
+export function createKey(terminal: Terminal, options: CreateKeyOptions): Promise<void> {
+  return withLocal(terminal, async local => {
+    const application = await local.application(options.application);
+    const { row, key } = await local.createKey(application.id, {
+      name: options.name,
+      ...(options.scope ? { scopes: options.scope } : {}),
+      ...(options.expires ? { expiresAt: options.expires } : {}),
+    });
+    if (options.json) return printJson(terminal, { id: row.id, applicationId: application.id, key: key.reveal() });
+    terminal.say(
+      `Agent key ${row.id} of application ${application.name} (${application.id}). It is shown this once:\n`,
+    );
+    terminal.print(`${key.reveal()}\n`);
+  });
+}
+
+export function listKeys(terminal: Terminal, options: ListKeysOptions): Promise<void> {
+  return withLocal(terminal, async local => {
+    const application = await local.application(options.application);
+    const rows = await local.listKeys(application.id);
+    const now = Date.now();
+    const keys = rows.map(row => ({
+      id: row.id,
+      applicationId: row.applicationId,
+      name: row.name,
+      prefix: row.prefix,
+      scopes: row.scopes,
+      status: row.revokedAt ? 'revoked' : row.expiresAt && row.expiresAt.getTime() <= now ? 'expired' : 'active',
+      createdAt: row.createdAt.toISOString(),
+      ...(row.expiresAt ? { expiresAt: row.expiresAt.toISOString() } : {}),
+      ...(row.revokedAt ? { revokedAt: row.revokedAt.toISOString() } : {}),
+      ...(row.lastUsedAt ? { lastUsedAt: row.lastUsedAt.toISOString() } : {}),
+    }));
+    if (options.json) return printJson(terminal, keys);
+    const heading = ['ID', 'NAME', 'PREFIX', 'STATUS', 'CREATED', 'LAST USED', 'SCOPES'];
+    terminal.print(
+      table([
+        heading,
+        ...keys.map(key => [
+          key.id,
+          key.name,
+          key.prefix,
+          key.status,
+          key.createdAt,
+          key.lastUsedAt ?? 'never',
+          key.scopes.join(' '),
+        ]),
+      ]),
+    );
+  });
+}
+
+export function revokeKey(terminal: Terminal, id: string, options: ListKeysOptions): Promise<void> {
+  return withLocal(terminal, async local => {
+    const application = await local.application(options.application);
+    await local.revokeKey(application.id, id);
+    if (options.json) return printJson(terminal, { id, applicationId: application.id, revoked: true });
+    terminal.say(`Agent key ${id} is revoked.\n`);
+  });
+}
+
+/** Opens the data folder, and closes it again however the work ends. What does not exist has an exit code of its own. */
+export async function withLocal(terminal: Terminal, work: (local: Local) => Promise<void>): Promise<void> {
+  const local = await openLocal(terminal.env);
+  try {
+    await work(local);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'not_found')
+      throw new CommandFailed(EXIT.notFound, error.message);
+    if (error instanceof Error && 'code' in error && error.code === 'invalid_request')
+      throw new CommandFailed(EXIT.usage, error.message);
+    throw error;
+  } finally {
+    await local.close();
+  }
+}

@@ -1,0 +1,18 @@
+// berth tokens: personal access tokens, made on the data folder or database itself.
+import type { CreateTokenOptions } from '../program.ts';
+import { printJson, type Terminal } from '../terminal.ts';
+import { withLocal } from './keys.ts';
+
+export function createToken(terminal: Terminal, options: CreateTokenOptions): Promise<void> {
+  return withLocal(terminal, async local => {
+    const { row, token } = await local.createToken({
+      name: options.name,
+      ...(options.scope ? { scopes: options.scope } : {}),
+      ...(options.expires ? { expiresAt: options.expires } : {}),
+    });
+    if (options.json) return printJson(terminal, { id: row.id, token: token.reveal() });
+    const until = row.expiresAt ? `, valid until ${row.expiresAt.toISOString()}` : '';
+    terminal.say(`Personal access token ${row.id}${until}. It is shown this once:\n`);
+    terminal.print(`${token.reveal()}\n`);
+  });
+}

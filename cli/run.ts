@@ -1,0 +1,34 @@
+// Runs one command line and turns every way it can end into an exit code and, where it failed, one sentence.
+import { CommanderError } from 'commander';
+import { CommandFailed } from './command-failed.ts';
+import { EXIT, type ExitCode } from './exit-codes.ts';
+import { berthProgram } from './program.ts';
+import type { Terminal } from './terminal.ts';
+
+export async function runBerth(args: readonly string[], terminal: Terminal): Promise<number> {
+  let code: number = EXIT.done;
+  const program = berthProgram(terminal, given => {
+    code = given;
+  });
+  try {
+    await program.parseAsync(args, { from: 'user' });
+    return code;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
+    terminal.say(`berth: ${wordsOf(error)}\n`);
+    return codeOf(error);
+  }
+}
+
+/** A mistake of ours comes with its trace; everything that was foreseen, without. */
+function wordsOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const foreseen = error instanceof CommandFailed || error.name === 'Fault' || error.name === 'BadConfig';
+  return foreseen ? error.message : (error.stack ?? error.message);
+}
+
+function codeOf(error: unknown): ExitCode {
+  if (error instanceof CommandFailed) return error.code;
+  if (error instanceof Error && error.name === 'BadConfig') return EXIT.usage;
+  return EXIT.failed;
+}

@@ -1,0 +1,204 @@
+// Operations -> an OpenAPI 3.1 document. The schemas are the very ones that validate requests.
+import type { TSchema } from 'typebox';
+import { AgentKey, ChangeAgentKey, CreateAgentKey, IssuedAgentKey, RotateAgentKey } from './agent-keys.ts';
+import { Application, CreateApplication, RenameApplication } from './applications.ts';
+import { ErrorBody, Issue, Warning } from './common.ts';
+import { catalogueEntry, type ErrorCode } from './errors.ts';
+import {
+  type Answer,
+  errorsOf,
+  OPERATION_IDS,
+  type Operation,
+  type OperationId,
+  operation,
+  pathsOf,
+  TAGS,
+} from './operations.ts';
+import {
+  BrowserSettings,
+  BrowserVersion,
+  CreateSession,
+  Project,
+  ProjectUsage,
+  Session,
+  UpdateSession,
+  Viewport,
+} from './sessions.ts';
+import { CreateToken, IssuedToken, Token } from './tokens.ts';
+
+type JsonValue = unknown;
+type JsonMap = Record<string, JsonValue>;
+
+/** Schemas that get a name of their own in the document; all others are written where they are used. */
+const NAMED: Readonly<Record<string, TSchema>> = {
+  Session,
+  CreateSession,
+  UpdateSession,
+  BrowserSettings,
+  Viewport,
+  BrowserVersion,
+  Warning,
+  Issue,
+  Error: ErrorBody,
+  Application,
+  CreateApplication,
+  RenameApplication,
+  AgentKey,
+  IssuedAgentKey,
+  CreateAgentKey,
+  ChangeAgentKey,
+  RotateAgentKey,
+  Token,
+  IssuedToken,
+  CreateToken,
+  Project,
+  ProjectUsage,
+};
+
+const SECURITY: Readonly<Record<Operation['credential'], JsonValue>> = {
+  public: [],
+  agentKey: [{ agentKey: [] }, { agentKeyHeader: [] }],
+  account: [{ accessToken: [] }],
+  connect: [{ signingKey: [] }, { agentKey: [] }, { agentKeyHeader: [] }],
+};
+
+export function openApiDocument(version = '0.1.0'): JsonMap {
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Berth',
+      version,
+      summary: 'Cloud browser sessions for software agents, on your own machines.',
+      description:
+        'Errors have one body and a stable `code`. Times are ISO 8601 UTC; ids are UUIDs that sort by time. Values of the wrong type are refused, never converted. Unknown body fields of sessions are named in `warnings` (with `Prefer: handling=strict` they are refused), elsewhere they are refused. Operations marked as writes must not be sent again after a lost answer: read back first.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/' }],
+    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+    paths: paths(),
+    components: {
+      securitySchemes: {
+        agentKey: { type: 'http', scheme: 'bearer', description: 'An agent key, `bak_…`.' },
+        agentKeyHeader: { type: 'apiKey', in: 'header', name: 'X-BB-API-Key', description: 'The same agent key.' },
+        accessToken: { type: 'http', scheme: 'bearer', description: 'A personal access token, `bpt_…`.' },
+        signingKey: { type: 'apiKey', in: 'query', name: 'signingKey', description: "The session's own key." },
+      },
+      schemas: Object.fromEntries(Object.entries(NAMED).map(([name, schema]) => [name, plain(schema, name)])),
+    },
+  };
+}
+
+function paths(): JsonMap {
+  const found: Record<string, JsonMap> = {};
+  for (const id of OPERATION_IDS)
+    for (const { path, mount } of pathsOf(id, true)) {
+      if (path.startsWith('/v1/browsers/v1/')) continue; // A second door to the same rooms; one is enough to describe.
+      found[path] ??= {};
+      found[path][operation(id).method.toLowerCase()] = describe(id, mount);
+    }
+  return found;
+}
+
+function describe(id: OperationId, mount: 'native' | 'compat'): JsonMap {
+  const it = operation(id);
+  const parameters = [
+    ...parametersOf('path', it.params),
+    ...parametersOf('query', it.query),
+    ...parametersOf('header', it.headers),
+  ].filter(parameter => !(it.credential === 'connect' && parameter.name === 'signingKey'));
+  const isAlias = mount === 'compat' && it.mount === 'both';
+  return {
+    operationId: isAlias ? `${id}Compat` : id,
+    tags: [isAlias ? 'Compatibility' : it.tag],
+    summary: it.summary,
+    description: it.scopes ? `${it.description}\n\nScope: ${it.scopes.join(' or ')}.` : it.description,
+    security: SECURITY[it.credential],
+    ...(parameters.length > 0 ? { parameters } : {}),
+    ...(it.body ? { requestBody: requestBody(it.body, it.bodyExample) } : {}),
+    responses: { ...answers(it.responses), ...failures(errorsOf(id)) },
+    ...(it.isWrite ? { 'x-write': true } : {}),
+  };
+}
+
+const requestBody = (body: TSchema, example: unknown): JsonMap => ({
+  required: requiredNames(body).length > 0,
+  content: { 'application/json': { schema: plain(body), ...(example === undefined ? {} : { example }) } },
+});
+
+function parametersOf(place: 'path' | 'query' | 'header', schema: TSchema | undefined): JsonMap[] {
+  if (!schema) return [];
+  const required = new Set(requiredNames(schema));
+  return Object.entries(propertiesOf(schema)).map(([name, property]) => {
+    const { description, ...rest } = plain(property) as JsonMap;
+    return {
+      name: place === 'header' ? headerName(name) : name,
+      in: place,
+      required: place === 'path' || place === 'header' || required.has(name),
+      ...(description === undefined ? {} : { description }),
+      schema: rest,
+    };
+  });
+}
+
+/** `if-match` as people write it. */
+export const headerName = (name: string): string => name.replace(/(^|-)[a-z]/g, letter => letter.toUpperCase());
+
+function answers(responses: Readonly<Record<number, Answer>>): JsonMap {
+  return Object.fromEntries(
+    Object.entries(responses).map(([status, answer]) => [
+      status,
+      {
+        description: answer.description,
+        ...(answer.headers ? { headers: headers(answer.headers) } : {}),
+        ...content(answer),
+      },
+    ]),
+  );
+}
+
+function content({ schema, contentType }: Answer): JsonMap {
+  if (contentType) return { content: { [contentType]: { schema: { type: 'string' } } } };
+  return schema ? { content: { 'application/json': { schema: plain(schema) } } } : {};
+}
+
+const headers = (named: Readonly<Record<string, string>>): JsonMap =>
+  Object.fromEntries(
+    Object.entries(named).map(([name, description]) => [name, { description, schema: { type: 'string' } }]),
+  );
+
+/** Failures grouped by status: OpenAPI has one entry a status, we have several codes in some. */
+function failures(codes: readonly ErrorCode[]): JsonMap {
+  const byStatus = Map.groupBy(codes, code => catalogueEntry(code).status);
+  return Object.fromEntries(
+    [...byStatus].map(([status, these]) => [
+      status,
+      {
+        description: these.map(code => `\`${code}\`: ${catalogueEntry(code).summary}`).join('\n\n'),
+        content: {
+          'application/json': {
+            schema: {
+              allOf: [{ $ref: '#/components/schemas/Error' }, { properties: { code: { enum: these } } }],
+            },
+          },
+        },
+      },
+    ]),
+  );
+}
+
+// ---- schemas as plain JSON -----------------------------------------------------------------------------------------
+
+export const propertiesOf = (schema: TSchema): Readonly<Record<string, TSchema>> =>
+  'properties' in schema ? (schema.properties as Record<string, TSchema>) : {};
+
+export const requiredNames = (schema: TSchema): readonly string[] =>
+  'required' in schema ? (schema.required as string[]) : [];
+
+/** The schema as JSON, with named ones replaced by references; `asItself` is written out although it is named. */
+function plain(value: unknown, asItself?: string): JsonValue {
+  if (Array.isArray(value)) return value.map(item => plain(item));
+  if (typeof value !== 'object' || value === null) return value;
+  const name = Object.keys(NAMED).find(key => NAMED[key] === value);
+  if (name && name !== asItself) return { $ref: `#/components/schemas/${name}` };
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, plain(inner)]));
+}

@@ -1,0 +1,24 @@
+// What the service says of itself: health, readiness, its own description.
+import { type Static, Type } from 'typebox';
+
+export const Health = Type.Object({ status: Type.Enum(['ok']) });
+
+export const Check = Type.Object({
+  name: Type.String(),
+  ok: Type.Boolean(),
+  detail: Type.Optional(Type.String({ description: 'What is wrong, for the operator.' })),
+});
+
+export const Readiness = Type.Object({
+  status: Type.Enum(['ready', 'not_ready']),
+  checks: Type.Array(Check),
+});
+export type Readiness = Static<typeof Readiness>;
+
+export const Welcome = Type.Object({
+  name: Type.String(),
+  version: Type.String(),
+  docs: Type.String({ description: 'The reference, for people.' }),
+  openapi: Type.String({ description: 'The same, for programs.' }),
+});
+export type Welcome = Static<typeof Welcome>;

@@ -1,0 +1,64 @@
+// The faults that several parts of the domain raise, typed by the catalogue. A fault of one noun only lives with it.
+import type { Issue } from '../../contract/common.ts';
+import type { ErrorCode } from '../../contract/errors.ts';
+import { Fault, type FaultOptions } from '../kit/fault.ts';
+
+/** A fault whose code is in the catalogue; `new Fault` elsewhere would accept any word. */
+export const fault = (code: ErrorCode, message: string, options?: FaultOptions): Fault<ErrorCode> =>
+  new Fault<ErrorCode>(code, message, options);
+
+export const notFound = (noun: string, id: string): Fault<ErrorCode> =>
+  fault('not_found', `${noun} ${id} does not exist, or is not yours.`, {
+    advice: 'Check the id, and that the credential belongs to the right application.',
+  });
+
+export const invalidRequest = (issues: readonly Issue[]): Fault<ErrorCode> =>
+  fault('invalid_request', issues.map(({ path, message }) => (path ? `${path} ${message}` : message)).join('; '), {
+    details: { issues },
+  });
+
+export const sessionNotRunning = (id: string, status: string): Fault<ErrorCode> =>
+  fault('session_not_running', `Session ${id} is not running (status ${status}).`, {
+    advice: 'Create a new session; an ended one does not resume.',
+    details: { status },
+  });
+
+export const projectMismatch = (projectId: string): Fault<ErrorCode> =>
+  fault('project_mismatch', `projectId ${projectId} is not the application of this agent key.`, {
+    advice: 'Leave projectId out, or use a key of that application.',
+  });
+
+export const scopeMissing = (scopes: readonly string[]): Fault<ErrorCode> =>
+  fault('permission_denied', `This credential lacks the scope ${scopes.join(' or ')}.`, {
+    advice: 'Use a credential that has it.',
+    details: { scopes },
+  });
+
+export const roleMissing = (needed: string): Fault<ErrorCode> =>
+  fault('permission_denied', `This needs the role ${needed} in the application.`, {
+    advice: 'Ask an owner of the application.',
+    details: { role: needed },
+  });
+
+export const capacity = (slots: number, used: number): Fault<ErrorCode> =>
+  fault('capacity', `No slot is free (${used} of ${slots} in use). Nothing was started.`, {
+    advice: 'Wait for a session to end, or ask the operator for more slots.',
+    details: { slots, used },
+  });
+
+export const limitReached = (noun: string, limit: number): Fault<ErrorCode> =>
+  fault('limit_reached', `There are already ${limit} ${noun}, which is the limit.`, {
+    advice: 'Remove one that is no longer needed.',
+    details: { limit },
+  });
+
+export const preconditionRequired = (): Fault<ErrorCode> =>
+  fault('precondition_required', 'The header If-Match is missing.', {
+    advice: 'Read the thing first and send its ETag as If-Match.',
+  });
+
+export const preconditionFailed = (revision?: number): Fault<ErrorCode> =>
+  fault('precondition_failed', 'It was changed since you read it.', {
+    advice: 'Read it again and send the change with its new ETag.',
+    ...(revision === undefined ? {} : { details: { revision } }),
+  });

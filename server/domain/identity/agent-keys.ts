@@ -1,0 +1,179 @@
+// Agent keys: issued once, shown once, changed, rotated and revoked. Who may do so is asked of applications.ts.
+import {
+  AGENT_KEYS_PER_APPLICATION_MAX,
+  type AgentKey,
+  type AgentKeyPage,
+  BROWSER_SCOPES,
+  type ChangeAgentKey,
+  type CreateAgentKey,
+  type IssuedAgentKey,
+  ROTATE_GRACE_DEFAULT_SECONDS,
+  type RotateAgentKey,
+} from '../../../contract/agent-keys.ts';
+import { PAGE_LIMIT_DEFAULT, type PageQuery } from '../../../contract/common.ts';
+import type { KeyChange, KeyRow, Store } from '../../engines/store/store.ts';
+import { type Clock, plus } from '../../kit/clock.ts';
+import { type ApplicationId, isUuid, type KeyId, newId } from '../../kit/ids.ts';
+import type { Secret } from '../../kit/secret.ts';
+import { limitReached, notFound, preconditionFailed } from '../faults.ts';
+import type { Applications } from './applications.ts';
+import type { AccountCaller } from './caller.ts';
+import { cleanRanges, credentialView, earlierEnd, futureEnd } from './credential-rules.ts';
+import { mint } from './credentials.ts';
+import { type Cursors, type ListName, pageOf } from './cursors.ts';
+import { cleanName } from './names.ts';
+import { revisionFrom } from './revisions.ts';
+
+export interface AgentKeysParts {
+  readonly store: Pick<Store, 'keys'>;
+  readonly clock: Clock;
+  readonly cursors: Cursors;
+  readonly applications: Applications;
+  /** Told of each credential that changed, by the hex of its hash; other processes hear of revocations from the store. */
+  readonly changed: (hash: string) => void;
+}
+
+export class AgentKeys {
+  readonly #parts: AgentKeysParts;
+
+  constructor(parts: AgentKeysParts) {
+    this.#parts = parts;
+  }
+
+  async create(caller: AccountCaller, appId: string, wish: CreateAgentKey): Promise<IssuedAgentKey> {
+    const { id } = await this.#parts.applications.demand(caller, appId, 'developer');
+    const { row, key } = await this.issue(id, wish);
+    return this.#issuedView(row, key);
+  }
+
+  /** The same without a caller: first start and the command line. */
+  async issue(applicationId: ApplicationId, wish: CreateAgentKey): Promise<{ row: KeyRow; key: Secret }> {
+    const now = this.#parts.clock.now();
+    const { hash, prefix, text } = mint('agentKey');
+    const expiresAt = futureEnd(wish.expiresAt, now);
+    const row: KeyRow = {
+      id: newId<KeyId>(now),
+      applicationId,
+      name: cleanName(wish.name),
+      prefix,
+      hash,
+      scopes: [...new Set(wish.scopes ?? BROWSER_SCOPES)],
+      cidrAllow: cleanRanges(wish.cidrAllow),
+      revision: 1,
+      createdAt: now,
+      ...(expiresAt ? { expiresAt } : {}),
+    };
+    await this.#insert(row);
+    return { row, key: text };
+  }
+
+  async list(
+    caller: AccountCaller,
+    appId: string,
+    { limit = PAGE_LIMIT_DEFAULT, cursor }: PageQuery,
+  ): Promise<AgentKeyPage> {
+    const { id } = await this.#parts.applications.demand(caller, appId, 'viewer');
+    const { store, clock, cursors } = this.#parts;
+    const name: ListName = { list: 'agent-keys', owner: id };
+    const before = cursor === undefined ? {} : { before: cursors.read<KeyId>(name, cursor) };
+    const rows = await store.keys.list(id, clock.now(), { limit: limit + 1, ...before });
+    return pageOf(
+      rows,
+      limit,
+      row => this.#view(row),
+      last => cursors.after(name, last),
+    );
+  }
+
+  async read(caller: AccountCaller, appId: string, keyId: string): Promise<AgentKey> {
+    const { id } = await this.#parts.applications.demand(caller, appId, 'viewer');
+    return this.#view(await this.#get(id, keyId));
+  }
+
+  async change(
+    caller: AccountCaller,
+    appId: string,
+    keyId: string,
+    ifMatch: string | undefined,
+    wish: ChangeAgentKey,
+  ): Promise<AgentKey> {
+    const { id } = await this.#parts.applications.demand(caller, appId, 'developer');
+    const row = await this.#living(id, keyId);
+    const revision = revisionFrom(ifMatch);
+    const expiresAt = earlierEnd(wish.expiresAt, row.expiresAt, this.#parts.clock.now());
+    return this.#view(
+      await this.#change(row, revision, {
+        ...(wish.name === undefined ? {} : { name: cleanName(wish.name) }),
+        ...(wish.cidrAllow === undefined ? {} : { cidrAllow: cleanRanges(wish.cidrAllow) }),
+        ...(expiresAt ? { expiresAt } : {}),
+      }),
+    );
+  }
+
+  async revoke(caller: AccountCaller, appId: string, keyId: string): Promise<void> {
+    const { id } = await this.#parts.applications.demand(caller, appId, 'developer');
+    await this.end(id, keyId);
+  }
+
+  /** The same without a caller. */
+  async end(applicationId: ApplicationId, keyId: string): Promise<void> {
+    const row = await this.#living(applicationId, keyId);
+    const ended = await this.#parts.store.keys.revoke(applicationId, row.id, this.#parts.clock.now());
+    this.#parts.changed(row.hash.toString('hex'));
+    if (!ended) throw notFound('Agent key', keyId);
+  }
+
+  /** A new key with the same rights; the old one ends after the grace, or at once without one. */
+  async rotate(caller: AccountCaller, appId: string, keyId: string, wish: RotateAgentKey): Promise<IssuedAgentKey> {
+    const { id } = await this.#parts.applications.demand(caller, appId, 'developer');
+    const old = await this.#living(id, keyId);
+    const graceSeconds = wish.graceSeconds ?? ROTATE_GRACE_DEFAULT_SECONDS;
+    const now = this.#parts.clock.now();
+    const { hash, prefix, text } = mint('agentKey');
+    const { revokedAt: _revoked, lastUsedAt: _used, lastUsedIp: _ip, ...kept } = old;
+    const row: KeyRow = { ...kept, id: newId<KeyId>(now), hash, prefix, revision: 1, createdAt: now };
+    await this.#insert(row);
+    if (graceSeconds === 0) await this.end(id, keyId);
+    else await this.#change(old, old.revision, { expiresAt: earlier(old.expiresAt, plus(now, graceSeconds * 1000)) });
+    return this.#issuedView(row, text);
+  }
+
+  async #insert(row: KeyRow): Promise<void> {
+    const outcome = await this.#parts.store.keys.insert(row, AGENT_KEYS_PER_APPLICATION_MAX);
+    if (outcome === 'limit_reached')
+      throw limitReached('living agent keys in this application', AGENT_KEYS_PER_APPLICATION_MAX);
+  }
+
+  async #change(row: KeyRow, revision: number, change: KeyChange): Promise<KeyRow> {
+    const changed = await this.#parts.store.keys.change(row.applicationId, row.id, revision, change);
+    if (!changed) throw preconditionFailed();
+    this.#parts.changed(row.hash.toString('hex'));
+    return changed;
+  }
+
+  async #get(applicationId: ApplicationId, keyId: string): Promise<KeyRow> {
+    const row = isUuid(keyId) ? await this.#parts.store.keys.get(applicationId, keyId as KeyId) : undefined;
+    if (!row) throw notFound('Agent key', keyId);
+    return row;
+  }
+
+  async #living(applicationId: ApplicationId, keyId: string): Promise<KeyRow> {
+    const row = await this.#get(applicationId, keyId);
+    if (row.revokedAt) throw notFound('Agent key', keyId);
+    return row;
+  }
+
+  #view(row: KeyRow): AgentKey {
+    return {
+      ...credentialView(row, this.#parts.clock.now()),
+      applicationId: row.applicationId,
+      revision: row.revision,
+    };
+  }
+
+  #issuedView(row: KeyRow, key: Secret): IssuedAgentKey {
+    return { ...this.#view(row), key: key.reveal() };
+  }
+}
+
+const earlier = (a: Date | undefined, b: Date): Date => (a && a < b ? a : b);

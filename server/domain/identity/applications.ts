@@ -1,0 +1,149 @@
+// Applications: created, listed, read and renamed by the accounts that are members of them. Also the one place that
+// decides whether an account may touch an application: role and token together.
+import {
+  APPLICATIONS_PER_ACCOUNT_MAX,
+  type Application,
+  type ApplicationPage,
+  type CreateApplication,
+  type RenameApplication,
+  ROLES,
+} from '../../../contract/applications.ts';
+import { PAGE_LIMIT_DEFAULT, type PageQuery } from '../../../contract/common.ts';
+import type { ApplicationRow, Role, Store } from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { type AccountId, type ApplicationId, isUuid, newId } from '../../kit/ids.ts';
+import { fault, limitReached, notFound, preconditionFailed, roleMissing } from '../faults.ts';
+import type { AccountCaller, AgentCaller } from './caller.ts';
+import { type Cursors, type ListName, pageOf } from './cursors.ts';
+import { cleanName, slugOf, withSuffix } from './names.ts';
+import { revisionFrom } from './revisions.ts';
+
+export type MemberApplication = ApplicationRow & { readonly role: Role };
+
+const SLUG_TRIES_MAX = 5;
+
+export class Applications {
+  readonly #store: Pick<Store, 'applications'>;
+  readonly #clock: Clock;
+  readonly #cursors: Cursors;
+
+  constructor(store: Pick<Store, 'applications'>, clock: Clock, cursors: Cursors) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#cursors = cursors;
+  }
+
+  async create(caller: AccountCaller, wish: CreateApplication): Promise<Application> {
+    if (caller.applicationIds) throw confined();
+    const row = await this.insert(caller.accountId, wish);
+    return applicationView({ ...row, role: 'owner' });
+  }
+
+  /** The same without a caller: first start and the command line. */
+  async insert(owner: AccountId, wish: CreateApplication): Promise<ApplicationRow> {
+    const name = cleanName(wish.name);
+    let slug = wish.slug ?? slugOf(name);
+    for (let attempt = 1; ; attempt += 1) {
+      const row = this.#fresh(owner, name, slug);
+      const outcome = await this.#store.applications.insert(row, owner, APPLICATIONS_PER_ACCOUNT_MAX);
+      if (outcome === 'inserted') return row;
+      if (outcome === 'limit_reached') throw limitReached('applications in this account', APPLICATIONS_PER_ACCOUNT_MAX);
+      if (wish.slug !== undefined || attempt === SLUG_TRIES_MAX) throw slugTaken(slug);
+      slug = withSuffix(slugOf(name));
+    }
+  }
+
+  async list(caller: AccountCaller, { limit = PAGE_LIMIT_DEFAULT, cursor }: PageQuery): Promise<ApplicationPage> {
+    const name: ListName = { list: 'applications', owner: caller.tokenId };
+    const before = cursor === undefined ? undefined : this.#cursors.read<ApplicationId>(name, cursor);
+    const rows = caller.applicationIds
+      ? await this.#reachable(caller.accountId, caller.applicationIds, before)
+      : await this.#store.applications.list(caller.accountId, { limit: limit + 1, ...(before ? { before } : {}) });
+    return pageOf(rows, limit, applicationView, id => this.#cursors.after(name, id));
+  }
+
+  async read(caller: AccountCaller, id: string): Promise<Application> {
+    return applicationView(await this.demand(caller, id, 'viewer'));
+  }
+
+  async rename(
+    caller: AccountCaller,
+    id: string,
+    ifMatch: string | undefined,
+    change: RenameApplication,
+  ): Promise<Application> {
+    const { id: applicationId, role } = await this.demand(caller, id, 'admin');
+    const revision = revisionFrom(ifMatch);
+    const name = cleanName(change.name);
+    const row = await this.#store.applications.rename(applicationId, revision, name, this.#clock.now());
+    if (!row) throw preconditionFailed();
+    return applicationView({ ...row, role });
+  }
+
+  /** The application, if this caller reaches it with at least this role. One it does not reach might as well not exist. */
+  async demand(caller: AccountCaller, id: string, role: Role): Promise<MemberApplication> {
+    const row = await this.#reached(caller, id);
+    if (!row) throw notFound('Application', id);
+    if (ROLES.indexOf(row.role) < ROLES.indexOf(role)) throw roleMissing(role);
+    return row;
+  }
+
+  /** The application of an agent key. */
+  async ofAgent(caller: AgentCaller): Promise<ApplicationRow> {
+    const row = await this.#store.applications.byId(caller.applicationId);
+    if (!row) throw notFound('Application', caller.applicationId);
+    return row;
+  }
+
+  /** Whether the caller has any part in the application. */
+  async reaches(caller: AccountCaller, id: string): Promise<boolean> {
+    return (await this.#reached(caller, id)) !== undefined;
+  }
+
+  async #reached({ accountId, applicationIds }: AccountCaller, id: string): Promise<MemberApplication | undefined> {
+    if (!isUuid(id)) return undefined;
+    const applicationId = id as ApplicationId; // isUuid has spoken.
+    if (applicationIds && !applicationIds.has(applicationId)) return undefined;
+    return this.#store.applications.get(applicationId, accountId);
+  }
+
+  /** A confined token names at most 50 applications, so they are read one by one. */
+  async #reachable(
+    accountId: AccountId,
+    ids: ReadonlySet<ApplicationId>,
+    before: ApplicationId | undefined,
+  ): Promise<MemberApplication[]> {
+    const newestFirst = [...ids].sort().reverse();
+    const wanted = before === undefined ? newestFirst : newestFirst.filter(id => id < before);
+    const rows = await Promise.all(wanted.map(id => this.#store.applications.get(id, accountId)));
+    return rows.filter(row => row !== undefined);
+  }
+
+  #fresh(billingAccountId: AccountId, name: string, slug: string): ApplicationRow {
+    const now = this.#clock.now();
+    return { id: newId<ApplicationId>(now), name, slug, billingAccountId, revision: 1, createdAt: now, updatedAt: now };
+  }
+}
+
+export const applicationView = (row: MemberApplication): Application => ({
+  id: row.id,
+  name: row.name,
+  slug: row.slug,
+  role: row.role,
+  billingAccountId: row.billingAccountId,
+  environment: 'development',
+  revision: row.revision,
+  createdAt: row.createdAt.toISOString(),
+  updatedAt: row.updatedAt.toISOString(),
+});
+
+const slugTaken = (slug: string): Error =>
+  fault('name_taken', `The slug ${slug} is in use on this installation.`, {
+    advice: 'Choose another one, or leave it out.',
+    details: { slug },
+  });
+
+const confined = (): Error =>
+  fault('permission_denied', 'This token is confined to some applications and cannot create another.', {
+    advice: 'Use a token without applicationIds.',
+  });

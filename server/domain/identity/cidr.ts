@@ -1,0 +1,27 @@
+// Address ranges that a credential may be used from.
+import { BlockList, isIP } from 'node:net';
+
+export interface Range {
+  readonly address: string;
+  readonly prefix: number;
+  readonly family: 'ipv4' | 'ipv6';
+}
+
+/** `203.0.113.0/24`, `2001:db8::/32`, or one address. Undefined when it is neither. */
+export function parseRange(text: string): Range | undefined {
+  const [, address = '', length] = /^([0-9a-fA-F.:]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  const version = isIP(address);
+  if (version === 0) return undefined;
+  const most = version === 4 ? 32 : 128;
+  const prefix = length === undefined ? most : Number(length);
+  return prefix > most ? undefined : { address, prefix, family: version === 4 ? 'ipv4' : 'ipv6' };
+}
+
+/** Whether the address is in one of the ranges; no ranges mean anywhere. */
+export function allows(ranges: readonly string[], ip: string): boolean {
+  if (ranges.length === 0) return true;
+  const list = new BlockList();
+  for (const range of ranges.map(parseRange)) if (range) list.addSubnet(range.address, range.prefix, range.family);
+  const plain = ip.replace(/^::ffff:(?=\d+\.)/i, '');
+  return isIP(plain) !== 0 && list.check(plain, isIP(plain) === 4 ? 'ipv4' : 'ipv6');
+}

@@ -1,0 +1,55 @@
+// What agent keys and tokens have in common: how they are shown, when they end, from where they may be used.
+import type { CREDENTIAL_STATUSES } from '../../../contract/agent-keys.ts';
+import type { CredentialRow } from '../../engines/store/store.ts';
+import { invalidRequest } from '../faults.ts';
+import { parseRange } from './cidr.ts';
+
+type Status = (typeof CREDENTIAL_STATUSES)[number];
+
+export function statusOf({ revokedAt, expiresAt }: CredentialRow, now: Date): Status {
+  if (revokedAt) return 'revoked';
+  return expiresAt && expiresAt <= now ? 'expired' : 'active';
+}
+
+/** The fields that both show; never the hash. */
+export const credentialView = <Id extends string>(row: CredentialRow & { readonly id: Id }, now: Date) => ({
+  id: row.id,
+  name: row.name,
+  prefix: row.prefix,
+  scopes: [...row.scopes],
+  cidrAllow: [...row.cidrAllow],
+  status: statusOf(row, now),
+  createdAt: row.createdAt.toISOString(),
+  ...(row.expiresAt ? { expiresAt: row.expiresAt.toISOString() } : {}),
+  ...(row.revokedAt ? { revokedAt: row.revokedAt.toISOString() } : {}),
+  ...(row.lastUsedAt ? { lastUsedAt: row.lastUsedAt.toISOString() } : {}),
+  ...(row.lastUsedIp ? { lastUsedIp: row.lastUsedIp } : {}),
+});
+
+/** The end that was asked for, which must lie ahead. */
+export function futureEnd(text: string | undefined, now: Date): Date | undefined {
+  if (text === undefined) return undefined;
+  const end = new Date(text);
+  if (!(end > now)) throw badEnd(`is ${text}, which is not in the future (it is ${now.toISOString()})`);
+  return end;
+}
+
+/** An end that may only come nearer: nobody lengthens a credential's life quietly. */
+export function earlierEnd(text: string | undefined, standing: Date | undefined, now: Date): Date | undefined {
+  const end = futureEnd(text, now);
+  if (end && standing && end > standing)
+    throw badEnd(`is later than ${standing.toISOString()}; it may only come earlier. Issue a new key instead`);
+  return end;
+}
+
+export const badEnd = (message: string): Error => invalidRequest([{ path: 'expiresAt', message }]);
+
+export function cleanRanges(ranges: readonly string[] = []): string[] {
+  const issues = ranges.flatMap((range, index) =>
+    parseRange(range)
+      ? []
+      : [{ path: `cidrAllow[${index}]`, message: `is ${JSON.stringify(range)}; expected a range like 203.0.113.0/24` }],
+  );
+  if (issues.length > 0) throw invalidRequest(issues);
+  return [...new Set(ranges)];
+}

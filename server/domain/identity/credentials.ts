@@ -1,0 +1,52 @@
+// The form of our credentials: minted, recognised and hashed here. Whether one is valid is for callers.ts to find out.
+import { createHash, randomBytes } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+import { Secret } from '../../kit/secret.ts';
+import type { CallerKind } from './caller.ts';
+
+const PREFIXES = { agentKey: 'bak', account: 'bpt' } as const satisfies Record<CallerKind, string>;
+const RANDOM_BYTES = 32;
+const CHECKSUM_CHARACTERS = 6;
+const SHOWN_CHARACTERS = 8;
+const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
+/** prefix, 43 base64url characters (256 bit), 6 characters of checksum. */
+const FORM = /^(bak|bpt)_([A-Za-z0-9_-]{43})([0-9A-Za-z]{6})$/;
+
+export interface Credential {
+  readonly kind: CallerKind;
+  /** SHA-256 of the whole text: what the database knows. */
+  readonly hash: Buffer;
+}
+
+export interface MintedCredential extends Credential {
+  readonly text: Secret;
+  /** The first characters, shown in lists. */
+  readonly prefix: string;
+}
+
+export function mint(kind: CallerKind): MintedCredential {
+  const body = `${PREFIXES[kind]}_${randomBytes(RANDOM_BYTES).toString('base64url')}`;
+  const text = body + checksum(body);
+  return { kind, hash: hashOf(text), text: new Secret(text), prefix: text.slice(0, SHOWN_CHARACTERS) };
+}
+
+/** Undefined for anything that we cannot have minted: a typing error is found without asking the database. */
+export function recognise(text: string): Credential | undefined {
+  const [, prefix, random, check] = FORM.exec(text) ?? [];
+  if (!prefix || !random || checksum(`${prefix}_${random}`) !== check) return undefined;
+  return { kind: prefix === PREFIXES.agentKey ? 'agentKey' : 'account', hash: hashOf(text) };
+}
+
+const hashOf = (text: string): Buffer => createHash('sha256').update(text).digest();
+
+/** CRC-32 in base 62, as secret scanners know it from other services. */
+function checksum(body: string): string {
+  let rest = crc32(body);
+  let text = '';
+  while (text.length < CHECKSUM_CHARACTERS) {
+    text = DIGITS.charAt(rest % DIGITS.length) + text;
+    rest = Math.floor(rest / DIGITS.length);
+  }
+  return text;
+}

@@ -1,0 +1,40 @@
+// Puts the identity domain together: who asks, and the applications, keys and tokens that decide it.
+import type { Store } from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import type { Log } from '../../kit/log.ts';
+import type { Closeable } from '../../kit/scope.ts';
+import type { Secret } from '../../kit/secret.ts';
+import { AgentKeys } from './agent-keys.ts';
+import { Applications } from './applications.ts';
+import { Callers } from './callers.ts';
+import { Cursors } from './cursors.ts';
+import { Tokens } from './tokens.ts';
+
+export interface Identity extends Closeable {
+  readonly callers: Callers;
+  readonly applications: Applications;
+  readonly agentKeys: AgentKeys;
+  readonly tokens: Tokens;
+}
+
+export interface IdentityParts {
+  readonly store: Pick<Store, 'applications' | 'keys' | 'tokens' | 'listen'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The installation's secret: signs cursors. */
+  readonly secret: Secret;
+}
+
+export async function openIdentity({ store, clock, log, secret }: IdentityParts): Promise<Identity> {
+  const cursors = new Cursors(secret, clock);
+  const callers = await Callers.open(store, clock, log);
+  const changed = (hash: string): void => callers.forget(hash);
+  const applications = new Applications(store, clock, cursors);
+  return {
+    callers,
+    applications,
+    agentKeys: new AgentKeys({ store, clock, cursors, applications, changed }),
+    tokens: new Tokens({ store, clock, cursors, applications, changed }),
+    close: () => callers.close(),
+  };
+}

@@ -1,0 +1,42 @@
+// Rules for what people write: names, and slugs made from them.
+import { randomInt } from 'node:crypto';
+import { NAME_MAX_CHARACTERS } from '../../../contract/applications.ts';
+import { invalidRequest } from '../faults.ts';
+
+const SLUG_MAX_CHARACTERS = 40;
+const SLUG_MIN_CHARACTERS = 3;
+const SUFFIX_CHARACTERS = 5;
+const SUFFIX_ALPHABET = 'abcdefghijkmnpqrstuvwxyz23456789';
+
+/** The name, trimmed and in one Unicode form. */
+export function cleanName(text: string): string {
+  const name = text.trim().normalize('NFC');
+  const length = [...name].length;
+  if (length < 1 || length > NAME_MAX_CHARACTERS)
+    throw invalidRequest([{ path: 'name', message: `has ${length} characters; expected 1 to ${NAME_MAX_CHARACTERS}` }]);
+  if (/\p{Cc}/u.test(name))
+    throw invalidRequest([{ path: 'name', message: 'has control characters; expected printable text' }]);
+  return name;
+}
+
+/** A slug made from a name: `Über Shop!` becomes `uber-shop`. */
+export function slugOf(name: string): string {
+  const plain = name
+    .normalize('NFKD')
+    .replace(/\p{M}/gu, '')
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-+|-+$/g, '')
+    .slice(0, SLUG_MAX_CHARACTERS)
+    .replace(/-+$/, '');
+  return plain.length >= SLUG_MIN_CHARACTERS ? plain : withSuffix('app');
+}
+
+/** Another slug of the same look, for when the first is taken. */
+export function withSuffix(slug: string): string {
+  const room = SLUG_MAX_CHARACTERS - SUFFIX_CHARACTERS - 1;
+  const suffix = Array.from({ length: SUFFIX_CHARACTERS }, () =>
+    SUFFIX_ALPHABET.charAt(randomInt(SUFFIX_ALPHABET.length)),
+  );
+  return `${slug.slice(0, room).replace(/-+$/, '')}-${suffix.join('')}`;
+}

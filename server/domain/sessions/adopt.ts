@@ -1,0 +1,76 @@
+// The first thing a starting server does: every session that its predecessor left is either taken over with its browser
+// running, or ended with a reason; what belongs to no session is cleaned up.
+import type { BoxRecord } from '../../engines/slots/slots.ts';
+import type { JsonObject, SessionRow, SessionRows } from '../../engines/store/store.ts';
+import { type Clock, plus } from '../../kit/clock.ts';
+import { reason } from '../../kit/fault.ts';
+import type { HostId, SessionId } from '../../kit/ids.ts';
+import type { Log } from '../../kit/log.ts';
+import type { BringUp } from './bring-up.ts';
+import type { Endings } from './endings.ts';
+import type { LiveSession } from './live.ts';
+import type { Machinery } from './machinery.ts';
+
+/** Browsers that are taken over at the same time. */
+const AT_ONCE = 8;
+
+export interface AdoptParts {
+  readonly rows: SessionRows;
+  readonly machinery: Machinery;
+  readonly bringUp: BringUp;
+  readonly endings: Endings;
+  readonly host: HostId;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly graceMs: number;
+  readonly welcome: (live: LiveSession) => void;
+}
+
+export async function adoptSessions(parts: AdoptParts): Promise<{ adopted: number; ended: number; swept: number }> {
+  const rows = await parts.rows.ofHost(parts.host);
+  const adopted = new Set<SessionId>();
+  const queue = [...rows];
+  const adoptNext = async (): Promise<void> => {
+    for (let row = queue.shift(); row; row = queue.shift()) if (await adopt(parts, row)) adopted.add(row.id);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, adoptNext));
+  const swept = await parts.machinery.slots.sweep(adopted);
+  for (const row of rows) if (!adopted.has(row.id)) await parts.endings.end(row.id, row.end ?? endOfLost(row));
+  await parts.rows.resumeTimers(parts.host, plus(parts.clock.now(), parts.graceMs));
+  const report = { adopted: adopted.size, ended: rows.length - adopted.size, swept: swept.length };
+  if (rows.length + swept.length > 0) parts.log.info('service.adopted', report);
+  return report;
+}
+
+async function adopt(parts: AdoptParts, row: SessionRow): Promise<boolean> {
+  const record = boxRecordOf(row.box);
+  if (row.status !== 'RUNNING' || row.end || !record) return false;
+  try {
+    const live = await parts.bringUp.adopt(row, record);
+    if (!live) return false;
+    parts.welcome(live);
+    return true;
+  } catch (error) {
+    parts.log.warn('session.adopt_failed', { sessionId: row.id, reason: reason(error) });
+    return false;
+  }
+}
+
+const endOfLost = (row: SessionRow): NonNullable<SessionRow['end']> => ({
+  status: 'ERROR',
+  reason: 'service_restart',
+  detail:
+    row.status === 'PENDING'
+      ? 'the service stopped while the browser was starting'
+      : 'the browser did not outlive the restart',
+});
+
+/** The row holds what engines/slots wrote there; anything else means there is nothing to adopt. */
+function boxRecordOf(box: JsonObject | undefined): BoxRecord | undefined {
+  if (!box) return undefined;
+  const { form, slot, pid, startTicks, bootId } = box;
+  if (form !== 'root' && form !== 'rootless' && form !== 'process') return undefined;
+  if (typeof slot !== 'number' || typeof pid !== 'number') return undefined;
+  if (typeof startTicks !== 'string' || typeof bootId !== 'string') return undefined;
+  return { form, slot, pid, startTicks, bootId };
+}

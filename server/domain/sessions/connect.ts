@@ -1,0 +1,88 @@
+// Who may attach to which session: the session's own key, or an agent key of its application with the connect scope. A
+// session that is still starting is waited for.
+import type { SessionRow, SessionRows } from '../../engines/store/store.ts';
+import { isUuid, type SessionId } from '../../kit/ids.ts';
+import { fault, notFound, scopeMissing } from '../faults.ts';
+import type { AgentCaller } from '../identity/caller.ts';
+import type { LiveSession, LiveSessions } from './live.ts';
+import { hasEnded } from './session.ts';
+import type { Signing } from './signing.ts';
+import type { Starting } from './starting.ts';
+
+export const CONNECT_SCOPE = 'browsers:connect';
+
+/** What a connecting client shows. */
+export interface Presented {
+  readonly signingKey?: string;
+  /** Checks the key in its headers, if it sent one; rejects with the fault that is to be answered. */
+  readonly agent?: () => Promise<AgentCaller>;
+}
+
+export interface ConnectParts {
+  readonly rows: SessionRows;
+  readonly lives: LiveSessions;
+  readonly starting: Starting;
+  readonly signing: Signing;
+}
+
+export class Connect {
+  readonly #parts: ConnectParts;
+
+  constructor(parts: ConnectParts) {
+    this.#parts = parts;
+  }
+
+  /** The live session that these credentials open. 401 bad key, 404 unknown, 410 ended, 503 not ready. */
+  async open(id: string, presented: Presented): Promise<LiveSession> {
+    const row = await this.#authorized(id, presented);
+    if (hasEnded(row) || row.end) throw sessionEnded(row);
+    const live = this.#parts.lives.get(row.id) ?? (await this.#parts.starting.wait(row.id));
+    if (live?.stands) return live;
+    const now = await this.#parts.rows.byId(row.id);
+    if (!now || hasEnded(now) || now.end) throw sessionEnded(now ?? row);
+    throw fault('capacity', `The browser of session ${id} is not ready.`, { advice: 'Try again in a moment.' });
+  }
+
+  /** What `/json/version` answers: the address to connect to. */
+  async discover(
+    id: string,
+    presented: Presented,
+  ): Promise<{ Browser: string; 'Protocol-Version': string; webSocketDebuggerUrl: string }> {
+    const live = await this.open(id, presented);
+    return {
+      Browser: live.browser.version.product,
+      'Protocol-Version': live.browser.version.protocolVersion,
+      webSocketDebuggerUrl: this.#parts.signing.fieldsOf(live.id).connectUrl,
+    };
+  }
+
+  async #authorized(id: string, presented: Presented): Promise<SessionRow> {
+    const sessionId = isUuid(id) ? (id as SessionId) : undefined;
+    if (presented.signingKey !== undefined) {
+      if (!sessionId) throw notFound('Session', id);
+      if (!this.#parts.signing.verify(sessionId, presented.signingKey))
+        throw fault('invalid_credentials', 'The signingKey is not the one of this session.', {
+          advice: 'Use the connectUrl as it was answered, unchanged.',
+        });
+      return existing(await this.#parts.rows.byId(sessionId), id);
+    }
+    if (!presented.agent)
+      throw fault('missing_credentials', 'The address has no signingKey and the request no agent key.', {
+        advice: 'Use the connectUrl as it was answered, or send Authorization: Bearer <agent key>.',
+      });
+    const caller = await presented.agent();
+    if (!caller.scopes.has(CONNECT_SCOPE)) throw scopeMissing([CONNECT_SCOPE]);
+    return existing(sessionId && (await this.#parts.rows.get(caller.applicationId, sessionId)), id);
+  }
+}
+
+function existing(row: SessionRow | undefined, id: string): SessionRow {
+  if (!row) throw notFound('Session', id);
+  return row;
+}
+
+const sessionEnded = (row: SessionRow) =>
+  fault('session_ended', `Session ${row.id} has ended (${row.end?.reason ?? row.status}).`, {
+    advice: 'Create a new session; an ended one does not resume.',
+    details: { status: row.status, ...(row.end ? { endReason: row.end.reason } : {}) },
+  });

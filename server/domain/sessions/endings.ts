@@ -1,0 +1,58 @@
+// The one way a session ends: the decision is written first, then the browser is ended, then the row moves to its end
+// state. Whatever dies in between, the next look at the row finishes the work.
+import type { SessionEnd, SessionRow, SessionRows } from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import type { SessionId } from '../../kit/ids.ts';
+import type { Log } from '../../kit/log.ts';
+import { SingleFlight } from '../../kit/single-flight.ts';
+import { farewellOf, type LiveSessions } from './live.ts';
+import type { Starting } from './starting.ts';
+
+export interface EndingsParts {
+  readonly rows: SessionRows;
+  readonly lives: LiveSessions;
+  readonly starting: Starting;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly onEnd: (row: SessionRow) => void;
+}
+
+export class Endings {
+  readonly #parts: EndingsParts;
+  readonly #running = new SingleFlight<SessionId, SessionRow | undefined>();
+
+  constructor(parts: EndingsParts) {
+    this.#parts = parts;
+  }
+
+  /** Ends the session. The first decision stands, whoever asks later; returns the row in its end state, undefined if there is none. */
+  end(id: SessionId, end: SessionEnd): Promise<SessionRow | undefined> {
+    return this.#running.run(id, () => this.#end(id, end));
+  }
+
+  async #end(id: SessionId, end: SessionEnd): Promise<SessionRow | undefined> {
+    const { rows, lives, starting, clock, log, onEnd } = this.#parts;
+    const began = clock.monotonicMs();
+    const decided = await rows.decideEnd(id, end, clock.now());
+    if (!decided) return rows.byId(id);
+    const standing = decided.end ?? end;
+    await starting.cancel(id);
+    const live = lives.get(id);
+    if (live)
+      await live
+        .close(farewellOf(standing))
+        .catch(error => log.error('session.close_failed', { sessionId: id, error }));
+    lives.remove(id);
+    const row = await rows.finish(id, clock.now(), decided.proxyBytes);
+    if (row) onEnd(row);
+    const { status, reason, detail } = standing;
+    log.info('session.ended', {
+      sessionId: id,
+      status,
+      reason,
+      detail,
+      tookMs: Math.round(clock.monotonicMs() - began),
+    });
+    return row;
+  }
+}

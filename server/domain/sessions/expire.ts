@@ -1,0 +1,39 @@
+// Ends what is due: time limits, clients that never came or did not come back, and ends that were decided and not
+// finished. The due times stand in the rows, so a look at any moment is right; the clock and prompts only say when to look.
+
+import type { SessionEnd, SessionRow, SessionRows } from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import type { HostId } from '../../kit/ids.ts';
+import type { Endings } from './endings.ts';
+import type { LiveSessions } from './live.ts';
+
+const BATCH = 100;
+
+export interface ExpireParts {
+  readonly rows: SessionRows;
+  readonly lives: LiveSessions;
+  readonly endings: Endings;
+  readonly host: HostId;
+  readonly clock: Clock;
+}
+
+export async function expireSessions(parts: ExpireParts): Promise<{ ended: number }> {
+  const now = parts.clock.now();
+  const due = await parts.rows.due(parts.host, now, BATCH);
+  const ends = due.flatMap(row => {
+    const end = endOf(row, now, parts.lives.get(row.id)?.presence.count ?? 0);
+    return end ? [parts.endings.end(row.id, end)] : [];
+  });
+  await Promise.all(ends);
+  return { ended: ends.length };
+}
+
+/** Which end is due, if any. A client that is attached right now outweighs what the row said a moment ago. */
+export function endOf(row: SessionRow, now: Date, clients: number): SessionEnd | undefined {
+  if (row.end) return row.end;
+  if (row.expiresAt <= now) return { status: 'TIMED_OUT', reason: 'timed_out' };
+  if (clients > 0) return undefined;
+  if (row.connectBy && row.connectBy <= now) return { status: 'TIMED_OUT', reason: 'connect_timeout' };
+  if (row.releaseAt && row.releaseAt <= now) return { status: 'COMPLETED', reason: 'client_disconnected' };
+  return undefined;
+}

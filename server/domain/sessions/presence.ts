@@ -1,0 +1,59 @@
+// Whether clients are attached to a session, written to its row in the order it happened: a client's coming clears the
+// timers, the last one's leaving starts the grace. The row's due time is what ends the session; see expire.ts.
+import type { SessionRows } from '../../engines/store/store.ts';
+import { type Clock, plus } from '../../kit/clock.ts';
+import type { SessionId } from '../../kit/ids.ts';
+import type { Log } from '../../kit/log.ts';
+
+export interface PresenceParts {
+  readonly rows: SessionRows;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly graceMs: number;
+  /** Asks the expirer to look after this many milliseconds. */
+  readonly lookIn: (ms: number) => void;
+}
+
+export class Presence {
+  readonly #id: SessionId;
+  readonly #keepAlive: boolean;
+  readonly #parts: PresenceParts;
+  #count = 0;
+  #written: Promise<void> = Promise.resolve();
+
+  constructor(id: SessionId, keepAlive: boolean, parts: PresenceParts) {
+    this.#id = id;
+    this.#keepAlive = keepAlive;
+    this.#parts = parts;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  came(): void {
+    this.#count++;
+    if (this.#count === 1) this.#write(() => this.#parts.rows.clientCame(this.#id, this.#parts.clock.now()));
+  }
+
+  left(): void {
+    this.#count--;
+    if (this.#count > 0) return;
+    const now = this.#parts.clock.now();
+    const releaseAt = this.#keepAlive ? undefined : plus(now, this.#parts.graceMs);
+    this.#write(() => this.#parts.rows.clientsGone(this.#id, releaseAt, now));
+    if (releaseAt) void this.#written.then(() => this.#parts.lookIn(this.#parts.graceMs));
+  }
+
+  /** Resolves when everything so far stands in the row. */
+  settled(): Promise<void> {
+    return this.#written;
+  }
+
+  #write(work: () => Promise<void>): void {
+    this.#written = this.#written.then(work).catch(error => {
+      // The row keeps its older timers; the session's own deadline still holds.
+      this.#parts.log.error('session.presence_not_written', { sessionId: this.#id, error });
+    });
+  }
+}

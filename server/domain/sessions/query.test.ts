@@ -1,0 +1,76 @@
+// The metadata query and the list of states, row by row.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isFault } from '../../kit/fault.ts';
+import { parseMetadataQuery, parseStatuses } from './query.ts';
+
+const READS: ReadonlyArray<readonly [string, ReadonlyArray<readonly [readonly string[], string]>]> = [
+  ["user_metadata['run']:'r-1842'", [[['run'], 'r-1842']]],
+  ["user_metadata['a']['b']['c']:'d e'", [[['a', 'b', 'c'], 'd e']]],
+  ["user_metadata['a']:''", [[['a'], '']]],
+  ["user_metadata['it\\'s']:'a\\\\b'", [[["it's"], 'a\\b']]],
+  ["user_metadata['a']:'\\\\x'", [[['a'], '\\x']]],
+  ["user_metadata['a']:'\\\\'", [[['a'], '\\']]],
+  ["user_metadata['a']:'x AND y'", [[['a'], 'x AND y']]],
+  [
+    "user_metadata['a']:'1' AND user_metadata['b']:'2'",
+    [
+      [['a'], '1'],
+      [['b'], '2'],
+    ],
+  ],
+  ["user_metadata['ключ']:'зн😀'", [[['ключ'], 'зн😀']]],
+];
+
+for (const [text, terms] of READS)
+  test(`${text} is read`, () =>
+    assert.deepEqual(
+      parseMetadataQuery(text),
+      terms.map(([path, value]) => ({ path, value })),
+    ));
+
+const REFUSES: ReadonlyArray<readonly [string, number]> = [
+  ['', 0],
+  ['nonsense', 0],
+  ["metadata['a']:'b'", 0],
+  [" user_metadata['a']:'b'", 0],
+  ["user_metadata['a']:'b' ", 22],
+  ["user_metadata:'b'", 13],
+  ["user_metadata['a':'b'", 17],
+  ["user_metadata['a']'b'", 18],
+  ["user_metadata['a']:b", 19],
+  ["user_metadata['a']:'b", 21],
+  ["user_metadata['a']:'b' OR user_metadata['c']:'d'", 22],
+  ["user_metadata['a']:'b' AND ", 27],
+  ["user_metadata['a']:'b'AND user_metadata['c']:'d'", 22],
+  ["user_metadata['a']:'\\n'", 21],
+  ['user_metadata["a"]:"b"', 14],
+];
+
+for (const [text, position] of REFUSES)
+  test(`${JSON.stringify(text)} is refused at ${position}`, () =>
+    assert.throws(
+      () => parseMetadataQuery(text),
+      error => isFault(error, 'invalid_query') && error.details?.position === position,
+    ));
+
+test('a query of too many terms is refused', () => {
+  const term = "user_metadata['a']:'b'";
+  assert.equal(parseMetadataQuery(Array(20).fill(term).join(' AND ')).length, 20);
+  assert.throws(
+    () => parseMetadataQuery(Array(21).fill(term).join(' AND ')),
+    error => isFault(error, 'invalid_query'),
+  );
+});
+
+test('states are a list with commas, each once', () => {
+  assert.deepEqual(parseStatuses('RUNNING'), ['RUNNING']);
+  assert.deepEqual(parseStatuses('RUNNING, PENDING,RUNNING'), ['RUNNING', 'PENDING']);
+});
+
+for (const text of ['running', 'ENDED', 'RUNNING,', ','])
+  test(`state ${JSON.stringify(text)} is refused`, () =>
+    assert.throws(
+      () => parseStatuses(text),
+      error => isFault(error, 'invalid_request'),
+    ));

@@ -1,0 +1,100 @@
+// Reads the filters of the session list: the metadata query and the list of states. Pure; the store does the finding.
+import { SESSION_STATUSES, type SessionStatus } from '../../../contract/sessions.ts';
+import type { MetadataTerm } from '../../engines/store/store.ts';
+import { fault, invalidRequest } from '../faults.ts';
+
+const NAMESPACE = 'user_metadata';
+const AND = ' AND ';
+const TERMS_MAX = 20;
+const EXAMPLE = `${NAMESPACE}['key']:'value'`;
+
+/** `user_metadata['a']['b']:'c' AND user_metadata['d']:'e'`; inside quotes `\'` and `\\` mean themselves. */
+export function parseMetadataQuery(text: string): MetadataTerm[] {
+  const reader = new Reader(text);
+  const terms = [reader.term()];
+  while (!reader.atEnd) {
+    reader.expect(AND, `the end, or ${AND.trim()} and another term`);
+    if (terms.length === TERMS_MAX) reader.fail(`at most ${TERMS_MAX} terms`);
+    terms.push(reader.term());
+  }
+  return terms;
+}
+
+class Reader {
+  readonly #text: string;
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  get atEnd(): boolean {
+    return this.#at === this.#text.length;
+  }
+
+  term(): MetadataTerm {
+    this.expect(NAMESPACE, EXAMPLE);
+    const path = [this.#key()];
+    while (this.#sees('[')) path.push(this.#key());
+    this.expect(':', "a colon and a quoted value, or another key in ['…']");
+    return { path, value: this.#quoted() };
+  }
+
+  expect(word: string, expected: string): void {
+    if (!this.#sees(word)) this.fail(expected);
+    this.#at += word.length;
+  }
+
+  fail(expected: string): never {
+    const found = this.atEnd ? 'it ends' : `there is ${JSON.stringify(this.#text.slice(this.#at, this.#at + 12))}`;
+    throw fault('invalid_query', `q could not be read at position ${this.#at}: ${found}; expected ${expected}.`, {
+      advice: `Write it as ${EXAMPLE}; several terms are joined with "${AND}".`,
+      details: { position: this.#at },
+    });
+  }
+
+  #key(): string {
+    this.expect('[', "a key in ['…']");
+    const key = this.#quoted();
+    this.expect(']', 'a closing bracket');
+    return key;
+  }
+
+  #quoted(): string {
+    this.expect("'", 'a single quote');
+    let value = '';
+    while (!this.#sees("'")) {
+      if (this.atEnd) this.fail('a closing single quote');
+      if (this.#sees('\\')) this.#escape();
+      value += this.#text.charAt(this.#at);
+      this.#at += 1;
+    }
+    this.#at += 1;
+    return value;
+  }
+
+  /** Steps over a backslash; the character behind it is then taken as itself. */
+  #escape(): void {
+    this.#at += 1;
+    if (!this.#sees("'") && !this.#sees('\\')) this.fail("\\' or \\\\ after a backslash");
+  }
+
+  #sees(word: string): boolean {
+    return this.#text.startsWith(word, this.#at);
+  }
+}
+
+/** `RUNNING` or `RUNNING,PENDING`. */
+export function parseStatuses(text: string): SessionStatus[] {
+  const words = text.split(',').map(word => word.trim());
+  return [...new Set(words.map(statusNamed))];
+}
+
+function statusNamed(word: string): SessionStatus {
+  const status = SESSION_STATUSES.find(known => known === word);
+  if (!status)
+    throw invalidRequest([
+      { path: 'status', message: `is ${JSON.stringify(word)}; expected one or more of ${SESSION_STATUSES.join(', ')}` },
+    ]);
+  return status;
+}

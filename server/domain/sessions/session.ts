@@ -1,0 +1,48 @@
+// The session record: its states and legal moves, and how a row becomes what callers see.
+import { END_REASONS, type EndReason, FOREIGN_REGIONS, type SessionStatus } from '../../../contract/sessions.ts';
+import type { SessionRow } from '../../engines/store/store.ts';
+import type { SessionView } from './api.ts';
+
+/** From each state, where a session may go. The database holds the same rule; an end state has no way out. */
+export const MOVES = {
+  PENDING: ['RUNNING', 'COMPLETED', 'TIMED_OUT', 'ERROR'],
+  RUNNING: ['COMPLETED', 'TIMED_OUT', 'ERROR'],
+  COMPLETED: [],
+  TIMED_OUT: [],
+  ERROR: [],
+} as const satisfies Record<SessionStatus, readonly SessionStatus[]>;
+
+export const hasEnded = (row: SessionRow): boolean => MOVES[row.status].length === 0;
+
+export const isForeignRegion = (region: string): boolean => FOREIGN_REGIONS.some(name => name === region);
+
+/** What connects to a session; only in answers to callers who may connect, and only while it has not ended. */
+export interface ConnectFields {
+  readonly connectUrl: string;
+  readonly seleniumRemoteUrl: string;
+  readonly signingKey: string;
+}
+
+export function viewOf(row: SessionRow, connect?: ConnectFields): SessionView {
+  const regionAsked = row.settings.regionAsked;
+  const endReason = hasEnded(row) ? endReasonOf(row) : undefined;
+  return {
+    id: row.id,
+    createdAt: row.createdAt.toISOString(),
+    updatedAt: row.updatedAt.toISOString(),
+    startedAt: (row.startedAt ?? row.createdAt).toISOString(),
+    expiresAt: row.expiresAt.toISOString(),
+    ...(row.endedAt ? { endedAt: row.endedAt.toISOString() } : {}),
+    projectId: row.applicationId,
+    status: row.status,
+    proxyBytes: row.proxyBytes,
+    keepAlive: row.keepAlive,
+    region: row.region,
+    userMetadata: row.userMetadata,
+    ...(connect && !hasEnded(row) ? connect : {}),
+    ...(endReason ? { endReason } : {}),
+    ...(typeof regionAsked === 'string' ? { regionAsked } : {}),
+  };
+}
+
+const endReasonOf = (row: SessionRow): EndReason | undefined => END_REASONS.find(word => word === row.end?.reason);

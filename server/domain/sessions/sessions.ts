@@ -1,0 +1,241 @@
+// The verbs of the API on sessions, each as the story one would tell of it. The browser side is bring-up.ts and
+// endings.ts; who is attached is presence.ts; what is due is expire.ts.
+
+import type { Warning } from '../../../contract/common.ts';
+import {
+  TIMEOUT_DEFAULT_SECONDS,
+  TIMEOUT_MAX_SECONDS,
+  USER_METADATA_MAX_CHARACTERS,
+} from '../../../contract/sessions.ts';
+import type { BoxEnd } from '../../engines/slots/slots.ts';
+import type {
+  MetadataTerm,
+  NewSession,
+  SessionEnd,
+  SessionRow,
+  SessionRows,
+  SessionStatus,
+} from '../../engines/store/store.ts';
+import { type Clock, plus } from '../../kit/clock.ts';
+import { isFault, reason } from '../../kit/fault.ts';
+import { type HostId, isUuid, newId, type SessionId } from '../../kit/ids.ts';
+import type { Log } from '../../kit/log.ts';
+import { WaitExpired, within } from '../../kit/wait.ts';
+import { capacity, fault, invalidRequest, notFound, projectMismatch, sessionNotRunning } from '../faults.ts';
+import type { AgentCaller } from '../identity/caller.ts';
+import type { SessionChange, SessionListQuery, Sessions, SessionView, SessionWish } from './api.ts';
+import type { BringUp } from './bring-up.ts';
+import { CONNECT_SCOPE } from './connect.ts';
+import type { Endings } from './endings.ts';
+import type { LiveSession, LiveSessions } from './live.ts';
+import { parseMetadataQuery, parseStatuses } from './query.ts';
+import { hasEnded, viewOf } from './session.ts';
+import type { Signing } from './signing.ts';
+import { StartCancelled, type Starting } from './starting.ts';
+
+/** A session without keepAlive that nobody connects to ends after this. */
+const FIRST_CONNECT_MS = 300_000;
+const LIST_MAX = 1000;
+
+export interface SessionsParts {
+  readonly rows: SessionRows;
+  readonly lives: LiveSessions;
+  readonly starting: Starting;
+  readonly bringUp: BringUp;
+  readonly endings: Endings;
+  readonly signing: Signing;
+  readonly host: HostId;
+  readonly defaultRegion: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly usage: Sessions['usage'];
+  /** How long a create took to a running browser, for the metrics. */
+  readonly started: (seconds: number) => void;
+}
+
+export class SessionService implements Sessions {
+  readonly #parts: SessionsParts;
+  #stopping = false;
+
+  constructor(parts: SessionsParts) {
+    this.#parts = parts;
+  }
+
+  /** From now on creates are refused; what runs goes on. */
+  stopCreating(): void {
+    this.#stopping = true;
+  }
+
+  async create(
+    caller: AgentCaller,
+    wish: SessionWish,
+  ): Promise<{ session: SessionView; warnings: readonly Warning[] }> {
+    if (this.#stopping)
+      throw fault('capacity', 'The service is stopping and takes no new sessions.', {
+        advice: 'Try again in a moment.',
+      });
+    if (wish.projectId !== undefined && wish.projectId !== caller.applicationId) throw projectMismatch(wish.projectId);
+    const beganMs = this.#parts.clock.monotonicMs();
+    const placed = await this.#parts.rows.place(this.#newRow(caller, wish));
+    if ('full' in placed) throw capacity(placed.full.slots, placed.full.used);
+    const row = await this.#bringUp(placed.placed);
+    this.#parts.started((this.#parts.clock.monotonicMs() - beganMs) / 1000);
+    return { session: this.#view(caller, row), warnings: wish.warnings };
+  }
+
+  async list(caller: AgentCaller, query: SessionListQuery): Promise<{ sessions: SessionView[]; nextBefore?: string }> {
+    const limit = query.limit ?? LIST_MAX;
+    const filter: { statuses?: readonly SessionStatus[]; metadata?: readonly MetadataTerm[]; before?: SessionId } = {};
+    if (query.status !== undefined) filter.statuses = parseStatuses(query.status);
+    if (query.q !== undefined) filter.metadata = parseMetadataQuery(query.q);
+    if (query.before !== undefined) filter.before = query.before as SessionId;
+    const rows = await this.#parts.rows.list(caller.applicationId, { ...filter, limit: limit + 1 });
+    const shown = rows.slice(0, limit);
+    const last = shown.at(-1);
+    const sessions = shown.map(row => viewOf(row));
+    return rows.length > limit && last ? { sessions, nextBefore: last.id } : { sessions };
+  }
+
+  async read(caller: AgentCaller, id: string): Promise<SessionView> {
+    return { ...this.#view(caller, await this.#row(caller, id)), uploads: [] };
+  }
+
+  async update(caller: AgentCaller, id: string, change: SessionChange): Promise<SessionView> {
+    if (change.projectId !== undefined && change.projectId !== caller.applicationId)
+      throw projectMismatch(change.projectId);
+    const row = await this.#row(caller, id);
+    if (hasEnded(row)) throw sessionNotRunning(id, row.status);
+    const changed = await this.#change(row, change);
+    if (change.status === undefined) return viewOf(changed);
+    const ended = await this.#parts.endings.end(row.id, { status: 'COMPLETED', reason: 'released' });
+    return viewOf(ended ?? (await this.#row(caller, id)));
+  }
+
+  usage(caller: AgentCaller): ReturnType<Sessions['usage']> {
+    return this.#parts.usage(caller);
+  }
+
+  /** Takes a browser that was brought up, or adopted, among the living, and watches for its end. */
+  welcome(live: LiveSession): void {
+    this.#parts.lives.add(live);
+    const broken = live.browser.failed.then(error => ({ why: 'killed', detail: reason(error) }) as const);
+    void Promise.race([live.box.gone, broken]).then(async end => {
+      if (live.stands) await this.#parts.endings.end(live.id, await endOfBox(live, end));
+    });
+  }
+
+  /** Ends every session of this host, for a drain. */
+  async endAll(end: SessionEnd): Promise<void> {
+    await this.#parts.starting.idle();
+    await Promise.all(this.#parts.lives.all.map(live => this.#parts.endings.end(live.id, end)));
+  }
+
+  /** Lets go of every session without ending it: the successor adopts them. */
+  async abandonAll(): Promise<void> {
+    await this.#parts.starting.idle();
+    await Promise.all(this.#parts.lives.all.map(live => live.abandon()));
+  }
+
+  #newRow(caller: AgentCaller, wish: SessionWish): NewSession {
+    const { clock, host, defaultRegion } = this.#parts;
+    const now = clock.now();
+    return {
+      id: newId<SessionId>(now),
+      applicationId: caller.applicationId,
+      hostId: host,
+      keyId: caller.keyId,
+      region: wish.region ?? defaultRegion,
+      keepAlive: wish.keepAlive,
+      userMetadata: wish.userMetadata,
+      settings: { ...wish.settings, ...(wish.regionAsked === undefined ? {} : { regionAsked: wish.regionAsked }) },
+      createdAt: now,
+      expiresAt: plus(now, 1000 * (wish.timeout ?? TIMEOUT_DEFAULT_SECONDS)),
+      ...(wish.keepAlive ? {} : { connectBy: plus(now, FIRST_CONNECT_MS) }),
+    };
+  }
+
+  /** PENDING to RUNNING. A release meanwhile cancels it, and the create answers with the session that was released. */
+  async #bringUp(row: SessionRow): Promise<SessionRow> {
+    const { starting, bringUp, rows, endings, clock } = this.#parts;
+    try {
+      await starting.run(row.id, async signal => {
+        const live = await bringUp.start(row, signal);
+        this.welcome(live);
+        return live;
+      });
+    } catch (error) {
+      if (!(error instanceof StartCancelled)) throw await this.#startFailed(row, error);
+    }
+    const running = await rows.run(row.id, clock.now());
+    return running ?? (await endings.end(row.id, { status: 'COMPLETED', reason: 'released' })) ?? row;
+  }
+
+  async #startFailed(row: SessionRow, error: unknown): Promise<unknown> {
+    const detail = reason(error);
+    this.#parts.log.error('session.start_failed', { sessionId: row.id, reason: detail });
+    await this.#parts.endings.end(row.id, { status: 'ERROR', reason: 'start_failed', detail });
+    if (isFault(error, 'no_free_slot')) return capacity(this.#parts.lives.all.length, this.#parts.lives.all.length);
+    const message = `The browser of session ${row.id} did not start: ${detail}.`;
+    const advice = 'The session is ERROR / start_failed. Create another; if it happens again, run `berth doctor`.';
+    return fault(error instanceof WaitExpired ? 'browser_start_timeout' : 'internal', message, {
+      advice,
+      cause: error,
+    });
+  }
+
+  async #change(row: SessionRow, change: SessionChange): Promise<SessionRow> {
+    if (change.userMetadata === undefined && change.timeout === undefined) return row;
+    if (row.status !== 'RUNNING') throw sessionNotRunning(row.id, row.status);
+    const { rows, clock } = this.#parts;
+    const now = clock.now();
+    const wanted = {
+      ...(change.userMetadata === undefined ? {} : { userMetadata: checkedMetadata(change.userMetadata) }),
+      ...(change.timeout === undefined ? {} : { expiresAt: checkedExpiry(row, change.timeout, now) }),
+    };
+    const changed = await rows.change(row.applicationId, row.id, wanted, now);
+    if (changed) return changed;
+    const current = await rows.byId(row.id);
+    throw sessionNotRunning(row.id, current?.status ?? row.status);
+  }
+
+  async #row(caller: AgentCaller, id: string): Promise<SessionRow> {
+    const row = isUuid(id) ? await this.#parts.rows.get(caller.applicationId, id as SessionId) : undefined;
+    if (!row) throw notFound('Session', id);
+    return row;
+  }
+
+  #view(caller: AgentCaller, row: SessionRow): SessionView {
+    return viewOf(row, caller.scopes.has(CONNECT_SCOPE) ? this.#parts.signing.fieldsOf(row.id) : undefined);
+  }
+}
+
+/** The pipe often breaks a moment before the process is seen dead; the box knows why, so it is asked first. */
+async function endOfBox(live: LiveSession, seen: Pick<BoxEnd, 'why' | 'detail'>): Promise<SessionEnd> {
+  const box = await within(BOX_VERDICT_MS, 'the box to be seen gone', () => live.box.gone).catch(() => undefined);
+  const { why, detail } = box ?? seen;
+  if (why === 'out_of_memory') return { status: 'ERROR', reason: 'out_of_memory', detail };
+  if (why === 'disk_limit') return { status: 'ERROR', reason: 'disk_limit', detail };
+  return { status: 'ERROR', reason: 'crashed', detail };
+}
+
+const BOX_VERDICT_MS = 1_000;
+
+function checkedMetadata(userMetadata: SessionRow['userMetadata']): SessionRow['userMetadata'] {
+  if (JSON.stringify(userMetadata).length > USER_METADATA_MAX_CHARACTERS)
+    throw invalidRequest([
+      { path: 'userMetadata', message: `is longer than ${USER_METADATA_MAX_CHARACTERS} characters as JSON` },
+    ]);
+  return userMetadata;
+}
+
+function checkedExpiry(row: SessionRow, timeoutSeconds: number, now: Date): Date {
+  const expiresAt = plus(row.createdAt, 1000 * timeoutSeconds);
+  if (timeoutSeconds > TIMEOUT_MAX_SECONDS || expiresAt <= now)
+    throw invalidRequest([
+      {
+        path: 'timeout',
+        message: `counts from creation: it must lie in the future and be at most ${TIMEOUT_MAX_SECONDS} seconds`,
+      },
+    ]);
+  return expiresAt;
+}

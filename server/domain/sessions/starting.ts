@@ -1,0 +1,43 @@
+// Sessions whose browser is being started by this process: a connecting client waits for it, a release cancels it.
+import type { SessionId } from '../../kit/ids.ts';
+import type { LiveSession } from './live.ts';
+
+export class StartCancelled extends Error {
+  override readonly name = 'StartCancelled';
+}
+
+interface Start {
+  readonly control: AbortController;
+  /** Never rejects: undefined when the start failed or was cancelled. */
+  readonly settled: Promise<LiveSession | undefined>;
+}
+
+export class Starting {
+  readonly #starts = new Map<SessionId, Start>();
+
+  /** Runs the start; its outcome is also what waiting clients get. */
+  async run(id: SessionId, start: (signal: AbortSignal) => Promise<LiveSession>): Promise<LiveSession> {
+    const control = new AbortController();
+    const started = start(control.signal);
+    const settled = started.catch(() => undefined).finally(() => this.#starts.delete(id));
+    this.#starts.set(id, { control, settled });
+    return started;
+  }
+
+  wait(id: SessionId): Promise<LiveSession | undefined> {
+    return this.#starts.get(id)?.settled ?? Promise.resolve(undefined);
+  }
+
+  /** Cancels the start and waits until nothing of it is left. */
+  async cancel(id: SessionId): Promise<void> {
+    const start = this.#starts.get(id);
+    if (!start) return;
+    start.control.abort(new StartCancelled(`the start of session ${id} was cancelled`));
+    await start.settled;
+  }
+
+  /** Waits until nothing is starting any more. */
+  async idle(): Promise<void> {
+    await Promise.all([...this.#starts.values()].map(start => start.settled));
+  }
+}

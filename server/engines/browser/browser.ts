@@ -1,0 +1,211 @@
+// One running Chromium as the rest of the server knows it: open a client on it, ask it something, hear that it broke.
+// Starting its process is engines/slots' work; this file speaks to it over the two FIFOs.
+import { appendFileSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Log } from '../../kit/log.ts';
+import { type Closeable, Scope } from '../../kit/scope.ts';
+import { within } from '../../kit/wait.ts';
+import { Control } from './control.ts';
+import { type JsonObject, textAt } from './json.ts';
+import { Mux } from './mux.ts';
+import { type ClientListener, MuxClient, type Policy } from './mux-client.ts';
+import { DOWNLOADS } from './policies.ts';
+
+/** From the first byte to the first page. Under the 30 s that a create may take. */
+const READY_MS = 25_000;
+/** A page that has not answered by then is held back from the client that connects. */
+const PROBE_MS = 2_500;
+const DETACH_MS = 5_000;
+
+export interface BrowserPipes {
+  readonly fifoIn: string;
+  readonly fifoOut: string;
+  /** A folder that the browser cannot see; the channels are noted there for a successor. */
+  readonly notes: string;
+  /** The session folder as the browser sees it. */
+  readonly folderInBox: string;
+}
+
+export interface BrowserVersion {
+  readonly product: string;
+  readonly protocolVersion: string;
+  readonly userAgent: string;
+  readonly revision: string;
+  readonly jsVersion: string;
+}
+
+export interface BrowserClient {
+  receive(message: Buffer): void;
+  /** Calls back once the browser has read what waits for it; undefined when nothing much waits. */
+  pressure(relieved: () => void): boolean;
+  close(): Promise<void>;
+}
+
+export class Browser implements Closeable {
+  readonly #mux: Mux;
+  readonly #control: Control;
+  readonly #pipes: BrowserPipes;
+  readonly #log: Log;
+  readonly #scope = new Scope();
+  #version: BrowserVersion | undefined;
+  /** The browser context that pages are in when nobody made one. */
+  #defaultContextId: string | undefined;
+
+  private constructor(pipes: BrowserPipes, log: Log) {
+    this.#pipes = pipes;
+    this.#log = log;
+    this.#mux = this.#scope.own(new Mux(pipes.fifoIn, pipes.fifoOut));
+    this.#control = new Control(this.#mux);
+  }
+
+  /** Speaks to a Chromium that was just started. Returns when its first page is there. */
+  static async meet(pipes: BrowserPipes, log: Log, signal: AbortSignal): Promise<Browser> {
+    const browser = new Browser(pipes, log);
+    return browser.#ready(signal, () => browser.#openControl());
+  }
+
+  /** Speaks to a Chromium that a former process started: ends the channels that one left behind, keeps the pages. */
+  static async adopt(pipes: BrowserPipes, log: Log, signal: AbortSignal): Promise<Browser> {
+    const browser = new Browser(pipes, log);
+    return browser.#ready(signal, async () => {
+      browser.#mux.pipe.endHalfMessage();
+      const orphans = browser.#notedChannels();
+      await browser.#openControl();
+      for (const channel of orphans) await browser.#detach(channel);
+      await browser.keepDownloads();
+    });
+  }
+
+  get version(): BrowserVersion {
+    if (!this.#version) throw new Error('the browser is not ready');
+    return this.#version;
+  }
+
+  /** Resolves when the pipe breaks, with why. */
+  get failed(): Promise<Error> {
+    return this.#mux.failed;
+  }
+
+  /** Browser contexts that clients made and that still stand. */
+  async contextIds(): Promise<readonly string[]> {
+    const { browserContextIds } = await this.#control.send('Target.getBrowserContexts');
+    return Array.isArray(browserContextIds) ? browserContextIds.filter(id => typeof id === 'string') : [];
+  }
+
+  /** Downloads of this context (default: every one) are kept in the session's own folder under their GUID. */
+  async keepDownloads(contextId?: string): Promise<void> {
+    if (contextId === undefined) {
+      await this.#keepDownloadsOf({});
+      for (const id of await this.contextIds()) await this.#keepDownloadsOf({ browserContextId: id }).catch(() => {});
+    } else await this.#keepDownloadsOf({ browserContextId: contextId });
+  }
+
+  /** What a client's own setDownloadBehavior becomes: its path is of its machine, the files belong to the session. */
+  get downloadFolder(): string {
+    return `${this.#pipes.folderInBox}/${DOWNLOADS}`;
+  }
+
+  /** A channel of its own for one client. Pages that do not answer are held back from it until they do. */
+  async openClient(policy: Policy, listener: ClientListener): Promise<BrowserClient> {
+    const stuck = await this.#control.unresponsivePages(PROBE_MS);
+    await this.#ensurePage();
+    const client = new MuxClient(this.#mux, policy, listener);
+    for (const page of stuck) {
+      const targets = page.tabId === undefined ? [page.targetId] : [page.tabId, page.targetId];
+      for (const target of targets) client.withhold(target);
+      void this.#control.responds(page).then(answers => {
+        if (answers) for (const target of targets) client.reveal(target);
+      });
+    }
+    await client.open(id => this.#note(`+${id}`));
+    return this.#clientHandle(client);
+  }
+
+  async close(): Promise<void> {
+    await this.#scope.close();
+  }
+
+  async #ready(signal: AbortSignal, open: () => Promise<void>): Promise<Browser> {
+    try {
+      await within(READY_MS, 'Chromium to be ready', async () => Promise.race([open(), this.#broken()]), signal);
+      return this;
+    } catch (error) {
+      await this.close();
+      throw error;
+    }
+  }
+
+  async #broken(): Promise<never> {
+    throw await this.#mux.failed;
+  }
+
+  async #openControl(): Promise<void> {
+    await this.#control.open(id => this.#note(`+${id}`));
+    const version = await this.#control.send('Browser.getVersion');
+    this.#version = {
+      product: textAt(version, 'product') ?? '',
+      protocolVersion: textAt(version, 'protocolVersion') ?? '1.3',
+      userAgent: textAt(version, 'userAgent') ?? '',
+      revision: textAt(version, 'revision') ?? '',
+      jsVersion: textAt(version, 'jsVersion') ?? '',
+    };
+    await this.#keepDownloadsOf({});
+    const page = await this.#control.firstPage();
+    this.#defaultContextId = await this.#findDefaultContext(page.contextId);
+  }
+
+  async #findDefaultContext(contextOfFirstPage: string | undefined): Promise<string | undefined> {
+    const own = new Set(await this.contextIds());
+    if (contextOfFirstPage !== undefined && !own.has(contextOfFirstPage)) return contextOfFirstPage;
+    return this.#control.pages.find(page => page.contextId !== undefined && !own.has(page.contextId))?.contextId;
+  }
+
+  /** Clients read `contexts()[0].pages()[0]` right after connecting: one page of the default context always exists. */
+  async #ensurePage(): Promise<void> {
+    const inDefault = this.#control.pages.some(page => page.contextId === this.#defaultContextId);
+    if (!inDefault) await this.#control.send('Target.createTarget', { url: 'about:blank' });
+  }
+
+  #clientHandle(client: MuxClient): BrowserClient {
+    return {
+      receive: message => client.receive(message),
+      pressure: relieved => {
+        if (!this.#mux.pipe.isFull) return false;
+        this.#mux.pipe.onDrain(relieved);
+        return true;
+      },
+      close: async () => {
+        if (client.channelId) await this.#detach(client.channelId);
+        await this.keepDownloads();
+      },
+    };
+  }
+
+  async #detach(channelId: string): Promise<void> {
+    try {
+      await within(DETACH_MS, 'Chromium to detach a channel', () => this.#mux.detachFromBrowser(channelId));
+    } catch (error) {
+      this.#log.warn('browser.detach_failed', { channel: channelId, error });
+    }
+    this.#note(`-${channelId}`);
+  }
+
+  #keepDownloadsOf(context: JsonObject): Promise<JsonObject> {
+    const behavior = { behavior: 'allowAndName', downloadPath: this.downloadFolder, eventsEnabled: true };
+    return this.#control.send('Browser.setDownloadBehavior', { ...behavior, ...context });
+  }
+
+  /** Written before the first byte of a client passes: what a dead server's channels hold would hang the browser. */
+  #note(line: string): void {
+    appendFileSync(join(this.#pipes.notes, 'channels'), `${line}\n`, { mode: 0o600 });
+  }
+
+  #notedChannels(): readonly string[] {
+    const open = new Set<string>();
+    for (const line of readFileSync(join(this.#pipes.notes, 'channels'), 'utf8').split('\n')) {
+      if (line.startsWith('+')) open.add(line.slice(1));
+      else if (line.startsWith('-')) open.delete(line.slice(1));
+    }
+    return [...open];
+  }
+}

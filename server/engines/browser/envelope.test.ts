@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { BadEnvelope, readEnvelope } from './envelope.ts';
+
+const read = (text: string) => readEnvelope(Buffer.from(text));
+
+const GOOD: Array<[string, { id: number; method: string; sessionId?: string; start?: number }]> = [
+  ['{"id":1,"method":"A.b"}', { id: 1, method: 'A.b' }],
+  [' \n{ "id" : 7 , "method" : "A.b" , "params" : { } } ', { id: 7, method: 'A.b', start: 2 }],
+  [
+    '{"method":"A.b","params":{"x":"}\\"{","y":[1,[2,{"z":null}]]},"id":2,"sessionId":"S"}',
+    { id: 2, method: 'A.b', sessionId: 'S' },
+  ],
+  ['{"id":3,"method":"\\u0042rowser.close"}', { id: 3, method: 'Browser.close' }],
+  ['{"id":3,"\\u006dethod":"Browser.close"}', { id: 3, method: 'Browser.close' }],
+  ['{"id":3,"method":"A.b","params":{"s":"\\\\"}}', { id: 3, method: 'A.b' }],
+  ['{"id":3,"method":"A.b","params":{"s":"/* \\" */"}}', { id: 3, method: 'A.b' }],
+  ['{"id":-4,"method":"Ä.b"}', { id: -4, method: 'Ä.b' }],
+];
+
+for (const [text, expected] of GOOD)
+  test(`reads ${text}`, () => {
+    assert.deepEqual(read(text), { sessionId: undefined, start: 0, ...expected });
+  });
+
+const BAD = [
+  '',
+  '[]',
+  '{',
+  '{}',
+  '{"id":1}',
+  '{"method":"A.b"}',
+  '{"id":"1","method":"A.b"}',
+  '{"id":1.5,"method":"A.b"}',
+  '{"id":1,"method":2}',
+  '{"id":1,"method":"A.b","method":"Browser.close"}',
+  '{"id":1,"method":"A.b","m\\u0065thod":"Browser.close"}',
+  '{"id":1,"method":"A.b"}{"id":2,"method":"Browser.close"}',
+  '{"id":1,"method":"A.b"}\0{"id":2,"method":"Browser.close"}',
+  '{"id":1,"method":"A.b","params":{"x":"\0"}}',
+  '{"id":1,/* " */"method":"A.b"}',
+  '{"id":1,"method":"A.b","params":{/*"*/}}',
+  '{"id":1,"method":"A.b","params":{"x":1]}',
+  '{"id":1,"method":"A.b","params":{"x":1}',
+  '{"id":1,"method":"A.b",}',
+  '{"id":1 "method":"A.b"}',
+  "{'id':1,'method':'A.b'}",
+  '{"id":1,"method":"A.b","sessionId":5}',
+  '{"id":1,"method":"A.b","sessionId":""}',
+  `{"id":1,"method":"A.b","params":${'['.repeat(300)}${']'.repeat(300)}}`,
+];
+
+for (const text of BAD)
+  test(`refuses ${JSON.stringify(text).slice(0, 80)}`, () => {
+    assert.throws(() => read(text), BadEnvelope);
+  });
+
+test('a message of 20 MB is read without parsing it', () => {
+  const big = JSON.stringify({ id: 9, method: 'Runtime.evaluate', params: { expression: 'x"\\'.repeat(5_000_000) } });
+  assert.equal(read(big).id, 9);
+});

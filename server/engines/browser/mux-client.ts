@@ -1,0 +1,273 @@
+// One client on the mux: its channels, what it may say (the policy decides, given from outside), and what it gets to
+// hear. Browser-internal targets are hidden from it; pages whose renderer was stuck when it came are held back until
+// they answer, because stock clients wait for every page before they return from connecting.
+import { BadEnvelope, type Envelope, readEnvelope } from './envelope.ts';
+import { isObject, type JsonObject, objectAt, textAt } from './json.ts';
+import {
+  answerId,
+  encode,
+  INVALID_REQUEST,
+  type Incoming,
+  isTargetEvent,
+  parseIncoming,
+  SERVER_ERROR,
+} from './messages.ts';
+import {
+  asSeenByOwner,
+  type Channel,
+  type ChannelOwner,
+  errorAnswer,
+  type Mux,
+  noSuchSession,
+  type OnAnswer,
+} from './mux.ts';
+
+/** Commands of one client that may wait for their answers at once. */
+export const PENDING_MAX = 50_000;
+/** Messages kept for one page that is held back; beyond it the oldest go, the page's state is read anew by then. */
+const HELD_MESSAGES_MAX = 1_000;
+const HIDDEN_TYPES: ReadonlySet<string> = new Set(['browser_ui']);
+const PARSE_ERROR = -32700;
+
+export interface Command {
+  readonly method: string;
+  readonly params: JsonObject;
+}
+
+export type Verdict =
+  | { readonly pass: true; readonly onAnswer?: OnAnswer }
+  | { readonly rewrite: JsonObject; readonly onAnswer?: OnAnswer }
+  | { readonly answer: JsonObject }
+  | { readonly refuse: string };
+
+export interface Policy {
+  /** Only these methods are parsed and judged; all others pass as the same bytes. */
+  readonly watched: ReadonlySet<string>;
+  judge(command: Command): Verdict | Promise<Verdict>;
+}
+
+export interface ClientListener {
+  message(message: Buffer): void;
+  /** All messages of one turn were handed over. */
+  rest(): void;
+  /** Stop (or go on) reading from the client: a command of it is being thought about. */
+  hold(on: boolean): void;
+}
+
+export class MuxClient implements ChannelOwner {
+  readonly #mux: Mux;
+  readonly #policy: Policy;
+  readonly #listener: ClientListener;
+  readonly #channels = new Map<string, Channel>();
+  readonly #held = new Map<string, Array<{ channel: Channel; message: Buffer }>>();
+  readonly #hidden = new Set<string>();
+  readonly #waiting: Buffer[] = [];
+  #root: Channel | undefined;
+  #rootPrefix = Buffer.alloc(0);
+  #judging = false;
+  #ownId = 0;
+
+  constructor(mux: Mux, policy: Policy, listener: ClientListener) {
+    this.#mux = mux;
+    this.#policy = policy;
+    this.#listener = listener;
+  }
+
+  async open(beforeUse: (channelId: string) => void): Promise<void> {
+    this.#root = await this.#mux.attachToBrowser(this, beforeUse);
+    this.#channels.set(this.#root.id, this.#root);
+    this.#rootPrefix = Buffer.from(`{"sessionId":"${this.#root.id}",`);
+  }
+
+  get channelId(): string | undefined {
+    return this.#root?.id;
+  }
+
+  /** Holds back what the browser says of this target until `reveal`. */
+  withhold(targetId: string): void {
+    this.#held.set(targetId, []);
+  }
+
+  reveal(targetId: string): void {
+    const held = this.#held.get(targetId);
+    if (!held) return;
+    this.#held.delete(targetId);
+    for (const { channel, message } of held) this.#listener.message(asSeenByOwner(channel, message));
+    this.#listener.rest();
+  }
+
+  /** One message of the client. While the policy thinks about a command, the ones behind it wait, so order holds. */
+  receive(message: Buffer): void {
+    if (this.#judging) {
+      this.#waiting.push(message);
+      return;
+    }
+    let envelope: Envelope;
+    try {
+      envelope = readEnvelope(message);
+    } catch (error) {
+      if (!(error instanceof BadEnvelope)) throw error;
+      return this.#say(encode({ error: { code: PARSE_ERROR, message: error.message } }));
+    }
+    const channel = envelope.sessionId === undefined ? this.#root : this.#channels.get(envelope.sessionId);
+    if (!channel) return this.#say(noSuchSession(envelope.id));
+    if (channel.pending.size >= PENDING_MAX)
+      return this.#refuse(
+        channel,
+        envelope.id,
+        `${PENDING_MAX} commands wait for their answers already. Wait for some.`,
+      );
+    if (this.#policy.watched.has(envelope.method)) return this.#watched(channel, envelope, message);
+    this.#forward(channel, envelope, message, undefined);
+  }
+
+  incoming(channel: Channel, message: Buffer): void {
+    const id = answerId(message);
+    if (id === undefined) {
+      if (isTargetEvent(message)) return this.#targetEvent(channel, message);
+      return this.#deliver(channel, message, channel.targetId);
+    }
+    if (!channel.pending.has(id)) return;
+    const onAnswer = channel.pending.get(id);
+    channel.pending.delete(id);
+    if (onAnswer) void this.#transformed(channel, message, onAnswer);
+    else this.#deliver(channel, message, undefined);
+  }
+
+  fail(channel: Channel, id: number, message: string): void {
+    this.#listener.message(errorAnswer(channel, id, message));
+  }
+
+  rest(): void {
+    this.#listener.rest();
+  }
+
+  #watched(channel: Channel, envelope: Envelope, message: Buffer): void {
+    const parsed: unknown = parseOrUndefined(message);
+    if (!isObject(parsed))
+      return this.#say(encode({ id: envelope.id, error: { code: PARSE_ERROR, message: 'the message is not JSON' } }));
+    const params = parsed.params ?? {};
+    if (!isObject(params))
+      return this.#say(errorAnswer(channel, envelope.id, "'params' must be an object", INVALID_REQUEST));
+    const verdict = this.#policy.judge({ method: envelope.method, params });
+    if (!(verdict instanceof Promise)) return this.#execute(channel, envelope, params, verdict);
+    this.#judging = true;
+    this.#listener.hold(true);
+    void verdict
+      .catch((error: unknown): Verdict => ({ refuse: error instanceof Error ? error.message : String(error) }))
+      .then(decided => {
+        this.#judging = false;
+        this.#execute(channel, envelope, params, decided);
+        for (let next = this.#waiting.shift(); next; next = this.#judging ? undefined : this.#waiting.shift())
+          this.receive(next);
+        if (!this.#judging) this.#listener.hold(false);
+        this.#listener.rest();
+      });
+  }
+
+  /** What was judged is what is sent: the message is written anew from the parsed value. */
+  #execute(channel: Channel, envelope: Envelope, params: JsonObject, verdict: Verdict): void {
+    const { id, method } = envelope;
+    if ('refuse' in verdict) return this.#refuse(channel, id, verdict.refuse);
+    if ('answer' in verdict) return this.#say(encode({ id, result: verdict.answer, ...sessionOf(channel) }));
+    const clean = encode({
+      id,
+      method,
+      params: 'rewrite' in verdict ? verdict.rewrite : params,
+      ...sessionOf(channel),
+    });
+    this.#forward(channel, { ...envelope, start: 0 }, clean, verdict.onAnswer);
+  }
+
+  #forward(channel: Channel, envelope: Envelope, message: Buffer, onAnswer: OnAnswer | undefined): void {
+    channel.pending.set(envelope.id, this.#seen(envelope.method, onAnswer));
+    if (channel.parent) this.#mux.pipe.send([message]);
+    else this.#mux.pipe.send([this.#rootPrefix, message.subarray(envelope.start + 1)]);
+  }
+
+  #seen(method: string, onAnswer: OnAnswer | undefined): OnAnswer | undefined {
+    return method === 'Target.getTargets' ? answer => this.#visibleTargets(answer) : onAnswer;
+  }
+
+  #visibleTargets(answer: Incoming): Incoming {
+    const infos = answer.result?.targetInfos;
+    if (!Array.isArray(infos)) return answer;
+    const visible = infos.filter(
+      info => isObject(info) && !isHidden(info) && !this.#held.has(textAt(info, 'targetId') ?? ''),
+    );
+    return { ...answer, result: { targetInfos: visible } };
+  }
+
+  async #transformed(channel: Channel, message: Buffer, onAnswer: OnAnswer): Promise<void> {
+    const parsed = parseIncoming(message);
+    const { sessionId: _, ...answer } = await Promise.resolve(onAnswer(parsed)).catch(
+      (error: unknown): Incoming => ({ ...parsed, error: { code: SERVER_ERROR, message: String(error) } }),
+    );
+    this.#listener.message(encode({ ...answer, ...sessionOf(channel) }));
+    this.#listener.rest();
+  }
+
+  #targetEvent(channel: Channel, message: Buffer): void {
+    const event = parseIncoming(message);
+    const info = objectAt(event.params, 'targetInfo');
+    const targetId = textAt(info, 'targetId') ?? textAt(event.params, 'targetId');
+    const sessionId = textAt(event.params, 'sessionId');
+    if (event.method === 'Target.attachedToTarget') {
+      if (!sessionId) return;
+      const child = this.#mux.open(sessionId, this, channel, targetId);
+      this.#channels.set(sessionId, child);
+      if (info && isHidden(info)) return this.#leave(channel, child);
+    }
+    if (event.method === 'Target.detachedFromTarget' && sessionId) {
+      if (this.#hidden.delete(sessionId)) return this.#forget(sessionId);
+      this.#deliver(channel, message, targetId);
+      return this.#forget(sessionId);
+    }
+    if (info && isHidden(info)) return;
+    if (event.method === 'Target.targetDestroyed' && targetId && this.#held.delete(targetId)) return;
+    this.#deliver(channel, message, targetId);
+  }
+
+  /** Lets go of a target that the client must not see; one that waits for a debugger runs on when detached. */
+  #leave(parent: Channel, child: Channel): void {
+    this.#hidden.add(child.id);
+    const id = --this.#ownId;
+    const message = { id, method: 'Target.detachFromTarget', params: { sessionId: child.id }, sessionId: parent.id };
+    this.#mux.pipe.send([encode(message)]);
+  }
+
+  #forget(sessionId: string): void {
+    const channel = this.#channels.get(sessionId);
+    if (!channel) return;
+    this.#mux.drop(channel);
+    for (const id of this.#channels.keys()) if (!this.#mux.find(id)) this.#channels.delete(id);
+  }
+
+  #deliver(channel: Channel, message: Buffer, targetId: string | undefined): void {
+    const held = targetId === undefined ? undefined : this.#held.get(targetId);
+    if (!held) return this.#listener.message(asSeenByOwner(channel, message));
+    if (held.length >= HELD_MESSAGES_MAX) held.splice(1, 1);
+    held.push({ channel, message });
+  }
+
+  #refuse(channel: Channel, id: number, message: string): void {
+    this.#say(errorAnswer(channel, id, message));
+  }
+
+  #say(message: Buffer): void {
+    this.#listener.message(message);
+    this.#listener.rest();
+  }
+}
+
+const isHidden = (info: JsonObject): boolean => HIDDEN_TYPES.has(textAt(info, 'type') ?? '');
+
+const sessionOf = (channel: Channel): { sessionId?: string } => (channel.parent ? { sessionId: channel.id } : {});
+
+function parseOrUndefined(message: Buffer): unknown {
+  try {
+    return JSON.parse(message.toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}

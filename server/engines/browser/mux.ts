@@ -1,0 +1,195 @@
+// Routes messages between one browser's pipe and the channels that speak on it. Each client has one channel of its own
+// (`Target.attachToBrowserTarget`), so ids need no rewriting and a message is forwarded as the same bytes. The bare root
+// of the pipe carries attach and detach only: Chromium's answers for unknown sessions arrive there without a channel.
+import { randomInt } from 'node:crypto';
+import type { Closeable } from '../../kit/scope.ts';
+import { within } from '../../kit/wait.ts';
+import { type JsonObject, textAt } from './json.ts';
+import {
+  channelOf,
+  encode,
+  type Incoming,
+  NO_SUCH_SESSION,
+  parseIncoming,
+  SERVER_ERROR,
+  withoutChannel,
+} from './messages.ts';
+import { Pipe } from './pipe.ts';
+
+const ROOT_ANSWER_MS = 15_000;
+/** Above every id of a former process whose answer may still come. */
+const ROOT_ID_BASE_MAX = 1_000_000_000;
+
+/** What happens to the answer of a command that the mux or the policy wants to see. */
+export type OnAnswer = (answer: Incoming) => Incoming | Promise<Incoming>;
+
+export interface Channel {
+  readonly id: string;
+  readonly owner: ChannelOwner;
+  /** The root channel of its owner has none. */
+  readonly parent: Channel | undefined;
+  readonly targetId: string | undefined;
+  /** Commands without an answer yet. */
+  readonly pending: Map<number, OnAnswer | undefined>;
+}
+
+export interface ChannelOwner {
+  incoming(channel: Channel, message: Buffer): void;
+  /** The browser will not answer this command: the owner must hear it from us. */
+  fail(channel: Channel, id: number, message: string, onAnswer: OnAnswer | undefined): void;
+  /** All messages of one read were delivered. */
+  rest(): void;
+}
+
+export class ProtocolFailure extends Error {
+  override readonly name = 'ProtocolFailure';
+  readonly code: number;
+  constructor(method: string, code: number, message: string) {
+    super(`${method}: ${message}`);
+    this.code = code;
+  }
+}
+
+export class Mux implements Closeable {
+  readonly #pipe: Pipe;
+  readonly #channels = new Map<string, Channel>();
+  readonly #rootPending = new Map<number, (answer: Incoming) => void>();
+  readonly #failed = Promise.withResolvers<Error>();
+  #rootId = randomInt(ROOT_ID_BASE_MAX);
+  #touched = new Set<ChannelOwner>();
+
+  constructor(fifoIn: string, fifoOut: string) {
+    this.#pipe = new Pipe(fifoIn, fifoOut, {
+      message: message => this.#route(message),
+      oversized: (head, tail) => this.#oversized(head, tail),
+      rest: () => this.#rest(),
+      failed: error => this.#failed.resolve(error),
+    });
+  }
+
+  /** Resolves when the pipe breaks. */
+  get failed(): Promise<Error> {
+    return this.#failed.promise;
+  }
+
+  get pipe(): Pipe {
+    return this.#pipe;
+  }
+
+  /** Opens a channel to the browser itself, which answers and events then come on. */
+  async attachToBrowser(owner: ChannelOwner, beforeUse: (channelId: string) => void): Promise<Channel> {
+    const result = await this.#root('Target.attachToBrowserTarget', {});
+    const id = textAt(result, 'sessionId');
+    if (!id) throw new Error('Target.attachToBrowserTarget answered without a session');
+    beforeUse(id);
+    return this.open(id, owner, undefined, undefined);
+  }
+
+  /** Ends a root channel at the browser; what it enabled, held or intercepted ends with it. */
+  async detachFromBrowser(channelId: string): Promise<void> {
+    const channel = this.#channels.get(channelId);
+    if (channel) this.drop(channel);
+    await this.#root('Target.detachFromTarget', { sessionId: channelId });
+  }
+
+  open(id: string, owner: ChannelOwner, parent: Channel | undefined, targetId: string | undefined): Channel {
+    const channel: Channel = { id, owner, parent, targetId, pending: new Map() };
+    this.#channels.set(id, channel);
+    return channel;
+  }
+
+  find(id: string): Channel | undefined {
+    return this.#channels.get(id);
+  }
+
+  /** Forgets a channel and all below it; their pending commands are answered with an error. */
+  drop(channel: Channel): void {
+    for (const other of this.#channels.values()) if (other.parent === channel) this.drop(other);
+    this.#channels.delete(channel.id);
+    this.failPending(channel, 'Target closed');
+  }
+
+  /** A crashed target never answers: its pending commands get an error instead of silence. */
+  targetCrashed(targetId: string): void {
+    for (const channel of this.#channels.values())
+      if (channel.targetId === targetId) this.failPending(channel, 'Target crashed');
+    this.#rest();
+  }
+
+  failPending(channel: Channel, message: string): void {
+    const pending = [...channel.pending];
+    channel.pending.clear();
+    for (const [id, onAnswer] of pending) channel.owner.fail(channel, id, message, onAnswer);
+    this.#touched.add(channel.owner);
+  }
+
+  async close(): Promise<void> {
+    await this.#pipe.close();
+    for (const answer of this.#rootPending.values())
+      answer({ error: { code: SERVER_ERROR, message: 'Browser closed' } });
+    this.#rootPending.clear();
+  }
+
+  async #root(method: string, params: JsonObject): Promise<JsonObject> {
+    const id = ++this.#rootId;
+    const answered = Promise.withResolvers<Incoming>();
+    this.#rootPending.set(id, answered.resolve);
+    try {
+      this.#pipe.send([encode({ id, method, params })]);
+      const answer = await within(ROOT_ANSWER_MS, `Chromium to answer ${method}`, () => answered.promise);
+      if (answer.error) throw new ProtocolFailure(method, answer.error.code, answer.error.message);
+      return answer.result ?? {};
+    } finally {
+      this.#rootPending.delete(id);
+    }
+  }
+
+  #route(message: Buffer): void {
+    const id = channelOf(message);
+    if (id === undefined) return this.#rootMessage(message);
+    const channel = this.#channels.get(id);
+    if (!channel) return;
+    this.#touched.add(channel.owner);
+    channel.owner.incoming(channel, message);
+  }
+
+  #rootMessage(message: Buffer): void {
+    let parsed: Incoming;
+    try {
+      parsed = parseIncoming(message);
+    } catch {
+      return; // the rest of a message whose beginning a former process read
+    }
+    if (typeof parsed.id === 'number') this.#rootPending.get(parsed.id)?.(parsed);
+  }
+
+  #oversized(head: Buffer, tail: Buffer): void {
+    const id = /^\{"id":(\d+)/.exec(head.toString('latin1'))?.[1];
+    const channel = this.#channels.get(channelOf(tail) ?? '');
+    if (!channel || id === undefined || !channel.pending.has(Number(id))) return;
+    const onAnswer = channel.pending.get(Number(id));
+    channel.pending.delete(Number(id));
+    channel.owner.fail(channel, Number(id), 'The answer is larger than 256 MiB. Ask for less at once.', onAnswer);
+    this.#touched.add(channel.owner);
+  }
+
+  #rest(): void {
+    if (this.#touched.size === 0) return;
+    const touched = this.#touched;
+    this.#touched = new Set();
+    for (const owner of touched) owner.rest();
+  }
+}
+
+/** The error answer as the browser would have written it, for the client's side of a channel. */
+export function errorAnswer(channel: Channel | undefined, id: number, message: string, code = SERVER_ERROR): Buffer {
+  const error = { code, message };
+  return encode(channel?.parent ? { id, error, sessionId: channel.id } : { id, error });
+}
+
+export const noSuchSession = (id: number): Buffer =>
+  encode({ id, error: { code: NO_SUCH_SESSION, message: 'Session with given id not found.' } });
+
+/** A message as the owner of the channel sees it: its root channel has no name. */
+export const asSeenByOwner = (channel: Channel, message: Buffer): Buffer =>
+  channel.parent ? message : withoutChannel(message);

@@ -1,0 +1,147 @@
+// The pipe to one Chromium: two named FIFOs that Chromium itself holds open, so it outlives this process.
+// Messages are JSON ended by a NUL. This file frames them; it does not know what they say.
+import { constants, openSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { Scope } from '../../kit/scope.ts';
+
+/** The largest message from the browser that is put together; a longer one is skipped and reported. */
+export const INCOMING_BYTES_MAX = 256 * 1024 ** 2;
+/** Chromium 156 closes its pipe for good at 110 MiB; 99 MiB passes. */
+export const OUTGOING_BYTES_MAX = 96 * 1024 ** 2;
+const WAITING_BYTES_FULL = 4 * 1024 ** 2;
+const READ_BUFFER_BYTES = 1024 ** 2;
+const COPY_BYTES_MAX = 64 * 1024;
+const NUL = Buffer.from([0]);
+
+export interface PipeListener {
+  message(message: Buffer): void;
+  /** A message was longer than INCOMING_BYTES_MAX: its first and last bytes. */
+  oversized(head: Buffer, tail: Buffer): void;
+  /** All messages of one read were delivered. */
+  rest(): void;
+  failed(error: Error): void;
+}
+
+export class Pipe {
+  readonly #incoming: Socket;
+  readonly #outgoing: Socket;
+  readonly #scope = new Scope();
+  readonly #parts: Buffer[] = [];
+  #partsBytes = 0;
+  #skippedHead: Buffer | undefined;
+  #tail: Buffer = NUL;
+  #unsent: Buffer[] = [];
+  #closed = false;
+  readonly #listener: PipeListener;
+
+  constructor(fifoIn: string, fifoOut: string, listener: PipeListener) {
+    this.#listener = listener;
+    const fail = (error: Error): void => {
+      if (!this.#closed) this.#listener.failed(error);
+    };
+    const buffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
+    this.#outgoing = openFifo(fifoIn, { writable: true, readable: false });
+    this.#scope.defer(() => void this.#outgoing.destroy());
+    this.#incoming = openFifo(fifoOut, {
+      readable: true,
+      writable: false,
+      onread: {
+        buffer,
+        callback: (length: number) => {
+          this.#take(buffer.subarray(0, length));
+          return true;
+        },
+      },
+    });
+    this.#scope.defer(() => void this.#incoming.destroy());
+    this.#incoming.on('error', fail);
+    this.#outgoing.on('error', fail);
+    this.#incoming.on('close', () => fail(new Error('the pipe from the browser closed')));
+    this.#incoming.resume();
+  }
+
+  /** Whether so much waits for Chromium to read it that a client should be asked to wait. */
+  get isFull(): boolean {
+    return this.#outgoing.writableLength > WAITING_BYTES_FULL;
+  }
+
+  onDrain(drained: () => void): void {
+    this.#outgoing.once('drain', drained);
+  }
+
+  /** Sends the parts as one message. The parts must not contain a NUL. All messages of one turn leave in one write. */
+  send(parts: readonly Buffer[]): void {
+    if (this.#closed) return;
+    if (this.#unsent.length === 0) process.nextTick(() => this.#flush());
+    this.#unsent.push(...parts, NUL);
+  }
+
+  /** One NUL: ends a message that a former process may have left half written. */
+  endHalfMessage(): void {
+    this.#outgoing.write(NUL);
+  }
+
+  close(): Promise<void> {
+    this.#closed = true;
+    return this.#scope.close();
+  }
+
+  /** Small messages are copied together: one system call for all that was said in this turn of the event loop. */
+  #flush(): void {
+    const unsent = this.#unsent;
+    this.#unsent = [];
+    if (this.#closed) return;
+    const bytes = unsent.reduce((sum, part) => sum + part.length, 0);
+    if (bytes <= COPY_BYTES_MAX) {
+      this.#outgoing.write(Buffer.concat(unsent, bytes));
+      return;
+    }
+    this.#outgoing.cork();
+    for (const part of unsent) this.#outgoing.write(part);
+    this.#outgoing.uncork();
+  }
+
+  #take(chunk: Buffer): void {
+    let from = 0;
+    for (let end = chunk.indexOf(0, from); end >= 0; end = chunk.indexOf(0, from)) {
+      this.#finish(chunk.subarray(from, end));
+      from = end + 1;
+    }
+    if (from < chunk.length) this.#keep(chunk.subarray(from));
+    this.#listener.rest();
+  }
+
+  /** The read buffer is reused, so what is kept or handed on is a copy. */
+  #finish(last: Buffer): void {
+    if (this.#skippedHead) {
+      const tail = Buffer.concat([this.#tail, last]);
+      this.#listener.oversized(this.#skippedHead, tail.subarray(-256));
+      this.#skippedHead = undefined;
+      return;
+    }
+    const message = this.#partsBytes === 0 ? Buffer.from(last) : Buffer.concat([...this.#parts, last]);
+    this.#parts.length = 0;
+    this.#partsBytes = 0;
+    if (message.length > 0) this.#listener.message(message);
+  }
+
+  #keep(part: Buffer): void {
+    if (this.#skippedHead) {
+      this.#tail = Buffer.concat([this.#tail, part]).subarray(-256);
+      return;
+    }
+    this.#parts.push(Buffer.from(part));
+    this.#partsBytes += part.length;
+    if (this.#partsBytes <= INCOMING_BYTES_MAX) return;
+    this.#skippedHead = Buffer.from((this.#parts[0] ?? NUL).subarray(0, 256));
+    this.#tail = Buffer.from(part.subarray(-256));
+    this.#parts.length = 0;
+    this.#partsBytes = 0;
+  }
+}
+
+/** O_RDWR, so that neither side ever sees end-of-file while the other is being replaced. */
+function openFifo(path: string, options: object): Socket {
+  const descriptor = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+  return new Socket({ fd: descriptor, ...options });
+}

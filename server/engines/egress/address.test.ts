@@ -1,0 +1,96 @@
+// Every spelling of an address is the same address; ranges cover what their bits say.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { covers, namesExactly, parseAddress, range, rangeOf } from './address.ts';
+
+const textOf = (text: string): string | undefined => parseAddress(text)?.text;
+const bytesOf = (text: string): number[] => [...(parseAddress(text)?.bytes ?? [])];
+
+test('IPv6 spellings of one address have the same bytes', () => {
+  const spellings = ['fd00::9', 'FD00::0009', 'fd00:0:0:0:0:0:0:9', 'fd00:0000::0:9', 'fd00::0.0.0.9'];
+  for (const spelling of spellings) assert.deepEqual(bytesOf(spelling), bytesOf('fd00::9'), spelling);
+  assert.deepEqual(bytesOf('1:2:3:4:5:6:7:8'), [0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0, 7, 0, 8]);
+  assert.deepEqual(bytesOf('1::'), [0, 1, ...new Array<number>(14).fill(0)]);
+  assert.deepEqual(bytesOf('::'), new Array<number>(16).fill(0));
+});
+
+test('an IPv4-mapped address is its IPv4 address', () => {
+  for (const spelling of ['::ffff:10.9.9.9', '::FFFF:a09:909', '0:0:0:0:0:ffff:10.9.9.9'])
+    assert.equal(textOf(spelling), '10.9.9.9', spelling);
+  assert.equal(parseAddress('::fffe:10.9.9.9')?.family, 6);
+  assert.equal(parseAddress('::ffff:0:10.9.9.9')?.family, 6);
+});
+
+test('what is not plainly an address is none', () => {
+  const no = [
+    '',
+    'a.test',
+    '10.1',
+    '0x7f.1',
+    '0177.0.0.1',
+    '2130706433',
+    '1.2.3.4.',
+    '[::1]',
+    'fe80::1%eth0',
+    '1.2.3.4/8',
+    '::1 ',
+  ];
+  for (const text of no) assert.equal(parseAddress(text), undefined, text);
+});
+
+test('a range covers exactly its prefix, at every length', () => {
+  const bits = (address: string, flipped: number): string => {
+    const bytes = bytesOf(address);
+    bytes[flipped >> 3] = (bytes[flipped >> 3] ?? 0) ^ (0x80 >> (flipped & 7));
+    if (bytes.length === 4) return bytes.join('.');
+    return Array.from({ length: 8 }, (_, at) =>
+      (((bytes[2 * at] ?? 0) << 8) | (bytes[2 * at + 1] ?? 0)).toString(16),
+    ).join(':');
+  };
+  for (const [address, length] of [
+    ['10.170.85.200', 32],
+    ['fdaa:5555:1234:ffff:8001:7ffe:aaaa:5555', 128],
+  ] as const)
+    for (let prefix = 0; prefix <= length; prefix += 1)
+      for (let flipped = 0; flipped < length; flipped += 1) {
+        const other = parseAddress(bits(address, flipped));
+        assert.ok(other);
+        assert.equal(
+          covers(rangeOf(`${address}/${prefix}`), other, 1),
+          flipped >= prefix,
+          `${other.text} in /${prefix}`,
+        );
+      }
+});
+
+test('a port narrows a range, and families never mix', () => {
+  const opened = range({ address: '127.0.0.1', prefix: 32, family: 4, port: 9100 });
+  const loopback = parseAddress('127.0.0.1');
+  const six = parseAddress('7f00:1::');
+  assert.ok(loopback && six);
+  assert.equal(covers(opened, loopback, 9100), true);
+  assert.equal(covers(opened, loopback, 9101), false);
+  assert.equal(covers(range({ address: '127.0.0.1', prefix: 0, family: 4 }), six, 9100), false);
+  assert.equal(namesExactly(opened, loopback, 9100), true);
+  assert.equal(namesExactly(range({ address: '127.0.0.1', prefix: 32, family: 4 }), loopback, 9100), false);
+  assert.equal(namesExactly(range({ address: '127.0.0.0', prefix: 8, family: 4, port: 9100 }), loopback, 9100), false);
+});
+
+test('a range of mapped addresses is the range of IPv4 addresses', () => {
+  const mapped = range({ address: '::ffff:10.0.0.0', prefix: 104, family: 6 });
+  const inside = parseAddress('10.200.0.1');
+  const outside = parseAddress('11.0.0.1');
+  assert.ok(inside && outside);
+  assert.equal(covers(mapped, inside, 1), true);
+  assert.equal(covers(mapped, outside, 1), false);
+});
+
+test('a range that is none is refused', () => {
+  for (const [address, prefix] of [
+    ['10.0.0.0', 33],
+    ['nowhere', 8],
+    ['::ffff:10.0.0.0', 90],
+    ['10.0.0.0', Number.NaN],
+  ] as const)
+    assert.throws(() => range({ address, prefix, family: address.includes(':') ? 6 : 4 }), TypeError);
+});

@@ -1,0 +1,95 @@
+// IP addresses and ranges as bytes, so that every spelling of one address is the same address. An IPv4-mapped IPv6
+// address is its IPv4 address here, as it is for the kernel. What may be reached is judged in rules.ts.
+import { isIP } from 'node:net';
+
+export interface Address {
+  readonly family: 4 | 6;
+  readonly bytes: Uint8Array;
+  /** A form that `net.connect` takes. */
+  readonly text: string;
+}
+
+/** `10.0.0.0/8`, or `127.0.0.1/32` with port 9100. Equal in shape to one entry of BERTH_EGRESS_ALLOW. */
+export interface AddressRange {
+  readonly address: string;
+  readonly prefix: number;
+  readonly family: 4 | 6;
+  /** Absent: every port. */
+  readonly port?: number;
+}
+
+export interface Range {
+  readonly family: 4 | 6;
+  readonly bytes: Uint8Array;
+  readonly prefix: number;
+  readonly port: number | undefined;
+}
+
+const MAPPED_PREFIX = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff);
+const MAPPED_BITS = 96;
+
+/** Undefined for anything but a plain address: names, zone ids, brackets, short and octal forms. */
+export function parseAddress(text: string): Address | undefined {
+  const family = isIP(text);
+  if (family === 4) return address4(bytesOf4(text));
+  if (family !== 6 || text.includes('%')) return undefined;
+  const bytes = bytesOf6(text);
+  if (startsWith(bytes, MAPPED_PREFIX, MAPPED_BITS)) return address4(bytes.subarray(12));
+  return { family, bytes, text: text.toLowerCase() };
+}
+
+export function address4(bytes: Uint8Array): Address {
+  return { family: 4, bytes, text: bytes.join('.') };
+}
+
+/** Throws for a range that is none: ranges come from configuration, which has checked them. */
+export function range(from: AddressRange): Range {
+  const address = parseAddress(from.address);
+  if (!address) throw new TypeError(`${from.address} is not an address`);
+  const prefix = address.family === from.family ? from.prefix : from.prefix - MAPPED_BITS;
+  if (!(prefix >= 0 && prefix <= address.bytes.length * 8))
+    throw new TypeError(`${from.address}/${from.prefix} is not a range of addresses`);
+  return { family: address.family, bytes: address.bytes, prefix, port: from.port };
+}
+
+/** `10.0.0.0/8` as a range. */
+export function rangeOf(text: string): Range {
+  const [address = '', prefix] = text.split('/');
+  return range({ address, prefix: Number(prefix), family: isIP(address) === 6 ? 6 : 4 });
+}
+
+export const covers = (outer: Range, address: Address, port: number): boolean =>
+  outer.family === address.family &&
+  (outer.port === undefined || outer.port === port) &&
+  startsWith(address.bytes, outer.bytes, outer.prefix);
+
+/** Does the range name this one address and this one port, and nothing else? */
+export const namesExactly = (outer: Range, address: Address, port: number): boolean =>
+  outer.port !== undefined && outer.prefix === address.bytes.length * 8 && covers(outer, address, port);
+
+function startsWith(bytes: Uint8Array, start: Uint8Array, bits: number): boolean {
+  const whole = bits >> 3;
+  for (let index = 0; index < whole; index += 1) if (bytes[index] !== start[index]) return false;
+  const mask = (0xff00 >> (bits & 7)) & 0xff;
+  return ((bytes[whole] ?? 0) & mask) === ((start[whole] ?? 0) & mask);
+}
+
+const bytesOf4 = (text: string): Uint8Array => Uint8Array.from(text.split('.'), Number);
+
+function bytesOf6(text: string): Uint8Array {
+  const [head = '', tail] = text.split('::');
+  const left = groups(head);
+  const right = tail === undefined ? [] : groups(tail);
+  const bytes = new Uint8Array(16);
+  bytes.set(left);
+  bytes.set(right, 16 - right.length);
+  return bytes;
+}
+
+const groups = (text: string): number[] => (text === '' ? [] : text.split(':').flatMap(group));
+
+function group(text: string): number[] {
+  if (text.includes('.')) return [...bytesOf4(text)];
+  const value = Number.parseInt(text, 16);
+  return [value >> 8, value & 0xff];
+}

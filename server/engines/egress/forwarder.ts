@@ -1,0 +1,166 @@
+// Plain HTTP: the requests of one browser connection, each sent on to where its absolute URL points. One idle outside
+// connection is kept for the next request to the same place, so the outside never has more of them than the browser.
+import { type ClientRequest, type IncomingMessage, type ServerResponse, request as send } from 'node:http';
+import { pipeline } from 'node:stream';
+import { answerTo, Failed } from './failure.ts';
+import type { Gate } from './gate.ts';
+import { GateAgent } from './gate-agent.ts';
+import { endToEnd, framing, requestHeaders } from './headers.ts';
+import type { EgressLimits } from './limits.ts';
+import type { AbsoluteTarget } from './target.ts';
+
+export class Forwarder {
+  readonly #agent: GateAgent;
+  readonly #limits: EgressLimits;
+  #inFlight = 0;
+
+  constructor(gate: Gate, limits: EgressLimits) {
+    this.#agent = new GateAgent(gate);
+    this.#limits = limits;
+  }
+
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  /** `onFailure` hears of an error before the browser does. */
+  forward(
+    request: IncomingMessage,
+    response: ServerResponse,
+    wanted: AbsoluteTarget,
+    onFailure: (error: unknown) => void,
+  ): void {
+    this.#inFlight += 1;
+    response.once('close', () => {
+      this.#inFlight -= 1;
+    });
+    const fail = (error: unknown): void => {
+      onFailure(error);
+      sendAnswer(request, response, error);
+    };
+    const body = framing(request.rawHeaders);
+    if (body === 'unknown') return fail(new Failed('bad_request'));
+    this.#send({ request, response, wanted, hasBody: body !== 'none', fail }, true);
+  }
+
+  /** The browser's connection is gone. */
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  #send(exchange: Exchange, mayResend: boolean): void {
+    const { request, response, wanted, hasBody, fail } = exchange;
+    // A kept connection may be closing just now. A request without a body is then sent again; one with a body cannot
+    // be, so it never goes out on a kept one.
+    this.#agent.keepOnly(hasBody ? undefined : wanted.target);
+    const outgoing = this.#request(request, wanted, fail);
+    if (!outgoing) return;
+    let answered = false;
+    const onError = (error: unknown): void => {
+      if (answered || response.destroyed) return;
+      answered = true;
+      if (mayResend && outgoing.reusedSocket && !hasBody) this.#send(exchange, false);
+      else fail(error);
+    };
+    outgoing.on('error', onError);
+    outgoing.on('continue', () => response.writeContinue());
+    outgoing.on('upgrade', (_incoming, socket) => {
+      socket.destroy();
+      onError(new Failed('bad_answer'));
+    });
+    outgoing.on('response', incoming => {
+      answered = true;
+      // Answered before all of the body was read: the rest is not waited for.
+      if (!request.complete) response.shouldKeepAlive = false;
+      passBack(incoming, response, fail);
+    });
+    response.once('close', () => {
+      if (!response.writableFinished || !outgoing.writableEnded) outgoing.destroy();
+    });
+    if (hasBody) passOn(request, outgoing);
+    else outgoing.end();
+  }
+
+  #request(
+    request: IncomingMessage,
+    { target, host, path }: AbsoluteTarget,
+    fail: (error: unknown) => void,
+  ): ClientRequest | undefined {
+    const method = request.method ?? 'GET';
+    try {
+      const outgoing = send({
+        agent: this.#agent,
+        host: target.hostname,
+        port: target.port,
+        method,
+        path,
+        headers: requestHeaders(method, host, request.rawHeaders),
+        maxHeaderSize: this.#limits.headBytesMax,
+      });
+      // Zero is no limit by count: a silently shortened list is worse, and the bytes are bounded.
+      outgoing.maxHeadersCount = 0;
+      return outgoing;
+    } catch (error) {
+      fail(new Failed('bad_request', error));
+      return undefined;
+    }
+  }
+}
+
+/** Sends a head without waiting for a body. `flushHeaders` would write bytes above 127 as UTF-8, twice encoded then. */
+const NOTHING = Buffer.alloc(0);
+
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly wanted: AbsoluteTarget;
+  readonly hasBody: boolean;
+  readonly fail: (error: unknown) => void;
+}
+
+/** Not `pipeline`: when the outside breaks off, the browser's connection must live on to be told so. */
+function passOn(request: IncomingMessage, outgoing: ClientRequest): void {
+  outgoing.write(NOTHING);
+  request.pipe(outgoing);
+}
+
+const PROXY_AUTHENTICATION_REQUIRED = 407;
+
+function passBack(incoming: IncomingMessage, response: ServerResponse, fail: (error: unknown) => void): void {
+  incoming.on('error', () => response.destroy());
+  const status = incoming.statusCode ?? 0;
+  try {
+    // From an origin it would make the browser ask its user for the password of a proxy.
+    if (status === PROXY_AUTHENTICATION_REQUIRED) throw new Failed('bad_answer');
+    response.sendDate = false;
+    response.writeHead(status, incoming.statusMessage, endToEnd(incoming.rawHeaders));
+    // The head goes at once: an event stream may have nothing to say for a long time.
+    response.write(NOTHING);
+  } catch (error) {
+    incoming.destroy();
+    fail(new Failed('bad_answer', error));
+    return;
+  }
+  pipeline(incoming, response, () => {});
+}
+
+/** Tells the browser why there is no answer; if one has begun, cutting it off is all that can be said. */
+export function sendAnswer(request: IncomingMessage, response: ServerResponse, error: unknown): void {
+  if (response.headersSent || response.destroyed) {
+    response.destroy();
+    return;
+  }
+  const { status, header, text } = answerTo(error);
+  const body = Buffer.from(text);
+  response.sendDate = false;
+  // A body that nobody will read is not read to its end just to keep the connection.
+  if (!request.complete) response.shouldKeepAlive = false;
+  response.writeHead(status, [
+    ...header,
+    'content-type',
+    'text/plain; charset=utf-8',
+    'content-length',
+    `${body.length}`,
+  ]);
+  response.end(body);
+}

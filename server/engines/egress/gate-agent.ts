@@ -1,0 +1,56 @@
+// The http.Agent of one browser connection: new connections come from the gate, one idle one is kept.
+import { Agent, type ClientRequestArgs } from 'node:http';
+import type { Socket } from 'node:net';
+import { type Duplex, PassThrough } from 'node:stream';
+import type { Gate } from './gate.ts';
+import { type Target, targetAt } from './target.ts';
+
+/** Node's type wants a stream even beside an error, and never looks at it. */
+const NO_STREAM: Duplex = new PassThrough();
+
+export class GateAgent extends Agent {
+  readonly #gate: Gate;
+  readonly #sockets = new Set<Socket>();
+  readonly #closing = new AbortController();
+
+  constructor(gate: Gate) {
+    super({ keepAlive: true, maxFreeSockets: 1 });
+    this.#gate = gate;
+  }
+
+  override createConnection(
+    { host, port }: ClientRequestArgs,
+    callback?: (error: Error | null, stream: Duplex) => void,
+  ): undefined {
+    const target = targetAt(host ?? '', Number(port));
+    if (!target || !callback) throw new TypeError('an outside connection needs a target and somebody to take it');
+    this.#open(target).then(
+      socket => callback(null, socket),
+      (error: Error) => callback(error, NO_STREAM),
+    );
+    return undefined;
+  }
+
+  /** Closes the idle connections to everywhere else. */
+  keepOnly(target: Target | undefined): void {
+    const kept = target && this.getName({ host: target.hostname, port: target.port });
+    for (const [name, sockets] of Object.entries(this.freeSockets)) {
+      if (name === kept) continue;
+      for (const socket of sockets ?? []) socket.destroy();
+    }
+  }
+
+  override destroy(): void {
+    this.#closing.abort(new Error('the browser closed the connection'));
+    for (const socket of this.#sockets) socket.destroy();
+    super.destroy();
+  }
+
+  async #open(target: Target): Promise<Socket> {
+    const socket = await this.#gate.open(target, this.#closing.signal);
+    this.#sockets.add(socket);
+    socket.once('close', () => this.#sockets.delete(socket));
+    if (this.#closing.signal.aborted) socket.destroy();
+    return socket;
+  }
+}

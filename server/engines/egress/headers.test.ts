@@ -1,0 +1,80 @@
+// What belongs to one connection stays there; what a message means does not change.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { endToEnd, framing, requestHeaders } from './headers.ts';
+
+test('hop-by-hop headers go, all others stay as they were', () => {
+  const raw = [
+    'X-A',
+    '1',
+    'Proxy-Authorization',
+    'Basic x',
+    'Connection',
+    'close, X-Mine',
+    'x-mine',
+    '2',
+    'Set-Cookie',
+    'a',
+    'Set-Cookie',
+    'b',
+    'TE',
+    'trailers',
+  ];
+  assert.deepEqual(endToEnd(raw), ['X-A', '1', 'Set-Cookie', 'a', 'Set-Cookie', 'b']);
+  for (const name of [
+    'Keep-Alive',
+    'Proxy-Connection',
+    'Proxy-Authenticate',
+    'Trailer',
+    'Transfer-Encoding',
+    'Upgrade',
+    'CONNECTION',
+  ])
+    assert.deepEqual(endToEnd([name, 'x', 'A', 'b']), ['A', 'b'], name);
+});
+
+test('Connection cannot make a header vanish that the meaning hangs on', () => {
+  const raw = [
+    'Connection',
+    'Content-Length, Cookie, Host, Authorization',
+    'Content-Length',
+    '5',
+    'Cookie',
+    'c',
+    'Authorization',
+    'd',
+  ];
+  assert.deepEqual(endToEnd(raw), ['Content-Length', '5', 'Cookie', 'c', 'Authorization', 'd']);
+});
+
+test('the Host is the one of the URL, whatever was sent', () => {
+  assert.deepEqual(requestHeaders('GET', 'a.test', ['Host', 'b.test', 'HOST', 'c.test', 'Accept', '*/*']), [
+    'Host',
+    'a.test',
+    'Connection',
+    'keep-alive',
+    'Accept',
+    '*/*',
+  ]);
+});
+
+test('a body is framed as it came, and ambiguous framing is told', () => {
+  assert.equal(framing([]), 'none');
+  assert.equal(framing(['Content-Length', '0']), 'none');
+  assert.equal(framing(['content-length', '7']), 'length');
+  assert.equal(framing(['Transfer-Encoding', 'Chunked']), 'chunked');
+  for (const raw of [
+    ['Transfer-Encoding', 'gzip, chunked'],
+    ['Transfer-Encoding', 'chunked', 'Transfer-Encoding', 'chunked'],
+    ['Transfer-Encoding', 'identity'],
+    ['Transfer-Encoding', 'chunked', 'Content-Length', '5'],
+    ['Content-Length', '5', 'Content-Length', '5'],
+  ])
+    assert.equal(framing(raw), 'unknown', raw.join(' '));
+  assert.deepEqual(requestHeaders('GET', 'a', ['Transfer-Encoding', 'chunked']).slice(4), [
+    'Transfer-Encoding',
+    'chunked',
+  ]);
+  assert.deepEqual(requestHeaders('POST', 'a', []).slice(4), ['Content-Length', '0']);
+  assert.deepEqual(requestHeaders('POST', 'a', ['Content-Length', '0']).slice(4), ['Content-Length', '0']);
+});

@@ -1,0 +1,237 @@
+// The table of refused addresses, both ends of every range, everything that carries an IPv4 address, and what opens it.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type AddressRange, parseAddress } from './address.ts';
+import { addressRules, ruleOf } from './rules.ts';
+
+const nothing = (): readonly AddressRange[] => [];
+
+function judge(
+  text: string,
+  allow: readonly AddressRange[] = [],
+  own: readonly AddressRange[] = [],
+  port = 80,
+): string {
+  const address = parseAddress(text);
+  assert.ok(address, text);
+  const verdict = addressRules(allow, asked => own.filter(each => each.port === asked)).judge(address, port);
+  return verdict.allowed ? 'allowed' : verdict.rule;
+}
+
+const open = (text: string, port?: number): AddressRange => {
+  const [address = '', prefix] = text.split('/');
+  const family = address.includes(':') ? 6 : 4;
+  return {
+    address,
+    prefix: Number(prefix ?? (family === 4 ? 32 : 128)),
+    family,
+    ...(port === undefined ? {} : { port }),
+  };
+};
+
+/** first and last address of the range, rule, and the neighbours outside with what they are. */
+const RANGES_4: ReadonlyArray<readonly [string, string, string]> = [
+  ['0.0.0.0', '0.0.0.0', 'unspecified'],
+  ['0.0.0.1', '0.255.255.255', 'reserved'],
+  ['1.0.0.0', '9.255.255.255', 'allowed'],
+  ['10.0.0.0', '10.255.255.255', 'private'],
+  ['11.0.0.0', '100.63.255.255', 'allowed'],
+  ['100.64.0.0', '100.100.100.199', 'shared'],
+  ['100.100.100.200', '100.100.100.200', 'metadata'],
+  ['100.100.100.201', '100.127.255.255', 'shared'],
+  ['100.128.0.0', '126.255.255.255', 'allowed'],
+  ['127.0.0.0', '127.255.255.255', 'loopback'],
+  ['128.0.0.0', '168.63.129.15', 'allowed'],
+  ['168.63.129.16', '168.63.129.16', 'metadata'],
+  ['168.63.129.17', '169.253.255.255', 'allowed'],
+  ['169.254.0.0', '169.254.169.253', 'link_local'],
+  ['169.254.169.254', '169.254.169.254', 'metadata'],
+  ['169.254.170.2', '169.254.170.2', 'metadata'],
+  ['169.254.170.24', '169.254.255.255', 'link_local'],
+  ['169.255.0.0', '172.15.255.255', 'allowed'],
+  ['172.16.0.0', '172.31.255.255', 'private'],
+  ['172.32.0.0', '191.255.255.255', 'allowed'],
+  ['192.0.0.0', '192.0.0.191', 'protocol'],
+  ['192.0.0.192', '192.0.0.192', 'metadata'],
+  ['192.0.0.193', '192.0.0.255', 'protocol'],
+  ['192.0.1.0', '192.0.1.255', 'allowed'],
+  ['192.0.2.0', '192.0.2.255', 'documentation'],
+  ['192.0.3.0', '192.88.98.255', 'allowed'],
+  ['192.88.99.0', '192.88.99.255', 'relay'],
+  ['192.88.100.0', '192.167.255.255', 'allowed'],
+  ['192.168.0.0', '192.168.255.255', 'private'],
+  ['192.169.0.0', '198.17.255.255', 'allowed'],
+  ['198.18.0.0', '198.19.255.255', 'benchmarking'],
+  ['198.20.0.0', '198.51.99.255', 'allowed'],
+  ['198.51.100.0', '198.51.100.255', 'documentation'],
+  ['198.51.101.0', '203.0.112.255', 'allowed'],
+  ['203.0.113.0', '203.0.113.255', 'documentation'],
+  ['203.0.114.0', '223.255.255.255', 'allowed'],
+  ['224.0.0.0', '239.255.255.255', 'multicast'],
+  ['240.0.0.0', '255.255.255.254', 'reserved'],
+  ['255.255.255.255', '255.255.255.255', 'broadcast'],
+];
+
+const number4 = (text: string): number => text.split('.').reduce((value, part) => value * 256 + Number(part), 0);
+const text4 = (value: number): string => [24, 16, 8, 0].map(shift => (value / 2 ** shift) & 0xff).join('.');
+const hex4 = (text: string): string => {
+  const hex = number4(text).toString(16).padStart(8, '0');
+  return `${hex.slice(0, 4)}:${hex.slice(4)}`;
+};
+
+/** Ends, middle, and some in between that are the same in every run. */
+function samples(first: string, last: string): string[] {
+  const from = number4(first);
+  const span = number4(last) - from;
+  return [0, 1 / 7, 1 / 3, 1 / 2, 0.77, 1].map(part => text4(from + Math.floor(span * part)));
+}
+
+test('every IPv4 range has its rule from its first to its last address', () => {
+  for (const [first, last, rule] of RANGES_4)
+    for (const address of samples(first, last)) assert.equal(judge(address), rule, address);
+});
+
+test('an IPv6 address that carries an IPv4 address is judged by it', () => {
+  for (const [first, last, rule] of RANGES_4)
+    for (const address of samples(first, last)) {
+      const six = hex4(address);
+      const inverted = hex4(text4(0xffffffff - number4(address)));
+      const isOne = rule === 'unspecified' || address === '0.0.0.1';
+      assert.equal(judge(`::ffff:${address}`), rule, `mapped ${address}`);
+      assert.equal(judge(`64:ff9b::${six}`), rule, `NAT64 ${address}`);
+      assert.equal(judge(`2002:${six}::1`), rule, `6to4 ${address}`);
+      assert.equal(judge(`2600:1:2:3:0:5efe:${six}`), rule, `ISATAP ${address}`);
+      assert.equal(judge(`2600:1:2:3:200:5efe:${six}`), rule, `ISATAP, universal bit, ${address}`);
+      // These lead nowhere public, so a public address inside does not make them better.
+      const never = rule === 'allowed' ? 'transition' : rule;
+      if (!isOne) assert.equal(judge(`::${six}`), never, `compatible ${address}`);
+      assert.equal(judge(`::ffff:0:${six}`), never, `translated ${address}`);
+      assert.equal(judge(`64:ff9b:1::${six}`) === 'allowed', false, `local NAT64 ${address}`);
+      assert.equal(judge(`2001:0:808:808:0:0:${inverted}`), never, `Teredo client ${address}`);
+      assert.equal(judge(`2001:0:${six}:0:0:f7f7:f7f7`), never, `Teredo server ${address}`);
+    }
+});
+
+test('local NAT64 hides its IPv4 address in three places', () => {
+  const all = [open('64:ff9b:1::/48')];
+  assert.equal(judge('64:ff9b:1::a09:909', all), 'private');
+  assert.equal(judge('64:ff9b:1:a09:9:900::', all), 'private');
+  assert.equal(judge('64:ff9b:1:0:a:909:900:0', all), 'private');
+  assert.equal(judge('64:ff9b:1::808:808', all), 'allowed');
+  assert.equal(judge('64:ff9b:1:808:8:800::', all), 'allowed');
+  assert.equal(judge('64:ff9b:1::808:808'), 'transition');
+});
+
+const OTHERS_6: ReadonlyArray<readonly [string, string]> = [
+  ['::', 'unspecified'],
+  ['::1', 'loopback'],
+  ['::2', 'reserved'],
+  ['64:ff9b:1::', 'transition'],
+  ['64:ff9b:1:ffff:ffff:ffff:ffff:ffff', 'broadcast'],
+  ['64:ff9b:2::1', 'reserved'],
+  ['64:ff9b:0:0:0:1::', 'reserved'],
+  ['100::1', 'reserved'],
+  ['200::1', 'reserved'],
+  ['1fff:ffff::1', 'reserved'],
+  ['2000::1', 'allowed'],
+  ['2001:1::1', 'protocol'],
+  ['2001:2::1', 'benchmarking'],
+  ['2001:10::1', 'protocol'],
+  ['2001:20::1', 'protocol'],
+  ['2001:1ff:ffff::1', 'protocol'],
+  ['2001:200::1', 'allowed'],
+  ['2001:db7:ffff::1', 'allowed'],
+  ['2001:db8::1', 'documentation'],
+  ['2001:db8:ffff:ffff::1', 'documentation'],
+  ['2001:db9::1', 'allowed'],
+  ['2606:4700:4700::1111', 'allowed'],
+  ['2a00:1450:4001:827::200e', 'allowed'],
+  ['3ffe:ffff::1', 'allowed'],
+  ['3fff::1', 'documentation'],
+  ['3fff:fff:ffff::1', 'documentation'],
+  ['3fff:1000::1', 'allowed'],
+  ['4000::1', 'reserved'],
+  ['5f00::1', 'reserved'],
+  ['fbff:ffff::1', 'reserved'],
+  ['fc00::1', 'unique_local'],
+  ['fd00::9', 'unique_local'],
+  ['fd00:ec2::254', 'metadata'],
+  ['fd20:ce::254', 'metadata'],
+  ['fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff', 'unique_local'],
+  ['fe00::1', 'reserved'],
+  ['fe80::1', 'link_local'],
+  ['febf:ffff::1', 'link_local'],
+  ['fec0::1', 'site_local'],
+  ['feff:ffff::1', 'site_local'],
+  ['ff00::1', 'multicast'],
+  ['ff02::fb', 'multicast'],
+  ['ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff', 'multicast'],
+];
+
+test('IPv6 ranges have their rules, and what is not handed out is refused', () => {
+  for (const [address, rule] of OTHERS_6) assert.equal(judge(address), rule, address);
+});
+
+test('a walk over the whole IPv4 space agrees with the table', () => {
+  for (let value = 0; value <= 0xffffffff; value += 65_521) {
+    const address = text4(value);
+    const row = RANGES_4.find(([first, last]) => number4(first) <= value && value <= number4(last));
+    const parsed = parseAddress(address);
+    assert.ok(parsed);
+    if (row) assert.equal(ruleOf(parsed) ?? 'allowed', row[2], address);
+  }
+});
+
+test('the operator opens a range, a port, and no more', () => {
+  assert.equal(judge('10.9.9.9', [open('10.0.0.0/8')]), 'allowed');
+  assert.equal(judge('10.9.9.9', [open('10.9.9.9', 80)]), 'allowed');
+  assert.equal(judge('10.9.9.9', [open('10.9.9.9', 81)]), 'private');
+  assert.equal(judge('10.9.9.10', [open('10.9.9.9')]), 'private');
+  assert.equal(judge('fd00::9', [open('fd00::/8')]), 'allowed');
+  assert.equal(judge('fd00::9', [open('0.0.0.0/0')]), 'unique_local');
+  assert.equal(judge('169.254.169.254', [open('10.0.0.0/8')]), 'metadata');
+});
+
+test('opening an IPv4 range opens it in every spelling that can carry it', () => {
+  const allow = [open('10.0.0.0/8')];
+  for (const address of ['::ffff:10.9.9.9', '64:ff9b::a09:909', '2002:a09:909::1', '2600::5efe:a09:909'])
+    assert.equal(judge(address, allow), 'allowed', address);
+});
+
+test('opening what carries does not open what is carried', () => {
+  assert.equal(judge('64:ff9b::a9fe:a9fe', [open('64:ff9b::/96')]), 'metadata');
+  assert.equal(judge('2002:7f00:1::1', [open('2002::/16')]), 'loopback');
+  assert.equal(judge('::7f00:1', [open('::/96')]), 'loopback');
+  assert.equal(judge('::7f00:1', [open('::/96'), open('127.0.0.1')]), 'allowed');
+});
+
+test('our own listeners are refused even inside an opened range', () => {
+  const own = [open('127.0.0.1', 8080), open('::1', 8080), open('203.0.114.7', 8080)];
+  const all = [open('0.0.0.0/0'), open('::/0')];
+  const spellings = [
+    '127.0.0.1',
+    '::ffff:127.0.0.1',
+    '0.0.0.0',
+    '::',
+    '::1',
+    '::7f00:1',
+    '64:ff9b::7f00:1',
+    '2002:7f00:1::',
+    '203.0.114.7',
+  ];
+  for (const address of spellings) assert.equal(judge(address, all, own, 8080), 'own_service', address);
+  assert.equal(judge('127.0.0.1', [open('127.0.0.0/8')], own, 8080), 'own_service');
+  assert.equal(judge('127.0.0.1', [open('127.0.0.1')], own, 8080), 'own_service', 'no port named');
+  assert.equal(judge('127.0.0.1', [open('127.0.0.0/8', 8080)], own, 8080), 'own_service', 'no single address named');
+});
+
+test('only an entry for that very address and port opens a listener of ours', () => {
+  const own = [open('127.0.0.1', 8080)];
+  assert.equal(judge('127.0.0.1', [open('127.0.0.1', 8080)], own, 8080), 'allowed');
+  assert.equal(judge('127.0.0.1', [open('127.0.0.1', 9100)], own, 9100), 'allowed');
+  assert.equal(judge('127.0.0.1', [open('127.0.0.0/8')], own, 9100), 'allowed');
+});
+
+test('a bad entry is not swallowed', () => {
+  assert.throws(() => addressRules([{ address: 'x', prefix: 8, family: 4 }], nothing), TypeError);
+});

@@ -1,0 +1,139 @@
+// Hosts are read as the WHATWG URL standard reads them, and what could be read in two ways is no target.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { absoluteTarget, authorityTarget } from './target.ts';
+
+const LOOPBACK = [
+  '127.0.0.1',
+  '127.0.0.1.',
+  '127.1',
+  '127.0.1',
+  '2130706433',
+  '0x7f000001',
+  '0x7f.1',
+  '0177.0.0.1',
+  '017700000001',
+  '0x7F.0X0.0.01',
+];
+const LOOPBACK_TOO = [
+  '127%2e0%2e0%2e1',
+  '%31%32%37.0.0.1',
+  '１２７.0.0.1',
+  '127。0。0。1',
+  '127.0.0.1。',
+  '[::ffff:127.0.0.1]',
+  '[::FFFF:7F00:1]',
+  '[0:0:0:0:0:ffff:127.0.0.1]',
+];
+
+test('every spelling of an address is that address', () => {
+  for (const host of [...LOOPBACK, ...LOOPBACK_TOO]) {
+    assert.equal(authorityTarget(`${host}:80`)?.address?.text, '127.0.0.1', host);
+    assert.equal(absoluteTarget(`http://${host}/`)?.target.address?.text, '127.0.0.1', host);
+  }
+});
+
+test('names come out in lower case, in punycode, without a trailing dot', () => {
+  const names = [
+    ['A.Test', 'a.test'],
+    ['a.test.', 'a.test'],
+    ['bücher.test', 'xn--bcher-kva.test'],
+    ['ⓛⓞⓒⓐⓛⓗⓞⓢⓣ', 'localhost'],
+    ['a%2etest', 'a.test'],
+    ['a_b.test', 'a_b.test'],
+  ] as const;
+  for (const [host, name] of names) {
+    assert.deepEqual(authorityTarget(`${host}:443`), { hostname: name, port: 443 });
+    assert.deepEqual(absoluteTarget(`http://${host}/`)?.target, { hostname: name, port: 80 });
+  }
+});
+
+test('what the URL standard refuses, or reads as something other than a host, is no target', () => {
+  const hosts = [
+    '',
+    '.',
+    '..',
+    'a..test',
+    '.a.test',
+    'a.test..',
+    '256.0.0.1',
+    '1.2.3.4.5',
+    '0x100000000',
+    '1.2.3.08',
+    '[::1',
+    '::1',
+    '[::1].',
+    '[fe80::1%25eth0]',
+    '[fe80::1%eth0]',
+    '[::ffff:127.0.0.1.]',
+    'a b',
+    'a%00b',
+    'a%2fb',
+    'a%40b',
+    'a<b',
+    'user@a.test',
+    'user:pass@a.test',
+    'a.test/x',
+    'a.test\\x',
+    'a.test?x',
+    'a.test#x',
+    'a\tb',
+    `${'a.'.repeat(127)}test`,
+  ];
+  for (const host of hosts) {
+    assert.equal(authorityTarget(`${host}:80`), undefined, `CONNECT ${host}`);
+    if (!/[/?#]/.test(host)) assert.equal(absoluteTarget(`http://${host}/`), undefined, `GET ${host}`);
+  }
+});
+
+test('CONNECT needs a port, and one that exists', () => {
+  for (const authority of [
+    'a.test',
+    'a.test:',
+    'a.test:0',
+    'a.test:65536',
+    'a.test:123456',
+    'a.test:-1',
+    'a.test:8o',
+    'a.test:80:80',
+    ':80',
+    'http://a.test:80',
+  ])
+    assert.equal(authorityTarget(authority), undefined, authority);
+  assert.equal(authorityTarget('a.test:65535')?.port, 65_535);
+  assert.equal(authorityTarget('[2600::1]:443')?.hostname, '2600::1');
+});
+
+test('a plain request names http and a host', () => {
+  for (const text of [
+    '/',
+    '*',
+    '',
+    'a.test/',
+    'https://a.test/',
+    'ws://a.test/',
+    'file:///etc/passwd',
+    'http:/a.test/',
+    'http:a.test',
+    'http:///a.test/',
+    'http://',
+    'http://:80/',
+    'http://a.test:0/',
+    'http://a.test:99999/',
+  ])
+    assert.equal(absoluteTarget(text), undefined, text);
+});
+
+test('the path goes on as it was sent, the host as it was read', () => {
+  const read = (text: string): readonly [string | undefined, string | undefined] => {
+    const found = absoluteTarget(text);
+    return [found?.host, found?.path];
+  };
+  assert.deepEqual(read('http://A.test'), ['a.test', '/']);
+  assert.deepEqual(read('http://a.test:80/x'), ['a.test', '/x']);
+  assert.deepEqual(read('HTTP://a.test:8080/x/../y?z=%7c|#frag'), ['a.test:8080', '/x/../y?z=%7c|']);
+  assert.deepEqual(read('http://a.test?q'), ['a.test', '/?q']);
+  assert.deepEqual(read('http://a.test#f'), ['a.test', '/']);
+  assert.deepEqual(read('http://[2600::1]:81//x'), ['[2600::1]:81', '//x']);
+  assert.deepEqual(read('http://a.test/@b.test/'), ['a.test', '/@b.test/']);
+});

@@ -1,0 +1,74 @@
+// A few DevTools calls over a box's FIFOs, for the probe only: JSON messages that end in NUL. The real conversation with
+// a browser is engines/browser.
+import { constants, openSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { within } from '../../kit/wait.ts';
+
+const ANSWERED_WITHIN_MS = 20_000;
+const MESSAGE_BYTES_MAX = 16 * 1024 ** 2;
+
+export type CdpObject = Readonly<Record<string, unknown>>;
+
+export const isCdpObject = (value: unknown): value is CdpObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+export class CdpPipe {
+  readonly #towards: Socket;
+  readonly #from: Socket;
+  readonly #onEvent: (method: string) => void;
+  readonly #waiting = new Map<number, PromiseWithResolvers<CdpObject>>();
+  #unread = Buffer.alloc(0);
+  #lastId = 0;
+
+  constructor(fifoIn: string, fifoOut: string, onEvent: (method: string) => void = () => {}) {
+    this.#onEvent = onEvent;
+    // Read and write: neither end waits for the other, and neither sees an end of file.
+    const flags = constants.O_RDWR | constants.O_NONBLOCK;
+    this.#towards = new Socket({ fd: openSync(fifoIn, flags), readable: false, writable: true });
+    this.#from = new Socket({ fd: openSync(fifoOut, flags), readable: true, writable: false });
+    this.#from.on('data', chunk => this.#read(chunk));
+    for (const socket of [this.#towards, this.#from]) socket.on('error', () => {});
+  }
+
+  /** The `result`, or an error with the browser's message. */
+  async call(method: string, params: CdpObject = {}, channel?: string, signal?: AbortSignal): Promise<CdpObject> {
+    const id = ++this.#lastId;
+    const answer = Promise.withResolvers<CdpObject>();
+    this.#waiting.set(id, answer);
+    this.#towards.write(`${JSON.stringify({ id, method, params, ...(channel ? { sessionId: channel } : {}) })}\0`);
+    try {
+      const { result, error } = await within(
+        ANSWERED_WITHIN_MS,
+        `the answer to ${method}`,
+        () => answer.promise,
+        signal,
+      );
+      if (isCdpObject(result)) return result;
+      throw new Error(`${method}: ${isCdpObject(error) ? error.message : 'no result'}`);
+    } finally {
+      this.#waiting.delete(id);
+    }
+  }
+
+  close(): void {
+    for (const answer of this.#waiting.values()) answer.reject(new Error('the pipe was closed'));
+    this.#towards.destroy();
+    this.#from.destroy();
+  }
+
+  #read(chunk: Buffer): void {
+    this.#unread = Buffer.concat([this.#unread, chunk]);
+    for (let end = this.#unread.indexOf(0); end >= 0; end = this.#unread.indexOf(0)) {
+      this.#take(this.#unread.toString('utf8', 0, end));
+      this.#unread = this.#unread.subarray(end + 1);
+    }
+    if (this.#unread.length > MESSAGE_BYTES_MAX) this.close();
+  }
+
+  #take(text: string): void {
+    const message: unknown = JSON.parse(text);
+    if (!isCdpObject(message)) return;
+    if (typeof message.id === 'number') this.#waiting.get(message.id)?.resolve(message);
+    if (typeof message.method === 'string') this.#onEvent(message.method);
+  }
+}

@@ -1,0 +1,33 @@
+// From the message that a failed box left to what the operator can do about it. Each message was seen once on a real
+// machine or in a real container.
+
+const USER_NAMESPACES =
+  'Allow unprivileged user namespaces: `sysctl -w user.max_user_namespaces=10000`, on Debian also `sysctl -w kernel.unprivileged_userns_clone=1`, ' +
+  'on Ubuntu 24.04 and later `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0` or AppArmor profiles for unshare and bwrap. ' +
+  'In a container, use a seccomp profile that allows clone, unshare, mount, umount2, pivot_root, chroot, setns and sethostname.';
+const SECCOMP_PROFILE =
+  'The container forbids it: use a seccomp profile that allows clone, unshare, mount, umount2, pivot_root, chroot, setns and sethostname.';
+const UNMASKED_PROC =
+  'The container masks /proc: run it with --security-opt systempaths=unconfined (Docker), --security-opt unmask=ALL (Podman), or procMount: Unmasked with hostUsers: false (Kubernetes).';
+const ORDINARY_USER =
+  'Root without its capabilities cannot make boxes: run the server as an ordinary user (in a container --user 1000:1000), or give it all of root.';
+
+const CURES: readonly (readonly [RegExp, string])[] = [
+  [/Can't mount proc/, UNMASKED_PROC],
+  [/pivot_root|Can't set hostname|sys_chroot/, SECCOMP_PROFILE],
+  [/RTNETLINK answers: Operation not permitted|setpriv: |setting up uid map/, ORDINARY_USER],
+  [
+    /unshare failed|No permissions to create|Creating new namespace failed|No usable sandbox|chrome:\/\/sandbox says/,
+    USER_NAMESPACES,
+  ],
+  [
+    /error while loading shared libraries/,
+    'Libraries of Chromium are missing: install the chromium package of this system.',
+  ],
+];
+
+const ANY = 'Run `berth doctor` and mend what it names.';
+
+export const cureFor = (why: string): string => CURES.find(([message]) => message.test(why))?.[1] ?? ANY;
+
+export const cureForUserNamespaces = USER_NAMESPACES;

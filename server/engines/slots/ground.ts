@@ -1,0 +1,67 @@
+// What all boxes of this process stand on, looked up once: the form, ids, limits, cgroups and folders of this data folder.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Clock } from '../../kit/clock.ts';
+import type { Log } from '../../kit/log.ts';
+import type { Cgroups, Limits } from './cgroups.ts';
+import { SessionFolder } from './session-folder.ts';
+import type { Form } from './slots.ts';
+
+export interface GroundWish {
+  readonly form: Form;
+  readonly install: string;
+  /** Form `root` only. */
+  readonly firstUid: number | undefined;
+  /** Whether Chromium's own sandbox works; always so in a jail. */
+  readonly ownSandbox: boolean;
+  readonly dataDir: string;
+  readonly cgroups: Cgroups;
+  readonly limits: Limits;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export class Ground {
+  readonly form: Form;
+  readonly install: string;
+  readonly ownSandbox: boolean;
+  readonly cgroups: Cgroups;
+  readonly limits: Limits;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly sessionsDir: string;
+  readonly listenerFile = fileURLToPath(new URL('listener.cjs', import.meta.url));
+  readonly openFilesMax = hardLimitOfOpenFiles();
+  readonly #firstUid: number | undefined;
+
+  constructor(wish: GroundWish) {
+    this.form = wish.form;
+    this.install = wish.install;
+    this.ownSandbox = wish.ownSandbox;
+    this.cgroups = wish.cgroups;
+    this.limits = wish.limits;
+    this.clock = wish.clock;
+    this.log = wish.log;
+    this.sessionsDir = join(wish.dataDir, 'sessions');
+    this.#firstUid = wish.firstUid;
+  }
+
+  uidOf(slot: number): number | undefined {
+    return this.#firstUid === undefined ? undefined : this.#firstUid + slot;
+  }
+
+  folderOf(session: string): SessionFolder {
+    return new SessionFolder(this.sessionsDir, session);
+  }
+
+  markOf(session: string): string {
+    return `${this.install}/${session}`;
+  }
+}
+
+/** "Max open files  SOFT  HARD  files" */
+export function hardLimitOfOpenFiles(): number {
+  const hard = /^Max open files\s+\S+\s+(\S+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
+  return hard === undefined || hard === 'unlimited' ? Number.POSITIVE_INFINITY : Number(hard);
+}

@@ -1,0 +1,33 @@
+// What a form of isolation cannot do on this machine, in sentences for the operator.
+import type { Controller } from './cgroups.ts';
+import type { Form } from './slots.ts';
+
+const WITHOUT_CGROUP: Record<Exclude<Form, 'process'>, Record<Controller, string>> = {
+  root: {
+    memory: 'No memory cgroup: memory is bounded per process of a session, not per session.',
+    pids: 'No pids cgroup: the number of processes is bounded per user id of a slot instead.',
+    cpu: 'No cpu cgroup: one session can take the processor time of the others.',
+  },
+  rootless: {
+    memory:
+      'No memory cgroup: memory is bounded per process of a session, not per session. Delegate a cgroup to this user (systemd: Delegate=yes) to bound it.',
+    pids: 'No pids cgroup: the number of processes is bounded per user namespace of a session instead.',
+    cpu: 'No cpu cgroup: one session can take the processor time of the others. Delegate a cgroup to this user (systemd: Delegate=yes) to bound it.',
+  },
+};
+
+const ONE_USER =
+  'All sessions run as the user of this server; what keeps them apart are namespaces alone, not user ids. Start as root for a user id each.';
+
+export const UNPROTECTED: readonly string[] = [
+  "No jail: a browser's client can read and write every file of this server's user, other sessions' included.",
+  "No network namespace: a browser's client can reach this machine's loopback, private networks and cloud metadata, past the egress proxy.",
+  'No process separation: a compromised browser can see and signal other processes of this user.',
+  "Chromium's own sandbox is off when the server runs as root.",
+];
+
+export function missingIn(form: Form, absent: readonly Controller[]): readonly string[] {
+  if (form === 'process') return UNPROTECTED;
+  const limits = absent.map(controller => WITHOUT_CGROUP[form][controller]);
+  return form === 'rootless' ? [ONE_USER, ...limits] : limits;
+}

@@ -1,0 +1,41 @@
+// Remembers that the probe has passed, for as long as nothing that it depends on has changed: same boot, kernel,
+// Chromium, bubblewrap, form and user. A failure is never remembered.
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { release } from 'node:os';
+import { join } from 'node:path';
+import { bootId } from './process-table.ts';
+import type { Form } from './slots.ts';
+import { findTool } from './tools.ts';
+
+/** Raised when the probe asks for more than before. */
+const PROBE_VERSION = 1;
+
+export class ProbeCache {
+  readonly #file: string;
+  readonly #key: string;
+
+  constructor(dataDir: string, form: Form, chromium: string) {
+    this.#file = join(dataDir, 'isolation-probe.json');
+    const files = [chromium, findTool('bwrap')].map(stamp);
+    this.#key = JSON.stringify([PROBE_VERSION, bootId(), release(), form, process.getuid?.() ?? -1, ...files]);
+  }
+
+  hasPassed(): boolean {
+    try {
+      const seen: unknown = JSON.parse(readFileSync(this.#file, 'utf8'));
+      return typeof seen === 'object' && seen !== null && 'passed' in seen && seen.passed === this.#key;
+    } catch {
+      return false;
+    }
+  }
+
+  pass(): void {
+    writeFileSync(this.#file, JSON.stringify({ passed: this.#key }), { mode: 0o600 });
+  }
+}
+
+function stamp(path: string | undefined): string {
+  if (path === undefined) return 'absent';
+  const { mtimeMs, size } = statSync(path);
+  return `${path} ${mtimeMs} ${size}`;
+}

@@ -1,0 +1,134 @@
+// Runs the real thing once: starts a box with Chromium and asks it how well it is locked up. Whoever opens the slots
+// serves nobody unless this passes.
+import type { Socket } from 'node:net';
+import { Fault, reason } from '../../kit/fault.ts';
+import { newId, type SessionId } from '../../kit/ids.ts';
+import { until, within } from '../../kit/wait.ts';
+import { CdpPipe, isCdpObject } from './cdp-pipe.ts';
+import { cureFor } from './cures.ts';
+import type { Ground } from './ground.ts';
+import { UIDS_PER_INSTALL } from './install.ts';
+import { type Namespace, namespaceOf } from './process-table.ts';
+import type { RunningBox } from './running-box.ts';
+import type { BoxPlace } from './slots.ts';
+import { startBox } from './start-box.ts';
+
+export type ProbeResult = { readonly ok: true } | { readonly ok: false; readonly why: string; readonly cure: string };
+
+/** The last user id of this data folder, so that a doctor beside a running server meets no session's. */
+const PROBE_SLOT = UIDS_PER_INSTALL - 1;
+const PROBE_WITHIN_MS = 60_000;
+const PAGE_WITHIN_MS = 15_000;
+const SEPARATE: readonly Namespace[] = ['net', 'pid', 'mnt', 'user', 'ipc', 'uts'];
+const SANDBOXED = 'You are adequately sandboxed.';
+/** A name that cannot exist (RFC 2606): only our own listener can answer for it. */
+const PROBE_PAGE = 'http://berth-probe.invalid/';
+
+export async function probe(ground: Ground, chromium: string, outer?: AbortSignal): Promise<ProbeResult> {
+  try {
+    await within(PROBE_WITHIN_MS, 'the isolation probe', signal => runProbe(ground, chromium, signal), outer);
+    return { ok: true };
+  } catch (error) {
+    outer?.throwIfAborted();
+    const why = reason(error);
+    return { ok: false, why, cure: cureFor(why) };
+  }
+}
+
+async function runProbe(ground: Ground, chromium: string, signal: AbortSignal): Promise<void> {
+  const session = newId<SessionId>(ground.clock.now());
+  const program = (place: BoxPlace) => ({ executable: chromium, args: switches(place), mounts: [] });
+  const wish = { session, program, lifetimeMs: PROBE_WITHIN_MS };
+  const box = await startBox(ground, PROBE_SLOT, wish, () => {}, signal);
+  try {
+    await Promise.race([ask(box, ground.form !== 'process', signal), endedEarly(box)]);
+  } finally {
+    await box.close();
+  }
+}
+
+async function endedEarly(box: RunningBox): Promise<never> {
+  const end = await box.gone;
+  throw new Fault('box_start_failed', `Chromium ${end.detail}: ${box.stderrTail()}`);
+}
+
+async function ask(box: RunningBox, jailed: boolean, signal: AbortSignal): Promise<void> {
+  const pipe = new CdpPipe(box.fifoIn, box.fifoOut);
+  try {
+    await pipe.call('Browser.getVersion', {}, undefined, signal);
+    if (!jailed) return;
+    checkNamespaces(box);
+    const channel = await openPage(pipe, signal);
+    await checkFiles(pipe, channel, signal);
+    await checkListener(pipe, channel, box, signal);
+    await checkSandbox(pipe, channel, signal);
+  } finally {
+    pipe.close();
+  }
+}
+
+function checkNamespaces(box: RunningBox): void {
+  const first = box.firstPid();
+  const shared = SEPARATE.filter(kind => first === undefined || namespaceOf(first, kind) === namespaceOf('self', kind));
+  if (shared.length > 0) throw new Error(`the box shares namespaces with this machine: ${shared.join(', ')}`);
+}
+
+async function openPage(pipe: CdpPipe, signal: AbortSignal): Promise<string> {
+  const { targetId } = await pipe.call('Target.createTarget', { url: 'about:blank' }, undefined, signal);
+  const { sessionId } = await pipe.call('Target.attachToTarget', { targetId, flatten: true }, undefined, signal);
+  if (typeof sessionId !== 'string') throw new Error('Target.attachToTarget gave no session');
+  return sessionId;
+}
+
+async function checkFiles(pipe: CdpPipe, channel: string, signal: AbortSignal): Promise<void> {
+  const { errorText } = await pipe.call('Page.navigate', { url: 'file:///etc/passwd' }, channel, signal);
+  if (errorText !== 'net::ERR_FILE_NOT_FOUND')
+    throw new Error(`file:///etc/passwd in the box: expected net::ERR_FILE_NOT_FOUND, got ${errorText ?? 'the file'}`);
+}
+
+async function checkListener(pipe: CdpPipe, channel: string, box: RunningBox, signal: AbortSignal): Promise<void> {
+  const answer = (socket: Socket): void => {
+    socket.on('error', () => {});
+    socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\nok'));
+  };
+  box.egress.on('connection', answer);
+  try {
+    const { errorText } = await pipe.call('Page.navigate', { url: PROBE_PAGE }, channel, signal);
+    if (errorText !== undefined) throw new Error(`the egress listener was not reached from the box: ${errorText}`);
+  } finally {
+    box.egress.off('connection', answer);
+  }
+}
+
+async function checkSandbox(pipe: CdpPipe, channel: string, signal: AbortSignal): Promise<void> {
+  await pipe.call('Page.navigate', { url: 'chrome://sandbox' }, channel, signal);
+  const verdict = await until(PAGE_WITHIN_MS, 'chrome://sandbox', () => verdictOf(pipe, channel, signal), 20, signal);
+  if (!verdict.includes(SANDBOXED)) throw new Error(`chrome://sandbox says: ${verdict.replaceAll(/\s+/g, ' ')}`);
+}
+
+async function verdictOf(pipe: CdpPipe, channel: string, signal: AbortSignal): Promise<string | undefined> {
+  const expression = "document.querySelector('#evaluation')?.innerText ?? ''";
+  const { result } = await pipe.call('Runtime.evaluate', { expression, returnByValue: true }, channel, signal);
+  const text = isCdpObject(result) ? result.value : undefined;
+  return typeof text === 'string' && text.trim() !== '' ? text : undefined;
+}
+
+const switches = ({ folder, egressPort, ownSandbox }: BoxPlace): readonly string[] => [
+  '--headless=new',
+  '--no-first-run',
+  '--no-default-browser-check',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-gpu',
+  '--disable-breakpad',
+  '--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup,WebUIOmniboxFullPopup,NetworkTimeServiceQuerying',
+  '--gaia-url=http://127.0.0.1:1',
+  '--password-store=basic',
+  '--use-mock-keychain',
+  `--proxy-server=http://127.0.0.1:${egressPort}`,
+  '--proxy-bypass-list=<-loopback>',
+  `--user-data-dir=${folder}/p`,
+  '--remote-debugging-pipe',
+  ...(ownSandbox ? [] : ['--no-sandbox']),
+  'about:blank',
+];

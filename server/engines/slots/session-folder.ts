@@ -1,0 +1,104 @@
+// The folder of one session on disk: notes (ours), uploads (ours, shown to the box) and box (hostile). Makes it, finds
+// it again, and removes it whatever the box has put there.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { chmod, chown, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { within } from '../../kit/wait.ts';
+import { TOOL_PATH } from './tools.ts';
+
+/** Removing many files from a slow disk takes its time; nobody but a sweep or a close waits for it. */
+const REMOVE_WITHIN_MS = 120_000;
+
+/** What a successor must know of a box beside its record. */
+export interface BoxNotes {
+  readonly egressPort: number;
+  readonly cgroupFolders: readonly string[];
+}
+
+export class SessionFolder {
+  readonly path: string;
+
+  constructor(sessionsDir: string, session: string) {
+    this.path = join(sessionsDir, session);
+  }
+
+  get notes(): string {
+    return join(this.path, 'notes');
+  }
+  get uploads(): string {
+    return join(this.path, 'uploads');
+  }
+  get box(): string {
+    return join(this.path, 'box');
+  }
+  get fifoIn(): string {
+    return join(this.notes, 'in');
+  }
+  get fifoOut(): string {
+    return join(this.notes, 'out');
+  }
+
+  exists(): boolean {
+    return existsSync(this.path);
+  }
+
+  /** Fails when the folder is there already. `uid` is who the box's processes are, if not we. */
+  async make(uid: number | undefined): Promise<void> {
+    await mkdir(this.path, { mode: 0o711 });
+    // The process's umask may have taken bits away that the box's user needs.
+    await chmod(this.path, 0o711);
+    await Promise.all([mkdir(this.notes, { mode: 0o700 }), this.#makeUploads(), this.#makeBox(uid)]);
+  }
+
+  async #makeUploads(): Promise<void> {
+    await mkdir(this.uploads);
+    await chmod(this.uploads, 0o755);
+  }
+
+  async #makeBox(uid: number | undefined): Promise<void> {
+    await mkdir(this.box, { mode: 0o700 });
+    if (uid !== undefined) await chown(this.box, uid, uid);
+  }
+
+  async writeNotes(notes: BoxNotes): Promise<void> {
+    await writeFile(join(this.notes, 'box.json'), JSON.stringify(notes), { mode: 0o600 });
+  }
+
+  async readNotes(): Promise<BoxNotes | undefined> {
+    const text = await readFile(join(this.notes, 'box.json'), 'utf8').catch(() => undefined);
+    return text === undefined ? undefined : asNotes(text);
+  }
+
+  /** `rm` walks by open folders: no depth, name or link misleads it. Nothing of the box may be alive any more. */
+  async remove(): Promise<void> {
+    if (!this.exists() || (await succeeds('rm', ['-rf', '--one-file-system', '--', this.path]))) return;
+    // An ordinary user cannot enter folders from which the box took the permissions.
+    await succeeds('chmod', ['-R', 'u+rwX', '--', this.path]);
+    if (!(await succeeds('rm', ['-rf', '--one-file-system', '--', this.path])))
+      throw new Error(`cannot remove ${this.path}`);
+  }
+}
+
+export const sessionsOnDisk = (sessionsDir: string): Promise<readonly string[]> => readdir(sessionsDir).catch(() => []);
+
+function asNotes(text: string): BoxNotes | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value !== 'object' || value === null) return undefined;
+    const { egressPort, cgroupFolders } = value as Partial<Record<keyof BoxNotes, unknown>>;
+    if (typeof egressPort !== 'number' || !Array.isArray(cgroupFolders)) return undefined;
+    return { egressPort, cgroupFolders: cgroupFolders.filter(folder => typeof folder === 'string') };
+  } catch {
+    return undefined;
+  }
+}
+
+function succeeds(command: string, args: readonly string[]): Promise<boolean> {
+  return within(REMOVE_WITHIN_MS, `${command} of a session folder`, async signal => {
+    const child = spawn(command, args, { stdio: 'ignore', env: { PATH: TOOL_PATH }, signal });
+    const [code]: unknown[] = await once(child, 'exit', { signal });
+    return code === 0;
+  });
+}

@@ -1,0 +1,43 @@
+// Form `root`: the box's user may not be able to walk to what it must see (a project under /root, a data folder with mode
+// 0700). Such folders and files are bound to fixed mount points, inside the box's own mount namespace.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { STAGE, STAGED_SESSION, type StagedMount } from './chain.ts';
+import type { Program } from './slots.ts';
+
+const OTHERS_MAY_READ = 0o004;
+const OTHERS_MAY_ENTER = 0o001;
+
+/** Once at start. Only root writes to /run; what is made here is empty and only ever covered. */
+export function makeStage(): void {
+  mkdirSync(STAGE, { recursive: true, mode: 0o711 });
+  mkdirSync(STAGED_SESSION, { recursive: true, mode: 0o700 });
+}
+
+export async function stageMounts(program: Program): Promise<readonly StagedMount[]> {
+  const hidden = [];
+  for (const mount of program.mounts) if (!(await isOpenToAll(mount.from))) hidden.push(mount);
+  return Promise.all(hidden.map(async (mount, index) => ({ ...mount, stage: await mountPoint(mount.from, index) })));
+}
+
+/** A folder is covered by a folder, a file by a file. */
+async function mountPoint(from: string, index: number): Promise<string> {
+  if ((await stat(from)).isDirectory()) {
+    const folder = `${STAGE}/folder-${index}`;
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    return folder;
+  }
+  const file = `${STAGE}/file-${index}`;
+  writeFileSync(file, '', { mode: 0o600 });
+  return file;
+}
+
+async function isOpenToAll(path: string): Promise<boolean> {
+  const itself = await stat(path);
+  const needed = itself.isDirectory() ? OTHERS_MAY_READ | OTHERS_MAY_ENTER : OTHERS_MAY_READ;
+  if ((itself.mode & needed) !== needed) return false;
+  for (let folder = dirname(path); folder !== '/'; folder = dirname(folder))
+    if (((await stat(folder)).mode & OTHERS_MAY_ENTER) === 0) return false;
+  return true;
+}

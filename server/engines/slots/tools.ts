@@ -1,0 +1,56 @@
+// The programs of the system that a box is made with, and where they are looked for. Never the caller's own PATH: it
+// may name folders that others can write to.
+import { accessSync, constants } from 'node:fs';
+import { join } from 'node:path';
+
+export const TOOL_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+/** Each program with the Debian package that brings it. */
+export const TOOLS = {
+  bwrap: 'bubblewrap',
+  unshare: 'util-linux',
+  nsenter: 'util-linux',
+  setpriv: 'util-linux',
+  prlimit: 'util-linux',
+  mount: 'mount',
+  ip: 'iproute2',
+  timeout: 'coreutils',
+  mkfifo: 'coreutils',
+  rm: 'coreutils',
+  sh: 'dash',
+} as const;
+
+export type Tool = keyof typeof TOOLS;
+
+/** What each form of a box needs. */
+export const JAIL_TOOLS: readonly Tool[] = [
+  'bwrap',
+  'unshare',
+  'nsenter',
+  'setpriv',
+  'prlimit',
+  'mount',
+  'ip',
+  'timeout',
+  'mkfifo',
+  'rm',
+  'sh',
+];
+export const PROCESS_TOOLS: readonly Tool[] = ['prlimit', 'timeout', 'mkfifo', 'rm', 'sh'];
+
+export function findTool(name: string): string | undefined {
+  return TOOL_PATH.split(':')
+    .map(folder => join(folder, name))
+    .find(isExecutable);
+}
+
+export function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export const absentTools = (needed: readonly Tool[]): readonly Tool[] => needed.filter(tool => !findTool(tool));

@@ -1,0 +1,15 @@
+// Whether this user may make user namespaces here, tried with the program that will make them.
+import { spawnSync } from 'node:child_process';
+import { TOOL_PATH } from './tools.ts';
+
+const TRIED_WITHIN_MS = 5000;
+
+/** Undefined when it works, otherwise what the system said. */
+export function userNamespacesRefusal(): string | undefined {
+  const options = { timeout: TRIED_WITHIN_MS, env: { PATH: TOOL_PATH }, encoding: 'utf8' as const };
+  const tried = spawnSync('unshare', ['--user', '--map-current-user', 'true'], options);
+  if (tried.status === 0) return undefined;
+  return tried.stderr?.trim() || tried.error?.message || `unshare ended with ${tried.status ?? tried.signal}`;
+}
+
+export const userNamespacesWork = (): boolean => userNamespacesRefusal() === undefined;

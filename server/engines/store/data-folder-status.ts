@@ -1,0 +1,39 @@
+// What stands in a data folder, for `berth doctor`. Looks only; changes nothing but the mode of asking for the lock.
+import { existsSync } from 'node:fs';
+import { type FolderOwner, folderOwner } from './data-folder.ts';
+import { answers } from './embedded/answers.ts';
+import { clusterMajor } from './embedded/cluster.ts';
+import { type Binaries, findBinaries } from './embedded/find-binaries.ts';
+import { find } from './embedded/postmaster.ts';
+
+export interface DataFolderStatus {
+  readonly exists: boolean;
+  /** Who works in it now. */
+  readonly owner?: FolderOwner | 'unknown';
+  /** The PostgreSQL major that made the cluster; absent before the first start. */
+  readonly clusterMajor?: number;
+  /** The PostgreSQL that would be started; absent when none of the cluster's major is here. */
+  readonly binaries?: Binaries;
+  readonly postgres: 'answers' | 'silent' | 'stopped';
+}
+
+/** Throws the fault of what is wrong with it: unusable, or no PostgreSQL that runs here. */
+export async function dataFolderStatus(dataDir: string): Promise<DataFolderStatus> {
+  const exists = existsSync(dataDir);
+  const owner = exists ? await folderOwner(dataDir) : undefined;
+  const major = exists ? clusterMajor(dataDir) : undefined;
+  const binaries = await findBinaries(major === undefined ? {} : { major });
+  return {
+    exists,
+    ...(owner ? { owner } : {}),
+    ...(major === undefined ? {} : { clusterMajor: major }),
+    ...(binaries ? { binaries } : {}),
+    postgres: await postgresIn(dataDir),
+  };
+}
+
+async function postgresIn(dataDir: string): Promise<DataFolderStatus['postgres']> {
+  const running = find(dataDir);
+  if (!running) return 'stopped';
+  return (await answers(running)) ? 'answers' : 'silent';
+}

@@ -1,0 +1,151 @@
+// Owns who may work in a data folder: one process at a time, and never a dead one. What runs in it is not known here.
+//
+// Node has no flock, but flock(1) can lock a descriptor that it inherits, and such a lock belongs to the *open file*,
+// which we still hold when flock(1) has long exited. So the kernel drops it the moment we die, however we die: there
+// is no stale lock and no helper process. It is an inode's lock: unlike an abstract Unix socket it also holds
+// between network namespaces and between containers that share a volume.
+import {
+  closeSync,
+  constants,
+  fchownSync,
+  fstatSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { Fault, reason } from '../../kit/fault.ts';
+import type { Closeable } from '../../kit/scope.ts';
+import { runProgram } from './run-program.ts';
+
+/** A server is there to stay; a command will be gone in a moment, and so will the PostgreSQL it started. */
+export type FolderRole = 'server' | 'command';
+
+export interface FolderOwner {
+  readonly pid: number;
+  readonly role: FolderRole;
+}
+
+export interface LockOptions {
+  /** How long another owner is waited for; 0 asks once. */
+  readonly waitMs: number;
+  readonly role?: FolderRole;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const LOCK_FILE = 'lock';
+const FLOCK_CONFLICT = 75;
+/** Beyond its own time limit, what flock(1) may need to start and end. */
+const FLOCK_SLACK_MS = 5_000;
+
+/** Takes the folder, or throws `data_folder_in_use` with the owner's pid. Makes the folder when it is missing. */
+export async function lockDataFolder(dataDir: string, options: LockOptions): Promise<Closeable> {
+  const descriptor = openLockFile(dataDir);
+  try {
+    if (!(await flock(descriptor, options.waitMs, options.signal))) throw inUse(dataDir);
+    assertSameFile(descriptor, dataDir);
+    writeOwner(descriptor, { pid: process.pid, role: options.role ?? 'server' });
+  } catch (error) {
+    closeSync(descriptor);
+    throw error;
+  }
+  return { close: once(() => release(descriptor)) };
+}
+
+/** Who holds the lock now, if anybody does. Asks by trying, so it costs a process. */
+export async function folderOwner(dataDir: string): Promise<FolderOwner | 'unknown' | undefined> {
+  try {
+    const lock = await lockDataFolder(dataDir, { waitMs: 0, role: 'command' });
+    await lock.close();
+    return undefined;
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'data_folder_in_use') return readOwner(dataDir) ?? 'unknown';
+    throw error;
+  }
+}
+
+/** What the last owner wrote. It proves nothing by itself: only a refused lock says that the owner lives. */
+export function readOwner(dataDir: string): FolderOwner | undefined {
+  const match = /^(\d+) (server|command)\n/.exec(readLockFile(dataDir));
+  return match?.[1] ? { pid: Number(match[1]), role: match[2] === 'command' ? 'command' : 'server' } : undefined;
+}
+
+function readLockFile(dataDir: string): string {
+  try {
+    return readFileSync(join(dataDir, LOCK_FILE), 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+function openLockFile(dataDir: string): number {
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    const path = join(dataDir, LOCK_FILE);
+    const descriptor = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
+    giveToFolderOwner(descriptor, dataDir);
+    return descriptor;
+  } catch (error) {
+    throw new Fault('data_folder_unusable', `The data folder ${dataDir} cannot be written: ${reason(error)}.`, {
+      advice: 'Give it to the user that Berth runs as, or set BERTH_DATA_DIR to another folder.',
+      cause: error,
+    });
+  }
+}
+
+/** A command run as root in the folder of an ordinary user must not leave files that the user's server cannot open. */
+export function giveToFolderOwner(descriptor: number, dataDir: string): void {
+  const owner = statSync(dataDir);
+  if (process.getuid?.() === 0 && owner.uid !== 0) fchownSync(descriptor, owner.uid, owner.gid);
+}
+
+async function flock(descriptor: number, waitMs: number, signal: AbortSignal | undefined): Promise<boolean> {
+  const seconds = String(waitMs / 1000);
+  const command = ['flock', '--exclusive', '--timeout', seconds, '--conflict-exit-code', String(FLOCK_CONFLICT), '3'];
+  const end = await runProgram(command, { timeoutMs: waitMs + FLOCK_SLACK_MS, descriptor, signal });
+  if (end.code === 0 || end.code === FLOCK_CONFLICT) return end.code === 0;
+  throw new Fault('data_folder_unusable', `The data folder cannot be locked: ${end.output}.`, {
+    advice: 'It must lie on a file system with file locks.',
+  });
+}
+
+/** While we waited somebody may have removed the folder and made a new one; then we hold the lock of nothing. */
+function assertSameFile(descriptor: number, dataDir: string): void {
+  const ours = fstatSync(descriptor);
+  const there = statSync(join(dataDir, LOCK_FILE), { throwIfNoEntry: false });
+  if (there?.ino === ours.ino && there.dev === ours.dev) return;
+  throw new Fault('data_folder_unusable', `The data folder ${dataDir} was replaced while we waited for it.`, {
+    advice: 'Start again.',
+  });
+}
+
+function writeOwner(descriptor: number, owner: FolderOwner): void {
+  ftruncateSync(descriptor);
+  writeSync(descriptor, `${owner.pid} ${owner.role}\n`, 0);
+}
+
+function release(descriptor: number): void {
+  ftruncateSync(descriptor);
+  closeSync(descriptor);
+}
+
+function once(work: () => void): () => void {
+  let done = false;
+  return () => {
+    if (done) return;
+    done = true;
+    work();
+  };
+}
+
+function inUse(dataDir: string): Fault {
+  const owner = readOwner(dataDir);
+  const who = owner ? `process ${owner.pid}` : 'another process';
+  return new Fault('data_folder_in_use', `The data folder ${dataDir} is in use by ${who}.`, {
+    advice: 'Stop that process, or set BERTH_DATA_DIR to another folder.',
+    ...(owner ? { details: { pid: owner.pid } } : {}),
+  });
+}

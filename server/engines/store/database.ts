@@ -1,0 +1,197 @@
+// A bounded pool of connections with Kysely on top. A connection whose state is not known is never used again, and
+// trouble with the connection itself is the fault `database_unreachable`; an error about a statement stays what it is.
+import {
+  CamelCasePlugin,
+  type CompiledQuery,
+  type DatabaseConnection,
+  type Driver,
+  Kysely,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+  type QueryResult,
+  type TransactionSettings,
+} from 'kysely';
+import pg from 'pg';
+import { Fault, reason } from '../../kit/fault.ts';
+import type { Log } from '../../kit/log.ts';
+import type { Closeable } from '../../kit/scope.ts';
+import type { Secret } from '../../kit/secret.ts';
+import { WaitExpired, within } from '../../kit/wait.ts';
+import { type SocketAddress, socketLogin } from './embedded/answers.ts';
+import type { Tables } from './schema.ts';
+
+export type Db = Kysely<Tables>;
+
+export type Target = { readonly url: Secret } | { readonly socket: SocketAddress };
+
+export interface Database extends Closeable {
+  readonly db: Db;
+}
+
+/** More would only queue inside PostgreSQL; each open one costs it some megabytes. */
+const POOL_MAX = 8;
+const IDLE_CONNECTION_MS = 10_000;
+const CONNECT_MS = 5_000;
+const STATEMENT_MS = 10_000;
+/** The server cuts off at STATEMENT_MS; this is for a server that does not do even that. */
+const UNANSWERED_MS = STATEMENT_MS + 3_000;
+const CLOSE_MS = 5_000;
+
+export interface DatabaseOptions {
+  readonly poolMax?: number;
+  /** 0: statements may take as long as they need. */
+  readonly statementMs?: number;
+}
+
+export function openDatabase(target: Target, log: Log, options: DatabaseOptions = {}): Database {
+  const statementMs = options.statementMs ?? STATEMENT_MS;
+  const pool = new pg.Pool({
+    ...connection(target),
+    max: options.poolMax ?? POOL_MAX,
+    idleTimeoutMillis: IDLE_CONNECTION_MS,
+    statement_timeout: statementMs,
+    idle_in_transaction_session_timeout: STATEMENT_MS,
+    ...(statementMs > 0 ? { query_timeout: UNANSWERED_MS } : {}),
+  });
+  // An idle connection that breaks is dropped from the pool; without listeners its error would end the process.
+  pool.on('error', error => log.debug('database.connection_lost', { reason: reason(error) }));
+  pool.on('connect', client => client.on('error', () => {}));
+  const db = new Kysely<Tables>({
+    dialect: {
+      createDriver: () => new PoolDriver(pool),
+      createAdapter: () => new PostgresAdapter(),
+      createQueryCompiler: () => new PostgresQueryCompiler(),
+      createIntrospector: inner => new PostgresIntrospector(inner),
+    },
+    plugins: [new CamelCasePlugin({ maintainNestedObjectKeys: true })],
+  });
+  return { db, close: () => closeSoon(db, log) };
+}
+
+/** What every connection has in common, the listener's too. */
+export function connection(target: Target): pg.ClientConfig {
+  return {
+    ...('url' in target ? { connectionString: target.url.reveal() } : socketLogin(target.socket)),
+    connectionTimeoutMillis: CONNECT_MS,
+    keepAlive: true,
+    application_name: 'berth',
+    types: { getTypeParser },
+  };
+}
+
+const INT8 = 20;
+
+/** Our int8 values are counts and bytes, far below 2^53. */
+const getTypeParser: typeof pg.types.getTypeParser = (oid: number) =>
+  oid === INT8 ? Number : pg.types.getTypeParser(oid, 'text');
+
+/** A query that hangs may hold its connection; the database's own shutdown, or the end of the process, ends that. */
+async function closeSoon(db: Db, log: Log): Promise<void> {
+  try {
+    await within(CLOSE_MS, 'the last queries', () => db.destroy());
+  } catch (error) {
+    if (!(error instanceof WaitExpired)) throw error;
+    log.warn('database.close_unfinished', { reason: error.message });
+  }
+}
+
+class PoolDriver implements Driver {
+  readonly #pool: pg.Pool;
+
+  constructor(pool: pg.Pool) {
+    this.#pool = pool;
+  }
+
+  async init(): Promise<void> {}
+
+  async acquireConnection(): Promise<PoolConnection> {
+    try {
+      return new PoolConnection(await this.#pool.connect());
+    } catch (error) {
+      throw unreachable(error);
+    }
+  }
+
+  async beginTransaction(on: PoolConnection, settings: TransactionSettings): Promise<void> {
+    const level = settings.isolationLevel ? ` isolation level ${settings.isolationLevel}` : '';
+    await on.send(`begin${level}${settings.accessMode ? ` ${settings.accessMode}` : ''}`);
+  }
+
+  /** PostgreSQL answers a commit with ROLLBACK when a statement of the transaction had failed. */
+  async commitTransaction(on: PoolConnection): Promise<void> {
+    const { command } = await on.send('commit');
+    if (command !== 'COMMIT') throw new Error('the transaction was rolled back instead of committed');
+  }
+
+  async rollbackTransaction(on: PoolConnection): Promise<void> {
+    try {
+      await on.send('rollback');
+    } catch (error) {
+      on.discard();
+      throw error;
+    }
+  }
+
+  async releaseConnection(on: PoolConnection): Promise<void> {
+    on.release();
+  }
+
+  async destroy(): Promise<void> {
+    await this.#pool.end();
+  }
+}
+
+class PoolConnection implements DatabaseConnection {
+  readonly #client: pg.PoolClient;
+  #broken = false;
+
+  constructor(client: pg.PoolClient) {
+    this.#client = client;
+  }
+
+  async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    const result = await this.send(query.sql, [...query.parameters]);
+    return { rows: result.rows, numAffectedRows: BigInt(result.rowCount ?? 0) };
+  }
+
+  async send(text: string, values: unknown[] = []): Promise<pg.QueryResult> {
+    try {
+      return await this.#client.query(text, values);
+    } catch (error) {
+      if (isStatementError(error)) throw error;
+      this.discard();
+      throw unreachable(error);
+    }
+  }
+
+  // biome-ignore lint/correctness/useYield: nothing of ours streams, and Kysely's interface asks for the method
+  async *streamQuery<R>(): AsyncGenerator<QueryResult<R>> {
+    throw new Error('streaming is not used');
+  }
+
+  discard(): void {
+    this.#broken = true;
+  }
+
+  release(): void {
+    this.#client.release(this.#broken);
+  }
+}
+
+/** Shutdown, crash, not yet ready, too many connections, connection trouble: about the server, not the statement. */
+const SERVER_TROUBLE = /^(57P0[1-5]|53300|08...)$/;
+
+/** The server itself answered, and what it says is about the statement. */
+const isStatementError = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError && !SERVER_TROUBLE.test(error.code ?? '');
+
+/** A refused connection to a name with several addresses is an error with a code and without a message. */
+export const trouble = (error: unknown): string =>
+  reason(error) || (error instanceof Error && 'code' in error ? String(error.code) : 'no reason given');
+
+export const unreachable = (error: unknown): Fault =>
+  new Fault('database_unreachable', `The database does not answer: ${trouble(error)}.`, {
+    advice: 'Try again in a moment.',
+    cause: error,
+  });

@@ -1,0 +1,36 @@
+// Whether a PostgreSQL answers at a Unix socket: one connection, one query, a short wait.
+import pg from 'pg';
+
+export interface SocketAddress {
+  readonly socketFolder: string;
+  readonly port: number;
+}
+
+const ANSWER_MS = 2_000;
+
+export const socketLogin = (address: SocketAddress) => ({
+  host: address.socketFolder,
+  port: address.port,
+  user: 'postgres',
+  database: 'postgres',
+});
+
+export async function answers(address: SocketAddress): Promise<boolean> {
+  const client = new pg.Client({
+    ...socketLogin(address),
+    connectionTimeoutMillis: ANSWER_MS,
+    query_timeout: ANSWER_MS,
+    application_name: 'berth-probe',
+  });
+  // An error after the answer is nobody's business, but without a listener it would end the process.
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    await client.query('select 1');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await client.end().catch(() => {});
+  }
+}

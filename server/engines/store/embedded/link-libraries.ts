@@ -1,0 +1,59 @@
+// npm packages cannot hold symbolic links, so PostgreSQL's package makes its library links in an install script.
+// Where install scripts are not approved the links are missing: this makes them, and leaves alone what is there.
+import { randomBytes } from 'node:crypto';
+import { lstat, readFile, rename, rm, symlink } from 'node:fs/promises';
+import { dirname, join, relative, resolve, sep } from 'node:path';
+import { Fault, reason } from '../../../kit/fault.ts';
+
+interface Link {
+  /** Both relative to the package: the file that is there, and the link that should be. */
+  readonly source: string;
+  readonly target: string;
+}
+
+/** Safe beside another process that does the same: each link appears whole, by a rename. Returns how many were made. */
+export async function linkLibraries(packageRoot: string): Promise<number> {
+  let made = 0;
+  for (const link of await readLinks(packageRoot)) {
+    const target = resolve(packageRoot, link.target);
+    if (await exists(target)) continue;
+    await makeLink(resolve(packageRoot, link.source), target);
+    made += 1;
+  }
+  return made;
+}
+
+async function readLinks(packageRoot: string): Promise<Link[]> {
+  const parsed: unknown = JSON.parse(await readFile(join(packageRoot, 'native', 'pg-symlinks.json'), 'utf8'));
+  const inside = (path: string): boolean => resolve(packageRoot, path).startsWith(packageRoot + sep);
+  const links = Array.isArray(parsed) ? parsed.filter(isLink) : [];
+  return links.filter(link => inside(link.source) && inside(link.target));
+}
+
+const isLink = (value: unknown): value is Link =>
+  typeof value === 'object' &&
+  value !== null &&
+  'source' in value &&
+  'target' in value &&
+  typeof value.source === 'string' &&
+  typeof value.target === 'string';
+
+const exists = (path: string): Promise<boolean> =>
+  lstat(path).then(
+    () => true,
+    () => false,
+  );
+
+async function makeLink(source: string, target: string): Promise<void> {
+  const fresh = `${target}.${process.pid}-${randomBytes(4).toString('hex')}`;
+  try {
+    await symlink(relative(dirname(target), source), fresh);
+    await rename(fresh, target);
+  } catch (error) {
+    await rm(fresh, { force: true });
+    throw new Fault('database_binaries_missing', `The library link ${target} cannot be made: ${reason(error)}.`, {
+      advice: 'Run npm rebuild as the user who owns node_modules.',
+      cause: error,
+    });
+  }
+}

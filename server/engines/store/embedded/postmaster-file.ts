@@ -1,0 +1,62 @@
+// postmaster.pid, which PostgreSQL keeps in its cluster folder: who runs there, where its socket is, is it ready.
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+export interface PostmasterFile {
+  readonly pid: number;
+  readonly socketFolder: string;
+  readonly port: number;
+  readonly ready: boolean;
+}
+
+const pathIn = (cluster: string): string => join(cluster, 'postmaster.pid');
+
+export function readPostmasterFile(cluster: string): PostmasterFile | undefined {
+  const [pid, , , port, socketFolder, , , status] = readLines(cluster);
+  if (!(Number(pid) > 0)) return undefined;
+  return {
+    pid: Number(pid),
+    port: Number(port),
+    socketFolder: socketFolder ?? '',
+    ready: status?.trim() === 'ready',
+  };
+}
+
+/**
+ * Whether the process is a PostgreSQL of this cluster. Every one of its processes has the cluster as its working
+ * folder; a process that merely got the same number after a restart of the machine or container has not.
+ */
+export function livesIn(cluster: string, pid: number): boolean {
+  try {
+    const works = statSync(`/proc/${pid}/cwd`);
+    const there = statSync(cluster);
+    return works.ino === there.ino && works.dev === there.dev && !isZombie(pid);
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Replaces the number in a file left by a dead postmaster, because PostgreSQL refuses to start while *any* process
+ * has it. The file itself stays: its last line lets PostgreSQL see whether children of the dead one still write.
+ */
+export function disown(cluster: string): void {
+  const [, ...rest] = readLines(cluster);
+  writeFileSync(pathIn(cluster), [PID_OF_NOBODY, ...rest].join('\n'));
+}
+
+/** One above the highest number that Linux gives. */
+const PID_OF_NOBODY = '4194305';
+
+function readLines(cluster: string): string[] {
+  try {
+    return readFileSync(pathIn(cluster), 'utf8').split('\n');
+  } catch {
+    return [];
+  }
+}
+
+function isZombie(pid: number): boolean {
+  const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  return text.slice(text.lastIndexOf(')') + 2).startsWith('Z');
+}

@@ -1,0 +1,156 @@
+// One running postmaster, started by us or found running: it knows when it has gone, and how to end it.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { setTimeout as timer } from 'node:timers/promises';
+import { Fault, reason } from '../../../kit/fault.ts';
+import { within } from '../../../kit/wait.ts';
+import { PROGRAM_ENVIRONMENT } from '../run-program.ts';
+import { clusterFolder } from './cluster.ts';
+import type { Binaries } from './find-binaries.ts';
+import type { Identity } from './identity.ts';
+import { livesIn, type PostmasterFile, readPostmasterFile } from './postmaster-file.ts';
+import { lastLogLines, openServerLog, serverLogSize } from './server-log.ts';
+import { serverArguments } from './settings.ts';
+
+export interface Postmaster {
+  readonly pid: number;
+  readonly socketFolder: string;
+  readonly port: number;
+  /** Found running, and not started by this process. */
+  readonly adopted: boolean;
+  /** Resolves when it has gone, for whatever reason. */
+  readonly gone: Promise<void>;
+  alive(): boolean;
+}
+
+/** Recovery reads at most max_wal_size, but the disk may be slow and shared. */
+const READY_MS = 60_000;
+const READY_POLL_MS = 10;
+const ADOPTED_POLL_MS = 500;
+
+/** A fast shutdown writes a checkpoint; an immediate one leaves it to recovery; then nothing is left to wait for. */
+const STOP_STEPS = [
+  { signal: 'SIGINT', waitMs: 15_000 },
+  { signal: 'SIGQUIT', waitMs: 6_000 },
+  { signal: 'SIGKILL', waitMs: 2_000 },
+] as const;
+
+export interface Launch {
+  readonly dataDir: string;
+  readonly binaries: Binaries;
+  readonly identity: Identity;
+  readonly socketFolder: string;
+}
+
+/** Why a start failed, in PostgreSQL's own last words. */
+export class StartFailed extends Error {
+  readonly lastLines: string;
+
+  constructor(lastLines: string) {
+    super(lastLines || 'PostgreSQL ended at once and wrote nothing');
+    this.name = 'StartFailed';
+    this.lastLines = lastLines;
+  }
+
+  /** After a crash, children of the dead postmaster may need a moment to leave. */
+  get passes(): boolean {
+    return /pre-existing shared memory block|lock file ".*" already exists|could not bind Unix address/.test(
+      this.lastLines,
+    );
+  }
+}
+
+/** Starts one and resolves when it answers. */
+export async function launch(options: Launch, signal: AbortSignal): Promise<Postmaster> {
+  const cluster = clusterFolder(options.dataDir);
+  const logged = await serverLogSize(options.dataDir);
+  const child = spawnPostgres(options, cluster);
+  const life = { pid: child.pid ?? 0, adopted: false, gone: exit(child), alive: () => isAlive(child) };
+  try {
+    const file = await within(READY_MS, 'PostgreSQL to start', inner => ready(cluster, child, inner), signal);
+    return { ...life, socketFolder: file.socketFolder, port: file.port };
+  } catch (error) {
+    await stopPostmaster(life);
+    if (signal.aborted) throw error;
+    throw new StartFailed((await lastLogLines(options.dataDir, logged)) || reason(error));
+  }
+}
+
+function spawnPostgres(options: Launch, cluster: string): ChildProcess {
+  const command = serverArguments(cluster, options.socketFolder, options.binaries);
+  const [program = '', ...args] = options.identity.tied([join(options.binaries.folder, 'postgres'), ...command]);
+  const log = openServerLog(options.dataDir);
+  try {
+    // Its own session: the terminal's Ctrl-C is for us, who end the sessions first and the database last.
+    return spawn(program, args, {
+      cwd: '/',
+      detached: true,
+      env: PROGRAM_ENVIRONMENT,
+      stdio: ['ignore', log.descriptor, log.descriptor],
+    });
+  } finally {
+    log.close();
+  }
+}
+
+const isAlive = (child: ChildProcess): boolean =>
+  child.pid !== undefined && child.exitCode === null && child.signalCode === null;
+
+function exit(child: ChildProcess): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  child.once('exit', () => resolve());
+  child.once('error', () => resolve());
+  return promise;
+}
+
+/** Every program before `postgres` replaces itself by the next, so the child's pid is the postmaster's. */
+async function ready(cluster: string, child: ChildProcess, signal: AbortSignal): Promise<PostmasterFile> {
+  for (;;) {
+    signal.throwIfAborted();
+    if (!isAlive(child)) throw new Error('PostgreSQL ended while it started');
+    const file = readPostmasterFile(cluster);
+    if (file?.pid === child.pid && file?.ready) return file;
+    await timer(READY_POLL_MS);
+  }
+}
+
+/** The one that runs in the cluster although nobody of us started it, if one does. */
+export function find(dataDir: string): Postmaster | undefined {
+  const cluster = clusterFolder(dataDir);
+  const file = readPostmasterFile(cluster);
+  if (!file || !livesIn(cluster, file.pid)) return undefined;
+  const { pid, socketFolder, port } = file;
+  return { pid, socketFolder, port, adopted: true, gone: goneFrom(cluster, pid), alive: () => livesIn(cluster, pid) };
+}
+
+/** Not our child, so nobody tells us; looking costs one stat. Unreferenced: it must not keep a process alive. */
+async function goneFrom(cluster: string, pid: number): Promise<void> {
+  while (livesIn(cluster, pid)) await timer(ADOPTED_POLL_MS, undefined, { ref: false });
+}
+
+/** Ends it as gently as it lets us, and no later than the steps allow. */
+export async function stopPostmaster(postmaster: Pick<Postmaster, 'pid' | 'gone' | 'alive'>): Promise<void> {
+  for (const step of STOP_STEPS) {
+    // Looked at each time: the number of a dead process may be somebody else's by now.
+    if (!postmaster.alive()) return;
+    send(postmaster.pid, step.signal);
+    if (await endsWithin(step.waitMs, postmaster.gone)) return;
+  }
+  throw new Fault('database_unreachable', `PostgreSQL (process ${postmaster.pid}) does not end.`, {
+    advice: 'It hangs in the kernel, most likely on a disk that does not answer.',
+  });
+}
+
+const endsWithin = (ms: number, gone: Promise<void>): Promise<boolean> =>
+  within(ms, 'PostgreSQL to end', () => gone).then(
+    () => true,
+    () => false,
+  );
+
+function send(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // It has gone already, which is what we want.
+  }
+}

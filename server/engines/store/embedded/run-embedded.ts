@@ -1,0 +1,186 @@
+// The embedded PostgreSQL for as long as we run: found or started, started again when it dies, ended with us.
+// The caller holds the data folder's lock, so nobody else does the same here.
+import { setTimeout as timer } from 'node:timers/promises';
+import type { Clock } from '../../../kit/clock.ts';
+import { Fault, reason } from '../../../kit/fault.ts';
+import type { Log } from '../../../kit/log.ts';
+import type { Closeable } from '../../../kit/scope.ts';
+import { within } from '../../../kit/wait.ts';
+import { answers, type SocketAddress } from './answers.ts';
+import { binariesFor, clusterFolder, clusterMajor, makeCluster } from './cluster.ts';
+import { postgresIdentity } from './identity.ts';
+import { find, type Launch, launch, type Postmaster, StartFailed, stopPostmaster } from './postmaster.ts';
+import { disown, livesIn, readPostmasterFile } from './postmaster-file.ts';
+import { boundServerLog, lastLogLines } from './server-log.ts';
+import { makeSocketFolder, removeSocketFolder } from './socket-folder.ts';
+
+export interface EmbeddedOptions {
+  readonly dataDir: string;
+  readonly log: Log;
+  readonly clock: Clock;
+  /** Where `postgres` is, when it shall not be searched. */
+  readonly binariesFolder?: string | undefined;
+  /** A server makes an orphan its own and ends it at its close; a command leaves it as it found it. */
+  readonly endsAdopted: boolean;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface Embedded extends Closeable {
+  readonly address: SocketAddress;
+  /** The postmaster that runs now; another one after a restart. */
+  readonly pid: number;
+}
+
+/** How long leftovers of a crash may stand in the way of a start. */
+const CRASH_LEFTOVERS_MS = 10_000;
+const RETRY_MS = 100;
+const BACKOFF_MAX_MS = 5_000;
+/** After so long it counts as healthy, and its next death is answered at once again. */
+const STABLE_MS = 30_000;
+const LOG_BOUND_EVERY_MS = 60_000;
+
+export async function runEmbedded(options: EmbeddedOptions): Promise<Embedded> {
+  const closing = new AbortController();
+  const signal = options.signal ? AbortSignal.any([closing.signal, options.signal]) : closing.signal;
+  const plan = await prepare(options, signal);
+  const first = await findOrStart(plan, options, signal);
+  const running: Running = { postmaster: first, plan: { ...plan, socketFolder: first.socketFolder } };
+  const watch = Promise.all([keepUp(running, options, closing.signal), keepLogBounded(options, closing.signal)]);
+  return {
+    address: first,
+    get pid() {
+      return running.postmaster.pid;
+    },
+    close: async () => {
+      closing.abort();
+      await watch;
+      if (running.postmaster.adopted && !options.endsAdopted) return;
+      await stopPostmaster(running.postmaster);
+      await removeSocketFolder(first.socketFolder);
+    },
+  };
+}
+
+interface Running {
+  postmaster: Postmaster;
+  /** Our pool knows one socket, so every later postmaster listens where the first one did. */
+  readonly plan: Launch;
+}
+
+async function prepare(options: EmbeddedOptions, signal: AbortSignal): Promise<Launch> {
+  const { dataDir, log } = options;
+  const binaries = await binariesFor(dataDir, options.binariesFolder);
+  const identity = await postgresIdentity(dataDir);
+  if (clusterMajor(dataDir) === undefined) {
+    log.info('postgres.init', { version: binaries.version });
+    await makeCluster(dataDir, binaries, identity, signal);
+  }
+  return { dataDir, binaries, identity, socketFolder: await makeSocketFolder(dataDir, identity) };
+}
+
+async function findOrStart(plan: Launch, options: EmbeddedOptions, signal: AbortSignal): Promise<Postmaster> {
+  const postmaster = (await adopt(plan.dataDir, signal)) ?? (await launchAfterCrash(plan, signal));
+  const fields = { pid: postmaster.pid, version: plan.binaries.version };
+  options.log.info(postmaster.adopted ? 'postgres.adopted' : 'postgres.started', fields);
+  return postmaster;
+}
+
+/** A postmaster that lives in the cluster: ours once it answers, or nobody's when it was on its way out. */
+async function adopt(dataDir: string, signal: AbortSignal): Promise<Postmaster | undefined> {
+  const found = find(dataDir);
+  if (!found) return undefined;
+  const decide = (inner: AbortSignal): Promise<Postmaster | undefined> =>
+    Promise.race([answering(found, inner), found.gone.then(() => undefined)]);
+  try {
+    return await within(CRASH_LEFTOVERS_MS, `PostgreSQL ${found.pid}`, decide, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw new Fault(
+      'database_unreachable',
+      `PostgreSQL (process ${found.pid}) runs in ${clusterFolder(dataDir)} and does not answer.`,
+      { advice: `End it with kill -INT ${found.pid}, then start again.`, cause: error },
+    );
+  }
+}
+
+async function answering(found: Postmaster, signal: AbortSignal): Promise<Postmaster> {
+  while (!(await answers(found))) {
+    signal.throwIfAborted();
+    await timer(RETRY_MS);
+  }
+  return found;
+}
+
+async function launchAfterCrash(plan: Launch, signal: AbortSignal): Promise<Postmaster> {
+  for (let leftMs = CRASH_LEFTOVERS_MS; ; leftMs -= RETRY_MS) {
+    disownDead(clusterFolder(plan.dataDir));
+    try {
+      return await launch(plan, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof StartFailed) || !error.passes || leftMs <= 0) throw cannotStart(error);
+      await timer(RETRY_MS);
+    }
+  }
+}
+
+function disownDead(cluster: string): void {
+  const file = readPostmasterFile(cluster);
+  if (file && !livesIn(cluster, file.pid)) disown(cluster);
+}
+
+const cannotStart = (error: unknown): Fault =>
+  new Fault('database_unreachable', `PostgreSQL does not start: ${reason(error)}`, {
+    advice: 'postgres.log in the data folder has more.',
+    cause: error,
+  });
+
+async function keepUp(running: Running, options: EmbeddedOptions, closing: AbortSignal): Promise<void> {
+  for (let attempt = 0; ; attempt += 1) {
+    const sinceMs = options.clock.monotonicMs();
+    await Promise.race([running.postmaster.gone, aborted(closing)]);
+    if (closing.aborted) return;
+    if (options.clock.monotonicMs() - sinceMs > STABLE_MS) attempt = 0;
+    options.log.error('postgres.died', { pid: running.postmaster.pid, lastLines: await lastLogLines(options.dataDir) });
+    const again = await startAgain(running.plan, options, attempt, closing);
+    if (!again) return;
+    running.postmaster = again;
+  }
+}
+
+/** Tries until it runs or we close; the first attempt of a healthy one comes at once. */
+async function startAgain(
+  plan: Launch,
+  options: EmbeddedOptions,
+  deaths: number,
+  closing: AbortSignal,
+): Promise<Postmaster | undefined> {
+  for (let attempt = deaths; ; attempt += 1) {
+    if (attempt > 0) await timer(backoffMs(attempt), undefined, { signal: closing }).catch(() => undefined);
+    if (closing.aborted) return undefined;
+    try {
+      return await findOrStart(plan, options, closing);
+    } catch (error) {
+      if (closing.aborted) return undefined;
+      options.log.error('postgres.restart_failed', { attempt, reason: reason(error) });
+    }
+  }
+}
+
+const backoffMs = (attempt: number): number => Math.min(BACKOFF_MAX_MS, RETRY_MS * 2 ** Math.min(attempt, 10));
+
+function aborted(signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  if (signal.aborted) resolve();
+  signal.addEventListener('abort', () => resolve(), { once: true });
+  return promise;
+}
+
+async function keepLogBounded(options: EmbeddedOptions, closing: AbortSignal): Promise<void> {
+  while (!closing.aborted) {
+    await boundServerLog(options.dataDir).catch(error =>
+      options.log.warn('postgres.log_not_bounded', { reason: reason(error) }),
+    );
+    await timer(LOG_BOUND_EVERY_MS, undefined, { signal: closing, ref: false }).catch(() => undefined);
+  }
+}

@@ -1,0 +1,48 @@
+// data/postgres.log: PostgreSQL writes to it by itself, so that it never blocks on us and its last words outlive us.
+// Bounded by copying and emptying it, which works because it is written in append mode.
+import { closeSync, openSync } from 'node:fs';
+import { copyFile, open, stat, truncate } from 'node:fs/promises';
+import { join } from 'node:path';
+import { giveToFolderOwner } from '../data-folder.ts';
+
+const LOG_MAX_BYTES = 4 * 1024 ** 2;
+const TAIL_BYTES = 4_096;
+const TAIL_LINES = 8;
+
+const pathIn = (dataDir: string): string => join(dataDir, 'postgres.log');
+
+/** Opens the log for a child; whoever opens it closes it once the child has it. */
+export function openServerLog(dataDir: string): { descriptor: number; close(): void } {
+  const descriptor = openSync(pathIn(dataDir), 'a', 0o600);
+  giveToFolderOwner(descriptor, dataDir);
+  return { descriptor, close: () => closeSync(descriptor) };
+}
+
+/** Keeps one older file of the same size. What is written between the copy and the cut is lost: a log may. */
+export async function boundServerLog(dataDir: string, maxBytes = LOG_MAX_BYTES): Promise<void> {
+  const path = pathIn(dataDir);
+  const size = await serverLogSize(dataDir);
+  if (size <= maxBytes) return;
+  await copyFile(path, `${path}.1`);
+  await truncate(path);
+}
+
+export const serverLogSize = (dataDir: string): Promise<number> =>
+  stat(pathIn(dataDir)).then(
+    found => found.size,
+    () => 0,
+  );
+
+/** The last lines written after `from`, for an error message. */
+export async function lastLogLines(dataDir: string, from = 0): Promise<string> {
+  const handle = await open(pathIn(dataDir), 'r').catch(() => undefined);
+  if (!handle) return '';
+  try {
+    const { size } = await handle.stat();
+    const start = Math.max(from, size - TAIL_BYTES, 0);
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(Math.max(0, size - start)), { position: start });
+    return buffer.toString('utf8', 0, bytesRead).trim().split('\n').slice(-TAIL_LINES).join('\n');
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,52 @@
+// How the embedded PostgreSQL is set up. Given on the command line, so that a new version of ours brings its own
+// settings and what stands in the cluster's files never matters.
+import type { Binaries } from './find-binaries.ts';
+import { SOCKET_PORT } from './socket-folder.ts';
+
+/** Our pool, the listener, migrations, and some commands that run beside us at the same time. */
+const CONNECTIONS_MAX = 50;
+
+export function serverArguments(cluster: string, socketFolder: string, binaries: Binaries): string[] {
+  const settings = { ...SETTINGS, ...(binaries.major >= 18 ? SINCE_18 : {}), unix_socket_directories: socketFolder };
+  return ['-D', cluster, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])];
+}
+
+const SETTINGS = {
+  // No network: the socket is the only way in.
+  listen_addresses: '',
+  port: SOCKET_PORT,
+  unix_socket_permissions: '0700',
+  // Small: one service on a machine whose memory belongs to browsers.
+  max_connections: CONNECTIONS_MAX,
+  shared_buffers: '32MB',
+  wal_buffers: '1MB',
+  maintenance_work_mem: '16MB',
+  work_mem: '4MB',
+  huge_pages: 'off',
+  jit: 'off',
+  max_worker_processes: 2,
+  max_parallel_workers: 0,
+  max_parallel_workers_per_gather: 0,
+  max_parallel_maintenance_workers: 0,
+  max_logical_replication_workers: 0,
+  max_wal_senders: 0,
+  autovacuum_max_workers: 2,
+  // Bounded on disk, and quick to recover.
+  min_wal_size: '32MB',
+  max_wal_size: '256MB',
+  // Durable. Said here so that nobody's postgresql.conf can say otherwise.
+  fsync: 'on',
+  full_page_writes: 'on',
+  synchronous_commit: 'on',
+  // A log for people that neither grows by itself nor holds rows: terse leaves out DETAIL, where values stand.
+  logging_collector: 'off',
+  log_checkpoints: 'off',
+  log_error_verbosity: 'terse',
+  log_min_error_statement: 'panic',
+  log_line_prefix: '%m [%p] ',
+  log_timezone: 'UTC',
+  timezone: 'UTC',
+};
+
+/** Asynchronous reads would cost three more processes, for a database that fits into its buffers. */
+const SINCE_18 = { io_method: 'sync' };

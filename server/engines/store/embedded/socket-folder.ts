@@ -1,0 +1,60 @@
+// Where PostgreSQL's Unix socket lies: a folder that only we may enter, with a path short enough for a socket address.
+import { createHash } from 'node:crypto';
+import { chmod, chown, lstat, mkdir, realpath, rmdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { Fault } from '../../../kit/fault.ts';
+
+export const SOCKET_PORT = 5432;
+
+/** sockaddr_un holds 107 bytes; PostgreSQL writes a lock file with a longer name beside the socket. */
+const SOCKET_PATH_MAX_BYTES = 100;
+const FALLBACK_ROOT = '/tmp';
+
+interface Owner {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** The same data folder always gives the same socket folder, so that a command finds the server's. */
+export async function makeSocketFolder(dataDir: string, owner: Owner): Promise<string> {
+  const inside = join(dataDir, 'run');
+  if (!fits(inside)) return makeInSharedFolder(await fallbackName(dataDir, owner.uid), owner);
+  await makeOwned(inside, owner);
+  await chmod(inside, 0o700);
+  return inside;
+}
+
+/** Leaves nothing of ours in the shared folder. Whoever is still there keeps it: only an empty one goes. */
+export async function removeSocketFolder(folder: string): Promise<void> {
+  if (dirname(folder) === FALLBACK_ROOT) await rmdir(folder).catch(() => {});
+}
+
+/** PostgreSQL reads a comma-separated list here, with quotes and spaces as it likes them. */
+const fits = (folder: string): boolean =>
+  Buffer.byteLength(join(folder, `.s.PGSQL.${SOCKET_PORT}`)) < SOCKET_PATH_MAX_BYTES && !/[\s,"]/.test(folder);
+
+async function fallbackName(dataDir: string, uid: number): Promise<string> {
+  const digest = createHash('sha256').update(await realpath(dataDir));
+  return join(FALLBACK_ROOT, `berth-${uid}-${digest.digest('hex').slice(0, 24)}`);
+}
+
+/** Anybody may have put something in our place there, so what stands there is looked at, not trusted. */
+async function makeInSharedFolder(folder: string, owner: Owner): Promise<string> {
+  await makeOwned(folder, owner);
+  const found = await lstat(folder);
+  if (found.isDirectory() && found.uid === owner.uid && (found.mode & 0o077) === 0) return folder;
+  throw new Fault('data_folder_unusable', `${folder} is not a private folder of ours, so no socket is put there.`, {
+    advice: 'Remove it, or set BERTH_DATA_DIR to a folder with a path under 80 characters.',
+  });
+}
+
+async function makeOwned(folder: string, owner: Owner): Promise<void> {
+  const made = await mkdir(folder, { mode: 0o700 }).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EEXIST') return false;
+      throw error;
+    },
+  );
+  if (made && process.getuid?.() === 0) await chown(folder, owner.uid, owner.gid);
+}

@@ -1,0 +1,110 @@
+// One connection that only listens. When it breaks it is made anew, and everybody is told of the gap.
+import { setTimeout as timer } from 'node:timers/promises';
+import pg from 'pg';
+import { reason } from '../../kit/fault.ts';
+import type { Log } from '../../kit/log.ts';
+import type { Closeable } from '../../kit/scope.ts';
+import { connection, type Target, unreachable } from './database.ts';
+import type { Channel } from './store.ts';
+
+/** A connection can be dead without a word (a firewall, a host that vanished); a query finds out. */
+const PROBE_EVERY_MS = 30_000;
+const PROBE_MS = 5_000;
+const BACKOFF_FIRST_MS = 50;
+const BACKOFF_MAX_MS = 5_000;
+
+/** All of them, always: what is not subscribed to is not passed on. */
+const CHANNELS: readonly Channel[] = ['credential_revoked'];
+
+interface Subscriber {
+  readonly channel: Channel;
+  readonly heard: (payload: string) => void;
+  readonly onGap: () => void;
+}
+
+export class Listener implements Closeable {
+  readonly #target: Target;
+  readonly #log: Log;
+  readonly #subscribers = new Set<Subscriber>();
+  readonly #closing = new AbortController();
+  #connected: Promise<void> | undefined;
+  #client: pg.Client | undefined;
+
+  constructor(target: Target, log: Log) {
+    this.#target = target;
+    this.#log = log;
+  }
+
+  /** Resolves once notices are heard; the first listener makes the connection. In a gap, `onGap` is what follows. */
+  async listen(channel: Channel, heard: Subscriber['heard'], onGap: Subscriber['onGap']): Promise<Closeable> {
+    this.#connected ??= this.#begin();
+    await this.#connected;
+    const subscriber: Subscriber = { channel, heard, onGap };
+    this.#subscribers.add(subscriber);
+    return { close: () => void this.#subscribers.delete(subscriber) };
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#client?.end().catch(() => {});
+  }
+
+  async #begin(): Promise<void> {
+    try {
+      void this.#keepUp(await this.#connect());
+    } catch (error) {
+      this.#connected = undefined;
+      throw unreachable(error);
+    }
+  }
+
+  async #connect(): Promise<pg.Client> {
+    const client = new pg.Client({ ...connection(this.#target), query_timeout: PROBE_MS });
+    client.on('error', error => this.#log.debug('store.listener_lost', { reason: reason(error) }));
+    client.on('notification', notice => this.#heard(notice.channel, notice.payload ?? ''));
+    try {
+      await client.connect();
+      for (const channel of CHANNELS) await client.query(`listen ${channel}`);
+      this.#closing.signal.throwIfAborted();
+    } catch (error) {
+      await client.end().catch(() => {});
+      throw error;
+    }
+    this.#client = client;
+    return client;
+  }
+
+  #heard(channel: string, payload: string): void {
+    for (const subscriber of this.#subscribers) if (subscriber.channel === channel) subscriber.heard(payload);
+  }
+
+  async #keepUp(first: pg.Client): Promise<void> {
+    for (let client: pg.Client | undefined = first; client; client = await this.#again()) {
+      await this.#untilLost(client);
+      if (this.#closing.signal.aborted) return;
+    }
+  }
+
+  async #untilLost(client: pg.Client): Promise<void> {
+    const lost = Promise.withResolvers<void>();
+    client.once('end', () => lost.resolve());
+    const probe = setInterval(() => client.query('select 1').catch(() => lost.resolve()), PROBE_EVERY_MS);
+    probe.unref();
+    await lost.promise;
+    clearInterval(probe);
+    // Not awaited: a peer that says nothing would let us wait, and we are done with it.
+    void client.end().catch(() => {});
+  }
+
+  async #again(): Promise<pg.Client | undefined> {
+    const signal = this.#closing.signal;
+    for (let waitMs = BACKOFF_FIRST_MS; !signal.aborted; waitMs = Math.min(2 * waitMs, BACKOFF_MAX_MS)) {
+      await timer(waitMs, undefined, { signal }).catch(() => {});
+      const client = signal.aborted ? undefined : await this.#connect().catch(() => undefined);
+      if (!client) continue;
+      for (const subscriber of this.#subscribers) subscriber.onGap();
+      return client;
+    }
+    return undefined;
+  }
+}

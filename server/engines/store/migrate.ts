@@ -1,0 +1,63 @@
+// Brings a database to our schema: says which servers can carry it, and runs the migrations that are missing.
+import { sql } from 'kysely';
+import { Migrator } from 'kysely/migration';
+import { Fault, isFault, reason } from '../../kit/fault.ts';
+import type { Log } from '../../kit/log.ts';
+import { type Db, openDatabase, type Target } from './database.ts';
+import { MAJOR_MIN } from './embedded/find-binaries.ts';
+import { migrations } from './migrations/index.ts';
+
+/**
+ * Of our own pool, with statements that may take long: a migration of a large table does, and so does waiting for
+ * another process that migrates. Kysely holds an advisory lock meanwhile, on a second connection.
+ */
+export async function migrate(target: Target, log: Log): Promise<void> {
+  const database = openDatabase(target, log, { poolMax: 2, statementMs: 0 });
+  try {
+    await runMigrations(database.db, log);
+  } finally {
+    await database.close();
+  }
+}
+
+/** Refuses a server that cannot carry our schema. */
+export async function assertServer(db: Db): Promise<void> {
+  const { rows } = await sql<{ major: number; version: string; encoding: string }>`
+    select current_setting('server_version_num')::int / 10000 as major,
+           current_setting('server_version') as version,
+           current_setting('server_encoding') as encoding`.execute(db);
+  const server = rows[0];
+  if (!server || server.major < MAJOR_MIN)
+    throw new Fault('database_too_old', `The database server is PostgreSQL ${server?.version}.`, {
+      advice: `Berth needs ${MAJOR_MIN} or newer: upgrade it, or leave DATABASE_URL away to use the one that comes with Berth.`,
+    });
+  if (server.encoding !== 'UTF8')
+    throw new Fault('database_unusable', `The database has the encoding ${server.encoding}.`, {
+      advice: 'Make one with CREATE DATABASE berth ENCODING UTF8 TEMPLATE template0.',
+    });
+}
+
+async function runMigrations(db: Db, log: Log): Promise<void> {
+  const migrator = new Migrator({
+    db,
+    provider: { getMigrations: async () => migrations },
+    migrationTableName: 'berth_migrations',
+    migrationLockTableName: 'berth_migrations_lock',
+  });
+  const { error, results = [] } = await migrator.migrateToLatest();
+  for (const { migrationName, status } of results) log.info('store.migration', { name: migrationName, status });
+  if (error !== undefined) throw failed(error);
+}
+
+function failed(error: unknown): Fault {
+  if (isFault(error)) return error;
+  if (/previously executed migration .* is missing/.test(reason(error)))
+    return new Fault('database_unusable', 'The database was made by a newer version of Berth.', {
+      advice: 'Nothing was changed. Start that version, or a newer one.',
+      cause: error,
+    });
+  return new Fault('database_unusable', `The database could not be brought to this version: ${reason(error)}.`, {
+    advice: 'Nothing was changed. The user in DATABASE_URL must be allowed to create tables.',
+    cause: error,
+  });
+}

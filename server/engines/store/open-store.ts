@@ -1,0 +1,167 @@
+// Opens the store: on the operator's database, or on the embedded PostgreSQL of the data folder.
+import { setTimeout as timer } from 'node:timers/promises';
+import { sql } from 'kysely';
+import type { Clock } from '../../kit/clock.ts';
+import { Fault, isFault } from '../../kit/fault.ts';
+import type { Log } from '../../kit/log.ts';
+import { Scope } from '../../kit/scope.ts';
+import type { Secret } from '../../kit/secret.ts';
+import { within } from '../../kit/wait.ts';
+import { lockDataFolder, readOwner } from './data-folder.ts';
+import { type Db, openDatabase, type Target, trouble, unreachable } from './database.ts';
+import { answers } from './embedded/answers.ts';
+import { find } from './embedded/postmaster.ts';
+import { runEmbedded } from './embedded/run-embedded.ts';
+import { Listener } from './listener.ts';
+import { assertServer, migrate } from './migrate.ts';
+import type { Store } from './store.ts';
+import { accounts } from './tables/accounts.ts';
+import { applications } from './tables/applications.ts';
+import { hosts } from './tables/hosts.ts';
+import { keys } from './tables/keys.ts';
+import { sessions } from './tables/sessions.ts';
+import { tokens } from './tables/tokens.ts';
+
+export interface StoreOptions {
+  /** Absent: the embedded PostgreSQL in the data folder. */
+  readonly databaseUrl?: Secret;
+  readonly dataDir: string;
+  readonly log: Log;
+  readonly clock: Clock;
+  /** Gives up opening; of no meaning afterwards. */
+  readonly signal?: AbortSignal;
+  /** A command: works beside the server that runs here, if one does, and leaves everything as it found it. */
+  readonly beside?: boolean;
+  /** Where `postgres` and `initdb` are, when they shall not be searched. */
+  readonly binariesFolder?: string;
+  readonly lockWaitMs?: number;
+}
+
+const LOCK_WAIT_MS = 10_000;
+const BESIDE_POLL_MS = 50;
+/** The operator's database may be starting at the same time as we. */
+const DATABASE_WAIT_MS = 10_000;
+const DATABASE_POLL_MS = 250;
+const PING_MS = 2_000;
+
+export async function openStore(options: StoreOptions): Promise<Store> {
+  const scope = new Scope();
+  try {
+    const target = await openTarget(options, scope);
+    await assertReachable(target, options);
+    await migrate(target, options.log);
+    options.signal?.throwIfAborted();
+    return onDatabase(target, options, scope);
+  } catch (error) {
+    await scope.close();
+    throw error;
+  }
+}
+
+async function openTarget(options: StoreOptions, scope: Scope): Promise<Target> {
+  if (options.databaseUrl) return { url: checked(options.databaseUrl) };
+  const beside = options.beside ? await serverOrLock(options, scope) : await takeLock(options, scope);
+  if (beside) return beside;
+  const embedded = scope.own(await runEmbedded({ ...options, endsAdopted: !options.beside }));
+  return { socket: embedded.address };
+}
+
+/** Here, because the error of whoever parses it later would carry the password. */
+function checked(url: Secret): Secret {
+  if (URL.canParse(url.reveal())) return url;
+  throw new Fault('database_unreachable', 'DATABASE_URL is not a URL.', {
+    advice: 'It looks like postgres://USER:PASSWORD@HOST:PORT/DATABASE, with special characters percent-encoded.',
+  });
+}
+
+async function takeLock(
+  { dataDir, lockWaitMs = LOCK_WAIT_MS, signal }: StoreOptions,
+  scope: Scope,
+): Promise<undefined> {
+  scope.own(await lockDataFolder(dataDir, { waitMs: lockWaitMs, signal }));
+}
+
+/**
+ * A command uses the PostgreSQL of a running server. That of another command would be gone in a moment, so it waits
+ * for that one, and then, holding the lock, runs it itself.
+ */
+async function serverOrLock(options: StoreOptions, scope: Scope): Promise<Target | undefined> {
+  const { dataDir, lockWaitMs = LOCK_WAIT_MS, signal } = options;
+  for (let leftMs = lockWaitMs; ; leftMs -= BESIDE_POLL_MS) {
+    try {
+      scope.own(await lockDataFolder(dataDir, { waitMs: 0, role: 'command', signal }));
+      return undefined;
+    } catch (error) {
+      if (!isFault(error, 'data_folder_in_use')) throw error;
+      const server = await serverTarget(dataDir);
+      if (server) return server;
+      if (leftMs <= 0) throw error;
+    }
+    await timer(BESIDE_POLL_MS, undefined, signal ? { signal } : {});
+  }
+}
+
+async function serverTarget(dataDir: string): Promise<Target | undefined> {
+  if (readOwner(dataDir)?.role !== 'server') return undefined;
+  const running = find(dataDir);
+  return running && (await answers(running)) ? { socket: running } : undefined;
+}
+
+/** An embedded one answers already; the operator's may still be on its way up. */
+async function assertReachable(target: Target, { log, signal }: StoreOptions): Promise<void> {
+  for (let leftMs = DATABASE_WAIT_MS; ; leftMs -= DATABASE_POLL_MS) {
+    const problem = await problemOf(target, log);
+    if (!problem) return;
+    if (leftMs <= 0 || !mayPass(problem)) throw cannotReach(problem);
+    await timer(DATABASE_POLL_MS, undefined, signal ? { signal } : {});
+  }
+}
+
+async function problemOf(target: Target, log: Log): Promise<unknown> {
+  const database = openDatabase(target, log, { poolMax: 1 });
+  try {
+    await assertServer(database.db);
+    return undefined;
+  } catch (error) {
+    if (isFault(error, 'database_unreachable')) return error.cause;
+    throw error;
+  } finally {
+    await database.close();
+  }
+}
+
+/** Nobody there yet, or starting up. A wrong password or name stays wrong. */
+const mayPass = (problem: unknown): boolean =>
+  problem instanceof Error &&
+  'code' in problem &&
+  /^(ECONNREFUSED|ECONNRESET|ENOENT|EAI_AGAIN|ENOTFOUND|57P0\d|53300)$/.test(String(problem.code));
+
+const cannotReach = (problem: unknown): Fault =>
+  new Fault('database_unreachable', `The database cannot be reached: ${trouble(problem)}.`, {
+    advice: 'Look at DATABASE_URL, and whether its server runs and lets this machine in.',
+    cause: problem,
+  });
+
+function onDatabase(target: Target, { log, clock }: StoreOptions, scope: Scope): Store {
+  const { db } = scope.own(openDatabase(target, log));
+  const listener = scope.own(new Listener(target, log));
+  return {
+    accounts: accounts(db),
+    applications: applications(db),
+    tokens: tokens(db),
+    keys: keys(db),
+    hosts: hosts(db),
+    sessions: sessions(db, clock),
+    ping: () => ping(db),
+    listen: (channel, heard, onGap) => listener.listen(channel, heard, onGap),
+    close: () => scope.close(),
+  };
+}
+
+async function ping(db: Db): Promise<void> {
+  try {
+    await within(PING_MS, 'the database', () => sql`select 1`.execute(db));
+  } catch (error) {
+    throw isFault(error) ? error : unreachable(error);
+  }
+}

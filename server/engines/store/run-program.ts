@@ -1,0 +1,62 @@
+// Runs one short program to its end and gives back what it printed. Long-running ones are embedded/postmaster.ts's.
+import { spawn } from 'node:child_process';
+import { Fault } from '../../kit/fault.ts';
+import { within } from '../../kit/wait.ts';
+
+/**
+ * What every program of this folder gets as its environment: nothing of ours, so that no secret of the server
+ * stands in /proc/PID/environ of PostgreSQL, and no PG* or LD_* variable of the operator changes what we start.
+ */
+export const PROGRAM_ENVIRONMENT = {
+  PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+  LC_ALL: 'C.UTF-8',
+};
+
+const OUTPUT_MAX_CHARACTERS = 16_384;
+
+export interface ProgramOptions {
+  readonly timeoutMs: number;
+  /** A descriptor that the program gets as its number 3. */
+  readonly descriptor?: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface ProgramEnd {
+  readonly code: number | null;
+  /** Both streams, the last characters of them. */
+  readonly output: string;
+}
+
+export async function runProgram(command: readonly string[], options: ProgramOptions): Promise<ProgramEnd> {
+  const [program = '', ...args] = command;
+  return within(options.timeoutMs, program, signal => run(program, args, options.descriptor, signal), options.signal);
+}
+
+function run(
+  program: string,
+  args: string[],
+  descriptor: number | undefined,
+  signal: AbortSignal,
+): Promise<ProgramEnd> {
+  const { promise, resolve, reject } = Promise.withResolvers<ProgramEnd>();
+  const child = spawn(program, args, {
+    env: PROGRAM_ENVIRONMENT,
+    stdio: ['ignore', 'pipe', 'pipe', ...(descriptor === undefined ? [] : [descriptor])],
+    signal,
+    killSignal: 'SIGKILL',
+  });
+  let output = '';
+  const collect = (chunk: Buffer): void => {
+    output = (output + chunk.toString()).slice(-OUTPUT_MAX_CHARACTERS);
+  };
+  child.stdout?.on('data', collect);
+  child.stderr?.on('data', collect);
+  child.once('error', (error: NodeJS.ErrnoException) => reject(error.code === 'ENOENT' ? missing(program) : error));
+  child.once('close', code => resolve({ code, output: output.trim() }));
+  return promise;
+}
+
+const missing = (program: string): Fault =>
+  new Fault('database_binaries_missing', `The program ${program} is not installed.`, {
+    advice: 'flock, setpriv and unshare come with util-linux (Debian: apt install util-linux).',
+  });

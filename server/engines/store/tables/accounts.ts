@@ -1,0 +1,12 @@
+// Accounts: the humans (so far one) whom applications belong to.
+import type { Db } from '../database.ts';
+import type { Accounts } from '../store.ts';
+
+export const accounts = (db: Db): Accounts => ({
+  first: () => db.selectFrom('accounts').selectAll().orderBy('createdAt').orderBy('id').limit(1).executeTakeFirst(),
+
+  insert: async row => {
+    const { id, name, createdAt } = row;
+    await db.insertInto('accounts').values({ id, name, createdAt }).execute();
+  },
+});

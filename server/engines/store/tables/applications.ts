@@ -1,0 +1,93 @@
+// Applications, and who is a member of each.
+import type { AccountId, ApplicationId } from '../../../kit/ids.ts';
+import { isUuid } from '../../../kit/ids.ts';
+import type { Db } from '../database.ts';
+import type { ApplicationRow, Applications } from '../store.ts';
+
+/** Names need not be unique; a caller who meets so many of the same name needs an id anyway. */
+const FOUND_MAX = 20;
+
+const COLUMNS = [
+  'applications.id',
+  'applications.name',
+  'applications.slug',
+  'applications.billingAccountId',
+  'applications.revision',
+  'applications.createdAt',
+  'applications.updatedAt',
+] as const;
+
+export const applications = (db: Db): Applications => ({
+  insert: (row, owner, limit) => db.transaction().execute(trx => insert(trx, row, owner, limit)),
+
+  list: (account, { limit, before }) => {
+    const mine = ofMember(db, account).orderBy('applications.id', 'desc').limit(limit);
+    return (before ? mine.where('applications.id', '<', before) : mine).execute();
+  },
+
+  get: (id, account) => ofMember(db, account).where('applications.id', '=', id).executeTakeFirst(),
+
+  find: idOrName => find(db, idOrName),
+
+  byId: id => db.selectFrom('applications').select(COLUMNS).where('id', '=', id).executeTakeFirst(),
+
+  rename: (id, revision, name, now) =>
+    db
+      .updateTable('applications')
+      .set({ name, revision: revision + 1, updatedAt: now })
+      .where('id', '=', id)
+      .where('revision', '=', revision)
+      .returning(COLUMNS)
+      .executeTakeFirst(),
+});
+
+const ofMember = (db: Db, account: AccountId) =>
+  db
+    .selectFrom('applications')
+    .innerJoin('members', 'members.applicationId', 'applications.id')
+    .select(COLUMNS)
+    .select('members.role')
+    .where('members.accountId', '=', account);
+
+/** Locking the account makes two that arrive together count each other. */
+async function insert(trx: Db, row: ApplicationRow, owner: AccountId, limit: number) {
+  const { id, name, slug, billingAccountId, revision, createdAt, updatedAt } = row;
+  await trx.selectFrom('accounts').select('id').where('id', '=', billingAccountId).forNoKeyUpdate().execute();
+  if ((await countOf(trx, billingAccountId)) >= limit) return 'limit_reached';
+  const inserted = await trx
+    .insertInto('applications')
+    .values({ id, name, slug, billingAccountId, revision, createdAt, updatedAt })
+    .onConflict(conflict => conflict.column('slug').doNothing())
+    .returning('id')
+    .executeTakeFirst();
+  if (!inserted) return 'slug_taken';
+  await trx.insertInto('members').values({ applicationId: id, accountId: owner, role: 'owner', createdAt }).execute();
+  return 'inserted';
+}
+
+async function countOf(trx: Db, account: AccountId): Promise<number> {
+  const { count } = await trx
+    .selectFrom('applications')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('billingAccountId', '=', account)
+    .executeTakeFirstOrThrow();
+  return count;
+}
+
+/** An id or a slug names one application; only then a name, which may be several's. */
+async function find(db: Db, idOrName: string): Promise<ApplicationRow[]> {
+  if (idOrName.includes('\0')) return [];
+  const rows = await db
+    .selectFrom('applications')
+    .select(COLUMNS)
+    .where(({ eb, or }) =>
+      or([eb('slug', '=', idOrName), eb('name', '=', idOrName), ...(isId(idOrName) ? [eb('id', '=', idOrName)] : [])]),
+    )
+    .orderBy('id', 'desc')
+    .limit(FOUND_MAX)
+    .execute();
+  const exact = rows.find(row => row.id === idOrName) ?? rows.find(row => row.slug === idOrName);
+  return exact ? [exact] : rows;
+}
+
+const isId = (text: string): text is ApplicationId => isUuid(text);

@@ -1,0 +1,27 @@
+// What keys and tokens have in common: which of their rows are alive, are listed, and how the end of one is announced.
+import { type ExpressionBuilder, type RawBuilder, sql } from 'kysely';
+import type { Tables } from '../schema.ts';
+import type { Channel } from '../store.ts';
+
+type Credentials = 'keys' | 'tokens';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** So long an ended one still stands in lists. */
+const LISTED_AFTER_END_MS = 90 * DAY_MS;
+
+export const isAlive = (now: Date) => (eb: ExpressionBuilder<Tables, Credentials>) =>
+  eb.and([eb('revokedAt', 'is', null), eb.or([eb('expiresAt', 'is', null), eb('expiresAt', '>', now)])]);
+
+export const isListed = (now: Date): RawBuilder<boolean> => {
+  const since = new Date(now.getTime() - LISTED_AFTER_END_MS);
+  return sql<boolean>`coalesce(least(revoked_at, expires_at), 'infinity') > ${since}`;
+};
+
+const REVOKED: Channel = 'credential_revoked';
+
+/** As a column of the statement that revokes: so the notice goes out when, and only when, that is committed. */
+export const announced = sql<string>`pg_notify(${sql.lit(REVOKED)}, encode(hash, 'hex'))`;
+
+/** A later use never loses against an earlier one that is written late. */
+export const isLaterUse = (at: Date) => (eb: ExpressionBuilder<Tables, Credentials>) =>
+  eb.or([eb('lastUsedAt', 'is', null), eb('lastUsedAt', '<', at)]);

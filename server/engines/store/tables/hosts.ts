@@ -1,0 +1,13 @@
+// Hosts: the running processes of ours that can own browsers.
+import type { Db } from '../database.ts';
+import type { Hosts } from '../store.ts';
+
+export const hosts = (db: Db): Hosts => ({
+  announce: async ({ id, region, slots, startedAt }) => {
+    await db
+      .insertInto('hosts')
+      .values({ id, region, slots, startedAt })
+      .onConflict(conflict => conflict.column('id').doUpdateSet({ region, slots, startedAt }))
+      .execute();
+  },
+});

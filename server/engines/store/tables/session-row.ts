@@ -1,0 +1,17 @@
+// A row of the sessions table in the form that the rest of the server knows.
+import type { Selectable } from 'kysely';
+import type { SessionsTable } from '../schema.ts';
+import type { SessionEnd, SessionRow } from '../store.ts';
+import { withoutNulls } from './without-nulls.ts';
+
+export function sessionRow(row: Selectable<SessionsTable>): SessionRow {
+  const { endStatus, endReason, endDetail, endDecidedAt: _, dueAt: __, ...rest } = row;
+  const end = endStatus && endReason !== null ? { end: sessionEnd(endStatus, endReason, endDetail) } : {};
+  return { ...withoutNulls(rest), ...end };
+}
+
+const sessionEnd = (status: SessionEnd['status'], reason: string, detail: string | null): SessionEnd => ({
+  status,
+  reason,
+  ...(detail === null ? {} : { detail }),
+});

@@ -1,0 +1,217 @@
+// Sessions. Each rule about states is in the statement that makes the move, so that no two processes can disagree.
+import { type ExpressionBuilder, sql } from 'kysely';
+import type { Clock } from '../../../kit/clock.ts';
+import type { ApplicationId } from '../../../kit/ids.ts';
+import type { Db } from '../database.ts';
+import type { Tables } from '../schema.ts';
+import type { NewSession, SessionFilter, SessionRow, SessionRows, SessionStatus } from '../store.ts';
+import { metadataTerm } from './metadata-term.ts';
+import { sessionRow } from './session-row.ts';
+
+type Where = ExpressionBuilder<Tables, 'sessions'>;
+
+const LIVING: readonly SessionStatus[] = ['PENDING', 'RUNNING'];
+const isLiving = (eb: Where) => eb('status', 'in', LIVING);
+const isUndecided = (eb: Where) => eb.and([isLiving(eb), eb('endStatus', 'is', null)]);
+
+export const sessions = (db: Db, clock: Clock): SessionRows => ({
+  place: row => db.transaction().execute(trx => place(trx, row)),
+
+  get: async (application, id) => {
+    const one = db.selectFrom('sessions').selectAll().where('applicationId', '=', application).where('id', '=', id);
+    return (await one.execute()).map(sessionRow)[0];
+  },
+
+  byId: async id => (await db.selectFrom('sessions').selectAll().where('id', '=', id).execute()).map(sessionRow)[0],
+
+  list: async (application, filter) => (await listed(db, application, filter).execute()).map(sessionRow),
+
+  setBox: async (id, box, now) => {
+    const set = db.updateTable('sessions').set({ box: JSON.stringify(box), updatedAt: now });
+    await set.where('id', '=', id).where(isLiving).execute();
+  },
+
+  run: async (id, startedAt) => {
+    const moved = db
+      .updateTable('sessions')
+      .set({ status: 'RUNNING', startedAt, updatedAt: startedAt })
+      .where('id', '=', id)
+      .where('status', '=', 'PENDING')
+      .where(isUndecided)
+      .returningAll();
+    return (await moved.execute()).map(sessionRow)[0];
+  },
+
+  change: async (application, id, { userMetadata, expiresAt }, now) => {
+    const changed = db
+      .updateTable('sessions')
+      .set({
+        updatedAt: now,
+        ...(userMetadata === undefined ? {} : { userMetadata: JSON.stringify(userMetadata) }),
+        ...(expiresAt === undefined ? {} : { expiresAt }),
+      })
+      .where('applicationId', '=', application)
+      .where('id', '=', id)
+      .where('status', '=', 'RUNNING')
+      .where(isUndecided)
+      .returningAll();
+    return (await changed.execute()).map(sessionRow)[0];
+  },
+
+  // Each column keeps what it has once an end is decided: later callers learn the end that stands.
+  decideEnd: async (id, end, now) => {
+    const first = <T>(column: string, value: T) =>
+      sql<T>`case when end_status is null then ${value} else ${sql.ref(column)} end`;
+    const decided = db
+      .updateTable('sessions')
+      .set({
+        endStatus: first('endStatus', end.status),
+        endReason: first('endReason', end.reason),
+        endDetail: first('endDetail', end.detail ?? null),
+        endDecidedAt: first('endDecidedAt', now),
+        updatedAt: first('updatedAt', now),
+      })
+      .where('id', '=', id)
+      .where(isLiving)
+      .returningAll();
+    return (await decided.execute()).map(sessionRow)[0];
+  },
+
+  finish: async (id, endedAt, proxyBytes) => {
+    const finished = db
+      .updateTable('sessions')
+      .set(eb => ({
+        status: eb.ref('endStatus').$notNull(),
+        endedAt,
+        updatedAt: endedAt,
+        proxyBytes,
+        box: null,
+        attached: false,
+        connectBy: null,
+        releaseAt: null,
+      }))
+      .where('id', '=', id)
+      .where(isLiving)
+      .where('endStatus', 'is not', null)
+      .returningAll();
+    const moved = (await finished.execute())[0];
+    return moved ? sessionRow(moved) : ended(db, id);
+  },
+
+  clientCame: async (id, now) => {
+    const came = db.updateTable('sessions').set({ attached: true, connectBy: null, releaseAt: null, updatedAt: now });
+    await came.where('id', '=', id).where(isLiving).execute();
+  },
+
+  clientsGone: async (id, releaseAt, now) => {
+    const gone = db.updateTable('sessions').set({ attached: false, releaseAt: releaseAt ?? null, updatedAt: now });
+    await gone.where('id', '=', id).where(isLiving).execute();
+  },
+
+  due: async (host, now, batch) => {
+    const due = db
+      .selectFrom('sessions')
+      .selectAll()
+      .where('hostId', '=', host)
+      .where(isLiving)
+      .where(eb => eb.or([eb('dueAt', '<=', now), eb('endStatus', 'is not', null)]))
+      .orderBy('dueAt')
+      .orderBy('id')
+      .limit(batch);
+    return (await due.execute()).map(sessionRow);
+  },
+
+  ofHost: async host => {
+    const living = db.selectFrom('sessions').selectAll().where('hostId', '=', host).where(isLiving).orderBy('id');
+    return (await living.execute()).map(sessionRow);
+  },
+
+  // greatest() leaves out nulls: a timer that did not run stays off.
+  resumeTimers: async (host, notBefore) => {
+    const atLeast = (column: string) => sql<Date>`greatest(${sql.ref(column)}, ${notBefore}::timestamptz)`;
+    await db
+      .updateTable('sessions')
+      .set({
+        connectBy: sql<Date | null>`case when connect_by is not null then ${atLeast('connectBy')} end`,
+        releaseAt: sql<Date | null>`
+          case when release_at is not null or (attached and not keep_alive) then ${atLeast('releaseAt')} end`,
+        attached: false,
+      })
+      .where('hostId', '=', host)
+      .where(isLiving)
+      .execute();
+  },
+
+  countByStatus: async host => {
+    const counts = db
+      .selectFrom('sessions')
+      .select(({ fn }) => ['status', fn.countAll<number>().as('count')])
+      .where('hostId', '=', host)
+      .groupBy('status');
+    return Object.fromEntries((await counts.execute()).map(({ status, count }) => [status, count]));
+  },
+
+  usage: async application => {
+    const { seconds, proxyBytes } = await db
+      .selectFrom('sessions')
+      .select([
+        sql<number>`coalesce(sum(extract(epoch from
+          coalesce(ended_at, ${clock.now()}::timestamptz) - started_at)), 0)::float8`.as('seconds'),
+        sql<number>`coalesce(sum(proxy_bytes), 0)::float8`.as('proxyBytes'),
+      ])
+      .where('applicationId', '=', application)
+      .executeTakeFirstOrThrow();
+    return { browserMinutes: seconds / 60, proxyBytes };
+  },
+});
+
+type Placed = { placed: SessionRow } | { full: { slots: number; used: number } };
+
+/** The host's row is the queue for its slots: whoever holds it counts, and the next one counts the row it left. */
+async function place(trx: Db, row: NewSession): Promise<Placed> {
+  const { slots } = await trx
+    .selectFrom('hosts')
+    .select('slots')
+    .where('id', '=', row.hostId)
+    .forNoKeyUpdate()
+    .executeTakeFirstOrThrow();
+  const { used } = await trx
+    .selectFrom('sessions')
+    .select(({ fn }) => fn.countAll<number>().as('used'))
+    .where('hostId', '=', row.hostId)
+    .where(isLiving)
+    .executeTakeFirstOrThrow();
+  if (used >= slots) return { full: { slots, used } };
+  const inserted = await trx.insertInto('sessions').values(columns(row)).returningAll().executeTakeFirstOrThrow();
+  return { placed: sessionRow(inserted) };
+}
+
+const columns = (row: NewSession) => ({
+  id: row.id,
+  applicationId: row.applicationId,
+  hostId: row.hostId,
+  keyId: row.keyId ?? null,
+  status: 'PENDING' as const,
+  region: row.region,
+  keepAlive: row.keepAlive,
+  userMetadata: JSON.stringify(row.userMetadata),
+  settings: JSON.stringify(row.settings),
+  createdAt: row.createdAt,
+  updatedAt: row.createdAt,
+  expiresAt: row.expiresAt,
+  connectBy: row.connectBy ?? null,
+});
+
+function listed(db: Db, application: ApplicationId, { statuses, metadata = [], limit, before }: SessionFilter) {
+  let query = db.selectFrom('sessions').selectAll().where('applicationId', '=', application);
+  if (statuses) query = query.where(eb => eb('status', '=', eb.fn.any(eb.val([...statuses]))));
+  if (before) query = query.where('id', '<', before);
+  for (const term of metadata) query = query.where(metadataTerm(term));
+  return query.orderBy('id', 'desc').limit(limit);
+}
+
+/** An end is final, so what is read now was already so when the update found nothing. */
+async function ended(db: Db, id: SessionRow['id']): Promise<SessionRow | undefined> {
+  const one = db.selectFrom('sessions').selectAll().where('id', '=', id).where('status', 'not in', LIVING);
+  return (await one.execute()).map(sessionRow)[0];
+}

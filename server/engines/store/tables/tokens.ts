@@ -1,0 +1,63 @@
+// Personal access tokens of an account.
+import type { Db } from '../database.ts';
+import type { TokenRow, Tokens } from '../store.ts';
+import { announced, isAlive, isLaterUse, isListed } from './credentials.ts';
+import { withoutNulls } from './without-nulls.ts';
+
+export const tokens = (db: Db): Tokens => ({
+  insert: (row, limit) => db.transaction().execute(trx => insert(trx, row, limit)),
+
+  list: async (account, now, { limit, before }) => {
+    const listed = db
+      .selectFrom('tokens')
+      .selectAll()
+      .where('accountId', '=', account)
+      .where(isListed(now))
+      .orderBy('id', 'desc')
+      .limit(limit);
+    return (await (before ? listed.where('id', '<', before) : listed).execute()).map(withoutNulls);
+  },
+
+  get: async (account, id) => {
+    const one = db.selectFrom('tokens').selectAll().where('accountId', '=', account).where('id', '=', id);
+    return (await one.execute()).map(withoutNulls)[0];
+  },
+
+  byHash: async hash =>
+    (await db.selectFrom('tokens').selectAll().where('hash', '=', hash).execute()).map(withoutNulls)[0],
+
+  revoke: async (account, id, now) => {
+    const revoked = db
+      .updateTable('tokens')
+      .set({ revokedAt: now })
+      .where('accountId', '=', account)
+      .where('id', '=', id)
+      .where(isAlive(now))
+      .returning(announced.as('announced'));
+    return (await revoked.execute()).length > 0;
+  },
+
+  touch: async (id, at, ip) => {
+    const used = db.updateTable('tokens').set({ lastUsedAt: at, lastUsedIp: ip });
+    await used.where('id', '=', id).where(isLaterUse(at)).execute();
+  },
+});
+
+/** Locking the account makes two that arrive together count each other. */
+async function insert(trx: Db, row: TokenRow, limit: number): Promise<'inserted' | 'limit_reached'> {
+  await trx.selectFrom('accounts').select('id').where('id', '=', row.accountId).forNoKeyUpdate().execute();
+  const { count } = await trx
+    .selectFrom('tokens')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('accountId', '=', row.accountId)
+    .where(isAlive(row.createdAt))
+    .executeTakeFirstOrThrow();
+  if (count >= limit) return 'limit_reached';
+  const { applicationIds, ...rest } = row;
+  const values = { ...rest, scopes: [...row.scopes], cidrAllow: [...row.cidrAllow] };
+  await trx
+    .insertInto('tokens')
+    .values({ ...values, applicationIds: applicationIds ? [...applicationIds] : null })
+    .execute();
+  return 'inserted';
+}

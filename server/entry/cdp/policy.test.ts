@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Browser, JsonObject, Verdict } from '../../domain/sessions/machinery.ts';
+import { clientPolicy } from './policy.ts';
+
+const DOWNLOADS = '/session/downloads';
+let contexts: string[] = [];
+const kept: string[] = [];
+let closeAsked = 0;
+const browser = {
+  downloadFolder: DOWNLOADS,
+  contextIds: async () => contexts,
+  keepDownloads: async (id: string) => void kept.push(id),
+} as unknown as Browser;
+const policy = clientPolicy({ browser, keepAlive: false, closeAsked: () => closeAsked++ });
+const judge = async (method: string, params: JsonObject = {}): Promise<Verdict> => policy.judge({ method, params });
+
+const word = (verdict: Verdict): string => Object.keys(verdict).find(key => key !== 'onAnswer') ?? '';
+
+const CASES: Array<[string, JsonObject, string]> = [
+  ['SystemInfo.getInfo', {}, 'refuse'],
+  ['Browser.getBrowserCommandLine', {}, 'refuse'],
+  ['Target.sendMessageToTarget', { message: '{}' }, 'refuse'],
+  ['Target.exposeDevToolsProtocol', {}, 'refuse'],
+  ['Tethering.bind', { port: 1 }, 'refuse'],
+  ['Extensions.loadUnpacked', { path: '/etc' }, 'refuse'],
+  ['Target.attachToTarget', { targetId: 'x' }, 'refuse'],
+  ['Target.attachToTarget', { targetId: 'x', flatten: false }, 'refuse'],
+  ['Target.attachToTarget', { targetId: 'x', flatten: true }, 'pass'],
+  ['Target.setAutoAttach', { autoAttach: true, waitForDebuggerOnStart: false }, 'refuse'],
+  ['Target.setAutoAttach', { autoAttach: true, waitForDebuggerOnStart: true, flatten: true }, 'pass'],
+  ['Target.setAutoAttach', { autoAttach: false, waitForDebuggerOnStart: false }, 'pass'],
+  ['Page.navigate', { url: 'https://example.com/?u=file:///etc/passwd' }, 'pass'],
+  ['Page.navigate', { url: 'about:blank' }, 'pass'],
+  ['Page.navigate', { url: 'data:text/html,hi' }, 'pass'],
+  ['Page.navigate', { url: 'chrome-extension://abc/page.html' }, 'pass'],
+  ['Page.navigate', { url: 'file:///etc/passwd' }, 'refuse'],
+  ['Page.navigate', { url: 'FILE:///etc/passwd' }, 'refuse'],
+  ['Page.navigate', { url: ' \tfi\nle:///etc/passwd' }, 'refuse'],
+  ['Page.navigate', { url: 'file:///session/downloads/../profile/Default/Cookies' }, 'refuse'],
+  ['Page.navigate', { url: 'file:///session/downloads/%2e%2e/profile/x' }, 'refuse'],
+  ['Page.navigate', { url: 'file:///session/downloads/report.pdf' }, 'pass'],
+  ['Page.navigate', { url: 'file:///tmp/.uploads/cv.pdf' }, 'pass'],
+  ['Page.navigate', { url: 'chrome://version' }, 'refuse'],
+  ['Page.navigate', { url: 'chrome:version' }, 'refuse'],
+  ['Page.navigate', { url: 'ChRoMe://settings' }, 'refuse'],
+  ['Page.navigate', { url: 'devtools://devtools/bundled/inspector.html' }, 'refuse'],
+  ['Page.navigate', { url: 'view-source:https://example.com' }, 'refuse'],
+  ['Page.navigate', { url: 'view-source:file:///etc/passwd' }, 'refuse'],
+  ['Page.navigate', { url: 'chrome-untrusted://terminal' }, 'refuse'],
+  ['Page.navigate', { url: 'blob:chrome://x/y' }, 'refuse'],
+  ['Target.createTarget', { url: 'chrome://inspect' }, 'refuse'],
+  ['Target.createTarget', { url: '' }, 'pass'],
+  ['DOM.setFileInputFiles', { files: ['/tmp/.uploads/cv.pdf', `${DOWNLOADS}/a`] }, 'pass'],
+  ['DOM.setFileInputFiles', { files: [] }, 'pass'],
+  ['DOM.setFileInputFiles', { files: ['/tmp/.uploads/../../etc/passwd'] }, 'refuse'],
+  ['DOM.setFileInputFiles', { files: ['/tmp/.uploads/ok', '/etc/passwd'] }, 'refuse'],
+  ['DOM.setFileInputFiles', { files: [7] }, 'refuse'],
+  ['Browser.setDownloadBehavior', { behavior: 'deny' }, 'pass'],
+  ['Browser.setDownloadBehavior', { behavior: 'allow', downloadPath: '/home/me' }, 'rewrite'],
+  ['Target.createBrowserContext', { proxyServer: 'direct://' }, 'refuse'],
+  ['Target.createBrowserContext', { proxyBypassList: '*' }, 'refuse'],
+  ['Target.createBrowserContext', { disposeOnDetach: true }, 'pass'],
+  ['Browser.close', {}, 'answer'],
+];
+
+for (const [method, params, expected] of CASES)
+  test(`${method} ${JSON.stringify(params)}: ${expected}`, async () => {
+    assert.ok(policy.watched.has(method), 'the policy must see this method');
+    assert.equal(word(await judge(method, params)), expected);
+  });
+
+test('a download path of the client becomes the session folder, its wish for events stays', async () => {
+  const verdict = await judge('Browser.setDownloadBehavior', {
+    behavior: 'allow',
+    downloadPath: '/x',
+    eventsEnabled: true,
+    browserContextId: 'C',
+  });
+  assert.deepEqual(verdict, {
+    rewrite: { behavior: 'allowAndName', downloadPath: DOWNLOADS, eventsEnabled: true, browserContextId: 'C' },
+  });
+});
+
+test('files downloaded in a new context are kept before the client hears of it', async () => {
+  const verdict = await judge('Target.createBrowserContext');
+  assert.ok('pass' in verdict && verdict.onAnswer);
+  await verdict.onAnswer({ id: 1, result: { browserContextId: 'NEW' } });
+  assert.deepEqual(kept, ['NEW']);
+});
+
+test('the fifty-first context is refused', async () => {
+  contexts = Array.from({ length: 50 }, (_, index) => `c${index}`);
+  assert.equal(word(await judge('Target.createBrowserContext')), 'refuse');
+  contexts = [];
+});
+
+test('Browser.close is answered, and asked of the session rather than the browser', async () => {
+  closeAsked = 0;
+  assert.deepEqual(await judge('Browser.close'), { answer: {} });
+  assert.equal(closeAsked, 1);
+});

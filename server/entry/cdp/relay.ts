@@ -1,0 +1,162 @@
+// One client's socket and its channel in the browser: messages in, messages out, and every way it may end. What may be
+// said is policy.ts; who may come is upgrade.ts.
+import type { Duplex } from 'node:stream';
+import type { WebSocket } from 'ws';
+import { type AttachedClient, FAREWELLS, type Farewell, type LiveSession } from '../../domain/sessions/live.ts';
+import type { BrowserClient } from '../../domain/sessions/machinery.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { reason } from '../../kit/fault.ts';
+import type { Log } from '../../kit/log.ts';
+import { frameHead } from './frame.ts';
+import { clientPolicy } from './policy.ts';
+
+/** A client that lets more than this pile up is closed; one message may be larger than it. */
+const BEHIND_BYTES_MAX = 64 * 1024 ** 2;
+const COPY_BYTES_MAX = 64 * 1024;
+const PING_MS = 30_000;
+/** Two pings without a single byte from the client: it is gone. */
+const SILENCE_MS = 65_000;
+const IDLE_MS = 600_000;
+const CLOSE_MS = 2_000;
+/** 1013: the client could not keep up. */
+const TOO_SLOW: Farewell = { code: 1013, words: 'the client reads too slowly' };
+
+export interface RelayParts {
+  readonly live: LiveSession;
+  readonly socket: WebSocket;
+  /** The connection under the WebSocket. */
+  readonly connection: Duplex;
+  readonly counts: boolean;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The client asked to close a browser that is not kept. */
+  readonly endSession: () => Promise<unknown>;
+}
+
+export class Relay implements AttachedClient {
+  readonly counts: boolean;
+  readonly #parts: RelayParts;
+  readonly #early: Buffer[] = [];
+  readonly #gone = Promise.withResolvers<void>();
+  #client: BrowserClient | undefined;
+  #ticker: NodeJS.Timeout | undefined;
+  #unsent: Buffer[] = [];
+  #unsentBytes = 0;
+  #heardMs: number;
+  #commandMs: number;
+
+  constructor(parts: RelayParts) {
+    this.#parts = parts;
+    this.counts = parts.counts;
+    this.#heardMs = parts.clock.monotonicMs();
+    this.#commandMs = this.#heardMs;
+    this.#listen();
+  }
+
+  /** Opens the channel; what the client said meanwhile follows in order. */
+  async open(): Promise<void> {
+    const { live, socket } = this.#parts;
+    socket.pause();
+    const policy = clientPolicy({
+      browser: live.browser,
+      keepAlive: live.keepAlive,
+      closeAsked: () => this.#closeAsked(),
+    });
+    const client = await live.browser.openClient(policy, {
+      message: message => this.#send(message),
+      rest: () => this.#flush(),
+      hold: on => (on ? socket.pause() : socket.resume()),
+    });
+    if (socket.readyState !== socket.OPEN) return client.close();
+    this.#client = client;
+    for (const message of this.#early.splice(0)) client.receive(message);
+    socket.resume();
+  }
+
+  async bye(farewell: Farewell): Promise<void> {
+    const { socket, log, live } = this.#parts;
+    socket.close(farewell.code, farewell.words);
+    const late = setTimeout(() => socket.terminate(), CLOSE_MS);
+    await this.#gone.promise;
+    clearTimeout(late);
+    log.debug('cdp.closed_by_us', { sessionId: live.id, code: farewell.code });
+  }
+
+  #listen(): void {
+    const { socket, live, log, clock } = this.#parts;
+    const heard = (): void => {
+      this.#heardMs = clock.monotonicMs();
+    };
+    socket.on('message', (data, binary) => this.#receive(data, binary));
+    socket.on('ping', heard);
+    socket.on('pong', heard);
+    socket.on('error', error => log.debug('cdp.socket_error', { sessionId: live.id, reason: reason(error) }));
+    socket.once('close', () => void this.#closed());
+    this.#ticker = setInterval(() => this.#tick(), PING_MS);
+    this.#ticker.unref();
+  }
+
+  #receive(data: unknown, binary: boolean): void {
+    const message = Buffer.isBuffer(data) ? data : undefined;
+    if (!message || binary) return this.#parts.socket.close(1003, 'messages must be text');
+    this.#heardMs = this.#parts.clock.monotonicMs();
+    this.#commandMs = this.#heardMs;
+    if (!this.#client) {
+      this.#early.push(message);
+      return;
+    }
+    this.#client.receive(message);
+    if (this.#client.pressure(() => this.#parts.socket.resume())) this.#parts.socket.pause();
+  }
+
+  /** Frames go straight to the connection, all of one turn in one write; `ws` keeps the other direction and the control frames. */
+  #send(message: Buffer): void {
+    this.#unsent.push(frameHead(message.length), message);
+    this.#unsentBytes += message.length;
+  }
+
+  #flush(): void {
+    if (this.#unsent.length === 0) return;
+    const { socket, connection } = this.#parts;
+    const unsent = this.#unsent.splice(0);
+    const bytes = this.#unsentBytes;
+    this.#unsentBytes = 0;
+    if (socket.readyState !== socket.OPEN) return;
+    if (connection.writableLength > BEHIND_BYTES_MAX) return void this.bye(TOO_SLOW);
+    if (bytes <= COPY_BYTES_MAX) {
+      connection.write(Buffer.concat(unsent));
+      return;
+    }
+    connection.cork();
+    for (const part of unsent) connection.write(part);
+    connection.uncork();
+  }
+
+  /** Answers pass first: the client waits for the one to Browser.close. */
+  #closeAsked(): void {
+    setImmediate(() => {
+      if (this.#parts.live.keepAlive) void this.bye(FAREWELLS.released);
+      else void this.#parts.endSession();
+    });
+  }
+
+  #tick(): void {
+    const { socket, clock } = this.#parts;
+    const now = clock.monotonicMs();
+    if (now - this.#heardMs > SILENCE_MS) return socket.terminate();
+    if (now - this.#commandMs > IDLE_MS) return void this.bye(FAREWELLS.idle);
+    socket.ping();
+  }
+
+  async #closed(): Promise<void> {
+    const { live, log } = this.#parts;
+    clearInterval(this.#ticker);
+    this.#gone.resolve();
+    live.dismiss(this);
+    if (live.stands)
+      await this.#client
+        ?.close()
+        .catch(error => log.warn('cdp.detach_failed', { sessionId: live.id, reason: reason(error) }));
+    log.info('cdp.disconnected', { sessionId: live.id });
+  }
+}

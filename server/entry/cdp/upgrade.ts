@@ -1,0 +1,129 @@
+// The way in for CDP clients: an HTTP upgrade is judged before it is accepted, and refused with a status and the error
+// body, because clients show both to their user.
+import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { type WebSocket, WebSocketServer } from 'ws';
+import { ERRORS, type ErrorCode } from '../../../contract/errors.ts';
+import type { Connect, Presented } from '../../domain/sessions/connect.ts';
+import type { LiveSession } from '../../domain/sessions/live.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { Fault, isFault, reason } from '../../kit/fault.ts';
+import type { SessionId } from '../../kit/ids.ts';
+import type { Log } from '../../kit/log.ts';
+import { Relay } from './relay.ts';
+
+/** Chromium closes its pipe for good at 110 MiB; above this the client's socket is closed with 1009. */
+const CLIENT_MESSAGE_BYTES_MAX = 96 * 1024 ** 2;
+const REFUSAL_MS = 5_000;
+const CONNECT_PATH = /^\/v1\/browsers\/sessions\/([^/]+)\/connect\/?$/;
+
+export interface CdpParts {
+  readonly connect: Connect;
+  /** Checks the agent key in the headers; undefined when there is none. */
+  readonly agentOf: (request: IncomingMessage) => Presented['agent'] | undefined;
+  readonly endSession: (id: SessionId) => Promise<unknown>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export class CdpEntry {
+  readonly #parts: CdpParts;
+  readonly #sockets = new WebSocketServer({
+    noServer: true,
+    maxPayload: CLIENT_MESSAGE_BYTES_MAX,
+    perMessageDeflate: false,
+    clientTracking: false,
+  });
+
+  constructor(parts: CdpParts) {
+    this.#parts = parts;
+  }
+
+  /** Hooks the server's upgrades. `only`: this session and no other, for sockets that come from inside its browser. */
+  serve(server: Server, only?: SessionId): void {
+    server.on('upgrade', (request: IncomingMessage, connection: Duplex, head: Buffer) => {
+      connection.on('error', error => this.#parts.log.debug('cdp.connection_error', { reason: reason(error) }));
+      void this.#upgrade(request, connection, head, only).catch(error => this.#refuse(connection, error));
+    });
+  }
+
+  async #upgrade(
+    request: IncomingMessage,
+    connection: Duplex,
+    head: Buffer,
+    only: SessionId | undefined,
+  ): Promise<void> {
+    const url = new URL(request.url ?? '/', 'http://localhost');
+    const id = CONNECT_PATH.exec(url.pathname)?.[1];
+    if (!id || (only !== undefined && id !== only))
+      throw new Fault('route_not_found', 'There is nothing to connect to at this address.', {
+        advice: 'Use the connectUrl of the session.',
+      });
+    const live = await this.#parts.connect.open(id, this.#presented(request, url));
+    if (connection.destroyed) return;
+    const place = this.#reserve(live);
+    this.#sockets.handleUpgrade(request, connection, head, socket => {
+      place.giveBack();
+      void this.#attach(live, socket, connection, isFromInside(request));
+    });
+  }
+
+  /** Too many clients must hear 429 before the upgrade is accepted, also when several come at once. */
+  #reserve(live: LiveSession): { giveBack(): void } {
+    const place = { counts: false, bye: () => Promise.resolve() };
+    live.admit(place);
+    return { giveBack: () => live.dismiss(place) };
+  }
+
+  async #attach(live: LiveSession, socket: WebSocket, connection: Duplex, inside: boolean): Promise<void> {
+    const { clock, log, endSession } = this.#parts;
+    const relay = new Relay({
+      live,
+      socket,
+      connection,
+      counts: !inside,
+      clock,
+      log,
+      endSession: () => endSession(live.id),
+    });
+    try {
+      live.admit(relay);
+      log.info('cdp.connected', { sessionId: live.id, clients: live.clients, inside });
+      await relay.open();
+    } catch (error) {
+      log.warn('cdp.attach_failed', { sessionId: live.id, reason: reason(error) });
+      await relay.bye({ code: 1011, words: 'the browser could not be reached' });
+    }
+  }
+
+  #presented(request: IncomingMessage, url: URL): Presented {
+    const signingKey = url.searchParams.get('signingKey');
+    const agent = this.#parts.agentOf(request);
+    return { ...(signingKey === null ? {} : { signingKey }), ...(agent ? { agent } : {}) };
+  }
+
+  #refuse(connection: Duplex, error: unknown): void {
+    const code: ErrorCode = isFault(error) && isErrorCode(error.code) ? error.code : 'internal';
+    if (code === 'internal') this.#parts.log.error('cdp.upgrade_failed', { reason: reason(error) });
+    const status = ERRORS[code].status;
+    const message = isFault(error) ? error.message : 'Something went wrong here.';
+    const details = isFault(error) && error.details ? { details: error.details } : {};
+    const body = JSON.stringify({ statusCode: status, error: STATUS_CODES[status], message, code, ...details });
+    const head = [
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+      'Content-Type: application/json; charset=utf-8',
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      'Connection: close',
+      ...(status === 401 ? ['WWW-Authenticate: Bearer'] : []),
+    ];
+    const late = setTimeout(() => connection.destroy(), REFUSAL_MS);
+    connection.once('close', () => clearTimeout(late));
+    connection.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => connection.destroy());
+  }
+}
+
+const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(ERRORS, code);
+
+/** The session's own extension calls back with this origin; it must not keep the session alive. */
+const isFromInside = (request: IncomingMessage): boolean =>
+  request.headers.origin?.startsWith('chrome-extension://') === true;

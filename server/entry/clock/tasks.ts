@@ -1,0 +1,69 @@
+// Runs background tasks on the clock. A task takes no arguments, looks at what is and does the difference, so running it
+// once more, or having it killed anywhere, does no harm. Prompts only say when to look earlier.
+import type { Clock } from '../../kit/clock.ts';
+import { reason } from '../../kit/fault.ts';
+import type { Log } from '../../kit/log.ts';
+import type { Closeable } from '../../kit/scope.ts';
+
+export interface Task {
+  readonly name: string;
+  readonly everyMs: number;
+  /** What it did, for logs: nothing is logged where every number is 0. */
+  run(): Promise<Readonly<Record<string, number>>>;
+}
+
+export class Tasks implements Closeable {
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #closing = new AbortController();
+  readonly #loops: Promise<void>[] = [];
+  readonly #running = new Map<Task, Promise<void>>();
+
+  constructor(clock: Clock, log: Log) {
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  start(task: Task): void {
+    this.#loops.push(this.#loop(task));
+  }
+
+  /** Runs the task once more when this much time has passed. */
+  lookIn(task: Task, ms: number): void {
+    void this.#clock.sleep(ms, this.#closing.signal).then(
+      () => this.#once(task),
+      () => {}, // closing
+    );
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(new Error('the tasks are closing'));
+    await Promise.all(this.#loops);
+    await Promise.all(this.#running.values());
+  }
+
+  async #loop(task: Task): Promise<void> {
+    while (!this.#closing.signal.aborted) {
+      await this.#once(task);
+      await this.#clock.sleep(task.everyMs, this.#closing.signal).catch(() => {});
+    }
+  }
+
+  /** A prompt while the task runs waits for it and runs it again: it may have looked already. */
+  async #once(task: Task): Promise<void> {
+    await this.#running.get(task);
+    const run = this.#run(task);
+    this.#running.set(task, run);
+    await run;
+    if (this.#running.get(task) === run) this.#running.delete(task);
+  }
+
+  async #run(task: Task): Promise<void> {
+    try {
+      const did = await task.run();
+      if (Object.values(did).some(count => count > 0)) this.#log.info(`clock.${task.name}`, did);
+    } catch (error) {
+      this.#log.error(`clock.${task.name}_failed`, { reason: reason(error) });
+    }
+  }
+}

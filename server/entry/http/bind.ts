@@ -1,0 +1,181 @@
+// The one path of every operation: credential, scope, validation, handler, answer. Handlers repeat none of it.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Issue, Warning } from '../../../contract/common.ts';
+import {
+  type Asked,
+  OPERATION_IDS,
+  type OPERATIONS,
+  type OperationId,
+  operation,
+  pathsOf,
+} from '../../../contract/operations.ts';
+import { fault, invalidRequest, notFound, scopeMissing } from '../../domain/faults.ts';
+import type { AccountCaller, AgentCaller, Caller } from '../../domain/identity/caller.ts';
+import type { Callers, Presented } from '../../domain/identity/callers.ts';
+import { isUuid } from '../../kit/ids.ts';
+import type { Answer } from './answer.ts';
+import { unknownFields } from './schema-walk.ts';
+import { readQuery, validatorOf } from './validate.ts';
+import type { Visits } from './visits.ts';
+
+export type MountName = 'native' | 'compat';
+
+type CallerFor<Id extends OperationId> = (typeof OPERATIONS)[Id]['credential'] extends 'agentKey'
+  ? AgentCaller
+  : (typeof OPERATIONS)[Id]['credential'] extends 'account'
+    ? AccountCaller
+    : undefined;
+
+/** What a handler gets: all of it validated. */
+export interface In<Id extends OperationId> extends Asked<Id> {
+  readonly caller: CallerFor<Id>;
+  readonly mount: MountName;
+  /** Body fields that the operation does not know, where it only warns of them. */
+  readonly warnings: readonly Warning[];
+  /** Aborted when the caller goes away before the answer. */
+  readonly signal: AbortSignal;
+  readonly presented: Presented;
+  readonly wantsHtml: boolean;
+}
+
+export type Handlers = { readonly [Id in OperationId]: (asked: In<Id>) => Promise<Answer> };
+
+type AnyHandler = (asked: never) => Promise<Answer>;
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    operation?: OperationId;
+  }
+}
+
+export interface BindParts {
+  readonly handlers: Handlers;
+  readonly callers: Pick<Callers, 'authenticate'>;
+  readonly visits: Visits;
+  readonly compat: boolean;
+}
+
+/** Registers every operation at every path it has. Returns the methods there are at each path. */
+export function bindOperations(app: FastifyInstance, parts: BindParts): ReadonlyMap<string, ReadonlySet<string>> {
+  const methods = new Map<string, Set<string>>();
+  for (const id of OPERATION_IDS)
+    for (const { path, mount } of pathsOf(id, parts.compat)) {
+      const plain = path.replace(/\{(\w+)\}/g, ':$1');
+      for (const url of operation(id).alsoWithSlash ? [plain, `${plain}/`] : [plain]) {
+        bind(app, id, url, mount, parts);
+        methods.set(url, (methods.get(url) ?? new Set()).add(operation(id).method));
+      }
+    }
+  return methods;
+}
+
+function bind(app: FastifyInstance, id: OperationId, url: string, mount: MountName, parts: BindParts): void {
+  const { method, responses } = operation(id);
+  const handler = parts.handlers[id] as AnyHandler; // The table gives each id its own validated shape; the loop over it cannot say which.
+  const read = readerOf(id);
+  const status = Number(Object.keys(responses)[0] ?? 200);
+  app.route({
+    method,
+    url,
+    config: { operation: id },
+    onRequest: async request => identify(id, request, parts),
+    handler: async (request, reply) => {
+      const asked = { ...read(request), ...circumstances(request, reply, mount, parts.visits) };
+      const answered = await handler(asked as never); // `read` has just validated every part.
+      return send(reply, status, answered);
+    },
+  });
+}
+
+// ---- credential and scope ------------------------------------------------------------------------------------------
+
+async function identify(id: OperationId, request: FastifyRequest, { callers, visits }: BindParts): Promise<void> {
+  const { credential, scopes } = operation(id);
+  if (credential === 'public' || credential === 'connect') return;
+  const caller = await callers.authenticate(presentedBy(request), credential);
+  visits.of(request).caller = caller;
+  if (scopes && !scopes.some(scope => caller.scopes.has(scope))) throw scopeMissing(scopes);
+}
+
+const presentedBy = ({ headers, ip }: FastifyRequest): Presented => ({
+  authorization: headers.authorization,
+  apiKey: headers['x-bb-api-key']?.toString(),
+  ip,
+});
+
+// ---- validation ----------------------------------------------------------------------------------------------------
+
+/** Reads the parts of a request and throws what is wrong with them. */
+function readerOf(id: OperationId) {
+  const { params, query, headers, body, tag, unknownFields: onUnknown = 'ignore' } = operation(id);
+  const checkQuery = query && validatorOf(query);
+  const checkHeaders = headers && validatorOf(headers);
+  const checkBody = body && validatorOf(body);
+  return (request: FastifyRequest) => {
+    if (params) demandIds(tag, Object(request.params));
+    const asked = query ? readQuery(query, request.query) : undefined;
+    const given = body ? (request.body ?? {}) : undefined;
+    const strangers = body && onUnknown !== 'ignore' ? unknownFields(body, given) : [];
+    const issues = [
+      ...(checkQuery?.(asked) ?? []),
+      ...(checkHeaders?.(request.headers) ?? []),
+      ...(checkBody?.(given) ?? []),
+    ];
+    refuse(issues, onUnknown === 'refuse' || isStrict(request) ? strangers : []);
+    return {
+      params: request.params,
+      query: asked,
+      headers: request.headers,
+      body: given,
+      warnings: strangers.map(unknownWarning),
+    };
+  };
+}
+
+/** A path with something that cannot be an id names nothing. */
+function demandIds(noun: string, params: Readonly<Record<string, string>>): void {
+  for (const value of Object.values(params)) if (!isUuid(value)) throw notFound(noun.replace(/s$/, ''), value);
+}
+
+function refuse(issues: readonly Issue[], strangers: readonly string[]): void {
+  if (strangers.length === 0 && issues.length === 0) return;
+  if (strangers.length === 0) throw invalidRequest(issues);
+  throw fault('unknown_field', `There is no field ${strangers.join(', ')}.`, {
+    advice: 'Remove it or correct its spelling.',
+    details: { issues: [...strangers.map(path => ({ path, message: 'is not a field of this operation' })), ...issues] },
+  });
+}
+
+const unknownWarning = (path: string): Warning => ({
+  code: 'unknown_field',
+  path,
+  message: `There is no field ${path}; it was ignored.`,
+});
+
+/** `Prefer: handling=strict` (RFC 7240). */
+const isStrict = ({ headers }: FastifyRequest): boolean =>
+  [headers.prefer ?? []].flat().some(value => /(^|,)\s*handling\s*=\s*"?strict"?\s*($|[,;])/i.test(value));
+
+// ---- the rest of what a handler gets, and the answer ---------------------------------------------------------------
+
+function circumstances(request: FastifyRequest, reply: FastifyReply, mount: MountName, visits: Visits) {
+  const gone = new AbortController();
+  reply.raw.once('close', () => {
+    if (!reply.raw.writableFinished) gone.abort(new Error('the caller went away'));
+  });
+  const caller: Caller | undefined = visits.of(request).caller;
+  return {
+    caller,
+    mount,
+    signal: gone.signal,
+    presented: presentedBy(request),
+    wantsHtml: (request.headers.accept ?? '').includes('text/html'),
+  };
+}
+
+function send(reply: FastifyReply, status: number, { body, headers = {}, contentType, status: named }: Answer) {
+  reply.code(named ?? status).headers(headers);
+  if (body === undefined) return reply.send();
+  if (contentType) return reply.type(contentType).send(body);
+  return reply.type('application/json; charset=utf-8').send(JSON.stringify(body));
+}

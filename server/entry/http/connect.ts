@@ -1,0 +1,25 @@
+// The plain-HTTP side of the CDP address: discovery, and a word to those who forgot the upgrade. The WebSocket is entry/cdp.
+import type { BrowserVersion } from '../../../contract/sessions.ts';
+import { fault } from '../../domain/faults.ts';
+import type { Presented } from '../../domain/identity/callers.ts';
+import { type Answer, answer } from './answer.ts';
+import type { In } from './bind.ts';
+
+export interface ConnectShown extends Presented {
+  readonly signingKey?: string | undefined;
+}
+
+/** Checks what was shown for this session and answers what a browser answers at /json/version. */
+export type Discover = (sessionId: string, shown: ConnectShown) => Promise<BrowserVersion>;
+
+export const connectHandlers = (discover: Discover) => ({
+  discoverSession: async ({ params, query, presented }: In<'discoverSession'>): Promise<Answer> =>
+    answer(await discover(params.id, { ...presented, signingKey: query.signingKey })),
+
+  connectSession: async (_: In<'connectSession'>): Promise<Answer> => {
+    throw fault('upgrade_required', 'This address speaks WebSocket only.', {
+      advice:
+        'Give the whole connectUrl to a CDP client, for example chromium.connectOverCDP(connectUrl) or puppeteer.connect({ browserWSEndpoint: connectUrl }).',
+    });
+  },
+});

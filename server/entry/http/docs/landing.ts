@@ -1,0 +1,38 @@
+// The page at the root: where you are, and where to go.
+import type { Answer } from '../answer.ts';
+import { escapeText } from './html.ts';
+import { ICON_LINK, MARK } from './page.ts';
+import { policyFor } from './policy.ts';
+
+const STYLE = `
+:root { --paper: #fcfcfa; --ink: #1b2326; --soft: #566167; --line: #e3e5e0; --accent: #0b6477; --accent-soft: #e2f0f2; }
+@media (prefers-color-scheme: dark) { :root { --paper: #0e1417; --ink: #e4eaec; --soft: #a3b1b7; --line: #243036; --accent: #74c7d6; --accent-soft: #17313a; } }
+* { box-sizing: border-box; }
+body { margin: 0; min-height: 100vh; display: grid; place-items: center; padding: 24px; background: var(--paper); color: var(--ink); font: 16px/1.6 Inter, "Segoe UI", system-ui, -apple-system, Roboto, Arial, sans-serif; }
+main { max-width: 460px; }
+.mark { width: 44px; height: 44px; fill: none; stroke: var(--accent); stroke-width: 1.6; stroke-linecap: round; stroke-linejoin: round; }
+.mark .hull { fill: var(--accent-soft); }
+h1 { margin: 16px 0 8px; font-size: 30px; letter-spacing: -0.02em; line-height: 1.2; }
+p { margin: 0 0 24px; color: var(--soft); }
+ul { list-style: none; margin: 0; padding: 0; border-top: 1px solid var(--line); }
+li a { display: flex; justify-content: space-between; gap: 16px; padding: 13px 2px; border-bottom: 1px solid var(--line); color: var(--accent); text-decoration: none; }
+li a:hover span:first-child { text-decoration: underline; }
+li span + span { color: var(--soft); font-size: 14px; }
+`;
+
+const LINKS = [
+  ['/docs', 'API reference', 'for people'],
+  ['/openapi.yaml', 'OpenAPI 3.1', 'for programs'],
+  ['/readyz', 'Readiness', 'for operators'],
+] as const;
+
+export const landingPage = (version: string): Answer => ({
+  contentType: 'text/html; charset=utf-8',
+  headers: { 'content-security-policy': policyFor({ style: STYLE }) },
+  body: `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><title>Berth</title>${ICON_LINK}<style>${STYLE}</style></head>
+<body><main>${MARK}<h1>Berth</h1><p>Cloud browser sessions for software agents, on your own machines. Version ${escapeText(version)}.</p>
+<ul>${LINKS.map(([href, title, whom]) => `<li><a href="${href}"><span>${title}</span><span>${whom}</span></a></li>`).join('')}</ul></main></body>
+</html>`,
+});

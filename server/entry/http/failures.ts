@@ -1,0 +1,61 @@
+// Whatever was thrown, as an answer: status, headers and the one error body. The status is looked up here and nowhere else.
+import { STATUS_CODES } from 'node:http';
+import type { ErrorBody } from '../../../contract/common.ts';
+import { catalogueEntry, type ErrorCode, isErrorCode } from '../../../contract/errors.ts';
+import { fault } from '../../domain/faults.ts';
+import { type Fault, isFault } from '../../kit/fault.ts';
+import { BODY_BYTES_MAX } from './json-body.ts';
+
+export interface Failure {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: ErrorBody;
+  /** Not a refusal but a bug, or something from outside: worth an error line in the log. */
+  readonly isOurs: boolean;
+}
+
+export function failureOf(thrown: unknown, requestId: string, isWrite: boolean): Failure {
+  const refusal = asFault(thrown);
+  const code: ErrorCode = isErrorCode(refusal.code) ? refusal.code : 'internal';
+  const { status, retry, retryAfterSeconds } = catalogueEntry(code);
+  return {
+    status,
+    headers: {
+      ...(status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
+      ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
+      ...(isWrite ? { 'x-should-retry': String(retry === 'yes') } : {}),
+    },
+    body: bodyOf(status, refusal, code, requestId),
+    isOurs: code === 'internal',
+  };
+}
+
+const bodyOf = (status: number, { message, details }: Fault, code: ErrorCode, requestId: string): ErrorBody => ({
+  statusCode: status,
+  error: STATUS_CODES[status] ?? 'Error',
+  message,
+  code,
+  requestId,
+  ...(details ? { details: details as NonNullable<ErrorBody['details']> } : {}),
+});
+
+/** Fastify's own refusals have codes of their own; all others that are not faults are told apart only in the log. */
+function asFault(thrown: unknown): Fault {
+  if (isFault(thrown)) return thrown;
+  const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
+  const known = typeof code === 'string' ? FRAMEWORK[code] : undefined;
+  return known?.() ?? fault('internal', 'Something went wrong on our side.', { advice: ADVICE, cause: thrown });
+}
+
+const ADVICE = 'Read back what you asked for before you send a write again. Name the requestId to the operator.';
+
+const FRAMEWORK: Readonly<Record<string, () => Fault>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: () =>
+    fault('payload_too_large', `The body is too large: at most ${BODY_BYTES_MAX} bytes are read.`),
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: () =>
+    fault('unsupported_media_type', 'The body has a content type that this operation does not read.', {
+      advice: 'Send Content-Type: application/json.',
+    }),
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: () => fault('invalid_request', 'The body is not as long as Content-Length says.'),
+  FST_ERR_BAD_URL: () => fault('invalid_request', 'The path of the URL is not properly percent-encoded.'),
+};

@@ -1,0 +1,209 @@
+// From a create body to a SessionWish: aliases merged, what cannot be done refused, what has no effect yet named. Pure.
+import { isDeepStrictEqual } from 'node:util';
+import type { Issue, Json, Warning } from '../../../contract/common.ts';
+import {
+  type CreateSession,
+  FOREIGN_REGIONS,
+  USER_METADATA_MAX_CHARACTERS,
+  VIEWPORT_DEFAULT,
+} from '../../../contract/sessions.ts';
+import { fault, invalidRequest } from '../../domain/faults.ts';
+import type { SessionWish, WishedSettings } from '../../domain/sessions/api.ts';
+
+export interface Where {
+  readonly mount: 'native' | 'compat';
+  /** The operator's regions; the first is the default. */
+  readonly regions: readonly string[];
+}
+
+type BrowserSettings = NonNullable<CreateSession['browserSettings']>;
+
+export function normaliseCreate(body: CreateSession, where: Where): SessionWish {
+  const settings = mergeAliases(body);
+  refuseOsAlone(settings);
+  const region = chooseRegion(body.region, where.regions);
+  const userMetadata = checkMetadata(body.userMetadata ?? {});
+  refuseUnavailable(body, settings, where.mount);
+  return {
+    ...(body.projectId === undefined ? {} : { projectId: body.projectId }),
+    ...(body.timeout === undefined ? {} : { timeout: body.timeout }),
+    keepAlive: body.keepAlive ?? false,
+    ...region.chosen,
+    userMetadata,
+    settings: wishedSettings(settings),
+    warnings: [...region.warnings, ...warningsFor(settings)],
+  };
+}
+
+// ---- the same setting in two places --------------------------------------------------------------------------------
+
+const ALIASES = ['recordSession', 'logSession', 'allowedDomains', 'viewport', 'context'] as const;
+
+function mergeAliases(body: CreateSession): BrowserSettings {
+  const inner = body.browserSettings ?? {};
+  for (const name of ALIASES) demandSame(name, body[name], `browserSettings.${name}`, inner[name]);
+  const context = body.context ?? inner.context;
+  const short = body.contextId === undefined ? undefined : { id: body.contextId };
+  demandSame('contextId', short, body.context ? 'context' : 'browserSettings.context', context);
+  const extensionIds = [body, inner].flatMap(({ extensionId, extensionIds = [] }) =>
+    extensionId === undefined ? extensionIds : [extensionId, ...extensionIds],
+  );
+  const outer = Object.fromEntries(ALIASES.flatMap(name => (body[name] === undefined ? [] : [[name, body[name]]])));
+  return { ...inner, ...outer, ...(context || !short ? {} : { context: short }), extensionIds };
+}
+
+function demandSame(path: string, value: unknown, otherPath: string, other: unknown): void {
+  if (value === undefined || other === undefined) return;
+  if (isDeepStrictEqual(withDefaults(path, value), withDefaults(path, other))) return;
+  throw fault('conflicting_fields', `${path} and ${otherPath} are the same setting with different values.`, {
+    advice: 'Give it in one place only.',
+    details: { paths: [path, otherPath] },
+  });
+}
+
+const DEFAULTS: Readonly<Record<string, object>> = {
+  viewport: VIEWPORT_DEFAULT,
+  context: { persist: false, exclusive: false },
+  contextId: { persist: false, exclusive: false },
+};
+
+const withDefaults = (path: string, value: unknown): unknown =>
+  DEFAULTS[path] ? { ...DEFAULTS[path], ...Object(value) } : value;
+
+// ---- refusals ------------------------------------------------------------------------------------------------------
+
+function refuseOsAlone({ os, verified, advancedStealth }: BrowserSettings): void {
+  if (os !== undefined && !verified && !advancedStealth)
+    throw invalidRequest([
+      { path: 'browserSettings.os', message: 'is only possible together with browserSettings.verified; leave it out' },
+    ]);
+}
+
+function chooseRegion(asked: string | undefined, regions: readonly string[]) {
+  if (asked === undefined) return { chosen: {}, warnings: [] };
+  if (regions.includes(asked)) return { chosen: { region: asked }, warnings: [] };
+  if (FOREIGN_REGIONS.some(region => region === asked))
+    return { chosen: { regionAsked: asked }, warnings: [regionNotLocal(asked, regions)] };
+  throw invalidRequest([
+    {
+      path: 'region',
+      message: `is ${JSON.stringify(asked)}; expected one of ${[...regions, ...FOREIGN_REGIONS].join(', ')}`,
+    },
+  ]);
+}
+
+const regionNotLocal = (asked: string, [local]: readonly string[]): Warning => ({
+  code: 'region_not_local',
+  path: 'region',
+  message: `There is no region ${asked} here; the session runs in ${local}.`,
+});
+
+function checkMetadata(metadata: NonNullable<CreateSession['userMetadata']>): SessionWish['userMetadata'] {
+  const issues = [...arraysIn(metadata, 'userMetadata')];
+  const { length } = JSON.stringify(metadata);
+  if (length > USER_METADATA_MAX_CHARACTERS)
+    issues.push({
+      path: 'userMetadata',
+      message: `has ${length} characters as JSON; expected at most ${USER_METADATA_MAX_CHARACTERS}`,
+    });
+  if (issues.length > 0) throw invalidRequest(issues);
+  return metadata;
+}
+
+function* arraysIn(value: Json, path: string): Generator<Issue> {
+  if (Array.isArray(value)) yield { path, message: 'is a list; expected strings, numbers, booleans or objects' };
+  else if (typeof value === 'object' && value !== null)
+    for (const [name, inner] of Object.entries(value)) yield* arraysIn(inner, `${path}.${name}`);
+}
+
+/** Settings that guard the caller: going on without them would be unsafe, so they are refused until they are built. */
+function refuseUnavailable(body: CreateSession, settings: BrowserSettings, mount: Where['mount']): void {
+  const { networkPolicy: policy } = settings;
+  const refused: ReadonlyArray<readonly [string, boolean]> = [
+    ['browserSettings.context', settings.context !== undefined],
+    ['browserSettings.extensionIds', (settings.extensionIds ?? []).length > 0],
+    ['browserSettings.allowedDomains', (settings.allowedDomains ?? []).length > 0],
+    [
+      'browserSettings.networkPolicy',
+      policy !== undefined &&
+        [...(policy.allow ?? []), ...(policy.deny ?? [])].length + Number(policy.default === 'deny') > 0,
+    ],
+    ['proxies', Array.isArray(body.proxies) ? body.proxies.length > 0 : body.proxies === true],
+    ['proxySettings.caCertificates', (body.proxySettings?.caCertificates ?? []).length > 0],
+    ['browserSettings.verified', settings.verified === true && mount === 'native'],
+    ['browserSettings.advancedStealth', settings.advancedStealth === true && mount === 'native'],
+  ];
+  const field = refused.find(([, isAsked]) => isAsked)?.[0];
+  if (field)
+    throw fault('feature_unavailable', `${field} is not available on this installation.`, {
+      advice: 'Leave it out; the session was not created.',
+      details: { field },
+    });
+}
+
+// ---- what has no effect yet ----------------------------------------------------------------------------------------
+
+/** Each setting that is accepted without effect, and whether what was asked differs from what happens anyway. */
+const WITHOUT_EFFECT: ReadonlyArray<
+  readonly [keyof BrowserSettings, Warning['code'], (settings: BrowserSettings) => boolean]
+> = [
+  [
+    'viewport',
+    'not_yet_supported',
+    ({ viewport }) => !isDeepStrictEqual({ ...VIEWPORT_DEFAULT, ...viewport }, VIEWPORT_DEFAULT),
+  ],
+  ['recordSession', 'not_yet_supported', ({ recordSession }) => recordSession === true],
+  ['logSession', 'not_yet_supported', ({ logSession }) => logSession === true],
+  ['ignoreCertificateErrors', 'not_yet_supported', it => it.ignoreCertificateErrors === true],
+  ['blockAds', 'not_yet_supported', it => it.blockAds === true],
+  ['enablePdfViewer', 'not_yet_supported', it => it.enablePdfViewer === true],
+  ['timezoneId', 'not_yet_supported', it => it.timezoneId !== undefined],
+  ['locale', 'not_yet_supported', it => it.locale !== undefined],
+  ['userAgent', 'not_yet_supported', it => it.userAgent !== undefined],
+  ['geolocation', 'not_yet_supported', it => it.geolocation !== undefined],
+  ['maskInputs', 'not_yet_supported', it => it.maskInputs !== undefined && it.maskInputs !== 'password'],
+  ['egressBytes', 'not_yet_supported', it => it.egressBytes !== undefined],
+  ['takeover', 'not_yet_supported', it => it.takeover === 'refuse'],
+  ['solveCaptchas', 'captcha_not_supported', it => it.solveCaptchas === true],
+  ['captchaImageSelector', 'captcha_not_supported', it => it.captchaImageSelector !== undefined],
+  ['captchaInputSelector', 'captcha_not_supported', it => it.captchaInputSelector !== undefined],
+  ['verified', 'ignored', it => it.verified === true],
+  ['advancedStealth', 'ignored', it => it.advancedStealth === true],
+  ['os', 'ignored', it => it.os !== undefined],
+  ['fingerprint', 'ignored', it => it.fingerprint !== undefined],
+];
+
+const MESSAGES: Readonly<Record<string, string>> = {
+  not_yet_supported: 'is accepted but has no effect yet',
+  captcha_not_supported: 'has no effect: there is no captcha solver here',
+  ignored: 'is accepted for other services and has no effect here',
+};
+
+const warningsFor = (settings: BrowserSettings): Warning[] =>
+  WITHOUT_EFFECT.filter(([, , isAsked]) => isAsked(settings)).map(([name, code]) => ({
+    code,
+    path: `browserSettings.${name}`,
+    message: `${name} ${MESSAGES[code]}.`,
+  }));
+
+// ---- what the domain gets ------------------------------------------------------------------------------------------
+
+const KEPT = [
+  'recordSession',
+  'logSession',
+  'ignoreCertificateErrors',
+  'blockAds',
+  'enablePdfViewer',
+  'timezoneId',
+  'locale',
+  'userAgent',
+  'geolocation',
+  'maskInputs',
+  'egressBytes',
+  'takeover',
+] as const satisfies ReadonlyArray<keyof WishedSettings>;
+
+const wishedSettings = (settings: BrowserSettings): WishedSettings => ({
+  ...Object.fromEntries(KEPT.flatMap(name => (settings[name] === undefined ? [] : [[name, settings[name]]]))),
+  ...(settings.viewport ? { viewport: { ...VIEWPORT_DEFAULT, ...settings.viewport } } : {}),
+});

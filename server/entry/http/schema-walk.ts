@@ -1,0 +1,154 @@
+// Questions about a value and its schema that a yes-or-no validator does not answer: what exactly is wrong, in words,
+// and which fields are unknown. Knows the part of JSON Schema that contract/ uses.
+import type { TSchema } from 'typebox';
+import type { Issue } from '../../../contract/common.ts';
+
+const SHOWN_CHARACTERS = 60;
+const ISSUES_MAX = 20;
+
+interface Shape {
+  readonly type?: string;
+  readonly format?: string;
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly anyOf?: readonly Shape[];
+  readonly properties?: Readonly<Record<string, Shape>>;
+  readonly required?: readonly string[];
+  readonly items?: Shape;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly pattern?: string;
+  readonly minimum?: number;
+  readonly maximum?: number;
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const TIME = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:?\d\d)$/;
+
+/** What is wrong with the value, field by field; empty when nothing that these words can say. */
+export const explain = (schema: TSchema, value: unknown): Issue[] =>
+  [...problems(shapeOf(schema), value, '')].slice(0, ISSUES_MAX);
+
+/** Paths of the fields that the schema does not know: `browserSettings.viewprot`, `proxies[0].sever`. */
+export const unknownFields = (schema: TSchema, value: unknown): string[] => [...strangers(shapeOf(schema), value, '')];
+
+/** A schema is JSON; this names the parts of it that are read here. */
+const shapeOf = (schema: TSchema): Shape => schema as Shape;
+
+function* problems(shape: Shape, value: unknown, path: string): Generator<Issue> {
+  if (shape.anyOf) yield* problemsOfChoice(shape, shape.anyOf, value, path);
+  else if (!fits(shape, value)) yield { path, message: `is ${show(value)}; expected ${expectation(shape)}` };
+  else if (Array.isArray(value) && shape.items)
+    for (const [index, item] of value.entries()) yield* problems(shape.items, item, `${path}[${index}]`);
+  else if (isObject(value)) yield* problemsOfFields(shape, value, path);
+}
+
+function* problemsOfFields(shape: Shape, value: Readonly<Record<string, unknown>>, path: string): Generator<Issue> {
+  for (const name of shape.required ?? [])
+    if (!Object.hasOwn(value, name)) {
+      const wanted = shape.properties?.[name];
+      yield { path: join(path, name), message: `is missing; expected ${wanted ? expectation(wanted) : 'a value'}` };
+    }
+  for (const [name, inner] of Object.entries(shape.properties ?? {}))
+    if (Object.hasOwn(value, name)) yield* problems(inner, value[name], join(path, name));
+}
+
+function* problemsOfChoice(shape: Shape, choices: readonly Shape[], value: unknown, path: string): Generator<Issue> {
+  if (choices.some(choice => isFree(problems(choice, value, path)))) return;
+  const meant = choiceMeant(choices, value);
+  if (meant) yield* problems(meant, value, path);
+  else yield { path, message: `is ${show(value)}; expected ${expectation(shape)}` };
+}
+
+/** The one choice that the value is an attempt at: of its type, and with its `type` word where there is one. */
+function choiceMeant(choices: readonly Shape[], value: unknown): Shape | undefined {
+  const ofType = choices.filter(choice => choice.anyOf === undefined && choice.type === typeOf(value));
+  const tagged = ofType.filter(
+    choice =>
+      isObject(value) && choice.properties?.type?.const !== undefined && choice.properties.type.const === value.type,
+  );
+  if (tagged.length === 1) return tagged[0];
+  return ofType.length === 1 ? ofType[0] : undefined;
+}
+
+function* strangers(shape: Shape, value: unknown, path: string): Generator<string> {
+  if (shape.anyOf) {
+    const meant = shape.anyOf.find(choice => isFree(problems(choice, value, path))) ?? choiceMeant(shape.anyOf, value);
+    if (meant) yield* strangers(meant, value, path);
+  } else if (Array.isArray(value) && shape.items) {
+    for (const [index, item] of value.entries()) yield* strangers(shape.items, item, `${path}[${index}]`);
+  } else if (isObject(value) && shape.properties) {
+    for (const [name, inner] of Object.entries(value)) {
+      const known = Object.hasOwn(shape.properties, name) ? shape.properties[name] : undefined;
+      if (known) yield* strangers(known, inner, join(path, name));
+      else yield join(path, name);
+    }
+  }
+}
+
+/** Whether the value itself, without what is inside it, is as the shape says. */
+function fits(shape: Shape, value: unknown): boolean {
+  if (shape.enum) return shape.enum.includes(value);
+  if (shape.const !== undefined) return shape.const === value;
+  if (shape.type === 'integer') return Number.isInteger(value) && inRange(shape, value as number);
+  if (shape.type === 'number') return typeof value === 'number' && inRange(shape, value);
+  if (shape.type === 'array') return Array.isArray(value) && countFits(shape.minItems, shape.maxItems, value.length);
+  if (shape.type === 'string') return typeof value === 'string' && stringFits(shape, value);
+  return shape.type === undefined || shape.type === typeOf(value);
+}
+
+const inRange = ({ minimum = -Infinity, maximum = Infinity }: Shape, value: number): boolean =>
+  value >= minimum && value <= maximum;
+
+const countFits = (least = 0, most = Infinity, count: number): boolean => count >= least && count <= most;
+
+const stringFits = ({ format, pattern, minLength, maxLength }: Shape, value: string): boolean =>
+  countFits(minLength, maxLength, value.length) &&
+  (pattern === undefined || new RegExp(pattern, 'u').test(value)) &&
+  (format !== 'uuid' || UUID.test(value)) &&
+  (format !== 'date-time' || TIME.test(value));
+
+// ---- words ---------------------------------------------------------------------------------------------------------
+
+/** What a field may hold, in words: `a whole number from 60 to 21600`. */
+export function expectation(shape: TSchema | Shape): string {
+  const { type, anyOf, format, pattern, ...rest } = shape as Shape;
+  if (anyOf) return [...new Set(anyOf.map(expectation))].join(' or ');
+  if (rest.enum) return (rest.enum.length > 1 ? 'one of ' : '') + rest.enum.map(String).join(', ');
+  if (rest.const !== undefined) return JSON.stringify(rest.const);
+  if (type === 'boolean') return 'true or false';
+  if (type === 'integer') return `a whole number${span(rest.minimum, rest.maximum)}`;
+  if (type === 'number') return `a number${span(rest.minimum, rest.maximum)}`;
+  if (type === 'array') return `a list${span(rest.minItems, rest.maxItems, ' of')}${rest.maxItems ? ' entries' : ''}`;
+  if (type === 'object') return 'an object';
+  if (format === 'uuid') return 'a UUID';
+  if (format === 'date-time') return 'a time like 2026-09-24T10:15:30.123Z';
+  if (pattern) return `a string matching ${pattern}`;
+  return `a string${span(rest.minLength, rest.maxLength, ' of')}${rest.maxLength ? ' characters' : ''}`;
+}
+
+function span(least: number | undefined, most: number | undefined, of = ''): string {
+  if (least !== undefined && most === Number.MAX_SAFE_INTEGER) return `${of} from ${least}`;
+  if (least !== undefined && most !== undefined) return of ? `${of} ${least} to ${most}` : ` from ${least} to ${most}`;
+  if (most !== undefined) return `${of} at most ${most}`;
+  return least === undefined ? '' : `${of} at least ${least}`;
+}
+
+function show(value: unknown): string {
+  const text = JSON.stringify(value) ?? 'undefined';
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'a list' : 'an object';
+  return text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text;
+}
+
+function typeOf(value: unknown): string {
+  if (value === null) return 'null';
+  return Array.isArray(value) ? 'array' : typeof value;
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeOf(value) === 'object';
+
+const isFree = (found: Generator<unknown>): boolean => found.next().done === true;
+
+const join = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`);

@@ -1,0 +1,226 @@
+// Opens the HTTP side: limits, hooks that every request passes, routes, errors. What an operation does is in bind.ts and beside it.
+import { createServer, type Server } from 'node:http';
+import type { Socket } from 'node:net';
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import type { Registry } from 'prom-client';
+import { operation } from '../../../contract/operations.ts';
+import { fault } from '../../domain/faults.ts';
+import type { Identity } from '../../domain/identity/identity.ts';
+import type { Sessions } from '../../domain/sessions/api.ts';
+import type { Clock } from '../../kit/clock.ts';
+import type { Log } from '../../kit/log.ts';
+import type { Closeable } from '../../kit/scope.ts';
+import { agentKeyHandlers } from './agent-keys.ts';
+import { applicationHandlers } from './applications.ts';
+import { bindOperations } from './bind.ts';
+import { compatHandlers } from './compat.ts';
+import { connectHandlers, type Discover } from './connect.ts';
+import { serveDocs } from './docs/serve.ts';
+import { failureOf } from './failures.ts';
+import { BODY_BYTES_MAX, readJsonBody } from './json-body.ts';
+import { type Ready, serviceHandlers } from './service.ts';
+import { sessionHandlers } from './sessions.ts';
+import { tokenHandlers } from './tokens.ts';
+import { Visits } from './visits.ts';
+import { refuseWebDriver } from './webdriver.ts';
+
+const HEADER_BYTES_MAX = 16 * 1024;
+const HEADERS_MS = 15_000;
+/** From the first byte of a request to the last one of its body. Answers may take longer. */
+const REQUEST_MS = 60_000;
+/** Above the 60 s that proxies in front keep a connection, so that it is never ours that closes first. */
+const KEEP_ALIVE_MS = 75_000;
+const PATH_PART_CHARACTERS_MAX = 2048;
+/** How long requests may still take when the server closes. */
+const CLOSE_GRACE_MS = 5000;
+
+const SECURITY_HEADERS = {
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'x-frame-options': 'DENY',
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+} as const;
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
+
+export interface HttpParts {
+  readonly listen: { readonly host: string; readonly port: number };
+  /** Origin that callers use, for the examples in the reference. Absent: the address listened on. */
+  readonly publicUrl?: string;
+  readonly compat: boolean;
+  readonly regions: readonly string[];
+  /** Shown to official clients as the concurrency of a project. */
+  readonly slots: number;
+  readonly version: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly identity: Pick<Identity, 'callers' | 'applications' | 'agentKeys' | 'tokens'>;
+  readonly sessions: Sessions;
+  readonly discover: Discover;
+  readonly ready: () => Promise<Ready>;
+  readonly metrics: Registry;
+}
+
+export interface Http extends Closeable {
+  /** Node's own server: entry/cdp listens to its `upgrade`. */
+  readonly server: Server;
+  /** The address that is listened on, with the port that was given to us. */
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+export async function openHttp(parts: HttpParts): Promise<Http> {
+  const { app, server } = buildHttp(parts);
+  const sockets = new Set<Socket>();
+  server.on('connection', socket => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  const url = await listen(app, parts.listen);
+  return { server, url, close: () => closeWithin(app, sockets, CLOSE_GRACE_MS) };
+}
+
+/** The same without listening, for tests and generators. */
+export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Server } {
+  const visits = new Visits(parts.clock, parts.log, parts.metrics);
+  const server = createServer({
+    maxHeaderSize: HEADER_BYTES_MAX,
+    headersTimeout: HEADERS_MS,
+    requestTimeout: REQUEST_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+  });
+  const app = fastify({
+    serverFactory: handle => server.on('request', handle),
+    bodyLimit: BODY_BYTES_MAX,
+    genReqId: request => visits.requestId(request.headers['x-request-id']),
+    requestIdHeader: false,
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    routerOptions: { maxParamLength: PATH_PART_CHARACTERS_MAX },
+    frameworkErrors: (error, request, reply) => sendFailure(error, request, reply, visits),
+  });
+  server.on('clientError', refuseBrokenRequest);
+  readOnlyJson(app);
+  followVisits(app, visits);
+  app.setErrorHandler((error, request, reply) => sendFailure(error, request, reply, visits));
+  const methods = bindOperations(app, {
+    handlers: handlersOf(parts),
+    callers: parts.identity.callers,
+    visits,
+    compat: parts.compat,
+  });
+  refuseOtherMethods(app, methods);
+  refuseWebDriver(app);
+  serveDocs(app, parts);
+  app.setNotFoundHandler(request => {
+    throw fault('route_not_found', `There is nothing at ${request.method} ${pathOf(request)}.`, {
+      advice: 'See the reference at /docs for the paths there are.',
+    });
+  });
+  return { app, server };
+}
+
+const handlersOf = ({ sessions, identity, regions, slots, discover, version, ready, metrics }: HttpParts) => ({
+  ...sessionHandlers(sessions, regions),
+  ...applicationHandlers(identity.applications),
+  ...agentKeyHandlers(identity.agentKeys),
+  ...tokenHandlers(identity.tokens),
+  ...connectHandlers(discover),
+  ...compatHandlers({ sessions, applications: identity.applications, regions, slots }),
+  ...serviceHandlers({ version, ready, metrics }),
+});
+
+// ---- what every request passes -------------------------------------------------------------------------------------
+
+function readOnlyJson(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, async (_: FastifyRequest, text: string) =>
+    readJsonBody(text),
+  );
+}
+
+function followVisits(app: FastifyInstance, visits: Visits): void {
+  app.addHook('onRequest', async (request, reply) => {
+    visits.begin(request, request.routeOptions.config.operation);
+    reply.headers({ ...SECURITY_HEADERS, 'x-request-id': request.id });
+    reply.raw.once('close', () => visits.end(request, reply.raw.statusCode, reply.raw.writableFinished));
+  });
+}
+
+function sendFailure(error: unknown, request: FastifyRequest, reply: FastifyReply, visits: Visits): void {
+  const id = request.routeOptions?.config?.operation;
+  const failure = failureOf(error, request.id, id !== undefined && operation(id).isWrite);
+  if (failure.isOurs) visits.broke(request, error);
+  visits.of(request).code = failure.body.code;
+  void reply
+    .code(failure.status)
+    .headers({ ...failure.headers, 'x-request-id': request.id })
+    .type('application/json; charset=utf-8')
+    .send(JSON.stringify(failure.body));
+}
+
+// ---- what is no operation ------------------------------------------------------------------------------------------
+
+function refuseOtherMethods(app: FastifyInstance, methods: ReadonlyMap<string, ReadonlySet<string>>): void {
+  for (const [url, known] of methods) {
+    const allowed = METHODS.filter(method => known.has(method) || (method === 'HEAD' && known.has('GET')));
+    app.route({
+      method: METHODS.filter(method => !allowed.includes(method)),
+      url,
+      onRequest: async (request, reply) => {
+        reply.header('allow', allowed.join(', '));
+        throw fault('method_not_allowed', `${request.method} is not possible at ${pathOf(request)}.`, {
+          advice: `Use ${allowed.join(' or ')}.`,
+        });
+      },
+      handler: async () => undefined,
+    });
+  }
+}
+
+const pathOf = ({ url }: FastifyRequest): string => url.split('?', 1)[0] ?? url;
+
+/** Requests that are not HTTP enough to reach a route: they get the error body all the same. */
+function refuseBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+  const thrown =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? fault('headers_too_large', `The request headers are larger than ${HEADER_BYTES_MAX} bytes.`)
+      : fault('invalid_request', 'This is not a well-formed HTTP request, or it took too long.');
+  const { status, body } = failureOf(thrown, 'req_none', false);
+  const text = JSON.stringify(body);
+  socket.end(
+    `HTTP/1.1 ${status} ${body.error}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
+  );
+}
+
+// ---- listening and closing -----------------------------------------------------------------------------------------
+
+async function listen(app: FastifyInstance, { host, port }: HttpParts['listen']): Promise<string> {
+  try {
+    return await app.listen({ host, port });
+  } catch (error) {
+    await app.close();
+    if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')
+      throw new Error(
+        `${host}:${port} is in use by another program; free it, or choose another address with BERTH_LISTEN.`,
+        {
+          cause: error,
+        },
+      );
+    throw error;
+  }
+}
+
+/** Lets running requests finish for a while; then every socket is cut, upgraded ones too. */
+async function closeWithin(app: FastifyInstance, sockets: ReadonlySet<Socket>, ms: number): Promise<void> {
+  const cut = setTimeout(() => {
+    for (const socket of sockets) socket.destroy();
+  }, ms);
+  try {
+    await app.close();
+  } finally {
+    clearTimeout(cut);
+  }
+}

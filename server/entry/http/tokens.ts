@@ -1,0 +1,18 @@
+// Handlers of personal access tokens.
+import type { Tokens } from '../../domain/identity/tokens.ts';
+import { type Answer, answer, nothing } from './answer.ts';
+import type { In } from './bind.ts';
+
+export const tokenHandlers = (tokens: Tokens) => ({
+  listTokens: async ({ caller, query }: In<'listTokens'>): Promise<Answer> => answer(await tokens.list(caller, query)),
+
+  createToken: async ({ caller, body }: In<'createToken'>): Promise<Answer> =>
+    answer(await tokens.create(caller, body)),
+
+  readCurrentToken: async ({ caller }: In<'readCurrentToken'>): Promise<Answer> => answer(await tokens.current(caller)),
+
+  revokeToken: async ({ caller, params }: In<'revokeToken'>): Promise<Answer> => {
+    await tokens.revoke(caller, params.id);
+    return nothing();
+  },
+});

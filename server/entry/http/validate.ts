@@ -1,0 +1,29 @@
+// Request parts against their schemas. Bodies are never converted; query strings are text, so numbers in them are read first.
+import type { TSchema } from 'typebox';
+import { Compile } from 'typebox/compile';
+import type { Issue } from '../../../contract/common.ts';
+import { invalidRequest } from '../../domain/faults.ts';
+import { explain } from './schema-walk.ts';
+
+/** Compiles once; the returned function finds what is wrong with a value. */
+export function validatorOf(schema: TSchema): (value: unknown) => Issue[] {
+  const compiled = Compile(schema);
+  return value => {
+    if (compiled.Check(value)) return [];
+    const issues = explain(schema, value);
+    return issues.length > 0 ? issues : [{ path: '', message: 'The request is not what the operation expects' }];
+  };
+}
+
+/** Query values as the schema has them: digits become numbers, a name given twice is refused. */
+export function readQuery(schema: TSchema, query: unknown): Record<string, unknown> {
+  const properties: Record<string, { type?: string }> = 'properties' in schema ? Object(schema.properties) : {};
+  const read: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(Object(query))) {
+    const property = properties[name];
+    if (!property) continue;
+    if (Array.isArray(value)) throw invalidRequest([{ path: name, message: 'is given more than once; expected once' }]);
+    read[name] = property.type === 'integer' && /^-?\d{1,15}$/.test(String(value)) ? Number(value) : value;
+  }
+  return read;
+}

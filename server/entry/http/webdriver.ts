@@ -1,0 +1,22 @@
+// The Selenium address. No WebDriver is offered, and that is said in WebDriver's own error form, whatever was sent.
+import type { FastifyInstance } from 'fastify';
+
+const PATH = '/v1/browsers/webdriver';
+const NOT_IMPLEMENTED = 501;
+
+const REFUSAL = JSON.stringify({
+  value: {
+    error: 'unsupported operation',
+    message: 'WebDriver is not offered here. Drive the session over CDP with its connectUrl.',
+    stacktrace: '',
+  },
+});
+
+export function refuseWebDriver(app: FastifyInstance): void {
+  for (const url of [PATH, `${PATH}/*`])
+    app.all(url, {
+      // Before the body is read: it may be of any type and size.
+      onRequest: async (_, reply) => reply.code(NOT_IMPLEMENTED).type('application/json; charset=utf-8').send(REFUSAL),
+      handler: async () => REFUSAL,
+    });
+}

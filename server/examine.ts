@@ -1,0 +1,87 @@
+// What `berth doctor` looks at: settings and database here, what browsers need in engines/slots. Examines; mends nothing.
+import { BadConfig, type Config, readConfig } from './config.ts';
+import { examine as examineMachine, type Finding } from './engines/slots/doctor.ts';
+import { dataFolderStatus } from './engines/store/data-folder-status.ts';
+import { openStore } from './engines/store/open-store.ts';
+import { systemClock } from './kit/clock.ts';
+import { reason } from './kit/fault.ts';
+import { silentLog } from './kit/log.ts';
+import { isLoopback } from './loopback.ts';
+
+export type { Finding };
+
+const NODE_LEAST = [24, 15] as const;
+
+export async function examine(env: Readonly<Record<string, string | undefined>>): Promise<readonly Finding[]> {
+  const config = settings(env);
+  if (!('dataDir' in config)) return [node(), config];
+  const machine = await examineMachine({
+    dataDir: config.dataDir,
+    size: config.slots,
+    isolation: config.isolation,
+    limits: config.limits,
+    ...(config.chromium ? { chromiumPath: config.chromium } : {}),
+    listenIsLoopback: isLoopback(config.listen.host),
+    log: silentLog,
+    clock: systemClock,
+  }).catch((error: unknown) => [finding('machine', false, reason(error), 'Mend what it says and ask again.')]);
+  return [node(), finding('settings', true, 'can be read'), await database(config), ...machine];
+}
+
+function settings(env: Readonly<Record<string, string | undefined>>): Config | Finding {
+  try {
+    return readConfig(env);
+  } catch (error) {
+    if (!(error instanceof BadConfig)) throw error;
+    return finding('settings', false, error.message, 'Correct the variable, or unset it for its default.');
+  }
+}
+
+function node(): Finding {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  const enough = major > NODE_LEAST[0] || (major === NODE_LEAST[0] && minor >= NODE_LEAST[1]);
+  return finding(
+    'node',
+    enough,
+    process.versions.node,
+    `Use Node ${NODE_LEAST.join('.')} or later; \`npm run berth\` does.`,
+  );
+}
+
+async function database(config: Config): Promise<Finding> {
+  return config.databaseUrl ? external(config) : embedded(config.dataDir);
+}
+
+async function external({ databaseUrl, dataDir }: Config): Promise<Finding> {
+  const cure = 'Check DATABASE_URL, and that PostgreSQL 15 or later runs there and lets this user in.';
+  try {
+    const options = { dataDir, log: silentLog, clock: systemClock, beside: true };
+    const store = await openStore({ ...options, ...(databaseUrl ? { databaseUrl } : {}) });
+    await store.ping();
+    await store.close();
+    return finding('database', true, 'DATABASE_URL answers');
+  } catch (error) {
+    return finding('database', false, reason(error), cure);
+  }
+}
+
+async function embedded(dataDir: string): Promise<Finding> {
+  try {
+    const { binaries, clusterMajor, owner } = await dataFolderStatus(dataDir);
+    const used = owner === undefined || owner === 'unknown' ? '' : `, in use by process ${owner.pid}`;
+    if (binaries) return finding('database', true, `PostgreSQL ${binaries.version} at ${binaries.folder}${used}`);
+    const made = `the data folder was made by PostgreSQL ${clusterMajor}, which is not here`;
+    return finding(
+      'database',
+      false,
+      made,
+      `Install PostgreSQL ${clusterMajor}, or set BERTH_DATA_DIR to another folder.`,
+    );
+  } catch (error) {
+    return finding('database', false, reason(error), 'Run `npm ci`, or set DATABASE_URL.');
+  }
+}
+
+const finding = (name: string, ok: boolean, detail: string, cure = ''): Finding => ({
+  ...{ name, ok, required: true, detail, cure: ok ? '' : cure },
+});

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { readInstallation } from './installation.ts';
+import { systemClock } from './kit/clock.ts';
+import { isFault } from './kit/fault.ts';
+import { Secret } from './kit/secret.ts';
+
+function dataFolder(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-installation-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  return join(folder, 'data');
+}
+
+test('made once, the same ever after, and nobody else may read the secret', t => {
+  const dataDir = dataFolder(t);
+  const first = readInstallation({ dataDir }, systemClock);
+  const second = readInstallation({ dataDir }, systemClock);
+  assert.equal(second.host, first.host);
+  assert.equal(second.secret.reveal(), first.secret.reveal());
+  assert.equal(first.secret.reveal().length, 64);
+  assert.equal(statSync(join(dataDir, 'secret')).mode & 0o777, 0o600);
+  assert.deepEqual(readdirSync(dataDir).sort(), ['host-id', 'secret']);
+});
+
+test('two folders are two installations', t => {
+  const one = readInstallation({ dataDir: dataFolder(t) }, systemClock);
+  const other = readInstallation({ dataDir: dataFolder(t) }, systemClock);
+  assert.notEqual(one.host, other.host);
+  assert.notEqual(one.secret.reveal(), other.secret.reveal());
+});
+
+test("the operator's own secret is used and not written down", t => {
+  const dataDir = dataFolder(t);
+  const secret = new Secret('x'.repeat(40));
+  assert.equal(readInstallation({ dataDir, secret }, systemClock).secret, secret);
+  assert.deepEqual(readdirSync(dataDir), ['host-id']);
+});
+
+test('a spoiled file is named, not used', t => {
+  const dataDir = dataFolder(t);
+  readInstallation({ dataDir }, systemClock);
+  writeFileSync(join(dataDir, 'secret'), 'short\n');
+  assert.throws(
+    () => readInstallation({ dataDir }, systemClock),
+    error => isFault(error, 'data_folder_unusable') && error.message.includes(join(dataDir, 'secret')),
+  );
+});

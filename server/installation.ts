@@ -1,0 +1,76 @@
+// What makes a data folder one installation: its host id and its secret, made at the first start and kept with mode
+// 0600. The server and the operator's commands both read them here, whoever comes first makes them.
+import { randomBytes } from 'node:crypto';
+import { chownSync, linkSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { Config } from './config.ts';
+import type { Clock } from './kit/clock.ts';
+import { Fault } from './kit/fault.ts';
+import { type HostId, isUuid, newId } from './kit/ids.ts';
+import { Secret } from './kit/secret.ts';
+
+export interface Installation {
+  /** Names this process's rows; the same after a restart, so that it finds its sessions again. */
+  readonly host: HostId;
+  /** Signs connect keys and cursors: whoever has it can drive every session. */
+  readonly secret: Secret;
+}
+
+const SECRET_BYTES = 32;
+
+export function readInstallation(config: Pick<Config, 'dataDir' | 'secret'>, clock: Clock): Installation {
+  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+  return { host: hostOf(config.dataDir, clock), secret: config.secret ?? secretOf(config.dataDir) };
+}
+
+function hostOf(dataDir: string, clock: Clock): HostId {
+  const text = keep(join(dataDir, 'host-id'), () => newId<HostId>(clock.now()));
+  if (!isUuid(text)) throw spoiled(join(dataDir, 'host-id'), 'an id');
+  return text as HostId; // isUuid has spoken.
+}
+
+function secretOf(dataDir: string): Secret {
+  const text = keep(join(dataDir, 'secret'), () => randomBytes(SECRET_BYTES).toString('hex'));
+  if (text.length < SECRET_BYTES) throw spoiled(join(dataDir, 'secret'), 'a secret');
+  return new Secret(text);
+}
+
+/** What the file says; made when it is not there. Of two that make it at once, one wins and both read the same. */
+function keep(file: string, make: () => string): string {
+  const standing = read(file);
+  if (standing !== undefined) return standing;
+  const fresh = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
+  writeFileSync(fresh, `${make()}\n`, { mode: 0o600, flag: 'wx' });
+  giveToFolderOwner(fresh);
+  try {
+    linkSync(fresh, file);
+  } catch (error) {
+    if (!hasCode(error, 'EEXIST')) throw error;
+  } finally {
+    rmSync(fresh);
+  }
+  return readFileSync(file, 'utf8').trim();
+}
+
+/** A command run as root in the folder of an ordinary user must not leave files that the user's server cannot open. */
+function giveToFolderOwner(file: string): void {
+  const owner = statSync(dirname(file));
+  if (process.getuid?.() === 0 && owner.uid !== 0) chownSync(file, owner.uid, owner.gid);
+}
+
+function read(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined;
+    throw error;
+  }
+}
+
+const hasCode = (error: unknown, code: string): boolean =>
+  error instanceof Error && 'code' in error && error.code === code;
+
+const spoiled = (file: string, expected: string): Fault =>
+  new Fault('data_folder_unusable', `${file} does not hold ${expected}.`, {
+    advice: 'Put the file back from a backup. Without one, remove it: running sessions are lost then.',
+  });

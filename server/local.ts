@@ -1,0 +1,133 @@
+// The operator's door: what `berth` does on a data folder or database without serving. It works beside a running
+// server, through the same domain code; it opens nothing to the network.
+import { AGENT_KEY_SCOPES, type AgentKeyScope } from '../contract/agent-keys.ts';
+import { TOKEN_SCOPES, type TokenScope } from '../contract/tokens.ts';
+import { type Config, readConfig } from './config.ts';
+import { AgentKeys } from './domain/identity/agent-keys.ts';
+import { Applications } from './domain/identity/applications.ts';
+import { Cursors } from './domain/identity/cursors.ts';
+import { Tokens } from './domain/identity/tokens.ts';
+import { openStore } from './engines/store/open-store.ts';
+import type { AccountRow, ApplicationRow, KeyRow, Store, TokenRow } from './engines/store/store.ts';
+import { readInstallation } from './installation.ts';
+import { type Clock, systemClock } from './kit/clock.ts';
+import { Fault } from './kit/fault.ts';
+import { type AccountId, type ApplicationId, newId } from './kit/ids.ts';
+import { type Log, silentLog } from './kit/log.ts';
+import { type Closeable, Scope } from './kit/scope.ts';
+import type { Secret } from './kit/secret.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface KeyWish {
+  readonly name: string;
+  readonly scopes?: readonly string[];
+  readonly expiresAt?: Date;
+}
+
+export interface Local extends Closeable {
+  readonly config: Config;
+  readonly store: Store;
+  /** By id, slug or exact name; without any, the only one there is. */
+  application(idOrName?: string): Promise<ApplicationRow>;
+  createKey(application: ApplicationId, wish: KeyWish): Promise<{ row: KeyRow; key: Secret }>;
+  listKeys(application: ApplicationId): Promise<KeyRow[]>;
+  revokeKey(application: ApplicationId, id: string): Promise<void>;
+  createToken(wish: KeyWish): Promise<{ row: TokenRow; token: Secret }>;
+}
+
+const PAGE = 200;
+
+export async function openLocal(env: Environment, log: Log = silentLog, clock: Clock = systemClock): Promise<Local> {
+  const config = readConfig(env);
+  const scope = new Scope();
+  const { databaseUrl, dataDir } = config;
+  const store = scope.own(
+    await openStore({ ...(databaseUrl ? { databaseUrl } : {}), dataDir, log, clock, beside: true }),
+  );
+  const cursors = new Cursors(readInstallation(config, clock).secret, clock);
+  const applications = new Applications(store, clock, cursors);
+  /** Other processes hear of it from the store. */
+  const changed = (): void => {};
+  const keys = new AgentKeys({ store, clock, cursors, applications, changed });
+  const tokens = new Tokens({ store, clock, cursors, applications, changed });
+  const account = () => operatorAccount(store, clock);
+  return {
+    config,
+    store,
+    application: idOrName => findApplication(store, applications, account, idOrName),
+    createKey: (application, wish) => keys.issue(application, { ...baseOf(wish), ...keyScopes(wish.scopes) }),
+    listKeys: application => allKeys(store, application, clock),
+    revokeKey: (application, id) => keys.end(application, id),
+    createToken: async wish =>
+      tokens.issue((await account()).id, { ...baseOf(wish), scopes: tokenScopes(wish.scopes) }),
+    close: () => scope.close(),
+  };
+}
+
+const baseOf = (wish: KeyWish): { name: string; expiresAt?: string } => ({
+  name: wish.name,
+  ...(wish.expiresAt ? { expiresAt: wish.expiresAt.toISOString() } : {}),
+});
+
+function keyScopes(asked: readonly string[] | undefined): { scopes?: AgentKeyScope[] } {
+  return asked === undefined ? {} : { scopes: chosen(AGENT_KEY_SCOPES, asked) };
+}
+
+const tokenScopes = (asked: readonly string[] | undefined): TokenScope[] => chosen(TOKEN_SCOPES, asked ?? TOKEN_SCOPES);
+
+function chosen<Scope extends string>(known: readonly Scope[], asked: readonly string[]): Scope[] {
+  const unknown = asked.filter(scope => !known.some(one => one === scope));
+  if (unknown.length === 0) return known.filter(scope => asked.includes(scope));
+  throw new Fault('invalid_request', `There is no scope ${unknown.join(', ')}.`, {
+    advice: `Choose from ${known.join(', ')}.`,
+  });
+}
+
+/** The account of the first start. The command line may be that first start. */
+async function operatorAccount(store: Store, clock: Clock): Promise<AccountRow> {
+  const standing = await store.accounts.first();
+  if (standing) return standing;
+  const now = clock.now();
+  const account: AccountRow = { id: newId<AccountId>(now), name: 'Operator', createdAt: now };
+  await store.accounts.insert(account);
+  return account;
+}
+
+async function findApplication(
+  store: Store,
+  applications: Applications,
+  account: () => Promise<AccountRow>,
+  idOrName: string | undefined,
+): Promise<ApplicationRow> {
+  if (idOrName !== undefined) return only(await store.applications.find(idOrName), idOrName);
+  const { id } = await account();
+  const [first, second] = await store.applications.list(id, { limit: 2 });
+  if (first && second)
+    throw new Fault('invalid_request', 'There are several applications.', {
+      advice: 'Say which one with --application ID or --application NAME.',
+    });
+  return first ?? (await applications.insert(id, { name: 'Default' }));
+}
+
+function only(found: readonly ApplicationRow[], idOrName: string): ApplicationRow {
+  const [first, second] = found;
+  if (first && !second) return first;
+  if (!first) throw new Fault('not_found', `No application has the id, slug or name ${idOrName}.`);
+  throw new Fault('invalid_request', `Several applications are called ${idOrName}.`, {
+    advice: `Name one by its id: ${found.map(row => row.id).join(', ')}.`,
+  });
+}
+
+async function allKeys(store: Store, application: ApplicationId, clock: Clock): Promise<KeyRow[]> {
+  const rows: KeyRow[] = [];
+  for (;;) {
+    const last = rows.at(-1);
+    const page = await store.keys.list(application, clock.now(), {
+      limit: PAGE,
+      ...(last ? { before: last.id } : {}),
+    });
+    rows.push(...page);
+    if (page.length < PAGE) return rows;
+  }
+}

@@ -1,0 +1,82 @@
+// Boot and end of one server process. SIGTERM leaves running sessions to a successor; SIGINT ends them first.
+import { BadConfig, type Config, readConfig } from './config.ts';
+import { type Clock, systemClock } from './kit/clock.ts';
+import { isFault, reason } from './kit/fault.ts';
+import type { Log } from './kit/log.ts';
+import { openService, type Service } from './parts.ts';
+import { openLog } from './pino-log.ts';
+import { removeServerRecord, writeServerRecord } from './server-record.ts';
+
+const EXIT = { fine: 0, failed: 1, badConfig: 2 } as const;
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Runs the service until it is told to stop; returns the exit code. */
+export async function serve(env: Environment, clock: Clock = systemClock): Promise<number> {
+  let config: Config;
+  try {
+    config = readConfig(env);
+  } catch (error) {
+    if (!(error instanceof BadConfig)) throw error;
+    return fail(error.message, EXIT.badConfig);
+  }
+  const stopAsked = stopSignal();
+  const log = openLog(config.logLevel);
+  surviveStrays(log);
+  try {
+    const service = await openService(config, clock, log);
+    writeServerRecord(config.dataDir);
+    process.stderr.write(greeting(config, service));
+    const how = await stopAsked;
+    log.info('service.stopping', { how });
+    await service.stop(how);
+    removeServerRecord(config.dataDir);
+    return EXIT.fine;
+  } catch (error) {
+    return fail(explain(error, config), EXIT.failed);
+  }
+}
+
+function stopSignal(): Promise<'leave' | 'drain'> {
+  return new Promise(resolve => {
+    process.once('SIGTERM', () => resolve('leave'));
+    process.once('SIGHUP', () => resolve('leave'));
+    process.once('SIGINT', () => resolve('drain'));
+  });
+}
+
+/** A bug in one session's handling must not end the others: it is logged with its stack, and the process goes on. */
+function surviveStrays(log: Log): void {
+  process.on('unhandledRejection', error => log.error('service.unhandled_rejection', { error }));
+}
+
+function greeting(config: Config, { first, isolation, missing, url }: Service): string {
+  const base = config.publicUrl;
+  const lines = ['', `Berth listens on ${url}   (isolation: ${isolation})`, `  docs      ${base}/docs`];
+  for (const lack of missing) lines.push(`  without   ${lack}`);
+  if (first.key) {
+    const key = first.key.reveal();
+    lines.push(
+      `  key       ${key}`,
+      '            shown this once; make others with: npm run -s berth -- keys create',
+      '',
+      'Try it:',
+      '',
+      `  curl -s -X POST ${base}/v1/browsers/sessions -H 'Authorization: Bearer ${key}'`,
+    );
+  }
+  return `${lines.join('\n')}\n\n`;
+}
+
+function explain(error: unknown, { listen }: Config): string {
+  if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')
+    return `${listen.host}:${listen.port} is in use by another program. Stop it, or choose another address in BERTH_LISTEN.`;
+  if (error instanceof Error && 'code' in error && (error.code === 'EACCES' || error.code === 'EADDRNOTAVAIL'))
+    return `${listen.host}:${listen.port} cannot be listened on (${error.code}). Choose another address in BERTH_LISTEN.`;
+  return isFault(error) ? `${error.message} (${error.code})` : `Berth could not start: ${reason(error)}`;
+}
+
+function fail(message: string, code: number): number {
+  process.stderr.write(`${message}\n`);
+  return code;
+}

@@ -1,0 +1,64 @@
+// What Prometheus reads at /metrics, beside what the HTTP side counts itself. Labels are few and never an id.
+import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { SessionRow } from './engines/store/store.ts';
+
+const START_BUCKETS_SECONDS = [0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 30];
+
+export interface MetricSources {
+  sessionsByStatus(): Promise<Readonly<Record<string, number>>>;
+  clients(): number;
+  slots: number;
+}
+
+export interface Metrics {
+  readonly registry: Registry;
+  started(seconds: number): void;
+  ended(row: SessionRow): void;
+}
+
+export function openMetrics(sources: MetricSources): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const registers = [registry];
+  new Gauge({
+    name: 'berth_sessions',
+    help: 'Sessions of this host that have not ended, by status.',
+    labelNames: ['status'],
+    registers,
+    async collect() {
+      this.reset();
+      const counts = await sources.sessionsByStatus();
+      for (const status of ['PENDING', 'RUNNING']) this.set({ status }, counts[status] ?? 0);
+    },
+  });
+  new Gauge({ name: 'berth_slots', help: 'Sessions that may run at once.', registers }).set(sources.slots);
+  new Gauge({
+    name: 'berth_cdp_clients',
+    help: 'CDP clients attached right now.',
+    registers,
+    collect() {
+      this.set(sources.clients());
+    },
+  });
+  const starts = new Histogram({
+    name: 'berth_session_start_seconds',
+    help: 'From the create request to a running browser.',
+    buckets: START_BUCKETS_SECONDS,
+    registers,
+  });
+  const ends = new Histogram({
+    name: 'berth_session_seconds',
+    help: 'How long ended sessions lived, by why they ended.',
+    labelNames: ['reason'],
+    buckets: [1, 10, 60, 300, 900, 3600, 21_600],
+    registers,
+  });
+  return {
+    registry,
+    started: seconds => starts.observe(seconds),
+    ended: row => {
+      const seconds = ((row.endedAt ?? row.updatedAt).getTime() - row.createdAt.getTime()) / 1000;
+      ends.observe({ reason: row.end?.reason ?? 'unknown' }, seconds);
+    },
+  };
+}

@@ -1,0 +1,252 @@
+// The only file that knows which implementation is used for what. Reads top to bottom as the order of starting; the
+// scope closes everything in reverse.
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingMessage } from 'node:http';
+import { join } from 'node:path';
+import { TIMEOUT_MAX_SECONDS } from '../contract/sessions.ts';
+import type { Config } from './config.ts';
+import { type FirstStart, firstStart } from './domain/identity/first-start.ts';
+import { type Identity, openIdentity } from './domain/identity/identity.ts';
+import { adoptSessions } from './domain/sessions/adopt.ts';
+import { BringUp } from './domain/sessions/bring-up.ts';
+import { Connect, type Presented } from './domain/sessions/connect.ts';
+import { Endings } from './domain/sessions/endings.ts';
+import { expireSessions } from './domain/sessions/expire.ts';
+import { LiveSessions } from './domain/sessions/live.ts';
+import type { Machinery } from './domain/sessions/machinery.ts';
+import { SessionService } from './domain/sessions/sessions.ts';
+import { Signing } from './domain/sessions/signing.ts';
+import { Starting } from './domain/sessions/starting.ts';
+import { Browser } from './engines/browser/browser.ts';
+import { writePolicies } from './engines/browser/policies.ts';
+import { switches } from './engines/browser/switches.ts';
+import { openEgress } from './engines/egress/egress.ts';
+import { ownListeners } from './engines/egress/own-listeners.ts';
+import { egressPolicy } from './engines/egress/policy.ts';
+import { createResolver } from './engines/egress/resolve.ts';
+import { findChromium } from './engines/slots/chromium.ts';
+import { openSlots } from './engines/slots/open-slots.ts';
+import type { Slots } from './engines/slots/slots.ts';
+import { openStore } from './engines/store/open-store.ts';
+import type { Store } from './engines/store/store.ts';
+import { CdpEntry } from './entry/cdp/upgrade.ts';
+import { type Task, Tasks } from './entry/clock/tasks.ts';
+import { openHttp } from './entry/http/server.ts';
+import { readInstallation } from './installation.ts';
+import type { Clock } from './kit/clock.ts';
+import type { SessionId } from './kit/ids.ts';
+import type { Log } from './kit/log.ts';
+import { Scope } from './kit/scope.ts';
+import { isLoopback } from './loopback.ts';
+import { openMetrics } from './metrics.ts';
+
+const EXPIRE_MS = 1_000;
+/** Chromium's outside hard limit: the longest session, and time for the server to end it properly. */
+const LIFETIME_MS = TIMEOUT_MAX_SECONDS * 1000 + 120_000;
+
+export interface Service {
+  /** The address listened on. */
+  readonly url: string;
+  readonly isolation: string;
+  readonly missing: readonly string[];
+  readonly first: FirstStart;
+  /** `leave`: running sessions wait for a successor. `drain`: they end as COMPLETED / drained. */
+  stop(how: 'leave' | 'drain'): Promise<void>;
+}
+
+export async function openService(config: Config, clock: Clock, log: Log): Promise<Service> {
+  const scope = new Scope();
+  try {
+    return await open(config, clock, log, scope);
+  } catch (error) {
+    await scope.close();
+    throw error;
+  }
+}
+
+async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promise<Service> {
+  const { dataDir, databaseUrl } = config;
+  const { host, secret } = readInstallation(config, clock);
+  const store = scope.own(await openStore({ ...(databaseUrl ? { databaseUrl } : {}), dataDir, log, clock }));
+  const slots = scope.own(await openSlots(slotsWish(config, clock, log)));
+  await store.hosts.announce({ id: host, region: config.regions[0], slots: slots.size, startedAt: clock.now() });
+  const identity = scope.own(await openIdentity({ store, clock, log, secret }));
+  const first = await firstStart({ store, clock, ...identity });
+
+  const lives = new LiveSessions();
+  const starting = new Starting();
+  const signing = new Signing(secret, config.publicUrl);
+  const rows = store.sessions;
+  const metrics = openMetrics({
+    sessionsByStatus: () => rows.countByStatus(host),
+    clients: () => lives.all.reduce((sum, live) => sum + live.clients, 0),
+    slots: slots.size,
+  });
+  const endings = new Endings({ rows, lives, starting, clock, log, onEnd: metrics.ended });
+  const connect = new Connect({ rows, lives, starting, signing });
+  const cdp = new CdpEntry({
+    connect,
+    agentOf: request => agentOf(identity, request),
+    endSession: id => endings.end(id, { status: 'COMPLETED', reason: 'browser_closed' }),
+    clock,
+    log,
+  });
+
+  const tasks = new Tasks(clock, log);
+  const expire: Task = {
+    name: 'expire',
+    everyMs: EXPIRE_MS,
+    run: () => expireSessions({ rows, lives, endings, host, clock }),
+  };
+  const machinery = await openMachinery(config, slots, cdp, clock, log);
+  const presence = {
+    rows,
+    clock,
+    log,
+    graceMs: config.disconnectGraceMs,
+    lookIn: (ms: number) => tasks.lookIn(expire, ms),
+  };
+  const bringUp = new BringUp({ machinery, rows, clock, log, presence });
+  const sessions = new SessionService({
+    rows,
+    lives,
+    starting,
+    bringUp,
+    endings,
+    signing,
+    host,
+    defaultRegion: config.regions[0],
+    clock,
+    log,
+    usage: caller => rows.usage(caller.applicationId),
+    started: metrics.started,
+  });
+
+  await adoptSessions({
+    rows,
+    machinery,
+    bringUp,
+    endings,
+    host,
+    clock,
+    log,
+    graceMs: config.adoptGraceMs,
+    welcome: live => sessions.welcome(live),
+  });
+  const http = scope.own(
+    await openHttp({
+      listen: config.listen,
+      publicUrl: config.publicUrl,
+      compat: config.compat,
+      regions: config.regions,
+      slots: slots.size,
+      version: version(),
+      clock,
+      log,
+      identity,
+      sessions,
+      discover: (id, { signingKey, ...presented }) =>
+        connect.discover(id, {
+          ...(signingKey === undefined ? {} : { signingKey }),
+          ...(presented.authorization || presented.apiKey
+            ? { agent: () => identity.callers.authenticate(presented, 'agentKey') }
+            : {}),
+        }),
+      ready: () => readiness(store, slots),
+      metrics: metrics.registry,
+    }),
+  );
+  cdp.serve(http.server);
+  tasks.start(expire);
+  scope.own(tasks);
+
+  return {
+    url: http.url,
+    isolation: slots.form,
+    missing: slots.missing,
+    first,
+    stop: async how => {
+      sessions.stopCreating();
+      if (how === 'drain') await sessions.endAll({ status: 'COMPLETED', reason: 'drained' });
+      else await sessions.abandonAll();
+      await scope.close();
+    },
+  };
+}
+
+const slotsWish = (config: Config, clock: Clock, log: Log): Parameters<typeof openSlots>[0] => ({
+  dataDir: config.dataDir,
+  size: config.slots,
+  isolation: config.isolation,
+  limits: config.limits,
+  ...(config.chromium ? { chromiumPath: config.chromium } : {}),
+  listenIsLoopback: isLoopback(config.listen.host),
+  log,
+  clock,
+});
+
+async function openMachinery(config: Config, slots: Slots, cdp: CdpEntry, clock: Clock, log: Log): Promise<Machinery> {
+  const policies = await writePolicies(join(config.dataDir, 'chromium'));
+  const executable = findChromium(config.chromium) ?? '';
+  const policy = egressPolicy({ allow: config.egressAllow, own: ownListeners([config.listen]) });
+  const tls = config.tls && { cert: readFileSync(config.tls.certFile), key: readFileSync(config.tls.keyFile) };
+  const publicUrl = new URL(config.publicUrl);
+  const port = Number(publicUrl.port || (publicUrl.protocol === 'https:' ? 443 : 80));
+  const ownRoute = (session: SessionId) => {
+    const inside = createServer((_request, response) => response.writeHead(404).end());
+    cdp.serve(inside, session);
+    const accept = (connection: object): void => void inside.emit('connection', connection);
+    return { hostname: publicUrl.hostname, port, ...(tls ? { tls } : {}), accept };
+  };
+  return {
+    slots,
+    startBox: (session, signal) =>
+      slots.start(
+        {
+          session,
+          lifetimeMs: LIFETIME_MS,
+          program: ({ folder, egressPort, ownSandbox }) => ({
+            executable,
+            args: switches({ folder, egressPort, sandbox: ownSandbox }),
+            mounts: [{ from: policies, to: '/etc/chromium' }],
+          }),
+        },
+        signal,
+      ),
+    meetBrowser: (box, signal) => Browser.meet(box, log, signal),
+    adoptBrowser: (box, signal) => Browser.adopt(box, log, signal),
+    openEgress: ({ session, server }) => {
+      // An https address whose certificate we do not have is dialled like any other: the front proxy has it.
+      const self = publicUrl.protocol === 'https:' && !tls ? {} : { self: ownRoute(session) };
+      const resolve = createResolver({ hosts: config.egressHosts, clock });
+      return openEgress({ server, policy, resolve, log: log.with({ sessionId: session }), clock, ...self });
+    },
+  };
+}
+
+function agentOf(identity: Identity, request: IncomingMessage): Presented['agent'] {
+  const { authorization } = request.headers;
+  const header = request.headers['x-bb-api-key'];
+  const apiKey = Array.isArray(header) ? header[0] : header;
+  if (!authorization && !apiKey) return undefined;
+  const ip = request.socket.remoteAddress ?? '';
+  return () => identity.callers.authenticate({ authorization, apiKey, ip }, 'agentKey');
+}
+
+async function readiness(
+  store: Store,
+  slots: Slots,
+): Promise<{ ok: boolean; checks: Array<{ name: string; ok: boolean; detail: string }> }> {
+  const database = await store.ping().then(
+    () => ({ name: 'database', ok: true, detail: 'answers' }),
+    () => ({ name: 'database', ok: false, detail: 'does not answer' }),
+  );
+  const room = { name: 'slots', ok: true, detail: `${slots.size} slots, form ${slots.form}` };
+  return { ok: database.ok, checks: [database, room] };
+}
+
+export const version = (): string => {
+  const file = new URL('../package.json', import.meta.url);
+  const { version } = JSON.parse(readFileSync(file, 'utf8')) as { version: string };
+  return version;
+};

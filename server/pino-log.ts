@@ -1,0 +1,36 @@
+// The log of a running service: pino on standard output, one JSON line an event. Secrets print as stars by their type
+// (kit/secret.ts); what is named like one is removed as well, so that a mistake stays a mistake.
+import { pino } from 'pino';
+import type { Log, LogFields } from './kit/log.ts';
+
+const NEVER_LOGGED = [
+  'signingKey',
+  'connectUrl',
+  'authorization',
+  'apiKey',
+  'token',
+  'key',
+  'password',
+  'secret',
+  'cookie',
+];
+
+export function openLog(level: string): Log {
+  const redact = { paths: NEVER_LOGGED.flatMap(name => [name, `*.${name}`]), censor: '***' };
+  return wrap(pino({ level, base: null, messageKey: 'event', redact, timestamp: pino.stdTimeFunctions.isoTime }));
+}
+
+const wrap = (sink: pino.Logger): Log => ({
+  debug: (event, fields) => sink.debug(shown(fields), event),
+  info: (event, fields) => sink.info(shown(fields), event),
+  warn: (event, fields) => sink.warn(shown(fields), event),
+  error: (event, fields) => sink.error(shown(fields), event),
+  with: fields => wrap(sink.child(shown(fields))),
+});
+
+/** pino knows errors under `err` only. */
+function shown(fields: LogFields | undefined): object {
+  if (!fields || !(fields.error instanceof Error)) return fields ?? {};
+  const { error, ...rest } = fields;
+  return { ...rest, err: error };
+}

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { removeServerRecord, runningServer, writeServerRecord } from './server-record.ts';
+
+function dataFolder(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-record-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
+test('a running process is found by what it wrote, and not after it took its note away', t => {
+  const folder = dataFolder(t);
+  assert.equal(runningServer(folder), undefined);
+  writeServerRecord(folder);
+  assert.equal(runningServer(folder)?.pid, process.pid);
+  removeServerRecord(folder);
+  assert.equal(runningServer(folder), undefined);
+});
+
+test('a process that is gone is not running, whatever the note says', async t => {
+  const folder = dataFolder(t);
+  const child = spawn('sleep', ['60'], { stdio: 'ignore' });
+  assert.ok(child.pid);
+  writeServerRecord(folder, child.pid);
+  assert.equal(runningServer(folder)?.pid, child.pid);
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  assert.equal(runningServer(folder), undefined);
+});
+
+test('another process under the same id is not the server', t => {
+  const folder = dataFolder(t);
+  writeServerRecord(folder);
+  const record: { pid: number; startTicks: string } = JSON.parse(readFileSync(join(folder, 'server.json'), 'utf8'));
+  writeFileSync(join(folder, 'server.json'), JSON.stringify({ ...record, startTicks: `${record.startTicks}1` }));
+  assert.equal(runningServer(folder), undefined);
+});
+
+test('a note that makes no sense is no server, and nobody is signalled because of it', t => {
+  const folder = dataFolder(t);
+  for (const text of [
+    '',
+    '{',
+    '[]',
+    '{"pid":0,"startTicks":"1"}',
+    '{"pid":-1,"startTicks":"1"}',
+    '{"pid":1,"startTicks":"1"}',
+  ]) {
+    writeFileSync(join(folder, 'server.json'), text);
+    assert.equal(runningServer(folder), undefined, text);
+  }
+});
+
+test('only our own note is taken away', t => {
+  const folder = dataFolder(t);
+  writeServerRecord(folder);
+  removeServerRecord(folder, process.pid + 1);
+  assert.equal(runningServer(folder)?.pid, process.pid);
+});

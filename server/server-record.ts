@@ -1,0 +1,58 @@
+// The note by which a running server is found: process id and start time in the data folder. It says who, never that
+// he lives; that is asked of /proc each time, because a process id alone may be somebody else by now.
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+export interface ServerRecord {
+  readonly pid: number;
+  /** Field 22 of /proc/PID/stat. */
+  readonly startTicks: string;
+}
+
+const fileOf = (dataDir: string): string => join(dataDir, 'server.json');
+
+/** Written whole or not at all: a reader never sees half of it. */
+export function writeServerRecord(dataDir: string, pid = process.pid): void {
+  const record: ServerRecord = { pid, startTicks: startTicksOf(pid) ?? '' };
+  const fresh = `${fileOf(dataDir)}.${pid}`;
+  writeFileSync(fresh, `${JSON.stringify(record)}\n`, { mode: 0o600 });
+  renameSync(fresh, fileOf(dataDir));
+}
+
+/** Takes the note away, if it is still ours: a successor may have written its own. */
+export function removeServerRecord(dataDir: string, pid = process.pid): void {
+  if (readRecord(dataDir)?.pid === pid) rmSync(fileOf(dataDir), { force: true });
+}
+
+/** The server of this data folder, if it runs now. */
+export function runningServer(dataDir: string): ServerRecord | undefined {
+  const record = readRecord(dataDir);
+  return record && isRunning(record) ? record : undefined;
+}
+
+export const isRunning = (record: ServerRecord): boolean => startTicksOf(record.pid) === record.startTicks;
+
+function readRecord(dataDir: string): ServerRecord | undefined {
+  try {
+    const value: unknown = JSON.parse(readFileSync(fileOf(dataDir), 'utf8'));
+    return isRecord(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isRecord(value: unknown): value is ServerRecord {
+  if (typeof value !== 'object' || value === null || !('pid' in value) || !('startTicks' in value)) return false;
+  return Number.isSafeInteger(value.pid) && Number(value.pid) > 1 && /^\d+$/.test(String(value.startTicks));
+}
+
+/** Undefined when the process is gone, and also when it is a zombie that nobody has collected yet. */
+function startTicksOf(pid: number): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields[19];
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,82 @@
+// A name server of few words for the egress suites: answers A and AAAA from a function, over UDP on loopback, and counts.
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { parseAddress } from '../../server/engines/egress/address.ts';
+
+export interface Question {
+  readonly name: string;
+  readonly type: 'A' | 'AAAA';
+  /** How many times this very question has come, this one included. */
+  readonly time: number;
+}
+
+export interface Answer {
+  readonly addresses: readonly string[];
+  readonly ttlSeconds?: number;
+}
+
+/** `undefined`: no answer at all, ever. No addresses: the name exists without any. */
+export type Answerer = (question: Question) => Answer | undefined;
+
+export interface NameServer extends AsyncDisposable {
+  /** For `createResolver`. */
+  readonly address: string;
+  asked(name: string, type?: Question['type']): number;
+}
+
+const TYPES: Readonly<Record<number, Question['type']>> = { 1: 'A', 28: 'AAAA' };
+const HEADER_BYTES = 12;
+
+export async function openNameServer(answer: Answerer): Promise<NameServer> {
+  const socket = createSocket('udp4');
+  const times = new Map<string, number>();
+  socket.on('message', (message, from) => {
+    const { name, end } = readName(message);
+    const type = TYPES[message.readUInt16BE(end)];
+    if (!type) return;
+    const key = `${name} ${type}`;
+    times.set(key, (times.get(key) ?? 0) + 1);
+    const found = answer({ name, type, time: times.get(key) ?? 0 });
+    if (found) socket.send(reply(message.subarray(0, end + 4), found), from.port, from.address);
+  });
+  socket.bind(0, '127.0.0.1');
+  await once(socket, 'listening');
+  return {
+    address: `127.0.0.1:${socket.address().port}`,
+    asked: (name, type = 'A') => times.get(`${name} ${type}`) ?? 0,
+    [Symbol.asyncDispose]: async () => {
+      socket.close();
+      await once(socket, 'close');
+    },
+  };
+}
+
+function readName(message: Buffer): { name: string; end: number } {
+  const labels: string[] = [];
+  let at = HEADER_BYTES;
+  for (let length = message[at] ?? 0; length > 0; length = message[at] ?? 0) {
+    labels.push(message.toString('latin1', at + 1, at + 1 + length));
+    at += length + 1;
+  }
+  return { name: labels.join('.').toLowerCase(), end: at + 1 };
+}
+
+function reply(question: Buffer, { addresses, ttlSeconds = 0 }: Answer): Buffer {
+  const head = Buffer.from(question);
+  head.writeUInt16BE(0x8180, 2);
+  head.writeUInt16BE(1, 4);
+  head.writeUInt16BE(addresses.length, 6);
+  head.writeUInt32BE(0, 8);
+  return Buffer.concat([head, ...addresses.map(text => record(text, ttlSeconds))]);
+}
+
+function record(text: string, ttlSeconds: number): Buffer {
+  const bytes = parseAddress(text)?.bytes ?? Buffer.alloc(0);
+  const fields = Buffer.alloc(HEADER_BYTES);
+  fields.writeUInt16BE(0xc00c, 0);
+  fields.writeUInt16BE(bytes.length === 4 ? 1 : 28, 2);
+  fields.writeUInt16BE(1, 4);
+  fields.writeUInt32BE(ttlSeconds, 6);
+  fields.writeUInt16BE(bytes.length, 10);
+  return Buffer.concat([fields, bytes]);
+}

@@ -1,0 +1,102 @@
+// Names to addresses, against a name server of the test's own.
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { createResolver, type Resolve } from '../../server/engines/egress/resolve.ts';
+import { systemClock } from '../../server/kit/clock.ts';
+import { type Answerer, openNameServer } from './egress.dns.ts';
+
+interface Names {
+  readonly resolve: Resolve;
+  readonly asked: (name: string) => number;
+}
+
+async function names(
+  t: TestContext,
+  answer: Answerer,
+  hosts: Readonly<Record<string, string>> = {},
+  nowMs = () => 0,
+): Promise<Names> {
+  const server = await openNameServer(answer);
+  t.after(() => server[Symbol.asyncDispose]());
+  const clock = { ...systemClock, monotonicMs: nowMs };
+  const resolve = createResolver({ hosts: new Map(Object.entries(hosts)), clock, servers: [server.address] });
+  return { resolve, asked: name => server.asked(name) };
+}
+
+test('static names win, and localhost is loopback whatever a server says', async t => {
+  const { resolve, asked } = await names(t, () => ({ addresses: ['9.9.9.9'] }), {
+    'a.test': '127.0.0.1',
+    'six.test': 'fd00::9',
+    'b.localhost': '10.0.0.1',
+  });
+  assert.deepEqual(await resolve('a.test'), ['127.0.0.1']);
+  assert.deepEqual(await resolve('six.test'), ['fd00::9']);
+  assert.deepEqual(await resolve('b.localhost'), ['10.0.0.1']);
+  for (const name of ['localhost', 'x.localhost', 'x.y.localhost']) {
+    assert.deepEqual(await resolve(name), ['127.0.0.1'], name);
+    assert.equal(asked(name), 0);
+  }
+  assert.deepEqual(await resolve('notlocalhost'), ['9.9.9.9']);
+});
+
+test('all addresses of both families are returned', async t => {
+  const { resolve } = await names(t, ({ type }) => ({
+    addresses: type === 'A' ? ['1.2.3.4', '10.0.0.1'] : ['2600::1', 'fd00::9'],
+  }));
+  assert.deepEqual(await resolve('mixed.test'), ['1.2.3.4', '10.0.0.1', '2600::1', 'fd00::9']);
+});
+
+test('one family alone is enough', async t => {
+  const { resolve } = await names(t, ({ name, type }) => ({
+    addresses: name.startsWith('six') === (type === 'AAAA') ? [type === 'A' ? '1.2.3.4' : '2600::1'] : [],
+  }));
+  assert.deepEqual(await resolve('four.test'), ['1.2.3.4']);
+  assert.deepEqual(await resolve('six.test'), ['2600::1']);
+});
+
+test('a family that keeps silent does not hold the other up', async t => {
+  const { resolve } = await names(t, ({ type }) => (type === 'A' ? { addresses: ['1.2.3.4'] } : undefined));
+  const began = systemClock.monotonicMs();
+  assert.deepEqual(await resolve('half.test'), ['1.2.3.4']);
+  assert.ok(systemClock.monotonicMs() - began < 1500);
+});
+
+test('a name without addresses fails by its kind', async t => {
+  const { resolve } = await names(t, () => ({ addresses: [] }));
+  await assert.rejects(resolve('none.test'), { name: 'Failed', kind: 'name_not_resolved' });
+});
+
+test('answers are kept for their time to live, never longer than a minute, and not at all for zero', async t => {
+  let nowMs = 0;
+  const ttls: Readonly<Record<string, number>> = { 'zero.test': 0, 'ten.test': 10, 'day.test': 86_400 };
+  const { resolve, asked } = await names(
+    t,
+    ({ name }) => ({ addresses: ['1.2.3.4'], ttlSeconds: ttls[name] ?? 0 }),
+    {},
+    () => nowMs,
+  );
+  const at = async (seconds: number): Promise<number[]> => {
+    nowMs = seconds * 1000;
+    for (const name of Object.keys(ttls)) await resolve(name);
+    return Object.keys(ttls).map(asked);
+  };
+  assert.deepEqual(await at(0), [1, 1, 1]);
+  assert.deepEqual(await at(9), [2, 1, 1]);
+  assert.deepEqual(await at(11), [3, 2, 1]);
+  assert.deepEqual(await at(59), [4, 3, 1]);
+  assert.deepEqual(await at(61), [5, 3, 2]);
+});
+
+test('many who ask at once cost one question', async t => {
+  const { resolve, asked } = await names(t, () => ({ addresses: ['1.2.3.4'] }));
+  await Promise.all(Array.from({ length: 20 }, () => resolve('same.test')));
+  assert.equal(asked('same.test'), 1);
+});
+
+test('a server that changes its answer is asked again and believed', async t => {
+  const { resolve } = await names(t, ({ time, type }) => ({
+    addresses: type === 'AAAA' ? [] : [time === 1 ? '1.2.3.4' : '10.9.9.9'],
+  }));
+  assert.deepEqual(await resolve('turning.test'), ['1.2.3.4']);
+  assert.deepEqual(await resolve('turning.test'), ['10.9.9.9']);
+});

@@ -1,0 +1,603 @@
+// The egress proxy as a browser sees it: what goes through comes out unchanged and is counted. Trouble has its own suite.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  createServer as createHttpServer,
+  request as httpRequest,
+  type IncomingMessage,
+  type RequestListener,
+} from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import { createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { before, type TestContext, test } from 'node:test';
+import { WebSocket, WebSocketServer } from 'ws';
+import type { Refusal } from '../../server/engines/egress/egress.ts';
+import { until } from '../../server/kit/wait.ts';
+import { curl, listen, openWorld, portsOpen, WAIT_MS, Wire } from './egress.world.ts';
+
+const sha = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
+
+const origin = (t: TestContext, handle: RequestListener): Promise<number> => listen(t, createHttpServer(handle));
+
+async function body(request: IncomingMessage): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  for await (const part of request) parts.push(part);
+  return Buffer.concat(parts);
+}
+
+const tls = { cert: '', key: '', certFile: '' };
+
+before(() => {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-egress-'));
+  try {
+    const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
+    const names = 'subjectAltName=DNS:a.test,DNS:browsers.test';
+    execFileSync(
+      'openssl',
+      [
+        'req',
+        '-x509',
+        '-newkey',
+        'ec',
+        '-pkeyopt',
+        'ec_paramgen_curve:P-256',
+        '-nodes',
+        '-days',
+        '2',
+        '-subj',
+        '/CN=test',
+        '-addext',
+        names,
+        '-keyout',
+        key,
+        '-out',
+        cert,
+      ],
+      { stdio: 'ignore' },
+    );
+    tls.cert = readFileSync(cert, 'utf8');
+    tls.key = readFileSync(key, 'utf8');
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('a plain request arrives as sent: nothing added, nothing of the proxy left in', async t => {
+  const port = await origin(t, (request, response) => response.end(JSON.stringify([request.url, request.rawHeaders])));
+  const world = await openWorld(t, { ports: [port] });
+  const { out } = await curl(
+    world,
+    '-H',
+    'X-Odd-CASE: ü',
+    '-H',
+    'Proxy-Authorization: Basic eA==',
+    '--path-as-is',
+    `http://a.test:${port}/x/../y?z=%7C&|`,
+  );
+  const [url, headers] = JSON.parse(out.toString());
+  assert.equal(url, '/x/../y?z=%7C&|');
+  assert.deepEqual(headers.slice(0, 4), ['Host', `a.test:${port}`, 'Connection', 'keep-alive']);
+  assert.deepEqual(headers.filter((_: string, index: number) => index % 2 === 0).slice(2), [
+    'User-Agent',
+    'Accept',
+    'X-Odd-CASE',
+  ]);
+});
+
+test('bytes above 127 in headers pass as they are, with and without bodies', async t => {
+  const port = await origin(t, async (request, response) => {
+    await body(request);
+    response
+      .writeHead(200, ['X-Back', String(request.headers['x-there'])])
+      .end(request.method === 'HEAD' ? undefined : 'ok');
+  });
+  const world = await openWorld(t, { ports: [port] });
+  for (const how of [[], ['-d', 'x'], ['-I'], ['-H', 'Transfer-Encoding: chunked', '-d', 'x']]) {
+    const { out } = await curl(world, '-i', ...how, '-H', 'X-There: Grüße 東京', `http://a.test:${port}/`);
+    assert.match(out.toString(), /X-Back: Grüße 東京\r\n/, how.join(' '));
+  }
+});
+
+test('an answer comes back as sent: status, words, repeated headers, and no Date of ours', async t => {
+  const port = await listen(
+    t,
+    createServer(socket => {
+      socket.once('data', () =>
+        socket.end(
+          'HTTP/1.1 299 Rather Fine\r\nSet-Cookie: a=1\r\nset-COOKIE: b=2\r\nX-Latin: \xe9\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok',
+          'latin1',
+        ),
+      );
+    }),
+  );
+  const world = await openWorld(t, { ports: [port] });
+  const wire = await Wire.open(world.proxyPort);
+  wire.socket.write(`GET http://a.test:${port}/ HTTP/1.1\r\nHost: other.test\r\n\r\n`);
+  const text = await wire.until('\r\n\r\nok');
+  const [status, ...lines] = text.split('\r\n');
+  assert.equal(status, 'HTTP/1.1 299 Rather Fine');
+  assert.deepEqual(lines.slice(0, 4), ['Set-Cookie: a=1', 'set-COOKIE: b=2', 'X-Latin: \xe9', 'Content-Length: 2']);
+  assert.doesNotMatch(text, /^(date|via|x-forwarded|server):/im);
+  wire.socket.destroy();
+});
+
+test('every method passes, with and without a body, by length and in chunks', async t => {
+  const port = await origin(t, async (request, response) => {
+    const { method, headers } = request;
+    response.end(
+      `${method} ${(await body(request)).toString()} ${headers['content-length'] ?? '-'} ${headers['transfer-encoding'] ?? '-'}`,
+    );
+  });
+  const world = await openWorld(t, { ports: [port] });
+  const url = `http://a.test:${port}/`;
+  const text = async (...args: string[]): Promise<string> => (await curl(world, ...args, url)).out.toString();
+  for (const method of ['GET', 'DELETE', 'OPTIONS', 'TRACE']) assert.equal(await text('-X', method), `${method}  - -`);
+  for (const method of ['POST', 'PUT', 'PATCH', 'PROPFIND']) assert.equal(await text('-X', method), `${method}  0 -`);
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'GET', 'QUERY'])
+    assert.equal(await text('-X', method, '-d', 'abc'), `${method} abc 3 -`, method);
+  for (const method of ['POST', 'GET', 'DELETE'])
+    assert.equal(
+      await text('-X', method, '-H', 'Transfer-Encoding: chunked', '-d', 'abc'),
+      `${method} abc - chunked`,
+      method,
+    );
+});
+
+test('HEAD, 204 and 304 keep their headers and have no body', async t => {
+  const port = await origin(t, (request, response) => {
+    const status = Number(request.url?.slice(1));
+    response.writeHead(status, status === 204 ? { 'x-seen': 'yes' } : { 'content-length': '1234', 'x-seen': 'yes' });
+    response.end();
+  });
+  const world = await openWorld(t, { ports: [port] });
+  const head = await curl(world, '-I', `http://a.test:${port}/200`, `http://a.test:${port}/200`);
+  assert.equal(head.code, 0);
+  assert.equal(head.out.toString().match(/Content-Length: 1234/gi)?.length, 2);
+  const wire = await Wire.open(world.proxyPort);
+  for (const status of [204, 304]) wire.socket.write(`GET http://a.test:${port}/${status} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  const text = await wire.until('HTTP/1.1 304');
+  assert.match(text, /^HTTP\/1.1 204 [\s\S]*?\r\n\r\nHTTP\/1.1 304 /);
+  wire.socket.destroy();
+});
+
+test('100-continue is the answer of the server outside, not ours', async t => {
+  const server = createHttpServer(async (request, response) => response.end(await body(request)));
+  let asked = 0;
+  server.on('checkContinue', async (request, response) => {
+    asked += 1;
+    if (request.url === '/no') {
+      response.writeHead(417, { 'content-length': 0 }).end();
+      return;
+    }
+    response.writeContinue();
+    response.end(await body(request));
+  });
+  const port = await listen(t, server);
+  const world = await openWorld(t, { ports: [port] });
+  const wire = await Wire.open(world.proxyPort);
+  const head = (path: string): string =>
+    `POST http://a.test:${port}${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n`;
+  wire.socket.write(head('/yes'));
+  assert.match(await wire.until('\r\n\r\n'), /^HTTP\/1.1 100 /);
+  wire.socket.write('abc');
+  await wire.until('\r\n\r\nabc');
+  const other = await Wire.open(world.proxyPort);
+  other.socket.write(head('/no'));
+  assert.match(await other.until('\r\n\r\n'), /^HTTP\/1.1 417 /);
+  await other.ended();
+  assert.equal(asked, 2);
+});
+
+test('big bodies pass byte for byte both ways, and the counters say what the sockets outside saw', async t => {
+  const sent = randomBytes(32 * 1024 * 1024);
+  const folder = mkdtempSync(join(tmpdir(), 'berth-egress-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, 'body'), sent);
+  const seen = { up: 0, down: 0 };
+  const server = createHttpServer(async (request, response) => response.end(await body(request)));
+  server.on('connection', (socket: Socket) =>
+    socket.once('close', () => {
+      seen.up += socket.bytesRead;
+      seen.down += socket.bytesWritten;
+    }),
+  );
+  const port = await listen(t, server);
+  const world = await openWorld(t, { ports: [port] });
+  for (const how of [[], ['--proxytunnel'], ['-H', 'Transfer-Encoding: chunked']]) {
+    const { code, out } = await curl(world, ...how, '-T', join(folder, 'body'), `http://a.test:${port}/`);
+    assert.equal(code, 0);
+    assert.equal(sha(out), sha(sent));
+  }
+  await until(WAIT_MS, 'all connections outside to close', () =>
+    world.egress.counters().connectionsOpen === 0 ? true : undefined,
+  );
+  const { bytesUp, bytesDown, connections } = world.egress.counters();
+  await until(WAIT_MS, 'the server to have seen it', () => (seen.up >= bytesUp ? true : undefined));
+  assert.deepEqual({ up: bytesUp, down: bytesDown, connections }, { ...seen, connections: 3 });
+  assert.ok(bytesUp > 3 * sent.length && bytesDown > 3 * sent.length);
+});
+
+test('counters are live while a tunnel stands, and count it exactly', async t => {
+  const port = await listen(
+    t,
+    createServer(socket => socket.pipe(socket)),
+  );
+  const world = await openWorld(t, { ports: [port] });
+  const wire = await Wire.tunnel(world, `a.test:${port}`);
+  const sent = randomBytes(3_000_001);
+  wire.socket.write(sent);
+  assert.equal(sha(await wire.bytesOf(sent.length)), sha(sent));
+  assert.deepEqual(world.egress.counters(), {
+    bytesUp: sent.length,
+    bytesDown: sent.length,
+    connections: 1,
+    connectionsOpen: 1,
+    refusals: {},
+  });
+  wire.socket.end();
+  await wire.ended();
+});
+
+test('what the browser sends before its tunnel stands is not lost', async t => {
+  const port = await listen(
+    t,
+    createServer(socket => socket.pipe(socket)),
+  );
+  const world = await openWorld(t, { ports: [port] });
+  const wire = await Wire.open(world.proxyPort);
+  wire.socket.write(`CONNECT a.test:${port} HTTP/1.1\r\nHost: x\r\n\r\nearly`);
+  wire.socket.write(' and soon after');
+  await wire.until('\r\n\r\nearly and soon after');
+  wire.socket.destroy();
+});
+
+test('TLS passes end to end, untouched', async t => {
+  const port = await listen(
+    t,
+    createHttpsServer(tls, (_request, response) => response.end('secret')),
+  );
+  const folder = mkdtempSync(join(tmpdir(), 'berth-egress-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, 'ca.pem'), tls.cert);
+  const world = await openWorld(t, { ports: [port] });
+  const good = await curl(world, '--cacert', join(folder, 'ca.pem'), `https://a.test:${port}/`);
+  assert.equal(good.out.toString(), 'secret');
+  const untrusted = await curl(world, `https://a.test:${port}/`);
+  assert.equal(untrusted.code, 60);
+});
+
+test('a WebSocket runs through a tunnel, text and binary, and its closing arrives', async t => {
+  const server = createHttpServer();
+  new WebSocketServer({ server }).on('connection', socket =>
+    socket.on('message', (data, binary) => socket.send(data, { binary })),
+  );
+  const port = await listen(t, server);
+  const world = await openWorld(t, { ports: [port] });
+  const { socket: tunnel } = await Wire.tunnel(world, `a.test:${port}`);
+  tunnel.removeAllListeners('data');
+  const client = new WebSocket(`ws://a.test:${port}/`, { createConnection: () => tunnel });
+  await once(client, 'open');
+  const big = randomBytes(1_000_000);
+  client.send(big);
+  const [echoed] = await once(client, 'message');
+  assert.equal(sha(echoed), sha(big));
+  client.close(4001, 'enough');
+  const [code] = await once(client, 'close');
+  assert.equal(code, 4001);
+});
+
+test('an Upgrade inside a plain request is not passed on', async t => {
+  const port = await origin(t, (request, response) => response.end(String(request.headers.upgrade ?? 'none')));
+  const world = await openWorld(t, { ports: [port] });
+  const { out } = await curl(world, '-H', 'Upgrade: websocket', '-H', 'Connection: Upgrade', `http://a.test:${port}/`);
+  assert.equal(out.toString(), 'none');
+});
+
+test('connections are kept on both sides, one outside for one of the browser', async t => {
+  let sockets = 0;
+  const server = createHttpServer((_request, response) => response.end('ok'));
+  server.on('connection', () => (sockets += 1));
+  const port = await listen(t, server);
+  const world = await openWorld(t, { ports: [port], hosts: { 'b.test': '127.0.0.1' } });
+  const a = `http://a.test:${port}/`;
+  const { out } = await curl(world, a, a, a, '-w', '%{num_connects} ');
+  assert.equal(out.toString().replaceAll('ok', ''), '1 0 0 ');
+  assert.equal(sockets, 1);
+  await curl(world, a, `http://b.test:${port}/`, a);
+  assert.equal(sockets, 4, 'a connection to another place takes the place of the kept one');
+  await until(WAIT_MS, 'none to be left', () => (world.egress.counters().connectionsOpen === 0 ? true : undefined));
+});
+
+test('a kept connection that the server has just closed costs the browser nothing', async t => {
+  const served = new WeakMap<Socket, number>();
+  const methods: string[] = [];
+  const port = await origin(t, (request, response) => {
+    const count = (served.get(request.socket) ?? 0) + 1;
+    served.set(request.socket, count);
+    // The second request on a connection meets its end, as when a server's keep-alive has just run out.
+    if (count > 1) {
+      request.socket.resetAndDestroy();
+      return;
+    }
+    methods.push(request.method ?? '');
+    response.end('ok');
+  });
+  const world = await openWorld(t, { ports: [port] });
+  const url = `http://a.test:${port}/`;
+  const { code, out } = await curl(
+    world,
+    url,
+    url,
+    '--next',
+    '-q',
+    '-sS',
+    '--noproxy',
+    '',
+    '--proxy',
+    world.proxyUrl,
+    '-d',
+    'x',
+    url,
+    url,
+  );
+  assert.equal(code, 0);
+  assert.equal(out.toString(), 'okokokok');
+  assert.deepEqual(methods, ['GET', 'GET', 'POST', 'POST']);
+});
+
+test('the head of an answer goes on at once, before its body has begun', async t => {
+  const port = await origin(t, (_request, response) =>
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders(),
+  );
+  const world = await openWorld(t, { ports: [port] });
+  const wire = await Wire.open(world.proxyPort);
+  wire.socket.write(`GET http://a.test:${port}/ HTTP/1.1\r\nHost: x\r\n\r\n`);
+  assert.match(await wire.until('\r\n\r\n'), /text\/event-stream/);
+  wire.socket.destroy();
+  await until(WAIT_MS, 'the connection outside to go with the browser', () =>
+    world.egress.counters().connectionsOpen === 0 ? true : undefined,
+  );
+});
+
+test('one side of a tunnel may end before the other', async t => {
+  const whole = createServer({ allowHalfOpen: true }, async socket => {
+    const parts: Buffer[] = [];
+    for await (const part of socket) parts.push(part);
+    socket.end(Buffer.concat(parts).toString().toUpperCase());
+  });
+  const port = await listen(t, whole);
+  const world = await openWorld(t, { ports: [port] });
+  const wire = await Wire.tunnel(world, `a.test:${port}`);
+  wire.socket.write('ask');
+  wire.socket.end('ed');
+  await wire.ended();
+  assert.equal(wire.text, 'ASKED');
+
+  const talker = await listen(
+    t,
+    createServer({ allowHalfOpen: true }, socket => {
+      socket.end('said');
+      socket.on('data', part => heard.push(part));
+    }),
+  );
+  const heard: Buffer[] = [];
+  world.egress.replacePolicy(portsOpen([talker]));
+  const other = await Wire.tunnel(world, `a.test:${talker}`);
+  await other.ended();
+  assert.equal(other.text, 'said');
+  other.socket.end('still here');
+  await until(WAIT_MS, 'the other side to hear', () =>
+    Buffer.concat(heard).toString() === 'still here' ? true : undefined,
+  );
+});
+
+test('all that was sent arrives before a close does, also at a slow reader', async t => {
+  const bytes = randomBytes(5_000_000);
+  const port = await listen(
+    t,
+    createServer(socket => socket.end(bytes)),
+  );
+  const world = await openWorld(t, { ports: [port] });
+  const wire = await Wire.tunnel(world, `a.test:${port}`);
+  wire.socket.end();
+  wire.socket.pause();
+  await until(WAIT_MS, 'the outside to be done or held up', () =>
+    world.egress.counters().bytesDown > 100_000 ? true : undefined,
+  );
+  wire.socket.resume();
+  await wire.ended();
+  assert.equal(sha(wire.bytes), sha(bytes));
+});
+
+test('a slow reader holds the sender up instead of filling our memory', async t => {
+  const endless = Buffer.alloc(1 << 20);
+  const port = await listen(
+    t,
+    createServer(socket => {
+      const more = (): void => {
+        while (!socket.destroyed && socket.write(endless));
+      };
+      socket.on('drain', more).on('error', () => {});
+      more();
+    }),
+  );
+  const world = await openWorld(t, { ports: [port] });
+  const wire = await Wire.tunnel(world, `a.test:${port}`);
+  wire.socket.pause();
+  let before = -1;
+  const stuckAt = await until(
+    WAIT_MS,
+    'the flow to stand still',
+    () => {
+      const now = world.egress.counters().bytesDown;
+      const still = now > 0 && now === before;
+      before = now;
+      return still ? now : undefined;
+    },
+    150,
+  );
+  // What the kernel's buffers take on their own; ours add 64 KiB at most.
+  assert.ok(stuckAt < 40 * 1024 * 1024, `${stuckAt} bytes were taken`);
+  wire.socket.destroy();
+});
+
+test('a refusal is answered, counted, told and logged, by its rule and nothing more', async t => {
+  const told: Refusal[] = [];
+  const world = await openWorld(t, { hosts: { 'inside.test': '10.9.9.9' }, onRefused: refusal => told.push(refusal) });
+  const plain = await curl(world, '-i', '-d', 'body', 'http://inside.test/');
+  assert.match(plain.out.toString(), /^HTTP\/1.1 403 Forbidden\r\n/);
+  assert.match(plain.out.toString(), /x-berth-refused: private\r\n/);
+  assert.doesNotMatch(plain.out.toString(), /10\.9/);
+  const tunnel = await curl(world, '-v', 'https://inside.test/');
+  assert.equal(tunnel.code, 56);
+  assert.match(tunnel.err, /HTTP\/1.1 403 Forbidden/);
+  assert.match(tunnel.err, /x-berth-refused: private/);
+  await curl(world, 'http://localhost:1/', 'http://x.localhost:1/');
+  assert.deepEqual(world.egress.counters().refusals, { private: 2, loopback: 2 });
+  assert.deepEqual(
+    told.map(({ rule, via, hostname, port }) => [rule, via, hostname, port]),
+    [
+      ['private', 'http', 'inside.test', 80],
+      ['private', 'connect', 'inside.test', 443],
+      ['loopback', 'http', 'localhost', 1],
+      ['loopback', 'http', 'x.localhost', 1],
+    ],
+  );
+});
+
+test('a policy that is replaced holds at once: for new requests, and for tunnels that stand', async t => {
+  const port = await listen(
+    t,
+    createServer(socket => socket.pipe(socket)),
+  );
+  const other = await listen(
+    t,
+    createServer(socket => socket.pipe(socket)),
+  );
+  const world = await openWorld(t, { ports: [port, other] });
+  const going = await Wire.tunnel(world, `a.test:${port}`);
+  const staying = await Wire.tunnel(world, `a.test:${other}`);
+  world.egress.replacePolicy(portsOpen([other]));
+  await going.ended();
+  await assert.rejects(Wire.tunnel(world, `a.test:${port}`), /x-berth-refused: loopback/);
+  staying.socket.write('here');
+  await staying.until('here');
+  staying.socket.destroy();
+});
+
+test('the session reaches its own connect address, served in this process', async t => {
+  const service = createHttpServer((request, response) => response.end(`own ${request.url}`));
+  const server = new WebSocketServer({ server: service });
+  server.on('connection', socket => socket.on('message', data => socket.send(data)));
+  const self = {
+    hostname: '127.0.0.1',
+    port: 8080,
+    accept: (socket: unknown) => void service.emit('connection', socket),
+  };
+  const world = await openWorld(t, { self });
+  const wire = await Wire.open(world.proxyPort);
+  wire.socket.write('CONNECT 127.1:8080 HTTP/1.1\r\nHost: x\r\n\r\nGET /early HTTP/1.1\r\nHost: x\r\n\r\n');
+  await wire.until('own /early');
+  wire.socket.destroy();
+  const { socket: tunnel } = await Wire.tunnel(world, '127.0.0.1:8080');
+  tunnel.removeAllListeners('data');
+  const client = new WebSocket('ws://127.0.0.1:8080/connect', { createConnection: () => tunnel });
+  await once(client, 'open');
+  client.send('hello');
+  assert.equal(String((await once(client, 'message'))[0]), 'hello');
+  client.terminate();
+  assert.equal(world.egress.counters().connections, 0);
+});
+
+test('the own address serves tunnels only, and no other spelling or port of it', async t => {
+  let accepted = 0;
+  const world = await openWorld(t, { self: { hostname: '127.0.0.1', port: 8080, accept: () => (accepted += 1) } });
+  const plain = await curl(
+    world,
+    '-i',
+    '-H',
+    'Upgrade: websocket',
+    '-H',
+    'Connection: Upgrade',
+    'http://127.0.0.1:8080/v1/browsers/sessions',
+  );
+  assert.match(plain.out.toString(), /^HTTP\/1.1 403 [\s\S]*x-berth-refused: own_service/);
+  for (const authority of ['localhost:8080', '127.0.0.2:8080', '127.0.0.1:8081', '[::1]:8080'])
+    await assert.rejects(Wire.tunnel(world, authority), /x-berth-refused: loopback/, authority);
+  assert.equal(accepted, 0);
+});
+
+test("with an https address TLS ends here, with the operator's certificate", async t => {
+  const service = createHttpServer((request, response) => response.end(`own ${request.url}`));
+  const self = {
+    hostname: 'Browsers.test',
+    port: 443,
+    tls,
+    accept: (socket: unknown) => void service.emit('connection', socket),
+  };
+  const folder = mkdtempSync(join(tmpdir(), 'berth-egress-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, 'ca.pem'), tls.cert);
+  const world = await openWorld(t, { self });
+  for (const path of ['/one', '/two']) {
+    const { out } = await curl(world, '--cacert', join(folder, 'ca.pem'), `https://browsers.test${path}`);
+    assert.equal(out.toString(), `own ${path}`);
+  }
+  const wire = await Wire.tunnel(world, 'browsers.test:443');
+  wire.socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  await wire.ended();
+  assert.doesNotMatch(wire.text, /own/);
+});
+
+test('a closed proxy has closed everything, and its listener can be given to the next session', async t => {
+  const port = await listen(
+    t,
+    createServer(socket => socket.pipe(socket)),
+  );
+  const world = await openWorld(t, { ports: [port] });
+  const wire = await Wire.tunnel(world, `a.test:${port}`);
+  const unused = await Wire.open(world.proxyPort);
+  await world.egress.close();
+  await Promise.all([wire.ended(), unused.ended()]);
+  assert.equal(world.egress.counters().connectionsOpen, 0);
+  const late = await Wire.open(world.proxyPort);
+  await late.ended();
+  await world.egress.close();
+
+  const { openEgress } = await import('../../server/engines/egress/egress.ts');
+  const { createResolver } = await import('../../server/engines/egress/resolve.ts');
+  const { systemClock } = await import('../../server/kit/clock.ts');
+  const { silentLog } = await import('../../server/kit/log.ts');
+  const resolve = createResolver({ hosts: new Map([['a.test', '127.0.0.1']]), clock: systemClock });
+  const next = openEgress({
+    server: world.server,
+    policy: portsOpen([port]),
+    resolve,
+    clock: systemClock,
+    log: silentLog,
+  });
+  t.after(() => next.close());
+  const again = await Wire.tunnel(world, `a.test:${port}`);
+  again.socket.write('again');
+  await again.until('again');
+  again.socket.destroy();
+});
+
+test('a plain client library works too', async t => {
+  const port = await origin(t, (_request, response) => response.end('fine'));
+  const world = await openWorld(t, { ports: [port] });
+  const request = httpRequest({
+    host: '127.0.0.1',
+    port: world.proxyPort,
+    path: `http://a.test:${port}/`,
+    headers: { connection: 'close' },
+  });
+  request.end();
+  const [response] = await once(request, 'response');
+  assert.equal((await body(response)).toString(), 'fine');
+});

@@ -1,0 +1,433 @@
+// The egress proxy when things go wrong: hostile bytes, resets, floods, silence. Nothing of it may reach the process,
+// and afterwards everything still works.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer as createHttpServer } from 'node:http';
+import { createServer, type Socket } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { EGRESS_LIMITS } from '../../server/engines/egress/limits.ts';
+import { type Clock, systemClock } from '../../server/kit/clock.ts';
+import { until } from '../../server/kit/wait.ts';
+import { curl, listen, openWorld, WAIT_MS, Wire, type World } from './egress.world.ts';
+
+const echo = (t: TestContext): Promise<number> =>
+  listen(
+    t,
+    createServer({ allowHalfOpen: true }, socket => socket.on('error', () => {}).pipe(socket)),
+  );
+
+async function stillWorks(world: World, port: number): Promise<void> {
+  const wire = await Wire.tunnel(world, `a.test:${port}`);
+  wire.socket.write('still here');
+  await wire.until('still here');
+  wire.socket.destroy();
+  await nothingOpen(world);
+}
+
+const nothingOpen = (world: World): Promise<true> =>
+  until(WAIT_MS, 'no connection to be open outside', () =>
+    world.egress.counters().connectionsOpen === 0 ? true : undefined,
+  );
+
+/** Time that moves when the test says so; whoever sleeps is woken when it is due. */
+class HandClock implements Clock {
+  #nowMs = 0;
+  readonly #sleepers = new Set<{ dueMs: number; wake: () => void }>();
+
+  now(): Date {
+    return new Date(this.#nowMs);
+  }
+
+  monotonicMs(): number {
+    return this.#nowMs;
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const sleeper = { dueMs: this.#nowMs + ms, wake: resolve };
+    this.#sleepers.add(sleeper);
+    signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
+    return promise.finally(() => this.#sleepers.delete(sleeper));
+  }
+
+  /** Step by step, so that a sleeper who goes to sleep again is woken again. */
+  async advance(ms: number, stepMs: number): Promise<void> {
+    for (let left = ms; left > 0; left -= stepMs) {
+      this.#nowMs += Math.min(stepMs, left);
+      for (const sleeper of this.#sleepers) if (sleeper.dueMs <= this.#nowMs) sleeper.wake();
+      await new Promise(done => setImmediate(done));
+    }
+  }
+}
+
+const MALFORMED: ReadonlyArray<readonly [string, string, RegExp]> = [
+  ['not HTTP', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', /^HTTP\/1.1 400 /],
+  ['nonsense', 'hello there\r\n\r\n', /^HTTP\/1.1 400 /],
+  ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', /^HTTP\/1.1 (400|505) /],
+  ['no Host', 'GET http://a.test/ HTTP/1.1\r\n\r\n', /^HTTP\/1.1 400 /],
+  ['a path alone', 'GET / HTTP/1.1\r\nHost: a.test\r\n\r\n', /^HTTP\/1.1 400 [\s\S]*x-berth-failed: bad_request/],
+  ['https in the clear', 'GET https://a.test/ HTTP/1.1\r\nHost: a\r\n\r\n', /^HTTP\/1.1 400 [\s\S]*bad_request/],
+  ['a password in the URL', 'GET http://u:p@a.test/ HTTP/1.1\r\nHost: a\r\n\r\n', /^HTTP\/1.1 400 [\s\S]*bad_request/],
+  ['CONNECT without a port', 'CONNECT a.test HTTP/1.1\r\nHost: a\r\n\r\n', /^HTTP\/1.1 400 [\s\S]*bad_request/],
+  ['CONNECT to a URL', 'CONNECT http://a.test:80/ HTTP/1.1\r\nHost: a\r\n\r\n', /^HTTP\/1.1 400 /],
+  ['a bare line feed in a header', 'GET http://a.test/ HTTP/1.1\r\nHost: a\r\nX: a\nY: b\r\n\r\n', /^HTTP\/1.1 400 /],
+  [
+    'a space before the colon',
+    'GET http://a.test/ HTTP/1.1\r\nHost: a\r\nContent-Length : 5\r\n\r\nhello',
+    /^HTTP\/1.1 400 /,
+  ],
+  ['a folded header', 'GET http://a.test/ HTTP/1.1\r\nHost: a\r\nX: a\r\n b\r\n\r\n', /^HTTP\/1.1 400 /],
+  ['a null in a header', 'GET http://a.test/ HTTP/1.1\r\nHost: a\r\nX: a\0b\r\n\r\n', /^HTTP\/1.1 400 /],
+  [
+    'a giant head',
+    `GET http://a.test/ HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(EGRESS_LIMITS.headBytesMax)}\r\n\r\n`,
+    /^HTTP\/1.1 431 /,
+  ],
+  [
+    'a giant target',
+    `GET http://a.test/${'x'.repeat(EGRESS_LIMITS.headBytesMax)} HTTP/1.1\r\nHost: a\r\n\r\n`,
+    /^HTTP\/1.1 431 /,
+  ],
+  ['an unknown expectation', 'GET http://a.test/ HTTP/1.1\r\nHost: a\r\nExpect: tea\r\n\r\n', /^HTTP\/1.1 417 /],
+];
+
+test('malformed requests get an answer and reach nobody', async t => {
+  let hits = 0;
+  const port = await listen(
+    t,
+    createHttpServer((_request, response) => {
+      hits += 1;
+      response.end();
+    }),
+  );
+  const world = await openWorld(t, { ports: [port] });
+  for (const [name, bytes, answer] of MALFORMED) {
+    const wire = await Wire.open(world.proxyPort);
+    wire.socket.write(bytes.replaceAll('a.test', `a.test:${port}`), 'latin1');
+    await wire.until('\r\n\r\n');
+    assert.match(wire.text, answer, name);
+    wire.socket.destroy();
+  }
+  assert.equal(hits, 0);
+  await nothingOpen(world);
+});
+
+const SMUGGLED = 'GET http://a.test/smuggled HTTP/1.1\r\nHost: a\r\n\r\n';
+
+test('no request hides in the body of another', async t => {
+  const seen: string[] = [];
+  const port = await listen(
+    t,
+    createHttpServer(async (request, response) => {
+      const parts: Buffer[] = [];
+      for await (const part of request) parts.push(part);
+      seen.push(`${request.method} ${request.url} ${Buffer.concat(parts).length}`);
+      response.end('ok');
+    }),
+  );
+  const world = await openWorld(t, { ports: [port] });
+  const heads = [
+    'Content-Length: 0\r\nTransfer-Encoding: chunked',
+    'Transfer-Encoding: chunked\r\nContent-Length: 5',
+    'Transfer-Encoding: xchunked',
+    'Transfer-Encoding: chunked, identity',
+    'Transfer-Encoding: gzip, chunked',
+    'Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked',
+    'Transfer-Encoding:\x0bchunked',
+    'Content-Length: 1\r\nContent-Length: 60',
+    'Content-Length: +5',
+    'Content-Length: 0x10',
+    'Content-Length: -1',
+  ];
+  for (const head of heads) {
+    const wire = await Wire.open(world.proxyPort);
+    wire.socket.write(
+      `POST http://a.test:${port}/outer HTTP/1.1\r\nHost: a\r\n${head}\r\n\r\n0\r\n\r\n${SMUGGLED}`,
+      'latin1',
+    );
+    await wire.until('\r\n\r\n');
+    assert.match(wire.text, /^HTTP\/1.1 400 /, head);
+    await wire.ended();
+    wire.socket.destroy();
+  }
+  assert.deepEqual(seen, []);
+  const many = Array.from({ length: 3000 }, (_, index) => `X-${index}: 1`).join('\r\n');
+  const wire = await Wire.open(world.proxyPort);
+  wire.socket.write(
+    `GET http://a.test:${port}/many HTTP/1.1\r\nHost: a\r\n${many}\r\nContent-Length: ${SMUGGLED.length}\r\n\r\n${SMUGGLED}`,
+  );
+  await wire.until('ok');
+  wire.socket.destroy();
+  assert.deepEqual(seen, [`GET /many ${SMUGGLED.length}`], 'a length behind thousands of headers counts too');
+});
+
+const BAD_ANSWERS: ReadonlyArray<readonly [string, string]> = [
+  ['not HTTP', 'SSH-2.0-OpenSSH_9.2\r\n'],
+  ['nothing', ''],
+  ['half a head', 'HTTP/1.1 200 OK\r\nX: '],
+  ['two lengths', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab'],
+  ['length and chunks', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
+  ['a status of two digits', 'HTTP/1.1 20 OK\r\n\r\n'],
+  ['an upgrade nobody asked for', 'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n'],
+  [
+    'a proxy that wants a password',
+    'HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm="x"\r\nContent-Length: 0\r\n\r\n',
+  ],
+  ['a giant head', `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(EGRESS_LIMITS.headBytesMax)}\r\n\r\n`],
+  ['a status below 100', 'HTTP/1.1 099 OK\r\nContent-Length: 0\r\n\r\n'],
+];
+
+test('bad answers become 502, for requests with and without a body', async t => {
+  for (const [name, bytes] of BAD_ANSWERS) {
+    const port = await listen(
+      t,
+      createServer(socket => socket.on('error', () => {}).once('data', () => socket.end(bytes))),
+    );
+    const world = await openWorld(t, { ports: [port] });
+    for (const how of [[], ['-d', 'body']]) {
+      const { out } = await curl(world, '-i', ...how, `http://a.test:${port}/`);
+      assert.match(out.toString(), /^HTTP\/1.1 502 [\s\S]*x-berth-failed: bad_answer/, name);
+    }
+    await nothingOpen(world);
+  }
+});
+
+test('an answer that breaks off in the middle is broken off for the browser too', async t => {
+  const port = await listen(
+    t,
+    createServer(socket => {
+      socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf'));
+    }),
+  );
+  const chunked = await listen(
+    t,
+    createServer(socket => {
+      socket.once('data', () =>
+        socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n', () =>
+          socket.resetAndDestroy(),
+        ),
+      );
+    }),
+  );
+  const world = await openWorld(t, { ports: [port, chunked] });
+  const short = await curl(world, `http://a.test:${port}/`);
+  assert.deepEqual([short.code, short.out.toString()], [18, 'half']);
+  const cut = await curl(world, `http://a.test:${chunked}/`);
+  assert.ok([18, 56].includes(cut.code), `curl ended with ${cut.code}`);
+  await nothingOpen(world);
+});
+
+test('a host that refuses, and a name that does not exist, are told apart', async t => {
+  const world = await openWorld(t, { ports: [1] });
+  const refused = await curl(world, '-i', 'http://a.test:1/');
+  assert.match(refused.out.toString(), /^HTTP\/1.1 502 [\s\S]*x-berth-failed: connect_failed/);
+  const tunnel = await curl(world, '-v', 'https://a.test:1/');
+  assert.match(tunnel.err, /502 [\s\S]*x-berth-failed: connect_failed/);
+  assert.doesNotMatch(refused.out.toString() + tunnel.err.replace(/^\* .*$/gm, ''), /ECONNREFUSED|127\.0\.0\.1:1\b/);
+});
+
+test('a name server that does not answer costs a named time', async t => {
+  const world = await openWorld(t, { resolve: () => new Promise(() => {}), limits: { resolveMs: 50 } });
+  const { out } = await curl(world, '-i', 'http://a.test/');
+  assert.match(out.toString(), /^HTTP\/1.1 504 [\s\S]*x-berth-failed: name_timed_out/);
+});
+
+test('a resolver that throws or answers nonsense is a failure, not a crash', async t => {
+  for (const answers of [[], ['nonsense'], ['10.0.0.1', 'nonsense'], ['fe80::1%eth0']]) {
+    const world = await openWorld(t, { resolve: async () => answers });
+    assert.match((await curl(world, '-i', 'http://a.test/')).out.toString(), /^HTTP\/1.1 502 [\s\S]*name_not_resolved/);
+  }
+  const world = await openWorld(t, {
+    resolve: () => {
+      throw new Error('broken');
+    },
+  });
+  for (const url of ['http://a.test/', 'https://a.test/']) assert.match((await curl(world, '-iv', url)).err, / 502 /);
+});
+
+test('a reset on one side is a reset on the other', async t => {
+  let outside: Socket | undefined;
+  const errors: string[] = [];
+  const port = await listen(
+    t,
+    createServer(socket => {
+      outside = socket.on('error', (error: NodeJS.ErrnoException) => errors.push(error.code ?? ''));
+      socket.resume();
+    }),
+  );
+  const world = await openWorld(t, { ports: [port] });
+  const wire = await Wire.tunnel(world, `a.test:${port}`);
+  await until(WAIT_MS, 'the connection outside', () => outside);
+  outside?.resetAndDestroy();
+  await wire.closed();
+  assert.equal(wire.error, 'ECONNRESET');
+  outside = undefined;
+  const other = await Wire.tunnel(world, `a.test:${port}`);
+  await until(WAIT_MS, 'the connection outside', () => outside);
+  other.socket.resetAndDestroy();
+  await until(WAIT_MS, 'the reset to arrive outside', () => (errors.length > 0 ? true : undefined));
+  assert.deepEqual(errors, ['ECONNRESET']);
+  await nothingOpen(world);
+});
+
+test('hundreds of connections that break off anywhere leave nothing behind', async t => {
+  const port = await echo(t);
+  const world = await openWorld(t, { ports: [port] });
+  const head = `CONNECT a.test:${port} HTTP/1.1\r\nHost: a\r\n\r\n`;
+  const plain = `POST http://a.test:${port}/ HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n`;
+  const deeds: ReadonlyArray<(socket: Socket) => void> = [
+    socket => socket.resetAndDestroy(),
+    socket => socket.write(head.slice(0, 20), () => socket.resetAndDestroy()),
+    socket => socket.write(head, () => socket.resetAndDestroy()),
+    socket =>
+      socket.once('data', () => socket.write(Buffer.alloc(300_000), () => socket.resetAndDestroy())).write(head),
+    socket => socket.once('data', () => socket.destroy()).write(head + 'x'.repeat(50_000)),
+    socket => socket.write(plain, () => socket.resetAndDestroy()),
+    socket => socket.write(plain + 'x'.repeat(99_999), () => socket.end()),
+    socket => socket.end(plain),
+    socket => socket.write('GET http://10.0.0.1/ HTTP/1.1\r\nHost: a\r\n\r\n', () => socket.resetAndDestroy()),
+  ];
+  for (let round = 0; round < 40; round += 1) {
+    const wires = await Promise.all(deeds.map(() => Wire.open(world.proxyPort)));
+    for (const [index, wire] of wires.entries()) deeds[index]?.(wire.socket);
+    if (round % 8 === 7) for (const wire of wires) wire.socket.once('error', () => {}).end();
+    t.after(() => wires.map(wire => wire.socket.destroy()));
+  }
+  await nothingOpen(world);
+  await stillWorks(world, port);
+});
+
+test('connections beyond the bound are closed at once, and room comes back', async t => {
+  const port = await echo(t);
+  const world = await openWorld(t, { ports: [port], limits: { connectionsMax: 3 } });
+  const wires = [];
+  for (let count = 0; count < 3; count += 1) wires.push(await Wire.tunnel(world, `a.test:${port}`));
+  for (let count = 0; count < 20; count += 1) {
+    const refused = await Wire.open(world.proxyPort);
+    await refused.ended();
+    refused.socket.destroy();
+  }
+  assert.deepEqual(world.egress.counters().refusals, { too_many_connections: 20 });
+  for (const wire of wires) wire.socket.destroy();
+  await nothingOpen(world);
+  await stillWorks(world, port);
+});
+
+test('requests piled up on one connection end it', async t => {
+  let hits = 0;
+  const port = await listen(
+    t,
+    createHttpServer(() => (hits += 1)),
+  );
+  const world = await openWorld(t, { ports: [port], limits: { requestsPerConnectionMax: 4 } });
+  const wire = await Wire.open(world.proxyPort);
+  wire.socket.write(`GET http://a.test:${port}/ HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(1000));
+  await wire.ended();
+  await nothingOpen(world);
+  assert.ok(hits <= 4, `${hits} requests went out`);
+  const mixed = await Wire.open(world.proxyPort);
+  mixed.socket.write(
+    `GET http://a.test:${port}/ HTTP/1.1\r\nHost: a\r\n\r\nCONNECT a.test:${port} HTTP/1.1\r\nHost: a\r\n\r\n`,
+  );
+  await mixed.ended();
+  assert.equal(mixed.text, '');
+});
+
+test('a head that comes drop by drop is given up, and so is a connection without a request', async t => {
+  const world = await openWorld(t, { limits: { headMs: 100, sweepMs: 50, unusedMs: 200 } });
+  const slow = await Wire.open(world.proxyPort);
+  slow.socket.write('GET http://a.test/ HTTP/1.1\r\n');
+  const drops = setInterval(() => slow.socket.write('X: y\r\n'), 20);
+  t.after(() => clearInterval(drops));
+  assert.match(await slow.until('\r\n\r\n'), /^HTTP\/1.1 408 /);
+  await slow.ended();
+  const silent = await Wire.open(world.proxyPort);
+  await silent.ended();
+});
+
+test('a connection on which nothing moves is ended, and one that moves is not', async t => {
+  const port = await echo(t);
+  const clock = new HandClock();
+  const world = await openWorld(t, { ports: [port], clock });
+  const { idleMs, sweepMs } = EGRESS_LIMITS;
+  const idle = await Wire.tunnel(world, `a.test:${port}`);
+  const busy = await Wire.tunnel(world, `a.test:${port}`);
+  await clock.advance(idleMs - 2 * sweepMs, sweepMs);
+  busy.socket.write('tick');
+  await busy.until('tick');
+  assert.equal(world.egress.counters().connectionsOpen, 2);
+  await clock.advance(3 * sweepMs, sweepMs);
+  await idle.ended();
+  assert.equal(world.egress.counters().connectionsOpen, 1);
+  busy.socket.write(' tock');
+  await busy.until('tick tock');
+});
+
+test('a tunnel that one side has ended is not kept for the other as long', async t => {
+  const port = await listen(
+    t,
+    createServer({ allowHalfOpen: true }, socket => socket.resume()),
+  );
+  const clock = new HandClock();
+  const world = await openWorld(t, { ports: [port], clock });
+  const { halfClosedIdleMs, sweepMs } = EGRESS_LIMITS;
+  const wire = await Wire.tunnel(world, `a.test:${port}`);
+  wire.socket.end();
+  await clock.advance(sweepMs, sweepMs);
+  assert.equal(world.egress.counters().connectionsOpen, 1);
+  await clock.advance(halfClosedIdleMs + 2 * sweepMs, sweepMs);
+  await wire.ended();
+  await nothingOpen(world);
+});
+
+test('a long answer to a plain request may stay silent until idleness is reached', async t => {
+  const port = await listen(
+    t,
+    createHttpServer((request, response) => {
+      if (request.url === '/late') setTimeout(() => response.end('late'), 400);
+    }),
+  );
+  const world = await openWorld(t, { ports: [port], limits: { unusedMs: 100, headMs: 100, sweepMs: 20 } });
+  assert.equal((await curl(world, `http://a.test:${port}/late`)).out.toString(), 'late');
+});
+
+test('a browser that goes while we connect leaves nothing behind', async t => {
+  const asked = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<readonly string[]>();
+  const port = await echo(t);
+  const resolve = (): Promise<readonly string[]> => {
+    asked.resolve();
+    return answer.promise;
+  };
+  const world = await openWorld(t, { ports: [port], resolve });
+  const plain = await Wire.open(world.proxyPort);
+  const tunnel = await Wire.open(world.proxyPort);
+  tunnel.socket.write(`CONNECT a.test:${port} HTTP/1.1\r\nHost: a\r\n\r\n`);
+  plain.socket.write(`GET http://a.test:${port}/ HTTP/1.1\r\nHost: a\r\n\r\n`);
+  await asked.promise;
+  for (const { socket } of [plain, tunnel]) {
+    socket.resetAndDestroy();
+    await once(socket, 'close');
+  }
+  answer.resolve(['127.0.0.1']);
+  await nothingOpen(world);
+  await stillWorks(world, port);
+});
+
+test('closing while requests are under way ends them, and quickly', async t => {
+  const port = await listen(
+    t,
+    createHttpServer(() => {}),
+  );
+  const world = await openWorld(t, { ports: [port] });
+  const wire = await Wire.open(world.proxyPort);
+  wire.socket.write(`GET http://a.test:${port}/ HTTP/1.1\r\nHost: a\r\n\r\n`);
+  await until(WAIT_MS, 'the request to be outside', () =>
+    world.egress.counters().connectionsOpen === 1 ? true : undefined,
+  );
+  const began = systemClock.monotonicMs();
+  await world.egress.close();
+  assert.ok(systemClock.monotonicMs() - began < 1000);
+  await wire.ended();
+  await nothingOpen(world);
+});

@@ -1,0 +1,165 @@
+// What the egress suites stand on: a proxy on loopback with one session's rules, servers behind it, real curl in front.
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import type { TestContext } from 'node:test';
+import type { AddressRange } from '../../server/engines/egress/address.ts';
+import { type Egress, type EgressParts, openEgress } from '../../server/engines/egress/egress.ts';
+import { egressPolicy } from '../../server/engines/egress/policy.ts';
+import { createResolver } from '../../server/engines/egress/resolve.ts';
+import { systemClock } from '../../server/kit/clock.ts';
+import { silentLog } from '../../server/kit/log.ts';
+import { within } from '../../server/kit/wait.ts';
+
+export const WAIT_MS = 5000;
+
+export interface World {
+  readonly egress: Egress;
+  readonly server: Server;
+  readonly proxyPort: number;
+  readonly proxyUrl: string;
+}
+
+export interface WorldWish extends Partial<EgressParts> {
+  /** Ports of loopback that the operator opened. */
+  readonly ports?: readonly number[];
+  readonly hosts?: Readonly<Record<string, string>>;
+}
+
+export const openPort = (port: number): AddressRange => ({ address: '127.0.0.1', prefix: 32, family: 4, port });
+
+export const portsOpen = (ports: readonly number[]) => egressPolicy({ allow: ports.map(openPort), own: () => [] });
+
+export async function openWorld(t: TestContext, { ports = [], hosts = {}, ...wish }: WorldWish = {}): Promise<World> {
+  const server = createServer();
+  const proxyPort = await listen(t, server);
+  const clock = wish.clock ?? systemClock;
+  const egress = openEgress({
+    server,
+    policy: portsOpen(ports),
+    resolve: createResolver({ hosts: new Map(Object.entries({ 'a.test': '127.0.0.1', ...hosts })), clock }),
+    log: silentLog,
+    clock,
+    ...wish,
+  });
+  t.after(() => egress.close());
+  return { egress, server, proxyPort, proxyUrl: `http://127.0.0.1:${proxyPort}` };
+}
+
+/** Listens on loopback until the test ends, and takes its sockets with it. */
+export async function listen(t: TestContext, server: Server): Promise<number> {
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+export interface Curled {
+  readonly code: number;
+  readonly out: Buffer;
+  readonly err: string;
+}
+
+const OUT_BYTES_MAX = 256 * 1024 * 1024;
+
+export function curl(world: World, ...args: readonly string[]): Promise<Curled> {
+  return new Promise(done => {
+    execFile(
+      'curl',
+      ['-q', '-sS', '--globoff', '--max-time', '20', '--noproxy', '', '--proxy', world.proxyUrl, ...args],
+      { encoding: 'buffer', maxBuffer: OUT_BYTES_MAX },
+      (error, out, err) => done({ code: error ? Number(error.code) : 0, out, err: err.toString() }),
+    );
+  });
+}
+
+const HEAD_END = '\r\n\r\n';
+
+/** A connection of "the browser", with everything that comes back gathered. */
+export class Wire {
+  readonly socket: Socket;
+  readonly #parts: Buffer[] = [];
+  #error: NodeJS.ErrnoException | undefined;
+
+  private constructor(socket: Socket) {
+    this.socket = socket;
+    socket.on('data', part => this.#parts.push(part));
+    socket.on('error', error => {
+      this.#error = error;
+    });
+  }
+
+  static async open(port: number): Promise<Wire> {
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    const wire = new Wire(socket);
+    await once(socket, 'connect');
+    return wire;
+  }
+
+  static async tunnel(world: World, authority: string): Promise<Wire> {
+    const wire = await Wire.open(world.proxyPort);
+    wire.socket.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
+    const head = await wire.until(HEAD_END);
+    if (!head.startsWith('HTTP/1.1 200 ')) throw new Error(`no tunnel: ${head}`);
+    wire.#parts.splice(0, wire.#parts.length, wire.bytes.subarray(head.indexOf(HEAD_END) + HEAD_END.length));
+    return wire;
+  }
+
+  get bytes(): Buffer {
+    return Buffer.concat(this.#parts);
+  }
+
+  get text(): string {
+    return this.bytes.toString('latin1');
+  }
+
+  get error(): string | undefined {
+    return this.#error?.code;
+  }
+
+  /** Waits for a text in what comes back. */
+  async until(wanted: string): Promise<string> {
+    await this.#when(() => this.text.includes(wanted), `"${wanted}" from the proxy`);
+    return this.text;
+  }
+
+  async bytesOf(count: number): Promise<Buffer> {
+    let seen = 0;
+    await this.#when(() => {
+      seen = this.#parts.reduce((sum, part) => sum + part.length, 0);
+      return seen >= count;
+    }, `${count} bytes from the proxy`);
+    return this.bytes;
+  }
+
+  ended(): Promise<void> {
+    return this.#when(() => this.socket.readableEnded || this.socket.destroyed, 'the end of a connection');
+  }
+
+  closed(): Promise<void> {
+    return this.#when(() => this.socket.destroyed, 'a connection to close');
+  }
+
+  async #when(done: () => boolean, what: string): Promise<void> {
+    const { socket } = this;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const look = (): void => {
+      if (done()) resolve();
+    };
+    for (const event of ['data', 'end', 'close']) socket.on(event, look);
+    look();
+    try {
+      await within(WAIT_MS, what, () => promise);
+    } finally {
+      for (const event of ['data', 'end', 'close']) socket.off(event, look);
+    }
+  }
+}

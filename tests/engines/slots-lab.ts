@@ -1,0 +1,131 @@
+// What the suites of the slots engine share: a data folder of their own, guests in boxes, and a look at what is left.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { MARK_VARIABLE } from '../../server/engines/slots/box-processes.ts';
+import { CdpPipe } from '../../server/engines/slots/cdp-pipe.ts';
+import type { Limits } from '../../server/engines/slots/cgroups.ts';
+import { findChromium } from '../../server/engines/slots/chromium.ts';
+import { openSlots } from '../../server/engines/slots/open-slots.ts';
+import { markedProcesses } from '../../server/engines/slots/process-table.ts';
+import type { Box, BoxPlace, BoxWish, Form, Program, Slots } from '../../server/engines/slots/slots.ts';
+import { systemClock } from '../../server/kit/clock.ts';
+import { newId, type SessionId } from '../../server/kit/ids.ts';
+import { silentLog } from '../../server/kit/log.ts';
+
+const MIB = 1024 ** 2;
+const FOLDER = import.meta.dirname;
+const LIFETIME_MS = 120_000;
+export const START_WITHIN_MS = 30_000;
+
+export const LIMITS: Limits = { memoryBytes: 1024 * MIB, diskBytes: 512 * MIB, pids: 2000, cpus: 2 };
+
+export const makeDataDir = (): Promise<string> => mkdtemp(join(tmpdir(), 'berth-slots-'));
+export const removeDataDir = (dataDir: string): Promise<void> => rm(dataDir, { recursive: true, force: true });
+
+export function openLab(form: Form, dataDir: string, limits: Partial<Limits> = {}, size = 3): Promise<Slots> {
+  const isolation = form === 'process' ? 'process' : 'slot';
+  return openSlots({
+    ...{ dataDir, size, isolation, limits: { ...LIMITS, ...limits }, listenIsLoopback: true },
+    ...{ log: silentLog, clock: systemClock },
+  });
+}
+
+export const newSession = (): SessionId => newId<SessionId>(systemClock.now());
+
+/** The guest program, at the path that the box sees. */
+export function guest(place: BoxPlace): Program {
+  const folder = place.jailed ? '/guest' : FOLDER;
+  const mounts = place.jailed ? [{ from: FOLDER, to: '/guest' }] : [];
+  return { executable: process.execPath, args: [`${folder}/slots-guest.cjs`], mounts };
+}
+
+export function chromium(place: BoxPlace): Program {
+  const executable = findChromium();
+  if (!executable) throw new Error('the suite needs Chromium');
+  const args = [
+    '--headless=new',
+    '--no-first-run',
+    '--disable-gpu',
+    '--disable-breakpad',
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--gaia-url=http://127.0.0.1:1',
+    '--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup,WebUIOmniboxFullPopup,NetworkTimeServiceQuerying',
+    `--proxy-server=http://127.0.0.1:${place.egressPort}`,
+    '--proxy-bypass-list=<-loopback>',
+    `--user-data-dir=${place.folder}/p`,
+    '--remote-debugging-pipe',
+    ...(place.ownSandbox ? [] : ['--no-sandbox']),
+    'about:blank',
+  ];
+  return { executable, args, mounts: [] };
+}
+
+export const wishFor = (
+  session: SessionId,
+  program: BoxWish['program'] = guest,
+  lifetimeMs = LIFETIME_MS,
+): BoxWish => ({
+  ...{ session, program, lifetimeMs },
+});
+
+export const startGuest = (slots: Slots, session = newSession()): Promise<Box> =>
+  slots.start(wishFor(session), AbortSignal.timeout(START_WITHIN_MS));
+
+/** Runs the body of an async function in the guest. */
+export async function tell(box: Pick<Box, 'fifoIn' | 'fifoOut'>, code: string): Promise<unknown> {
+  const pipe = new CdpPipe(box.fifoIn, box.fifoOut);
+  try {
+    return (await pipe.call('run', { code })).value;
+  } finally {
+    pipe.close();
+  }
+}
+
+/** Sends it and does not wait: for what ends the guest. */
+export function throwIn(box: Box, code: string): void {
+  const pipe = new CdpPipe(box.fifoIn, box.fifoOut);
+  pipe.call('run', { code }).catch(() => {});
+  void box.gone.then(() => pipe.close());
+}
+
+/** Everything of this session that can still be found on the machine. */
+export function leftOf(dataDir: string, session: string): readonly string[] {
+  const install = readFileSync(join(dataDir, 'install-id'), 'utf8');
+  const processes = markedProcesses(MARK_VARIABLE).filter(({ mark }) => mark === `${install}/${session}`);
+  const folder = join(dataDir, 'sessions', session);
+  return [
+    ...processes.map(({ pid }) => `process ${pid}`),
+    ...(existsSync(folder) ? [folder] : []),
+    ...cgroupsNamed(session),
+    ...(readFileSync('/proc/self/mountinfo', 'utf8').includes(session) ? ['a mount'] : []),
+  ];
+}
+
+export const cgroupsOf = (dataDir: string): readonly string[] =>
+  cgroupsNamed(`berth-${readFileSync(join(dataDir, 'install-id'), 'utf8')}`);
+
+const CGROUP_DEPTH_MAX = 6;
+
+function cgroupsNamed(name: string): readonly string[] {
+  const found: string[] = [];
+  const look = (folder: string, depth: number): void => {
+    for (const entry of foldersIn(folder)) {
+      if (entry === name) found.push(join(folder, entry));
+      else if (depth < CGROUP_DEPTH_MAX) look(join(folder, entry), depth + 1);
+    }
+  };
+  look('/sys/fs/cgroup', 0);
+  return found;
+}
+
+function foldersIn(folder: string): readonly string[] {
+  try {
+    const entries = readdirSync(folder, { withFileTypes: true });
+    return entries.filter(entry => entry.isDirectory()).map(({ name }) => name);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,28 @@
+// A process of its own for the store's suites: holds the data folder or opens the store, says so, and waits for its end.
+import { lockDataFolder } from '../../server/engines/store/data-folder.ts';
+import { openStore } from '../../server/engines/store/open-store.ts';
+import { systemClock } from '../../server/kit/clock.ts';
+import { reason } from '../../server/kit/fault.ts';
+import { silentLog } from '../../server/kit/log.ts';
+
+const [what, dataDir = ''] = process.argv.slice(2);
+
+async function start(): Promise<{ close(): Promise<void> | void }> {
+  if (what === 'lock') return lockDataFolder(dataDir, { waitMs: 0 });
+  const beside = what === 'command';
+  const store = await openStore({ dataDir, log: silentLog, clock: systemClock, beside, lockWaitMs: 0 });
+  await store.ping();
+  return store;
+}
+
+try {
+  const thing = await start();
+  console.log('ready');
+  process.stdin.once('end', async () => {
+    await thing.close();
+    console.log('closed');
+  });
+  process.stdin.resume();
+} catch (error) {
+  console.log(`refused: ${reason(error)}`);
+}

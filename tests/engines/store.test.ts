@@ -1,0 +1,945 @@
+// One suite for the store, run on the embedded PostgreSQL and on an operator's server.
+import assert from 'node:assert/strict';
+import { createHash, randomBytes } from 'node:crypto';
+import { after, before, describe, it } from 'node:test';
+import pg from 'pg';
+import { socketLogin } from '../../server/engines/store/embedded/answers.ts';
+import { find } from '../../server/engines/store/embedded/postmaster.ts';
+import { openStore, type StoreOptions } from '../../server/engines/store/open-store.ts';
+import type {
+  AccountRow,
+  ApplicationRow,
+  KeyRow,
+  NewSession,
+  SessionRow,
+  Store,
+  TokenRow,
+} from '../../server/engines/store/store.ts';
+import { plus, systemClock } from '../../server/kit/clock.ts';
+import { isFault } from '../../server/kit/fault.ts';
+import {
+  type AccountId,
+  type ApplicationId,
+  type HostId,
+  type KeyId,
+  newId,
+  type SessionId,
+  type TokenId,
+} from '../../server/kit/ids.ts';
+import { silentLog } from '../../server/kit/log.ts';
+import { Scope } from '../../server/kit/scope.ts';
+import { Secret } from '../../server/kit/secret.ts';
+import { until } from '../../server/kit/wait.ts';
+import {
+  backendsOf,
+  clockAt,
+  type ForeignServer,
+  STEP_MS,
+  startForeignServer,
+  temporaryFolder,
+  untilGone,
+} from './store-fixtures.ts';
+
+interface Place {
+  readonly options: StoreOptions;
+  postmaster(): number;
+  /** SIGKILL of the postmaster; whoever owns it starts it again. */
+  crash(): Promise<void>;
+  /** For what the store does not offer: SQL as the operator would type it. */
+  readonly login: pg.ClientConfig;
+}
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+/** With milliseconds, so that rounding would show. */
+const NOW = new Date('2026-11-20T10:00:00.123Z');
+const clock = clockAt(NOW);
+
+describeStore('embedded', async scope => {
+  const dataDir = temporaryFolder(scope, 'store');
+  const running = () => find(dataDir) ?? assert.fail('PostgreSQL does not run');
+  return {
+    options: { dataDir, log: silentLog, clock },
+    postmaster: () => running().pid,
+    crash: async () => void process.kill(running().pid, 'SIGKILL'),
+    get login() {
+      return socketLogin(running());
+    },
+  };
+});
+
+describeStore('DATABASE_URL', async scope => {
+  const server = await startForeignServer(scope);
+  return {
+    options: { databaseUrl: server.url, dataDir: temporaryFolder(scope, 'unused'), log: silentLog, clock },
+    postmaster: () => server.pid,
+    crash: () => server.crash(),
+    login: { connectionString: server.url.reveal() },
+  };
+});
+
+function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>): void {
+  describe(`store on ${name}`, () => {
+    const scope = new Scope();
+    let place: Place;
+    let store: Store;
+
+    before(async () => {
+      place = await prepare(scope);
+      store = scope.own(await openStore(place.options));
+    });
+    after(() => scope.close());
+
+    const anAccount = async (): Promise<AccountRow> => {
+      const account: AccountRow = { id: newId<AccountId>(NOW), name: 'Ada', createdAt: NOW };
+      await store.accounts.insert(account);
+      return account;
+    };
+    const anApplication = async (account?: AccountRow, name = 'Shop'): Promise<ApplicationRow> => {
+      const owner = account ?? (await anAccount());
+      const row = application(owner.id, name);
+      assert.equal(await store.applications.insert(row, owner.id, 50), 'inserted');
+      return row;
+    };
+    const aHost = async (slots = 1000): Promise<HostId> => {
+      const id = newId<HostId>(NOW);
+      await store.hosts.announce({ id, region: 'local', slots, startedAt: NOW });
+      return id;
+    };
+    const aSession = async (more: Partial<NewSession> = {}): Promise<SessionRow> => {
+      const applicationId = more.applicationId ?? (await anApplication()).id;
+      const hostId = more.hostId ?? (await aHost());
+      const result = await store.sessions.place(newSession({ ...more, applicationId, hostId }));
+      assert.ok('placed' in result);
+      return result.placed;
+    };
+    const aRunning = async (more: Partial<NewSession> = {}): Promise<SessionRow> => {
+      const row = await aSession(more);
+      return (await store.sessions.run(row.id, NOW)) ?? assert.fail('did not run');
+    };
+
+    describe('accounts', () => {
+      it('remembers the first account, to the millisecond', async () => {
+        const mine = await anAccount();
+        const first = await store.accounts.first();
+        assert.ok(first);
+        assert.equal(first.createdAt.toISOString(), '2026-11-20T10:00:00.123Z');
+        assert.ok(first.id <= mine.id);
+      });
+    });
+
+    describe('applications', () => {
+      it('inserts one, makes the account its owner, and gives it back by every name', async () => {
+        const account = await anAccount();
+        const row = application(account.id, `Shop ${randomBytes(4).toString('hex')}`);
+        assert.equal(await store.applications.insert(row, account.id, 50), 'inserted');
+        assert.deepEqual(await store.applications.get(row.id, account.id), { ...row, role: 'owner' });
+        assert.deepEqual(await store.applications.byId(row.id), row);
+        for (const name of [row.id, row.slug, row.name]) assert.deepEqual(await store.applications.find(name), [row]);
+        assert.deepEqual(await store.applications.find("' or true --"), []);
+        assert.deepEqual(await store.applications.find('\0'), []);
+      });
+
+      it('finds several of the same name, but one by a slug that is another name', async () => {
+        const account = await anAccount();
+        const name = `twin-${randomBytes(4).toString('hex')}`;
+        const [one, two] = [await anApplication(account, name), await anApplication(account, name)];
+        assert.deepEqual(new Set((await store.applications.find(name)).map(row => row.id)), new Set([one.id, two.id]));
+        const three = { ...application(account.id, 'other'), slug: name };
+        assert.equal(await store.applications.insert(three, account.id, 50), 'inserted');
+        assert.deepEqual(await store.applications.find(name), [three]);
+      });
+
+      it('hides one from an account that is not a member', async () => {
+        const row = await anApplication();
+        const stranger = await anAccount();
+        assert.equal(await store.applications.get(row.id, stranger.id), undefined);
+        assert.deepEqual(await store.applications.list(stranger.id, { limit: 10 }), []);
+      });
+
+      it('refuses a slug that stands, and leaves nothing behind', async () => {
+        const account = await anAccount();
+        const first = await anApplication(account);
+        const second = { ...application(account.id, 'Other'), slug: first.slug };
+        assert.equal(await store.applications.insert(second, account.id, 50), 'slug_taken');
+        assert.equal(await store.applications.byId(second.id), undefined);
+        assert.equal((await store.applications.list(account.id, { limit: 10 })).length, 1);
+      });
+
+      it('holds the limit when many arrive together', async () => {
+        const account = await anAccount();
+        const arrive = () => store.applications.insert(application(account.id, 'Rush'), account.id, 3);
+        const answers = await Promise.all(Array.from({ length: 20 }, arrive));
+        assert.equal(answers.filter(answer => answer === 'inserted').length, 3);
+        assert.equal(answers.filter(answer => answer === 'limit_reached').length, 17);
+      });
+
+      it('lists newest first, in pages that neither skip nor repeat', async () => {
+        const account = await anAccount();
+        for (let made = 0; made < 5; made += 1) await anApplication(account);
+        const pages = await pagesOf<ApplicationId>(before =>
+          store.applications.list(account.id, { limit: 2, ...before }),
+        );
+        assert.deepEqual(
+          pages.map(page => page.length),
+          [2, 2, 1],
+        );
+        const ids = pages.flat();
+        assert.deepEqual(ids, [...new Set(ids)].sort().reverse());
+      });
+
+      it('renames when the revision stands, and once only', async () => {
+        const row = await anApplication();
+        const later = plus(NOW, 1);
+        const renamed = { ...row, name: 'New', revision: 2, updatedAt: later };
+        const both = await Promise.all([1, 2].map(() => store.applications.rename(row.id, 1, 'New', later)));
+        assert.deepEqual(both.filter(Boolean), [renamed]);
+        assert.equal(await store.applications.rename(row.id, 1, 'Stale', later), undefined);
+        assert.deepEqual(await store.applications.byId(row.id), renamed);
+      });
+    });
+
+    describe('keys', () => {
+      it('gives back what was put in, and leaves absent things out', async () => {
+        const row = key((await anApplication()).id);
+        assert.equal(await store.keys.insert(row, 10), 'inserted');
+        assert.deepEqual(await store.keys.byHash(row.hash), row);
+        assert.deepEqual(await store.keys.get(row.applicationId, row.id), row);
+        assert.equal(await store.keys.byHash(randomBytes(32)), undefined);
+        const full = {
+          ...key(row.applicationId),
+          cidrAllow: ['10.0.0.0/8', 'a"b,c{}\\'],
+          expiresAt: plus(NOW, DAY_MS),
+        };
+        assert.equal(await store.keys.insert(full, 10), 'inserted');
+        assert.deepEqual(await store.keys.byHash(full.hash), full);
+      });
+
+      it('keeps applications apart', async () => {
+        const row = key((await anApplication()).id);
+        await store.keys.insert(row, 10);
+        const other = (await anApplication()).id;
+        assert.equal(await store.keys.get(other, row.id), undefined);
+        assert.equal(await store.keys.change(other, row.id, 1, { name: 'mine now' }), undefined);
+        assert.equal(await store.keys.revoke(other, row.id, NOW), false);
+        assert.deepEqual(await store.keys.list(other, NOW, { limit: 10 }), []);
+      });
+
+      it('counts only living ones against the limit, also when many arrive together', async () => {
+        const { id } = await anApplication();
+        await store.keys.insert({ ...key(id), expiresAt: plus(NOW, -1) }, 2);
+        await store.keys.insert({ ...key(id), revokedAt: plus(NOW, -1) }, 2);
+        const answers = await Promise.all(Array.from({ length: 12 }, () => store.keys.insert(key(id), 2)));
+        assert.equal(answers.filter(answer => answer === 'inserted').length, 2);
+      });
+
+      it('changes when the revision stands', async () => {
+        const row = key((await anApplication()).id);
+        await store.keys.insert(row, 10);
+        const expiresAt = plus(NOW, DAY_MS);
+        const changed = { ...row, name: 'day', cidrAllow: ['::1/128'], expiresAt, revision: 2 };
+        const change = { name: 'day', cidrAllow: ['::1/128'], expiresAt };
+        assert.deepEqual(await store.keys.change(row.applicationId, row.id, 1, change), changed);
+        assert.equal(await store.keys.change(row.applicationId, row.id, 1, { name: 'stale' }), undefined);
+        assert.deepEqual(await store.keys.change(row.applicationId, row.id, 2, {}), { ...changed, revision: 3 });
+      });
+
+      it('revokes once, and a revoked one cannot be changed', async () => {
+        const row = key((await anApplication()).id);
+        await store.keys.insert(row, 10);
+        const revoke = () => store.keys.revoke(row.applicationId, row.id, NOW);
+        const answers = await Promise.all([revoke(), revoke(), revoke()]);
+        assert.deepEqual(answers.sort(), [false, false, true]);
+        assert.deepEqual((await store.keys.byHash(row.hash))?.revokedAt, NOW);
+        assert.equal(await store.keys.change(row.applicationId, row.id, 2, { name: 'back' }), undefined);
+      });
+
+      it('revokes no expired one', async () => {
+        const row = { ...key((await anApplication()).id), expiresAt: NOW };
+        await store.keys.insert(row, 10);
+        assert.equal(await store.keys.revoke(row.applicationId, row.id, NOW), false);
+      });
+
+      it('lists newest first, and ended ones for ninety days', async () => {
+        const { id } = await anApplication();
+        const ninety = 90 * DAY_MS;
+        const alive = key(id);
+        const fresh = { ...key(id), revokedAt: plus(NOW, 1 - ninety) };
+        const old = { ...key(id), revokedAt: plus(NOW, -ninety), expiresAt: plus(NOW, DAY_MS) };
+        const expired = { ...key(id), expiresAt: plus(NOW, -ninety - 1) };
+        for (const row of [alive, fresh, old, expired]) await store.keys.insert(row, 10);
+        const listed = await store.keys.list(id, NOW, { limit: 10 });
+        assert.deepEqual(
+          listed.map(row => row.id),
+          [fresh.id, alive.id].sort().reverse(),
+        );
+        const [first] = await store.keys.list(id, NOW, { limit: 1 });
+        assert.ok(first);
+        const rest = await store.keys.list(id, NOW, { limit: 10, before: first.id });
+        assert.deepEqual(
+          rest.map(row => row.id),
+          listed.slice(1).map(row => row.id),
+        );
+      });
+
+      it('remembers the latest use, whatever order the writes come in', async () => {
+        const row = key((await anApplication()).id);
+        await store.keys.insert(row, 10);
+        await store.keys.touch(row.id, plus(NOW, 2), '10.0.0.2');
+        await store.keys.touch(row.id, plus(NOW, 1), '10.0.0.1');
+        const used = await store.keys.byHash(row.hash);
+        assert.deepEqual([used?.lastUsedAt, used?.lastUsedIp], [plus(NOW, 2), '10.0.0.2']);
+      });
+    });
+
+    describe('tokens', () => {
+      it('gives back what was put in', async () => {
+        const account = await anAccount();
+        const open = token(account.id);
+        const narrow = { ...token(account.id), applicationIds: [newId<ApplicationId>(NOW), newId<ApplicationId>(NOW)] };
+        for (const row of [open, narrow]) {
+          assert.equal(await store.tokens.insert(row, 10), 'inserted');
+          assert.deepEqual(await store.tokens.byHash(row.hash), row);
+          assert.deepEqual(await store.tokens.get(account.id, row.id), row);
+        }
+        assert.deepEqual((await store.tokens.list(account.id, NOW, { limit: 10 })).length, 2);
+        assert.equal(await store.tokens.get((await anAccount()).id, open.id), undefined);
+      });
+
+      it('holds the limit when many arrive together', async () => {
+        const { id } = await anAccount();
+        const answers = await Promise.all(Array.from({ length: 12 }, () => store.tokens.insert(token(id), 2)));
+        assert.equal(answers.filter(answer => answer === 'limit_reached').length, 10);
+      });
+
+      it('revokes its own account’s only, and once', async () => {
+        const row = token((await anAccount()).id);
+        await store.tokens.insert(row, 10);
+        assert.equal(await store.tokens.revoke((await anAccount()).id, row.id, NOW), false);
+        assert.equal(await store.tokens.revoke(row.accountId, row.id, NOW), true);
+        assert.equal(await store.tokens.revoke(row.accountId, row.id, NOW), false);
+        await store.tokens.touch(row.id, NOW, '::1');
+        const after = { ...row, revokedAt: NOW, lastUsedAt: NOW, lastUsedIp: '::1' };
+        assert.deepEqual(await store.tokens.byHash(row.hash), after);
+      });
+    });
+
+    describe('notices', () => {
+      it('tells every listener of a revoked key and token, and none that has closed', async () => {
+        const heard: string[] = [];
+        const other: string[] = [];
+        const listener = await store.listen('credential_revoked', hash => heard.push(hash), assert.fail);
+        const second = await store.listen('credential_revoked', hash => other.push(hash), assert.fail);
+        const mine = key((await anApplication()).id);
+        const yours = token((await anAccount()).id);
+        await store.keys.insert(mine, 10);
+        await store.tokens.insert(yours, 10);
+        await store.keys.revoke(mine.applicationId, mine.id, NOW);
+        await until(STEP_MS, 'the notices', () => (heard.length === 1 && other.length === 1 ? true : undefined));
+        await second.close();
+        await store.tokens.revoke(yours.accountId, yours.id, NOW);
+        await until(STEP_MS, 'the second notice', () => (heard.length === 2 ? true : undefined));
+        assert.deepEqual(heard, [mine.hash.toString('hex'), yours.hash.toString('hex')]);
+        assert.deepEqual(other, heard.slice(0, 1));
+        await listener.close();
+      });
+
+      it('says nothing about a revoke that found nothing', async () => {
+        const heard: string[] = [];
+        const listener = await store.listen('credential_revoked', hash => heard.push(hash), assert.fail);
+        const [gone, real] = [key((await anApplication()).id), key((await anApplication()).id)];
+        await store.keys.insert(real, 10);
+        await store.keys.revoke(gone.applicationId, gone.id, NOW);
+        await store.keys.revoke(real.applicationId, real.id, NOW);
+        await until(STEP_MS, 'the notice', () => (heard.length > 0 ? true : undefined));
+        assert.deepEqual(heard, [real.hash.toString('hex')]);
+        await listener.close();
+      });
+    });
+
+    describe('placing', () => {
+      it('gives back the whole row', async () => {
+        const applicationId = (await anApplication()).id;
+        const aKey = key(applicationId);
+        await store.keys.insert(aKey, 10);
+        const asked = newSession({
+          applicationId,
+          hostId: await aHost(),
+          keyId: aKey.id,
+          keepAlive: true,
+          userMetadata: { snake_case: { camelCase: [1, null, { a_b: 'ü💥' }] }, ['__proto__']: { polluted: 'no' } },
+          settings: { viewport: { width: 1 } },
+          connectBy: plus(NOW, MINUTE_MS),
+        });
+        const expected: SessionRow = { ...asked, status: 'PENDING', proxyBytes: 0, updatedAt: NOW, attached: false };
+        assert.deepEqual(await store.sessions.place(asked), { placed: expected });
+        assert.deepEqual(await store.sessions.get(applicationId, asked.id), expected);
+        assert.deepEqual(await store.sessions.byId(asked.id), expected);
+        assert.equal(await store.sessions.get((await anApplication()).id, asked.id), undefined);
+      });
+
+      it('fills ten slots exactly when fifty arrive together, and a finished one makes room', async () => {
+        const hostId = await aHost(10);
+        const applicationId = (await anApplication()).id;
+        const arrive = () => store.sessions.place(newSession({ applicationId, hostId }));
+        const answers = await Promise.all(Array.from({ length: 50 }, arrive));
+        const placed = answers.flatMap(answer => ('placed' in answer ? [answer.placed] : []));
+        assert.equal(placed.length, 10);
+        for (const answer of answers) if ('full' in answer) assert.deepEqual(answer, { full: { slots: 10, used: 10 } });
+        const [first] = placed;
+        assert.ok(first);
+        await finishAs(store, first.id, 'COMPLETED');
+        assert.ok('placed' in (await arrive()));
+        assert.ok('full' in (await arrive()));
+      });
+
+      it('obeys the slots announced last', async () => {
+        const hostId = await aHost(0);
+        const applicationId = (await anApplication()).id;
+        const arrive = () => store.sessions.place(newSession({ applicationId, hostId }));
+        assert.deepEqual(await arrive(), { full: { slots: 0, used: 0 } });
+        await store.hosts.announce({ id: hostId, region: 'other', slots: 1, startedAt: plus(NOW, 1) });
+        assert.ok('placed' in (await arrive()));
+      });
+    });
+
+    describe('listing', () => {
+      it('pages newest first and keeps its place while new ones arrive', async () => {
+        const applicationId = (await anApplication()).id;
+        const hostId = await aHost();
+        const made: SessionId[] = [];
+        for (let at = 0; at < 5; at += 1) made.push((await aSession({ applicationId, hostId, id: idAt(at) })).id);
+        let arrived = 100;
+        const pages = await pagesOf<SessionId>(async before => {
+          const page = await store.sessions.list(applicationId, { limit: 2, ...before });
+          await aSession({ applicationId, hostId, id: idAt(arrived++) });
+          return page;
+        });
+        assert.deepEqual(pages.flat(), made.reverse());
+      });
+
+      it('filters by status', async () => {
+        const applicationId = (await anApplication()).id;
+        const running = await aRunning({ applicationId });
+        const pending = await aSession({ applicationId });
+        const ids = async (statuses: SessionRow['status'][]) =>
+          new Set((await store.sessions.list(applicationId, { limit: 10, statuses })).map(row => row.id));
+        assert.deepEqual(await ids(['RUNNING']), new Set([running.id]));
+        assert.deepEqual(await ids(['RUNNING', 'PENDING']), new Set([running.id, pending.id]));
+        assert.deepEqual(await ids(['ERROR']), new Set());
+        assert.deepEqual(await ids([]), new Set());
+      });
+
+      it('matches string leaves of the metadata and nothing else', async () => {
+        const applicationId = (await anApplication()).id;
+        const userMetadata = {
+          a: { b: 'v', n: 1, list: ['v'], deep: { er: 'w' } },
+          "quote'": 'x"y\\z',
+          empty: '',
+          ['__proto__']: 'p',
+        };
+        const { id } = await aSession({ applicationId, userMetadata });
+        await aSession({ applicationId, userMetadata: { a: 'v' } });
+        const matches = async (...terms: Array<[string[], string]>) => {
+          const metadata = terms.map(([path, value]) => ({ path, value }));
+          return (await store.sessions.list(applicationId, { limit: 10, metadata })).map(row => row.id);
+        };
+        const hits: Array<[string[], string]> = [
+          [['a', 'b'], 'v'],
+          [['a', 'deep', 'er'], 'w'],
+          [["quote'"], 'x"y\\z'],
+          [['empty'], ''],
+          [['__proto__'], 'p'],
+        ];
+        for (const hit of hits) assert.deepEqual(await matches(hit), [id], hit.join());
+        assert.deepEqual(await matches(...hits), [id]);
+        const misses: Array<[string[], string]> = [
+          [['a', 'b'], 'V'],
+          [['a', 'b'], 'v '],
+          [['a', 'n'], '1'],
+          [['a', 'list'], 'v'],
+          [['a', 'deep'], 'er'],
+          [['constructor'], 'x'],
+          [['a', 'b', 'c'], 'v'],
+          [['a', 'b'], "' or '1'='1"],
+          [["a' @> '{}' or true --"], 'v'],
+          [['a"}}\'::jsonb or true --'], 'v'],
+          [['a', 'b'], '\0'],
+          [['a\0'], 'v'],
+          [['a', 'b'], '\ud800'],
+          [['$1'], '$2'],
+          [['%'], '%'],
+        ];
+        for (const miss of misses) assert.deepEqual(await matches(miss), [], JSON.stringify(miss));
+        assert.deepEqual(await matches([['a', 'b'], 'v'], [['a', 'b'], 'w']), []);
+      });
+
+      it('never shows another application’s', async () => {
+        const one = await aSession({ userMetadata: { k: 'same' } });
+        const two = await aSession({ userMetadata: { k: 'same' } });
+        const metadata = [{ path: ['k'], value: 'same' }];
+        const listed = await store.sessions.list(one.applicationId, { limit: 10, metadata, before: two.id });
+        assert.deepEqual(
+          listed.filter(row => row.applicationId !== one.applicationId),
+          [],
+        );
+      });
+    });
+
+    describe('life of a session', () => {
+      it('runs once', async () => {
+        const { id } = await aSession();
+        const both = await Promise.all([store.sessions.run(id, NOW), store.sessions.run(id, NOW)]);
+        assert.equal(both.filter(Boolean).length, 1);
+        const row = await store.sessions.byId(id);
+        assert.deepEqual([row?.status, row?.startedAt], ['RUNNING', NOW]);
+      });
+
+      it('does not run when its end was decided first', async () => {
+        const { id } = await aSession();
+        await store.sessions.decideEnd(id, { status: 'COMPLETED', reason: 'released' }, NOW);
+        assert.equal(await store.sessions.run(id, NOW), undefined);
+        assert.equal((await store.sessions.byId(id))?.status, 'PENDING');
+      });
+
+      it('lets the first decision stand when several arrive together', async () => {
+        const { id } = await aRunning();
+        const ends = ['released', 'expired', 'crashed', 'drained'].map(reason => ({
+          status: 'ERROR' as const,
+          reason,
+        }));
+        const rows = await Promise.all(ends.map(end => store.sessions.decideEnd(id, end, NOW)));
+        const stood = new Set(rows.map(row => row?.end?.reason));
+        assert.equal(stood.size, 1);
+        const late = await store.sessions.decideEnd(
+          id,
+          { status: 'COMPLETED', reason: 'late', detail: 'x' },
+          plus(NOW, 9),
+        );
+        assert.deepEqual(late?.end, { status: 'ERROR', reason: [...stood][0] });
+        assert.deepEqual(late?.updatedAt, NOW);
+      });
+
+      it('finishes as decided, once, and says the same again', async () => {
+        const { id, applicationId } = await aRunning({ connectBy: plus(NOW, 5) });
+        await store.sessions.setBox(id, { pid: 7 }, NOW);
+        assert.deepEqual((await store.sessions.byId(id))?.box, { pid: 7 });
+        assert.equal(await store.sessions.finish(id, NOW, 1), undefined);
+        const end = { status: 'TIMED_OUT' as const, reason: 'expired', detail: 'its time was over' };
+        await store.sessions.decideEnd(id, end, NOW);
+        const endedAt = plus(NOW, 10);
+        const bytes = 2 ** 40 + 1;
+        const finished = await store.sessions.finish(id, endedAt, bytes);
+        assert.deepEqual(finished?.end, end);
+        assert.deepEqual([finished?.status, finished?.endedAt, finished?.proxyBytes], ['TIMED_OUT', endedAt, bytes]);
+        for (const absent of ['box', 'connectBy', 'releaseAt']) assert.ok(!(absent in (finished ?? {})), absent);
+        assert.deepEqual(await store.sessions.finish(id, plus(NOW, 99), 0), finished);
+        assert.deepEqual(await store.sessions.get(applicationId, id), finished);
+      });
+
+      it('never moves an ended row, by any function', async () => {
+        const { id, applicationId, hostId } = await aRunning();
+        await finishAs(store, id, 'COMPLETED');
+        const before = await store.sessions.byId(id);
+        assert.equal(await store.sessions.run(id, NOW), undefined);
+        assert.equal(await store.sessions.decideEnd(id, { status: 'ERROR', reason: 'late' }, NOW), undefined);
+        assert.equal(await store.sessions.change(applicationId, id, { userMetadata: {} }, NOW), undefined);
+        await store.sessions.setBox(id, { pid: 1 }, plus(NOW, 1));
+        await store.sessions.clientCame(id, plus(NOW, 1));
+        await store.sessions.clientsGone(id, plus(NOW, 1), plus(NOW, 1));
+        await store.sessions.resumeTimers(hostId, plus(NOW, 1));
+        assert.deepEqual(await store.sessions.byId(id), before);
+        assert.deepEqual(await store.sessions.ofHost(hostId), []);
+        assert.deepEqual(await store.sessions.due(hostId, plus(NOW, DAY_MS), 10), []);
+      });
+
+      it('is guarded by the database itself', async () => {
+        const ended = await aRunning();
+        await finishAs(store, ended.id, 'COMPLETED');
+        const running = await aRunning();
+        const decided = await aRunning();
+        await store.sessions.decideEnd(decided.id, { status: 'ERROR', reason: 'first' }, NOW);
+        const forbidden: Array<[string, SessionId]> = [
+          [`status = 'RUNNING', ended_at = null`, ended.id],
+          [`status = 'ERROR', end_status = 'ERROR'`, ended.id],
+          [`ended_at = now()`, ended.id],
+          [`end_reason = 'other'`, ended.id],
+          [`status = 'PENDING'`, running.id],
+          [`status = 'COMPLETED', ended_at = now()`, running.id],
+          [`status = 'WHATEVER'`, running.id],
+          [`end_reason = 'second'`, decided.id],
+          [`end_status = null, end_reason = null, end_decided_at = null`, decided.id],
+          [`status = 'COMPLETED', ended_at = now()`, decided.id],
+        ];
+        for (const [change, id] of forbidden)
+          await assert.rejects(
+            byHand(place, `update sessions set ${change} where id = '${id}'`),
+            /final|pending again|decided|check/,
+          );
+      });
+
+      it('changes only while it runs and no end is decided', async () => {
+        const { id, applicationId } = await aSession();
+        const change = { userMetadata: { a: 'b' }, expiresAt: plus(NOW, 2 * MINUTE_MS) };
+        const later = plus(NOW, 3);
+        const ask = () => store.sessions.change(applicationId, id, change, later);
+        assert.equal(await ask(), undefined);
+        const running = await store.sessions.run(id, NOW);
+        assert.deepEqual(await ask(), { ...running, ...change, updatedAt: later });
+        assert.equal(await store.sessions.change((await anApplication()).id, id, change, later), undefined);
+        await store.sessions.decideEnd(id, { status: 'COMPLETED', reason: 'released' }, NOW);
+        assert.equal(await ask(), undefined);
+      });
+
+      it('keeps the connect and release times as clients come and go', async () => {
+        const { id } = await aRunning({ connectBy: plus(NOW, 5) });
+        await store.sessions.clientCame(id, plus(NOW, 1));
+        const came = await store.sessions.byId(id);
+        assert.deepEqual([came?.attached, came?.connectBy, came?.releaseAt], [true, undefined, undefined]);
+        await store.sessions.clientsGone(id, plus(NOW, 7), plus(NOW, 2));
+        const gone = await store.sessions.byId(id);
+        assert.deepEqual([gone?.attached, gone?.releaseAt], [false, plus(NOW, 7)]);
+        await store.sessions.clientCame(id, plus(NOW, 3));
+        await store.sessions.clientsGone(id, undefined, plus(NOW, 4));
+        const kept = await store.sessions.byId(id);
+        assert.deepEqual([kept?.attached, kept?.releaseAt], [false, undefined]);
+      });
+    });
+
+    describe('due times', () => {
+      it('gives this host’s due sessions, oldest first, in batches', async () => {
+        const hostId = await aHost();
+        const applicationId = (await anApplication()).id;
+        const on = { hostId, applicationId };
+        const expires = await aRunning({ ...on, expiresAt: plus(NOW, 30) });
+        const connect = await aRunning({ ...on, connectBy: plus(NOW, 20) });
+        const release = await aRunning(on);
+        await store.sessions.clientsGone(release.id, plus(NOW, 10), NOW);
+        const decided = await aRunning(on);
+        await store.sessions.decideEnd(decided.id, { status: 'COMPLETED', reason: 'released' }, plus(NOW, 5));
+        await aRunning(on);
+        await aRunning({ applicationId, expiresAt: NOW });
+        const due = async (atMs: number, batch = 10) =>
+          (await store.sessions.due(hostId, plus(NOW, atMs), batch)).map(row => row.id);
+        assert.deepEqual(await due(0), [decided.id]);
+        assert.deepEqual(await due(9), [decided.id]);
+        assert.deepEqual(await due(10), [decided.id, release.id]);
+        assert.deepEqual(await due(30), [decided.id, release.id, connect.id, expires.id]);
+        assert.deepEqual(await due(30, 2), [decided.id, release.id]);
+        await store.sessions.clientCame(release.id, NOW);
+        assert.deepEqual(await due(30), [decided.id, connect.id, expires.id]);
+      });
+
+      it('starts the connect and release timers anew for a successor', async () => {
+        const hostId = await aHost();
+        const on = { hostId, applicationId: (await anApplication()).id };
+        const notBefore = plus(NOW, 30_000);
+        const [soon, late] = [plus(NOW, 1_000), plus(NOW, 90_000)];
+        const waiting = await aRunning({ ...on, connectBy: soon });
+        const patient = await aRunning({ ...on, connectBy: late });
+        const attached = await aRunning(on);
+        await store.sessions.clientCame(attached.id, NOW);
+        const kept = await aRunning({ ...on, keepAlive: true });
+        await store.sessions.clientCame(kept.id, NOW);
+        const leaving = await aRunning(on);
+        await store.sessions.clientsGone(leaving.id, soon, NOW);
+        const longLeaving = await aRunning(on);
+        await store.sessions.clientsGone(longLeaving.id, late, NOW);
+        const idle = await aRunning(on);
+        const elsewhere = await aRunning({ ...on, hostId: await aHost(), connectBy: soon });
+        await store.sessions.resumeTimers(hostId, notBefore);
+        const timers = async ({ id }: SessionRow) => {
+          const row = await store.sessions.byId(id);
+          return [row?.connectBy, row?.releaseAt, row?.attached];
+        };
+        assert.deepEqual(await timers(waiting), [notBefore, undefined, false]);
+        assert.deepEqual(await timers(patient), [late, undefined, false]);
+        assert.deepEqual(await timers(attached), [undefined, notBefore, false]);
+        assert.deepEqual(await timers(kept), [undefined, undefined, false]);
+        assert.deepEqual(await timers(leaving), [undefined, notBefore, false]);
+        assert.deepEqual(await timers(longLeaving), [undefined, late, false]);
+        assert.deepEqual(await timers(idle), [undefined, undefined, false]);
+        assert.deepEqual(await timers(elsewhere), [soon, undefined, false]);
+      });
+    });
+
+    describe('counting', () => {
+      it('counts a host’s sessions by status and lists the living ones', async () => {
+        const hostId = await aHost();
+        const on = { hostId, applicationId: (await anApplication()).id };
+        assert.deepEqual(await store.sessions.countByStatus(hostId), {});
+        const rows = [await aSession(on), await aRunning(on), await aRunning(on)];
+        await finishAs(store, (await aRunning(on)).id, 'ERROR');
+        assert.deepEqual(await store.sessions.countByStatus(hostId), { PENDING: 1, RUNNING: 2, ERROR: 1 });
+        assert.deepEqual(
+          new Set((await store.sessions.ofHost(hostId)).map(row => row.id)),
+          new Set(rows.map(row => row.id)),
+        );
+      });
+
+      it('adds up minutes and bytes of an application, running ones until now', async () => {
+        const applicationId = (await anApplication()).id;
+        assert.deepEqual(await store.sessions.usage(applicationId), { browserMinutes: 0, proxyBytes: 0 });
+        const done = await aSession({ applicationId });
+        await store.sessions.run(done.id, plus(NOW, -10 * MINUTE_MS));
+        await store.sessions.decideEnd(done.id, { status: 'COMPLETED', reason: 'released' }, NOW);
+        await store.sessions.finish(done.id, plus(NOW, -7 * MINUTE_MS), 1000);
+        const running = await aSession({ applicationId });
+        await store.sessions.run(running.id, plus(NOW, -30_000));
+        await aSession({ applicationId });
+        assert.deepEqual(await store.sessions.usage(applicationId), { browserMinutes: 3.5, proxyBytes: 1000 });
+      });
+    });
+
+    describe('opening', () => {
+      it('keeps everything over a second opening, by several at once', async () => {
+        const row = await anApplication();
+        if (!place.options.databaseUrl) return;
+        const others = await Promise.all([1, 2, 3].map(() => openStore(place.options)));
+        for (const other of others) {
+          assert.deepEqual(await other.applications.byId(row.id), row);
+          await other.close();
+        }
+      });
+    });
+
+    describe('trouble', () => {
+      /** As many at once as the pool has connections, so that each of them has been tried. */
+      const recovered = (id: ApplicationId) =>
+        until(STEP_MS, 'the store to answer again', async () => {
+          const rows = await Promise.allSettled(Array.from({ length: 8 }, () => store.applications.byId(id)));
+          return rows.every(row => row.status === 'fulfilled' && row.value?.id === id) ? true : undefined;
+        });
+
+      it('survives the death of a connection, and with it of all', async () => {
+        const row = await anApplication();
+        const all = backendsOf(place.postmaster());
+        assert.ok(all[0]);
+        process.kill(all[0], 'SIGKILL');
+        // PostgreSQL takes such a death for a crash, and ends all the others with it.
+        for (const pid of all) await untilGone(pid);
+        await recovered(row.id);
+      });
+
+      it('fails while PostgreSQL is dead, says of the gap, and answers when it is back', async () => {
+        const row = await anApplication();
+        const aKey = key(row.id);
+        await store.keys.insert(aKey, 10);
+        const heard: string[] = [];
+        let gaps = 0;
+        const listener = await store.listen(
+          'credential_revoked',
+          hash => heard.push(hash),
+          () => {
+            gaps += 1;
+          },
+        );
+        const outcomes: unknown[] = [];
+        const crashed = place.crash();
+        await until(
+          STEP_MS,
+          'a query to fail',
+          async () => {
+            const outcome = await store.applications.byId(row.id).catch((error: unknown) => error);
+            outcomes.push(outcome);
+            return outcome instanceof Error ? true : undefined;
+          },
+          1,
+        );
+        assert.ok(isFault(outcomes.at(-1), 'database_unreachable'), String(outcomes.at(-1)));
+        await crashed;
+        await recovered(row.id);
+        await until(STEP_MS, 'the gap to be told', () => (gaps > 0 ? true : undefined));
+        await store.keys.revoke(row.id, aKey.id, NOW);
+        await until(STEP_MS, 'notices to be heard again', () => (heard.length > 0 ? true : undefined));
+        assert.deepEqual(heard, [aKey.hash.toString('hex')]);
+        await listener.close();
+      });
+
+      it('says so within its time when PostgreSQL hangs', async () => {
+        const row = await anApplication();
+        const pids = [place.postmaster(), ...backendsOf(place.postmaster())];
+        for (const pid of pids) process.kill(pid, 'SIGSTOP');
+        try {
+          await assert.rejects(store.ping(), error => isFault(error, 'database_unreachable'));
+        } finally {
+          for (const pid of pids) process.kill(pid, 'SIGCONT');
+        }
+        await recovered(row.id);
+        await store.ping();
+      });
+    });
+  });
+}
+
+describe('an operator’s database that cannot be used', () => {
+  const scope = new Scope();
+  let server: ForeignServer;
+  let dataDir: string;
+  before(async () => {
+    server = await startForeignServer(scope);
+    dataDir = temporaryFolder(scope, 'unused');
+  });
+  after(() => scope.close());
+
+  const open = (databaseUrl: Secret) => openStore({ databaseUrl, dataDir, log: silentLog, clock: systemClock });
+  const refused = (databaseUrl: Secret, code: string, text: RegExp) =>
+    assert.rejects(open(databaseUrl), error => isFault(error, code) && text.test(error.message));
+  const varied = (change: (url: URL) => void): Secret => {
+    const url = new URL(server.url.reveal());
+    change(url);
+    return new Secret(url.href);
+  };
+
+  it('is one with a wrong password, at once and without showing it', async () => {
+    const url = varied(it => {
+      it.password = 'wrong-secret';
+    });
+    const error: unknown = await open(url).catch((caught: unknown) => caught);
+    assert.ok(isFault(error, 'database_unreachable'));
+    assert.match(error.message, /password authentication failed/);
+    assert.doesNotMatch(JSON.stringify(error) + error.stack, /wrong-secret/);
+  });
+
+  it('is one that is not there, after a wait that can be given up', async () => {
+    const url = varied(it => {
+      it.port = '1';
+    });
+    const control = new AbortController();
+    const opening = openStore({
+      databaseUrl: url,
+      dataDir,
+      log: silentLog,
+      clock: systemClock,
+      signal: control.signal,
+    });
+    setTimeout(() => control.abort(new Error('enough')), 300);
+    await assert.rejects(opening, /enough|aborted/);
+  });
+
+  it('is one of another encoding', async () => {
+    await query(server, `create database latin encoding 'SQL_ASCII' lc_collate 'C' lc_ctype 'C' template template0`);
+    await refused(
+      varied(it => {
+        it.pathname = '/latin';
+      }),
+      'database_unusable',
+      /SQL_ASCII/,
+    );
+  });
+
+  it('is one whose server is too old', async () => {
+    await query(server, 'create database ancient');
+    const url = varied(it => {
+      it.pathname = '/ancient';
+    });
+    // A real server of that age is not to be had; this one is made to say so where we ask.
+    await query(
+      { url },
+      `create function public.current_setting(text) returns text language sql as $$
+      select case $1 when 'server_version_num' then '140011' when 'server_version' then '14.11' else 'UTF8' end $$`,
+    );
+    url.reveal();
+    const old = new Secret(`${url.reveal()}?options=${encodeURIComponent('-c search_path=public,pg_catalog')}`);
+    await refused(old, 'database_too_old', /PostgreSQL 14\.11.*15/);
+  });
+
+  it('is one that a newer version of ours has changed, and it stays as it was', async () => {
+    await query(server, 'create database newer');
+    const url = varied(it => {
+      it.pathname = '/newer';
+    });
+    await (await open(url)).close();
+    await query({ url }, `insert into berth_migrations values ('9999-later', '2030-01-01')`);
+    await refused(url, 'database_unusable', /newer version/);
+  });
+
+  it('is one where we may not make tables', async () => {
+    await query(server, 'create database locked');
+    await query(server, `create role weak login password 'weak'`);
+    const url = varied(it => {
+      it.pathname = '/locked';
+      it.username = 'weak';
+      it.password = 'weak';
+    });
+    await refused(url, 'database_unusable', /permission denied/);
+  });
+
+  it('migrates a fresh one once when several open it together', async () => {
+    await query(server, 'create database rush');
+    const url = varied(it => {
+      it.pathname = '/rush';
+    });
+    const stores = await Promise.all([1, 2, 3, 4, 5].map(() => open(url)));
+    for (const store of stores) await store.close();
+    const rows = await query({ url }, 'select name from berth_migrations');
+    assert.deepEqual(rows, [{ name: '0001-first' }]);
+  });
+});
+
+async function query(server: { url: Secret }, text: string): Promise<unknown[]> {
+  return byHand({ login: { connectionString: server.url.reveal() } }, text);
+}
+
+async function byHand(place: Pick<Place, 'login'>, text: string): Promise<unknown[]> {
+  const client = new pg.Client(place.login);
+  await client.connect();
+  try {
+    return (await client.query(text)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+const application = (billingAccountId: AccountId, name: string): ApplicationRow => {
+  const id = newId<ApplicationId>(NOW);
+  return { id, name, slug: `s-${id}`, billingAccountId, revision: 1, createdAt: NOW, updatedAt: NOW };
+};
+
+const credential = () => ({
+  name: 'nightly',
+  prefix: 'bak_x7Qk',
+  hash: createHash('sha256').update(randomBytes(32)).digest(),
+  scopes: ['browsers:read', 'browsers:write'],
+  cidrAllow: [],
+  createdAt: NOW,
+});
+
+const key = (applicationId: ApplicationId): KeyRow => ({
+  ...credential(),
+  id: newId<KeyId>(NOW),
+  applicationId,
+  revision: 1,
+});
+
+const token = (accountId: AccountId): TokenRow => ({ ...credential(), id: newId<TokenId>(NOW), accountId });
+
+const newSession = (given: Partial<NewSession> & Pick<NewSession, 'applicationId' | 'hostId'>): NewSession => ({
+  id: newId<SessionId>(NOW),
+  region: 'local',
+  keepAlive: false,
+  userMetadata: {},
+  settings: {},
+  createdAt: NOW,
+  expiresAt: plus(NOW, 5 * MINUTE_MS),
+  ...given,
+});
+
+const idAt = (ms: number): SessionId => newId<SessionId>(plus(NOW, ms));
+
+async function finishAs(store: Store, id: SessionId, status: 'COMPLETED' | 'ERROR'): Promise<void> {
+  await store.sessions.decideEnd(id, { status, reason: 'test' }, NOW);
+  assert.equal((await store.sessions.finish(id, NOW, 0))?.status, status);
+}
+
+async function pagesOf<Id extends string>(
+  next: (before: { before?: Id }) => Promise<Array<{ readonly id: Id }>>,
+): Promise<Id[][]> {
+  const pages: Id[][] = [];
+  for (let last: Id | undefined; pages.length < 20; last = pages.at(-1)?.at(-1)) {
+    const page = await next(last === undefined ? {} : { before: last });
+    if (page.length === 0) return pages;
+    pages.push(page.map(row => row.id));
+  }
+  return assert.fail('the list has no end');
+}

@@ -1,0 +1,54 @@
+// The reference page of the command line, from the declarations that commander itself works by.
+import type { Command } from 'commander';
+
+export function commandReference(program: Command, note: string): string {
+  const leaves = leavesOf(program);
+  return [
+    '# Command line',
+    '',
+    `<!-- ${note} -->`,
+    '',
+    'In a checkout each command runs as `npm run -s berth -- COMMAND`. Settings are environment variables: see',
+    '[operating](../operating.md).',
+    '',
+    ...leaves.flatMap(({ name, command }) => section(name, command)),
+    '## Exit codes',
+    '',
+    '| Code | Means |',
+    '| --- | --- |',
+    ...exitCodes(program),
+    '',
+  ].join('\n');
+}
+
+function leavesOf(command: Command, before = ''): Array<{ name: string; command: Command }> {
+  const name = `${before} ${command.name()}`.trim();
+  if (command.commands.length === 0) return [{ name, command }];
+  return command.commands.flatMap(child => leavesOf(child, name));
+}
+
+function section(name: string, command: Command): string[] {
+  return [
+    `## ${name}`,
+    '',
+    command.description(),
+    '',
+    '```text',
+    `${name} ${command.usage()}`.trim(),
+    ...command.options.map(option => `  ${option.flags.padEnd(28)} ${option.description}`),
+    '```',
+    '',
+  ];
+}
+
+/** The program's help ends with lines of "  CODE  meaning"; they are the one place where exit codes are explained. */
+function exitCodes(program: Command): string[] {
+  let help = '';
+  program.configureOutput({
+    writeOut: text => {
+      help += text;
+    },
+  });
+  program.outputHelp();
+  return [...help.matchAll(/^ {2}(\d) {2}(.+)$/gm)].map(match => `| ${match[1]} | ${match[2]} |`);
+}

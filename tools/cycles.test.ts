@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { checkCycles } from './cycles.ts';
+
+const files = (texts: Readonly<Record<string, string>>) =>
+  Object.entries(texts).map(([path, text]) => ({ path: `server/kit/${path}.ts`, text }));
+
+test('a circle is reported once, with its way round', () => {
+  const found = checkCycles(
+    files({ a: "import './b.ts';", b: "import './c.ts';", c: "import './a.ts';\nimport './d.ts';", d: '' }),
+  );
+  assert.equal(found.length, 1);
+  assert.match(found[0]?.what ?? '', /a\.ts -> server\/kit\/b\.ts -> server\/kit\/c\.ts -> server\/kit\/a\.ts/);
+});
+
+test('two circles through one file are two', () => {
+  const found = checkCycles(
+    files({ a: "import './b.ts';\nimport './c.ts';", b: "import './a.ts';", c: "import './a.ts';" }),
+  );
+  assert.equal(found.length, 2);
+});
+
+test('a diamond is no circle, and neither is a circle of types', () => {
+  assert.deepEqual(
+    checkCycles(
+      files({
+        a: "import './b.ts';\nimport './c.ts';",
+        b: "import './d.ts';",
+        c: "import './d.ts';",
+        d: "import type { A } from './a.ts';",
+      }),
+    ),
+    [],
+  );
+});

@@ -1,0 +1,42 @@
+// Finds files that import each other in a circle at run time: neither can be understood, or loaded, without the other.
+import { posix } from 'node:path';
+import { importsOf } from './imports.ts';
+import { type Complaint, isCode, type SourceFile } from './source-files.ts';
+
+const REMEDY = 'move what both need into a third file, or pass it as a parameter.';
+
+export function checkCycles(files: readonly SourceFile[]): Complaint[] {
+  const edges = new Map(files.filter(file => isCode(file.path)).map(file => [file.path, targetsOf(file)]));
+  const found = new Map<string, Complaint>();
+  const done = new Set<string>();
+  for (const start of edges.keys()) follow(start, [], edges, done, found);
+  return [...found.values()];
+}
+
+function targetsOf(file: SourceFile): string[] {
+  return importsOf(file.text)
+    .filter(found => !found.typeOnly && found.specifier.startsWith('.'))
+    .map(found => posix.normalize(posix.join(posix.dirname(file.path), found.specifier)));
+}
+
+function follow(
+  path: string,
+  trail: readonly string[],
+  edges: ReadonlyMap<string, readonly string[]>,
+  done: Set<string>,
+  found: Map<string, Complaint>,
+): void {
+  const seenAt = trail.indexOf(path);
+  if (seenAt !== -1) {
+    const circle = trail.slice(seenAt);
+    found.set([...circle].sort().join(), {
+      path,
+      what: `files in a circle: ${[...circle, path].join(' -> ')}`,
+      remedy: REMEDY,
+    });
+    return;
+  }
+  if (done.has(path)) return;
+  for (const target of edges.get(path) ?? []) follow(target, [...trail, path], edges, done, found);
+  done.add(path);
+}

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { checkFresh, checkSettings } from './fresh.ts';
+import { errorReference } from './generated-files.ts';
+import { settingNames } from './setting-names.ts';
+
+test('a generated file that is missing or differs is named, one that matches is not', t => {
+  const root = mkdtempSync(join(tmpdir(), 'berth-fresh-'));
+  t.after(() => rmSync(root, { recursive: true }));
+  writeFileSync(join(root, 'same.md'), 'a\n');
+  writeFileSync(join(root, 'old.md'), 'a\n');
+  const found = checkFresh(root, [
+    { path: 'same.md', text: 'a\n' },
+    { path: 'old.md', text: 'b\n' },
+    { path: 'absent.md', text: 'c\n' },
+  ]);
+  assert.deepEqual(
+    found.map(one => `${one.path} ${one.what}`),
+    ['old.md this generated file is out of date', 'absent.md this generated file is missing'],
+  );
+});
+
+test('settings that are read are explained, and those explained are read', () => {
+  const document = '| Setting | Default |\n| --- | --- |\n| `BERTH_LISTEN` | x |\n| `BERTH_OLD` | y |\n';
+  assert.deepEqual(
+    checkSettings(document, ['BERTH_LISTEN', 'BERTH_NEW']).map(one => one.what),
+    [
+      'BERTH_NEW is read by server/config.ts and not explained',
+      'BERTH_OLD is explained and never read by server/config.ts',
+    ],
+  );
+});
+
+test('the names of the settings are learned from config.ts', () => {
+  const names = settingNames();
+  for (const name of ['BERTH_LISTEN', 'DATABASE_URL', 'BERTH_TLS_KEY']) assert.ok(names.includes(name), name);
+});
+
+test('the list of errors has a row for each code', () => {
+  const text = errorReference({
+    gone: { status: 410, retry: 'no', summary: 'It was here.', whatToDo: 'Nothing.' },
+    capacity: { status: 503, retry: 'yes', retryAfterSeconds: 5, summary: 'Full.', whatToDo: 'Wait.' },
+  });
+  assert.match(text, /^\| 410 \| `gone` \| It was here\. \| Nothing\. \| no \|$/m);
+  assert.match(text, /^\| 503 \| `capacity` \| Full\. \| Wait\. \| yes, after 5 s \|$/m);
+});

@@ -1,0 +1,40 @@
+// Compares the generated files with what they are made of, and the table of settings with what config.ts reads.
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { settingNames } from './setting-names.ts';
+import type { Complaint } from './source-files.ts';
+
+export interface GeneratedFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+const SETTINGS_DOCUMENT = 'docs/operating.md';
+
+export function checkFresh(root: string, generated: readonly GeneratedFile[]): Complaint[] {
+  return generated.flatMap(file => {
+    const committed = existsSync(join(root, file.path)) ? readFileSync(join(root, file.path), 'utf8') : undefined;
+    if (committed === file.text) return [];
+    const what = committed === undefined ? 'this generated file is missing' : 'this generated file is out of date';
+    return [{ path: file.path, what, remedy: 'run `npm run gen` and commit what it wrote.' }];
+  });
+}
+
+/** Each setting that config.ts asks for has its row in the operator's table, and no row is about nothing. */
+export function checkSettings(document: string, names: readonly string[] = settingNames()): Complaint[] {
+  const rows = [...document.matchAll(/^\| `([A-Z][A-Z0-9_]+)`/gm)].map(match => match[1] ?? '');
+  const missing = names.filter(name => !rows.includes(name));
+  const extra = rows.filter(name => !names.includes(name));
+  return [
+    ...missing.map(name => ({
+      path: SETTINGS_DOCUMENT,
+      what: `${name} is read by server/config.ts and not explained`,
+      remedy: `add a row that begins "| \`${name}\`" to the table of settings.`,
+    })),
+    ...extra.map(name => ({
+      path: SETTINGS_DOCUMENT,
+      what: `${name} is explained and never read by server/config.ts`,
+      remedy: 'take the row out, or mend its name.',
+    })),
+  ];
+}

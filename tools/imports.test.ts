@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { codeOnly, importsOf, withoutComments } from './imports.ts';
+
+const found = (text: string): string[] =>
+  importsOf(text).map(one => `${one.line} ${one.specifier}${one.typeOnly ? ' type' : ''}`);
+
+test('every form of import is found, with its line', () => {
+  const text = [
+    "import './a.ts';",
+    "import b from './b.ts';",
+    "import { c, type C } from './c.ts';",
+    "import * as d from './d.ts';",
+    'import e, {',
+    '  f,',
+    "} from './e.ts';",
+    "export * from './g.ts';",
+    "export { h } from './h.ts';",
+    "const i = await import('./i.ts');",
+    "const j = require('./j.cjs');",
+  ].join('\n');
+  assert.deepEqual(found(text), [
+    '1 ./a.ts',
+    '2 ./b.ts',
+    '3 ./c.ts',
+    '4 ./d.ts',
+    '7 ./e.ts',
+    '8 ./g.ts',
+    '9 ./h.ts',
+    '10 ./i.ts',
+    '11 ./j.cjs',
+  ]);
+});
+
+test('only what is erased counts as a type', () => {
+  const text = [
+    "import type { A } from './a.ts';",
+    "export type { B } from './b.ts';",
+    "type C = typeof import('./c.ts');",
+    "import { type D } from './d.ts';",
+    "import type from './e.ts';",
+  ].join('\n');
+  assert.deepEqual(found(text), ['1 ./a.ts type', '2 ./b.ts type', '3 ./c.ts type', '4 ./d.ts', '5 ./e.ts']);
+});
+
+test('imports in comments, strings, templates and regular expressions are none', () => {
+  const text = [
+    "// import a from './a.ts';",
+    "/* import b from './b.ts'; */",
+    'const c = "import c from \'./c.ts\'";',
+    "const d = `import d from './d.ts' ${`import('./e.ts')`} import f from './f.ts'`;",
+    "const g = /import g from '.\\/g.ts'/;",
+    "const h = 1 / 2; import i from './i.ts'; const k = 4 / 2;",
+    "object.import('./l.ts');",
+  ].join('\n');
+  assert.deepEqual(found(text), ['6 ./i.ts']);
+});
+
+test('code inside a template is code', () => {
+  assert.deepEqual(found("const a = `x ${await import('./a.ts')} ${{ b: '}' }.b} y`;\nimport './c.ts';"), [
+    '1 ./a.ts',
+    '2 ./c.ts',
+  ]);
+});
+
+test('masking keeps length and lines', () => {
+  const text = "const a = 'b//c'; // d\nconst e = /['\"`]/; /* f\n g */ const h = `i${j}k`;\n";
+  assert.equal(codeOnly(text), "const a = '    ';     \nconst e = /     /;     \n      const h = ` ${j} `;\n");
+  assert.equal(withoutComments(text).length, text.length);
+  assert.match(withoutComments(text), /'b\/\/c'/);
+  assert.doesNotMatch(withoutComments(text), / f| g /);
+});

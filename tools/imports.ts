@@ -1,0 +1,124 @@
+// Finds the imports of a TypeScript file, and blanks what is not code. A scanner, not a parser: it knows comments,
+// strings, templates and regular expressions, which is all that can hide or fake an import.
+import { lineOf } from './source-files.ts';
+
+export interface Import {
+  readonly specifier: string;
+  readonly line: number;
+  /** Erased before the program runs: `import type`, `export type … from`, `typeof import('…')`. */
+  readonly typeOnly: boolean;
+}
+
+/** The same text at the same length, with the insides of comments, strings and regular expressions made blank. */
+export function codeOnly(text: string): string {
+  return mask(text, true);
+}
+
+/** The same, but strings are kept: for rules about what a string may say. */
+export function withoutComments(text: string): string {
+  return mask(text, false);
+}
+
+const REGEX_MAY_FOLLOW =
+  /(?:^|[(,=:[!&|?{};+\-*%~^<>]|\b(?:return|typeof|case|in|of|do|else|await|yield|void|delete|throw|new|instanceof))\s*$/;
+
+function mask(text: string, blankStrings: boolean): string {
+  const out = text.split('');
+  const blank = (from: number, to: number): void => {
+    for (let at = from; at < to; at++) if (out[at] !== '\n') out[at] = ' ';
+  };
+  /** Depth of braces at which each open template goes on. */
+  const templates: number[] = [];
+  let braces = 0;
+  let at = 0;
+  while (at < text.length) {
+    const two = text.slice(at, at + 2);
+    const one = text[at];
+    if (two === '//') {
+      const end = endOf(text, '\n', at);
+      blank(at, end);
+      at = end;
+    } else if (two === '/*') {
+      const end = Math.min(text.length, endOf(text, '*/', at + 2) + 2);
+      blank(at, end);
+      at = end;
+    } else if (one === "'" || one === '"') {
+      const end = endOfQuoted(text, at, one);
+      if (blankStrings) blank(at + 1, end);
+      at = end + 1;
+    } else if (one === '`' || (one === '}' && templates.at(-1) === braces)) {
+      if (one === '}') templates.pop();
+      const end = endOfTemplatePart(text, at + 1);
+      if (blankStrings) blank(at + 1, end);
+      if (text[end] === '$') {
+        templates.push(braces);
+        at = end + 2;
+      } else at = end + 1;
+    } else if (one === '/' && REGEX_MAY_FOLLOW.test(out.slice(Math.max(0, at - 40), at).join(''))) {
+      const end = endOfRegex(text, at);
+      if (blankStrings) blank(at + 1, end);
+      at = end + 1;
+    } else {
+      if (one === '{') braces++;
+      if (one === '}') braces--;
+      at++;
+    }
+  }
+  return out.join('');
+}
+
+function endOf(text: string, mark: string, from: number): number {
+  const found = text.indexOf(mark, from);
+  return found === -1 ? text.length : found;
+}
+
+function endOfQuoted(text: string, from: number, quote: string): number {
+  for (let at = from + 1; at < text.length; at++) {
+    if (text[at] === '\\') at++;
+    else if (text[at] === quote || text[at] === '\n') return at;
+  }
+  return text.length;
+}
+
+/** Where this stretch of a template ends: at its backtick, or at the `$` of `${`. */
+function endOfTemplatePart(text: string, from: number): number {
+  for (let at = from; at < text.length; at++) {
+    if (text[at] === '\\') at++;
+    else if (text[at] === '`' || (text[at] === '$' && text[at + 1] === '{')) return at;
+  }
+  return text.length;
+}
+
+function endOfRegex(text: string, from: number): number {
+  let inClass = false;
+  for (let at = from + 1; at < text.length; at++) {
+    const one = text[at];
+    if (one === '\\') at++;
+    else if (one === '\n') return at;
+    else if (one === '[') inClass = true;
+    else if (one === ']') inClass = false;
+    else if (one === '/' && !inClass) return at;
+  }
+  return text.length;
+}
+
+const STATIC =
+  /(?<![\w$.])(?:import|export)\s+(type\s+)?(?:[\w$]+|\*(?:\s*as\s+[\w$]+)?|\{[^{}]*\}|[\w$]+\s*,\s*(?:\*\s*as\s+[\w$]+|\{[^{}]*\}))\s*from\s*(['"])/g;
+const BARE = /(?<![\w$.])import\s*()(['"])/g;
+const DYNAMIC = /(typeof\s+)?(?<![\w$.])(?:import|require)\s*\(\s*(['"])/g;
+
+export function importsOf(text: string): Import[] {
+  const code = codeOnly(text);
+  return [STATIC, BARE, DYNAMIC]
+    .flatMap(pattern => [...code.matchAll(pattern)])
+    .map(match => {
+      const quoteAt = match.index + match[0].length - 1;
+      const end = endOfQuoted(text, quoteAt, text[quoteAt] ?? '');
+      return {
+        specifier: text.slice(quoteAt + 1, end),
+        line: lineOf(text, quoteAt),
+        typeOnly: (match[1] ?? '') !== '',
+      };
+    })
+    .sort((a, b) => a.line - b.line);
+}

@@ -1,0 +1,193 @@
+// The import rules of ARCHITECTURE.md as a program: two paths and the word `type` are enough to judge an import.
+import { posix } from 'node:path';
+import { importsOf } from './imports.ts';
+import { type Complaint, isCode, type SourceFile } from './source-files.ts';
+
+interface Place {
+  readonly layer: Layer;
+  /** The engine, domain or entry folder, where the layer has such folders. */
+  readonly folder?: string;
+}
+
+type Layer =
+  | 'contract'
+  | 'kit'
+  | 'engines'
+  | 'domain'
+  | 'entry'
+  | 'config'
+  | 'wiring'
+  | 'sdk'
+  | 'cli'
+  | 'console'
+  | 'unit test'
+  | 'acceptance'
+  | 'tests'
+  | 'tools'
+  | 'bench'
+  | 'elsewhere';
+
+/** One line of the table: what a file of this layer may import of ours, and of npm. */
+interface Rule {
+  readonly values: readonly Layer[];
+  readonly types?: readonly Layer[];
+  /** `undefined`: any package. */
+  readonly packages?: readonly string[];
+  readonly node: boolean;
+  readonly remedy: string;
+}
+
+const SERVER: readonly Layer[] = ['contract', 'kit', 'engines', 'domain', 'entry', 'config', 'wiring'];
+
+const RULES: Readonly<Record<Layer, Rule>> = {
+  contract: {
+    values: ['contract'],
+    packages: ['typebox'],
+    node: false,
+    remedy:
+      'contract/ is what we promise: it knows TypeBox and itself, nothing else. Move the code to who keeps the promise.',
+  },
+  kit: { values: ['kit'], packages: [], node: true, remedy: 'kit is used by all, so it knows Node only.' },
+  config: {
+    values: ['kit'],
+    packages: [],
+    node: true,
+    remedy: 'config.ts turns words into values; it needs only kit.',
+  },
+  engines: {
+    values: ['kit'],
+    node: true,
+    remedy:
+      'an engine hides one outside thing and knows only kit: take what you need as a parameter, and let parts.ts pass it.',
+  },
+  domain: {
+    values: ['contract', 'kit', 'domain'],
+    types: ['engines'],
+    packages: ['typebox'],
+    node: true,
+    remedy: 'the domain sees engines by `import type` only and never an entry: take the instance as a parameter.',
+  },
+  entry: {
+    values: ['contract', 'kit', 'domain'],
+    node: true,
+    remedy:
+      'an entry turns bytes into calls of the domain: what it wants of an engine or of another entry, the domain offers.',
+  },
+  wiring: { values: SERVER, node: true, remedy: 'the wiring sees the whole server and nothing outside it.' },
+  sdk: { values: ['sdk', 'contract'], node: true, remedy: 'the SDK is a customer: it sees the contract only.' },
+  cli: {
+    values: ['cli', 'sdk', 'contract', 'kit'],
+    node: true,
+    remedy:
+      'the CLI is a customer. Its operator commands enter by main.ts, local.ts, examine.ts, leftovers.ts, server-record.ts and config.ts, by no other door.',
+  },
+  console: {
+    values: ['console', 'sdk'],
+    types: ['contract'],
+    node: true,
+    remedy: 'the console is a customer: sdk, and types of the contract.',
+  },
+  'unit test': {
+    values: [...SERVER, 'cli', 'tools', 'sdk', 'tests'],
+    node: true,
+    remedy: 'a unit test imports the code it tests and tests/harness.',
+  },
+  acceptance: {
+    values: ['acceptance', 'tests', 'sdk', 'contract'],
+    node: true,
+    remedy:
+      'tests/acceptance runs against any address: it never imports the server. Put what starts one into tests/harness.',
+  },
+  tests: {
+    values: [...SERVER, 'tests', 'sdk', 'cli', 'tools'],
+    node: true,
+    remedy: 'tests/ may use anything but another suite.',
+  },
+  tools: {
+    values: ['tools', 'contract', 'config', 'cli'],
+    node: true,
+    remedy: 'a tool reads the contract and the settings, not the server.',
+  },
+  bench: {
+    values: [...SERVER, 'bench', 'sdk', 'tests', 'tools'],
+    node: true,
+    remedy: 'the bench may use the server and tests/harness.',
+  },
+  elsewhere: { values: [], node: true, remedy: 'put the file into one of the folders that ARCHITECTURE.md names.' },
+};
+
+/** Files directly in server/ wire: the server itself, and what the operator's commands need of it. */
+const WIRING = /^server\/[\w.-]+\.ts$/;
+/** The doors through which the CLI may enter the server. */
+const OPERATOR_DOORS = /^server\/(main|local|examine|leftovers|server-record|config)\.ts$/;
+
+export function placeOf(path: string): Place {
+  if (path.startsWith('tests/')) return { layer: path.startsWith('tests/acceptance/') ? 'acceptance' : 'tests' };
+  if (path.endsWith('.test.ts')) return { layer: 'unit test' };
+  if (path === 'server/config.ts') return { layer: 'config' };
+  if (WIRING.test(path)) return { layer: 'wiring' };
+  const [top, second, third] = path.split('/');
+  if (top === 'server') {
+    if (second === 'kit') return { layer: 'kit' };
+    if (second === 'engines' || second === 'domain' || second === 'entry')
+      return { layer: second, folder: path.split('/').length > 3 ? (third ?? '') : '' };
+    return { layer: 'elsewhere' };
+  }
+  if (top === 'contract' || top === 'sdk' || top === 'cli' || top === 'console' || top === 'tools' || top === 'bench')
+    return { layer: top };
+  return { layer: 'elsewhere' };
+}
+
+/** Why `from` may not import `specifier`; undefined when it may. */
+export function judge(from: string, specifier: string, typeOnly: boolean): string | undefined {
+  const place = placeOf(from);
+  const rule = RULES[place.layer];
+  if (specifier.startsWith('node:')) return rule.node ? undefined : `${place.layer} does not import Node's modules`;
+  if (!specifier.startsWith('.')) return judgePackage(place, rule, specifier);
+  if (!/\.(ts|[mc]js|json)$/.test(specifier)) return `the import of ${specifier} does not name its file; write the .ts`;
+  const target = posix.normalize(posix.join(posix.dirname(from), specifier));
+  if (target.endsWith('.json')) return undefined;
+  return judgeOurs(from, place, rule, target, typeOnly);
+}
+
+function judgePackage(place: Place, rule: Rule, specifier: string): string | undefined {
+  const name = specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/');
+  if (rule.packages === undefined || rule.packages.includes(name)) return undefined;
+  return `${place.layer} does not import the package ${name}`;
+}
+
+function judgeOurs(from: string, place: Place, rule: Rule, target: string, typeOnly: boolean): string | undefined {
+  const other = placeOf(target);
+  if (target.endsWith('.test.ts')) return `nobody imports a test file (${target})`;
+  if (/^server\/parts\.ts$/.test(target) && place.layer !== 'wiring' && !isTestLayer(place.layer))
+    return 'only main.ts and local.ts import parts.ts';
+  if (place.layer === 'cli' && OPERATOR_DOORS.test(target)) return undefined;
+  if (other.layer === place.layer && place.folder !== undefined) return judgeNeighbour(place, other);
+  if (rule.values.includes(other.layer)) return undefined;
+  if (rule.types?.includes(other.layer))
+    return typeOnly ? undefined : `${from} imports a value from ${target}; types only (\`import type\`)`;
+  return `${place.layer} does not import ${other.layer} (${target})`;
+}
+
+const isTestLayer = (layer: Layer): boolean => layer === 'unit test' || layer === 'tests' || layer === 'bench';
+
+/** Folders of the domain may meet; engines and entries may not. */
+function judgeNeighbour(place: Place, other: Place): string | undefined {
+  if (place.layer === 'domain' || place.folder === other.folder) return undefined;
+  return `${place.layer}/${place.folder} does not import ${other.layer}/${other.folder}: no line between ${place.layer === 'entry' ? 'entries' : 'engines'}`;
+}
+
+export function checkLayers(files: readonly SourceFile[]): Complaint[] {
+  return files
+    .filter(file => isCode(file.path))
+    .flatMap(file =>
+      importsOf(file.text).flatMap(found => {
+        const what = judge(file.path, found.specifier, found.typeOnly);
+        if (what === undefined) return [];
+        return [{ path: file.path, line: found.line, what, remedy: RULES[placeOf(file.path).layer].remedy }];
+      }),
+    );
+}

@@ -1,0 +1,21 @@
+// Types of setup.mjs for its test. The program itself is plain JavaScript, because it runs before there is anything else.
+
+export interface DebianPackage {
+  readonly name: string;
+  readonly needs: string;
+  /** All of these programs. */
+  readonly commands?: readonly string[];
+  /** Any of these files. */
+  readonly anyFile?: readonly string[];
+  readonly unlessSet?: string;
+  readonly optional?: boolean;
+}
+
+export const DEBIAN_PACKAGES: readonly DebianPackage[];
+export function missingNpmPackages(root: string): string[];
+export function missingDebianPackages(
+  packages?: readonly DebianPackage[],
+  env?: Readonly<Record<string, string | undefined>>,
+): DebianPackage[];
+export function cleanEnvironment(env: Readonly<Record<string, string | undefined>>): Record<string, string>;
+export function pinnedNode(root: string): string;

@@ -1,0 +1,226 @@
+// Makes a fresh machine ready: the npm packages of package-lock.json, the pinned Node, the Debian packages.
+// Plain JavaScript, because it runs under whatever Node (18 or later) the machine has. It starts nothing: the npm
+// scripts put `&& exec node_modules/node/bin/node …` behind it, so that no launcher stays between npm and the server.
+//
+//   node tools/setup.mjs all        npm packages and Debian packages (npm start, npm test)
+//   node tools/setup.mjs packages   npm packages only (npm run berth, npm run check)
+//
+// Everything it has to say goes to the error output; the output belongs to the command behind it.
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const LOCK_WAIT_SECONDS = 900;
+const APT_LOCK_WAIT_SECONDS = 300;
+const OWN_PATH = fileURLToPath(import.meta.url);
+
+/** Where the server looks for programs and for the browser; the caller's own PATH does not count there either. */
+const PROGRAM_FOLDERS = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
+const CHROMIUM_PLACES = [
+  '/usr/lib/chromium/chromium',
+  '/usr/lib/chromium-browser/chromium-browser',
+  '/opt/google/chrome/chrome',
+  '/opt/google/chrome-beta/chrome',
+  '/opt/chromium.org/chromium/chromium-browser',
+];
+
+/** What the machine must have beside Node: Debian package -> the commands or files by which we know it. */
+export const DEBIAN_PACKAGES = [
+  { name: 'chromium', needs: 'the browser', anyFile: CHROMIUM_PLACES, unlessSet: 'BERTH_CHROMIUM' },
+  { name: 'ffmpeg', needs: 'recordings', commands: ['ffmpeg'] },
+  { name: 'bubblewrap', needs: 'the jail around each browser', commands: ['bwrap'] },
+  { name: 'iproute2', needs: 'the network namespace of each browser', commands: ['ip'] },
+  { name: 'libnss3-tools', needs: 'certificate authorities of a session', commands: ['certutil'] },
+  { name: 'util-linux', needs: 'the jail around each browser', commands: ['unshare', 'setpriv', 'nsenter', 'prlimit'] },
+  { name: 'mount', needs: 'the jail around each browser', commands: ['mount'] },
+  { name: 'coreutils', needs: 'the outside time limit of each browser', commands: ['timeout', 'mkfifo'] },
+  {
+    name: 'fonts-liberation',
+    needs: 'Latin text',
+    anyFile: ['/usr/share/fonts/truetype/liberation', '/usr/share/fonts/truetype/liberation2'],
+    optional: true,
+  },
+  {
+    name: 'fonts-noto-core',
+    needs: 'text of other scripts',
+    anyFile: ['/usr/share/fonts/truetype/noto/NotoSans-Regular.ttf'],
+    optional: true,
+  },
+  {
+    name: 'fonts-noto-color-emoji',
+    needs: 'emoji',
+    anyFile: ['/usr/share/fonts/truetype/noto/NotoColorEmoji.ttf'],
+    optional: true,
+  },
+];
+
+/** npm packages that the lock names and node_modules does not hold at that version. */
+export function missingNpmPackages(root) {
+  const wanted = readJson(join(root, 'package-lock.json'))?.packages ?? {};
+  const present = readJson(join(root, 'node_modules', '.package-lock.json'))?.packages ?? {};
+  return Object.entries(wanted)
+    .filter(([path, entry]) => path !== '' && !isSettled(entry, present[path], join(root, path)))
+    .map(([path]) => path.replace(/^.*node_modules\//, ''));
+}
+
+function isSettled(wanted, present, folder) {
+  if (!present) return wanted.optional === true;
+  return present.version === wanted.version && existsSync(folder);
+}
+
+export const pinnedNode = root => join(root, 'node_modules', 'node', 'bin', 'node');
+
+/** Debian packages that are not there, judged by their files: asking dpkg would cost more than it tells. */
+export function missingDebianPackages(packages = DEBIAN_PACKAGES, env = process.env) {
+  const isThere = command => PROGRAM_FOLDERS.some(folder => existsSync(join(folder, command)));
+  return packages.filter(wanted => {
+    if (wanted.unlessSet && env[wanted.unlessSet]) return false;
+    if (wanted.commands) return !wanted.commands.every(isThere);
+    return !wanted.anyFile.some(file => existsSync(file));
+  });
+}
+
+function readJson(file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+const say = text => process.stderr.write(`berth setup: ${text}\n`);
+
+function stop(text) {
+  say(text);
+  process.exit(1);
+}
+
+/** Everything that npm told its script about this run, and that a second npm must not take for its own. */
+export function cleanEnvironment(env) {
+  const npmRun =
+    /^(npm_(lifecycle|package)_|npm_(command|execpath|node_execpath)$|npm_config_(local_prefix|global|prefix|omit|ignore_scripts)$)/;
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !npmRun.test(name) && name !== 'INIT_CWD'));
+}
+
+function run(command, args, options = {}) {
+  return spawnSync(command, args, { stdio: ['ignore', 2, 2], ...options });
+}
+
+// ---- npm ---------------------------------------------------------------------------------------------------------
+
+function npmReady(root) {
+  return existsSync(pinnedNode(root)) && missingNpmPackages(root).length === 0;
+}
+
+function installNpmPackages(root) {
+  const env = cleanEnvironment(process.env);
+  const missing = missingNpmPackages(root);
+  if (missing.length > 0) {
+    say(`installing npm packages (${missing.length} missing) ...`);
+    // --include=dev: an installation without them would be torn down by the first `npm test`, under a running server.
+    const done = run('npm', ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: root, env });
+    if (done.error) stop(`npm does not start (${done.error.message}). Install it: apt-get install npm`);
+    if (done.status !== 0) stop('`npm ci` failed; its own words are above. The registry must be reachable.');
+  }
+  if (!existsSync(pinnedNode(root))) fetchPinnedNode(root, env);
+  if (!npmReady(root)) stop(`these npm packages are still missing: ${missingNpmPackages(root).join(', ') || 'node'}`);
+}
+
+/** Where install scripts are switched off, the one that we need is run here, by name. */
+function fetchPinnedNode(root, env) {
+  const folder = join(root, 'node_modules', 'node');
+  say('fetching the pinned Node ...');
+  run(process.execPath, ['installArchSpecificPackage.js'], {
+    cwd: folder,
+    env: { ...env, npm_config_ignore_scripts: 'false' },
+  });
+  if (!existsSync(pinnedNode(root)))
+    stop('the pinned Node did not arrive (npm package "node"). Try: npm rebuild node --ignore-scripts=false');
+}
+
+// ---- Debian ------------------------------------------------------------------------------------------------------
+
+function installDebianPackages(root, missing) {
+  const names = missing.map(wanted => wanted.name);
+  const prefix = rootPrefix();
+  const command = `apt-get install --no-install-recommends ${names.join(' ')}`;
+  if (prefix === undefined) return `run as root: apt-get update && ${command}`;
+  say(`installing Debian packages: ${names.join(', ')} ...`);
+  const env = { ...cleanEnvironment(process.env), DEBIAN_FRONTEND: 'noninteractive' };
+  const apt = args =>
+    run(prefix[0] ?? 'apt-get', [...prefix.slice(1), ...(prefix.length > 0 ? ['apt-get'] : []), ...args], { env });
+  const wait = ['-q', '-o', `DPkg::Lock::Timeout=${APT_LOCK_WAIT_SECONDS}`];
+  apt(['update', ...wait]);
+  const done = apt(['install', '-y', '--no-install-recommends', ...wait, ...names]);
+  remember(root, { fontsTried: true });
+  return done.status === 0
+    ? undefined
+    : `apt-get failed; its own words are above. By hand: apt-get update && ${command}`;
+}
+
+/** The words before `apt-get` that make it root; undefined where there is no way, or no apt-get. */
+function rootPrefix() {
+  if (!existsSync('/usr/bin/apt-get')) return undefined;
+  if (process.getuid?.() === 0) return [];
+  const sudo = ['sudo', '-n', '--preserve-env=DEBIAN_FRONTEND'];
+  return spawnSync('sudo', ['-n', 'true'], { stdio: 'ignore' }).status === 0 ? sudo : undefined;
+}
+
+const notesFile = root => join(root, '.berth', 'setup.json');
+
+function remember(root, notes) {
+  mkdirSync(dirname(notesFile(root)), { recursive: true });
+  writeFileSync(notesFile(root), `${JSON.stringify(notes)}\n`);
+}
+
+/** What stands in the way. Fonts are asked for once: a page without them is uglier, not broken. */
+function debianToDo(root) {
+  const fontsTried = readJson(notesFile(root))?.fontsTried === true;
+  return missingDebianPackages().filter(wanted => !wanted.optional || !fontsTried);
+}
+
+function completeDebian(root) {
+  const missing = debianToDo(root);
+  if (missing.length === 0) return;
+  const trouble = installDebianPackages(root, missing);
+  const still = missingDebianPackages();
+  const needed = still.filter(wanted => !wanted.optional);
+  if (needed.length > 0) {
+    for (const wanted of needed) say(`missing: ${wanted.name}, for ${wanted.needs}`);
+    stop(trouble ?? `apt-get reported success, yet they are not there: ${needed.map(wanted => wanted.name).join(' ')}`);
+  }
+  for (const wanted of still) say(`note: without ${wanted.name}, ${wanted.needs} will not be shown well`);
+  if (still.length > 0) remember(root, { fontsTried: true });
+}
+
+// ---- both --------------------------------------------------------------------------------------------------------
+
+function installUnderLock(root, mode) {
+  if (!npmReady(root)) installNpmPackages(root);
+  if (mode === 'all') completeDebian(root);
+}
+
+/** Two set-ups of one folder go one after the other. The kernel drops flock's lock with its holder, however it dies. */
+function installOnce(root, mode) {
+  mkdirSync(join(root, '.berth'), { recursive: true });
+  const lock = join(root, '.berth', 'setup.lock');
+  const again = [process.execPath, OWN_PATH, mode, '--locked'];
+  const done = run('flock', ['--timeout', String(LOCK_WAIT_SECONDS), '--conflict-exit-code', '75', lock, ...again], {
+    cwd: root,
+  });
+  if (done.error) return installUnderLock(root, mode);
+  if (done.status === 75) stop(`another set-up has held ${lock} for ${LOCK_WAIT_SECONDS} s; look what it is doing`);
+  if (done.status !== 0) process.exit(done.status ?? 1);
+}
+
+function main() {
+  const root = dirname(dirname(OWN_PATH));
+  const mode = process.argv[2] === 'packages' ? 'packages' : 'all';
+  if (Number(process.versions.node.split('.')[0]) < 18)
+    stop(`this is Node ${process.versions.node}; 18 or later is needed to install the rest.`);
+  if (process.argv.includes('--locked')) return installUnderLock(root, mode);
+  if (!npmReady(root) || (mode === 'all' && debianToDo(root).length > 0)) installOnce(root, mode);
+}
+
+if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) main();

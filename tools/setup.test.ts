@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { cleanEnvironment, missingDebianPackages, missingNpmPackages } from './setup.mjs';
+
+type Packages = Readonly<Record<string, { version: string; optional?: boolean }>>;
+
+function checkout(t: TestContext, wanted: Packages, present?: Packages): string {
+  const root = mkdtempSync(join(tmpdir(), 'berth-setup-'));
+  t.after(() => rmSync(root, { recursive: true }));
+  writeFileSync(join(root, 'package-lock.json'), JSON.stringify({ packages: { '': { version: '1.0.0' }, ...wanted } }));
+  if (present === undefined) return root;
+  for (const path of Object.keys(present)) mkdirSync(join(root, path), { recursive: true });
+  writeFileSync(join(root, 'node_modules', '.package-lock.json'), JSON.stringify({ packages: present }));
+  return root;
+}
+
+const A = 'node_modules/a';
+const B = 'node_modules/@scope/b';
+
+test('everything is missing in a fresh clone', t => {
+  assert.deepEqual(missingNpmPackages(checkout(t, { [A]: { version: '1.0.0' }, [B]: { version: '2.0.0' } })), [
+    'a',
+    '@scope/b',
+  ]);
+});
+
+test('nothing is missing when every version matches; absent optional packages are no reason', t => {
+  const wanted = { [A]: { version: '1.0.0' }, [B]: { version: '2.0.0', optional: true } };
+  assert.deepEqual(missingNpmPackages(checkout(t, wanted, { [A]: { version: '1.0.0' } })), []);
+});
+
+test('another version is missing, and so is a folder that was removed by hand', t => {
+  const root = checkout(
+    t,
+    { [A]: { version: '1.0.1' }, [B]: { version: '2.0.0' } },
+    { [A]: { version: '1.0.0' }, [B]: { version: '2.0.0' } },
+  );
+  assert.deepEqual(missingNpmPackages(root), ['a']);
+  rmSync(join(root, B), { recursive: true });
+  assert.deepEqual(missingNpmPackages(root), ['a', '@scope/b']);
+});
+
+test('a Debian package is known by its files', () => {
+  const packages = [
+    { name: 'coreutils', needs: 'x', commands: ['mkfifo', 'timeout'] },
+    { name: 'nothing', needs: 'x', commands: ['mkfifo', 'no-such-command-anywhere'] },
+    { name: 'folder', needs: 'x', anyFile: ['/no/such/file', '/proc/self/stat'] },
+    { name: 'absent', needs: 'x', anyFile: ['/no/such/file'] },
+    { name: 'browser', needs: 'x', anyFile: ['/no/such/file'], unlessSet: 'OWN_BROWSER' },
+  ];
+  const names = (env: Record<string, string>): string[] => missingDebianPackages(packages, env).map(one => one.name);
+  assert.deepEqual(names({ OWN_BROWSER: '/opt/browser' }), ['nothing', 'absent']);
+  assert.deepEqual(names({}), ['nothing', 'absent', 'browser']);
+});
+
+test('a second npm does not see what the first told its script, and keeps what the user told both', () => {
+  const env = {
+    PATH: '/bin',
+    INIT_CWD: '/tmp',
+    npm_lifecycle_event: 'start',
+    npm_package_name: 'berth',
+    npm_config_local_prefix: '/tmp',
+    npm_config_registry: 'https://registry.test/',
+    npm_config_userconfig: '/etc/npmrc',
+  };
+  assert.deepEqual(Object.keys(cleanEnvironment(env)), ['PATH', 'npm_config_registry', 'npm_config_userconfig']);
+});

@@ -1,0 +1,44 @@
+// Which files the checks look at: the tracked kinds of text of this project, read once, as paths relative to its root.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+export interface SourceFile {
+  /** Relative to the root, with forward slashes. */
+  readonly path: string;
+  readonly text: string;
+}
+
+/** One thing that is wrong, where, and what to do about it. */
+export interface Complaint {
+  readonly path: string;
+  readonly line?: number;
+  readonly what: string;
+  readonly remedy: string;
+}
+
+const IGNORED = new Set(['node_modules', '.git', '.berth', 'data', 'generated']);
+const KINDS = /\.(ts|[mc]js|md|json|ya?ml|html)$|(^|\/)\.ci\/run$/;
+
+export function readSourceFiles(root: string): SourceFile[] {
+  return walk(root, '')
+    .filter(path => KINDS.test(path) && path !== 'package-lock.json')
+    .map(path => ({ path, text: readFileSync(join(root, path), 'utf8') }));
+}
+
+function walk(root: string, folder: string): string[] {
+  const entries = readdirSync(join(root, folder), { withFileTypes: true });
+  return entries
+    .filter(entry => !IGNORED.has(entry.name))
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .flatMap(entry => {
+      const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
+      if (entry.isDirectory()) return walk(root, path);
+      return entry.isFile() ? [path] : [];
+    });
+}
+
+export const isCode = (path: string): boolean => /\.(ts|[mc]js)$/.test(path);
+export const isTest = (path: string): boolean => /\.test\.ts$/.test(path) || path.startsWith('tests/');
+export const isDocument = (path: string): boolean => path.endsWith('.md');
+
+export const lineOf = (text: string, offset: number): number => text.slice(0, offset).split('\n').length;

@@ -1,0 +1,24 @@
+// Loaded before each test file by tools/test.ts: a file that does not end, because a test hangs or leaves a timer, a
+// socket or a process behind, is ended here and fails, with the names of what kept it alive.
+import { after } from 'node:test';
+
+const AFTER_TESTS_MS_MAX = 10_000;
+/** The whole file; its single tests are bounded by --test-timeout. */
+const FILE_MS_MAX = 30 * 60_000;
+const SLOW_FILE_MS_MAX = 4 * 3_600_000;
+
+function end(afterWhat: string): void {
+  const alive = process.getActiveResourcesInfo().filter(name => name !== 'PipeWrap');
+  process.stderr.write(`this test file did not end ${afterWhat}; still alive: ${alive.join(', ') || 'nothing'}\n`);
+  process.exit(1);
+}
+
+// Children that a test forks inherit this preload; only the test file itself is bound.
+const file = process.argv[1] ?? '';
+if (file.endsWith('.test.ts')) {
+  const limit = file.endsWith('.slow.test.ts') ? SLOW_FILE_MS_MAX : FILE_MS_MAX;
+  setTimeout(() => end(`within ${limit / 60_000} minutes`), limit).unref();
+  after(() => {
+    setTimeout(() => end(`${AFTER_TESTS_MS_MAX / 1000} s after its last test`), AFTER_TESTS_MS_MAX).unref();
+  });
+}

@@ -1,0 +1,85 @@
+// Runs the suite: unit tests two files at a time, then the suites that start servers and browsers one after the other.
+// `--slow` adds the files named *.slow.test.ts; other words choose files by a part of their path.
+import { globSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { dirname, join, relative } from 'node:path';
+import { run } from 'node:test';
+import { spec } from 'node:test/reporters';
+
+const ROOT = dirname(import.meta.dirname);
+/** No single test may take longer; a suite that needs more splits its work. */
+const TEST_MS_MAX = 180_000;
+const SLOW_TEST_MS_MAX = 3_600_000;
+
+interface Part {
+  readonly name: string;
+  readonly globs: readonly string[];
+  readonly concurrency: number;
+}
+
+const PARTS: readonly Part[] = [
+  {
+    name: 'unit',
+    globs: ['contract', 'server', 'sdk', 'cli', 'tools'].map(folder => `${folder}/**/*.test.ts`),
+    concurrency: Math.min(2, availableParallelism()),
+  },
+  {
+    name: 'suites',
+    globs: ['engines', 'attacks', 'acceptance', 'faults'].map(folder => `tests/${folder}/**/*.test.ts`),
+    concurrency: 1,
+  },
+];
+
+interface Tally {
+  passed: number;
+  skipped: number;
+  readonly failed: string[];
+}
+
+const slow = process.argv.includes('--slow');
+const words = process.argv.slice(2).filter(word => !word.startsWith('-'));
+
+function filesOf(part: Part): string[] {
+  return part.globs
+    .flatMap(glob => globSync(glob, { cwd: ROOT }).sort())
+    .filter(path => slow || !path.endsWith('.slow.test.ts'))
+    .filter(path => words.length === 0 || words.some(word => path.includes(word)));
+}
+
+async function runPart(part: Part, tally: Tally): Promise<number> {
+  const files = filesOf(part);
+  if (files.length === 0) return 0;
+  const limit = slow ? SLOW_TEST_MS_MAX : TEST_MS_MAX;
+  const stream = run({
+    files: files.map(path => join(ROOT, path)),
+    concurrency: part.concurrency,
+    execArgv: [`--test-timeout=${limit}`, `--import=${join(import.meta.dirname, 'test-limit.ts')}`],
+    cwd: ROOT,
+  });
+  // A file counts by its tests; only a file that fails as a whole (it does not load) is counted itself.
+  stream.on('test:pass', test => {
+    if (test.details.type === 'suite') return;
+    if (test.skip !== undefined || test.todo !== undefined) tally.skipped++;
+    else tally.passed++;
+  });
+  stream.on('test:fail', test => {
+    tally.failed.push(`${test.file ? relative(ROOT, test.file) : '?'}: ${test.name}`);
+  });
+  const output = stream.compose(spec);
+  output.pipe(process.stdout, { end: false });
+  await new Promise<void>((resolve, reject) => output.on('end', resolve).on('error', reject));
+  return files.length;
+}
+
+const startedAt = performance.now();
+const tally: Tally = { passed: 0, skipped: 0, failed: [] };
+let files = 0;
+for (const part of PARTS) files += await runPart(part, tally);
+
+const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+console.log(
+  `\n${files} files, ${tally.passed} tests passed, ${tally.failed.length} failed, ${tally.skipped} skipped, in ${seconds} s`,
+);
+for (const name of tally.failed) console.log(`  failed: ${name}`);
+if (files === 0) console.log('no test file matches');
+process.exitCode = files === 0 || tally.failed.length > 0 ? 1 : 0;

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { SourceFile } from './source-files.ts';
+import { checkTidy } from './tidy.ts';
+
+/** The file, with another that uses it, so that only what the test is about is wrong. */
+function complaintsOf(path: string, text: string, others: readonly SourceFile[] = []): string[] {
+  const user = { path: 'tests/harness/user.ts', text: `// Uses it.\nimport '../../${path}';\n` };
+  return checkTidy([{ path, text }, user, ...others]).map(found => `${found.path}: ${found.what}`);
+}
+
+const opened = (text: string): string => `// Owns it.\n${text}\n`;
+
+const BANNED: ReadonlyArray<readonly [path: string, text: string]> = [
+  ['server/domain/a.ts', 'const home = process.env.HOME;'],
+  ['server/domain/a.ts', 'const now = Date.now();'],
+  ['server/domain/a.ts', 'const now = new Date();'],
+  ['server/domain/a.ts', 'const now = performance.now();'],
+  ['server/domain/a.ts', "import { spawn } from 'node:child_process';"],
+  ['server/engines/egress/a.ts', "const { spawn } = await import('child_process');"],
+  ['server/domain/a.ts', 'const a: any = 1;'],
+  ['server/domain/a.ts', 'const a = b as any;'],
+  ['server/domain/a.ts', 'const a = b!.c;'],
+  ['server/domain/a.ts', 'const a = list[0]!;'],
+  ['server/domain/a.ts', '// @ts-ignore'],
+  ['server/domain/a.ts', '// TODO: later'],
+  ['server/domain/a.ts', "console.log('a');"],
+  ['cli/a.ts', "const folder = '/work/berth/data';"],
+  ['tools/a.ts', "const folder = '/root/data';"],
+  ['tests/engines/a.test.ts', "test.only('a', () => {});"],
+  ['tests/engines/a.test.ts', "test('a', { skip: true }, () => {});"],
+  ['tests/engines/a.test.ts', "describe.skip('a', () => {});"],
+];
+
+for (const [path, text] of BANNED)
+  test(`banned in ${path}: ${text}`, () => {
+    assert.equal(complaintsOf(path, opened(text)).length, 1);
+  });
+
+const FINE: ReadonlyArray<readonly [path: string, text: string]> = [
+  ['server/config.ts', 'const home = process.env.HOME;'],
+  ['server/kit/clock.ts', 'const now = new Date();'],
+  ['server/engines/slots/a.ts', "import { spawn } from 'node:child_process';"],
+  ['server/domain/a.ts', "const a = 'process.env and new Date()';"],
+  ['server/domain/a.ts', '// anything: any reason to say Date.now() here'],
+  ['server/domain/a.ts', 'const at = new Date(row.at);'],
+  ['server/domain/a.ts', 'if (a !== b && !c.d) e(!f);'],
+  ['server/domain/a.ts', 'const skip = filter({ only: 1 });'],
+  ['cli/a.ts', "const url = 'https://berth.test/root/work/x';"],
+];
+
+for (const [path, text] of FINE)
+  test(`fine in ${path}: ${text}`, () => {
+    assert.deepEqual(complaintsOf(path, opened(text)), []);
+  });
+
+test('a file opens with a comment', () => {
+  assert.deepEqual(complaintsOf('cli/a.ts', 'export const a = 1;\n'), ['cli/a.ts: no opening comment']);
+  assert.deepEqual(complaintsOf('cli/a.ts', '#!/usr/bin/env node\n// Owns it.\nexport const a = 1;\n'), []);
+});
+
+test('a file that only its own test imports is of no use', () => {
+  const file = { path: 'server/kit/a.ts', text: opened('export const a = 1;') };
+  const own = { path: 'server/kit/a.test.ts', text: "import './a.ts';\n" };
+  const started = {
+    path: 'server/engines/slots/b.ts',
+    text: opened("import './c.ts';\nconst file = '../../kit/a.ts';"),
+  };
+  assert.match(
+    checkTidy([file, own])
+      .map(found => found.what)
+      .join(),
+    /nobody imports/,
+  );
+  assert.ok(!checkTidy([file, own, started]).some(found => found.path === file.path));
+});
+
+test('a document has one title, not counting what stands in its code blocks', () => {
+  const what = (text: string): string[] => checkTidy([{ path: 'docs/a.md', text }]).map(found => found.what);
+  assert.deepEqual(what('# A\n\n```sh\n# a comment\n```\n'), []);
+  assert.deepEqual(what('# A\n\n# B\n'), ['a document with two titles']);
+  assert.deepEqual(what('text\n'), ['a document without a title']);
+});
+
+test('a link in a document leads to a file that is there', () => {
+  const files = [
+    { path: 'docs/a.md', text: '# A\n[b](b.md#part) [c](../c.md) [d](https://d.test/x) [folder](decisions/)\n' },
+    { path: 'docs/b.md', text: '# B\n' },
+    { path: 'docs/decisions/0001.md', text: '# One\n' },
+  ];
+  assert.deepEqual(
+    checkTidy(files).map(found => found.what),
+    ['a link to nothing: ../c.md'],
+  );
+});

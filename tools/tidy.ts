@@ -1,0 +1,206 @@
+// Small rules that no compiler knows: banned words with what to write instead, opening comments, one title a document,
+// links that lead somewhere, no file that nobody uses.
+import { posix } from 'node:path';
+import { codeOnly, importsOf, withoutComments } from './imports.ts';
+import { type Complaint, isCode, isDocument, isTest, lineOf, type SourceFile } from './source-files.ts';
+
+interface Ban {
+  readonly pattern: RegExp;
+  readonly what: string;
+  readonly remedy: string;
+  /** Which files the ban is for. */
+  readonly where: (path: string) => boolean;
+  /** `code`: strings and comments do not count. `text`: everything does. */
+  readonly look: 'code' | 'strings' | 'text';
+}
+
+const inServer = (path: string): boolean => path.startsWith('server/') && !isTest(path);
+const isBannedWordsTable = (path: string): boolean => /^tools\/tidy(\.test)?\.ts$/.test(path);
+const inCode = (path: string): boolean => isCode(path) && !isBannedWordsTable(path);
+const MAY_START_PROCESSES = /^server\/engines\/(slots|browser|recorder|store)\//;
+
+const BANS: readonly Ban[] = [
+  {
+    pattern: /\bprocess\.env\b/g,
+    what: 'process.env',
+    remedy: 'only server/config.ts reads the environment; take the value you need as a parameter.',
+    where: path => (inServer(path) && path !== 'server/config.ts') || path.startsWith('contract/'),
+    look: 'code',
+  },
+  {
+    pattern: /\bDate\.now\b|\bnew Date\(\s*\)|\bperformance\.now\b|\bprocess\.hrtime\b/g,
+    what: 'reading the time',
+    remedy: 'take a Clock (server/kit/clock.ts), so that a test can move it.',
+    where: path => inServer(path) && path !== 'server/kit/clock.ts',
+    look: 'code',
+  },
+  {
+    pattern: /(['"])(?:node:)?child_process\1/g,
+    what: 'child_process',
+    remedy: 'processes are started only by engines/slots, engines/browser, engines/recorder and engines/store.',
+    where: path => inServer(path) && !MAY_START_PROCESSES.test(path),
+    look: 'strings',
+  },
+  {
+    pattern: /:\s*any\b|\bas any\b|<any>|\bany\[\]/g,
+    what: 'the type any',
+    remedy: 'say `unknown` and let a validator speak, or name the type.',
+    where: inCode,
+    look: 'code',
+  },
+  {
+    pattern: /[\w)\]]!(?:\.|\[|\(|;|,|\))/g,
+    what: 'a non-null assertion',
+    remedy: 'handle the absence: throw with words, or return early.',
+    where: inCode,
+    look: 'code',
+  },
+  {
+    pattern: /@ts-(?:ignore|expect-error|nocheck)|biome-ignore|eslint-disable/g,
+    what: 'a silenced checker',
+    remedy: 'change the code so that the checker is content; if the rule is wrong, change the rule for all.',
+    where: inCode,
+    look: 'text',
+  },
+  {
+    pattern: /\b(?:TODO|FIXME|XXX|HACK)\b/g,
+    what: 'a promise for later',
+    remedy: 'do it now, or write an issue and leave the code true without it.',
+    where: path => (isCode(path) || isDocument(path)) && !isBannedWordsTable(path),
+    look: 'text',
+  },
+  {
+    pattern:
+      /\b(?:test|it|describe|suite)\.(?:only|skip|todo)\b|[{,]\s*(?:only|skip|todo)\s*:|\b(?:t|context)\.(?:skip|todo)\(/g,
+    what: 'a test that does not run, or keeps others from running',
+    remedy: 'make it pass or take it out; a suite that needs something absent should say so and fail.',
+    where: path => isTest(path) && !isBannedWordsTable(path),
+    look: 'code',
+  },
+  {
+    pattern: /\bconsole\.(?:log|error|warn|info|debug)\b/g,
+    what: 'console',
+    remedy: 'take a Log (server/kit/log.ts); what the operator sees at start is written by main.ts.',
+    where: path => inServer(path) && path !== 'server/main.ts',
+    look: 'code',
+  },
+  {
+    pattern: /(?<![\w.~-])\/(?:work|home\/\w+)\/|(?<![\w.~/-])\/root\/[\w.]/g,
+    what: "a path of a developer's machine",
+    remedy: 'write it relative to the repository, or take it from os.tmpdir().',
+    where: path => !isBannedWordsTable(path) && !path.startsWith('tests/attacks/'),
+    look: 'text',
+  },
+];
+
+export function checkTidy(files: readonly SourceFile[]): Complaint[] {
+  return [
+    ...files.flatMap(bannedWords),
+    ...files.flatMap(openingComment),
+    ...files.flatMap(oneTitle),
+    ...files.flatMap(file => deadLinks(file, files)),
+    ...unused(files),
+  ];
+}
+
+function bannedWords(file: SourceFile): Complaint[] {
+  return BANS.filter(ban => ban.where(file.path)).flatMap(ban => {
+    const seen =
+      ban.look === 'text' ? file.text : ban.look === 'code' ? codeOnly(file.text) : withoutComments(file.text);
+    return [...seen.matchAll(ban.pattern)].map(match => ({
+      path: file.path,
+      line: lineOf(file.text, match.index),
+      what: `${ban.what}: ${file.text.slice(match.index, match.index + match[0].length).trim()}`,
+      remedy: ban.remedy,
+    }));
+  });
+}
+
+const NEEDS_OPENING = /^(?:contract|server|sdk|cli|tools|bench|tests)\//;
+
+function openingComment(file: SourceFile): Complaint[] {
+  if (!isCode(file.path) || file.path.endsWith('.test.ts') || !NEEDS_OPENING.test(file.path)) return [];
+  const first = file.text.replace(/^#!.*\n/, '').trimStart();
+  if (/^(?:\/\/\s*\S|\/\*)/.test(first)) return [];
+  return [
+    {
+      path: file.path,
+      line: 1,
+      what: 'no opening comment',
+      remedy: 'begin with one to four lines that say what this file owns and what it does not.',
+    },
+  ];
+}
+
+/** The document with its code blocks made blank, line for line. */
+function prose(text: string): string {
+  return text.replace(/^( *)(```+)[^\n]*\n[\s\S]*?^\1\2`*[ \t]*$/gm, block => block.replace(/[^\n]/g, ' '));
+}
+
+function oneTitle(file: SourceFile): Complaint[] {
+  if (!isDocument(file.path)) return [];
+  const titles = [...prose(file.text).matchAll(/^# .+$/gm)];
+  if (titles.length === 1) return [];
+  return [
+    {
+      path: file.path,
+      line: titles[1] ? lineOf(file.text, titles[1].index) : 1,
+      what: titles.length === 0 ? 'a document without a title' : 'a document with two titles',
+      remedy: 'one `# Title` a document; the rest are `##` and deeper.',
+    },
+  ];
+}
+
+function deadLinks(file: SourceFile, files: readonly SourceFile[]): Complaint[] {
+  if (!isDocument(file.path)) return [];
+  const exists = (path: string): boolean =>
+    files.some(other => other.path === path || other.path.startsWith(`${path}/`));
+  return [...prose(file.text).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(match => {
+    const target = (match[1] ?? '').replace(/#.*$/, '');
+    if (target === '' || /^[a-z]+:/.test(target) || target.startsWith('/')) return [];
+    const path = posix.normalize(posix.join(posix.dirname(file.path), target)).replace(/\/$/, '');
+    if (exists(path) || UNREAD.test(path)) return [];
+    return [
+      {
+        path: file.path,
+        line: lineOf(file.text, match.index),
+        what: `a link to nothing: ${target}`,
+        remedy: 'name the file where it is now, or take the link out.',
+      },
+    ];
+  });
+}
+
+/** Linked to from documents, but not of a kind that the checks read. */
+const UNREAD = /^(?:LICENSE|contract\/generated\/[\w.-]+)$/;
+
+function unused(files: readonly SourceFile[]): Complaint[] {
+  const ours = files.filter(file => /^(?:contract|server|sdk|cli|tools|bench)\//.test(file.path) && isCode(file.path));
+  const used = new Set(
+    files.flatMap(file => (isTest(file.path) && !file.path.startsWith('tests/') ? [] : mentions(file, ours))),
+  );
+  return ours
+    .filter(file => !isTest(file.path) && !used.has(file.path))
+    .map(file => ({
+      path: file.path,
+      what: 'nobody imports or starts this file',
+      remedy: 'delete it, or use it; a unit test alone is no use.',
+    }));
+}
+
+/** Files that this one imports, or names in a string or a script: a helper that is started as a program, a command of package.json. */
+function mentions(file: SourceFile, ours: readonly SourceFile[]): string[] {
+  const imported = isCode(file.path)
+    ? importsOf(file.text).map(found => posix.normalize(posix.join(posix.dirname(file.path), found.specifier)))
+    : [];
+  const started = isDocument(file.path)
+    ? []
+    : ours.filter(other => other.path !== file.path && names(file, other.path));
+  return [...imported, ...started.map(other => other.path)];
+}
+
+function names(file: SourceFile, path: string): boolean {
+  const text = isCode(file.path) ? withoutComments(file.text) : file.text;
+  const relative = `./${posix.relative(posix.dirname(file.path), path)}`;
+  return text.includes(path) || text.includes(`'${relative}'`) || text.includes(`'${relative.slice(2)}'`);
+}
