@@ -118,7 +118,6 @@ export const OPERATIONS = {
       'conflicting_fields',
       'project_mismatch',
       'feature_unavailable',
-      'concurrency_limit',
       'capacity',
       'browser_start_timeout',
     ],

@@ -37,11 +37,12 @@ export async function serve(env: Environment, clock: Clock = systemClock): Promi
   }
 }
 
+/** The first signal decides. Others are taken in as well: a terminal and npm both pass Ctrl-C on. */
 function stopSignal(): Promise<'leave' | 'drain'> {
   return new Promise(resolve => {
-    process.once('SIGTERM', () => resolve('leave'));
-    process.once('SIGHUP', () => resolve('leave'));
-    process.once('SIGINT', () => resolve('drain'));
+    process.on('SIGTERM', () => resolve('leave'));
+    process.on('SIGHUP', () => resolve('leave'));
+    process.on('SIGINT', () => resolve('drain'));
   });
 }
 

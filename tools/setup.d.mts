@@ -9,6 +9,7 @@ export interface DebianPackage {
   readonly anyFile?: readonly string[];
   readonly unlessSet?: string;
   readonly optional?: boolean;
+  readonly forTests?: boolean;
 }
 
 export const DEBIAN_PACKAGES: readonly DebianPackage[];

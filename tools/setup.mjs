@@ -2,7 +2,8 @@
 // Plain JavaScript, because it runs under whatever Node (18 or later) the machine has. It starts nothing: the npm
 // scripts put `&& exec node_modules/node/bin/node …` behind it, so that no launcher stays between npm and the server.
 //
-//   node tools/setup.mjs all        npm packages and Debian packages (npm start, npm test)
+//   node tools/setup.mjs all        npm packages and Debian packages (npm start)
+//   node tools/setup.mjs test       the same, and what only the suite needs (npm test)
 //   node tools/setup.mjs packages   npm packages only (npm run berth, npm run check)
 //
 // Everything it has to say goes to the error output; the output belongs to the command behind it.
@@ -35,6 +36,14 @@ export const DEBIAN_PACKAGES = [
   { name: 'util-linux', needs: 'the jail around each browser', commands: ['unshare', 'setpriv', 'nsenter', 'prlimit'] },
   { name: 'mount', needs: 'the jail around each browser', commands: ['mount'] },
   { name: 'coreutils', needs: 'the outside time limit of each browser', commands: ['timeout', 'mkfifo'] },
+  {
+    name: 'curl',
+    needs: 'the suite, and the first request that the service prints',
+    commands: ['curl'],
+    forTests: true,
+  },
+  { name: 'openssl', needs: 'the suite', commands: ['openssl'], forTests: true },
+  { name: 'passwd', needs: 'the suite', commands: ['useradd', 'userdel'], forTests: true },
   {
     name: 'fonts-liberation',
     needs: 'Latin text',
@@ -174,17 +183,22 @@ function remember(root, notes) {
   writeFileSync(notesFile(root), `${JSON.stringify(notes)}\n`);
 }
 
-/** What stands in the way. Fonts are asked for once: a page without them is uglier, not broken. */
-function debianToDo(root) {
-  const fontsTried = readJson(notesFile(root))?.fontsTried === true;
-  return missingDebianPackages().filter(wanted => !wanted.optional || !fontsTried);
+function packagesFor(mode) {
+  if (mode === 'packages') return [];
+  return DEBIAN_PACKAGES.filter(wanted => mode === 'test' || !wanted.forTests);
 }
 
-function completeDebian(root) {
-  const missing = debianToDo(root);
+/** What stands in the way. Fonts are asked for once: a page without them is uglier, not broken. */
+function debianToDo(root, mode) {
+  const fontsTried = readJson(notesFile(root))?.fontsTried === true;
+  return missingDebianPackages(packagesFor(mode)).filter(wanted => !wanted.optional || !fontsTried);
+}
+
+function completeDebian(root, mode) {
+  const missing = debianToDo(root, mode);
   if (missing.length === 0) return;
   const trouble = installDebianPackages(root, missing);
-  const still = missingDebianPackages();
+  const still = missingDebianPackages(packagesFor(mode));
   const needed = still.filter(wanted => !wanted.optional);
   if (needed.length > 0) {
     for (const wanted of needed) say(`missing: ${wanted.name}, for ${wanted.needs}`);
@@ -198,7 +212,7 @@ function completeDebian(root) {
 
 function installUnderLock(root, mode) {
   if (!npmReady(root)) installNpmPackages(root);
-  if (mode === 'all') completeDebian(root);
+  completeDebian(root, mode);
 }
 
 /** Two set-ups of one folder go one after the other. The kernel drops flock's lock with its holder, however it dies. */
@@ -216,11 +230,11 @@ function installOnce(root, mode) {
 
 function main() {
   const root = dirname(dirname(OWN_PATH));
-  const mode = process.argv[2] === 'packages' ? 'packages' : 'all';
+  const mode = ['packages', 'test'].find(word => word === process.argv[2]) ?? 'all';
   if (Number(process.versions.node.split('.')[0]) < 18)
     stop(`this is Node ${process.versions.node}; 18 or later is needed to install the rest.`);
   if (process.argv.includes('--locked')) return installUnderLock(root, mode);
-  if (!npmReady(root) || (mode === 'all' && debianToDo(root).length > 0)) installOnce(root, mode);
+  if (!npmReady(root) || debianToDo(root, mode).length > 0) installOnce(root, mode);
 }
 
 if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) main();

@@ -100,6 +100,8 @@ export class Wire {
   static async open(port: number): Promise<Wire> {
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
     const wire = new Wire(socket);
+    // A test that fails half-way must not keep the run from ending.
+    socket.unref();
     await once(socket, 'connect');
     return wire;
   }

@@ -3,7 +3,7 @@
 
 import type { CredentialRow, KeyRow, Store, TokenRow } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
-import { isFault, reason } from '../../kit/fault.ts';
+import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { fault } from '../faults.ts';
@@ -85,13 +85,15 @@ export class Callers implements Closeable {
     this.#known.clear();
   }
 
+  /** Only living ones are remembered, so that a dead one takes the same path as an unknown one. */
   async #find(credential: Credential): Promise<Known | undefined> {
     const name = credential.hash.toString('hex');
     const known = this.#known.get(name);
     if (known && this.#clock.monotonicMs() - known.learnedAtMs < REMEMBERED_MS) return known;
     const before = this.#revocations;
     const learned = await this.#learn(credential);
-    if (learned && before === this.#revocations) this.#remember(name, learned);
+    if (learned && isLiving(learned.row, this.#clock.now()) && before === this.#revocations)
+      this.#remember(name, learned);
     return learned;
   }
 
@@ -177,6 +179,3 @@ const refusedAddress = (): Error =>
   fault('address_not_allowed', 'This credential may not be used from your address.', {
     advice: 'Call from an address in its cidrAllow, or change that list.',
   });
-
-export const isRefusedCredential = (error: unknown): boolean =>
-  isFault(error, 'missing_credentials') || isFault(error, 'invalid_credentials');

@@ -10,11 +10,22 @@ import { Callers } from './callers.ts';
 import { Cursors } from './cursors.ts';
 import { Tokens } from './tokens.ts';
 
+/** What a class does, without how: entry asks for this much and no more. */
+type Public<Class> = Pick<Class, keyof Class>;
+
 export interface Identity extends Closeable {
-  readonly callers: Callers;
+  readonly callers: Public<Callers>;
   readonly applications: Applications;
   readonly agentKeys: AgentKeys;
   readonly tokens: Tokens;
+}
+
+/** The part of it that answers requests. */
+export interface IdentityVerbs {
+  readonly callers: Pick<Callers, 'authenticate'>;
+  readonly applications: Public<Applications>;
+  readonly agentKeys: Public<AgentKeys>;
+  readonly tokens: Public<Tokens>;
 }
 
 export interface IdentityParts {

@@ -55,11 +55,11 @@ export class BringUp {
     const scope = new Scope();
     scope.own(box);
     try {
-      scope.own(machinery.openEgress({ session: row.id, server: box.egress }));
+      const egress = scope.own(machinery.openEgress({ session: row.id, server: box.egress }));
       // Before anything is asked of the browser: a successor finds it by this even if we die in the next line.
       await rows.setBox(row.id, { ...box.record }, clock.now());
       const browser = scope.own(await Promise.race([reach(), startFailed(box)]));
-      return new LiveSession(row, browser, box, new Presence(row.id, row.keepAlive, presence), scope);
+      return new LiveSession(row, { browser, egress, box }, new Presence(row.id, row.keepAlive, presence), scope);
     } catch (error) {
       await scope.close();
       throw error;

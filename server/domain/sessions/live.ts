@@ -3,7 +3,7 @@
 import type { Box } from '../../engines/slots/slots.ts';
 import type { SessionEnd, SessionRow } from '../../engines/store/store.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';
-import type { Scope } from '../../kit/scope.ts';
+import type { Closeable, Scope } from '../../kit/scope.ts';
 import { fault } from '../faults.ts';
 import type { Browser } from './machinery.ts';
 import type { Presence } from './presence.ts';
@@ -38,6 +38,12 @@ export interface AttachedClient {
   bye(farewell: Farewell): Promise<void>;
 }
 
+export interface LiveParts {
+  readonly browser: Browser;
+  readonly egress: Closeable;
+  readonly box: Box;
+}
+
 export class LiveSession {
   readonly id: SessionId;
   readonly applicationId: ApplicationId;
@@ -45,16 +51,18 @@ export class LiveSession {
   readonly browser: Browser;
   readonly box: Box;
   readonly presence: Presence;
+  readonly #egress: Closeable;
   readonly #scope: Scope;
   readonly #clients = new Set<AttachedClient>();
   #leaving = false;
 
-  constructor(row: SessionRow, browser: Browser, box: Box, presence: Presence, scope: Scope) {
+  constructor(row: SessionRow, parts: LiveParts, presence: Presence, scope: Scope) {
     this.id = row.id;
     this.applicationId = row.applicationId;
     this.keepAlive = row.keepAlive;
-    this.browser = browser;
-    this.box = box;
+    this.browser = parts.browser;
+    this.box = parts.box;
+    this.#egress = parts.egress;
     this.presence = presence;
     this.#scope = scope;
   }
@@ -94,6 +102,7 @@ export class LiveSession {
   async abandon(): Promise<void> {
     await this.#sayGoodbye(FAREWELLS.restart);
     await this.browser.close();
+    await this.#egress.close();
     await this.box.abandon();
   }
 

@@ -128,6 +128,9 @@ export class Mux implements Closeable {
     for (const answer of this.#rootPending.values())
       answer({ error: { code: SERVER_ERROR, message: 'Browser closed' } });
     this.#rootPending.clear();
+    for (const channel of this.#channels.values()) this.failPending(channel, 'Browser closed');
+    this.#channels.clear();
+    this.#rest();
   }
 
   async #root(method: string, params: JsonObject): Promise<JsonObject> {

@@ -12,15 +12,17 @@ export type CdpObject = Readonly<Record<string, unknown>>;
 export const isCdpObject = (value: unknown): value is CdpObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
+export type CdpListener = (method: string, params: CdpObject) => void;
+
 export class CdpPipe {
   readonly #towards: Socket;
   readonly #from: Socket;
-  readonly #onEvent: (method: string) => void;
+  readonly #onEvent: CdpListener;
   readonly #waiting = new Map<number, PromiseWithResolvers<CdpObject>>();
   #unread = Buffer.alloc(0);
   #lastId = 0;
 
-  constructor(fifoIn: string, fifoOut: string, onEvent: (method: string) => void = () => {}) {
+  constructor(fifoIn: string, fifoOut: string, onEvent: CdpListener = () => {}) {
     this.#onEvent = onEvent;
     // Read and write: neither end waits for the other, and neither sees an end of file.
     const flags = constants.O_RDWR | constants.O_NONBLOCK;
@@ -69,6 +71,7 @@ export class CdpPipe {
     const message: unknown = JSON.parse(text);
     if (!isCdpObject(message)) return;
     if (typeof message.id === 'number') this.#waiting.get(message.id)?.resolve(message);
-    if (typeof message.method === 'string') this.#onEvent(message.method);
+    if (typeof message.method === 'string')
+      this.#onEvent(message.method, isCdpObject(message.params) ? message.params : {});
   }
 }

@@ -1,9 +1,9 @@
 // Handlers of agent keys.
-import type { AgentKeys } from '../../domain/identity/agent-keys.ts';
+import type { IdentityVerbs } from '../../domain/identity/identity.ts';
 import { type Answer, answer, nothing, tagged } from './answer.ts';
 import type { In } from './bind.ts';
 
-export const agentKeyHandlers = (keys: AgentKeys) => ({
+export const agentKeyHandlers = (keys: IdentityVerbs['agentKeys']) => ({
   listAgentKeys: async ({ caller, params, query }: In<'listAgentKeys'>): Promise<Answer> =>
     answer(await keys.list(caller, params.appId, query)),
 

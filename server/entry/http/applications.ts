@@ -1,9 +1,9 @@
 // Handlers of applications.
-import type { Applications } from '../../domain/identity/applications.ts';
+import type { IdentityVerbs } from '../../domain/identity/identity.ts';
 import { type Answer, answer, tagged } from './answer.ts';
 import type { In } from './bind.ts';
 
-export const applicationHandlers = (applications: Applications) => ({
+export const applicationHandlers = (applications: IdentityVerbs['applications']) => ({
   listApplications: async ({ caller, query }: In<'listApplications'>): Promise<Answer> =>
     answer(await applications.list(caller, query)),
 

@@ -5,7 +5,7 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Registry } from 'prom-client';
 import { operation } from '../../../contract/operations.ts';
 import { fault } from '../../domain/faults.ts';
-import type { Identity } from '../../domain/identity/identity.ts';
+import type { IdentityVerbs } from '../../domain/identity/identity.ts';
 import type { Sessions } from '../../domain/sessions/api.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { Log } from '../../kit/log.ts';
@@ -55,7 +55,7 @@ export interface HttpParts {
   readonly version: string;
   readonly clock: Clock;
   readonly log: Log;
-  readonly identity: Pick<Identity, 'callers' | 'applications' | 'agentKeys' | 'tokens'>;
+  readonly identity: IdentityVerbs;
   readonly sessions: Sessions;
   readonly discover: Discover;
   readonly ready: () => Promise<Ready>;

@@ -1,9 +1,9 @@
 // Handlers of personal access tokens.
-import type { Tokens } from '../../domain/identity/tokens.ts';
+import type { IdentityVerbs } from '../../domain/identity/identity.ts';
 import { type Answer, answer, nothing } from './answer.ts';
 import type { In } from './bind.ts';
 
-export const tokenHandlers = (tokens: Tokens) => ({
+export const tokenHandlers = (tokens: IdentityVerbs['tokens']) => ({
   listTokens: async ({ caller, query }: In<'listTokens'>): Promise<Answer> => answer(await tokens.list(caller, query)),
 
   createToken: async ({ caller, body }: In<'createToken'>): Promise<Answer> =>

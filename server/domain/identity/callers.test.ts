@@ -1,0 +1,211 @@
+// Who asks: what is shown, what is remembered, and that a revocation is heard at once.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { KeyRow, Store, TokenRow } from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { type Fault, isFault } from '../../kit/fault.ts';
+import type { AccountId, ApplicationId, KeyId, TokenId } from '../../kit/ids.ts';
+import { silentLog } from '../../kit/log.ts';
+import { Callers } from './callers.ts';
+import { mint } from './credentials.ts';
+
+const SECOND_MS = 1000;
+
+const agentKey = mint('agentKey');
+const token = mint('account');
+const text = agentKey.text.reveal();
+
+const KEY: KeyRow = {
+  id: 'key-1' as KeyId,
+  applicationId: 'app-1' as ApplicationId,
+  name: 'k',
+  prefix: agentKey.prefix,
+  hash: agentKey.hash,
+  scopes: ['browsers:read'],
+  cidrAllow: [],
+  revision: 1,
+  createdAt: new Date(0),
+};
+
+const TOKEN: TokenRow = {
+  id: 'token-1' as TokenId,
+  accountId: 'account-1' as AccountId,
+  name: 't',
+  prefix: token.prefix,
+  hash: token.hash,
+  scopes: ['keys:write'],
+  cidrAllow: [],
+  createdAt: new Date(0),
+};
+
+/** A store of one key and one token, that counts and can be made to wait. */
+async function house({ key = KEY as KeyRow | undefined, wait = async () => {} } = {}) {
+  const seen = { reads: 0, touches: [] as string[], key, heard: (_: string) => {}, gap: () => {}, closed: false };
+  const clock = { ms: 0, now: () => new Date(clock.ms), monotonicMs: () => clock.ms, sleep: async () => {} };
+  const store: Pick<Store, 'listen'> & { keys: Store['keys']; tokens: Store['tokens'] } = {
+    keys: {
+      byHash: async (hash: Buffer) => {
+        seen.reads += 1;
+        const row = seen.key && hash.equals(seen.key.hash) ? seen.key : undefined;
+        await wait();
+        return row;
+      },
+      touch: async (_: KeyId, at: Date, ip: string) => void seen.touches.push(`${at.getTime()} ${ip}`),
+    } as unknown as Store['keys'],
+    tokens: {
+      byHash: async (hash: Buffer) => (hash.equals(TOKEN.hash) ? TOKEN : undefined),
+      touch: async () => {},
+    } as unknown as Store['tokens'],
+    listen: async (_, heard, onGap) => {
+      Object.assign(seen, { heard, gap: onGap });
+      return {
+        close: () => {
+          seen.closed = true;
+        },
+      };
+    },
+  };
+  const callers = await Callers.open(store, clock as Clock, silentLog);
+  return { callers, seen, clock };
+}
+
+const bearer = (credential: string, ip = '127.0.0.1') => ({ authorization: `Bearer ${credential}`, ip });
+
+async function refusal(work: Promise<unknown>): Promise<Fault> {
+  const error: unknown = await work.then(
+    () => assert.fail('it was accepted'),
+    thrown => thrown,
+  );
+  if (!isFault(error)) throw error;
+  return error;
+}
+
+test('an agent key is its application, a token its account', async () => {
+  const { callers } = await house();
+  assert.deepEqual(await callers.authenticate(bearer(text), 'agentKey'), {
+    kind: 'agentKey',
+    applicationId: 'app-1',
+    keyId: 'key-1',
+    scopes: new Set(['browsers:read']),
+  });
+  const account = await callers.authenticate(bearer(token.text.reveal()), 'account');
+  assert.deepEqual([account.accountId, account.applicationIds], ['account-1', undefined]);
+});
+
+test('either header will do, both if they are equal, and the scheme in any case', async () => {
+  const { callers } = await house();
+  for (const shown of [
+    { apiKey: text },
+    { authorization: `bearer ${text}`, apiKey: text },
+    { authorization: `Bearer ${text}`, apiKey: '' },
+  ])
+    assert.equal((await callers.authenticate({ ...shown, ip: '::1' }, 'agentKey')).keyId, 'key-1');
+});
+
+test('nothing shown is missing, all else is invalid', async () => {
+  const { callers } = await house();
+  const code = async (shown: { authorization?: string; apiKey?: string }) =>
+    (await refusal(callers.authenticate({ ...shown, ip: '::1' }, 'agentKey'))).code;
+  assert.equal(await code({}), 'missing_credentials');
+  assert.equal(await code({ authorization: `Basic ${text}` }), 'invalid_credentials');
+  assert.equal(await code({ authorization: '' }), 'invalid_credentials');
+  assert.equal(await code({ authorization: `Bearer ${text}x` }), 'invalid_credentials');
+  assert.equal(
+    await code({ authorization: `Bearer ${text}`, apiKey: mint('agentKey').text.reveal() }),
+    'invalid_credentials',
+  );
+});
+
+test('another kind of credential is told what is expected, without a query', async () => {
+  const { callers, seen } = await house();
+  const wrongForBrowsers = await refusal(callers.authenticate(bearer(token.text.reveal()), 'agentKey'));
+  assert.deepEqual(
+    [wrongForBrowsers.code, wrongForBrowsers.details],
+    ['invalid_credentials', { expected: 'agent_key' }],
+  );
+  const wrongForAccounts = await refusal(callers.authenticate(bearer(text), 'account'));
+  assert.deepEqual(wrongForAccounts.details, { expected: 'personal_access_token' });
+  assert.equal(seen.reads, 0);
+});
+
+test('unknown, expired and revoked say the same and take the same path', async () => {
+  const kinds = [undefined, { ...KEY, expiresAt: new Date(0) }, { ...KEY, revokedAt: new Date(0) }];
+  const refusals = await Promise.all(
+    kinds.map(async key => {
+      const { callers, seen } = await house({ key });
+      if (!key) seen.key = undefined;
+      const { code, message, details } = await refusal(callers.authenticate(bearer(text), 'agentKey'));
+      return JSON.stringify({ code, message, details, reads: seen.reads });
+    }),
+  );
+  assert.equal(new Set(refusals).size, 1);
+});
+
+test('what was learned is kept for 30 seconds', async () => {
+  const { callers, seen, clock } = await house();
+  await callers.authenticate(bearer(text), 'agentKey');
+  clock.ms = 30 * SECOND_MS - 1;
+  await callers.authenticate(bearer(text), 'agentKey');
+  assert.equal(seen.reads, 1);
+  clock.ms = 30 * SECOND_MS;
+  await callers.authenticate(bearer(text), 'agentKey');
+  assert.equal(seen.reads, 2);
+});
+
+test('an expiry is noticed although it was remembered as living', async () => {
+  const { callers, clock } = await house({ key: { ...KEY, expiresAt: new Date(10 * SECOND_MS) } });
+  await callers.authenticate(bearer(text), 'agentKey');
+  clock.ms = 10 * SECOND_MS;
+  assert.equal((await refusal(callers.authenticate(bearer(text), 'agentKey'))).code, 'invalid_credentials');
+});
+
+test('a revocation is heard at once, and a gap in hearing forgets everything', async () => {
+  const { callers, seen } = await house();
+  await callers.authenticate(bearer(text), 'agentKey');
+  seen.key = { ...KEY, revokedAt: new Date(0) };
+  await callers.authenticate(bearer(text), 'agentKey');
+  seen.heard(KEY.hash.toString('hex'));
+  await refusal(callers.authenticate(bearer(text), 'agentKey'));
+  seen.key = KEY;
+  await callers.authenticate(bearer(text), 'agentKey');
+  seen.key = { ...KEY, revokedAt: new Date(0) };
+  seen.gap();
+  await refusal(callers.authenticate(bearer(text), 'agentKey'));
+});
+
+test('what was read before a revocation is not remembered after it', async () => {
+  const reading = Promise.withResolvers<void>();
+  const { callers, seen } = await house({ wait: () => reading.promise });
+  const first = callers.authenticate(bearer(text), 'agentKey');
+  seen.key = { ...KEY, revokedAt: new Date(0) };
+  seen.heard(KEY.hash.toString('hex'));
+  reading.resolve();
+  await first;
+  await refusal(callers.authenticate(bearer(text), 'agentKey'));
+});
+
+test('a use is noted at most once a minute', async () => {
+  const { callers, seen, clock } = await house();
+  for (const ms of [0, 20, 40, 59.999, 60, 90, 120].map(seconds => seconds * SECOND_MS)) {
+    clock.ms = ms;
+    await callers.authenticate(bearer(text, '203.0.113.9'), 'agentKey');
+    if (seen.key && seen.touches.length > 0)
+      seen.key = { ...KEY, lastUsedAt: new Date(Number(seen.touches.at(-1)?.split(' ')[0])) };
+  }
+  assert.deepEqual(seen.touches, ['0 203.0.113.9', '60000 203.0.113.9', '120000 203.0.113.9']);
+});
+
+test('a credential is only good from its address ranges', async () => {
+  const { callers } = await house({ key: { ...KEY, cidrAllow: ['203.0.113.0/24'] } });
+  await callers.authenticate(bearer(text, '203.0.113.9'), 'agentKey');
+  assert.equal(
+    (await refusal(callers.authenticate(bearer(text, '198.51.100.1'), 'agentKey'))).code,
+    'address_not_allowed',
+  );
+});
+
+test('closing stops the listening', async () => {
+  const { callers, seen } = await house();
+  await callers.close();
+  assert.ok(seen.closed);
+});

@@ -1,0 +1,99 @@
+// The form of credentials, and the small rules around them.
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { test } from 'node:test';
+import { inspect } from 'node:util';
+import { isFault } from '../../kit/fault.ts';
+import { allows, parseRange } from './cidr.ts';
+import { mint, recognise } from './credentials.ts';
+import { cleanName, slugOf, withSuffix } from './names.ts';
+import { revisionFrom } from './revisions.ts';
+
+for (const [kind, prefix] of [
+  ['agentKey', 'bak'],
+  ['account', 'bpt'],
+] as const)
+  test(`a minted ${kind} has its form, is recognised, and prints as stars`, () => {
+    const minted = mint(kind);
+    const text = minted.text.reveal();
+    assert.match(text, new RegExp(`^${prefix}_[A-Za-z0-9_-]{43}[0-9A-Za-z]{6}$`));
+    assert.deepEqual(recognise(text), { kind, hash: createHash('sha256').update(text).digest() });
+    assert.equal(minted.prefix, text.slice(0, 8));
+    assert.ok(!`${inspect(minted)}${JSON.stringify(minted)}`.includes(text.slice(8)));
+  });
+
+test('no two are alike', () => {
+  const texts = Array.from({ length: 200 }, () => mint('agentKey').text.reveal());
+  assert.equal(new Set(texts).size, texts.length);
+});
+
+test('any single mistyped character is noticed', () => {
+  const text = mint('agentKey').text.reveal();
+  for (let at = 0; at < text.length; at += 1) {
+    const other = text[at] === 'x' ? 'y' : 'x';
+    assert.equal(recognise(text.slice(0, at) + other + text.slice(at + 1)), undefined, `at ${at}`);
+  }
+});
+
+for (const text of ['', 'bak_', 'bak_short', `bxx_${'a'.repeat(49)}`, `${mint('account').text.reveal()} `])
+  test(`${JSON.stringify(text.slice(0, 12))}… is not recognised`, () => assert.equal(recognise(text), undefined));
+
+const RANGES: ReadonlyArray<readonly [string, string, boolean]> = [
+  ['203.0.113.0/24', '203.0.113.9', true],
+  ['203.0.113.0/24', '203.0.114.9', false],
+  ['203.0.113.9', '203.0.113.9', true],
+  ['203.0.113.9', '::ffff:203.0.113.9', true],
+  ['2001:db8::/32', '2001:db8:1::1', true],
+  ['2001:db8::/32', '2001:db9::1', false],
+  ['0.0.0.0/0', '2001:db8::1', false],
+  ['203.0.113.0/24', 'nonsense', false],
+];
+for (const [range, ip, inside] of RANGES)
+  test(`${ip} is ${inside ? '' : 'not '}in ${range}`, () => assert.equal(allows([range], ip), inside));
+
+test('no ranges mean anywhere', () => assert.ok(allows([], '198.51.100.1')));
+
+for (const text of [
+  '',
+  'a.test',
+  '203.0.113.0/33',
+  '2001:db8::/129',
+  '203.0.113.0/-1',
+  '203.0.113/24',
+  '203.0.113.0/24 ',
+])
+  test(`${JSON.stringify(text)} is no range`, () => assert.equal(parseRange(text), undefined));
+
+test('names are trimmed and put into one form', () => {
+  assert.equal(cleanName('  Shop agent '), 'Shop agent');
+  assert.equal(cleanName('e\u0301'), '\u00e9');
+  assert.equal(cleanName('😀'.repeat(64)).length, 128);
+});
+
+for (const text of ['', '   ', 'x'.repeat(65), 'a\u0000b', 'a\nb', '\u009bx'])
+  test(`the name ${JSON.stringify(text).slice(0, 20)} is refused`, () =>
+    assert.throws(
+      () => cleanName(text),
+      error => isFault(error, 'invalid_request'),
+    ));
+
+test('slugs are made from names', () => {
+  assert.equal(slugOf('Über Shop! 2'), 'uber-shop-2');
+  assert.equal(slugOf('x'.repeat(60)).length, 40);
+  for (const name of ['日本', '!', 'ab']) assert.match(slugOf(name), /^app-[a-z0-9]{5}$/);
+  assert.match(withSuffix('x'.repeat(40)), /^x{34}-[a-z0-9]{5}$/);
+});
+
+test('If-Match says a revision', () => {
+  assert.equal(revisionFrom('"3"'), 3);
+  for (const text of [undefined, '', ' '])
+    assert.throws(
+      () => revisionFrom(text),
+      error => isFault(error, 'precondition_required'),
+    );
+  for (const text of ['3', '*', 'W/"3"', '"x"'])
+    assert.throws(
+      () => revisionFrom(text),
+      error => isFault(error, 'precondition_failed'),
+    );
+});

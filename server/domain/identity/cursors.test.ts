@@ -1,0 +1,59 @@
+// Cursors: good for their list, their owner and a day.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Clock } from '../../kit/clock.ts';
+import { isFault } from '../../kit/fault.ts';
+import { Secret } from '../../kit/secret.ts';
+import { Cursors, pageOf } from './cursors.ts';
+
+const HOUR_MS = 3_600_000;
+const NAME = { list: 'keys', owner: 'a' };
+
+function moving(): Clock & { ms: number } {
+  const clock = { ms: 0, now: () => new Date(clock.ms), monotonicMs: () => clock.ms, sleep: async () => {} };
+  return clock;
+}
+
+const refuses = (read: () => unknown): void => assert.throws(read, error => isFault(error, 'invalid_request'));
+
+test('a cursor leads back to the id, for a day', () => {
+  const clock = moving();
+  const cursors = new Cursors(new Secret('s'.repeat(32)), clock);
+  const cursor = cursors.after(NAME, 'id-1');
+  clock.ms = 24 * HOUR_MS - 1;
+  assert.equal(cursors.read(NAME, cursor), 'id-1');
+  clock.ms = 24 * HOUR_MS;
+  refuses(() => cursors.read(NAME, cursor));
+});
+
+test('a cursor of another list, owner or installation, or an altered one, is refused', () => {
+  const cursors = new Cursors(new Secret('s'.repeat(32)), moving());
+  const cursor = cursors.after(NAME, 'id-1');
+  refuses(() => cursors.read({ ...NAME, list: 'tokens' }, cursor));
+  refuses(() => cursors.read({ ...NAME, owner: 'b' }, cursor));
+  refuses(() => new Cursors(new Secret('t'.repeat(32)), moving()).read(NAME, cursor));
+  refuses(() => cursors.read(NAME, `x${cursor}`));
+  for (const text of ['', '.', 'x', 'x.y', 'a.b.c']) refuses(() => cursors.read(NAME, text));
+});
+
+test('a page names the next one only when there is more', () => {
+  const rows = ['c', 'b', 'a'].map(id => ({ id }));
+  assert.deepEqual(
+    pageOf(
+      rows,
+      2,
+      row => row.id,
+      id => `after-${id}`,
+    ),
+    { data: ['c', 'b'], nextCursor: 'after-b' },
+  );
+  assert.deepEqual(
+    pageOf(
+      rows,
+      3,
+      row => row.id,
+      id => id,
+    ),
+    { data: ['c', 'b', 'a'] },
+  );
+});

@@ -1,0 +1,155 @@
+// Create bodies and what becomes of them, row by row.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { CreateSession } from '../../../contract/sessions.ts';
+import { type Fault, isFault } from '../../kit/fault.ts';
+import { normaliseCreate, type Where } from './normalise-create.ts';
+
+const NATIVE: Where = { mount: 'native', regions: ['local', 'cellar'] };
+const COMPAT: Where = { ...NATIVE, mount: 'compat' };
+const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
+const OTHER_ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11';
+
+const PLAIN = { keepAlive: false, userMetadata: {}, settings: {}, warnings: [] };
+
+test('an empty body is a wish with nothing in it', () => assert.deepEqual(normaliseCreate({}, NATIVE), PLAIN));
+
+test('what is given is passed on', () =>
+  assert.deepEqual(
+    normaliseCreate(
+      { projectId: ID, timeout: 900, keepAlive: true, region: 'cellar', userMetadata: { a: { b: 1 } } },
+      NATIVE,
+    ),
+    { ...PLAIN, projectId: ID, timeout: 900, keepAlive: true, region: 'cellar', userMetadata: { a: { b: 1 } } },
+  ));
+
+const FINE: ReadonlyArray<readonly [string, CreateSession]> = [
+  ['empty lists', { proxies: [], extensionIds: [], allowedDomains: [], proxySettings: { caCertificates: [] } }],
+  ['false', { proxies: false, recordSession: false, browserSettings: { verified: false, blockAds: false } }],
+  ['an open network policy', { browserSettings: { networkPolicy: { allow: [], deny: [], default: 'allow' } } }],
+  [
+    'what happens anyway',
+    { browserSettings: { viewport: { width: 1280 }, maskInputs: 'password', takeover: 'queue' } },
+  ],
+  ['the same in both places', { logSession: false, browserSettings: { logSession: false } }],
+  ['the same after defaults', { viewport: { width: 1280 }, browserSettings: { viewport: { height: 720 } } }],
+];
+for (const [name, body] of FINE)
+  test(`${name} is fine, without a warning`, () => assert.deepEqual(normaliseCreate(body, NATIVE).warnings, []));
+
+const UNAVAILABLE: ReadonlyArray<readonly [string, CreateSession]> = [
+  ['browserSettings.context', { context: { id: ID } }],
+  ['browserSettings.context', { contextId: ID }],
+  ['browserSettings.context', { browserSettings: { context: { id: ID, persist: true } } }],
+  ['browserSettings.extensionIds', { extensionId: ID }],
+  ['browserSettings.extensionIds', { browserSettings: { extensionIds: [ID] } }],
+  ['browserSettings.allowedDomains', { allowedDomains: ['a.test'] }],
+  ['browserSettings.networkPolicy', { browserSettings: { networkPolicy: { default: 'deny' } } }],
+  ['browserSettings.networkPolicy', { browserSettings: { networkPolicy: { deny: ['a.test'] } } }],
+  ['proxies', { proxies: true }],
+  ['proxies', { proxies: [{ type: 'none' }] }],
+  ['proxySettings.caCertificates', { proxySettings: { caCertificates: [ID] } }],
+  ['browserSettings.verified', { browserSettings: { verified: true, os: 'mac' } }],
+  ['browserSettings.advancedStealth', { browserSettings: { advancedStealth: true } }],
+];
+for (const [field, body] of UNAVAILABLE)
+  test(`${JSON.stringify(body)} is not available`, () =>
+    assert.equal(refusal(body, NATIVE, 'feature_unavailable').details?.field, field));
+
+test('on the compatibility mount only what guards the caller is refused', () => {
+  const wish = normaliseCreate({ browserSettings: { verified: true, os: 'mac' } }, COMPAT);
+  assert.deepEqual(
+    wish.warnings.map(({ code, path }) => [code, path]),
+    [
+      ['ignored', 'browserSettings.verified'],
+      ['ignored', 'browserSettings.os'],
+    ],
+  );
+  refusal({ proxies: true }, COMPAT, 'feature_unavailable');
+});
+
+const CONFLICTS: ReadonlyArray<readonly [readonly string[], CreateSession]> = [
+  [
+    ['recordSession', 'browserSettings.recordSession'],
+    { recordSession: true, browserSettings: { recordSession: false } },
+  ],
+  [['logSession', 'browserSettings.logSession'], { logSession: true, browserSettings: { logSession: false } }],
+  [
+    ['viewport', 'browserSettings.viewport'],
+    { viewport: { width: 800 }, browserSettings: { viewport: { width: 900 } } },
+  ],
+  [
+    ['allowedDomains', 'browserSettings.allowedDomains'],
+    { allowedDomains: ['a.test'], browserSettings: { allowedDomains: [] } },
+  ],
+  [['context', 'browserSettings.context'], { context: { id: ID }, browserSettings: { context: { id: OTHER_ID } } }],
+  [['contextId', 'context'], { contextId: ID, context: { id: ID, persist: true } }],
+  [['contextId', 'browserSettings.context'], { contextId: ID, browserSettings: { context: { id: OTHER_ID } } }],
+];
+for (const [paths, body] of CONFLICTS)
+  test(`${paths.join(' and ')} conflict`, () =>
+    assert.deepEqual(refusal(body, NATIVE, 'conflicting_fields').details?.paths, paths));
+
+const WARNED: ReadonlyArray<readonly [string, string, NonNullable<CreateSession['browserSettings']>]> = [
+  ['not_yet_supported', 'viewport', { viewport: { width: 1288, height: 711 } }],
+  ['not_yet_supported', 'recordSession', { recordSession: true }],
+  ['not_yet_supported', 'locale', { locale: 'de-DE' }],
+  ['not_yet_supported', 'takeover', { takeover: 'refuse' }],
+  ['captcha_not_supported', 'solveCaptchas', { solveCaptchas: true }],
+  ['ignored', 'fingerprint', { fingerprint: { a: 1 } }],
+];
+for (const [code, name, browserSettings] of WARNED)
+  test(`${name} gives the warning ${code}`, () => {
+    const [warning, ...more] = normaliseCreate({ browserSettings }, NATIVE).warnings;
+    assert.deepEqual([warning?.code, warning?.path, more.length], [code, `browserSettings.${name}`, 0]);
+  });
+
+test('an alias at the top and its twin inside become one setting', () =>
+  assert.deepEqual(normaliseCreate({ viewport: { width: 360, height: 800 } }, NATIVE).settings, {
+    viewport: { width: 360, height: 800 },
+  }));
+
+test('a side that is left out takes its default', () =>
+  assert.deepEqual(normaliseCreate({ browserSettings: { viewport: { width: 360 } } }, NATIVE).settings.viewport, {
+    width: 360,
+    height: 720,
+  }));
+
+test("official clients' regions run here, with a warning", () => {
+  const { region, regionAsked, warnings } = normaliseCreate({ region: 'eu-central-1' }, NATIVE);
+  assert.deepEqual([region, regionAsked, warnings[0]?.code], [undefined, 'eu-central-1', 'region_not_local']);
+});
+
+test('a region of ours with such a name is simply ours', () => {
+  const wish = normaliseCreate({ region: 'us-east-1' }, { mount: 'native', regions: ['us-east-1'] });
+  assert.deepEqual([wish.region, wish.regionAsked, wish.warnings], ['us-east-1', undefined, []]);
+});
+
+const BAD: ReadonlyArray<readonly [string, CreateSession]> = [
+  ['region', { region: 'moon' }],
+  ['browserSettings.os', { browserSettings: { os: 'mac' } }],
+  ['userMetadata.a', { userMetadata: { a: [] } }],
+  ['userMetadata.a.b', { userMetadata: { a: { b: ['x'] } } }],
+  ['userMetadata', { userMetadata: { a: 'x'.repeat(505) } }],
+];
+for (const [path, body] of BAD)
+  test(`${path} is refused in ${JSON.stringify(body).slice(0, 60)}`, () => {
+    const { details } = refusal(body, NATIVE, 'invalid_request');
+    assert.deepEqual(
+      Object(details).issues.map((issue: { path: string }) => issue.path),
+      [path],
+    );
+  });
+
+test('512 characters of metadata are fine', () =>
+  assert.doesNotThrow(() => normaliseCreate({ userMetadata: { a: 'x'.repeat(504) } }, NATIVE)));
+
+function refusal(body: CreateSession, where: Where, code: string): Fault {
+  try {
+    normaliseCreate(body, where);
+  } catch (error) {
+    if (isFault(error, code)) return error;
+    throw error;
+  }
+  return assert.fail(`expected ${code}`);
+}

@@ -1,0 +1,72 @@
+// What is said about wrong values, against the real create schema.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { CreateAgentKey } from '../../../contract/agent-keys.ts';
+import { OPERATION_IDS, operation } from '../../../contract/operations.ts';
+import { CreateSession } from '../../../contract/sessions.ts';
+import { explain, unknownFields } from './schema-walk.ts';
+import { validatorOf } from './validate.ts';
+
+const WRONG: ReadonlyArray<readonly [unknown, string, string]> = [
+  [{ timeout: '900' }, 'timeout', 'is "900"; expected a whole number from 60 to 21600'],
+  [{ timeout: 59 }, 'timeout', 'is 59; expected a whole number from 60 to 21600'],
+  [{ timeout: 60.5 }, 'timeout', 'is 60.5; expected a whole number from 60 to 21600'],
+  [{ keepAlive: 'yes' }, 'keepAlive', 'is "yes"; expected true or false'],
+  [{ keepAlive: null }, 'keepAlive', 'is null; expected true or false'],
+  [{ userMetadata: [] }, 'userMetadata', 'is a list; expected an object'],
+  [{ extensionId: 'x' }, 'extensionId', 'is "x"; expected a UUID'],
+  [{ browserSettings: 3 }, 'browserSettings', 'is 3; expected an object'],
+  [
+    { browserSettings: { viewport: { width: 1e9 } } },
+    'browserSettings.viewport.width',
+    'is 1000000000; expected a whole number from 200 to 3840',
+  ],
+  [
+    { browserSettings: { os: 'bsd' } },
+    'browserSettings.os',
+    'is "bsd"; expected one of windows, mac, linux, mobile, tablet',
+  ],
+  [{ browserSettings: { context: {} } }, 'browserSettings.context.id', 'is missing; expected a UUID'],
+  [{ proxies: 'on' }, 'proxies', 'is "on"; expected true or false or a list of at most 20 entries'],
+  [{ proxies: [{ type: 'external' }] }, 'proxies[0].server', 'is missing; expected a string matching ^https?://'],
+  [{ allowedDomains: ['a.test', 4] }, 'allowedDomains[1]', 'is 4; expected a string of 1 to 253 characters'],
+  [[], '', 'is a list; expected an object'],
+];
+
+for (const [value, path, message] of WRONG)
+  test(`${JSON.stringify(value)} is explained`, () => {
+    assert.deepEqual(explain(CreateSession, value), [{ path, message }]);
+    assert.deepEqual(validatorOf(CreateSession)(value), [{ path, message }]);
+  });
+
+test('several wrong fields are all named', () =>
+  assert.deepEqual(
+    explain(CreateSession, { timeout: 1, keepAlive: 1 }).map(({ path }) => path),
+    ['timeout', 'keepAlive'],
+  ));
+
+test('an end that is no time and an unknown scope are named', () =>
+  assert.deepEqual(
+    validatorOf(CreateAgentKey)({ name: 'a', expiresAt: 'tomorrow', scopes: ['browsers:fly'] }).map(({ path }) => path),
+    ['scopes[0]', 'expiresAt'],
+  ));
+
+test('unknown fields are found at every depth, in lists too', () =>
+  assert.deepEqual(
+    unknownFields(CreateSession, {
+      timeOut: 1,
+      userMetadata: { anything: 1 },
+      browserSettings: { viewport: { widht: 1 }, toString: 1 },
+      proxies: [{ type: 'external', server: 'http://a.test', sever: 1 }],
+    }),
+    ['timeOut', 'browserSettings.viewport.widht', 'browserSettings.toString', 'proxies[0].sever'],
+  ));
+
+test("every operation's own example satisfies its schema and has no unknown field", () => {
+  for (const id of OPERATION_IDS) {
+    const { body, bodyExample } = operation(id);
+    if (!body) continue;
+    assert.deepEqual(validatorOf(body)(bodyExample ?? {}), [], id);
+    assert.deepEqual(unknownFields(body, bodyExample ?? {}), [], id);
+  }
+});

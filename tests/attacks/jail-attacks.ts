@@ -1,0 +1,266 @@
+// Tries each attack of a browser's client on one form of the slots, with a raw DevTools pipe straight on the FIFOs: no
+// gateway, no egress proxy in between. Prints what came of each as JSON; jail.test.ts judges. Must run in a network
+// namespace of its own, in which the foreign addresses are this process's.
+
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { existsSync, readdirSync } from 'node:fs';
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { Socket } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { join } from 'node:path';
+import { type CdpObject, CdpPipe, isCdpObject } from '../../server/engines/slots/cdp-pipe.ts';
+import type { Box, Form } from '../../server/engines/slots/slots.ts';
+import { until, WaitExpired, within } from '../../server/kit/wait.ts';
+import {
+  chromium,
+  makeDataDir,
+  newSession,
+  openLab,
+  removeDataDir,
+  START_WITHIN_MS,
+  wishFor,
+} from '../engines/slots-lab.ts';
+
+export interface Outcome {
+  readonly succeeded: boolean;
+  /** What the attacker saw. */
+  readonly seen: string;
+}
+
+export const FOREIGN = { metadata: '169.254.169.254', private: '10.20.30.40' } as const;
+
+const OWN_INTERFACES = ['lo', 'foreign0', 'foreign1'];
+const SECRET = 'the secret of this machine';
+const NAVIGATED_WITHIN_MS = 5000;
+const DATAGRAM_WITHIN_MS = 4000;
+const PAGE_TEXT_MAX = 400;
+/** Empty until there is something. */
+const PAGE_TEXT =
+  "document.readyState === 'complete' && location.href !== 'about:blank' ? document.body.innerText : ''";
+
+class Attacker {
+  readonly #pipe: CdpPipe;
+  readonly #events: Array<{ method: string; params: CdpObject }> = [];
+
+  constructor(box: Box) {
+    this.#pipe = new CdpPipe(box.fifoIn, box.fifoOut, (method, params) => void this.#events.push({ method, params }));
+  }
+
+  call(method: string, params: CdpObject = {}, channel?: string): Promise<CdpObject> {
+    return this.#pipe.call(method, params, channel);
+  }
+
+  seen(method: string): readonly CdpObject[] {
+    return this.#events.filter(event => event.method === method).map(({ params }) => params);
+  }
+
+  /** A page, by default where the browser puts it; with `direct` in a context that steps around the proxy. */
+  async page({ direct } = { direct: false }): Promise<string> {
+    const around = { proxyServer: 'direct://', proxyBypassList: '*' };
+    const context = direct ? await this.call('Target.createBrowserContext', around) : {};
+    const { targetId } = await this.call('Target.createTarget', { url: 'about:blank', ...context });
+    const { sessionId } = await this.call('Target.attachToTarget', { targetId, flatten: true });
+    return String(sessionId);
+  }
+
+  /** What stands on the page, or why there is none. */
+  async read(url: string, channel: string): Promise<string> {
+    const { errorText } = await this.call('Page.navigate', { url }, channel);
+    if (typeof errorText === 'string') return errorText;
+    const look = async () => String(await this.evaluate(PAGE_TEXT, channel)) || undefined;
+    const text = await until(NAVIGATED_WITHIN_MS, `the text of ${url}`, look).catch(String);
+    return text.slice(0, PAGE_TEXT_MAX);
+  }
+
+  async evaluate(expression: string, channel: string): Promise<unknown> {
+    const options = { expression, awaitPromise: true, returnByValue: true };
+    const { result, exceptionDetails } = await this.call('Runtime.evaluate', options, channel);
+    if (exceptionDetails) return `exception: ${JSON.stringify(exceptionDetails).slice(0, PAGE_TEXT_MAX)}`;
+    return isCdpObject(result) ? result.value : undefined;
+  }
+
+  close(): void {
+    this.#pipe.close();
+  }
+}
+
+interface Scene {
+  readonly attacker: Attacker;
+  readonly page: string;
+  readonly other: Box;
+  /** A folder of this machine that everybody may write to: only a jail keeps a browser out. */
+  readonly openFolder: string;
+  readonly hits: () => readonly string[];
+  readonly port: number;
+  readonly datagrams: () => number;
+  readonly stunPort: number;
+}
+
+type Attack = (scene: Scene) => Promise<Outcome>;
+
+const reads =
+  (url: (scene: Scene) => string, proof: RegExp): Attack =>
+  async scene => {
+    const seen = await scene.attacker.read(url(scene), scene.page);
+    return { succeeded: proof.test(seen), seen };
+  };
+
+/** Counted at the server: what the browser says of it is not asked. */
+const reaches =
+  (host: string): Attack =>
+  async ({ attacker, port, hits }) => {
+    const before = hits().length;
+    const page = await attacker.page({ direct: true });
+    const navigated = attacker.read(`http://${host}:${port}/`, page);
+    const seen = await within(NAVIGATED_WITHIN_MS, host, () => navigated).catch(error => String(error));
+    return { succeeded: hits().length > before, seen };
+  };
+
+const candidates =
+  (direct: boolean): Attack =>
+  async ({ attacker }) => {
+    const found = await attacker.evaluate(GATHER, await attacker.page({ direct }));
+    return { succeeded: Array.isArray(found) && found.length > 0, seen: JSON.stringify(found) };
+  };
+
+const GATHER = `new Promise(done => {
+  const found = [], peer = new RTCPeerConnection();
+  peer.onicecandidate = ({ candidate }) => candidate?.candidate ? found.push(candidate.candidate) : done(found);
+  peer.createDataChannel('x');
+  peer.createOffer().then(offer => peer.setLocalDescription(offer));
+  setTimeout(() => done(found), 3000);
+})`;
+
+const stun = (port: number): string => `
+  globalThis.peer = new RTCPeerConnection({ iceServers: [{ urls: 'stun:${FOREIGN.private}:${port}' }] });
+  peer.createDataChannel('x');
+  peer.createOffer().then(offer => peer.setLocalDescription(offer))`;
+
+export const ATTACKS = {
+  'read /etc/passwd': reads(() => 'file:///etc/passwd', /root:/),
+  'list the root of the machine': reads(() => 'file:///', /home/),
+  'list /sys': reads(() => 'file:///sys/', /kernel/),
+  "read a file of the server's": reads(({ openFolder }) => `file://${openFolder}/secret.txt`, /secret of this/),
+  "read another session's folder": reads(({ other }) => `file://${other.folder}/secret.txt`, /secret of this/),
+  "read another session's folder by the path of its box": reads(() => 'file:///session/secret.txt', /secret of this/),
+  "look at the server's process": reads(() => `file:///proc/${process.pid}/status`, /Name:/),
+  'give a page a file of the machine': async ({ attacker, page, openFolder }) => {
+    await attacker.call('Page.navigate', { url: 'about:blank' }, page);
+    await attacker.evaluate("document.body.innerHTML = '<input type=file>'", page);
+    const { root } = await attacker.call('DOM.getDocument', {}, page);
+    const nodeId = isCdpObject(root) ? root.nodeId : undefined;
+    const input = await attacker.call('DOM.querySelector', { nodeId, selector: 'input' }, page);
+    const files = [join(openFolder, 'secret.txt')];
+    await attacker.call('DOM.setFileInputFiles', { ...input, files }, page);
+    const seen = await attacker.evaluate("document.querySelector('input').files[0].text().catch(String)", page);
+    return { succeeded: seen === SECRET, seen: String(seen) };
+  },
+  'write a file to the machine by a download': async ({ attacker, page, openFolder }) => {
+    const downloadPath = join(openFolder, 'downloads');
+    await attacker.call('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath, eventsEnabled: true });
+    await attacker.call('Page.navigate', { url: 'about:blank' }, page);
+    const link =
+      "Object.assign(document.createElement('a'), { href: 'data:application/octet-stream,x', download: 'x.bin' })";
+    await attacker.evaluate(`{ const a = ${link}; document.body.append(a); a.click(); }`, page);
+    const state = () =>
+      attacker
+        .seen('Browser.downloadProgress')
+        .map(({ state }) => state)
+        .find(state => state !== 'inProgress');
+    const seen = await until(NAVIGATED_WITHIN_MS, 'the download', state).catch(String);
+    return { succeeded: readdirSync(downloadPath).length > 0, seen: String(seen) };
+  },
+  'load an extension from another session': async ({ attacker, other }) => {
+    const loading = attacker.call('Extensions.loadUnpacked', { path: join(other.folder, 'extension') });
+    const seen = await loading.then(({ id }) => `loaded ${id}`, String);
+    return { succeeded: seen.startsWith('loaded'), seen };
+  },
+  'reach the control plane on loopback around the proxy': reaches('127.0.0.1'),
+  'reach the cloud metadata address around the proxy': reaches(FOREIGN.metadata),
+  'reach a private address around the proxy': reaches(FOREIGN.private),
+  'learn addresses by WebRTC': candidates(false),
+  'learn addresses by WebRTC around the proxy': candidates(true),
+  'send a datagram around the proxy': async ({ attacker, datagrams, stunPort }) => {
+    await attacker.evaluate(stun(stunPort), await attacker.page({ direct: true }));
+    const sent = until(DATAGRAM_WITHIN_MS, 'a datagram', () => datagrams() || undefined);
+    const seen = await sent.then(count => `${count} datagrams`, String);
+    return { succeeded: datagrams() > 0, seen };
+  },
+} satisfies Record<string, Attack>;
+
+// ---- the scene ---------------------------------------------------------------------------------------------------------------
+
+if (process.argv[1] === import.meta.filename) {
+  refuseTheRealNetwork();
+  const outcomes = await attackAll(process.argv[2] as Form);
+  process.stdout.write(`${JSON.stringify(outcomes)}\n`);
+  process.exit(0);
+}
+
+function refuseTheRealNetwork(): void {
+  const names = Object.keys(networkInterfaces());
+  if (!names.includes('foreign0') || names.some(name => !OWN_INTERFACES.includes(name)))
+    throw new Error(`attacks run only in a namespace of their own, not with ${names}`);
+}
+
+async function attackAll(form: Form): Promise<Record<string, Outcome>> {
+  const dataDir = await makeDataDir();
+  const slots = await openLab(form, dataDir);
+  try {
+    const start = () => slots.start(wishFor(newSession(), chromium), AbortSignal.timeout(START_WITHIN_MS));
+    const [box, other] = await Promise.all([start(), start()]);
+    box.egress.on('connection', (socket: Socket) => void socket.destroy());
+    await plant(dataDir, other);
+    return await attackEach(box, other, dataDir);
+  } finally {
+    await slots.close();
+    await removeDataDir(dataDir);
+  }
+}
+
+/** Readable and writable by all, down from the data folder: no permission may do the jail's work. */
+async function plant(dataDir: string, other: Box): Promise<void> {
+  const open = join(dataDir, 'open');
+  for (const folder of [join(open, 'downloads'), join(other.folder, 'extension')])
+    await mkdir(folder, { recursive: true });
+  await writeFile(join(open, 'secret.txt'), SECRET);
+  await writeFile(join(other.folder, 'secret.txt'), SECRET);
+  const manifest = { manifest_version: 3, name: 'planted', version: '1' };
+  await writeFile(join(other.folder, 'extension/manifest.json'), JSON.stringify(manifest));
+  for (const folder of [dataDir, open, join(open, 'downloads'), other.folder]) await chmod(folder, 0o777);
+  if (!existsSync(join(open, 'secret.txt'))) throw new Error('the scene is not set');
+}
+
+async function attackEach(box: Box, other: Box, dataDir: string): Promise<Record<string, Outcome>> {
+  const hits: string[] = [];
+  const http = createServer((request, response) => {
+    hits.push(String(request.headers.host));
+    response.end('control plane');
+  });
+  http.listen(0, '0.0.0.0');
+  await once(http, 'listening');
+  let datagrams = 0;
+  const udp = createSocket('udp4').on('message', () => void datagrams++);
+  udp.bind(0, '0.0.0.0');
+  await once(udp, 'listening');
+  const attacker = new Attacker(box);
+  const page = await attacker.page();
+  const address = http.address();
+  const port = typeof address === 'object' && address ? address.port : 0;
+  const scene = {
+    ...{ attacker, page, other, openFolder: join(dataDir, 'open'), hits: () => hits, port },
+    ...{ datagrams: () => datagrams, stunPort: udp.address().port },
+  };
+  const outcomes: Record<string, Outcome> = {};
+  for (const [name, attack] of Object.entries(ATTACKS))
+    outcomes[name] = await attack(scene).catch(error => ({
+      succeeded: false,
+      seen: error instanceof WaitExpired ? `NO ANSWER: ${error.message}` : String(error),
+    }));
+  attacker.close();
+  http.close();
+  udp.close();
+  return outcomes;
+}

@@ -1,0 +1,76 @@
+// Each attack on the jail, in each form: refused where there is a jail, and asserted to succeed where there is none, so
+// that the suite is known to bite. All of it in a network namespace made here, with the foreign addresses on an
+// interface of its own: no packet can leave the machine.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { before, describe, test } from 'node:test';
+import type { Form } from '../../server/engines/slots/slots.ts';
+import { within } from '../../server/kit/wait.ts';
+import { asOrdinaryUser } from '../engines/slots-user.ts';
+import { ATTACKS, FOREIGN, type Outcome } from './jail-attacks.ts';
+
+const ATTACKED_WITHIN_MS = 120_000;
+
+const OWN_NETWORK = `set -e
+  ip link set lo up
+  ip link add foreign0 type dummy 2>/dev/null || { ip link add foreign0 type veth peer name foreign1; ip link set foreign1 up; }
+  ip addr add ${FOREIGN.metadata}/32 dev foreign0
+  ip addr add ${FOREIGN.private}/24 dev foreign0
+  ip link set foreign0 up
+  ip route add default dev foreign0
+  exec "$@"`;
+
+/** Another session's box has the same path inside; without a jail there is no such path at all. */
+const ONLY_IN_A_JAIL = ["read another session's folder by the path of its box"];
+
+if (process.getuid?.() === 0) {
+  suite('root', true, () =>
+    attack('root', [], process.execPath, import.meta.dirname, { PATH: process.env.PATH ?? '' }),
+  );
+  suite('rootless', true, () =>
+    asOrdinaryUser(({ prefix, node, checkout, env }) =>
+      attack('rootless', prefix, node, join(checkout, 'tests/attacks'), env),
+    ),
+  );
+  suite('process', false, () =>
+    attack('process', [], process.execPath, import.meta.dirname, { PATH: process.env.PATH ?? '' }),
+  );
+}
+
+type Outcomes = Readonly<Record<string, Outcome>>;
+
+function suite(form: Form, jailed: boolean, attackAll: () => Promise<Outcomes>): void {
+  describe(`attacks by a browser's client, form ${form}`, () => {
+    let outcomes: Outcomes = {};
+    before(async () => {
+      outcomes = await attackAll();
+    });
+    for (const name of Object.keys(ATTACKS)) {
+      const succeeds = !jailed && !ONLY_IN_A_JAIL.includes(name);
+      test(`${name}: ${succeeds ? 'succeeds' : 'refused'}`, () => {
+        const outcome = outcomes[name];
+        assert.ok(outcome, 'was not tried');
+        assert.equal(outcome.succeeded, succeeds, outcome.seen);
+      });
+    }
+  });
+}
+
+function attack(
+  form: Form,
+  prefix: readonly string[],
+  node: string,
+  folder: string,
+  env: Readonly<Record<string, string>>,
+): Promise<Outcomes> {
+  const args = ['--net', '--', 'sh', '-c', OWN_NETWORK, 'sh', ...prefix, node, join(folder, 'jail-attacks.ts'), form];
+  return within(ATTACKED_WITHIN_MS, `the attacks on form ${form}`, async signal => {
+    const child = spawn('unshare', args, { env, cwd: '/', stdio: ['ignore', 'pipe', 'inherit'], signal });
+    const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
+    assert.equal(code, 0, output);
+    return JSON.parse(output) as Outcomes;
+  });
+}

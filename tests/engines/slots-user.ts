@@ -1,0 +1,51 @@
+// An ordinary user that a test makes and removes again, with a copy of the parts of the checkout that it needs: the
+// checkout itself may stand where only root can look.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmod, chown } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const CHECKOUT = join(import.meta.dirname, '../..');
+const PARTS = ['package.json', 'server/kit', 'server/engines/slots', 'tests/engines', 'tests/attacks'];
+
+export interface OrdinaryUser {
+  readonly home: string;
+  /** The copy. */
+  readonly checkout: string;
+  /** What stands before a command that is to run as this user. */
+  readonly prefix: readonly string[];
+  readonly node: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** Needs root. */
+export async function asOrdinaryUser<T>(work: (user: OrdinaryUser) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-user-'));
+  const home = join(folder, 'home');
+  const name = `berth-test-${process.pid}`;
+  run('useradd', '--no-create-home', '--home-dir', home, '--shell', '/usr/sbin/nologin', name);
+  try {
+    const uid = Number(run('id', '-u', name));
+    for (const part of PARTS) cpSync(join(CHECKOUT, part), join(folder, 'checkout', part), { recursive: true });
+    cpSync(process.execPath, join(folder, 'bin/node'));
+    mkdirSync(home);
+    await chmod(folder, 0o755);
+    await chown(home, uid, uid);
+    return await work({
+      ...{ home, checkout: join(folder, 'checkout'), node: join(folder, 'bin/node') },
+      prefix: ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', '--'],
+      env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', HOME: home, TMPDIR: home },
+    });
+  } finally {
+    run('userdel', '--force', name);
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function run(command: string, ...args: readonly string[]): string {
+  const { status, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8' });
+  assert.equal(status, 0, `${command} ${args.join(' ')}: ${stderr}`);
+  return stdout.trim();
+}
