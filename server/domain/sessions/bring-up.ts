@@ -6,6 +6,7 @@ import type { Clock } from '../../kit/clock.ts';
 import type { Log } from '../../kit/log.ts';
 import { Scope } from '../../kit/scope.ts';
 import { withDeadline } from '../../kit/wait.ts';
+import { diskFull } from '../faults.ts';
 import { LiveSession } from './live.ts';
 import type { Browser, Machinery } from './machinery.ts';
 import { Presence, type PresenceParts } from './presence.ts';
@@ -26,6 +27,12 @@ export class BringUp {
 
   constructor(parts: BringUpParts) {
     this.#parts = parts;
+  }
+
+  /** Refuses before anything was begun, while there is still room for what already runs. */
+  async demandDiskRoom(): Promise<void> {
+    const room = await this.#parts.machinery.slots.diskRoom();
+    if (room.freeBytes < room.leastBytes) throw diskFull(room.freeBytes, room.leastBytes);
   }
 
   start(row: SessionRow, signal: AbortSignal): Promise<LiveSession> {

@@ -153,6 +153,7 @@ export class SessionService implements Sessions {
   async #create(wanted: NewSession): Promise<SessionRow> {
     const { rows, clock, started } = this.#parts;
     const beganMs = clock.monotonicMs();
+    await this.#parts.bringUp.demandDiskRoom();
     const placed = await rows.place(wanted).catch(error => this.#notPlaced(wanted.id, error));
     if ('full' in placed) throw capacity(placed.full.slots, placed.full.used);
     const row = await this.#bringUp(placed.placed);

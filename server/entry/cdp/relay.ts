@@ -161,9 +161,10 @@ export class Relay implements AttachedClient {
     this.#gone.resolve();
     live.dismiss(this);
     if (live.stands)
-      await this.#client
-        ?.close()
-        .catch(error => log.warn('cdp.detach_failed', { sessionId: live.id, reason: reason(error) }));
+      await this.#client?.close().catch(error => {
+        // Where the session ended meanwhile there was nothing left to detach from.
+        if (live.stands) log.warn('cdp.detach_failed', { sessionId: live.id, reason: reason(error) });
+      });
     log.info('cdp.disconnected', { sessionId: live.id });
   }
 }

@@ -22,6 +22,7 @@ export function failureOf(thrown: unknown, requestId: string, isWrite: boolean):
     status,
     headers: {
       ...(status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
+      ...(status === 426 ? { upgrade: 'websocket' } : {}),
       ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
       ...(isWrite ? { 'x-should-retry': String(retry === 'yes') } : {}),
     },
