@@ -59,6 +59,8 @@ const CASES: Array<[string, JsonObject, string]> = [
   ['DOM.setFileInputFiles', { files: ['/tmp/.uploads/../../etc/passwd'] }, 'refuse'],
   ['DOM.setFileInputFiles', { files: ['/tmp/.uploads/ok', '/etc/passwd'] }, 'refuse'],
   ['DOM.setFileInputFiles', { files: [7] }, 'refuse'],
+  ['Network.loadNetworkResource', { url: 'file:///etc/passwd' }, 'refuse'],
+  ['Network.loadNetworkResource', { url: 'https://example.com/app.js.map' }, 'pass'],
   ['DOM.setFileInputFiles', { files: { length: 1, 0: '/etc/passwd' } }, 'refuse'],
   ['Input.dispatchDragEvent', { type: 'drop', data: { items: [], files: ['/etc/passwd'] } }, 'refuse'],
   ['Input.dispatchDragEvent', { type: 'drop', data: { items: [], files: ['/tmp/.uploads/cv.pdf'] } }, 'pass'],

@@ -50,6 +50,7 @@ export function clientPolicy(parts: PolicyParts): Policy {
     'DOM.setFileInputFiles': params => sessionFiles('DOM.setFileInputFiles', params, browser.downloadFolder),
     'Input.dispatchDragEvent': params => draggedFiles(params, browser.downloadFolder),
     'Page.navigate': params => openable(params, browser.downloadFolder),
+    'Network.loadNetworkResource': params => openable(params, browser.downloadFolder),
     'Target.createTarget': params => openable(params, browser.downloadFolder),
     'Target.attachToTarget': flatOnly,
     'Target.setAutoAttach': flatOnly,
