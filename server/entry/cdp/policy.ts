@@ -131,7 +131,7 @@ function decodeURIComponentSafe(text: string): string {
 function flatOnly(params: JsonObject): Verdict {
   if (params.flatten === true || params.autoAttach === false) return PASS;
   return {
-    refuse: 'Only flat sessions are offered: say flatten: true. The other kind carries commands inside commands.',
+    refuse: 'Sessions that are not flat are refused: they carry commands inside commands. Say flatten: true.',
   };
 }
 
