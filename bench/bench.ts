@@ -20,11 +20,12 @@ interface Extent {
   readonly pairs: number;
   readonly settleMs: number;
   readonly lanes: readonly number[];
-  readonly lanesMs: number;
+  readonly turns: number;
+  readonly turnMs: number;
 }
 
-const FULL: Extent = { endMs: 360_000, rounds: 10, pairs: 25, settleMs: 5_000, lanes: [1, 4], lanesMs: 20_000 };
-const QUICK: Extent = { endMs: 60_000, rounds: 1, pairs: 2, settleMs: 1_000, lanes: [1, 4], lanesMs: 1_000 };
+const FULL: Extent = { endMs: 360_000, rounds: 10, pairs: 25, settleMs: 5_000, lanes: [1, 4], turns: 3, turnMs: 8_000 };
+const QUICK: Extent = { endMs: 60_000, rounds: 1, pairs: 2, settleMs: 1_000, lanes: [1, 4], turns: 1, turnMs: 1_000 };
 
 async function measureAll(server: TestServer, quick: boolean): Promise<Figures> {
   const extent = quick ? QUICK : FULL;
@@ -33,7 +34,7 @@ async function measureAll(server: TestServer, quick: boolean): Promise<Figures> 
   const memory = await step('memory', () => measureMemory(server, extent.settleMs));
   const gateway = await step('CDP through the gateway', () => measureGateway(server, extent.pairs));
   const lifecycle = await step('one session', () => measureLifecycle(server, extent.rounds));
-  const throughput = await step('sessions per minute', () => measureThroughput(server, extent.lanes, extent.lanesMs));
+  const throughput = await step('sessions per minute', () => measureThroughput(server, extent));
   return { machine, quick, lifecycle, gateway, memory, throughput };
 }
 

@@ -69,12 +69,12 @@ const memoryTable = ({ controlPlane, session, byHand }: MemoryFigures): string =
 
 const throughputTable = (figures: readonly ThroughputFigure[]): string =>
   table(
-    ['Sessions per minute', 'by hand', 'Berth', 'ratio'],
-    figures.map(({ atOnce, byHandPerMinute, sessionsPerMinute, ratio }) => [
+    ['Sessions per minute', 'by hand', 'Berth', 'ratio (min–max)'],
+    figures.map(({ atOnce, comparison: { base, ours, ratio } }) => [
       `${atOnce} at once`,
-      byHandPerMinute.toFixed(0),
-      sessionsPerMinute.toFixed(0),
-      ratio.toFixed(2),
+      base.median.toFixed(0),
+      ours.median.toFixed(0),
+      spread(ratio),
     ]),
   );
 

@@ -2,26 +2,28 @@
 import { systemClock } from '../server/kit/clock.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 import { byHandCycle, sessionCycle } from './lifecycle.ts';
+import { type Comparison, comparison } from './statistics.ts';
 
 const MINUTE_MS = 60_000;
 
 export interface ThroughputFigure {
   readonly atOnce: number;
-  readonly sessionsPerMinute: number;
-  readonly byHandPerMinute: number;
-  readonly ratio: number;
+  readonly comparison: Comparison;
 }
 
 export async function measureThroughput(
   server: TestServer,
-  lanes: readonly number[],
-  ms: number,
+  { lanes, turns, turnMs }: { lanes: readonly number[]; turns: number; turnMs: number },
 ): Promise<readonly ThroughputFigure[]> {
   const figures: ThroughputFigure[] = [];
   for (const atOnce of lanes) {
-    const byHandPerMinute = await perMinute(atOnce, ms, byHandCycle);
-    const sessionsPerMinute = await perMinute(atOnce, ms, () => sessionCycle(server));
-    figures.push({ atOnce, sessionsPerMinute, byHandPerMinute, ratio: sessionsPerMinute / byHandPerMinute });
+    const byHand: number[] = [];
+    const ours: number[] = [];
+    for (let turn = 0; turn < turns; turn++) {
+      byHand.push(await perMinute(atOnce, turnMs, byHandCycle));
+      ours.push(await perMinute(atOnce, turnMs, () => sessionCycle(server)));
+    }
+    figures.push({ atOnce, comparison: comparison(byHand, ours) });
   }
   return figures;
 }
