@@ -193,7 +193,11 @@ async function openMachinery(config: Config, slots: Slots, cdp: CdpEntry, clock:
   const policies = await writePolicies(join(config.dataDir, 'chromium'));
   const executable = findChromium(config.chromium) ?? '';
   const policy = egressPolicy({ allow: config.egressAllow, own: ownListeners([config.listen]) });
-  const tls = config.tls && config.publicUrl.startsWith('https:') && { cert: readFileSync(config.tls.certFile), key: readFileSync(config.tls.keyFile) };
+  const tls = config.tls &&
+    config.publicUrl.startsWith('https:') && {
+      cert: readFileSync(config.tls.certFile),
+      key: readFileSync(config.tls.keyFile),
+    };
   const publicUrl = new URL(config.publicUrl);
   const port = Number(publicUrl.port || (publicUrl.protocol === 'https:' ? 443 : 80));
   const ownRoute = (session: SessionId) => {
