@@ -22,6 +22,7 @@ const READY_MS = 60_000;
 const STOPPED_MS = 60_000;
 const CLEAN_MS = 10_000;
 const LOG_LINES_SHOWN = 60;
+const ORPHAN_LOOK_MS = 1_000;
 
 export interface ServerOptions {
   /** Settings beside the harness's own; undefined takes one away. */
@@ -325,12 +326,24 @@ export function runBerth(
 
 /** A test file that is cut off must not leave a server and its browsers behind. */
 function endWithThisProcess(child: ChildProcess, env: Record<string, string>): void {
+  exitWhenCutOff();
   const end = (): void => {
     child.kill('SIGKILL');
     spawnSync(process.execPath, [join(CHECKOUT, 'cli/berth.ts'), 'stop'], { env, timeout: STOPPED_MS });
   };
   process.once('exit', end);
   child.once('exit', () => process.off('exit', end));
+}
+
+let watchesOver = false;
+
+/** A signal, or the end of the runner, becomes an ordinary exit, so that what is to be done at one is done. */
+function exitWhenCutOff(): void {
+  if (watchesOver) return;
+  watchesOver = true;
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
+  const runner = process.ppid;
+  setInterval(() => process.ppid === runner || process.exit(1), ORPHAN_LOOK_MS).unref();
 }
 
 const hasExited = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null;
