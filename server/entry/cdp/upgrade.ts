@@ -66,6 +66,8 @@ export class CdpEntry {
       place.giveBack();
       void this.#attach(live, socket, connection, isFromInside(request));
     });
+    // A handshake that is no WebSocket's was answered with 400 and never came to the line above.
+    place.giveBack();
   }
 
   /** Too many clients must hear 429 before the upgrade is accepted, also when several come at once. */
