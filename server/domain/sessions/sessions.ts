@@ -2,11 +2,7 @@
 // endings.ts; who is attached is presence.ts; what is due is expire.ts.
 
 import type { Warning } from '../../../contract/common.ts';
-import {
-  TIMEOUT_DEFAULT_SECONDS,
-  TIMEOUT_MAX_SECONDS,
-  USER_METADATA_MAX_CHARACTERS,
-} from '../../../contract/sessions.ts';
+import { TIMEOUT_DEFAULT_SECONDS, TIMEOUT_MAX_SECONDS } from '../../../contract/sessions.ts';
 import type { BoxEnd } from '../../engines/slots/slots.ts';
 import type {
   MetadataTerm,
@@ -28,6 +24,7 @@ import type { BringUp } from './bring-up.ts';
 import { CONNECT_SCOPE } from './connect.ts';
 import type { Endings } from './endings.ts';
 import type { LiveSession, LiveSessions } from './live.ts';
+import { checkedMetadata } from './metadata.ts';
 import { parseMetadataQuery, parseStatuses } from './query.ts';
 import { hasEnded, viewOf } from './session.ts';
 import type { Signing } from './signing.ts';
@@ -219,14 +216,6 @@ async function endOfBox(live: LiveSession, seen: Pick<BoxEnd, 'why' | 'detail'>)
 }
 
 const BOX_VERDICT_MS = 1_000;
-
-function checkedMetadata(userMetadata: SessionRow['userMetadata']): SessionRow['userMetadata'] {
-  if (JSON.stringify(userMetadata).length > USER_METADATA_MAX_CHARACTERS)
-    throw invalidRequest([
-      { path: 'userMetadata', message: `is longer than ${USER_METADATA_MAX_CHARACTERS} characters as JSON` },
-    ]);
-  return userMetadata;
-}
 
 function checkedExpiry(row: SessionRow, timeoutSeconds: number, now: Date): Date {
   const expiresAt = plus(row.createdAt, 1000 * timeoutSeconds);

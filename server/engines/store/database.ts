@@ -165,7 +165,6 @@ class PoolConnection implements DatabaseConnection {
     }
   }
 
-  // biome-ignore lint/correctness/useYield: nothing of ours streams, and Kysely's interface asks for the method
   async *streamQuery<R>(): AsyncGenerator<QueryResult<R>> {
     throw new Error('streaming is not used');
   }

@@ -38,8 +38,8 @@ export class Relay implements AttachedClient {
   readonly #parts: RelayParts;
   readonly #early: Buffer[] = [];
   readonly #gone = Promise.withResolvers<void>();
+  readonly #over = new AbortController();
   #client: BrowserClient | undefined;
-  #ticker: NodeJS.Timeout | undefined;
   #unsent: Buffer[] = [];
   #unsentBytes = 0;
   #heardMs: number;
@@ -92,8 +92,7 @@ export class Relay implements AttachedClient {
     socket.on('pong', heard);
     socket.on('error', error => log.debug('cdp.socket_error', { sessionId: live.id, reason: reason(error) }));
     socket.once('close', () => void this.#closed());
-    this.#ticker = setInterval(() => this.#tick(), PING_MS);
-    this.#ticker.unref();
+    void this.#watch();
   }
 
   #receive(data: unknown, binary: boolean): void {
@@ -140,6 +139,14 @@ export class Relay implements AttachedClient {
     });
   }
 
+  async #watch(): Promise<void> {
+    const { signal } = this.#over;
+    while (!signal.aborted) {
+      await this.#parts.clock.sleep(PING_MS, signal).catch(() => {});
+      if (!signal.aborted) this.#tick();
+    }
+  }
+
   #tick(): void {
     const { socket, clock } = this.#parts;
     const now = clock.monotonicMs();
@@ -150,7 +157,7 @@ export class Relay implements AttachedClient {
 
   async #closed(): Promise<void> {
     const { live, log } = this.#parts;
-    clearInterval(this.#ticker);
+    this.#over.abort(new Error('the socket is closed'));
     this.#gone.resolve();
     live.dismiss(this);
     if (live.stands)

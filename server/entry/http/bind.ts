@@ -114,7 +114,7 @@ function readerOf(id: OperationId) {
   return (request: FastifyRequest) => {
     if (params) demandIds(tag, Object(request.params));
     const asked = query ? readQuery(query, request.query) : undefined;
-    const given = body ? (request.body ?? {}) : undefined;
+    const given = body && request.body === undefined ? {} : request.body;
     const strangers = body && onUnknown !== 'ignore' ? unknownFields(body, given) : [];
     const issues = [
       ...(checkQuery?.(asked) ?? []),

@@ -1,14 +1,10 @@
 // From a create body to a SessionWish: aliases merged, what cannot be done refused, what has no effect yet named. Pure.
 import { isDeepStrictEqual } from 'node:util';
-import type { Issue, Json, Warning } from '../../../contract/common.ts';
-import {
-  type CreateSession,
-  FOREIGN_REGIONS,
-  USER_METADATA_MAX_CHARACTERS,
-  VIEWPORT_DEFAULT,
-} from '../../../contract/sessions.ts';
+import type { Warning } from '../../../contract/common.ts';
+import { type CreateSession, FOREIGN_REGIONS, VIEWPORT_DEFAULT } from '../../../contract/sessions.ts';
 import { fault, invalidRequest } from '../../domain/faults.ts';
 import type { SessionWish, WishedSettings } from '../../domain/sessions/api.ts';
+import { checkedMetadata } from '../../domain/sessions/metadata.ts';
 
 export interface Where {
   readonly mount: 'native' | 'compat';
@@ -22,7 +18,7 @@ export function normaliseCreate(body: CreateSession, where: Where): SessionWish 
   const settings = mergeAliases(body);
   refuseOsAlone(settings);
   const region = chooseRegion(body.region, where.regions);
-  const userMetadata = checkMetadata(body.userMetadata ?? {});
+  const userMetadata = checkedMetadata(body.userMetadata ?? {});
   refuseUnavailable(body, settings, where.mount);
   return {
     ...(body.projectId === undefined ? {} : { projectId: body.projectId }),
@@ -97,24 +93,6 @@ const regionNotLocal = (asked: string, [local]: readonly string[]): Warning => (
   path: 'region',
   message: `There is no region ${asked} here; the session runs in ${local}.`,
 });
-
-function checkMetadata(metadata: NonNullable<CreateSession['userMetadata']>): SessionWish['userMetadata'] {
-  const issues = [...arraysIn(metadata, 'userMetadata')];
-  const { length } = JSON.stringify(metadata);
-  if (length > USER_METADATA_MAX_CHARACTERS)
-    issues.push({
-      path: 'userMetadata',
-      message: `has ${length} characters as JSON; expected at most ${USER_METADATA_MAX_CHARACTERS}`,
-    });
-  if (issues.length > 0) throw invalidRequest(issues);
-  return metadata;
-}
-
-function* arraysIn(value: Json, path: string): Generator<Issue> {
-  if (Array.isArray(value)) yield { path, message: 'is a list; expected strings, numbers, booleans or objects' };
-  else if (typeof value === 'object' && value !== null)
-    for (const [name, inner] of Object.entries(value)) yield* arraysIn(inner, `${path}.${name}`);
-}
 
 /** Settings that guard the caller: going on without them would be unsafe, so they are refused until they are built. */
 function refuseUnavailable(body: CreateSession, settings: BrowserSettings, mount: Where['mount']): void {

@@ -13,7 +13,7 @@ const WRONG: ReadonlyArray<readonly [unknown, string, string]> = [
   [{ timeout: 60.5 }, 'timeout', 'is 60.5; expected a whole number from 60 to 21600'],
   [{ keepAlive: 'yes' }, 'keepAlive', 'is "yes"; expected true or false'],
   [{ keepAlive: null }, 'keepAlive', 'is null; expected true or false'],
-  [{ userMetadata: [] }, 'userMetadata', 'is a list; expected an object'],
+  [{ userMetadata: [] }, 'userMetadata', 'is a list of 0; expected an object'],
   [{ extensionId: 'x' }, 'extensionId', 'is "x"; expected a UUID'],
   [{ browserSettings: 3 }, 'browserSettings', 'is 3; expected an object'],
   [
@@ -30,7 +30,7 @@ const WRONG: ReadonlyArray<readonly [unknown, string, string]> = [
   [{ proxies: 'on' }, 'proxies', 'is "on"; expected true or false or a list of at most 20 entries'],
   [{ proxies: [{ type: 'external' }] }, 'proxies[0].server', 'is missing; expected a string matching ^https?://'],
   [{ allowedDomains: ['a.test', 4] }, 'allowedDomains[1]', 'is 4; expected a string of 1 to 253 characters'],
-  [[], '', 'is a list; expected an object'],
+  [[], '', 'is a list of 0; expected an object'],
 ];
 
 for (const [value, path, message] of WRONG)

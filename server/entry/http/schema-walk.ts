@@ -137,8 +137,9 @@ function span(least: number | undefined, most: number | undefined, of = ''): str
 }
 
 function show(value: unknown): string {
+  if (Array.isArray(value)) return `a list of ${value.length}`;
+  if (isObject(value)) return 'an object';
   const text = JSON.stringify(value) ?? 'undefined';
-  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'a list' : 'an object';
   return text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text;
 }
 

@@ -98,9 +98,9 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: PATH_PART_CHARACTERS_MAX },
+    clientErrorHandler: (error, socket) => refuseBrokenRequest(error, socket, visits.requestId(undefined)),
     frameworkErrors: (error, request, reply) => sendFailure(error, request, reply, visits),
   });
-  server.on('clientError', refuseBrokenRequest);
   readOnlyJson(app);
   followVisits(app, visits);
   app.setErrorHandler((error, request, reply) => sendFailure(error, request, reply, visits));
@@ -182,16 +182,16 @@ function refuseOtherMethods(app: FastifyInstance, methods: ReadonlyMap<string, R
 const pathOf = ({ url }: FastifyRequest): string => url.split('?', 1)[0] ?? url;
 
 /** Requests that are not HTTP enough to reach a route: they get the error body all the same. */
-function refuseBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void {
+function refuseBrokenRequest(error: NodeJS.ErrnoException, socket: Socket, requestId: string): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
   const thrown =
     error.code === 'HPE_HEADER_OVERFLOW'
       ? fault('headers_too_large', `The request headers are larger than ${HEADER_BYTES_MAX} bytes.`)
       : fault('invalid_request', 'This is not a well-formed HTTP request, or it took too long.');
-  const { status, body } = failureOf(thrown, 'req_none', false);
+  const { status, body } = failureOf(thrown, requestId, false);
   const text = JSON.stringify(body);
   socket.end(
-    `HTTP/1.1 ${status} ${body.error}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
+    `HTTP/1.1 ${status} ${body.error}\r\ncontent-type: application/json; charset=utf-8\r\nx-request-id: ${requestId}\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
   );
 }
 
@@ -215,6 +215,7 @@ async function listen(app: FastifyInstance, { host, port }: HttpParts['listen'])
 
 /** Lets running requests finish for a while; then every socket is cut, upgraded ones too. */
 async function closeWithin(app: FastifyInstance, sockets: ReadonlySet<Socket>, ms: number): Promise<void> {
+  for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy(); // Nobody has asked anything on it.
   const cut = setTimeout(() => {
     for (const socket of sockets) socket.destroy();
   }, ms);

@@ -1,9 +1,10 @@
 // One visit a request: its id, when it began, which operation it is, who asks. Log lines, metrics and error bodies read it.
 import type { FastifyRequest } from 'fastify';
 import { Histogram, type Registry } from 'prom-client';
-import type { OperationId } from '../../../contract/operations.ts';
+import { type OperationId, operation } from '../../../contract/operations.ts';
 import type { Caller } from '../../domain/identity/caller.ts';
 import type { Clock } from '../../kit/clock.ts';
+import { reason } from '../../kit/fault.ts';
 import { newId } from '../../kit/ids.ts';
 import type { Log, LogFields } from '../../kit/log.ts';
 
@@ -43,10 +44,10 @@ export class Visits {
     return `req_${newId(this.#clock.now()).replaceAll('-', '')}`;
   }
 
-  begin(request: FastifyRequest, operation: OperationId | undefined): Visit {
-    const visit: Visit = { requestId: request.id, operation, beganMs: this.#clock.monotonicMs() };
+  begin(request: FastifyRequest, id: OperationId | undefined): Visit {
+    const visit: Visit = { requestId: request.id, operation: id, beganMs: this.#clock.monotonicMs() };
     this.#open.set(request, visit);
-    if (operation) this.#log.info(`${operation}.begin`, { requestId: visit.requestId, method: request.method });
+    if (id) this.#line(id, 'begin', { requestId: visit.requestId, method: request.method });
     return visit;
   }
 
@@ -58,13 +59,20 @@ export class Visits {
     const visit = this.of(request);
     const ms = this.#clock.monotonicMs() - visit.beganMs;
     this.#seconds.observe({ operation: visit.operation ?? 'none', status: String(status) }, ms / 1000);
-    if (visit.operation) this.#log.info(`${visit.operation}.end`, endFields(visit, status, ms, delivered));
+    if (visit.operation) this.#line(visit.operation, 'end', endFields(visit, status, ms, delivered));
+  }
+
+  /** Probes and scrapes come every few seconds for ever; they are for those who ask for them. */
+  #line(id: OperationId, when: 'begin' | 'end', fields: LogFields): void {
+    if (operation(id).tag === 'Service') this.#log.debug(`${id}.${when}`, fields);
+    else this.#log.info(`${id}.${when}`, fields);
   }
 
   /** Something that is not a refusal. */
   broke(request: FastifyRequest, error: unknown): void {
-    const { operation, requestId } = this.of(request);
-    this.#log.error('http.failure', { operation, requestId, error });
+    const { operation: id, requestId } = this.of(request);
+    const stack = error instanceof Error ? error.stack : undefined;
+    this.#log.error('http.failure', { operation: id, requestId, error: reason(error), stack });
   }
 }
 

@@ -1,0 +1,23 @@
+// What callers may keep with a session: one rule for create and update. Pure.
+import type { Issue, Json, JsonObject } from '../../../contract/common.ts';
+import { USER_METADATA_MAX_CHARACTERS } from '../../../contract/sessions.ts';
+import { invalidRequest } from '../faults.ts';
+
+/** The metadata itself; throws what is wrong with it. */
+export function checkedMetadata(metadata: JsonObject): JsonObject {
+  const issues = [...listsIn(metadata, 'userMetadata')];
+  const { length } = JSON.stringify(metadata);
+  if (length > USER_METADATA_MAX_CHARACTERS)
+    issues.push({
+      path: 'userMetadata',
+      message: `has ${length} characters as JSON; expected at most ${USER_METADATA_MAX_CHARACTERS}`,
+    });
+  if (issues.length > 0) throw invalidRequest(issues);
+  return metadata;
+}
+
+function* listsIn(value: Json, path: string): Generator<Issue> {
+  if (Array.isArray(value)) yield { path, message: 'is a list; expected strings, numbers, booleans or objects' };
+  else if (typeof value === 'object' && value !== null)
+    for (const [name, inner] of Object.entries(value)) yield* listsIn(inner, `${path}.${name}`);
+}

@@ -1,0 +1,694 @@
+// The rules of HTTP, asked over a real socket. The domain behind is small objects that say what they were asked.
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { request as httpRequest } from 'node:http';
+import { connect } from 'node:net';
+import { after, test } from 'node:test';
+import { Registry } from 'prom-client';
+import { parse } from 'yaml';
+import type { Application } from '../../../contract/applications.ts';
+import type { Issue, Warning } from '../../../contract/common.ts';
+import { OPERATION_IDS, operation, pathsOf } from '../../../contract/operations.ts';
+import { fault, sessionNotRunning } from '../../domain/faults.ts';
+import type { AccountCaller, AgentCaller } from '../../domain/identity/caller.ts';
+import type { IdentityVerbs } from '../../domain/identity/identity.ts';
+import type { Sessions, SessionView, SessionWish } from '../../domain/sessions/api.ts';
+import { systemClock } from '../../kit/clock.ts';
+import type { AccountId, ApplicationId, KeyId, TokenId } from '../../kit/ids.ts';
+import type { Log, LogFields } from '../../kit/log.ts';
+import { type HttpParts, openHttp } from './server.ts';
+
+const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11';
+const APP = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10' as ApplicationId;
+const KEY = 'the-agent-key';
+const READ_ONLY_KEY = 'the-reading-key';
+const TOKEN = 'the-token';
+
+const VIEW: SessionView = {
+  id: ID,
+  createdAt: '2026-09-24T10:15:30.123Z',
+  updatedAt: '2026-09-24T10:15:30.123Z',
+  startedAt: '2026-09-24T10:15:30.123Z',
+  expiresAt: '2026-09-24T11:15:30.123Z',
+  projectId: APP,
+  status: 'RUNNING',
+  proxyBytes: 0,
+  keepAlive: false,
+  region: 'local',
+  userMetadata: {},
+};
+
+const APPLICATION: Application = {
+  id: APP,
+  name: 'Shop',
+  slug: 'shop',
+  role: 'owner',
+  billingAccountId: 'a',
+  environment: 'development',
+  revision: 3,
+  createdAt: VIEW.createdAt,
+  updatedAt: VIEW.updatedAt,
+};
+
+const agent = (...scopes: string[]): AgentCaller => ({
+  kind: 'agentKey',
+  applicationId: APP,
+  keyId: 'key-1' as KeyId,
+  scopes: new Set(scopes),
+});
+
+const account: AccountCaller = {
+  kind: 'account',
+  accountId: 'account-1' as AccountId,
+  tokenId: 'token-1' as TokenId,
+  scopes: new Set(['applications:write', 'keys:write', 'account:tokens']),
+};
+
+const unasked = async (): Promise<never> => assert.fail('this should not have been asked');
+
+const SESSIONS: Sessions = {
+  create: async (_, wish) => ({ session: VIEW, warnings: wish.warnings }),
+  list: async () => ({ sessions: [VIEW], nextBefore: ID }),
+  read: async () => VIEW,
+  update: async () => VIEW,
+  usage: async () => ({ browserMinutes: 4.5, proxyBytes: 0 }),
+};
+
+const callers: IdentityVerbs['callers'] = {
+  authenticate: async ({ authorization }, expected) => {
+    const known: Readonly<Record<string, AgentCaller | AccountCaller>> = {
+      [`Bearer ${KEY}`]: agent('browsers:read', 'browsers:write', 'browsers:connect'),
+      [`Bearer ${READ_ONLY_KEY}`]: agent('browsers:read'),
+      [`Bearer ${TOKEN}`]: account,
+    };
+    const caller = known[authorization ?? ''];
+    if (caller?.kind !== expected) throw fault('invalid_credentials', 'The credential is not valid.');
+    return caller as never; // Its kind was compared just now.
+  },
+};
+
+const IDENTITY: IdentityVerbs = {
+  callers,
+  applications: {
+    create: async () => APPLICATION,
+    insert: unasked,
+    list: async () => ({ data: [APPLICATION] }),
+    read: async () => APPLICATION,
+    rename: async (_caller, _id, ifMatch, { name }) => ({ ...APPLICATION, name: `${name} ${ifMatch}` }),
+    demand: unasked,
+    reaches: unasked,
+    ofAgent: async () => ({
+      id: APP,
+      name: 'Shop',
+      slug: 'shop',
+      billingAccountId: 'account-1' as AccountId,
+      revision: 3,
+      createdAt: new Date(0),
+      updatedAt: new Date(0),
+    }),
+  },
+  agentKeys: {
+    create: unasked,
+    issue: unasked,
+    list: unasked,
+    read: unasked,
+    change: unasked,
+    revoke: async () => {},
+    end: unasked,
+    rotate: unasked,
+  },
+  tokens: { create: unasked, issue: unasked, list: unasked, current: unasked, revoke: async () => {} },
+};
+
+const lines: Array<LogFields & { event: string }> = [];
+const write = (event: string, fields?: LogFields): void => void lines.push({ event, ...fields });
+const log: Log = { debug: write, info: write, warn: write, error: write, with: () => log };
+
+const opened: Array<() => Promise<void>> = [];
+after(async () => {
+  for (const close of opened) await close();
+});
+
+interface Reply {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  readonly body: Body;
+  /** The body where it is an array. */
+  readonly list: readonly Body[];
+}
+
+/** The fields that these tests look at, of every kind of body. */
+interface Body {
+  readonly statusCode: number;
+  readonly error: string;
+  readonly message: string;
+  readonly code: string;
+  readonly requestId: string;
+  readonly details: { readonly issues: readonly Issue[]; readonly scopes: readonly string[] };
+  readonly warnings: readonly Warning[];
+  readonly id: string;
+  readonly name: string;
+  readonly ownerId: string;
+  readonly status: string;
+  readonly region: string;
+  readonly defaultTimeout: number;
+  readonly concurrency: number;
+  readonly data: { readonly sessionId: string };
+  readonly value: { readonly error: string; readonly stacktrace: string };
+  readonly checks: ReadonlyArray<{ readonly detail: string }>;
+  readonly openapi: string;
+  readonly paths: Readonly<Record<string, object>>;
+  readonly components: { readonly schemas: object };
+}
+
+type Ask = (
+  method: string,
+  path: string,
+  more?: { body?: unknown; raw?: string; key?: string; headers?: Record<string, string> },
+) => Promise<Reply>;
+
+async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: string; close: () => Promise<void> }> {
+  const http = await openHttp({
+    listen: { host: '127.0.0.1', port: 0 },
+    compat: true,
+    regions: ['local'],
+    slots: 4,
+    version: '0.1.0',
+    clock: systemClock,
+    log,
+    identity: IDENTITY,
+    sessions: SESSIONS,
+    discover: unasked,
+    ready: async () => ({ ok: true, checks: [] }),
+    metrics: new Registry(),
+    ...parts,
+  });
+  opened.push(() => http.close());
+  const ask: Ask = async (method, path, { body, raw, key, headers } = {}) => {
+    const answer = await fetch(http.url + path, {
+      method,
+      headers: {
+        ...(key ? { authorization: `Bearer ${key}` } : {}),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined && raw === undefined ? {} : { body: raw ?? JSON.stringify(body) }),
+    });
+    const text = await answer.text();
+    const isJson = answer.headers.get('content-type')?.startsWith('application/json') && text !== '';
+    const read = isJson ? JSON.parse(text) : undefined;
+    return { status: answer.status, headers: answer.headers, text, body: read, list: read };
+  };
+  return Object.assign(ask, { url: http.url, close: () => http.close() });
+}
+
+const ask = await serve();
+
+// ---- errors --------------------------------------------------------------------------------------------------------
+
+test('an error has one body, and its request id is in the header too', async () => {
+  const { status, headers, body } = await ask('GET', '/v1/nothing?token=secret');
+  assert.equal(status, 404);
+  assert.deepEqual(Object.keys(body), ['statusCode', 'error', 'message', 'code', 'requestId']);
+  assert.deepEqual([body.statusCode, body.error, body.code], [404, 'Not Found', 'route_not_found']);
+  assert.match(body.requestId, /^req_[0-9a-f]{32}$/);
+  assert.equal(headers.get('x-request-id'), body.requestId);
+  assert.ok(!body.message.includes('secret'));
+  assert.equal(headers.get('content-type'), 'application/json; charset=utf-8');
+});
+
+test("a sane request id of the caller's is kept, another is replaced", async () => {
+  const kept = await ask('GET', '/healthz', { headers: { 'x-request-id': 'trace-0001.a:b' } });
+  assert.equal(kept.headers.get('x-request-id'), 'trace-0001.a:b');
+  for (const id of ['short', 'x'.repeat(200), 'with blanks in it', 'a"b"c"d"e'])
+    assert.match(
+      (await ask('GET', '/healthz', { headers: { 'x-request-id': id } })).headers.get('x-request-id') ?? '',
+      /^req_/,
+    );
+});
+
+test('another method is refused with those that are possible', async () => {
+  const { status, headers, body } = await ask('PUT', '/v1/browsers/sessions');
+  assert.deepEqual([status, body.code, headers.get('allow')], [405, 'method_not_allowed', 'GET, HEAD, POST']);
+  assert.equal((await ask('PATCH', `/v1/sessions/${ID}`, { raw: 'x'.repeat(10) })).status, 405);
+});
+
+test('a bug is not shown to the caller', async () => {
+  const broken = await serve({
+    sessions: { ...SESSIONS, read: async () => Promise.reject(new Error('password=hunter2')) },
+  });
+  const { status, body, text } = await broken('GET', `/v1/browsers/sessions/${ID}`, { key: KEY });
+  assert.deepEqual([status, body.code], [500, 'internal']);
+  assert.ok(!text.includes('hunter2'));
+  assert.ok(lines.some(line => line.event === 'http.failure' && line.requestId === body.requestId));
+});
+
+test('requests that are hardly HTTP get the error body all the same', async () => {
+  const port = Number(new URL(ask.url).port);
+  assert.match(await rawly(port, 'NONSENSE\r\n\r\n'), /^HTTP\/1\.1 400 Bad Request\r\n.*"code":"invalid_request"/s);
+  assert.match(
+    await rawly(port, `GET / HTTP/1.1\r\nHost: a\r\nX-Big: ${'x'.repeat(20_000)}\r\n\r\n`),
+    /^HTTP\/1\.1 431 .*"code":"headers_too_large"/s,
+  );
+  assert.match(
+    await rawly(port, 'GET /%zz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'),
+    /^HTTP\/1\.1 400 Bad Request\r\n.*"code":"invalid_request"/s,
+  );
+});
+
+function rawly(port: number, text: string): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  let seen = '';
+  const socket = connect(port, '127.0.0.1', () => socket.write(text));
+  socket.on('data', data => {
+    seen += data;
+  });
+  socket.on('close', () => resolve(seen));
+  socket.on('error', reject);
+  return promise;
+}
+
+// ---- credential, scope ---------------------------------------------------------------------------------------------
+
+test('without a valid credential nothing of the body is looked at', async () => {
+  const { status, headers, body } = await ask('POST', '/v1/browsers/sessions', {
+    raw: '{',
+    headers: { 'content-type': 'application/json' },
+  });
+  assert.deepEqual([status, body.code, headers.get('www-authenticate')], [401, 'invalid_credentials', 'Bearer']);
+});
+
+test('every operation that takes a credential refuses to work without one', async () => {
+  for (const id of OPERATION_IDS) {
+    if (operation(id).credential === 'public' || operation(id).credential === 'connect') continue;
+    for (const { path } of pathsOf(id, true)) {
+      const { status } = await ask(operation(id).method, path.replace(/\{\w+\}/g, ID));
+      assert.equal(status, 401, `${operation(id).method} ${path}`);
+    }
+  }
+});
+
+test('a credential of the other kind, and one without the scope, are refused', async () => {
+  assert.equal((await ask('GET', '/v1/browsers/sessions', { key: TOKEN })).status, 401);
+  assert.equal((await ask('GET', '/v1/applications', { key: KEY })).status, 401);
+  const { status, body } = await ask('POST', '/v1/browsers/sessions', { key: READ_ONLY_KEY });
+  assert.deepEqual([status, body.code, body.details.scopes], [403, 'permission_denied', ['browsers:write']]);
+});
+
+// ---- bodies and queries --------------------------------------------------------------------------------------------
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+
+test('no body, an empty one and {} are the same', async () => {
+  for (const more of [{}, { raw: '', headers: JSON_TYPE }, { raw: ' \n', headers: JSON_TYPE }, { body: {} }])
+    assert.equal((await ask('POST', '/v1/browsers/sessions', { key: KEY, ...more })).status, 201);
+});
+
+const REFUSED: ReadonlyArray<readonly [string, { raw: string; headers?: Record<string, string> }, number, string]> = [
+  ['half a document', { raw: '{"a":' }, 400, 'invalid_request'],
+  ['a list', { raw: '[]' }, 400, 'invalid_request'],
+  ['null', { raw: 'null' }, 400, 'invalid_request'],
+  ['a number for a boolean', { raw: '{"keepAlive":1}' }, 400, 'invalid_request'],
+  ['digits in a string', { raw: '{"timeout":"900"}' }, 400, 'invalid_request'],
+  ['a prototype', { raw: '{"userMetadata":{"__proto__":{"a":"b"}}}' }, 400, 'invalid_request'],
+  ['a deep nest', { raw: `{"userMetadata":${'{"a":'.repeat(40)}1${'}'.repeat(40)}}` }, 400, 'invalid_request'],
+  ['a very deep nest', { raw: '['.repeat(400_000) }, 400, 'invalid_request'],
+  ['1 MB', { raw: `{"a":"${'x'.repeat(1_000_000 - 8)}"}` }, 413, 'payload_too_large'],
+  ['plain text', { raw: '{}', headers: { 'content-type': 'text/plain' } }, 415, 'unsupported_media_type'],
+];
+for (const [name, more, status, code] of REFUSED)
+  test(`${name} is refused as ${code}`, async () => {
+    const reply = await ask('POST', '/v1/browsers/sessions', { key: KEY, headers: JSON_TYPE, ...more });
+    assert.deepEqual([reply.status, reply.body.code], [status, code]);
+    assert.equal(reply.headers.get('x-should-retry'), 'false');
+  });
+
+test('one byte less than 1 MB is read', async () => {
+  const raw = `{"a":"${'x'.repeat(999_999 - 8)}"}`;
+  assert.equal(raw.length, 999_999);
+  assert.equal((await ask('POST', '/v1/browsers/sessions', { key: KEY, raw, headers: JSON_TYPE })).status, 201);
+});
+
+test('each wrong field is named with what was expected', async () => {
+  const { body } = await ask('POST', '/v1/browsers/sessions', {
+    key: KEY,
+    body: { timeout: '900', browserSettings: { viewport: { width: 1 } } },
+  });
+  assert.deepEqual(body.details.issues, [
+    { path: 'timeout', message: 'is "900"; expected a whole number from 60 to 21600' },
+    { path: 'browserSettings.viewport.width', message: 'is 1; expected a whole number from 200 to 3840' },
+  ]);
+  assert.ok(body.message.includes('timeout is "900"'));
+});
+
+test('numbers in a query are read, other words are not', async () => {
+  const asked: unknown[] = [];
+  const listing = await serve({
+    sessions: {
+      ...SESSIONS,
+      list: async (_, query) => {
+        asked.push(query);
+        return { sessions: [] };
+      },
+    },
+  });
+  assert.equal(
+    (await listing('GET', '/v1/browsers/sessions?limit=5&status=RUNNING&other=1', { key: KEY })).status,
+    200,
+  );
+  assert.deepEqual(asked, [{ limit: 5, status: 'RUNNING' }]);
+  for (const query of ['limit=abc', 'limit=0', 'limit=1001', 'limit=5&limit=6', 'before=x', 'limit=']) {
+    const { status, body } = await listing('GET', `/v1/browsers/sessions?${query}`, { key: KEY });
+    assert.deepEqual([status, body.code], [400, 'invalid_request'], query);
+  }
+});
+
+test('fields that a session does not know are named, or refused on request', async () => {
+  const body = { timeOut: 1, browserSettings: { viewprot: {} } };
+  const warned = await ask('POST', '/v1/browsers/sessions', { key: KEY, body });
+  assert.deepEqual(
+    warned.body.warnings.map(({ code, path }) => [code, path]),
+    [
+      ['unknown_field', 'timeOut'],
+      ['unknown_field', 'browserSettings.viewprot'],
+    ],
+  );
+  const updated = await ask('POST', `/v1/browsers/sessions/${ID}`, { key: KEY, body: { state: 1 } });
+  assert.deepEqual([updated.status, updated.body.warnings[0]?.path], [200, 'state']);
+  const strict = await ask('POST', '/v1/browsers/sessions', {
+    key: KEY,
+    body,
+    headers: { prefer: 'respond-async, handling=strict' },
+  });
+  assert.deepEqual([strict.status, strict.body.code, strict.body.details.issues.length], [400, 'unknown_field', 2]);
+});
+
+test('account routes refuse fields that they do not know', async () => {
+  const { status, body } = await ask('POST', '/v1/applications', { key: TOKEN, body: { name: 'a', nmae: 'b' } });
+  assert.deepEqual([status, body.code, body.details.issues[0]?.path], [400, 'unknown_field', 'nmae']);
+});
+
+// ---- answers -------------------------------------------------------------------------------------------------------
+
+test('a created session is a 201 with its place', async () => {
+  const { status, headers, body } = await ask('POST', '/v1/browsers/sessions', { key: KEY });
+  assert.deepEqual([status, headers.get('location'), body.warnings], [201, `/v1/browsers/sessions/${ID}`, []]);
+});
+
+test('a list is a bare array that names the next page', async () => {
+  const { headers, list } = await ask('GET', '/v1/browsers/sessions', { key: KEY });
+  assert.deepEqual([list.length, headers.get('x-next-before')], [1, ID]);
+});
+
+test('what has a revision has an ETag, and a change passes If-Match on', async () => {
+  assert.equal((await ask('GET', `/v1/applications/${APP}`, { key: TOKEN })).headers.get('etag'), '"3"');
+  const renamed = await ask('PATCH', `/v1/applications/${APP}`, {
+    key: TOKEN,
+    body: { name: 'New' },
+    headers: { 'if-match': '"3"' },
+  });
+  assert.equal(renamed.body.name, 'New "3"');
+});
+
+test('a revoke answers nothing, also with the JSON type that older clients send', async () => {
+  for (const headers of [{}, JSON_TYPE]) {
+    const { status, text } = await ask('DELETE', `/v1/account/tokens/${ID}`, { key: TOKEN, headers });
+    assert.deepEqual([status, text], [204, '']);
+  }
+});
+
+test('an id that cannot be one names nothing', async () => {
+  for (const path of [
+    '/v1/browsers/sessions/x',
+    `/v1/browsers/sessions/${ID.toUpperCase()}`,
+    `/v1/sessions/${'x'.repeat(300)}`,
+  ]) {
+    const { status, body } = await ask('GET', path, { key: KEY });
+    assert.deepEqual([status, body.code], [404, 'not_found'], path);
+  }
+});
+
+const RETRIES: ReadonlyArray<readonly [Error, number, string, string | null]> = [
+  [sessionNotRunning(ID, 'COMPLETED'), 409, 'false', null],
+  [fault('capacity', 'full'), 503, 'true', '5'],
+  [fault('concurrency_limit', 'full'), 429, 'true', '5'],
+  [fault('feature_unavailable', 'no'), 422, 'false', null],
+  [new Error('a bug'), 500, 'false', null],
+];
+for (const [error, status, shouldRetry, retryAfter] of RETRIES)
+  test(`a write refused with ${status} says whether to send it again: ${shouldRetry}`, async () => {
+    const refusing = await serve({
+      sessions: { ...SESSIONS, create: () => Promise.reject(error), read: () => Promise.reject(error) },
+    });
+    const { status: answered, headers } = await refusing('POST', '/v1/browsers/sessions', { key: KEY });
+    assert.deepEqual(
+      [answered, headers.get('x-should-retry'), headers.get('retry-after')],
+      [status, shouldRetry, retryAfter],
+    );
+    const read = await refusing('GET', `/v1/browsers/sessions/${ID}`, { key: KEY });
+    assert.equal(read.headers.get('x-should-retry'), null);
+  });
+
+test('a caller who goes away is noticed', async () => {
+  const asked = Promise.withResolvers<AbortSignal>();
+  const waiting = await serve({
+    sessions: {
+      ...SESSIONS,
+      create: (_caller, _wish, { signal }) => {
+        asked.resolve(signal);
+        return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+      },
+    },
+  });
+  const request = httpRequest(`${waiting.url}/v1/browsers/sessions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${KEY}` },
+  });
+  request.on('error', () => {});
+  request.end();
+  const signal = await asked.promise;
+  const aborted = new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }));
+  request.destroy();
+  await aborted;
+});
+
+// ---- the compatibility mount ---------------------------------------------------------------------------------------
+
+for (const prefix of ['/v1', '/v1/browsers/v1'])
+  test(`official clients find their routes under ${prefix}`, async () => {
+    assert.equal((await ask('POST', `${prefix}/sessions`, { key: KEY, body: {} })).body.region, 'us-west-2');
+    assert.equal((await ask('GET', `${prefix}/sessions`, { key: KEY })).list[0]?.region, 'us-west-2');
+    const [project] = (await ask('GET', `${prefix}/projects`, { key: KEY })).list;
+    assert.deepEqual(
+      [project?.id, project?.ownerId, project?.defaultTimeout, project?.concurrency],
+      [APP, 'account-1', 3600, 4],
+    );
+    assert.equal((await ask('GET', `${prefix}/projects/${APP}`, { key: KEY })).body.name, 'Shop');
+    assert.equal((await ask('GET', `${prefix}/projects/${ID}`, { key: KEY })).status, 404);
+    assert.deepEqual((await ask('GET', `${prefix}/projects/${APP}/usage`, { key: KEY })).body, {
+      browserMinutes: 4.5,
+      proxyBytes: 0,
+    });
+  });
+
+test('Stagehand starts and ends there, and its other fields are ignored', async () => {
+  const wishes: SessionWish[] = [];
+  const starting = await serve({
+    sessions: {
+      ...SESSIONS,
+      create: async (_, wish) => {
+        wishes.push(wish);
+        return { session: VIEW, warnings: [] };
+      },
+    },
+  });
+  const body = { modelName: 'm', browserbaseSessionCreateParams: { keepAlive: true } };
+  const { status, body: started } = await starting('POST', '/v1/sessions/start', { key: KEY, body });
+  assert.deepEqual([status, started], [200, { success: true, data: { sessionId: ID, available: false } }]);
+  assert.equal(wishes[0]?.keepAlive, true);
+  const taken = await starting('POST', '/v1/sessions/start', { key: KEY, body: { browserbaseSessionID: ID } });
+  assert.equal(taken.body.data.sessionId, ID);
+  assert.deepEqual((await starting('POST', `/v1/sessions/${ID}/end`, { key: KEY })).body, { success: true });
+  assert.equal(wishes.length, 1);
+});
+
+test('a repeated release is a conflict natively and fine for official clients', async () => {
+  const ended = await serve({
+    sessions: {
+      ...SESSIONS,
+      update: async () => Promise.reject(sessionNotRunning(ID, 'COMPLETED')),
+      read: async () => ({ ...VIEW, status: 'COMPLETED', regionAsked: 'eu-central-1' }),
+    },
+  });
+  const release = { key: KEY, body: { status: 'REQUEST_RELEASE' } };
+  assert.equal((await ended('POST', `/v1/browsers/sessions/${ID}`, release)).status, 409);
+  const again = await ended('POST', `/v1/sessions/${ID}`, release);
+  assert.deepEqual([again.status, again.body.status, again.body.region], [200, 'COMPLETED', 'eu-central-1']);
+  assert.equal((await ended('POST', `/v1/sessions/${ID}`, { key: KEY, body: { timeout: 900 } })).status, 409);
+  const native = await ended('GET', `/v1/browsers/sessions/${ID}`, { key: KEY });
+  assert.deepEqual([native.body.region, 'regionAsked' in native.body], ['local', false]);
+});
+
+test('switched off, the mount is not there', async () => {
+  const off = await serve({ compat: false });
+  for (const path of ['/v1/sessions', '/v1/projects', '/v1/browsers/v1/sessions'])
+    assert.equal((await off('GET', path, { key: KEY })).body.code, 'route_not_found');
+  assert.equal((await off('GET', '/v1/browsers/sessions', { key: KEY })).status, 200);
+});
+
+test("the Selenium address refuses in WebDriver's words, whatever is sent", async () => {
+  for (const [method, path] of [
+    ['GET', ''],
+    ['POST', '/session'],
+    ['DELETE', '/session/a/b'],
+  ] as const) {
+    const raw = method === 'GET' ? {} : { raw: '<x>', headers: { 'content-type': 'text/xml' } };
+    const { status, body } = await ask(method, `/v1/browsers/webdriver${path}`, raw);
+    assert.deepEqual([status, body.value.error, body.value.stacktrace], [501, 'unsupported operation', '']);
+  }
+});
+
+// ---- connect -------------------------------------------------------------------------------------------------------
+
+test('the connect address says that it wants an upgrade', async () => {
+  const { status, body } = await ask('GET', `/v1/browsers/sessions/${ID}/connect?signingKey=k`);
+  assert.deepEqual([status, body.code], [426, 'upgrade_required']);
+});
+
+test('discovery passes on what was shown, with and without a slash', async () => {
+  const shown: unknown[] = [];
+  const version = { Browser: 'Chrome/1', 'Protocol-Version': '1.3', webSocketDebuggerUrl: 'ws://a' };
+  const found = await serve({
+    discover: async (id, { signingKey, authorization, apiKey }) => {
+      shown.push([id, signingKey, authorization, apiKey]);
+      return version;
+    },
+  });
+  for (const slash of ['', '/'])
+    assert.deepEqual(
+      (await found('GET', `/v1/browsers/sessions/${ID}/connect/json/version${slash}?signingKey=k_1`)).body,
+      version,
+    );
+  await found('GET', `/v1/browsers/sessions/${ID}/connect/json/version`, { headers: { 'x-bb-api-key': 'bak_1' } });
+  assert.deepEqual(shown, [
+    [ID, 'k_1', undefined, undefined],
+    [ID, 'k_1', undefined, undefined],
+    [ID, undefined, undefined, 'bak_1'],
+  ]);
+});
+
+// ---- the service itself --------------------------------------------------------------------------------------------
+
+test('health, readiness and where you are', async () => {
+  assert.deepEqual((await ask('GET', '/healthz')).body, { status: 'ok' });
+  assert.deepEqual((await ask('GET', '/readyz')).body, { status: 'ready', checks: [] });
+  assert.deepEqual((await ask('GET', '/')).body, {
+    name: 'Berth',
+    version: '0.1.0',
+    docs: '/docs',
+    openapi: '/openapi.yaml',
+  });
+  const page = await ask('GET', '/', { headers: { accept: 'text/html,*/*' } });
+  assert.match(page.text, /^<!doctype html>/);
+});
+
+test('what is not ready says why, also when the check itself breaks', async () => {
+  const failing = await serve({ ready: async () => Promise.reject(new Error('no database')) });
+  const { status, body } = await failing('GET', '/readyz');
+  assert.deepEqual([status, body.status, body.checks[0]?.detail], [503, 'not_ready', 'no database']);
+});
+
+test('requests are measured by operation and status', async () => {
+  const measured = await serve();
+  await measured('GET', '/v1/browsers/sessions', { key: KEY });
+  await measured('GET', '/v1/browsers/sessions');
+  await measured('GET', '/nowhere');
+  const { text, headers } = await measured('GET', '/metrics');
+  assert.match(headers.get('content-type') ?? '', /^text\/plain/);
+  for (const labels of [
+    'operation="listSessions",status="200"',
+    'operation="listSessions",status="401"',
+    'operation="none",status="404"',
+  ])
+    assert.ok(text.includes(`berth_http_request_duration_seconds_count{${labels}} 1`), labels);
+});
+
+test('each operation logs one line when it begins and one when it ends, and never a secret', async () => {
+  lines.length = 0;
+  await ask('GET', `/v1/browsers/sessions/${ID}/connect?signingKey=k_secret`, {
+    headers: { 'x-request-id': 'trace-log-1' },
+  });
+  await ask('GET', '/v1/browsers/sessions', { key: KEY, headers: { 'x-request-id': 'trace-log-2' } });
+  await ask('GET', '/healthz');
+  const of = (id: string) => lines.filter(line => line.requestId === id);
+  assert.deepEqual(
+    of('trace-log-1').map(({ event, status, code }) => [event, status, code]),
+    [
+      ['connectSession.begin', undefined, undefined],
+      ['connectSession.end', 426, 'upgrade_required'],
+    ],
+  );
+  const [, end] = of('trace-log-2');
+  assert.deepEqual([end?.event, end?.status, end?.applicationId, end?.keyId], ['listSessions.end', 200, APP, 'key-1']);
+  assert.equal(typeof end?.durationMs, 'number');
+  assert.ok(!/k_secret|the-agent-key/.test(JSON.stringify(lines)));
+});
+
+// ---- the reference -------------------------------------------------------------------------------------------------
+
+test('the OpenAPI document is the same everywhere and has every operation once', async () => {
+  const yaml = await ask('GET', '/openapi.yaml');
+  assert.equal((await ask('GET', '/docs/openapi.yaml')).text, yaml.text);
+  const { body } = await ask('GET', '/v1/browsers/openapi.json');
+  assert.deepEqual(parse(yaml.text), body);
+  assert.equal(body.openapi, '3.1.0');
+  const ids = Object.values(body.paths).flatMap(path => Object.values(Object(path)).map(it => Object(it).operationId));
+  assert.equal(new Set(ids).size, ids.length);
+  for (const id of OPERATION_IDS) assert.ok(ids.includes(id), id);
+  const references = [...yaml.text.matchAll(/#\/components\/schemas\/(\w+)/g)].map(([, name]) => name ?? '');
+  for (const name of references) assert.ok(name in body.components.schemas, name);
+});
+
+test('the reference asks for nothing from elsewhere, and its policy allows what is in it', async () => {
+  const { text, headers } = await ask('GET', '/docs');
+  const policy = headers.get('content-security-policy') ?? '';
+  for (const tag of ['style', 'script']) {
+    const inner = new RegExp(`<${tag}>([\\s\\S]*?)</${tag}>`).exec(text)?.[1] ?? '';
+    assert.ok(policy.includes(`${tag}-src 'sha256-${createHash('sha256').update(inner).digest('base64')}'`), tag);
+  }
+  assert.ok(!/(src|href)="(https?:)?\/\//.test(text));
+  for (const id of OPERATION_IDS) assert.ok(text.includes(`id="${id}"`), id);
+});
+
+test('every link inside the reference leads somewhere', async () => {
+  const { text } = await ask('GET', '/docs');
+  const ids = new Set([...text.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
+  for (const [, target] of text.matchAll(/href="#([^"]+)"/g)) assert.ok(ids.has(target), target);
+});
+
+test('an unchanged document is not sent twice', async () => {
+  const { headers } = await ask('GET', '/openapi.yaml');
+  const again = await ask('GET', '/openapi.yaml', { headers: { 'if-none-match': headers.get('etag') ?? '' } });
+  assert.deepEqual([again.status, again.text], [304, '']);
+});
+
+// ---- opening and closing -------------------------------------------------------------------------------------------
+
+test('an address in use is named', async () => {
+  const port = Number(new URL(ask.url).port);
+  await assert.rejects(
+    serve({ listen: { host: '127.0.0.1', port } }),
+    new RegExp(`127\\.0\\.0\\.1:${port} is in use.*BERTH_LISTEN`),
+  );
+});
+
+test('closing does not wait for idle connections', async () => {
+  const closing = await serve();
+  await closing('GET', '/healthz');
+  const idle = connect(Number(new URL(closing.url).port), '127.0.0.1');
+  await new Promise(resolve => idle.once('connect', resolve));
+  const cut = new Promise(resolve => idle.once('close', resolve));
+  await closing.close();
+  await cut;
+});
