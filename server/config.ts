@@ -12,6 +12,8 @@ export interface Config {
   /** Absent: the embedded PostgreSQL in the data folder. */
   readonly databaseUrl?: Secret;
   readonly slots: number;
+  /** Started browsers that wait for an empty create; as many again may wait with settings asked for lately. */
+  readonly warm: number;
   readonly isolation: 'auto' | 'slot' | 'process';
   readonly egressAllow: readonly EgressAllow[];
   /** Static names for the egress proxy: name -> address. */
@@ -72,6 +74,7 @@ export function readConfig(env: Environment): Config {
     dataDir: resolve(value('BERTH_DATA_DIR') ?? './data'),
     ...(databaseUrl ? { databaseUrl: readDatabaseUrl(databaseUrl) } : {}),
     slots: whole('BERTH_SLOTS', value('BERTH_SLOTS'), defaultSlots(), 0, 1000),
+    warm: whole('BERTH_WARM', value('BERTH_WARM'), defaultWarm(), 0, 100),
     isolation: oneOf('BERTH_ISOLATION', value('BERTH_ISOLATION') ?? 'auto', ISOLATIONS),
     egressAllow: list(value('BERTH_EGRESS_ALLOW')).map(readEgressAllow),
     egressHosts: new Map(list(value('BERTH_EGRESS_HOSTS')).map(readEgressHost)),
@@ -99,6 +102,9 @@ export function readConfig(env: Environment): Config {
 }
 
 const defaultSlots = (): number => Math.max(2, Math.min(40, Math.floor((totalmem() / GIB) * 2)));
+
+/** A waiting browser takes about 150 MB and next to no time; more than one a core are seldom claimed at once. */
+const defaultWarm = (): number => Math.max(1, Math.min(8, cpus().length, Math.floor(totalmem() / (2 * GIB))));
 
 const list = (text: string | undefined): string[] =>
   (text ?? '')

@@ -1,18 +1,20 @@
 // What Prometheus reads at /metrics, beside what the HTTP side counts itself. Labels are few and never an id.
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { SessionRow } from './engines/store/store.ts';
 
-const START_BUCKETS_SECONDS = [0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 30];
+const START_BUCKETS_SECONDS = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 30];
 
 export interface MetricSources {
   sessionsByStatus(): Promise<Readonly<Record<string, number>>>;
   clients(): number;
   slots: number;
+  warm(): number;
 }
 
 export interface Metrics {
   readonly registry: Registry;
   started(seconds: number): void;
+  claimed(outcome: 'hit' | 'miss'): void;
   ended(row: SessionRow): void;
 }
 
@@ -40,6 +42,20 @@ export function openMetrics(sources: MetricSources): Metrics {
       this.set(sources.clients());
     },
   });
+  new Gauge({
+    name: 'berth_warm_browsers',
+    help: 'Started browsers that wait for a session.',
+    registers,
+    collect() {
+      this.set(sources.warm());
+    },
+  });
+  const claims = new Counter({
+    name: 'berth_warm_claims_total',
+    help: 'Creates that found a warm browser, and those that did not.',
+    labelNames: ['outcome'],
+    registers,
+  });
   const starts = new Histogram({
     name: 'berth_session_start_seconds',
     help: 'From the create request to a running browser.',
@@ -56,6 +72,7 @@ export function openMetrics(sources: MetricSources): Metrics {
   return {
     registry,
     started: seconds => starts.observe(seconds),
+    claimed: outcome => claims.inc({ outcome }),
     ended: row => {
       const seconds = ((row.endedAt ?? row.updatedAt).getTime() - row.createdAt.getTime()) / 1000;
       ends.observe({ reason: row.end?.reason ?? 'unknown' }, seconds);

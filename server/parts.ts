@@ -17,7 +17,9 @@ import type { Machinery } from './domain/sessions/machinery.ts';
 import { SessionService } from './domain/sessions/sessions.ts';
 import { Signing } from './domain/sessions/signing.ts';
 import { Starting } from './domain/sessions/starting.ts';
+import { WarmPool } from './domain/sessions/warm-pool.ts';
 import { Browser } from './engines/browser/browser.ts';
+import { localeFolder } from './engines/browser/locales.ts';
 import { writePolicies } from './engines/browser/policies.ts';
 import { switches } from './engines/browser/switches.ts';
 import { openEgress } from './engines/egress/egress.ts';
@@ -26,7 +28,7 @@ import { egressPolicy } from './engines/egress/policy.ts';
 import { createResolver } from './engines/egress/resolve.ts';
 import { findChromium } from './engines/slots/chromium.ts';
 import { openSlots } from './engines/slots/open-slots.ts';
-import type { Slots } from './engines/slots/slots.ts';
+import type { BoxPlace, Program, Slots } from './engines/slots/slots.ts';
 import { openStore } from './engines/store/open-store.ts';
 import type { Store } from './engines/store/store.ts';
 import { CdpEntry } from './entry/cdp/upgrade.ts';
@@ -41,6 +43,7 @@ import { isLoopback } from './loopback.ts';
 import { openMetrics } from './metrics.ts';
 
 const EXPIRE_MS = 1_000;
+const WARM_MS = 2_000;
 /** Chromium's outside hard limit: the longest session, and time for the server to end it properly. */
 const LIFETIME_MS = TIMEOUT_MAX_SECONDS * 1000 + 120_000;
 
@@ -69,7 +72,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   const { host, secret } = readInstallation(config, clock);
   const store = scope.own(await openStore({ ...(databaseUrl ? { databaseUrl } : {}), dataDir, log, clock }));
   const slots = scope.own(await openSlots(slotsWish(config, clock, log)));
-  await store.hosts.announce({ id: host, region: config.regions[0], slots: slots.size, startedAt: clock.now() });
+  await store.hosts.announce({ id: host, region: config.regions[0], slots: config.slots, startedAt: clock.now() });
   const identity = scope.own(await openIdentity({ store, clock, log, secret }));
   const first = await firstStart({ store, clock, ...identity });
 
@@ -80,7 +83,8 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   const metrics = openMetrics({
     sessionsByStatus: () => rows.countByStatus(host),
     clients: () => lives.all.reduce((sum, live) => sum + live.clients, 0),
-    slots: slots.size,
+    slots: config.slots,
+    warm: () => pool.size,
   });
   const endings = new Endings({ rows, lives, starting, clock, log, onEnd: metrics.ended });
   const connect = new Connect({ rows, lives, starting, signing });
@@ -106,7 +110,17 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     graceMs: config.disconnectGraceMs,
     lookIn: (ms: number) => tasks.lookIn(expire, ms),
   };
-  const bringUp = new BringUp({ machinery, rows, clock, log, presence });
+  const pool = new WarmPool({
+    size: config.warm,
+    machinery,
+    clock,
+    log,
+    busy: () => starting.size > 0,
+    counted: metrics.claimed,
+    claimed: () => tasks.lookIn(warm, 0),
+  });
+  const warm: Task = { name: 'warm', everyMs: WARM_MS, run: () => pool.tend() };
+  const bringUp = new BringUp({ machinery, pool, rows, clock, log, presence });
   const sessions = new SessionService({
     rows,
     lives,
@@ -139,7 +153,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
       publicUrl: config.publicUrl,
       compat: config.compat,
       regions: config.regions,
-      slots: slots.size,
+      slots: config.slots,
       version: version(),
       clock,
       log,
@@ -152,13 +166,15 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
             ? { agent: () => identity.callers.authenticate(presented, 'agentKey') }
             : {}),
         }),
-      ready: () => readiness(store, slots),
+      ready: () => readiness(store, slots, pool),
       metrics: metrics.registry,
     }),
   );
   cdp.serve(http.server);
   tasks.start(expire);
+  tasks.start(warm);
   scope.own(tasks);
+  scope.own(pool);
 
   return {
     url: http.url,
@@ -176,7 +192,8 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
 
 const slotsWish = (config: Config, clock: Clock, log: Log): Parameters<typeof openSlots>[0] => ({
   dataDir: config.dataDir,
-  size: config.slots,
+  // Waiting browsers have places of their own, so that they never stand in a session's way.
+  size: config.slots + 2 * config.warm,
   isolation: config.isolation,
   limits: config.limits,
   ...(config.chromium ? { chromiumPath: config.chromium } : {}),
@@ -186,40 +203,44 @@ const slotsWish = (config: Config, clock: Clock, log: Log): Parameters<typeof op
 });
 
 async function openMachinery(config: Config, slots: Slots, cdp: CdpEntry, clock: Clock, log: Log): Promise<Machinery> {
-  const policies = await writePolicies(join(config.dataDir, 'chromium'));
+  const folder = join(config.dataDir, 'chromium');
+  const policies = await writePolicies(join(folder, 'policy'), { pdfViewer: false });
+  const policiesWithPdf = await writePolicies(join(folder, 'policy-pdf'), { pdfViewer: true });
   const executable = findChromium(config.chromium) ?? '';
   const policy = egressPolicy({ allow: config.egressAllow, own: ownListeners([config.listen]) });
   const tls = config.tls && { cert: readFileSync(config.tls.certFile), key: readFileSync(config.tls.keyFile) };
   const publicUrl = new URL(config.publicUrl);
   const port = Number(publicUrl.port || (publicUrl.protocol === 'https:' ? 443 : 80));
-  const ownRoute = (session: SessionId) => {
+  const ownRoute = (owner: () => SessionId | undefined) => {
     const inside = createServer((_request, response) => response.writeHead(404).end());
-    cdp.serve(inside, session);
+    cdp.serve(inside, owner);
     const accept = (connection: object): void => void inside.emit('connection', connection);
     return { hostname: publicUrl.hostname, port, ...(tls ? { tls } : {}), accept };
   };
   return {
     slots,
-    startBox: (session, signal) =>
-      slots.start(
-        {
-          session,
-          lifetimeMs: LIFETIME_MS,
-          program: ({ folder, egressPort, ownSandbox }) => ({
-            executable,
-            args: switches({ folder, egressPort, sandbox: ownSandbox }),
-            mounts: [{ from: policies, to: '/etc/chromium' }],
-          }),
-        },
-        signal,
-      ),
+    startBox: async ({ id, launch, background }, signal) => {
+      const locale = launch.locale && (await localeFolder(executable, launch.locale, folder));
+      const program = ({ folder, egressPort, ownSandbox }: BoxPlace): Program => ({
+        executable,
+        args: switches({ folder, egressPort, sandbox: ownSandbox, ...launch }),
+        mounts: [
+          { from: launch.enablePdfViewer ? policiesWithPdf : policies, to: '/etc/chromium' },
+          ...(locale ? [{ from: locale.from, to: locale.to }] : []),
+        ],
+        env: { ...(locale ? locale.env : {}), ...(launch.timezoneId ? { TZ: launch.timezoneId } : {}) },
+      });
+      return slots.start({ session: id, lifetimeMs: LIFETIME_MS, program, background }, signal);
+    },
     meetBrowser: (box, signal) => Browser.meet(box, log, signal),
     adoptBrowser: (box, signal) => Browser.adopt(box, log, signal),
-    openEgress: ({ session, server }) => {
+    openEgress: box => {
+      let owner: SessionId | undefined;
       // An https address whose certificate we do not have is dialled like any other: the front proxy has it.
-      const self = publicUrl.protocol === 'https:' && !tls ? {} : { self: ownRoute(session) };
+      const self = publicUrl.protocol === 'https:' && !tls ? {} : { self: ownRoute(() => owner) };
       const resolve = createResolver({ hosts: config.egressHosts, clock });
-      return openEgress({ server, policy, resolve, log: log.with({ sessionId: session }), clock, ...self });
+      const egress = openEgress({ server: box.egress, policy, resolve, log: log.with({ box: box.session }), clock, ...self });
+      return { assign: session => void (owner = session), close: () => egress.close() };
     },
   };
 }
@@ -236,13 +257,15 @@ function agentOf(identity: Identity, request: IncomingMessage): Presented['agent
 async function readiness(
   store: Store,
   slots: Slots,
+  pool: WarmPool,
 ): Promise<{ ok: boolean; checks: Array<{ name: string; ok: boolean; detail: string }> }> {
   const database = await store.ping().then(
     () => ({ name: 'database', ok: true, detail: 'answers' }),
     () => ({ name: 'database', ok: false, detail: 'does not answer' }),
   );
-  const room = { name: 'slots', ok: true, detail: `${slots.size} slots, form ${slots.form}` };
-  return { ok: database.ok, checks: [database, room] };
+  const room = { name: 'slots', ok: true, detail: `form ${slots.form}` };
+  const browsers = { name: 'browsers', ...pool.health };
+  return { ok: database.ok && browsers.ok, checks: [database, room, browsers] };
 }
 
 export const version = (): string => {

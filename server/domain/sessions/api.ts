@@ -20,7 +20,7 @@ export interface SessionWish {
   readonly warnings: readonly Warning[];
 }
 
-/** Known settings that were given, as given. None of them has an effect yet: each non-default one has its warning. */
+/** Known settings that were given, as given. One without an effect has its warning. */
 export interface WishedSettings {
   readonly viewport?: { readonly width: number; readonly height: number };
   readonly recordSession?: boolean;

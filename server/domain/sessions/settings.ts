@@ -1,5 +1,6 @@
 // Which of a session's settings decide how its browser is started, and which are applied to one that runs. What holds in
 // every page, worker and service worker is said at the start; nothing is patched in per target.
+import { VIEWPORT_DEFAULT } from '../../../contract/sessions.ts';
 import type { WishedSettings } from './api.ts';
 
 /** Two sessions with equal launch settings can be given the same warm browser. */
@@ -17,7 +18,6 @@ export interface ClaimSettings {
   readonly geolocation?: { readonly latitude: number; readonly longitude: number; readonly accuracy?: number };
 }
 
-export const VIEWPORT_DEFAULT = { width: 1280, height: 720 } as const;
 export const DEFAULT_LAUNCH: LaunchSettings = {};
 
 export function launchSettings(wished: WishedSettings): LaunchSettings {

@@ -33,6 +33,8 @@ export interface WarmPoolParts {
   /** Sessions are being started right now: refilling waits for them. */
   readonly busy: () => boolean;
   readonly counted: (outcome: 'hit' | 'miss') => void;
+  /** One was taken: somebody should tend soon. */
+  readonly claimed: () => void;
 }
 
 export class WarmPool {
@@ -66,6 +68,7 @@ export class WarmPool {
     const index = this.#waiting.findIndex(one => one.print === print);
     const [taken] = index < 0 ? [] : this.#waiting.splice(index, 1);
     this.#parts.counted(taken ? 'hit' : 'miss');
+    this.#parts.claimed();
     return taken?.booted;
   }
 

@@ -9,9 +9,9 @@ import { type Channel, type ChannelOwner, type Mux, type OnAnswer, ProtocolFailu
 const COMMAND_MS = 15_000;
 /** A page that is stuck is asked again at most this long; then it counts as gone until the next client asks. */
 const STUCK_PAGE_MS = 6 * 3600_000;
-const only = (type: string): JsonObject => ({
+const only = (type: string, hold = false): JsonObject => ({
   autoAttach: true,
-  waitForDebuggerOnStart: false,
+  waitForDebuggerOnStart: hold,
   flatten: true,
   filter: [{ type }, { exclude: true }],
 });
@@ -24,12 +24,20 @@ export interface Page {
   readonly channel: Channel;
 }
 
+export interface Geolocation {
+  readonly latitude: number;
+  readonly longitude: number;
+  readonly accuracy?: number;
+}
+
 export class Control implements ChannelOwner {
   readonly #mux: Mux;
   readonly #pages = new Map<string, Page>();
   readonly #probes = new SingleFlight<string, boolean>();
   readonly #firstPage = Promise.withResolvers<Page>();
+  readonly #tabs = new Set<Channel>();
   #root: Channel | undefined;
+  #geolocation: Geolocation | undefined;
   #id = 0;
 
   constructor(mux: Mux) {
@@ -52,6 +60,22 @@ export class Control implements ChannelOwner {
 
   firstPage(): Promise<Page> {
     return this.#firstPage.promise;
+  }
+
+  /** Every page, also those to come, is at this place, and may know it without asking anybody. */
+  async locate(geolocation: Geolocation): Promise<void> {
+    this.#geolocation = { accuracy: 1, ...geolocation };
+    await this.send('Browser.setPermission', { permission: { name: 'geolocation' }, setting: 'granted' });
+    await this.send('Target.setAutoAttach', only('tab', true));
+    for (const tab of this.#tabs) await this.send('Target.setAutoAttach', only('page', true), tab);
+    for (const page of this.pages) await this.#place(page.channel);
+  }
+
+  /** The same in a browser context that a client made. */
+  async locateContext(contextId: string): Promise<void> {
+    if (!this.#geolocation) return;
+    const granted = { permission: { name: 'geolocation' }, setting: 'granted', browserContextId: contextId };
+    await this.send('Browser.setPermission', granted);
   }
 
   /** A command on the browser, or on one channel of ours. */
@@ -136,12 +160,25 @@ export class Control implements ChannelOwner {
     const channel = this.#mux.open(id, this, parent, targetId);
     if (textAt(info, 'type') === 'tab') {
       // The tab may be gone again before this is answered.
-      void this.send('Target.setAutoAttach', only('page'), channel).catch(() => {});
-      return;
+      this.#tabs.add(channel);
+      void this.send('Target.setAutoAttach', only('page', this.#geolocation !== undefined), channel).catch(() => {});
+      return this.#resume(channel);
     }
     const page = { targetId, tabId: parent.targetId, contextId: textAt(info, 'browserContextId'), channel };
     this.#pages.set(targetId, page);
     this.#firstPage.resolve(page);
+    void this.#place(channel);
+    this.#resume(channel);
+  }
+
+  async #place(channel: Channel): Promise<void> {
+    if (!this.#geolocation) return;
+    await this.send('Emulation.setGeolocationOverride', { ...this.#geolocation }, channel).catch(() => {});
+  }
+
+  /** Targets are held at their start only while there is something to set in them. */
+  #resume(channel: Channel): void {
+    if (this.#geolocation) void this.send('Runtime.runIfWaitingForDebugger', {}, channel).catch(() => {});
   }
 
   #detached(id: string | undefined): void {
@@ -149,6 +186,7 @@ export class Control implements ChannelOwner {
     if (!channel) return;
     if (channel.targetId && this.#pages.get(channel.targetId)?.channel === channel)
       this.#pages.delete(channel.targetId);
+    this.#tabs.delete(channel);
     this.#mux.drop(channel);
   }
 }

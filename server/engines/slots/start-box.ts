@@ -23,6 +23,8 @@ import { TOOL_PATH } from './tools.ts';
 /** From the spawn until the last program of the chain runs; a loaded machine takes a while. */
 const BOX_STANDS_WITHIN_MS = 10_000;
 const LOOK_EVERY_MS = 5;
+/** Of what an ordinary group gets. */
+const BACKGROUND_SHARE = 0.1;
 const OPEN_FILES = 16_384;
 
 export async function startBox(
@@ -56,6 +58,7 @@ async function start(
   undo.defer(() => folder.remove());
   const cgroup = ground.cgroups.make(wish.session, ground.limits);
   undo.defer(() => cgroup.remove());
+  if (wish.background) cgroup.setShare(BACKGROUND_SHARE);
   const loopback = ground.form === 'process' ? await openLoopbackListener(0) : undefined;
   undo.defer(() => void loopback?.close());
   const place = placeOf(ground.form, folder.box, loopback ? portOf(loopback) : EGRESS_PORT_IN_JAIL, ground.ownSandbox);

@@ -40,10 +40,10 @@ export class CdpEntry {
   }
 
   /** Hooks the server's upgrades. `only`: this session and no other, for sockets that come from inside its browser. */
-  serve(server: Server, only?: SessionId): void {
+  serve(server: Server, only?: () => SessionId | undefined): void {
     server.on('upgrade', (request: IncomingMessage, connection: Duplex, head: Buffer) => {
       connection.on('error', error => this.#parts.log.debug('cdp.connection_error', { reason: reason(error) }));
-      void this.#upgrade(request, connection, head, only).catch(error => this.#refuse(connection, error));
+      void this.#upgrade(request, connection, head, only && { id: only() }).catch(error => this.#refuse(connection, error));
     });
   }
 
@@ -51,11 +51,11 @@ export class CdpEntry {
     request: IncomingMessage,
     connection: Duplex,
     head: Buffer,
-    only: SessionId | undefined,
+    only: { readonly id: SessionId | undefined } | undefined,
   ): Promise<void> {
     const url = new URL(request.url ?? '/', 'http://localhost');
     const id = CONNECT_PATH.exec(url.pathname)?.[1];
-    if (!id || (only !== undefined && id !== only))
+    if (!id || (only && id !== only.id))
       throw new Fault('route_not_found', 'There is nothing to connect to at this address.', {
         advice: 'Use the connectUrl of the session.',
       });

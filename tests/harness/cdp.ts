@@ -1,0 +1,165 @@
+// A CDP client of few words, for what the libraries would not say: raw messages, attacks, refused upgrades, close codes.
+import type { IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { WebSocket } from 'ws';
+import type { ErrorBody } from '../../contract/common.ts';
+import { soon } from './until.ts';
+
+const ANSWER_MS = 20_000;
+
+export interface CdpMessage {
+  readonly id?: number;
+  readonly method?: string;
+  readonly params?: Readonly<Record<string, unknown>>;
+  readonly result?: Readonly<Record<string, unknown>>;
+  readonly error?: { readonly code: number; readonly message: string };
+  readonly sessionId?: string;
+}
+
+export interface Refusal {
+  readonly status: number;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: ErrorBody;
+}
+
+export class CdpClient {
+  readonly #socket: WebSocket;
+  readonly #answers = new Map<number, (message: CdpMessage) => void>();
+  readonly #events: CdpMessage[] = [];
+  readonly #listeners = new Set<(message: CdpMessage) => void>();
+  readonly #closed = Promise.withResolvers<{ code: number; reason: string }>();
+  #id = 0;
+
+  private constructor(socket: WebSocket) {
+    this.#socket = socket;
+    socket.on('message', data => this.#hear(JSON.parse(String(data))));
+    socket.on('error', () => {}); // `closed` tells
+    socket.on('close', (code, reason) => {
+      this.#closed.resolve({ code, reason: String(reason) });
+      for (const answer of this.#answers.values())
+        answer({ error: { code: 0, message: `socket closed with ${code}` } });
+    });
+  }
+
+  /** Rejects when the upgrade is refused. */
+  static async connect(url: string, headers: Record<string, string> = {}): Promise<CdpClient> {
+    const socket = new WebSocket(url, { headers, perMessageDeflate: false, maxPayload: 512 * 1024 ** 2 });
+    const client = new CdpClient(socket);
+    const opened = new Promise<void>((resolve, reject) => {
+      socket.once('open', resolve);
+      socket.once('error', reject);
+    });
+    await soon(`a socket to ${url} to open`, opened, ANSWER_MS);
+    return client;
+  }
+
+  /** The answer to one command, whether it is a result or an error. */
+  ask(method: string, params: object = {}, sessionId?: string): Promise<CdpMessage> {
+    return this.askRaw(id => JSON.stringify({ id, method, params, ...(sessionId ? { sessionId } : {}) }), method);
+  }
+
+  /** The result of one command; an error rejects. */
+  async send(method: string, params: object = {}, sessionId?: string): Promise<Readonly<Record<string, unknown>>> {
+    const { result, error } = await this.ask(method, params, sessionId);
+    if (error) throw new Error(`${method}: ${error.message}`);
+    return result ?? {};
+  }
+
+  /** Sends what `write` makes of the id, byte for byte, and waits for the answer to that id. */
+  askRaw(write: (id: number) => string | Buffer, what = 'a raw message', withinMs = ANSWER_MS): Promise<CdpMessage> {
+    const id = ++this.#id;
+    const answer = new Promise<CdpMessage>(resolve => this.#answers.set(id, resolve));
+    this.#socket.send(write(id).toString());
+    return soon(`the answer to ${what}`, answer, withinMs).finally(() => this.#answers.delete(id));
+  }
+
+  /** Text goes as a text message, bytes as a binary one. */
+  say(data: string | Buffer): void {
+    this.#socket.send(data);
+  }
+
+  /** The next event of this name that satisfies, or one that was heard already. */
+  event(method: string, satisfies: (event: CdpMessage) => boolean = () => true): Promise<CdpMessage> {
+    const wanted = (message: CdpMessage): boolean => message.method === method && satisfies(message);
+    const heard = this.#events.find(wanted);
+    if (heard) return Promise.resolve(heard);
+    return soon(
+      `the event ${method}`,
+      new Promise(resolve => {
+        const listen = (message: CdpMessage): void => {
+          if (!wanted(message)) return;
+          this.#listeners.delete(listen);
+          resolve(message);
+        };
+        this.#listeners.add(listen);
+      }),
+      ANSWER_MS,
+    );
+  }
+
+  /** All events so far. */
+  get events(): readonly CdpMessage[] {
+    return this.#events;
+  }
+
+  /** A flat session on the first page. */
+  async attachToPage(): Promise<string> {
+    const { targetInfos } = await this.send('Target.getTargets');
+    const infos = Array.isArray(targetInfos) ? targetInfos : [];
+    const page = infos.find(info => info.type === 'page');
+    const { sessionId } = await this.send('Target.attachToTarget', { targetId: page?.targetId, flatten: true });
+    return String(sessionId);
+  }
+
+  /** Runs an expression in the page and gives its JSON value; a promise is awaited. */
+  async evaluate(expression: string, sessionId: string): Promise<unknown> {
+    const options = { expression, awaitPromise: true, returnByValue: true };
+    const { result, exceptionDetails } = await this.send('Runtime.evaluate', options, sessionId);
+    if (exceptionDetails) throw new Error(`${expression}: ${JSON.stringify(exceptionDetails)}`);
+    return result && typeof result === 'object' && 'value' in result ? result.value : undefined;
+  }
+
+  /** How the socket was closed. */
+  closed(withinMs = ANSWER_MS): Promise<{ code: number; reason: string }> {
+    return soon('the socket to close', this.#closed.promise, withinMs);
+  }
+
+  get isOpen(): boolean {
+    return this.#socket.readyState === WebSocket.OPEN;
+  }
+
+  /** Closes it properly. */
+  async close(): Promise<void> {
+    this.#socket.close();
+    await this.closed();
+  }
+
+  /** Cuts the connection without a word. */
+  cut(): void {
+    this.#socket.terminate();
+  }
+
+  #hear(message: CdpMessage): void {
+    if (message.id !== undefined) return this.#answers.get(message.id)?.(message);
+    this.#events.push(message);
+    for (const listen of this.#listeners) listen(message);
+  }
+}
+
+/** The HTTP answer to an upgrade that is refused; one that is accepted fails. */
+export function refusedUpgrade(url: string, headers: Record<string, string> = {}): Promise<Refusal> {
+  const socket = new WebSocket(url, { headers });
+  return new Promise((resolve, reject) => {
+    socket.on('error', reject);
+    socket.on('open', () => {
+      socket.terminate();
+      reject(new Error(`${url} was accepted`));
+    });
+    socket.on('unexpected-response', (_, response) => {
+      text(response).then(body => {
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, body: JSON.parse(body) });
+        socket.terminate();
+      }, reject);
+    });
+  });
+}

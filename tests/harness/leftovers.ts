@@ -1,0 +1,82 @@
+// What an installation has left on this machine, looked for in the kernel's own tables and not in the server's: processes,
+// mounts, cgroups and folders. Empty means clean.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const CGROUP_ROOT = '/sys/fs/cgroup';
+const CGROUP_DEPTH_MAX = 6;
+
+/** Of sessions, by their ids; `keep` are those that may be there. */
+export function sessionLeftovers(dataDir: string, keep: ReadonlySet<string> = new Set()): string[] {
+  const spared = (text: string): boolean => [...keep].some(id => text.includes(id));
+  return [
+    ...processes().flatMap(({ pid, command }) => boxesOf(pid, command, dataDir).map(why => `process ${pid}: ${why}`)),
+    ...cgroupsOf(dataDir).map(folder => `cgroup ${folder}`),
+    ...list(join(dataDir, 'sessions')).map(name => `folder sessions/${name}`),
+  ].filter(left => !spared(left));
+}
+
+/** Of a server and its database, once it has stopped. */
+export function serverLeftovers(dataDir: string): string[] {
+  const named = processes().filter(({ command }) => command.includes(`${dataDir}/`));
+  const hosted = processes().filter(({ pid }) => environmentOf(pid).includes(`BERTH_DATA_DIR=${dataDir}`));
+  return [...named, ...hosted].map(({ pid, command }) => `process ${pid}: ${command.slice(0, 120)}`);
+}
+
+export function installIdOf(dataDir: string): string | undefined {
+  return read(join(dataDir, 'install-id'))?.trim();
+}
+
+/** Why the process belongs to a box of this data folder: its mark, its command line, or a mount in its namespace. */
+function boxesOf(pid: number, command: string, dataDir: string): string[] {
+  const mark = environmentOf(pid).find(entry => entry.startsWith(`BERTH_BOX=${installIdOf(dataDir)}/`));
+  if (mark) return [`${mark} ${command.slice(0, 80)}`];
+  const sessions = `${dataDir}/sessions/`;
+  if (command.includes(sessions)) return [command.slice(0, 120)];
+  const mount = (read(`/proc/${pid}/mountinfo`) ?? '').split('\n').find(line => line.includes(sessions));
+  return mount ? [`has the mount ${mount}`] : [];
+}
+
+function processes(): Array<{ pid: number; command: string }> {
+  return list('/proc')
+    .filter(name => /^\d+$/.test(name) && name !== String(process.pid))
+    .map(name => ({ pid: Number(name), command: (read(`/proc/${name}/cmdline`) ?? '').replaceAll('\0', ' ').trim() }));
+}
+
+const environmentOf = (pid: number): string[] => (read(`/proc/${pid}/environ`) ?? '').split('\0');
+
+/** `berth-<install>/<session>`, wherever in the tree the server found room. */
+function cgroupsOf(dataDir: string): string[] {
+  const install = installIdOf(dataDir);
+  return install === undefined ? [] : findFolders(CGROUP_ROOT, `berth-${install}`, CGROUP_DEPTH_MAX).flatMap(children);
+}
+
+function findFolders(folder: string, name: string, depth: number): string[] {
+  if (depth === 0) return [];
+  return children(folder).flatMap(child =>
+    child.endsWith(`/${name}`) ? [child] : findFolders(child, name, depth - 1),
+  );
+}
+
+const children = (folder: string): string[] =>
+  existsSync(folder)
+    ? readdirSync(folder, { withFileTypes: true })
+        .filter(entry => entry.isDirectory())
+        .map(entry => join(folder, entry.name))
+    : [];
+
+function list(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+function read(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}

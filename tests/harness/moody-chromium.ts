@@ -1,0 +1,36 @@
+// A Chromium that can be told to hang or to fail when it is started: a script in front of the real one, with the shell it
+// needs beside it, because a jail has none. Changing the mood concerns later starts only.
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmod } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
+
+const REAL = '/usr/lib/chromium/chromium';
+
+export interface MoodyChromium {
+  /** For BERTH_CHROMIUM. */
+  readonly path: string;
+  mood(mood: 'well' | 'hangs' | 'fails'): void;
+}
+
+export async function moodyChromium(): Promise<MoodyChromium> {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-chromium-'));
+  after(() => rmSync(folder, { recursive: true }));
+  await chmod(folder, 0o755);
+  for (const tool of ['dash', 'sleep']) copyFileSync(`/bin/${tool}`, join(folder, tool));
+  const mood = join(folder, 'mood');
+  const script = [
+    `#!${folder}/dash`,
+    `read -r mood < ${mood}`,
+    `[ "$mood" = hangs ] && exec ${folder}/sleep 3600`,
+    `[ "$mood" = fails ] && { echo 'chromium is in a bad mood' >&2; exit 1; }`,
+    `exec ${REAL} "$@"`,
+    '',
+  ].join('\n');
+  const path = join(folder, 'chromium');
+  writeFileSync(path, script, { mode: 0o755 });
+  const set = (word: string): void => writeFileSync(mood, `${word}\n`);
+  set('well');
+  return { path, mood: set };
+}

@@ -1,0 +1,339 @@
+// The real server as a child process of a test: started on a folder and a port of its own, spoken to over HTTP, killed,
+// started again, and in the end stopped, with a look whether anything of it is left.
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chownSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import type { OutgoingHttpHeaders } from 'node:http';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { after } from 'node:test';
+import type { ErrorBody } from '../../contract/common.ts';
+import type { Session } from '../../contract/sessions.ts';
+import { freePort } from './free-port.ts';
+import { ask, type HttpAnswer } from './http.ts';
+import { serverLeftovers, sessionLeftovers } from './leftovers.ts';
+import type { OrdinaryUser } from './ordinary-user.ts';
+import type { Pages } from './pages.ts';
+import { eventually, soon } from './until.ts';
+
+export const CHECKOUT = join(import.meta.dirname, '../..');
+const READY_MS = 60_000;
+const STOPPED_MS = 60_000;
+const CLEAN_MS = 10_000;
+const LOG_LINES_SHOWN = 60;
+
+export interface ServerOptions {
+  /** Settings beside the harness's own; undefined takes one away. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** A folder that a predecessor has used; it is not removed in the end. */
+  readonly dataDir?: string;
+  readonly port?: number;
+  /** Pages that sessions may reach, under their names too. */
+  readonly pages?: Pages;
+  /** An ordinary user whom the server runs as; absent: whoever runs the test. */
+  readonly user?: OrdinaryUser;
+  /** `test`: time can be moved with `advance`. */
+  readonly clock?: 'real' | 'test';
+  /** The key to use where the server has not printed one, for a used folder. */
+  readonly key?: string;
+}
+
+export interface ApiOptions {
+  /** Objects are sent as JSON; text and bytes as they are. */
+  readonly body?: unknown;
+  readonly headers?: OutgoingHttpHeaders;
+  /** Another key; `null`: none. */
+  readonly key?: string | null;
+}
+
+/** A session as create answers it to a key that may connect. */
+export type CreatedSession = Session & { readonly connectUrl: string; readonly signingKey: string };
+
+/** Starts a server; when the test, or the file, is over, stops it and fails if anything of it is left. */
+export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
+  const server = new TestServer(options, await freePort());
+  after(() => server.close());
+  await server.start();
+  return server;
+}
+
+export class TestServer {
+  readonly url: string;
+  readonly dataDir: string;
+  #key: string | undefined;
+  #applicationId: string | undefined;
+  readonly #options: ServerOptions;
+  readonly #lines: string[] = [];
+  #child: ChildProcess | undefined;
+  #aheadMs = 0;
+  #closing: Promise<void> | undefined;
+
+  constructor(options: ServerOptions, port: number) {
+    this.#options = options;
+    this.url = `http://127.0.0.1:${options.port ?? port}`;
+    this.dataDir = options.dataDir ?? makeDataDir(options.user);
+    this.#key = options.key;
+  }
+
+  /** The first key, which the first start printed. */
+  get key(): string {
+    if (this.#key === undefined) throw new Error('this server has printed no key; name one in the options');
+    return this.#key;
+  }
+
+  /** The application of the first key. */
+  get applicationId(): string {
+    if (this.#applicationId === undefined) throw new Error('the application is not known yet');
+    return this.#applicationId;
+  }
+
+  get pid(): number {
+    if (this.#child?.pid === undefined) throw new Error('the server does not run');
+    return this.#child.pid;
+  }
+
+  /** Everything that all processes of this server have written, line by line. */
+  log(): readonly string[] {
+    return this.#lines;
+  }
+
+  /** The environment that commands beside the server need. */
+  get env(): Record<string, string> {
+    const { env = {}, pages, user } = this.#options;
+    const settings = {
+      PATH: process.env.PATH ?? '/usr/bin',
+      HOME: user?.home ?? process.env.HOME ?? '/',
+      TMPDIR: tmpdir(),
+      BERTH_LISTEN: this.url.slice('http://'.length),
+      BERTH_DATA_DIR: this.dataDir,
+      BERTH_LOG_LEVEL: 'info',
+      ...pages?.settings,
+      ...env,
+    };
+    return Object.fromEntries(Object.entries(settings).flatMap(([name, value]) => (value ? [[name, value]] : [])));
+  }
+
+  /** Starts the process and waits until it is ready to serve. */
+  async start(): Promise<void> {
+    const child = this.#spawn();
+    this.#child = child;
+    const exited = once(child, 'exit').then(([code]) => {
+      throw new Error(`the server ended with ${code} instead of getting ready:\n${this.#tail()}`);
+    });
+    exited.catch(() => {});
+    const ready = eventually('the server to be ready', () => this.#isReady(), Boolean, READY_MS);
+    await Promise.race([ready, exited]).catch(error => {
+      child.kill('SIGKILL');
+      throw new Error(`${error instanceof Error ? error.message : error}\n${this.#tail()}`);
+    });
+    if (this.#key) await this.#learnApplication();
+  }
+
+  /** Ends the process; resolves with its exit code, null when the signal ended it. */
+  async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<number | null> {
+    const child = this.#child;
+    if (!child || hasExited(child)) throw new Error('the server does not run');
+    const exited = once(child, 'exit');
+    child.kill(signal);
+    const [code] = await soon(`the server to end on ${signal}`, exited, STOPPED_MS);
+    return typeof code === 'number' ? code : null;
+  }
+
+  /** A successor on the same folder and address. A server that still runs is killed first. */
+  async restart(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+    if (this.#child && !hasExited(this.#child)) await this.kill(signal);
+    await this.start();
+  }
+
+  /** Moves the test clock ahead; what was due by then has been told so when this resolves. */
+  async advance(ms: number): Promise<void> {
+    const child = this.#child;
+    if (this.#options.clock !== 'test' || !child) throw new Error('only a server with the test clock can be advanced');
+    const moved = once(child, 'message');
+    child.send(ms);
+    await soon('the clock to move', moved);
+    this.#aheadMs += ms;
+  }
+
+  /** The time of the server's clock. */
+  now(): Date {
+    return new Date(Date.now() + this.#aheadMs);
+  }
+
+  api<Body = ErrorBody>(method: string, path: string, options: ApiOptions = {}): Promise<HttpAnswer<Body>> {
+    const { body, headers = {}, key = this.#key ?? null } = options;
+    const raw = body === undefined || typeof body === 'string' || Buffer.isBuffer(body);
+    return ask<Body>(`${this.url}${path}`, {
+      method,
+      headers: {
+        ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      body: raw ? body : JSON.stringify(body),
+    });
+  }
+
+  async createSession(body: object = {}, key = this.key): Promise<CreatedSession> {
+    const answer = await this.api<CreatedSession>('POST', '/v1/browsers/sessions', { body, key });
+    if (answer.status !== 200 && answer.status !== 201) throw new Error(`create: ${answer.status} ${answer.text}`);
+    return answer.body;
+  }
+
+  async read(id: string): Promise<Session> {
+    const answer = await this.api<Session>('GET', `/v1/browsers/sessions/${id}`);
+    if (answer.status !== 200) throw new Error(`read: ${answer.status} ${answer.text}`);
+    return answer.body;
+  }
+
+  async release(id: string): Promise<Session> {
+    const answer = await this.api<Session>('POST', `/v1/browsers/sessions/${id}`, {
+      body: { status: 'REQUEST_RELEASE' },
+    });
+    if (answer.status !== 200) throw new Error(`release: ${answer.status} ${answer.text}`);
+    return answer.body;
+  }
+
+  /** Waits until the session has ended, and shows it. */
+  ended(id: string, withinMs = CLEAN_MS): Promise<Session> {
+    return eventually(
+      `session ${id} to end`,
+      () => this.read(id),
+      session => session.endedAt !== undefined,
+      withinMs,
+    );
+  }
+
+  /** Fails unless, within ten seconds, nothing is left of any session but of those that are named. */
+  async settles(running: readonly string[] = []): Promise<void> {
+    const keep = new Set(running);
+    const look = async (): Promise<string[]> => [
+      ...sessionLeftovers(this.dataDir, keep),
+      ...(await this.#openRows(keep)),
+    ];
+    await eventually('nothing to be left of the sessions', look, left => left.length === 0, CLEAN_MS).catch(error => {
+      throw new Error(`${error instanceof Error ? error.message : error}\n${this.#tail()}`);
+    });
+  }
+
+  /** Runs `berth` with this server's settings, as the user it runs as. */
+  berth(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
+    return runBerth(args, this.env, this.#options.user);
+  }
+
+  /** Ends every session and the server, looks for leftovers, removes the folder. Called when the test is over. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    try {
+      if (this.#child && !hasExited(this.#child)) await this.kill('SIGINT');
+      await this.#sweepAfterKill();
+      const look = (): string[] => [...sessionLeftovers(this.dataDir), ...serverLeftovers(this.dataDir)];
+      await eventually('nothing to be left of the server', look, left => left.length === 0, CLEAN_MS);
+    } catch (error) {
+      throw new Error(`${error instanceof Error ? error.message : error}\n${this.#tail()}`);
+    } finally {
+      if (!this.#options.dataDir) rmSync(dirname(this.dataDir), { recursive: true, force: true });
+    }
+  }
+
+  /** Where the last process was killed, browsers wait for a successor that does not come: the operator ends them. */
+  async #sweepAfterKill(): Promise<void> {
+    if (this.#child?.signalCode === null && this.#child.exitCode === 0) return;
+    const { code, stderr } = await this.berth('stop');
+    if (code !== 0) throw new Error(`berth stop failed with ${code}: ${stderr}`);
+  }
+
+  async #openRows(keep: ReadonlySet<string>): Promise<string[]> {
+    const open = await this.api<Session[]>('GET', '/v1/browsers/sessions?status=PENDING,RUNNING');
+    if (open.status !== 200) return [`the list of sessions answers ${open.text}`];
+    return open.body.filter(({ id }) => !keep.has(id)).map(({ id, status }) => `session ${id} is ${status}`);
+  }
+
+  #spawn(): ChildProcess {
+    const { clock, user } = this.#options;
+    const checkout = user?.checkout ?? CHECKOUT;
+    const args =
+      clock === 'test'
+        ? [join(checkout, 'tests/harness/serve-with-clock.ts'), '--ahead', String(this.#aheadMs)]
+        : [join(checkout, 'cli/berth.ts'), 'serve'];
+    const child = spawn(user?.node ?? process.execPath, args, {
+      cwd: checkout,
+      env: this.env,
+      stdio: ['ignore', 'pipe', 'pipe', ...(clock === 'test' ? (['ipc'] as const) : [])],
+      ...(user ? { uid: user.uid, gid: user.gid } : {}),
+    });
+    for (const stream of [child.stdout, child.stderr])
+      if (stream) createInterface(stream).on('line', line => this.#hear(line));
+    endWithThisProcess(child, this.env);
+    return child;
+  }
+
+  #hear(line: string): void {
+    this.#lines.push(line);
+    this.#key ??= /^ {2}key\s+(bak_\S+)$/.exec(line)?.[1];
+  }
+
+  async #isReady(): Promise<boolean> {
+    const answer = await ask(`${this.url}/readyz`, {}).catch(() => undefined);
+    return (
+      answer?.status === 200 && (this.#key !== undefined || this.#lines.some(line => line.startsWith('Berth listens')))
+    );
+  }
+
+  async #learnApplication(): Promise<void> {
+    const answer = await this.api<Array<{ id: string }>>('GET', '/v1/projects');
+    this.#applicationId = answer.status === 200 ? answer.body[0]?.id : this.#applicationId;
+  }
+
+  #tail(): string {
+    return this.#lines.slice(-LOG_LINES_SHOWN).join('\n');
+  }
+}
+
+export function runBerth(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  user?: OrdinaryUser,
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const checkout = user?.checkout ?? CHECKOUT;
+  const child = spawn(user?.node ?? process.execPath, [join(checkout, 'cli/berth.ts'), ...args], {
+    cwd: checkout,
+    env: { ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...(user ? { uid: user.uid, gid: user.gid } : {}),
+  });
+  const said = { stdout: '', stderr: '' };
+  child.stdout.on('data', chunk => {
+    said.stdout += chunk;
+  });
+  child.stderr.on('data', chunk => {
+    said.stderr += chunk;
+  });
+  const closed = once(child, 'close').then(([code]) => ({ code: typeof code === 'number' ? code : null, ...said }));
+  return soon(`berth ${args.join(' ')} to end`, closed, STOPPED_MS).finally(() => child.kill('SIGKILL'));
+}
+
+/** A test file that is cut off must not leave a server and its browsers behind. */
+function endWithThisProcess(child: ChildProcess, env: Record<string, string>): void {
+  const end = (): void => {
+    child.kill('SIGKILL');
+    spawnSync(process.execPath, [join(CHECKOUT, 'cli/berth.ts'), 'stop'], { env, timeout: STOPPED_MS });
+  };
+  process.once('exit', end);
+  child.once('exit', () => process.off('exit', end));
+}
+
+const hasExited = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null;
+
+function makeDataDir(user: OrdinaryUser | undefined): string {
+  const folder = mkdtempSync(join(user?.home ?? tmpdir(), 'berth-acceptance-'));
+  const dataDir = join(folder, 'data');
+  mkdirSync(dataDir, { mode: 0o700 });
+  if (user) for (const path of [folder, dataDir]) chownSync(path, user.uid, user.gid);
+  return dataDir;
+}

@@ -1,0 +1,34 @@
+// Waiting in tests, always with an end: when it is reached, the error says what was waited for and what was last seen.
+import { inspect } from 'node:util';
+
+const EVERY_MS = 25;
+
+/** Looks until what is seen satisfies; gives it back. */
+export async function eventually<T>(
+  what: string,
+  look: () => Promise<T> | T,
+  satisfies: (seen: T) => boolean = Boolean,
+  withinMs = 10_000,
+): Promise<T> {
+  const deadline = performance.now() + withinMs;
+  for (;;) {
+    const seen = await look();
+    if (satisfies(seen)) return seen;
+    if (performance.now() > deadline)
+      throw new Error(`waited ${withinMs} ms for ${what}; last seen: ${inspect(seen, { depth: 5 })}`);
+    await new Promise(resolve => setTimeout(resolve, EVERY_MS));
+  }
+}
+
+/** The promise's outcome, or an error that names it. */
+export async function soon<T>(what: string, promise: Promise<T>, withinMs = 10_000): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`waited ${withinMs} ms for ${what}`)), withinMs);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
