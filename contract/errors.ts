@@ -310,6 +310,13 @@ export const ERRORS = {
     summary: 'No place for another browser is free on this installation. Nothing was started.',
     whatToDo: 'Wait for a session to end, or ask the operator for more slots.',
   },
+  database_unreachable: {
+    status: 503,
+    retry: 'no',
+    retryAfterSeconds: 2,
+    summary: 'The database of the installation does not answer. Running sessions go on.',
+    whatToDo: 'Read the thing back before you send a write again; ask the operator if it lasts.',
+  },
   browser_start_timeout: {
     status: 504,
     retry: 'no',

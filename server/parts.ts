@@ -29,6 +29,7 @@ import { createResolver } from './engines/egress/resolve.ts';
 import { findChromium } from './engines/slots/chromium.ts';
 import { openSlots } from './engines/slots/open-slots.ts';
 import type { BoxPlace, Program, Slots } from './engines/slots/slots.ts';
+import { lockDataFolder } from './engines/store/data-folder.ts';
 import { openStore } from './engines/store/open-store.ts';
 import type { Store } from './engines/store/store.ts';
 import { CdpEntry } from './entry/cdp/upgrade.ts';
@@ -44,6 +45,7 @@ import { openMetrics } from './metrics.ts';
 
 const EXPIRE_MS = 1_000;
 const WARM_MS = 2_000;
+const FOLDER_WAIT_MS = 10_000;
 /** Chromium's outside hard limit: the longest session, and time for the server to end it properly. */
 const LIFETIME_MS = TIMEOUT_MAX_SECONDS * 1000 + 120_000;
 
@@ -70,6 +72,8 @@ export async function openService(config: Config, clock: Clock, log: Log): Promi
 async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promise<Service> {
   const { dataDir, databaseUrl } = config;
   const { host, secret } = readInstallation(config, clock);
+  // The embedded database takes the folder for itself; with another one it is taken here: one server a folder.
+  if (databaseUrl) scope.own(await lockDataFolder(dataDir, { waitMs: FOLDER_WAIT_MS }));
   const store = scope.own(await openStore({ ...(databaseUrl ? { databaseUrl } : {}), dataDir, log, clock }));
   const slots = scope.own(await openSlots(slotsWish(config, clock, log)));
   await store.hosts.announce({ id: host, region: config.regions[0], slots: config.slots, startedAt: clock.now() });

@@ -145,7 +145,7 @@ export const ATTACKS = {
   "read a file of the server's": reads(({ openFolder }) => `file://${openFolder}/secret.txt`, /secret of this/),
   "read another session's folder": reads(({ other }) => `file://${other.folder}/secret.txt`, /secret of this/),
   "read another session's folder by the path of its box": reads(() => 'file:///session/secret.txt', /secret of this/),
-  "look at the server's process": reads(() => `file:///proc/${process.pid}/status`, /Name:/),
+  "look at the server's process": reads(() => `file:///proc/${process.pid}/`, /fdinfo/),
   'give a page a file of the machine': async ({ attacker, page, openFolder }) => {
     await attacker.call('Page.navigate', { url: 'about:blank' }, page);
     await attacker.evaluate("document.body.innerHTML = '<input type=file>'", page);

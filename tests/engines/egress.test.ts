@@ -18,7 +18,7 @@ import { before, type TestContext, test } from 'node:test';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { Refusal } from '../../server/engines/egress/egress.ts';
 import { until } from '../../server/kit/wait.ts';
-import { curl, listen, openWorld, portsOpen, WAIT_MS, Wire } from './egress.world.ts';
+import { curl, listen, openWorld, portsOpen, WAIT_MS, Wire } from './egress-world.ts';
 
 const sha = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 

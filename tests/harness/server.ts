@@ -237,6 +237,7 @@ export class TestServer {
     } catch (error) {
       throw new Error(`${error instanceof Error ? error.message : error}\n${this.#tail()}`);
     } finally {
+      this.#child?.kill('SIGKILL');
       if (!this.#options.dataDir) rmSync(dirname(this.dataDir), { recursive: true, force: true });
     }
   }
@@ -290,8 +291,12 @@ export class TestServer {
     this.#applicationId = answer.status === 200 ? answer.body[0]?.id : this.#applicationId;
   }
 
+  /** Without the lines that every request leaves. */
   #tail(): string {
-    return this.#lines.slice(-LOG_LINES_SHOWN).join('\n');
+    return this.#lines
+      .filter(line => !/"event":"\w+\.(begin|end)"/.test(line))
+      .slice(-LOG_LINES_SHOWN)
+      .join('\n');
   }
 }
 

@@ -2,6 +2,7 @@
 // state. Whatever dies in between, the next look at the row finishes the work.
 import type { SessionEnd, SessionRow, SessionRows } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
+import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
 import { SingleFlight } from '../../kit/single-flight.ts';
@@ -20,6 +21,8 @@ export interface EndingsParts {
 export class Endings {
   readonly #parts: EndingsParts;
   readonly #running = new SingleFlight<SessionId, SessionRow | undefined>();
+  /** Ends that could not be written, because the database was away. */
+  readonly #owed = new Map<SessionId, SessionEnd>();
 
   constructor(parts: EndingsParts) {
     this.#parts = parts;
@@ -27,7 +30,26 @@ export class Endings {
 
   /** Ends the session. The first decision stands, whoever asks later; returns the row in its end state, undefined if there is none. */
   end(id: SessionId, end: SessionEnd): Promise<SessionRow | undefined> {
-    return this.#running.run(id, () => this.#end(id, end));
+    return this.#running.run(id, () => this.#endOrOwe(id, end));
+  }
+
+  /** Makes up for the ends that could not be written. How many there were. */
+  async settle(): Promise<number> {
+    const owed = [...this.#owed];
+    await Promise.all(owed.map(([id, end]) => this.end(id, end)));
+    return owed.length;
+  }
+
+  async #endOrOwe(id: SessionId, end: SessionEnd): Promise<SessionRow | undefined> {
+    try {
+      const row = await this.#end(id, end);
+      this.#owed.delete(id);
+      return row;
+    } catch (error) {
+      this.#owed.set(id, this.#owed.get(id) ?? end);
+      this.#parts.log.error('session.end_not_written', { sessionId: id, reason: reason(error) });
+      throw error;
+    }
   }
 
   async #end(id: SessionId, end: SessionEnd): Promise<SessionRow | undefined> {
@@ -45,12 +67,9 @@ export class Endings {
     lives.remove(id);
     const row = await rows.finish(id, clock.now(), decided.proxyBytes);
     if (row) onEnd(row);
-    const { status, reason, detail } = standing;
     log.info('session.ended', {
       sessionId: id,
-      status,
-      reason,
-      detail,
+      ...standing,
       tookMs: Math.round(clock.monotonicMs() - began),
     });
     return row;

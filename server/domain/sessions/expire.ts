@@ -1,5 +1,5 @@
-// Ends what is due: time limits, clients that never came or did not come back, and ends that were decided and not
-// finished. The due times stand in the rows, so a look at any moment is right; the clock and prompts only say when to look.
+// Ends what is due: time limits, clients that never came or did not come back, ends that were decided and not finished,
+// and what happened while the database could not be told. The due times stand in the rows, so a look at any moment is right; the clock and prompts only say when to look.
 
 import type { SessionEnd, SessionRow, SessionRows } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
@@ -18,6 +18,8 @@ export interface ExpireParts {
 }
 
 export async function expireSessions(parts: ExpireParts): Promise<{ ended: number }> {
+  const settled = await parts.endings.settle();
+  for (const live of parts.lives.all) await live.presence.catchUp();
   const now = parts.clock.now();
   const due = await parts.rows.due(parts.host, now, BATCH);
   const ends = due.flatMap(row => {
@@ -25,7 +27,7 @@ export async function expireSessions(parts: ExpireParts): Promise<{ ended: numbe
     return end ? [parts.endings.end(row.id, end)] : [];
   });
   await Promise.all(ends);
-  return { ended: ends.length };
+  return { ended: ends.length + settled };
 }
 
 /** Which end is due, if any. A client that is attached right now outweighs what the row said a moment ago. */

@@ -6,7 +6,11 @@ import { invalidRequest } from '../faults.ts';
 /** The metadata itself; throws what is wrong with it. */
 export function checkedMetadata(metadata: JsonObject): JsonObject {
   const issues = [...listsIn(metadata, 'userMetadata')];
-  const { length } = JSON.stringify(metadata);
+  const text = JSON.stringify(metadata);
+  const { length } = text;
+  // Half characters arrive as \ud8xx from JSON.stringify; PostgreSQL can keep neither these nor NUL.
+  if (/(?<!\\)(\\\\)*\\u(0000|d[89a-f])/.test(text))
+    issues.push({ path: 'userMetadata', message: 'has a NUL or half a character; expected well-formed text' });
   if (length > USER_METADATA_MAX_CHARACTERS)
     issues.push({
       path: 'userMetadata',

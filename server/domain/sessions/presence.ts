@@ -20,6 +20,8 @@ export class Presence {
   readonly #parts: PresenceParts;
   #count = 0;
   #written: Promise<void> = Promise.resolve();
+  /** What the row should say and does not, because the database was away. */
+  #unwritten: (() => Promise<void>) | undefined;
 
   constructor(id: SessionId, keepAlive: boolean, parts: PresenceParts) {
     this.#id = id;
@@ -50,10 +52,23 @@ export class Presence {
     return this.#written;
   }
 
+  /** Writes again what could not be written. */
+  async catchUp(): Promise<void> {
+    if (!this.#unwritten) return;
+    this.#write(this.#unwritten);
+    await this.#written;
+  }
+
   #write(work: () => Promise<void>): void {
-    this.#written = this.#written.then(work).catch(error => {
-      // The row keeps its older timers; the session's own deadline still holds.
-      this.#parts.log.error('session.presence_not_written', { sessionId: this.#id, error });
-    });
+    const write = async (): Promise<void> => {
+      try {
+        await work();
+        this.#unwritten = undefined;
+      } catch (error) {
+        this.#unwritten = work;
+        this.#parts.log.error('session.presence_not_written', { sessionId: this.#id, error });
+      }
+    };
+    this.#written = this.#written.then(write);
   }
 }

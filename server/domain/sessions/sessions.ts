@@ -33,6 +33,17 @@ import { StartCancelled, type Starting } from './starting.ts';
 /** A session without keepAlive that nobody connects to ends after this. */
 const FIRST_CONNECT_MS = 300_000;
 const LIST_MAX = 1000;
+/** A service that stops must be gone in ten seconds; most browsers are up in one. */
+const CREATES_FINISH_MS = 3_000;
+
+const STOPPED = {
+  status: 'ERROR',
+  reason: 'service_restart',
+  detail: 'the service stopped while the browser was starting',
+} as const;
+
+const stopping = () =>
+  fault('capacity', 'The service is stopping and takes no new sessions.', { advice: 'Try again in a moment.' });
 
 export interface SessionsParts {
   readonly rows: SessionRows;
@@ -52,6 +63,7 @@ export interface SessionsParts {
 
 export class SessionService implements Sessions {
   readonly #parts: SessionsParts;
+  readonly #creating = new Set<Promise<SessionRow>>();
   #stopping = false;
 
   constructor(parts: SessionsParts) {
@@ -67,16 +79,11 @@ export class SessionService implements Sessions {
     caller: AgentCaller,
     wish: SessionWish,
   ): Promise<{ session: SessionView; warnings: readonly Warning[] }> {
-    if (this.#stopping)
-      throw fault('capacity', 'The service is stopping and takes no new sessions.', {
-        advice: 'Try again in a moment.',
-      });
+    if (this.#stopping) throw stopping();
     if (wish.projectId !== undefined && wish.projectId !== caller.applicationId) throw projectMismatch(wish.projectId);
-    const beganMs = this.#parts.clock.monotonicMs();
-    const placed = await this.#parts.rows.place(this.#newRow(caller, wish));
-    if ('full' in placed) throw capacity(placed.full.slots, placed.full.used);
-    const row = await this.#bringUp(placed.placed);
-    this.#parts.started((this.#parts.clock.monotonicMs() - beganMs) / 1000);
+    const creating = this.#create(this.#newRow(caller, wish));
+    this.#creating.add(creating);
+    const row = await creating.finally(() => this.#creating.delete(creating));
     return { session: this.#view(caller, row), warnings: wish.warnings };
   }
 
@@ -117,20 +124,46 @@ export class SessionService implements Sessions {
     this.#parts.lives.add(live);
     const broken = live.browser.failed.then(error => ({ why: 'killed', detail: reason(error) }) as const);
     void Promise.race([live.box.gone, broken]).then(async end => {
-      if (live.stands) await this.#parts.endings.end(live.id, await endOfBox(live, end));
+      // What cannot be written now is owed; see Endings.
+      if (live.stands) await this.#parts.endings.end(live.id, await endOfBox(live, end)).catch(() => {});
     });
   }
 
   /** Ends every session of this host, for a drain. */
   async endAll(end: SessionEnd): Promise<void> {
-    await this.#parts.starting.idle();
+    await this.#creatingEnds();
     await Promise.all(this.#parts.lives.all.map(live => this.#parts.endings.end(live.id, end)));
   }
 
   /** Lets go of every session without ending it: the successor adopts them. */
   async abandonAll(): Promise<void> {
-    await this.#parts.starting.idle();
+    await this.#creatingEnds();
     await Promise.all(this.#parts.lives.all.map(live => live.abandon()));
+  }
+
+  /** Nobody adopts a browser that is still starting: it has a little time to come up, then it is ended. */
+  async #creatingEnds(): Promise<void> {
+    const { starting, endings } = this.#parts;
+    const all = (): Promise<unknown> => Promise.allSettled(this.#creating);
+    await within(CREATES_FINISH_MS, 'creates to finish', all).catch(() => {});
+    await Promise.allSettled(starting.ids.map(id => endings.end(id, STOPPED)));
+    await all();
+  }
+
+  async #create(wanted: NewSession): Promise<SessionRow> {
+    const { rows, clock, started } = this.#parts;
+    const beganMs = clock.monotonicMs();
+    const placed = await rows.place(wanted).catch(error => this.#notPlaced(wanted.id, error));
+    if ('full' in placed) throw capacity(placed.full.slots, placed.full.used);
+    const row = await this.#bringUp(placed.placed);
+    started((clock.monotonicMs() - beganMs) / 1000);
+    return row;
+  }
+
+  /** The database may have placed it and died before it could say so. */
+  async #notPlaced(id: SessionId, error: unknown): Promise<never> {
+    await this.#endFailed(id, reason(error));
+    throw error;
   }
 
   #newRow(caller: AgentCaller, wish: SessionWish): NewSession {
@@ -160,17 +193,20 @@ export class SessionService implements Sessions {
         this.welcome(live);
         return live;
       });
+      const running = await rows.run(row.id, clock.now());
+      if (running) return running;
     } catch (error) {
       if (!(error instanceof StartCancelled)) throw await this.#startFailed(row, error);
     }
-    const running = await rows.run(row.id, clock.now());
-    return running ?? (await endings.end(row.id, { status: 'COMPLETED', reason: 'released' })) ?? row;
+    const ended = await endings.end(row.id, { status: 'COMPLETED', reason: 'released' });
+    if (ended?.end?.reason === STOPPED.reason) throw stopping();
+    return ended ?? row;
   }
 
   async #startFailed(row: SessionRow, error: unknown): Promise<unknown> {
     const detail = reason(error);
     this.#parts.log.error('session.start_failed', { sessionId: row.id, reason: detail });
-    await this.#parts.endings.end(row.id, { status: 'ERROR', reason: 'start_failed', detail });
+    await this.#endFailed(row.id, detail);
     if (isFault(error, 'no_free_slot')) return capacity(this.#parts.lives.all.length, this.#parts.lives.all.length);
     const message = `The browser of session ${row.id} did not start: ${detail}.`;
     const advice = 'The session is ERROR / start_failed. Create another; if it happens again, run `berth doctor`.';
@@ -178,6 +214,12 @@ export class SessionService implements Sessions {
       advice,
       cause: error,
     });
+  }
+
+  /** Where even this cannot be written now, it is made up for. */
+  async #endFailed(id: SessionId, detail: string): Promise<void> {
+    const end = { status: 'ERROR', reason: 'start_failed', detail } as const;
+    await this.#parts.endings.end(id, end).catch(() => {});
   }
 
   async #change(row: SessionRow, change: SessionChange): Promise<SessionRow> {

@@ -40,8 +40,7 @@ export class Starting {
     await start.settled;
   }
 
-  /** Waits until nothing is starting any more. */
-  async idle(): Promise<void> {
-    await Promise.all([...this.#starts.values()].map(start => start.settled));
+  get ids(): readonly SessionId[] {
+    return [...this.#starts.keys()];
   }
 }

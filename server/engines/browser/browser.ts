@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Log } from '../../kit/log.ts';
 import { type Closeable, Scope } from '../../kit/scope.ts';
 import { within } from '../../kit/wait.ts';
-import { Control, type Geolocation } from './control.ts';
+import { Control, type Geolocation, type Page } from './control.ts';
 import { isObject, type Json, type JsonObject, textAt } from './json.ts';
 import { Mux } from './mux.ts';
 import { type ClientListener, MuxClient, type Policy } from './mux-client.ts';
@@ -137,7 +137,7 @@ export class Browser implements Closeable {
   /** A channel of its own for one client. Pages that do not answer are held back from it until they do. */
   async openClient(policy: Policy, listener: ClientListener): Promise<BrowserClient> {
     const stuck = await this.#control.unresponsivePages(PROBE_MS);
-    await this.#ensurePage();
+    await this.#ensurePage(stuck);
     const client = new MuxClient(this.#mux, policy, listener);
     for (const page of stuck) {
       const targets = page.tabId === undefined ? [page.targetId] : [page.tabId, page.targetId];
@@ -201,9 +201,11 @@ export class Browser implements Closeable {
     return this.#control.pages.find(page => page.contextId !== undefined && !own.has(page.contextId))?.contextId;
   }
 
-  /** Clients read `contexts()[0].pages()[0]` right after connecting: one page of the default context always exists. */
-  async #ensurePage(): Promise<void> {
-    const inDefault = this.#control.pages.some(page => page.contextId === this.#defaultContextId);
+  /** Clients read `contexts()[0].pages()[0]` right after connecting: one page of the default context always exists, and answers. */
+  async #ensurePage(stuck: readonly Page[]): Promise<void> {
+    const inDefault = this.#control.pages.some(
+      page => page.contextId === this.#defaultContextId && !stuck.includes(page),
+    );
     if (!inDefault) await this.#control.send('Target.createTarget', { url: 'about:blank' });
   }
 

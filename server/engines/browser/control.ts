@@ -81,6 +81,7 @@ export class Control implements ChannelOwner {
   /** A command on the browser, or on one channel of ours. */
   send(method: string, params: JsonObject = {}, channel = this.#root, ms = COMMAND_MS): Promise<JsonObject> {
     if (!channel) throw new Error('the control channel is not open');
+    if (this.#mux.isClosed) throw new Error('the browser is closed');
     const id = ++this.#id;
     const answered = Promise.withResolvers<JsonObject>();
     channel.pending.set(id, answer => {

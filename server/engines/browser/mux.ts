@@ -57,6 +57,7 @@ export class Mux implements Closeable {
   readonly #failed = Promise.withResolvers<Error>();
   #rootId = randomInt(ROOT_ID_BASE_MAX);
   #touched = new Set<ChannelOwner>();
+  #closed = false;
 
   constructor(fifoIn: string, fifoOut: string) {
     this.#pipe = new Pipe(fifoIn, fifoOut, {
@@ -74,6 +75,11 @@ export class Mux implements Closeable {
 
   get pipe(): Pipe {
     return this.#pipe;
+  }
+
+  /** Nothing that is said from now on would be answered. */
+  get isClosed(): boolean {
+    return this.#closed;
   }
 
   /** Opens a channel to the browser itself, which answers and events then come on. */
@@ -124,7 +130,9 @@ export class Mux implements Closeable {
   }
 
   async close(): Promise<void> {
+    this.#closed = true;
     await this.#pipe.close();
+    for (const channel of this.#channels.values()) this.failPending(channel, 'Browser closed');
     for (const answer of this.#rootPending.values())
       answer({ error: { code: SERVER_ERROR, message: 'Browser closed' } });
     this.#rootPending.clear();
@@ -134,6 +142,7 @@ export class Mux implements Closeable {
   }
 
   async #root(method: string, params: JsonObject): Promise<JsonObject> {
+    if (this.#closed) throw new Error('the browser is closed');
     const id = ++this.#rootId;
     const answered = Promise.withResolvers<Incoming>();
     this.#rootPending.set(id, answered.resolve);

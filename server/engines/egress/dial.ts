@@ -1,27 +1,29 @@
 // Connects to the first of some checked addresses that answers ("happy eyeballs", RFC 8305): both families take turns,
 // a slow attempt gets company instead of being waited for. Never resolves anything.
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { WaitExpired, within } from '../../kit/wait.ts';
 import type { Address } from './address.ts';
 import { Failed } from './failure.ts';
 import type { EgressLimits } from './limits.ts';
 
-export interface Dialled {
-  readonly socket: Socket;
+export interface Dialled<S extends Socket> {
+  readonly socket: S;
   readonly address: Address;
 }
 
 const KEEP_ALIVE_PROBE_MS = 60_000;
 
-export async function dial(
+/** `make`: the kind of socket that is wanted, not yet connected. */
+export async function dial<S extends Socket>(
   addresses: readonly Address[],
   port: number,
+  make: () => S,
   limits: EgressLimits,
   signal: AbortSignal,
-): Promise<Dialled> {
+): Promise<Dialled<S>> {
   const order = takingTurns(addresses).slice(0, limits.addressesMax);
   try {
-    return await within(limits.connectMs, 'a host to connect', late => race(order, port, limits, late), signal);
+    return await within(limits.connectMs, 'a host to connect', late => race(order, port, make, limits, late), signal);
   } catch (error) {
     if (signal.aborted) throw error;
     throw new Failed(error instanceof WaitExpired || timedOut(error) ? 'connect_timed_out' : 'connect_failed', error);
@@ -38,13 +40,14 @@ function takingTurns(addresses: readonly Address[]): Address[] {
   return pairs.flat().filter(address => address !== undefined);
 }
 
-function race(
+function race<S extends Socket>(
   waiting: Address[],
   port: number,
+  make: () => S,
   { nextAddressMs }: EgressLimits,
   signal: AbortSignal,
-): Promise<Dialled> {
-  const { promise, resolve, reject } = Promise.withResolvers<Dialled>();
+): Promise<Dialled<S>> {
+  const { promise, resolve, reject } = Promise.withResolvers<Dialled<S>>();
   const trying = new Set<Socket>();
   let company: NodeJS.Timeout | undefined;
   let over = false;
@@ -61,7 +64,7 @@ function race(
     else if (trying.size === 0) reject(failure ?? new Error('there is no address to connect to'));
   };
   const attempt = (address: Address): void => {
-    const socket = open(address, port);
+    const socket = make();
     trying.add(socket);
     socket.once('connect', () => {
       trying.delete(socket);
@@ -73,6 +76,7 @@ function race(
       trying.delete(socket);
       next(error);
     });
+    connect(socket, address, port);
     company = setTimeout(next, nextAddressMs);
   };
   signal.addEventListener('abort', finish, { once: true });
@@ -80,13 +84,8 @@ function race(
   return promise;
 }
 
-const open = (address: Address, port: number): Socket =>
-  connect({
-    host: address.text,
-    port,
-    allowHalfOpen: true,
-    autoSelectFamily: false,
-    noDelay: true,
-    keepAlive: true,
-    keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS,
-  });
+function connect(socket: Socket, address: Address, port: number): void {
+  socket.setNoDelay(true);
+  socket.setKeepAlive(true, KEEP_ALIVE_PROBE_MS);
+  socket.connect({ host: address.text, port, autoSelectFamily: false });
+}

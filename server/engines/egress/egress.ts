@@ -7,6 +7,7 @@ import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Closeable } from '../../kit/scope.ts';
+import { within } from '../../kit/wait.ts';
 import { answerTo, Failed, type RefusalRule, Refused } from './failure.ts';
 import { Forwarder, sendAnswer } from './forwarder.ts';
 import { Gate } from './gate.ts';
@@ -16,7 +17,7 @@ import type { EgressPolicy } from './policy.ts';
 import type { Resolve } from './resolve.ts';
 import { OwnAddress, type SelfRoute } from './self-route.ts';
 import { absoluteTarget, authorityTarget, type Target } from './target.ts';
-import { join } from './tunnel.ts';
+import { join, OutsideSocket } from './tunnel.ts';
 
 export interface EgressParts {
   /** Listening already. Its 'connection' event is ours from now on; closing it stays with its owner. */
@@ -101,7 +102,8 @@ class SessionEgress implements Egress {
     this.#closing.abort(new Error('the session ended'));
     this.#http.close();
     this.#links.endWhere(() => true);
-    await Promise.all([...this.#browser.keys()].map(destroyed));
+    const closed = Promise.all([...this.#browser.keys()].map(destroyed));
+    await within(CLOSE_MS, "the browser's connections to close", () => closed);
   }
 
   /** Node's HTTP parser in its strict form, for connections that we hand to it. */
@@ -195,7 +197,7 @@ class SessionEgress implements Egress {
     const gone = new AbortController();
     const onClose = (): void => gone.abort(new Error('the browser closed the connection'));
     browser.once('close', onClose);
-    const outside = await this.#gate.open(target, gone.signal);
+    const outside = await this.#gate.open(target, () => new OutsideSocket(), gone.signal);
     browser.off('close', onClose);
     if (browser.destroyed) {
       outside.destroy();
@@ -236,6 +238,8 @@ class SessionEgress implements Egress {
     }
   }
 }
+
+const CLOSE_MS = 5000;
 
 const ESTABLISHED = 'HTTP/1.1 200 Connection Established\r\n\r\n';
 

@@ -1,6 +1,6 @@
 // The http.Agent of one browser connection: new connections come from the gate, one idle one is kept.
 import { Agent, type ClientRequestArgs } from 'node:http';
-import type { Socket } from 'node:net';
+import { Socket } from 'node:net';
 import { type Duplex, PassThrough } from 'node:stream';
 import type { Gate } from './gate.ts';
 import { type Target, targetAt } from './target.ts';
@@ -47,7 +47,7 @@ export class GateAgent extends Agent {
   }
 
   async #open(target: Target): Promise<Socket> {
-    const socket = await this.#gate.open(target, this.#closing.signal);
+    const socket = await this.#gate.open(target, () => new Socket({ allowHalfOpen: true }), this.#closing.signal);
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));
     if (this.#closing.signal.aborted) socket.destroy();

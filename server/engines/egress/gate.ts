@@ -29,12 +29,12 @@ export class Gate {
     this.#policy = parts.policy;
   }
 
-  /** Rejects with Refused or Failed. */
-  async open(target: Target, signal: AbortSignal): Promise<Socket> {
+  /** A socket of the wanted kind, connected. Rejects with Refused or Failed. */
+  async open<S extends Socket>(target: Target, make: () => S, signal: AbortSignal): Promise<S> {
     const { limits, links, clock } = this.#parts;
     const addresses = await this.#addresses(target, signal);
     for (const address of addresses) this.#judge(address, target.port);
-    const { socket, address } = await dial(addresses, target.port, limits, signal);
+    const { socket, address } = await dial(addresses, target.port, make, limits, signal);
     try {
       // The policy may have been replaced while we were connecting.
       this.#judge(address, target.port);

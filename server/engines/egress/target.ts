@@ -20,13 +20,17 @@ export interface AbsoluteTarget {
 
 const HOSTNAME_CHARACTERS_MAX = 253;
 const AUTHORITY = /^(\[[^\]]*\]|[^[\]:]+):(\d{1,5})$/;
-/** What would end the host inside a URL, or is silently dropped or turned there. */
-const NOT_IN_A_HOST = /[/\\?#@\x00-\x20\x7f]/;
+/**
+ * What would end the host inside a URL, or is dropped or turned there; and bytes above 127, which reach us decoded as
+ * Latin-1. Names in other scripts come as punycode, or percent-encoded.
+ */
+const IN_A_HOST = /^[!-~]+$/;
+const NOT_IN_A_HOST = /[/\\?#@]/;
 
 /** The `host:port` of CONNECT. */
 export function authorityTarget(authority: string): Target | undefined {
   const match = AUTHORITY.exec(authority);
-  if (!match?.[1] || !match[2] || NOT_IN_A_HOST.test(authority)) return undefined;
+  if (!match?.[1] || !match[2] || !isPlain(authority)) return undefined;
   const url = parse(`http://${match[1]}/`);
   return url && targetAt(url.hostname, Number(match[2]));
 }
@@ -36,7 +40,7 @@ const ABSOLUTE = /^http:\/\/([^/?#]+)([^#]*)/i;
 /** The `http://host/path` of a plain request through a proxy. */
 export function absoluteTarget(requestTarget: string): AbsoluteTarget | undefined {
   const match = ABSOLUTE.exec(requestTarget);
-  if (!match?.[1] || NOT_IN_A_HOST.test(match[1])) return undefined;
+  if (!match?.[1] || !isPlain(match[1])) return undefined;
   const url = parse(`http://${match[1]}/`);
   // Parsed as a whole it must lead to the same host, or the two of us read it differently.
   if (!url || parse(requestTarget)?.host !== url.host) return undefined;
@@ -44,6 +48,8 @@ export function absoluteTarget(requestTarget: string): AbsoluteTarget | undefine
   const rest = match[2] ?? '';
   return target && { target, host: url.host, path: rest.startsWith('/') ? rest : `/${rest}` };
 }
+
+const isPlain = (authority: string): boolean => IN_A_HOST.test(authority) && !NOT_IN_A_HOST.test(authority);
 
 const parse = (text: string): URL | undefined => URL.parse(text) ?? undefined;
 

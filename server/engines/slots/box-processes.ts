@@ -14,6 +14,8 @@ import {
   processesOfSession,
 } from './process-table.ts';
 
+/** Whose child is the program: in a jail bubblewrap, without one `timeout`. A child starts under its parent's name. */
+const LAST_OF_CHAIN: ReadonlySet<string> = new Set(['bwrap', 'timeout']);
 /** The programs around the box go by themselves when its pid 1 is dead, each reaped by its own parent. */
 const LEAVES_WITHIN_MS = 500;
 const KILLED_WITHIN_MS = 20_000;
@@ -52,9 +54,11 @@ export class BoxProcesses {
     return this.#first;
   }
 
-  /** Whether the chain has come to its last program: in a jail the box's pid 1 is there, without one `timeout` runs. */
+  /** Whether the chain has come to its end, and the program that it is for has taken over its last process. */
   stands(): boolean {
-    return this.#jailed ? this.first !== undefined : this.leaderIsAlive() && commandOf(this.leader.pid) === 'timeout';
+    const parent = this.#jailed ? this.first : this.leader;
+    if (!parent || !isAlive(parent) || !LAST_OF_CHAIN.has(commandOf(parent.pid))) return false;
+    return childrenOf(parent.pid).some(child => !LAST_OF_CHAIN.has(commandOf(child)));
   }
 
   leaderIsAlive(): boolean {

@@ -1,7 +1,7 @@
 // Runs the real thing once: starts a box with Chromium and asks it how well it is locked up. Whoever opens the slots
 // serves nobody unless this passes.
 import type { Socket } from 'node:net';
-import { Fault, reason } from '../../kit/fault.ts';
+import { reason } from '../../kit/fault.ts';
 import { newId, type SessionId } from '../../kit/ids.ts';
 import { until, within } from '../../kit/wait.ts';
 import { CdpPipe, isCdpObject } from './cdp-pipe.ts';
@@ -11,7 +11,7 @@ import { UIDS_PER_INSTALL } from './install.ts';
 import { type Namespace, namespaceOf } from './process-table.ts';
 import type { RunningBox } from './running-box.ts';
 import type { BoxPlace } from './slots.ts';
-import { startBox } from './start-box.ts';
+import { tryToStartBox } from './start-box.ts';
 
 export type ProbeResult = { readonly ok: true } | { readonly ok: false; readonly why: string; readonly cure: string };
 
@@ -39,17 +39,20 @@ async function runProbe(ground: Ground, chromium: string, signal: AbortSignal): 
   const session = newId<SessionId>(ground.clock.now());
   const program = (place: BoxPlace) => ({ executable: chromium, args: switches(place), mounts: [] });
   const wish = { session, program, lifetimeMs: PROBE_WITHIN_MS };
-  const box = await startBox(ground, PROBE_SLOT, wish, () => {}, signal);
+  const box = await tryToStartBox(ground, PROBE_SLOT, wish, () => {}, signal);
+  const enough = new AbortController();
+  const either = AbortSignal.any([signal, enough.signal]);
   try {
-    await Promise.race([ask(box, ground.form !== 'process', signal), endedEarly(box)]);
+    await Promise.race([ask(box, ground.form !== 'process', either), endedEarly(box)]);
   } finally {
+    enough.abort();
     await box.close();
   }
 }
 
 async function endedEarly(box: RunningBox): Promise<never> {
   const end = await box.gone;
-  throw new Fault('box_start_failed', `Chromium ${end.detail}: ${box.stderrTail()}`);
+  throw new Error(`Chromium ${end.detail}, and said: ${box.stderrTail() || 'nothing'}`);
 }
 
 async function ask(box: RunningBox, jailed: boolean, signal: AbortSignal): Promise<void> {

@@ -20,13 +20,24 @@ interface Stat {
 
 /** Undefined when there is no such process, or when it is dead and only waits to be reaped. */
 function stat(pid: number): Stat | undefined {
+  const found = statOfAny(pid);
+  return found && found.state !== 'Z' && found.state !== 'X' ? found : undefined;
+}
+
+function statOfAny(pid: number): Stat | undefined {
   const text = readProc(`${pid}/stat`);
   if (text === undefined) return undefined;
   // The command's name stands in brackets and may itself contain brackets and blanks.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   const [state, session, startTicks] = [fields[0], fields[3], fields[19]];
-  if (!state || !session || !startTicks || state === 'Z' || state === 'X') return undefined;
+  if (!state || !session || !startTicks) return undefined;
   return { state, session: Number(session), startTicks };
+}
+
+/** A child that was spawned just now: it may have died already, but nobody has reaped it yet. */
+export function findChild(pid: number): Process | undefined {
+  const startTicks = statOfAny(pid)?.startTicks;
+  return startTicks === undefined ? undefined : { pid, startTicks };
 }
 
 export function findProcess(pid: number): Process | undefined {

@@ -14,7 +14,7 @@ export class RunningSlots implements Slots {
   readonly size: number;
   readonly missing: readonly string[];
   readonly #ground: Ground;
-  readonly #taken = new Map<number, SessionId>();
+  readonly #taken = new Map<SessionId, number>();
   readonly #boxes = new Set<RunningBox>();
 
   constructor(ground: Ground, size: number, missing: readonly string[]) {
@@ -27,19 +27,20 @@ export class RunningSlots implements Slots {
 
   async start(wish: BoxWish, signal: AbortSignal): Promise<Box> {
     signal.throwIfAborted();
-    const slot = this.#take(this.#freeSlot(), wish.session);
-    return this.#keep(slot, leave => startBox(this.#ground, slot, wish, leave, signal));
+    const slot = this.#take(wish.session, this.#freeSlot());
+    return this.#keep(wish.session, leave => startBox(this.#ground, slot, wish, leave, signal));
   }
 
   async adopt(session: SessionId, record: BoxRecord, signal: AbortSignal): Promise<Box | undefined> {
-    const holder = this.#taken.get(record.slot);
-    if (holder !== undefined) throw new Error(`slot ${record.slot} of session ${session} is held by session ${holder}`);
-    const slot = this.#take(record.slot, session);
-    return this.#keep(slot, leave => adoptBox(this.#ground, session, record, leave, signal));
+    // It runs already; better two boxes with one user id than a session ended for it.
+    if ([...this.#taken.values()].includes(record.slot))
+      this.#ground.log.warn('slot.shared', { session, slot: record.slot });
+    this.#take(session, record.slot);
+    return this.#keep(session, leave => adoptBox(this.#ground, session, record, leave, signal));
   }
 
   sweep(keep: ReadonlySet<SessionId>): Promise<readonly string[]> {
-    return sweep(this.#ground, new Set([...keep, ...this.#taken.values()]));
+    return sweep(this.#ground, new Set([...keep, ...this.#taken.keys()]));
   }
 
   async close(): Promise<void> {
@@ -50,25 +51,31 @@ export class RunningSlots implements Slots {
   }
 
   #freeSlot(): number {
-    for (let slot = 0; slot < this.size; slot++) if (!this.#taken.has(slot)) return slot;
+    const used = new Set(this.#taken.values());
+    const free = Array.from({ length: this.size }, (_, slot) => slot).find(slot => !used.has(slot));
+    if (free !== undefined && this.#taken.size < this.size) return free;
     throw new Fault('no_free_slot', `All ${this.size} slots of this host are taken.`, {
       advice: 'Try again when a session has ended, or raise BERTH_SLOTS.',
     });
   }
 
-  #take(slot: number, session: SessionId): number {
-    this.#taken.set(slot, session);
+  #take(session: SessionId, slot: number): number {
+    if (this.#taken.has(session)) throw new Error(`session ${session} has a box already`);
+    this.#taken.set(session, slot);
     return slot;
   }
 
   /** The slot is free again when the box has left, or never came. */
-  async #keep<B extends RunningBox | undefined>(slot: number, open: (leave: () => void) => Promise<B>): Promise<B> {
+  async #keep<B extends RunningBox | undefined>(
+    session: SessionId,
+    open: (leave: () => void) => Promise<B>,
+  ): Promise<B> {
     let opened: RunningBox | undefined;
     let left = false;
     const leave = (): void => {
       if (left) return;
       left = true;
-      this.#taken.delete(slot);
+      this.#taken.delete(session);
       if (opened) this.#boxes.delete(opened);
     };
     try {

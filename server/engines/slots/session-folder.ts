@@ -49,7 +49,15 @@ export class SessionFolder {
     await mkdir(this.path, { mode: 0o711 });
     // The process's umask may have taken bits away that the box's user needs.
     await chmod(this.path, 0o711);
-    await Promise.all([mkdir(this.notes, { mode: 0o700 }), this.#makeUploads(), this.#makeBox(uid)]);
+    const parts = await Promise.allSettled([
+      mkdir(this.notes, { mode: 0o700 }),
+      this.#makeUploads(),
+      this.#makeBox(uid),
+    ]);
+    const failed = parts.find(part => part.status === 'rejected');
+    if (!failed) return;
+    await this.remove();
+    throw failed.reason;
   }
 
   async #makeUploads(): Promise<void> {

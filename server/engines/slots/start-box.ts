@@ -6,13 +6,13 @@ import { constants } from 'node:os';
 import type { Readable } from 'node:stream';
 import { Fault, reason } from '../../kit/fault.ts';
 import { Scope } from '../../kit/scope.ts';
-import { until } from '../../kit/wait.ts';
+import { until, WaitExpired, within } from '../../kit/wait.ts';
 import { BoxProcesses, MARK_VARIABLE } from './box-processes.ts';
 import { type ChainWish, chain, EGRESS_PORT_IN_JAIL, placeOf } from './chain.ts';
 import { openLoopbackListener, portOf, takeListener } from './egress-listener.ts';
 import type { Ground } from './ground.ts';
 import { folderOfProgram } from './jail.ts';
-import { bootId, findProcess } from './process-table.ts';
+import { bootId, findChild } from './process-table.ts';
 import { type ExitCode, RunningBox } from './running-box.ts';
 import type { SessionFolder } from './session-folder.ts';
 import type { BoxPlace, BoxWish } from './slots.ts';
@@ -25,9 +25,27 @@ const BOX_STANDS_WITHIN_MS = 10_000;
 const LOOK_EVERY_MS = 5;
 /** Of what an ordinary group gets. */
 const BACKGROUND_SHARE = 0.1;
+/** When a part of the chain is gone, how long until it shows that all of it is. */
+const DIES_WITHIN_MS = 1000;
 const OPEN_FILES = 16_384;
 
 export async function startBox(
+  ground: Ground,
+  slot: number,
+  wish: BoxWish,
+  onLeft: () => void,
+  signal: AbortSignal,
+): Promise<RunningBox> {
+  return tryToStartBox(ground, slot, wish, onLeft, signal).catch(error => {
+    signal.throwIfAborted();
+    throw new Fault('box_start_failed', `The browser's box could not be started: ${reason(error)}.`, {
+      advice: 'Run `berth doctor` to see what is missing on this machine.',
+    });
+  });
+}
+
+/** As `startBox`, but what goes wrong is told as it is. */
+export async function tryToStartBox(
   ground: Ground,
   slot: number,
   wish: BoxWish,
@@ -39,8 +57,7 @@ export async function startBox(
     return await start(ground, slot, wish, onLeft, signal, undo);
   } catch (error) {
     await undo.close().catch(failure => ground.log.error('box.undo_failed', { reason: reason(failure) }));
-    signal.throwIfAborted();
-    throw error instanceof Fault ? error : couldNotStart(error);
+    throw error;
   }
 }
 
@@ -70,10 +87,7 @@ async function start(
   const leader = leaderOf(child.process);
   const processes = new BoxProcesses({ leader, cgroup, jailed: place.jailed, mark });
   undo.defer(() => processes.end({ search: true }));
-  const egress = await Promise.race([
-    standing(child.process, processes, loopback, signal),
-    diedEarly(child.exited, child.stderr),
-  ]);
+  const egress = await untilItStands(child, processes, loopback, signal);
   const record = { form: ground.form, slot, ...leader, bootId: bootId() };
   const { clock, log, limits } = ground;
   return new RunningBox({
@@ -133,12 +147,35 @@ function stderrOf(child: ChildProcess): Readable {
 }
 
 function leaderOf(child: ChildProcess): { pid: number; startTicks: string } {
-  const found = child.pid === undefined ? undefined : findProcess(child.pid);
+  const found = child.pid === undefined ? undefined : findChild(child.pid);
   if (!found) throw new Error('the chain could not be spawned');
   return found;
 }
 
-/** Resolves when the box stands: its listener is ours, and its pid 1 is there. */
+/** When its listener is ours and its pid 1 is there. If it died, that is the reason, whatever else failed through it. */
+async function untilItStands(
+  child: Child,
+  processes: BoxProcesses,
+  loopback: Server | undefined,
+  signal: AbortSignal,
+): Promise<Server> {
+  const died = diedEarly(child);
+  const enough = new AbortController();
+  const either = AbortSignal.any([signal, enough.signal]);
+  try {
+    return await Promise.race([standing(child.process, processes, loopback, either), died]);
+  } catch (error) {
+    if (!signal.aborted) await within(DIES_WITHIN_MS, 'the chain to die', () => died).catch(preferDeath);
+    throw error;
+  } finally {
+    enough.abort();
+  }
+}
+
+function preferDeath(error: unknown): void {
+  if (!(error instanceof WaitExpired)) throw error;
+}
+
 async function standing(
   child: ChildProcess,
   processes: BoxProcesses,
@@ -152,22 +189,11 @@ async function standing(
   return egress;
 }
 
-async function diedEarly(exited: Promise<ExitCode>, stderr: StderrTail): Promise<never> {
+async function diedEarly({ exited, stderr }: Child): Promise<never> {
   const code = await exited;
-  throw new Fault(
-    'box_start_failed',
-    `The browser's box ended at once, with code ${code}: ${stderr.text() || 'it said nothing'}.`,
-    {
-      advice: 'Run `berth doctor` to see what is missing on this machine.',
-    },
-  );
+  await stderr.ended();
+  throw new Error(`it ended at once with code ${code}, and said: ${stderr.text() || 'nothing'}`);
 }
-
-const couldNotStart = (error: unknown): Fault =>
-  new Fault('box_start_failed', `The browser's box could not be started: ${reason(error)}.`, {
-    advice: 'Run `berth doctor` to see what is missing on this machine.',
-    cause: error,
-  });
 
 const SIGNALLED = 128;
 

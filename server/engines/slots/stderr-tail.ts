@@ -1,6 +1,9 @@
 // Keeps the last lines that a program wrote to its error output, and nothing more.
+import { once } from 'node:events';
 import type { Readable } from 'node:stream';
+import { within } from '../../kit/wait.ts';
 
+const ENDED_WITHIN_MS = 200;
 const TAIL_BYTES = 8192;
 
 export class StderrTail {
@@ -17,6 +20,13 @@ export class StderrTail {
 
   text(): string {
     return this.#kept.toString('utf8').trim();
+  }
+
+  /** Until what was written has been read, or for a moment: a descendant may hold the other end open. */
+  async ended(): Promise<void> {
+    await within(ENDED_WITHIN_MS, 'the error output to end', signal => once(this.#stream, 'close', { signal })).catch(
+      () => {},
+    );
   }
 
   close(): void {

@@ -1,9 +1,4 @@
 // Owns who may work in a data folder: one process at a time, and never a dead one. What runs in it is not known here.
-//
-// Node has no flock, but flock(1) can lock a descriptor that it inherits, and such a lock belongs to the *open file*,
-// which we still hold when flock(1) has long exited. So the kernel drops it the moment we die, however we die: there
-// is no stale lock and no helper process. It is an inode's lock: unlike an abstract Unix socket it also holds
-// between network namespaces and between containers that share a volume.
 import {
   closeSync,
   constants,
@@ -102,6 +97,12 @@ export function giveToFolderOwner(descriptor: number, dataDir: string): void {
   if (process.getuid?.() === 0 && owner.uid !== 0) fchownSync(descriptor, owner.uid, owner.gid);
 }
 
+/**
+ * Node has no flock, but flock(1) locks a descriptor that it inherits, and such a lock belongs to the open file, which
+ * we still hold when flock(1) has long exited. So the kernel drops it the moment we die, however we die: no stale
+ * lock, no helper process. It is the inode's: unlike an abstract Unix socket it also holds between network
+ * namespaces, and between containers that share a volume.
+ */
 async function flock(descriptor: number, waitMs: number, signal: AbortSignal | undefined): Promise<boolean> {
   const seconds = String(waitMs / 1000);
   const command = ['flock', '--exclusive', '--timeout', seconds, '--conflict-exit-code', String(FLOCK_CONFLICT), '3'];

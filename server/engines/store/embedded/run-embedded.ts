@@ -89,10 +89,8 @@ async function findOrStart(plan: Launch, options: EmbeddedOptions, signal: Abort
 async function adopt(dataDir: string, signal: AbortSignal): Promise<Postmaster | undefined> {
   const found = find(dataDir);
   if (!found) return undefined;
-  const decide = (inner: AbortSignal): Promise<Postmaster | undefined> =>
-    Promise.race([answering(found, inner), found.gone.then(() => undefined)]);
   try {
-    return await within(CRASH_LEFTOVERS_MS, `PostgreSQL ${found.pid}`, decide, signal);
+    return await within(CRASH_LEFTOVERS_MS, `PostgreSQL ${found.pid}`, inner => answering(found, inner), signal);
   } catch (error) {
     signal.throwIfAborted();
     throw new Fault(
@@ -103,12 +101,15 @@ async function adopt(dataDir: string, signal: AbortSignal): Promise<Postmaster |
   }
 }
 
-async function answering(found: Postmaster, signal: AbortSignal): Promise<Postmaster> {
-  while (!(await answers(found))) {
+/** Twice: its owner may have died this very moment, and then it is about to be told to end. */
+async function answering(found: Postmaster, signal: AbortSignal): Promise<Postmaster | undefined> {
+  for (let answered = 0; found.alive(); ) {
+    answered = (await answers(found)) ? answered + 1 : 0;
+    if (answered === 2) return found;
     signal.throwIfAborted();
     await timer(RETRY_MS);
   }
-  return found;
+  return undefined;
 }
 
 async function launchAfterCrash(plan: Launch, signal: AbortSignal): Promise<Postmaster> {

@@ -8,7 +8,8 @@ export const SOCKET_PORT = 5432;
 
 /** sockaddr_un holds 107 bytes; PostgreSQL writes a lock file with a longer name beside the socket. */
 const SOCKET_PATH_MAX_BYTES = 100;
-const FALLBACK_ROOT = '/tmp';
+/** Nobody but root can write to /run; an ordinary user has only /tmp, where others may have been before us. */
+const FALLBACK_ROOT = process.getuid?.() === 0 ? '/run' : '/tmp';
 
 interface Owner {
   readonly uid: number;

@@ -1,5 +1,6 @@
 // What keys and tokens have in common: which of their rows are alive, are listed, and how the end of one is announced.
 import { type ExpressionBuilder, type RawBuilder, sql } from 'kysely';
+import { plus } from '../../../kit/clock.ts';
 import type { Tables } from '../schema.ts';
 import type { Channel } from '../store.ts';
 
@@ -13,7 +14,7 @@ export const isAlive = (now: Date) => (eb: ExpressionBuilder<Tables, Credentials
   eb.and([eb('revokedAt', 'is', null), eb.or([eb('expiresAt', 'is', null), eb('expiresAt', '>', now)])]);
 
 export const isListed = (now: Date): RawBuilder<boolean> => {
-  const since = new Date(now.getTime() - LISTED_AFTER_END_MS);
+  const since = plus(now, -LISTED_AFTER_END_MS);
   return sql<boolean>`coalesce(least(revoked_at, expires_at), 'infinity') > ${since}`;
 };
 

@@ -26,6 +26,7 @@ export interface NameServer extends AsyncDisposable {
 
 const TYPES: Readonly<Record<number, Question['type']>> = { 1: 'A', 28: 'AAAA' };
 const HEADER_BYTES = 12;
+const MAPPED = Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]);
 
 export async function openNameServer(answer: Answerer): Promise<NameServer> {
   const socket = createSocket('udp4');
@@ -71,7 +72,9 @@ function reply(question: Buffer, { addresses, ttlSeconds = 0 }: Answer): Buffer 
 }
 
 function record(text: string, ttlSeconds: number): Buffer {
-  const bytes = parseAddress(text)?.bytes ?? Buffer.alloc(0);
+  const address = parseAddress(text)?.bytes ?? Buffer.alloc(0);
+  // A mapped address is IPv4 to us, but sixteen bytes to a name server.
+  const bytes = text.includes(':') && address.length === 4 ? Buffer.concat([MAPPED, address]) : address;
   const fields = Buffer.alloc(HEADER_BYTES);
   fields.writeUInt16BE(0xc00c, 0);
   fields.writeUInt16BE(bytes.length === 4 ? 1 : 28, 2);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { createResolver, type Resolve } from '../../server/engines/egress/resolve.ts';
 import { systemClock } from '../../server/kit/clock.ts';
-import { type Answerer, openNameServer } from './egress.dns.ts';
+import { type Answerer, openNameServer } from './egress-dns.ts';
 
 interface Names {
   readonly resolve: Resolve;

@@ -1,0 +1,92 @@
+// cgroup v2 is laid out in a folder here, because a machine has either v1 or v2; what the kernel answers to each of these
+// writes was tried in a virtual machine. v1 is run for real by tests/engines/slots.test.ts where root has it.
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, test } from 'node:test';
+import { Cgroup } from './cgroup.ts';
+import { Cgroups } from './cgroups.ts';
+
+const LIMITS = { memoryBytes: 500_000_000, diskBytes: 1, pids: 1500, cpus: 1.5 };
+let top = '';
+
+beforeEach(() => {
+  top = mkdtempSync(join(tmpdir(), 'berth-cgroups-'));
+});
+afterEach(() => rmSync(top, { recursive: true }));
+
+const sources = (type: string, options: string, membership: string) => ({
+  mountinfo: `30 20 0:26 / ${top} rw,nosuid shared:4 - ${type} cgroup ${options}\n`,
+  membership,
+  pid: 4321,
+});
+
+/** A group in which controllers are on offer and already given to children. */
+function delegated(path: string, enabled = 'cpu memory pids'): void {
+  mkdirSync(join(top, path), { recursive: true });
+  writeFileSync(join(top, path, 'cgroup.controllers'), 'cpu io memory pids\n');
+  writeFileSync(join(top, path, 'cgroup.subtree_control'), enabled);
+}
+
+test('v2: makes a box below our own group and writes its limits', () => {
+  delegated('berth.service');
+  delegated('berth.service/berth-cafe0000');
+  const cgroups = new Cgroups('cafe0000', sources('cgroup2', 'rw,nsdelegate', '0::/berth.service\n'));
+  assert.deepEqual(cgroups.absent, []);
+  assert.deepEqual(cgroups.versions, [2]);
+  const cgroup = cgroups.make('session', LIMITS);
+  const folder = join(top, 'berth.service/berth-cafe0000/session');
+  assert.deepEqual(cgroup.folders, [folder]);
+  assert.deepEqual(cgroup.joinFiles, [join(folder, 'cgroup.procs')]);
+  const written = (file: string) => readFileSync(join(folder, file), 'utf8');
+  assert.equal(written('memory.max'), '500000000');
+  assert.equal(written('memory.swap.max'), '0');
+  assert.equal(written('memory.oom.group'), '0');
+  assert.equal(written('pids.max'), '1500');
+  assert.equal(written('cpu.max'), '150000 100000');
+});
+
+test('v2: a successor that was moved to the leaf finds the group above it', () => {
+  delegated('berth.service');
+  delegated('berth.service/berth-cafe0000');
+  const moved = sources('cgroup2', 'rw', '0::/berth.service/berth-main\n');
+  assert.deepEqual(new Cgroups('cafe0000', moved).folders, [join(top, 'berth.service/berth-cafe0000')]);
+});
+
+test('v2: controllers that are not on offer are absent', () => {
+  mkdirSync(join(top, 'user.slice'));
+  writeFileSync(join(top, 'user.slice/cgroup.controllers'), '\n');
+  writeFileSync(join(top, 'cgroup.controllers'), 'hugetlb\n');
+  const cgroups = new Cgroups('cafe0000', sources('cgroup2', 'rw', '0::/user.slice\n'));
+  assert.deepEqual(cgroups.absent, ['memory', 'pids', 'cpu']);
+  assert.deepEqual(cgroups.make('session', LIMITS).folders, []);
+});
+
+test('v1: each hierarchy holds its controllers, below the group that we are in', () => {
+  mkdirSync(join(top, 'own'));
+  const v1 = sources('cgroup', 'rw,cpu,cpuacct', '3:cpu,cpuacct:/own\n0::/\n');
+  const cgroups = new Cgroups('cafe0000', v1);
+  assert.deepEqual(cgroups.absent, ['memory', 'pids']);
+  const folder = join(top, 'own/berth-cafe0000/session');
+  assert.deepEqual(cgroups.make('session', LIMITS).folders, [folder]);
+  assert.equal(readFileSync(join(folder, 'cpu.cfs_quota_us'), 'utf8'), '150000');
+});
+
+test('a folder that a doctor took away meanwhile is made again', () => {
+  mkdirSync(join(top, 'own'));
+  const cgroups = new Cgroups('cafe0000', sources('cgroup', 'rw,pids', '3:pids:/own\n'));
+  cgroups.close();
+  assert.equal(existsSync(join(top, 'own/berth-cafe0000')), false);
+  assert.ok(existsSync(join(cgroups.make('session', LIMITS).folders[0] ?? '', 'pids.max')));
+});
+
+test('counts out-of-memory kills on both versions', () => {
+  writeFileSync(join(top, 'memory.events'), 'low 0\nmax 7\noom 3\noom_kill 2\noom_group_kill 0\n');
+  assert.equal(new Cgroup([top]).outOfMemoryKills(), 2);
+  rmSync(join(top, 'memory.events'));
+  writeFileSync(join(top, 'memory.oom_control'), 'oom_kill_disable 0\nunder_oom 0\noom_kill 5\n');
+  assert.equal(new Cgroup([top]).outOfMemoryKills(), 5);
+  rmSync(join(top, 'memory.oom_control'));
+  assert.equal(new Cgroup([top]).outOfMemoryKills(), 0);
+});

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { isFault } from '../../kit/fault.ts';
+import { firstUid, readInstallId, UIDS_PER_INSTALL } from './install.ts';
+
+const WHOLE_MACHINE = '         0          0 4294967295\n';
+
+test('an install id is made once, for us alone to read', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-install-'));
+  try {
+    const id = readInstallId(folder);
+    assert.match(id, /^[0-9a-f]{8}$/);
+    assert.equal(readInstallId(folder), id);
+    assert.equal(statSync(join(folder, 'install-id')).mode & 0o777, 0o600);
+    writeFileSync(join(folder, 'install-id'), '../../etc');
+    assert.throws(
+      () => readInstallId(folder),
+      error => isFault(error, 'isolation_unavailable'),
+    );
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('two installs get user ids that do not overlap, above those of people and services', () => {
+  const [one, other] = [firstUid('00000001', WHOLE_MACHINE), firstUid('00000002', WHOLE_MACHINE)];
+  assert.ok(one !== undefined && other !== undefined && one >= 200_000 && other >= 200_000);
+  assert.ok(Math.abs(one - other) >= UIDS_PER_INSTALL);
+});
+
+test('in a user namespace with few ids the range lies within it', () => {
+  for (const install of ['00000001', 'ffffffff', '12345678']) {
+    const uid = firstUid(install, '0 100000 65536');
+    assert.ok(uid !== undefined && uid >= 10_000 && uid + UIDS_PER_INSTALL <= 65_536, String(uid));
+  }
+  assert.equal(firstUid('00000001', '0 1000 1'), undefined);
+});

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, test } from 'node:test';
+import { measure } from './measure.ts';
+
+const WIDE = { bytes: 1e9, entries: 1000, depth: 10 };
+let folder = '';
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'berth-measure-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+test('adds up what files take on disk, in folders too', async () => {
+  mkdirSync(join(folder, 'deep/er'), { recursive: true });
+  writeFileSync(join(folder, 'deep/er/file'), Buffer.alloc(1_000_000, 1));
+  const { bytes, entries, over } = await measure(folder, WIDE);
+  assert.equal(entries, 3);
+  assert.ok(bytes >= 1_000_000 && bytes < 1_100_000, String(bytes));
+  assert.equal(over, undefined);
+});
+
+test('a hole in a file takes nothing', async () => {
+  writeFileSync(join(folder, 'sparse'), 'x');
+  truncateSync(join(folder, 'sparse'), 10 ** 9);
+  assert.ok((await measure(folder, WIDE)).bytes < 100_000);
+});
+
+test('does not follow links', async () => {
+  symlinkSync('/usr/lib', join(folder, 'elsewhere'));
+  symlinkSync('.', join(folder, 'round-and-round'));
+  assert.equal((await measure(folder, WIDE)).entries, 2);
+});
+
+test('sees files whose names are not text', async () => {
+  writeFileSync(Buffer.concat([Buffer.from(`${folder}/`), Buffer.from([0xff, 0xfe, 0x0a])]), Buffer.alloc(50_000, 1));
+  const { bytes, entries } = await measure(folder, WIDE);
+  assert.equal(entries, 1);
+  assert.ok(bytes >= 50_000);
+});
+
+test('stops at each bound and says which', async () => {
+  for (let n = 0; n < 20; n++) writeFileSync(join(folder, String(n)), Buffer.alloc(10_000, 1));
+  mkdirSync(join(folder, 'a/b/c'), { recursive: true });
+  assert.equal((await measure(folder, { ...WIDE, bytes: 50_000 })).over, 'bytes');
+  assert.equal((await measure(folder, { ...WIDE, entries: 10 })).over, 'entries');
+  assert.equal((await measure(folder, { ...WIDE, depth: 2 })).over, 'depth');
+});
+
+test('a folder that is not there holds nothing', async () => {
+  assert.deepEqual(await measure(join(folder, 'none'), WIDE), { bytes: 0, entries: 0 });
+});

@@ -1,0 +1,272 @@
+// Runs in a network namespace of its own, where the forbidden addresses belong to the loopback interface and counting
+// servers stand behind them: tries every spelling through the proxy, shut and opened, and prints what happened.
+import { execFile, execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer as createHttpServer } from 'node:http';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { parseAddress } from '../../server/engines/egress/address.ts';
+import { type Egress, openEgress } from '../../server/engines/egress/egress.ts';
+import { ownListeners } from '../../server/engines/egress/own-listeners.ts';
+import { type EgressPolicy, egressPolicy } from '../../server/engines/egress/policy.ts';
+import { createResolver } from '../../server/engines/egress/resolve.ts';
+import { systemClock } from '../../server/kit/clock.ts';
+import { silentLog } from '../../server/kit/log.ts';
+import { within } from '../../server/kit/wait.ts';
+import { openNameServer, type Question } from '../engines/egress-dns.ts';
+import { carriers, FORBIDDEN_4, FORBIDDEN_6, type Spelling, spellings4, spellings6 } from './egress-spellings.ts';
+
+/** What one request came to. */
+export interface Outcome {
+  readonly status: number;
+  /** The rule of the refusal, the kind of the failure, or the address that answered. */
+  readonly said: string;
+  /** Connections that arrived anywhere behind the forbidden addresses. */
+  readonly hits: number;
+}
+
+export interface Attempt extends Spelling {
+  readonly via: Via;
+  readonly shut: Outcome;
+  readonly opened: Outcome;
+}
+
+export interface Report {
+  readonly attempts: readonly Attempt[];
+  readonly scenes: Readonly<Record<string, unknown>>;
+}
+
+type Via = 'connect' | 'http' | 'curl connect' | 'curl http';
+
+const PUBLIC_4 = '93.184.216.34';
+const PUBLIC_6 = '2606:2800:220:1::9';
+const PORT = 80;
+const OWN_PORT = 8080;
+const ANSWER_MS = 5000;
+
+const ip = (...args: readonly string[]): void =>
+  void execFileSync('ip', args, { stdio: ['ignore', 'ignore', 'inherit'] });
+
+function makeAddresses(): void {
+  ip('link', 'set', 'lo', 'up');
+  const fours = [...FORBIDDEN_4.map(([address]) => address).filter(address => address !== '127.0.0.1'), PUBLIC_4];
+  for (const address of fours) ip('addr', 'add', `${address}/32`, 'dev', 'lo');
+  const sixes = FORBIDDEN_6.map(([address]) => address).filter(address => address !== '::1');
+  for (const address of [...sixes, PUBLIC_6, ...FORBIDDEN_4.flatMap(([four]) => carriers(four))])
+    ip('-6', 'addr', 'add', `${address}/128`, 'dev', 'lo', 'nodad');
+}
+
+/** A host that never answers: packets to it go into the other end of a wire that nobody reads. */
+function makeSilence(): void {
+  ip('link', 'add', 'wire0', 'type', 'veth', 'peer', 'name', 'wire1');
+  ip('addr', 'add', '93.184.217.1/24', 'dev', 'wire0');
+  for (const end of ['wire0', 'wire1']) ip('link', 'set', end, 'up');
+  ip('neigh', 'add', SILENT, 'lladdr', '02:00:00:00:00:02', 'dev', 'wire0');
+}
+
+const SILENT = '93.184.217.2';
+
+/** One form for each address, so that what arrived can be compared with what was meant. */
+function plain(text: string): string {
+  const address = parseAddress(text)?.text ?? '';
+  return address.includes(':') ? new URL(`http://[${address}]/`).hostname.slice(1, -1) : address;
+}
+
+let hits: string[] = [];
+
+async function count(port: number): Promise<void> {
+  const server = createHttpServer((request, response) => {
+    response.end(plain(request.socket.localAddress ?? ''));
+  });
+  server.on('connection', socket => hits.push(`${plain(socket.localAddress ?? '')}:${port}`));
+  server.listen(port, '::');
+  await once(server, 'listening');
+}
+
+async function raw(proxyPort: number, via: Via, host: string, port: number): Promise<Outcome> {
+  hits = [];
+  const socket = connect(proxyPort, '127.0.0.1');
+  let text = '';
+  const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`;
+  const ended = Promise.withResolvers<void>();
+  socket
+    .setEncoding('utf8')
+    .on('error', () => {})
+    .on('close', () => ended.resolve());
+  socket.on('data', part => {
+    text += part;
+    if (!text.includes('\r\n\r\n') || !text.startsWith('HTTP/1.1 200 Connection Established')) return;
+    text = text.slice(text.indexOf('\r\n\r\n') + 4);
+    socket.write(get('/'));
+  });
+  socket.write(via === 'http' ? get(`http://${host}:${port}/`) : `CONNECT ${host}:${port} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  await within(ANSWER_MS, `an answer about ${host}`, () => ended.promise).finally(() => socket.destroy());
+  return outcome(text);
+}
+
+function curled(proxyPort: number, via: Via, host: string, port: number): Promise<Outcome> {
+  hits = [];
+  const how = via === 'curl connect' ? ['--proxytunnel'] : [];
+  const args = [
+    '-q',
+    '-si',
+    '--globoff',
+    '--max-time',
+    '5',
+    '--noproxy',
+    '',
+    '--proxy',
+    `http://127.0.0.1:${proxyPort}`,
+  ];
+  return within(ANSWER_MS, `curl to ask for ${host}`, async () => {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    execFile('curl', [...args, ...how, `http://${host}:${port}/`], (_error, stdout) => resolve(stdout));
+    return outcome((await promise).replace(/^HTTP\/1.1 200 Connection Established\r\n\r\n/, ''));
+  });
+}
+
+function outcome(text: string): Outcome {
+  const status = Number(/^HTTP\/1.1 (\d+)/.exec(text)?.[1] ?? 0);
+  const named = /^x-berth-(?:refused|failed): (\S+)/m.exec(text)?.[1];
+  return { status, said: named ?? text.slice(text.indexOf('\r\n\r\n') + 4).trim(), hits: hits.length };
+}
+
+const names: Record<string, string> = {};
+
+function everything(): Spelling[] {
+  const fours = FORBIDDEN_4.flatMap(([address, rule], index) => {
+    names[`static-${index}.test`] = address;
+    const itself = [...spellings4(address), `static-${index}.test`, `STATIC-${index}.test.`, `dns-${index}.test`];
+    const through = carriers(address).map(carrier => ({
+      host: `[${carrier}]`,
+      lands: plain(carrier),
+      rule,
+    }));
+    return [...itself.map(host => ({ host, lands: address, rule })), ...through];
+  });
+  const sixes = FORBIDDEN_6.flatMap(([address, rule], index) => {
+    names[`static6-${index}.test`] = address;
+    const hosts = [...spellings6(address), `static6-${index}.test`, `dns6-${index}.test`];
+    return hosts.map(host => ({ host, lands: address, rule }));
+  });
+  const zero = ['0', '0.0.0.0', '0x0', '00', '[::ffff:0.0.0.0]'].map(host => ({
+    host,
+    lands: '127.0.0.1',
+    rule: 'unspecified',
+  }));
+  const here = ['localhost', 'LOCALHOST.', 'x.localhost', 'x.y.localhost'].map(host => ({
+    host,
+    lands: '127.0.0.1',
+    rule: 'loopback',
+  }));
+  return [...fours, ...sixes, ...zero, { host: '[::]', lands: '::1', rule: 'unspecified' }, ...here];
+}
+
+/** Name server: fixed names, one that turns after its first answer, and some that mix public and private. */
+function answer({ name, type, time }: Question) {
+  const four = (...addresses: string[]) => ({ addresses: type === 'A' ? addresses : [] });
+  const [, family, index] = /^dns(6?)-(\d+)\.test$/.exec(name) ?? [];
+  if (index !== undefined) {
+    const address = (family === '6' ? FORBIDDEN_6 : FORBIDDEN_4)[Number(index)]?.[0] ?? '';
+    return { addresses: (type === 'AAAA') === (family === '6') ? [address] : [] };
+  }
+  if (name === 'turning.test') return four(time === 1 ? PUBLIC_4 : '10.9.9.9');
+  if (name === 'mixed.test') return four(PUBLIC_4, '10.9.9.9');
+  if (name === 'mixed6.test') return { addresses: type === 'A' ? [PUBLIC_4] : ['fd00::9'] };
+  if (name === 'mapped.test') return { addresses: type === 'A' ? [] : ['::ffff:10.9.9.9'] };
+  if (name === 'public.test') return { addresses: type === 'A' ? [PUBLIC_4] : [PUBLIC_6] };
+  if (name === 'slow.test') return four(SILENT, PUBLIC_4);
+  if (name === 'silent.test') return four(SILENT);
+  return { addresses: [] };
+}
+
+const all = (port?: number): { address: string; prefix: number; family: 4 | 6; port?: number }[] => [
+  { address: '0.0.0.0', prefix: 0, family: 4, ...(port ? { port } : {}) },
+  { address: '::', prefix: 0, family: 6, ...(port ? { port } : {}) },
+];
+
+const own = ownListeners([{ host: '0.0.0.0', port: OWN_PORT }]);
+const shut: EgressPolicy = egressPolicy({ allow: [], own });
+const opened: EgressPolicy = egressPolicy({ allow: all(), own });
+
+async function main(): Promise<Report> {
+  makeAddresses();
+  makeSilence();
+  await Promise.all([count(PORT), count(OWN_PORT)]);
+  const list = everything();
+  await using server = await openNameServer(answer);
+  const listener = createServer().listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  const resolve = createResolver({
+    hosts: new Map(Object.entries(names)),
+    clock: systemClock,
+    servers: [server.address],
+  });
+  const limits = { connectMs: 600 };
+  const egress = openEgress({ server: listener, policy: shut, resolve, log: silentLog, clock: systemClock, limits });
+  const proxyPort = (listener.address() as AddressInfo).port;
+  const attempts: Attempt[] = [];
+  for (const spelling of list)
+    for (const via of ['connect', 'http'] as const) attempts.push(await attack(egress, proxyPort, spelling, via));
+  const some = list.filter(({ lands, host }) => lands === '169.254.169.254' && !host.includes('%'));
+  for (const spelling of some)
+    for (const via of ['curl connect', 'curl http'] as const)
+      attempts.push(await attack(egress, proxyPort, spelling, via));
+  const scenes = await play(egress, proxyPort, server.asked);
+  await egress.close();
+  listener.close();
+  return { attempts, scenes };
+}
+
+async function attack(egress: Egress, proxyPort: number, spelling: Spelling, via: Via): Promise<Attempt> {
+  const ask = via.startsWith('curl') ? curled : raw;
+  egress.replacePolicy(shut);
+  const refused = await ask(proxyPort, via, spelling.host, PORT);
+  egress.replacePolicy(opened);
+  return { ...spelling, via, shut: refused, opened: await ask(proxyPort, via, spelling.host, PORT) };
+}
+
+async function play(egress: Egress, proxyPort: number, asked: (name: string) => number): Promise<Report['scenes']> {
+  const scenes: Record<string, unknown> = {};
+  const scene = async (name: string, policy: EgressPolicy, host: string, port = PORT): Promise<void> => {
+    egress.replacePolicy(policy);
+    for (const via of ['connect', 'http'] as const) scenes[`${name} by ${via}`] = await raw(proxyPort, via, host, port);
+  };
+  egress.replacePolicy(shut);
+  scenes['turning, first'] = {
+    ...(await raw(proxyPort, 'connect', 'turning.test', PORT)),
+    asked: asked('turning.test'),
+  };
+  scenes['turning, second'] = { ...(await raw(proxyPort, 'http', 'turning.test', PORT)), asked: asked('turning.test') };
+  scenes['turning, third'] = {
+    ...(await raw(proxyPort, 'connect', 'turning.test', PORT)),
+    asked: asked('turning.test'),
+  };
+  await scene('public', shut, 'public.test');
+  for (const name of ['mixed.test', 'mixed6.test', 'mapped.test']) {
+    await scene(`${name} shut`, shut, name);
+    await scene(`${name} opened`, opened, name);
+  }
+  for (const host of [
+    '127.0.0.1',
+    '[::1]',
+    '0.0.0.0',
+    '127.5.5.5',
+    '10.9.9.9',
+    PUBLIC_4,
+    '[64:ff9b::a09:909]',
+    'localhost',
+  ]) {
+    await scene(`own ${host} shut`, shut, host, OWN_PORT);
+    await scene(`own ${host} opened by range`, opened, host, OWN_PORT);
+  }
+  const exact = egressPolicy({ allow: [{ address: '127.0.0.1', prefix: 32, family: 4, port: OWN_PORT }], own });
+  await scene('own opened exactly', exact, '127.0.0.1', OWN_PORT);
+  const began = systemClock.monotonicMs();
+  await scene('slow', shut, 'slow.test');
+  scenes['slow took ms'] = systemClock.monotonicMs() - began;
+  await scene('silent', shut, 'silent.test');
+  return scenes;
+}
+
+const report = await main();
+process.stdout.write(JSON.stringify(report), () => process.exit(0));

@@ -1,0 +1,91 @@
+// Every way to write, carry or name an address that a page might try (pure).
+
+export interface Spelling {
+  /** As it stands in a URL or in CONNECT. */
+  readonly host: string;
+  /** Where it arrives if nobody refuses it. */
+  readonly lands: string;
+  readonly rule: string;
+}
+
+/** Of IPv4 addresses that a session must not reach. `0.0.0.0` and `127.0.0.1` belong to every machine. */
+export const FORBIDDEN_4: ReadonlyArray<readonly [address: string, rule: string]> = [
+  ['169.254.169.254', 'metadata'],
+  ['10.9.9.9', 'private'],
+  ['172.16.5.5', 'private'],
+  ['192.168.77.1', 'private'],
+  ['100.64.0.9', 'shared'],
+  ['169.254.7.7', 'link_local'],
+  ['198.18.0.9', 'benchmarking'],
+  ['127.0.0.1', 'loopback'],
+];
+
+export const FORBIDDEN_6: ReadonlyArray<readonly [address: string, rule: string]> = [
+  ['fd00::9', 'unique_local'],
+  ['fd00:ec2::254', 'metadata'],
+  ['fec0::9', 'site_local'],
+  ['2001:db8::9', 'documentation'],
+  ['64:ff9b:1::9', 'transition'],
+  ['100::9', 'reserved'],
+  ['::1', 'loopback'],
+];
+
+const numbers = (address: string): readonly number[] => address.split('.').map(Number);
+const value = (address: string): number => numbers(address).reduce((sum, part) => sum * 256 + part, 0);
+const hex = (number: number, digits: number): string => number.toString(16).padStart(digits, '0');
+
+export function groups(address: string): string {
+  const all = hex(value(address), 8);
+  return `${Number.parseInt(all.slice(0, 4), 16).toString(16)}:${Number.parseInt(all.slice(4), 16).toString(16)}`;
+}
+
+/** Spellings that mean the address itself. */
+export function spellings4(address: string): readonly string[] {
+  const parts = numbers(address);
+  const [a = 0, b = 0, c = 0, d = 0] = parts;
+  const whole = value(address);
+  return [
+    address,
+    `${address}.`,
+    `${whole}`,
+    `0x${hex(whole, 8)}`,
+    `0X${hex(whole, 8).toUpperCase()}`,
+    `0${whole.toString(8)}`,
+    parts.map(part => `0${part.toString(8)}`).join('.'),
+    parts.map(part => `000${part.toString(8)}`).join('.'),
+    parts.map(part => `0x${part.toString(16)}`).join('.'),
+    parts.map(part => `0x00${part.toString(16)}`).join('.'),
+    `${a}.${b}.${c * 256 + d}`,
+    `${a}.${(b * 256 + c) * 256 + d}`,
+    `0x${a.toString(16)}.0${b.toString(8)}.${c * 256 + d}`,
+    address.replaceAll('.', '%2e'),
+    address.replace(/\d/g, digit => `%3${digit}`),
+    encodeURIComponent(address.replace(/\d/g, digit => String.fromCodePoint(0xff10 + Number(digit)))),
+    address.replaceAll('.', '%E3%80%82'),
+    `[::ffff:${address}]`,
+    `[::FFFF:${groups(address)}]`,
+    `[0:0:0:0:0:ffff:${groups(address)}]`,
+    `[0000:0000:0000:0000:0000:ffff:${address}]`,
+  ];
+}
+
+/** IPv6 addresses that lead to the address by way of somebody's gateway; each is an address of its own. */
+export function carriers(address: string): readonly string[] {
+  const inside = groups(address);
+  const inverted = (0xffffffff - value(address)).toString(16).padStart(8, '0');
+  return [
+    `64:ff9b::${inside}`,
+    `64:ff9b:1::${inside}`,
+    `2002:${inside}::1`,
+    `2001:0:808:808::${inverted.slice(0, 4)}:${inverted.slice(4)}`,
+    `2606:2800:220:1:0:5efe:${inside}`,
+    `2606:2800:220:1:200:5efe:${inside}`,
+    `::ffff:0:${inside}`,
+    `::${inside}`,
+  ];
+}
+
+export function spellings6(address: string): readonly string[] {
+  const padded = address.replace(/[0-9a-f]+/g, group => group.padStart(4, '0'));
+  return [`[${address}]`, `[${address.toUpperCase()}]`, `[${padded}]`];
+}

@@ -1,0 +1,127 @@
+// A session must not reach metadata, private and own addresses, however they are written, carried or named. The same
+// requests with everything opened do arrive, so the suite is known to bite. Nothing leaves the namespace it makes.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { getuid } from 'node:process';
+import { before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import type { Attempt, Report } from './egress-inside.ts';
+import { FORBIDDEN_4, FORBIDDEN_6 } from './egress-spellings.ts';
+
+const INSIDE = fileURLToPath(new URL('egress-inside.ts', import.meta.url));
+const RUN_MS = 25_000;
+const OUT_BYTES_MAX = 16 * 1024 * 1024;
+/** A run that tried less than this has not tried what it should. */
+const ATTEMPTS_LEAST = 600;
+
+let report: Report;
+
+before(async () => {
+  const user = getuid?.() === 0 ? [] : ['--user', '--map-root-user'];
+  // The namespace ends with the process: nothing has a name that could be left behind.
+  const args = [...user, '--net', '--', process.execPath, INSIDE];
+  const { stdout } = await promisify(execFile)('unshare', args, {
+    timeout: RUN_MS,
+    killSignal: 'SIGKILL',
+    maxBuffer: OUT_BYTES_MAX,
+  });
+  report = JSON.parse(stdout);
+});
+
+const name = ({ via, host }: Attempt): string => `${host} by ${via}`;
+
+describe('spellings of forbidden addresses', () => {
+  test('all of them were tried, both ways', () => {
+    assert.ok(report.attempts.length >= ATTEMPTS_LEAST, `${report.attempts.length} attempts`);
+    for (const [address] of [...FORBIDDEN_4, ...FORBIDDEN_6])
+      for (const via of ['connect', 'http'])
+        assert.ok(
+          report.attempts.some(attempt => attempt.lands === address && attempt.via === via),
+          `${address} by ${via}`,
+        );
+    assert.ok(report.attempts.some(({ via }) => via === 'curl connect'));
+  });
+
+  test('each is refused by its rule, and not one packet arrives', () => {
+    const wrong = report.attempts.filter(({ via, rule, shut }) => {
+      // curl shows no header of a refused CONNECT among its output.
+      return shut.hits !== 0 || shut.status !== 403 || (shut.said !== rule && via !== 'curl connect');
+    });
+    assert.deepEqual(
+      wrong.map(attempt => ({ name: name(attempt), rule: attempt.rule, ...attempt.shut })),
+      [],
+    );
+  });
+
+  test('each arrives once it is opened', () => {
+    const wrong = report.attempts.filter(
+      ({ lands, opened }) => opened.hits !== 1 || opened.status !== 200 || opened.said !== lands,
+    );
+    assert.deepEqual(
+      wrong.map(attempt => ({ name: name(attempt), lands: attempt.lands, ...attempt.opened })),
+      [],
+    );
+  });
+});
+
+const scene = (wanted: string): unknown => {
+  assert.ok(wanted in report.scenes, `no scene ${wanted}`);
+  return report.scenes[wanted];
+};
+
+const PUBLIC = '93.184.216.34';
+const both = ['connect', 'http'] as const;
+
+describe('name servers that play games', () => {
+  test('a name that turns private after its first answer: the checked address is used, then refused', () => {
+    assert.deepEqual(scene('turning, first'), { status: 200, said: PUBLIC, hits: 1, asked: 1 });
+    assert.deepEqual(scene('turning, second'), { status: 403, said: 'private', hits: 0, asked: 2 });
+    assert.deepEqual(scene('turning, third'), { status: 403, said: 'private', hits: 0, asked: 3 });
+  });
+
+  test('an ordinary public name is reached without any opening', () => {
+    for (const via of both)
+      assert.deepEqual(scene(`public by ${via}`), { status: 200, said: '2606:2800:220:1::9', hits: 1 });
+  });
+
+  test('one private answer among public ones refuses them all', () => {
+    const rules = { 'mixed.test': 'private', 'mixed6.test': 'unique_local', 'mapped.test': 'private' };
+    const lands = { 'mixed.test': PUBLIC, 'mixed6.test': 'fd00::9', 'mapped.test': '10.9.9.9' };
+    for (const host of ['mixed.test', 'mixed6.test', 'mapped.test'] as const)
+      for (const via of both) {
+        assert.deepEqual(scene(`${host} shut by ${via}`), { status: 403, said: rules[host], hits: 0 });
+        assert.deepEqual(scene(`${host} opened by ${via}`), { status: 200, said: lands[host], hits: 1 });
+      }
+  });
+});
+
+describe('our own listener', () => {
+  test('is refused on every address of the machine, even where everything is opened', () => {
+    const hosts = ['127.0.0.1', '[::1]', '0.0.0.0', '127.5.5.5', '10.9.9.9', PUBLIC, '[64:ff9b::a09:909]', 'localhost'];
+    for (const host of hosts)
+      for (const via of both)
+        for (const how of ['shut', 'opened by range'])
+          assert.deepEqual(
+            scene(`own ${host} ${how} by ${via}`),
+            { status: 403, said: 'own_service', hits: 0 },
+            `${host} ${how}`,
+          );
+  });
+
+  test('is reached where the operator opened that very address and port', () => {
+    for (const via of both)
+      assert.deepEqual(scene(`own opened exactly by ${via}`), { status: 200, said: '127.0.0.1', hits: 1 });
+  });
+});
+
+describe('hosts that keep silent', () => {
+  test('the next address of the name is tried without waiting for the first to fail', () => {
+    for (const via of both) assert.deepEqual(scene(`slow by ${via}`), { status: 200, said: PUBLIC, hits: 1 });
+  });
+
+  test('a host that never answers is given up with a name for it', () => {
+    for (const via of both)
+      assert.deepEqual(scene(`silent by ${via}`), { status: 504, said: 'connect_timed_out', hits: 0 });
+  });
+});

@@ -1,0 +1,23 @@
+// Opens the slots as a server does, and prints in which form or why not: for suites that take something away first.
+import { openSlots } from '../../server/engines/slots/open-slots.ts';
+import { systemClock } from '../../server/kit/clock.ts';
+import { Fault } from '../../server/kit/fault.ts';
+import { silentLog } from '../../server/kit/log.ts';
+import { LIMITS } from './slots-lab.ts';
+
+const [dataDir, isolation, listen, chromiumPath] = process.argv.slice(2);
+if (!dataDir || (isolation !== 'auto' && isolation !== 'slot' && isolation !== 'process'))
+  throw new Error('usage: slots-opener.ts DATA_DIR ISOLATION loopback|public [CHROMIUM]');
+
+const warnings: unknown[] = [];
+const log = { ...silentLog, warn: (event: string, fields: unknown) => void warnings.push({ event, fields }) };
+const common = { dataDir, isolation, size: 1, limits: LIMITS, log, clock: systemClock } as const;
+const wish = { ...common, listenIsLoopback: listen === 'loopback', ...(chromiumPath ? { chromiumPath } : {}) };
+const told = await openSlots(wish).then(
+  async slots => {
+    await slots.close();
+    return { form: slots.form, isolation: slots.isolation, warnings };
+  },
+  error => ({ code: error instanceof Fault ? error.code : 'not a fault', message: String(error), warnings }),
+);
+process.stdout.write(`${JSON.stringify(told)}\n`);
