@@ -259,7 +259,8 @@ export const BrowserSettings = Type.Object(
       Type.String({
         pattern: '^[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*$',
         maxLength: 64,
-        description: 'BCP 47 tag, for example `de-DE`: languages, numbers and dates, in pages and workers. The browser’s own texts stay English.',
+        description:
+          'BCP 47 tag, for example `de-DE`: languages, numbers and dates, in pages and workers. The browser’s own texts stay English.',
       }),
     ),
     userAgent: Type.Optional(

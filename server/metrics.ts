@@ -9,6 +9,7 @@ export interface MetricSources {
   clients(): number;
   slots: number;
   warm(): number;
+  waiting(): number;
 }
 
 export interface Metrics {
@@ -16,6 +17,7 @@ export interface Metrics {
   started(seconds: number): void;
   claimed(outcome: 'hit' | 'miss'): void;
   ended(row: SessionRow): void;
+  refused(why: string): void;
 }
 
 export function openMetrics(sources: MetricSources): Metrics {
@@ -50,6 +52,20 @@ export function openMetrics(sources: MetricSources): Metrics {
       this.set(sources.warm());
     },
   });
+  new Gauge({
+    name: 'berth_waiting_creates',
+    help: 'Creates that stand in line for room.',
+    registers,
+    collect() {
+      this.set(sources.waiting());
+    },
+  });
+  const refusals = new Counter({
+    name: 'berth_refused_creates_total',
+    help: "Creates that were refused, by what was full: the application's sessions or minute, the line, or the host.",
+    labelNames: ['why'],
+    registers,
+  });
   const claims = new Counter({
     name: 'berth_warm_claims_total',
     help: 'Creates that found a warm browser, and those that did not.',
@@ -71,6 +87,7 @@ export function openMetrics(sources: MetricSources): Metrics {
   });
   return {
     registry,
+    refused: why => refusals.inc({ why }),
     started: seconds => starts.observe(seconds),
     claimed: outcome => claims.inc({ outcome }),
     ended: row => {

@@ -3,13 +3,19 @@
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
+import { WAITING_MAX } from '../contract/limits.ts';
 import { TIMEOUT_MAX_SECONDS } from '../contract/sessions.ts';
 import type { Config } from './config.ts';
+import { Idempotency } from './domain/idempotency/idempotency.ts';
 import { type FirstStart, firstStart } from './domain/identity/first-start.ts';
 import { type Identity, openIdentity } from './domain/identity/identity.ts';
+import { Admission, type SessionLine } from './domain/limits/admission.ts';
+import { Limits } from './domain/limits/limits.ts';
+import { WaitingLine } from './domain/limits/waiting-line.ts';
 import { adoptSessions } from './domain/sessions/adopt.ts';
 import { BringUp } from './domain/sessions/bring-up.ts';
 import { Connect, type Presented } from './domain/sessions/connect.ts';
+import { Deliveries } from './domain/sessions/deliveries.ts';
 import { Endings } from './domain/sessions/endings.ts';
 import { expireSessions } from './domain/sessions/expire.ts';
 import { LiveSessions } from './domain/sessions/live.ts';
@@ -45,6 +51,7 @@ import { openMetrics } from './metrics.ts';
 
 const EXPIRE_MS = 1_000;
 const WARM_MS = 2_000;
+const SWEEP_KEYS_MS = 60_000;
 const FOLDER_WAIT_MS = 10_000;
 /** Chromium's outside hard limit: the longest session, and time for the server to end it properly. */
 const LIFETIME_MS = TIMEOUT_MAX_SECONDS * 1000 + 120_000;
@@ -89,8 +96,20 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     clients: () => lives.all.reduce((sum, live) => sum + live.clients, 0),
     slots: config.slots,
     warm: () => pool.size,
+    waiting: () => line.size,
   });
-  const endings = new Endings({ rows, lives, starting, clock, log, onEnd: metrics.ended });
+  const line: SessionLine = new WaitingLine(clock);
+  const endings = new Endings({
+    rows,
+    lives,
+    starting,
+    clock,
+    log,
+    onEnd: row => {
+      metrics.ended(row);
+      line.freed();
+    },
+  });
   const connect = new Connect({ rows, lives, starting, signing });
   const cdp = new CdpEntry({
     connect,
@@ -125,12 +144,27 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   });
   const warm: Task = { name: 'warm', everyMs: WARM_MS, run: () => pool.tend() };
   const bringUp = new BringUp({ machinery, pool, rows, clock, log, presence });
+  const idempotency = new Idempotency({ rows: store.idempotency, host, secret, clock });
+  const sweepKeys: Task = { name: 'sweep_keys', everyMs: SWEEP_KEYS_MS, run: () => idempotency.sweep() };
+  const deliveries = new Deliveries({ rows, host, clock, log });
+  const limits = new Limits({
+    store,
+    applications: identity.applications,
+    ceiling: { maxConcurrent: config.slots, maxTimeout: TIMEOUT_MAX_SECONDS, maxWaiting: WAITING_MAX },
+    waitingOf: application => line.waitingOf(application),
+    changed: () => line.freed(),
+    clock,
+    log,
+  });
+  const admission = new Admission({ limits: store.limits, line, ceiling: {}, clock, refused: metrics.refused });
   const sessions = new SessionService({
     rows,
     lives,
     starting,
     bringUp,
     endings,
+    admission,
+    deliveries,
     signing,
     host,
     defaultRegion: config.regions[0],
@@ -151,18 +185,20 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     graceMs: config.adoptGraceMs,
     welcome: live => sessions.welcome(live),
   });
+  await deliveries.recover();
   const http = scope.own(
     await openHttp({
       listen: config.listen,
       publicUrl: config.publicUrl,
       compat: config.compat,
       regions: config.regions,
-      slots: config.slots,
       version: version(),
       clock,
       log,
       identity,
       sessions,
+      limits,
+      idempotency,
       discover: (id, { signingKey, ...presented }) =>
         connect.discover(id, {
           ...(signingKey === undefined ? {} : { signingKey }),
@@ -177,6 +213,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   cdp.serve(http.server);
   tasks.start(expire);
   tasks.start(warm);
+  tasks.start(sweepKeys);
   scope.own(tasks);
   scope.own(pool);
 
@@ -212,7 +249,7 @@ async function openMachinery(config: Config, slots: Slots, cdp: CdpEntry, clock:
   const policiesWithPdf = await writePolicies(join(folder, 'policy-pdf'), { pdfViewer: true });
   const executable = findChromium(config.chromium) ?? '';
   const policy = egressPolicy({ allow: config.egressAllow, own: ownListeners([config.listen]) });
-  const tls = config.tls && { cert: readFileSync(config.tls.certFile), key: readFileSync(config.tls.keyFile) };
+  const tls = config.tls && config.publicUrl.startsWith('https:') && { cert: readFileSync(config.tls.certFile), key: readFileSync(config.tls.keyFile) };
   const publicUrl = new URL(config.publicUrl);
   const port = Number(publicUrl.port || (publicUrl.protocol === 'https:' ? 443 : 80));
   const ownRoute = (owner: () => SessionId | undefined) => {

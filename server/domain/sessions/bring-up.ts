@@ -59,7 +59,8 @@ export class BringUp {
     const { machinery, pool } = this.#parts;
     const launch = launchSettings(row.settings);
     const warm = pool.claim(launch);
-    if (!warm) return boot(machinery, { id: row.id, launch, background: false, stands: box => this.#note(row, box) }, signal);
+    if (!warm)
+      return boot(machinery, { id: row.id, launch, background: false, stands: box => this.#note(row, box) }, signal);
     warm.box.hasten();
     await this.#note(row, warm.box);
     return warm;

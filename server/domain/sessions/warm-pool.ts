@@ -57,7 +57,10 @@ export class WarmPool {
   /** Whether browsers start at all; what is wrong otherwise. */
   get health(): { ok: boolean; detail: string } {
     const ok = this.#failures < FAILURES_SICK;
-    return { ok, detail: ok ? `${this.#waiting.length} warm browsers` : `${this.#failures} browsers in a row did not start` };
+    return {
+      ok,
+      detail: ok ? `${this.#waiting.length} warm browsers` : `${this.#failures} browsers in a row did not start`,
+    };
   }
 
   /** A browser that was started with these settings, or undefined. It is the caller's from now on. */

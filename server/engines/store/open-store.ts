@@ -18,7 +18,9 @@ import type { Store } from './store.ts';
 import { accounts } from './tables/accounts.ts';
 import { applications } from './tables/applications.ts';
 import { hosts } from './tables/hosts.ts';
+import { idempotency } from './tables/idempotency.ts';
 import { keys } from './tables/keys.ts';
+import { limits } from './tables/limits.ts';
 import { sessions } from './tables/sessions.ts';
 import { tokens } from './tables/tokens.ts';
 
@@ -152,6 +154,8 @@ function onDatabase(target: Target, { log, clock }: StoreOptions, scope: Scope):
     keys: keys(db),
     hosts: hosts(db),
     sessions: sessions(db, clock),
+    limits: limits(db),
+    idempotency: idempotency(db),
     ping: () => ping(db),
     listen: (channel, heard, onGap) => listener.listen(channel, heard, onGap),
     close: () => scope.close(),

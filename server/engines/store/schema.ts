@@ -11,6 +11,8 @@ export interface Tables {
   keys: KeysTable;
   hosts: HostsTable;
   sessions: SessionsTable;
+  applicationLimits: ApplicationLimitsTable;
+  idempotency: IdempotencyTable;
 }
 
 /** Written as text, because the driver would write a JavaScript array as a PostgreSQL array. */
@@ -99,4 +101,27 @@ export interface SessionsTable {
   dueAt: ColumnType<Date, never, never>;
   attached: Generated<boolean>;
   box: JsonbOrNull;
+  createDigest: OrNull<Buffer>;
+  /** The create's answer is on its way, or was lost on it. Null: delivered, or nobody asks. */
+  answer: OrNull<'owed' | 'lost'>;
+}
+
+export interface ApplicationLimitsTable {
+  applicationId: ApplicationId;
+  configured: ColumnType<JsonObject, string | undefined, string>;
+  revision: Generated<number>;
+  updatedAt: Date;
+}
+
+export interface IdempotencyTable {
+  owner: AccountId | ApplicationId;
+  keyDigest: Buffer;
+  run: string;
+  requestDigest: Buffer;
+  operation: string;
+  hostId: HostId;
+  sessionId: OrNull<SessionId>;
+  kept: JsonbOrNull;
+  createdAt: Date;
+  expiresAt: Date;
 }

@@ -43,7 +43,9 @@ export class CdpEntry {
   serve(server: Server, only?: () => SessionId | undefined): void {
     server.on('upgrade', (request: IncomingMessage, connection: Duplex, head: Buffer) => {
       connection.on('error', error => this.#parts.log.debug('cdp.connection_error', { reason: reason(error) }));
-      void this.#upgrade(request, connection, head, only && { id: only() }).catch(error => this.#refuse(connection, error));
+      void this.#upgrade(request, connection, head, only && { id: only() }).catch(error =>
+        this.#refuse(connection, error),
+      );
     });
   }
 

@@ -80,7 +80,10 @@ function refuseOsAlone({ os, verified, advancedStealth }: BrowserSettings): void
 function refuseUnknownPlace({ timezoneId, locale }: BrowserSettings): void {
   if (timezoneId !== undefined && !isKnown(() => new Intl.DateTimeFormat('en', { timeZone: timezoneId })))
     throw invalidRequest([
-      { path: 'browserSettings.timezoneId', message: `is ${JSON.stringify(timezoneId)}; expected an IANA time zone such as Europe/Berlin` },
+      {
+        path: 'browserSettings.timezoneId',
+        message: `is ${JSON.stringify(timezoneId)}; expected an IANA time zone such as Europe/Berlin`,
+      },
     ]);
   if (locale !== undefined && !isKnown(() => Intl.getCanonicalLocales(locale.replaceAll('_', '-'))))
     throw invalidRequest([

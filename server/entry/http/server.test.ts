@@ -8,6 +8,7 @@ import { Registry } from 'prom-client';
 import { parse } from 'yaml';
 import type { Application } from '../../../contract/applications.ts';
 import type { Issue, Warning } from '../../../contract/common.ts';
+import { BROWSER_LIMITS_DEFAULT } from '../../../contract/limits.ts';
 import { OPERATION_IDS, operation, pathsOf } from '../../../contract/operations.ts';
 import { fault, sessionNotRunning } from '../../domain/faults.ts';
 import type { AccountCaller, AgentCaller } from '../../domain/identity/caller.ts';
@@ -67,11 +68,18 @@ const account: AccountCaller = {
 const unasked = async (): Promise<never> => assert.fail('this should not have been asked');
 
 const SESSIONS: Sessions = {
-  create: async (_, wish) => ({ session: VIEW, warnings: wish.warnings }),
+  create: async (_, wish) => ({ session: VIEW, warnings: wish.warnings, waitedMs: 0 }),
+  again: async () => VIEW,
   list: async () => ({ sessions: [VIEW], nextBefore: ID }),
   read: async () => VIEW,
   update: async () => VIEW,
   usage: async () => ({ browserMinutes: 4.5, proxyBytes: 0 }),
+};
+
+const LIMITS: HttpParts['limits'] = {
+  read: unasked,
+  replace: unasked,
+  effective: async () => ({ ...BROWSER_LIMITS_DEFAULT, maxConcurrent: 4 }),
 };
 
 const callers: IdentityVerbs['callers'] = {
@@ -173,12 +181,13 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     listen: { host: '127.0.0.1', port: 0 },
     compat: true,
     regions: ['local'],
-    slots: 4,
     version: '0.1.0',
     clock: systemClock,
     log,
     identity: IDENTITY,
     sessions: SESSIONS,
+    limits: LIMITS,
+    idempotency: { begin: unasked, digestOf: () => Buffer.alloc(32) },
     discover: unasked,
     ready: async () => ({ ok: true, checks: [] }),
     metrics: new Registry(),
@@ -499,7 +508,7 @@ test('Stagehand starts and ends there, and its other fields are ignored', async 
       ...SESSIONS,
       create: async (_, wish) => {
         wishes.push(wish);
-        return { session: VIEW, warnings: [] };
+        return { session: VIEW, warnings: [], waitedMs: 0 };
       },
     },
   });

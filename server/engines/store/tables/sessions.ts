@@ -4,8 +4,9 @@ import type { Clock } from '../../../kit/clock.ts';
 import type { ApplicationId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
 import type { Tables } from '../schema.ts';
-import type { NewSession, SessionFilter, SessionRow, SessionRows, SessionStatus } from '../store.ts';
+import type { SessionFilter, SessionRow, SessionRows, SessionStatus } from '../store.ts';
 import { metadataTerm } from './metadata-term.ts';
+import { countOf, place } from './place.ts';
 import { sessionRow } from './session-row.ts';
 
 type Where = ExpressionBuilder<Tables, 'sessions'>;
@@ -15,7 +16,39 @@ const isLiving = (eb: Where) => eb('status', 'in', LIVING);
 const isUndecided = (eb: Where) => eb.and([isLiving(eb), eb('endStatus', 'is', null)]);
 
 export const sessions = (db: Db, clock: Clock): SessionRows => ({
-  place: row => db.transaction().execute(trx => place(trx, row)),
+  place: (row, admission) => db.transaction().execute(trx => place(trx, row, admission)),
+
+  countOf: async (application, since) => {
+    const { living, created } = await countOf(db, application, since);
+    return { living, created };
+  },
+
+  answered: async (id, delivered) => {
+    const answered = db.updateTable('sessions').set({ answer: delivered ? null : 'lost' });
+    await answered.where('id', '=', id).where('answer', '=', 'owed').execute();
+  },
+
+  claimLost: async (key, digest, since) => {
+    const oldest = db
+      .selectFrom('sessions')
+      .select('id')
+      .where('keyId', '=', key)
+      .where('createDigest', '=', digest)
+      .where('answer', '=', 'lost')
+      .where('createdAt', '>', since)
+      .where(isUndecided)
+      .orderBy('id')
+      .limit(1)
+      .forUpdate()
+      .skipLocked();
+    const claimed = db.updateTable('sessions').set({ answer: 'owed' }).where('id', '=', oldest).returningAll();
+    return (await claimed.execute()).map(sessionRow)[0];
+  },
+
+  loseAnswers: async host => {
+    const lost = db.updateTable('sessions').set({ answer: 'lost' });
+    return (await lost.where('hostId', '=', host).where('answer', '=', 'owed').returning('id').execute()).length;
+  },
 
   get: async (application, id) => {
     const one = db.selectFrom('sessions').selectAll().where('applicationId', '=', application).where('id', '=', id);
@@ -163,43 +196,6 @@ export const sessions = (db: Db, clock: Clock): SessionRows => ({
       .executeTakeFirstOrThrow();
     return { browserMinutes: seconds / 60, proxyBytes };
   },
-});
-
-type Placed = { placed: SessionRow } | { full: { slots: number; used: number } };
-
-/** The host's row is the queue for its slots: whoever holds it counts, and the next one counts the row it left. */
-async function place(trx: Db, row: NewSession): Promise<Placed> {
-  const { slots } = await trx
-    .selectFrom('hosts')
-    .select('slots')
-    .where('id', '=', row.hostId)
-    .forNoKeyUpdate()
-    .executeTakeFirstOrThrow();
-  const { used } = await trx
-    .selectFrom('sessions')
-    .select(({ fn }) => fn.countAll<number>().as('used'))
-    .where('hostId', '=', row.hostId)
-    .where(isLiving)
-    .executeTakeFirstOrThrow();
-  if (used >= slots) return { full: { slots, used } };
-  const inserted = await trx.insertInto('sessions').values(columns(row)).returningAll().executeTakeFirstOrThrow();
-  return { placed: sessionRow(inserted) };
-}
-
-const columns = (row: NewSession) => ({
-  id: row.id,
-  applicationId: row.applicationId,
-  hostId: row.hostId,
-  keyId: row.keyId ?? null,
-  status: 'PENDING' as const,
-  region: row.region,
-  keepAlive: row.keepAlive,
-  userMetadata: JSON.stringify(row.userMetadata),
-  settings: JSON.stringify(row.settings),
-  createdAt: row.createdAt,
-  updatedAt: row.createdAt,
-  expiresAt: row.expiresAt,
-  connectBy: row.connectBy ?? null,
 });
 
 function listed(db: Db, application: ApplicationId, { statuses, metadata = [], limit, before }: SessionFilter) {
