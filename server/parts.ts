@@ -267,7 +267,7 @@ async function openMachinery(config: Config, slots: Slots, cdp: CdpEntry, clock:
         args: switches({ folder, egressPort, sandbox: ownSandbox, ...launch }),
         mounts: [
           { from: launch.enablePdfViewer ? policiesWithPdf : policies, to: '/etc/chromium' },
-          ...(locale ? [{ from: locale.from, to: locale.to }] : []),
+          ...(locale ? locale.mounts : []),
         ],
         env: { ...(locale ? locale.env : {}), ...(launch.timezoneId ? { TZ: launch.timezoneId } : {}) },
       });

@@ -46,6 +46,18 @@ export const capacity = (slots: number, used: number): Fault<ErrorCode> =>
     details: { slots, used },
   });
 
+export const diskFull = (freeBytes: number, leastBytes: number): Fault<ErrorCode> =>
+  fault(
+    'capacity',
+    `The disk of this installation is nearly full (${megabytes(freeBytes)} free). Nothing was started.`,
+    {
+      advice: `Ask the operator to make room: sessions are started while at least ${megabytes(leastBytes)} are free.`,
+      details: { disk: { freeBytes, leastBytes } },
+    },
+  );
+
+const megabytes = (bytes: number): string => `${Math.floor(bytes / 1024 ** 2)} MiB`;
+
 export const limitReached = (noun: string, limit: number): Fault<ErrorCode> =>
   fault('limit_reached', `There are already ${limit} ${noun}, which is the limit.`, {
     advice: 'Remove one that is no longer needed.',

@@ -20,3 +20,6 @@ export function newId<Id extends string>(now: Date): Id {
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 export const isUuid = (text: string): boolean => UUID.test(text);
+
+/** What a request is named by in its answer and in the log. */
+export const newRequestId = (now: Date): string => `req_${newId(now).replaceAll('-', '')}`;

@@ -453,3 +453,17 @@ test('closing while requests are under way ends them, and quickly', async t => {
   await wire.ended();
   await nothingOpen(world);
 });
+
+test('listeners of ours that throw end a connection, not the process', async t => {
+  const fail = (): never => {
+    throw new Error('broken');
+  };
+  const world = await openWorld(t, { onRefused: fail, self: { hostname: 'own.test', port: 80, accept: fail } });
+  for (const how of [[], ['--proxytunnel']]) {
+    const { code, err } = await curl(world, '-v', ...how, 'http://10.0.0.1/');
+    assert.match(err, /x-berth-refused: private/, `curl ended with ${code}`);
+  }
+  const wire = await Wire.tunnel(world, 'own.test:80');
+  await wire.ended();
+  assert.deepEqual(world.egress.counters().refusals, { private: 2 });
+});

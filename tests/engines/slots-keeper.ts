@@ -1,13 +1,14 @@
-// A server process for the suites to kill: starts one guest in a box, prints how to find it again, and waits.
+// A server process for the suites to kill: starts one guest or browser in a box, prints how to find it again, and waits.
 import type { Form } from '../../server/engines/slots/slots.ts';
-import { newSession, openLab, startGuest } from './slots-lab.ts';
+import { chromium, guest, newSession, openLab, START_WITHIN_MS, wishFor } from './slots-lab.ts';
 
 const LIFETIME_MS = 60_000;
 
-const [form, dataDir] = process.argv.slice(2);
-if (!dataDir) throw new Error('usage: slots-keeper.ts FORM DATA_DIR');
+const [form, dataDir, program] = process.argv.slice(2);
+if (!dataDir) throw new Error('usage: slots-keeper.ts FORM DATA_DIR guest|chromium');
 const slots = await openLab(form as Form, dataDir);
-const box = await startGuest(slots, newSession());
+const wish = wishFor(newSession(), program === 'chromium' ? chromium : guest);
+const box = await slots.start(wish, AbortSignal.timeout(START_WITHIN_MS));
 process.stdout.write(
   `${JSON.stringify({ session: box.session, record: box.record, fifoIn: box.fifoIn, fifoOut: box.fifoOut })}\n`,
 );

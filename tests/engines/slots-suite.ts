@@ -422,6 +422,26 @@ export function slotsSuite(form: Form): void {
       assert.deepEqual(await gone(box), { why: 'closed', detail: 'closed by the server' });
     });
 
+    test('a browser outlives the SIGKILL of its server with its pages, and loads more through the next', async () => {
+      const keeper = await startKeeper(form, dataDir, 'chromium');
+      const before = new CdpPipe(keeper.fifoIn, keeper.fifoOut);
+      const { targetId } = await before.call('Target.createTarget', { url: 'about:blank' });
+      const { sessionId } = await before.call('Target.attachToTarget', { targetId, flatten: true });
+      await before.call('Runtime.evaluate', { expression: "window.seen = 'before the kill'" }, String(sessionId));
+      before.close();
+      await keeper.kill();
+      const box = await slots.adopt(keeper.session, keeper.record, AbortSignal.timeout(START_WITHIN_MS));
+      assert.ok(box);
+      box.egress.on('connection', (socket: Socket) => answerHttp(socket));
+      const pipe = new CdpPipe(box.fifoIn, box.fifoOut);
+      const seen = await pipe.call('Runtime.evaluate', { expression: 'window.seen' }, String(sessionId));
+      assert.match(JSON.stringify(seen), /before the kill/);
+      const { errorText } = await pipe.call('Page.navigate', { url: 'http://page.invalid/' }, String(sessionId));
+      assert.equal(errorText, undefined);
+      pipe.close();
+      await leavesNothing(box);
+    });
+
     test('an adopted box that dies is noticed', async () => {
       const keeper = await startKeeper(form, dataDir);
       await keeper.kill();
@@ -505,9 +525,9 @@ interface Keeper {
   kill(): Promise<void>;
 }
 
-async function startKeeper(form: Form, dataDir: string): Promise<Keeper> {
+async function startKeeper(form: Form, dataDir: string, program: 'guest' | 'chromium' = 'guest'): Promise<Keeper> {
   const file = join(import.meta.dirname, 'slots-keeper.ts');
-  const child = spawn(process.execPath, [file, form, dataDir], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [file, form, dataDir, program], { stdio: ['ignore', 'pipe', 'inherit'] });
   const line = await within(START_WITHIN_MS, 'the keeper to start a box', () => firstLine(child));
   const told: unknown = JSON.parse(line);
   assert.ok(isCdpObject(told));
@@ -570,6 +590,11 @@ function only(pids: readonly number[]): number {
 
 const withoutLocal = (names: unknown): unknown =>
   Array.isArray(names) ? names.filter(name => name !== 'local') : names;
+
+function answerHttp(socket: Socket): void {
+  socket.on('error', () => {});
+  socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok'));
+}
 
 async function listen(): Promise<Server> {
   const server = createServer(socket => socket.end('this machine'));

@@ -79,22 +79,19 @@ export class CdpClient {
   }
 
   /** The next event of this name that satisfies, or one that was heard already. */
-  event(method: string, satisfies: (event: CdpMessage) => boolean = () => true): Promise<CdpMessage> {
+  async event(method: string, satisfies: (event: CdpMessage) => boolean = () => true): Promise<CdpMessage> {
     const wanted = (message: CdpMessage): boolean => message.method === method && satisfies(message);
-    const heard = this.#events.find(wanted);
-    if (heard) return Promise.resolve(heard);
-    return soon(
-      `the event ${method}`,
-      new Promise(resolve => {
-        const listen = (message: CdpMessage): void => {
-          if (!wanted(message)) return;
-          this.#listeners.delete(listen);
-          resolve(message);
-        };
-        this.#listeners.add(listen);
-      }),
-      ANSWER_MS,
-    );
+    return this.#events.find(wanted) ?? this.next(`the event ${method}`, wanted);
+  }
+
+  /** The next message of any kind that is wanted. */
+  next(what: string, wanted: (message: CdpMessage) => boolean): Promise<CdpMessage> {
+    const heard = Promise.withResolvers<CdpMessage>();
+    const listen = (message: CdpMessage): void => {
+      if (wanted(message)) heard.resolve(message);
+    };
+    this.#listeners.add(listen);
+    return soon(what, heard.promise, ANSWER_MS).finally(() => this.#listeners.delete(listen));
   }
 
   /** All events so far. */
@@ -140,9 +137,9 @@ export class CdpClient {
   }
 
   #hear(message: CdpMessage): void {
-    if (message.id !== undefined) return this.#answers.get(message.id)?.(message);
-    this.#events.push(message);
     for (const listen of this.#listeners) listen(message);
+    if (message.id !== undefined) this.#answers.get(message.id)?.(message);
+    else this.#events.push(message);
   }
 }
 

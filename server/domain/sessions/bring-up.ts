@@ -7,6 +7,7 @@ import type { SessionId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
 import { withDeadline } from '../../kit/wait.ts';
 import { type Booted, boot, equipAdopted } from './boot.ts';
+import { diskFull } from '../faults.ts';
 import { LiveSession } from './live.ts';
 import type { Machinery } from './machinery.ts';
 import { Presence, type PresenceParts } from './presence.ts';
@@ -30,6 +31,12 @@ export class BringUp {
 
   constructor(parts: BringUpParts) {
     this.#parts = parts;
+  }
+
+  /** Refuses before anything was begun, while there is still room for what already runs. */
+  async demandDiskRoom(): Promise<void> {
+    const room = await this.#parts.machinery.slots.diskRoom();
+    if (room.freeBytes < room.leastBytes) throw diskFull(room.freeBytes, room.leastBytes);
   }
 
   start(row: SessionRow, signal: AbortSignal): Promise<LiveSession> {

@@ -178,6 +178,7 @@ export class SessionService implements Sessions {
     const { admission, deliveries, clock, started } = this.#parts;
     const { delivery, ...asked } = manner;
     const beganMs = clock.monotonicMs();
+    await this.#parts.bringUp.demandDiskRoom();
     const admitted = await admission.admit({
       ...asked,
       application: caller.applicationId,

@@ -138,9 +138,11 @@ export class Browser implements Closeable {
   async openClient(policy: Policy, listener: ClientListener): Promise<BrowserClient> {
     const stuck = await this.#control.unresponsivePages(PROBE_MS);
     await this.#ensurePage(stuck);
+    const tabs = await this.#control.tabsOf(stuck);
     const client = new MuxClient(this.#mux, policy, listener);
     for (const page of stuck) {
-      const targets = page.tabId === undefined ? [page.targetId] : [page.tabId, page.targetId];
+      const tabId = tabs.get(page);
+      const targets = tabId === undefined ? [page.targetId] : [tabId, page.targetId];
       for (const target of targets) client.withhold(target);
       void this.#control.responds(page).then(answers => {
         if (answers) for (const target of targets) client.reveal(target);

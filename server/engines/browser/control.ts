@@ -9,17 +9,10 @@ import { type Channel, type ChannelOwner, type Mux, type OnAnswer, ProtocolFailu
 const COMMAND_MS = 15_000;
 /** A page that is stuck is asked again at most this long; then it counts as gone until the next client asks. */
 const STUCK_PAGE_MS = 6 * 3600_000;
-const only = (type: string, hold = false): JsonObject => ({
-  autoAttach: true,
-  waitForDebuggerOnStart: hold,
-  flatten: true,
-  filter: [{ type }, { exclude: true }],
-});
+const only = (type: string): readonly JsonObject[] => [{ type }, { exclude: true }];
 
 export interface Page {
   readonly targetId: string;
-  /** The tab it is shown in: a target of its own, which Puppeteer attaches to first. */
-  readonly tabId: string | undefined;
   readonly contextId: string | undefined;
   readonly channel: Channel;
 }
@@ -34,8 +27,9 @@ export class Control implements ChannelOwner {
   readonly #mux: Mux;
   readonly #pages = new Map<string, Page>();
   readonly #probes = new SingleFlight<string, boolean>();
+  /** By the channel of a tab that is being asked: its pages so far. */
+  readonly #shownIn = new Map<string, Set<string>>();
   readonly #firstPage = Promise.withResolvers<Page>();
-  readonly #tabs = new Set<Channel>();
   #root: Channel | undefined;
   #geolocation: Geolocation | undefined;
   #id = 0;
@@ -46,8 +40,9 @@ export class Control implements ChannelOwner {
 
   async open(beforeUse: (channelId: string) => void): Promise<void> {
     this.#root = await this.#mux.attachToBrowser(this, beforeUse);
+    // Pages are attached to one by one as they are told of. Auto-attach would make each `window.open` wait for us, and
+    // letting it go on would let it go on for clients too, before they have put their scripts into the popup (measured).
     await this.send('Target.setDiscoverTargets', { discover: true });
-    await this.send('Target.setAutoAttach', only('tab'));
   }
 
   get channelId(): string | undefined {
@@ -62,12 +57,13 @@ export class Control implements ChannelOwner {
     return this.#firstPage.promise;
   }
 
-  /** Every page, also those to come, is at this place, and may know it without asking anybody. */
+  /**
+   * Every page, also those to come, is at this place, and may know it without asking anybody. New pages are not held for
+   * it: letting one go on would let it go on for clients too. They ask their browser later than this is set.
+   */
   async locate(geolocation: Geolocation): Promise<void> {
     this.#geolocation = { accuracy: 1, ...geolocation };
     await this.send('Browser.setPermission', { permission: { name: 'geolocation' }, setting: 'granted' });
-    await this.send('Target.setAutoAttach', only('tab', true));
-    for (const tab of this.#tabs) await this.send('Target.setAutoAttach', only('page', true), tab);
     for (const page of this.pages) await this.#place(page.channel);
   }
 
@@ -124,6 +120,20 @@ export class Control implements ChannelOwner {
     return stuck.filter(page => this.#pages.has(page.targetId));
   }
 
+  /** The tabs that these pages are shown in: targets of their own, which Puppeteer attaches to first. */
+  async tabsOf(pages: readonly Page[]): Promise<ReadonlyMap<Page, string>> {
+    if (pages.length === 0) return new Map();
+    const { targetInfos } = await this.send('Target.getTargets', { filter: only('tab') });
+    const tabIds = (Array.isArray(targetInfos) ? targetInfos : []).flatMap(info => textAt(info, 'targetId') ?? []);
+    const found = new Map<Page, string>();
+    for (const tabId of tabIds) {
+      // The tab may be gone by now.
+      const shown = await this.#pagesIn(tabId).catch(() => new Set<string>());
+      for (const page of pages) if (shown.has(page.targetId)) found.set(page, tabId);
+    }
+    return found;
+  }
+
   incoming(channel: Channel, message: Buffer): void {
     const id = answerId(message);
     const onAnswer = id === undefined ? undefined : channel.pending.get(id);
@@ -145,6 +155,8 @@ export class Control implements ChannelOwner {
     const info = objectAt(event.params, 'targetInfo');
     const targetId = textAt(info, 'targetId') ?? textAt(event.params, 'targetId');
     switch (event.method) {
+      case 'Target.targetCreated':
+        return this.#met(info);
       case 'Target.attachedToTarget':
         return this.#attached(channel, textAt(event.params, 'sessionId'), info);
       case 'Target.detachedFromTarget':
@@ -155,21 +167,22 @@ export class Control implements ChannelOwner {
     }
   }
 
+  #met(info: JsonObject | undefined): void {
+    if (textAt(info, 'type') !== 'page') return;
+    // It may be gone again before this is answered.
+    this.send('Target.attachToTarget', { targetId: textAt(info, 'targetId') ?? '', flatten: true }).catch(() => {});
+  }
+
   #attached(parent: Channel, id: string | undefined, info: JsonObject | undefined): void {
     const targetId = textAt(info, 'targetId');
     if (!id || !targetId) return;
     const channel = this.#mux.open(id, this, parent, targetId);
-    if (textAt(info, 'type') === 'tab') {
-      // The tab may be gone again before this is answered.
-      this.#tabs.add(channel);
-      void this.send('Target.setAutoAttach', only('page', this.#geolocation !== undefined), channel).catch(() => {});
-      return this.#resume(channel);
-    }
-    const page = { targetId, tabId: parent.targetId, contextId: textAt(info, 'browserContextId'), channel };
+    this.#shownIn.get(parent.id)?.add(targetId);
+    if (parent !== this.#root || textAt(info, 'type') !== 'page') return;
+    const page = { targetId, contextId: textAt(info, 'browserContextId'), channel };
     this.#pages.set(targetId, page);
     this.#firstPage.resolve(page);
     void this.#place(channel);
-    this.#resume(channel);
   }
 
   async #place(channel: Channel): Promise<void> {
@@ -177,9 +190,21 @@ export class Control implements ChannelOwner {
     await this.send('Emulation.setGeolocationOverride', { ...this.#geolocation }, channel).catch(() => {});
   }
 
-  /** Targets are held at their start only while there is something to set in them. */
-  #resume(channel: Channel): void {
-    if (this.#geolocation) void this.send('Runtime.runIfWaitingForDebugger', {}, channel).catch(() => {});
+  /** Chromium tells what a tab shows only by attaching to it. */
+  async #pagesIn(tabId: string): Promise<ReadonlySet<string>> {
+    const { sessionId } = await this.send('Target.attachToTarget', { targetId: tabId, flatten: true });
+    const channel = typeof sessionId === 'string' ? this.#mux.find(sessionId) : undefined;
+    if (!channel) return new Set();
+    const shown = new Set<string>();
+    this.#shownIn.set(channel.id, shown);
+    try {
+      const attach = { autoAttach: true, waitForDebuggerOnStart: false, flatten: true, filter: only('page') };
+      await this.send('Target.setAutoAttach', attach, channel);
+      return shown;
+    } finally {
+      this.#shownIn.delete(channel.id);
+      await this.send('Target.detachFromTarget', { sessionId: channel.id });
+    }
   }
 
   #detached(id: string | undefined): void {
@@ -187,7 +212,6 @@ export class Control implements ChannelOwner {
     if (!channel) return;
     if (channel.targetId && this.#pages.get(channel.targetId)?.channel === channel)
       this.#pages.delete(channel.targetId);
-    this.#tabs.delete(channel);
     this.#mux.drop(channel);
   }
 }

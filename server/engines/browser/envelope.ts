@@ -1,6 +1,7 @@
 // Reads the outer members of one CDP message from a client without parsing what is inside: id, method, sessionId.
 // What it accepts is strict JSON as far as the outside goes, and a subset of what Chromium accepts, so that both
 // always see the same message: no comments, no NUL (which would end the message early on the pipe), no member twice.
+import { holdsAt } from './holds-at.ts';
 
 export interface Envelope {
   readonly id: number;
@@ -26,6 +27,8 @@ const CLOSE_LIST = 0x5d;
 const MEMBERS_MAX = 16;
 /** Deeper than any real command; Chromium itself stops at 300. */
 const DEPTH_MAX = 250;
+/** The members of every command. Comparing bytes is cheaper than making text of them. */
+const KNOWN_NAMES = ['id', 'method', 'params', 'sessionId'].map(name => ({ name, quoted: Buffer.from(`"${name}"`) }));
 
 /** Bytes that may stand outside strings: blanks, brackets, separators, digits, and the letters of numbers and literals. */
 const OUTSIDE = new Uint8Array(256);
@@ -37,18 +40,24 @@ export function readEnvelope(message: Buffer): Envelope {
   if (message.includes(0)) throw new BadEnvelope('a message must not contain a NUL');
   const start = skipBlank(message, 0);
   if (message[start] !== OPEN) throw new BadEnvelope('a message must be a JSON object');
-  const members = new Map<string, string | number | undefined>();
+  const names: string[] = [];
+  let id: number | undefined;
+  let method: string | undefined;
+  let sessionId: string | undefined;
   let at = skipBlank(message, start + 1);
   while (message[at] !== CLOSE) {
-    if (members.size >= MEMBERS_MAX) throw new BadEnvelope(`a message has at most ${MEMBERS_MAX} members`);
+    if (names.length >= MEMBERS_MAX) throw new BadEnvelope(`a message has at most ${MEMBERS_MAX} members`);
     const nameEnd = stringEnd(message, at);
-    const name = stringAt(message, at, nameEnd);
-    if (members.has(name)) throw new BadEnvelope(`member ${JSON.stringify(name)} is there twice`);
+    const name = nameAt(message, at, nameEnd);
+    if (names.includes(name)) throw new BadEnvelope(`member ${JSON.stringify(name)} is there twice`);
     at = skipBlank(message, nameEnd);
     if (message[at] !== COLON) throw new BadEnvelope(`a colon must follow ${JSON.stringify(name)}`);
     at = skipBlank(message, at + 1);
     const end = valueEnd(message, at);
-    members.set(name, outerValue(message, name, at, end));
+    names.push(name);
+    if (name === 'id') id = Number(message.toString('latin1', at, end));
+    else if (name === 'method') method = stringAt(message, at, end);
+    else if (name === 'sessionId') sessionId = stringAt(message, at, end);
     at = skipBlank(message, end);
     if (message[at] === COMMA) {
       at = skipBlank(message, at + 1);
@@ -56,24 +65,16 @@ export function readEnvelope(message: Buffer): Envelope {
     } else if (message[at] !== CLOSE) throw new BadEnvelope('members must be separated by commas');
   }
   if (skipBlank(message, at + 1) !== message.length) throw new BadEnvelope('nothing may follow the object');
-  return envelopeOf(members, start);
+  if (id === undefined || !Number.isInteger(id)) throw new BadEnvelope("Message must have integer 'id' property");
+  if (method === undefined) throw new BadEnvelope("Message must have string 'method' property");
+  if (sessionId === '') throw new BadEnvelope("'sessionId' must not be empty when it is there");
+  return { id, method, sessionId, start };
 }
 
-function envelopeOf(members: ReadonlyMap<string, string | number | undefined>, start: number): Envelope {
-  const id = members.get('id');
-  const method = members.get('method');
-  const sessionId = members.get('sessionId');
-  if (typeof id !== 'number' || !Number.isInteger(id)) throw new BadEnvelope("Message must have integer 'id' property");
-  if (typeof method !== 'string') throw new BadEnvelope("Message must have string 'method' property");
-  if (members.has('sessionId') && (typeof sessionId !== 'string' || sessionId === ''))
-    throw new BadEnvelope("'sessionId' must be a string that is not empty when it is there");
-  return { id, method, sessionId: typeof sessionId === 'string' ? sessionId : undefined, start };
-}
-
-function outerValue(message: Buffer, name: string, at: number, end: number): string | number | undefined {
-  if (name === 'id') return Number(message.toString('latin1', at, end));
-  if (name === 'method' || name === 'sessionId') return stringAt(message, at, end);
-  return undefined;
+function nameAt(message: Buffer, at: number, end: number): string {
+  for (const { name, quoted } of KNOWN_NAMES)
+    if (quoted.length === end - at && holdsAt(message, at, quoted)) return name;
+  return stringAt(message, at, end);
 }
 
 function skipBlank(message: Buffer, from: number): number {

@@ -1,5 +1,6 @@
 // How Chromium writes its messages, as far as routing needs it: `sessionId` is the last member of every message on a
 // channel, `id` the first of every answer, `method` the first of every event (measured on Chromium 156).
+import { holdsAt } from './holds-at.ts';
 import type { JsonObject } from './json.ts';
 
 /** `"sessionId":"` + 32 hex digits + `"}`. */
@@ -15,7 +16,7 @@ const TARGET_EVENT_HEAD = Buffer.from('{"method":"Target.');
 export function channelOf(message: Buffer): string | undefined {
   const at = message.length - SUFFIX_BYTES;
   if (at < 1 || message[message.length - 1] !== CLOSE || message[message.length - 2] !== QUOTE) return undefined;
-  if (message.compare(SUFFIX_HEAD, 0, SUFFIX_HEAD.length, at, at + SUFFIX_HEAD.length) !== 0) return undefined;
+  if (!holdsAt(message, at, SUFFIX_HEAD)) return undefined;
   return message.toString('latin1', message.length - 2 - SESSION_ID_BYTES, message.length - 2);
 }
 
@@ -28,7 +29,7 @@ export function withoutChannel(message: Buffer): Buffer {
 
 /** The id of an answer, or undefined for an event. */
 export function answerId(message: Buffer): number | undefined {
-  if (message.compare(ANSWER_HEAD, 0, ANSWER_HEAD.length, 0, ANSWER_HEAD.length) !== 0) return undefined;
+  if (!holdsAt(message, 0, ANSWER_HEAD)) return undefined;
   let at = ANSWER_HEAD.length;
   const negative = message[at] === 0x2d;
   if (negative) at++;
@@ -37,9 +38,7 @@ export function answerId(message: Buffer): number | undefined {
   return negative ? -id : id;
 }
 
-export const isTargetEvent = (message: Buffer): boolean =>
-  message.length > TARGET_EVENT_HEAD.length &&
-  message.compare(TARGET_EVENT_HEAD, 0, TARGET_EVENT_HEAD.length, 0, TARGET_EVENT_HEAD.length) === 0;
+export const isTargetEvent = (message: Buffer): boolean => holdsAt(message, 0, TARGET_EVENT_HEAD);
 
 export interface ProtocolError {
   readonly code: number;

@@ -127,9 +127,8 @@ export class MuxClient implements ChannelOwner {
       if (isTargetEvent(message)) return this.#targetEvent(channel, message);
       return this.#deliver(channel, message, channel.targetId);
     }
-    if (!channel.pending.has(id)) return;
     const onAnswer = channel.pending.get(id);
-    channel.pending.delete(id);
+    if (!channel.pending.delete(id)) return;
     if (onAnswer) void this.#transformed(channel, message, onAnswer);
     else this.#deliver(channel, message, undefined);
   }
@@ -247,7 +246,8 @@ export class MuxClient implements ChannelOwner {
     const held = targetId === undefined ? undefined : this.#held.get(targetId);
     if (!held) return this.#listener.message(asSeenByOwner(channel, message));
     if (held.length >= HELD_MESSAGES_MAX) held.splice(1, 1);
-    held.push({ channel, message });
+    // A copy: what waits long must not keep all that was read with it.
+    held.push({ channel, message: Buffer.from(message) });
   }
 
   #refuse(channel: Channel, id: number, message: string): void {

@@ -56,7 +56,7 @@ export class Mux implements Closeable {
   readonly #rootPending = new Map<number, (answer: Incoming) => void>();
   readonly #failed = Promise.withResolvers<Error>();
   #rootId = randomInt(ROOT_ID_BASE_MAX);
-  #touched = new Set<ChannelOwner>();
+  readonly #touched = new Set<ChannelOwner>();
   #closed = false;
 
   constructor(fifoIn: string, fifoOut: string) {
@@ -186,10 +186,8 @@ export class Mux implements Closeable {
   }
 
   #rest(): void {
-    if (this.#touched.size === 0) return;
-    const touched = this.#touched;
-    this.#touched = new Set();
-    for (const owner of touched) owner.rest();
+    for (const owner of this.#touched) owner.rest();
+    this.#touched.clear();
   }
 }
 

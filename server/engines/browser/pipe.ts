@@ -31,6 +31,8 @@ export class Pipe {
   #skippedHead: Buffer | undefined;
   #tail: Buffer = NUL;
   #unsent: Buffer[] = [];
+  #unsentBytes = 0;
+  #flushPlanned = false;
   #closed = false;
   readonly #listener: PipeListener;
 
@@ -48,7 +50,8 @@ export class Pipe {
       onread: {
         buffer,
         callback: (length: number) => {
-          this.#take(buffer.subarray(0, length));
+          // The read buffer is used again: one copy for all messages of this read, which are handed on as parts of it.
+          this.#take(Buffer.from(buffer.subarray(0, length)));
           return true;
         },
       },
@@ -72,8 +75,12 @@ export class Pipe {
   /** Sends the parts as one message. The parts must not contain a NUL. All messages of one turn leave in one write. */
   send(parts: readonly Buffer[]): void {
     if (this.#closed) return;
-    if (this.#unsent.length === 0) process.nextTick(() => this.#flush());
-    this.#unsent.push(...parts, NUL);
+    if (!this.#flushPlanned) {
+      this.#flushPlanned = true;
+      process.nextTick(this.#flush);
+    }
+    for (const part of parts) this.#queue(part);
+    this.#queue(NUL);
   }
 
   /** One NUL: ends a message that a former process may have left half written. */
@@ -86,12 +93,19 @@ export class Pipe {
     return this.#scope.close();
   }
 
+  #queue(part: Buffer): void {
+    this.#unsent.push(part);
+    this.#unsentBytes += part.length;
+  }
+
   /** Small messages are copied together: one system call for all that was said in this turn of the event loop. */
-  #flush(): void {
+  readonly #flush = (): void => {
+    this.#flushPlanned = false;
     const unsent = this.#unsent;
+    const bytes = this.#unsentBytes;
     this.#unsent = [];
+    this.#unsentBytes = 0;
     if (this.#closed) return;
-    const bytes = unsent.reduce((sum, part) => sum + part.length, 0);
     if (bytes <= COPY_BYTES_MAX) {
       this.#outgoing.write(Buffer.concat(unsent, bytes));
       return;
@@ -99,7 +113,7 @@ export class Pipe {
     this.#outgoing.cork();
     for (const part of unsent) this.#outgoing.write(part);
     this.#outgoing.uncork();
-  }
+  };
 
   #take(chunk: Buffer): void {
     let from = 0;
@@ -111,7 +125,6 @@ export class Pipe {
     this.#listener.rest();
   }
 
-  /** The read buffer is reused, so what is kept or handed on is a copy. */
   #finish(last: Buffer): void {
     if (this.#skippedHead) {
       const tail = Buffer.concat([this.#tail, last]);
@@ -119,9 +132,8 @@ export class Pipe {
       this.#skippedHead = undefined;
       return;
     }
-    const message = this.#partsBytes === 0 ? Buffer.from(last) : Buffer.concat([...this.#parts, last]);
-    this.#parts.length = 0;
-    this.#partsBytes = 0;
+    const message = this.#partsBytes === 0 ? last : Buffer.concat([...this.#parts, last]);
+    if (this.#partsBytes > 0) this.#forgetParts();
     if (message.length > 0) this.#listener.message(message);
   }
 
@@ -130,11 +142,15 @@ export class Pipe {
       this.#tail = Buffer.concat([this.#tail, part]).subarray(-256);
       return;
     }
-    this.#parts.push(Buffer.from(part));
+    this.#parts.push(part);
     this.#partsBytes += part.length;
     if (this.#partsBytes <= INCOMING_BYTES_MAX) return;
     this.#skippedHead = Buffer.from((this.#parts[0] ?? NUL).subarray(0, 256));
     this.#tail = Buffer.from(part.subarray(-256));
+    this.#forgetParts();
+  }
+
+  #forgetParts(): void {
     this.#parts.length = 0;
     this.#partsBytes = 0;
   }

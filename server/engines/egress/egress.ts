@@ -76,7 +76,7 @@ class SessionEgress implements Egress {
     this.#parts = parts;
     this.#limits = { ...EGRESS_LIMITS, ...parts.limits };
     this.#gate = new Gate({ ...parts, links: this.#links, limits: this.#limits });
-    this.#own = parts.self && new OwnAddress(parts.self, this.#limits);
+    this.#own = parts.self && new OwnAddress(this.#guardedRoute(parts.self), this.#limits);
     this.#http = this.#reader();
     parts.server.removeAllListeners('connection');
     parts.server.on('connection', socket => this.#arrived(socket));
@@ -207,6 +207,13 @@ class SessionEgress implements Egress {
     join(browser, outside);
   }
 
+  #guardedRoute(self: SelfRoute): SelfRoute {
+    const accept = (connection: Duplex): void => {
+      if (!this.#guarded(() => self.accept(connection))) connection.destroy();
+    };
+    return { ...self, accept };
+  }
+
   #unreadable(error: NodeJS.ErrnoException, stream: Duplex): void {
     const forwarder = stream instanceof Socket ? this.#browser.get(stream) : undefined;
     if (!stream.writable || error.code === 'ECONNRESET' || (forwarder?.inFlight ?? 0) > 0) stream.destroy();
@@ -221,7 +228,18 @@ class SessionEgress implements Egress {
     const { rule } = error;
     const { clock, log, onRefused } = this.#parts;
     if (this.#count(rule) <= this.#limits.refusalsLoggedMax) log.info('egress.refused', { hostname, port, via, rule });
-    onRefused?.({ at: clock.now(), rule, via, hostname, port });
+    this.#guarded(() => onRefused?.({ at: clock.now(), rule, via, hostname, port }));
+  }
+
+  /** Whoever was handed to us may throw; here it would end the process, with all sessions. */
+  #guarded(call: () => void): boolean {
+    try {
+      call();
+      return true;
+    } catch (error) {
+      this.#parts.log.error('egress.listener_failed', { reason: reason(error) });
+      return false;
+    }
   }
 
   #count(rule: RefusalRule): number {

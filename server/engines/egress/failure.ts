@@ -50,6 +50,11 @@ export class Failed extends Error {
   }
 }
 
+const adviceOn = (rule: RefusalRule): string =>
+  rule === 'own_service'
+    ? 'A session reaches the service by its own connectUrl, and by nothing else.'
+    : 'The operator can open addresses with BERTH_EGRESS_ALLOW.';
+
 /** What the browser is told. */
 export interface Answer {
   readonly status: number;
@@ -62,7 +67,7 @@ export function answerTo(error: unknown): Answer {
     return {
       status: 403,
       header: ['x-berth-refused', error.rule],
-      text: `Berth refused this request: rule ${error.rule}. The operator can open addresses with BERTH_EGRESS_ALLOW.\n`,
+      text: `Berth refused this request: rule ${error.rule}. ${adviceOn(error.rule)}\n`,
     };
   const kind = error instanceof Failed ? error.kind : 'bad_answer';
   return { status: STATUS[kind], header: ['x-berth-failed', kind], text: `${WORDS[kind]} (${kind})\n` };

@@ -10,12 +10,14 @@ import type { EgressLimits } from './limits.ts';
 import type { AbsoluteTarget } from './target.ts';
 
 export class Forwarder {
-  readonly #agent: GateAgent;
+  readonly #gate: Gate;
+  /** Made by the first plain request; most connections carry a tunnel instead. */
+  #agent: GateAgent | undefined;
   readonly #limits: EgressLimits;
   #inFlight = 0;
 
   constructor(gate: Gate, limits: EgressLimits) {
-    this.#agent = new GateAgent(gate);
+    this.#gate = gate;
     this.#limits = limits;
   }
 
@@ -45,15 +47,16 @@ export class Forwarder {
 
   /** The browser's connection is gone. */
   close(): void {
-    this.#agent.destroy();
+    this.#agent?.destroy();
   }
 
   #send(exchange: Exchange, mayResend: boolean): void {
     const { request, response, wanted, hasBody, fail } = exchange;
     // A kept connection may be closing just now. A request without a body is then sent again; one with a body cannot
     // be, so it never goes out on a kept one.
+    this.#agent ??= new GateAgent(this.#gate);
     this.#agent.keepOnly(hasBody ? undefined : wanted.target);
-    const outgoing = this.#request(request, wanted, fail);
+    const outgoing = this.#request(this.#agent, request, wanted, fail);
     if (!outgoing) return;
     let answered = false;
     const onError = (error: unknown): void => {
@@ -82,6 +85,7 @@ export class Forwarder {
   }
 
   #request(
+    agent: GateAgent,
     request: IncomingMessage,
     { target, host, path }: AbsoluteTarget,
     fail: (error: unknown) => void,
@@ -89,7 +93,7 @@ export class Forwarder {
     const method = request.method ?? 'GET';
     try {
       const outgoing = send({
-        agent: this.#agent,
+        agent,
         host: target.hostname,
         port: target.port,
         method,

@@ -3,8 +3,8 @@
 import { Socket } from 'node:net';
 
 const BUFFER_BYTES_FIRST = 16 * 1024;
-const BUFFER_BYTES_MAX = 128 * 1024;
-const GROWTH = 2;
+const BUFFER_BYTES_MAX = 64 * 1024;
+const GROWTH = 4;
 
 /** The outside end of a tunnel. It takes no part in Node's readable streams: a third less CPU time a byte. */
 export class OutsideSocket extends Socket {

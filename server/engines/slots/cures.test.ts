@@ -1,3 +1,5 @@
+// Each message of a failed box that was seen on a real machine leads to its own cure.
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { cureFor } from './cures.ts';

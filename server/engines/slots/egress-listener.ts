@@ -12,7 +12,17 @@ const HANDED_OVER_WITHIN_MS = 10_000;
 const LOOPBACK = '127.0.0.1';
 
 /** Takes the socket from a child process in whose descendants the helper runs, and lets the helper go. */
-export function takeListener(child: ChildProcess, signal: AbortSignal): Promise<Server> {
+export async function takeListener(child: ChildProcess, signal: AbortSignal): Promise<Server> {
+  try {
+    return await takeInTime(child, signal);
+  } catch (error) {
+    // A socket that comes too late would keep its network namespace for as long as we live.
+    child.on('message', (_, handle) => (handle instanceof Server ? void handle.close() : undefined));
+    throw error;
+  }
+}
+
+function takeInTime(child: ChildProcess, signal: AbortSignal): Promise<Server> {
   return within(
     HANDED_OVER_WITHIN_MS,
     'the egress listener of a box',

@@ -1,3 +1,5 @@
+// The id of a data folder, and the user ids that follow from it.
+
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -7,6 +7,8 @@ import { type Measured, measure } from './measure.ts';
 
 /** A fast writer gets this much further than the bound before it is seen. */
 const LOOK_EVERY_MS = 2000;
+/** A browser whose main process was killed is seen to be gone within this; a look may come in between. */
+const GONE_SEEN_WITHIN_MS = 1000;
 /** A profile has some thousands of files. More than these, or deeper, and looking at them all becomes the attack. */
 const ENTRIES_MAX = 200_000;
 const DEPTH_MAX = 128;
@@ -25,6 +27,7 @@ export class LimitWatch {
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
   #memoryKillsSeen: number;
+  #memoryKillSeenMs = Number.NEGATIVE_INFINITY;
 
   constructor(wish: LimitWatchWish) {
     this.#wish = wish;
@@ -32,9 +35,10 @@ export class LimitWatch {
     this.#running = this.#run();
   }
 
-  /** Whether the kernel has killed for want of memory since the last look. An earlier kill was a renderer's: the box lived on. */
+  /** Whether the kernel has killed for want of memory just now. An earlier kill was a renderer's: the box lived on. */
   justRanOutOfMemory(): boolean {
-    return this.#wish.cgroup.outOfMemoryKills() > this.#memoryKillsSeen;
+    this.#countMemoryKills();
+    return this.#wish.clock.monotonicMs() - this.#memoryKillSeenMs < GONE_SEEN_WITHIN_MS;
   }
 
   async close(): Promise<void> {
@@ -49,8 +53,14 @@ export class LimitWatch {
     }
   }
 
+  #countMemoryKills(): void {
+    const kills = this.#wish.cgroup.outOfMemoryKills();
+    if (kills > this.#memoryKillsSeen) this.#memoryKillSeenMs = this.#wish.clock.monotonicMs();
+    this.#memoryKillsSeen = kills;
+  }
+
   async #look(): Promise<void> {
-    this.#memoryKillsSeen = this.#wish.cgroup.outOfMemoryKills();
+    this.#countMemoryKills();
     const bounds = { bytes: this.#wish.diskBytes, entries: ENTRIES_MAX, depth: DEPTH_MAX };
     const measured = await measure(this.#wish.folder, bounds);
     if (measured.over && !this.#stop.signal.aborted) this.#wish.onDiskLimit(measured);

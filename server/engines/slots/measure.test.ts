@@ -1,3 +1,5 @@
+// The bounds of the walk and what it must not be misled by: links, holes, odd names.
+
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,5 @@
 // One box from the moment its program runs until nothing of it is left. Knows how it ended, and takes everything
 // away again. How it is started or found again is start-box.ts and adopt-box.ts.
-import type { ChildProcess } from 'node:child_process';
 import type { Server } from 'node:net';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
@@ -13,12 +12,10 @@ import { LimitWatch } from './limit-watch.ts';
 import type { Measured } from './measure.ts';
 import type { SessionFolder } from './session-folder.ts';
 import type { Box, BoxEnd, BoxPlace, BoxRecord } from './slots.ts';
-import type { StderrTail } from './stderr-tail.ts';
+import { type ExitCode, SIGNALLED, type SpawnedChain } from './spawn-chain.ts';
 
 /** How often we look whether a box that is not our child still runs. */
 const ADOPTED_LOOK_EVERY_MS = 250;
-/** A shell's way to say "ended by signal N" is an exit code of 128 + N. */
-const SIGNALLED = 128;
 const SIGKILL = 9;
 const SIGTERM = 15;
 
@@ -34,13 +31,10 @@ export interface RunningBoxWish {
   readonly clock: Clock;
   readonly log: Log;
   /** Absent when it is not our child. */
-  readonly child?: { readonly process: ChildProcess; readonly exited: Promise<ExitCode>; readonly stderr: StderrTail };
+  readonly child?: SpawnedChain;
   /** Gives the slot back. */
   readonly onLeft: () => void;
 }
-
-/** As a shell would put it. */
-export type ExitCode = number;
 
 export class RunningBox implements Box {
   readonly session: SessionId;

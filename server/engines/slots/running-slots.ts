@@ -2,9 +2,10 @@
 import { Fault } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import { adoptBox } from './adopt-box.ts';
+import { diskRoom } from './disk-room.ts';
 import type { Ground } from './ground.ts';
 import type { RunningBox } from './running-box.ts';
-import type { Box, BoxRecord, BoxWish, Form, Isolation, Slots } from './slots.ts';
+import type { Box, BoxRecord, BoxWish, DiskRoom, Form, Isolation, Slots } from './slots.ts';
 import { startBox } from './start-box.ts';
 import { sweep } from './sweep.ts';
 
@@ -23,6 +24,10 @@ export class RunningSlots implements Slots {
     this.isolation = ground.form === 'process' ? 'process' : 'slot';
     this.size = size;
     this.missing = missing;
+  }
+
+  diskRoom(): Promise<DiskRoom> {
+    return diskRoom(this.#ground.sessionsDir);
   }
 
   async start(wish: BoxWish, signal: AbortSignal): Promise<Box> {

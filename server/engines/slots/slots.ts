@@ -89,6 +89,12 @@ export interface BoxEnd {
   readonly detail: string;
 }
 
+export interface DiskRoom {
+  readonly freeBytes: number;
+  /** With less than this, no box should be started. */
+  readonly leastBytes: number;
+}
+
 export interface Slots extends Closeable {
   readonly isolation: Isolation;
   readonly form: Form;
@@ -96,6 +102,8 @@ export interface Slots extends Closeable {
   readonly size: number;
   /** What this form cannot do here, each as one sentence for the operator. */
   readonly missing: readonly string[];
+  /** How full the disk is that all session folders share. */
+  diskRoom(): Promise<DiskRoom>;
   /** Takes a free slot and starts the program in it. */
   start(wish: BoxWish, signal: AbortSignal): Promise<Box>;
   /** Finds a box of a former process: same process, slot marked used, a new egress listener in its namespace. Undefined when it is gone. */

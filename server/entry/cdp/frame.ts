@@ -1,15 +1,47 @@
-// The head of a WebSocket text frame from server to client (RFC 6455, 5.2): final, unmasked, whole message.
+// The bytes of WebSocket text frames from server to client (RFC 6455, 5.2): final, unmasked, each a whole message.
 
 const FINAL_TEXT = 0x81;
 const LENGTH_16 = 126;
 const LENGTH_64 = 127;
+const LENGTH_16_MAX = 0xffff;
+const UINT32 = 2 ** 32;
 
+/** All messages as frames in one buffer, so that they leave in one write. */
+export function textFrames(messages: readonly Buffer[]): Buffer {
+  let bytes = 0;
+  for (const { length } of messages) bytes += headBytes(length) + length;
+  const frames = Buffer.allocUnsafe(bytes);
+  let at = 0;
+  for (const message of messages) {
+    at = putHead(frames, at, message.length);
+    frames.set(message, at);
+    at += message.length;
+  }
+  return frames;
+}
+
+/** What goes before a message that is written as it is. */
 export function frameHead(payloadBytes: number): Buffer {
-  if (payloadBytes < LENGTH_16) return Buffer.from([FINAL_TEXT, payloadBytes]);
-  if (payloadBytes < 65_536) return Buffer.from([FINAL_TEXT, LENGTH_16, payloadBytes >> 8, payloadBytes & 0xff]);
-  const head = Buffer.alloc(10);
-  head.writeUInt8(FINAL_TEXT, 0);
-  head.writeUInt8(LENGTH_64, 1);
-  head.writeBigUInt64BE(BigInt(payloadBytes), 2);
+  const head = Buffer.allocUnsafe(headBytes(payloadBytes));
+  putHead(head, 0, payloadBytes);
   return head;
+}
+
+const headBytes = (payloadBytes: number): number =>
+  payloadBytes < LENGTH_16 ? 2 : payloadBytes <= LENGTH_16_MAX ? 4 : 10;
+
+/** Returns where the payload begins. */
+function putHead(target: Buffer, at: number, payloadBytes: number): number {
+  target[at] = FINAL_TEXT;
+  if (payloadBytes < LENGTH_16) {
+    target[at + 1] = payloadBytes;
+    return at + 2;
+  }
+  if (payloadBytes <= LENGTH_16_MAX) {
+    target[at + 1] = LENGTH_16;
+    return target.writeUInt16BE(payloadBytes, at + 2);
+  }
+  target[at + 1] = LENGTH_64;
+  target.writeUInt32BE(Math.floor(payloadBytes / UINT32), at + 2);
+  return target.writeUInt32BE(payloadBytes % UINT32, at + 6);
 }

@@ -14,6 +14,7 @@ const PASS: Verdict = { pass: true };
 const REFUSED: Readonly<Record<string, string>> = {
   'Browser.crash': 'would end the session as crashed. Release the session instead',
   'Browser.crashGpuProcess': 'would harm the session. Release the session instead',
+  'Browser.executeBrowserCommand': "opens the browser's own chrome: pages",
   'Browser.getBrowserCommandLine': 'tells of the host',
   'SystemInfo.getInfo': 'tells of the host',
   'SystemInfo.getFeatureState': 'tells of the host',
@@ -25,6 +26,8 @@ const REFUSED: Readonly<Record<string, string>> = {
   'Target.openDevTools': 'opens a window that nobody can see',
   'Tethering.bind': 'opens a port of the browser',
   'Tethering.unbind': 'closes a port of the browser',
+  'PWA.install': 'may read a bundle from the host, and there is no desktop to install it on',
+  'PWA.launchFilesInApp': 'hands files of the host to a page',
   'Extensions.loadUnpacked': 'reads a folder of the host. Upload the extension and name it when the session is created',
 };
 
@@ -44,8 +47,10 @@ export function clientPolicy(parts: PolicyParts): Policy {
     },
     'Browser.setDownloadBehavior': params => keptDownloads(params, browser.downloadFolder),
     'Page.setDownloadBehavior': params => keptDownloads(params, browser.downloadFolder),
-    'DOM.setFileInputFiles': params => sessionFiles(params, browser.downloadFolder),
+    'DOM.setFileInputFiles': params => sessionFiles('DOM.setFileInputFiles', params, browser.downloadFolder),
+    'Input.dispatchDragEvent': params => draggedFiles(params, browser.downloadFolder),
     'Page.navigate': params => openable(params, browser.downloadFolder),
+    'Network.loadNetworkResource': params => openable(params, browser.downloadFolder),
     'Target.createTarget': params => newTarget(params, browser),
     'Target.attachToTarget': flatOnly,
     'Target.setAutoAttach': flatOnly,
@@ -75,14 +80,23 @@ function newTarget(params: JsonObject, browser: Browser): Verdict {
   return { rewrite: { ...params, ...browser.viewport } };
 }
 
-function sessionFiles(params: JsonObject, downloads: string): Verdict {
-  const files = Array.isArray(params.files) ? params.files : [];
+function sessionFiles(method: string, params: JsonObject, downloads: string): Verdict {
+  if (params.files !== undefined && !Array.isArray(params.files)) return { refuse: `${method}: files must be a list.` };
+  const files: readonly unknown[] = params.files ?? [];
   const foreign = files.find(file => typeof file !== 'string' || !isSessionFile(file, downloads));
   if (foreign === undefined) return PASS;
   return {
-    refuse: `DOM.setFileInputFiles is refused for ${JSON.stringify(foreign)}: only files under ${UPLOADS} (uploads) and ${downloads}/ (downloads) may be attached. Upload the file to the session first.`,
+    refuse: `${method} is refused for ${JSON.stringify(foreign)}: only files under ${UPLOADS} (uploads) and ${downloads}/ (downloads) may be attached. Upload the file to the session first.`,
   };
 }
+
+/** Files that are dropped on a page are as readable for it as those of a file input. */
+function draggedFiles({ data }: JsonObject, downloads: string): Verdict {
+  return isObject(data) ? sessionFiles('Input.dispatchDragEvent', data, downloads) : PASS;
+}
+
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const isSessionFile = (path: string, downloads: string): boolean =>
   (path.startsWith(UPLOADS) || path.startsWith(`${downloads}/`)) &&
@@ -126,7 +140,7 @@ function decodeURIComponentSafe(text: string): string {
 function flatOnly(params: JsonObject): Verdict {
   if (params.flatten === true || params.autoAttach === false) return PASS;
   return {
-    refuse: 'Only flat sessions are offered: say flatten: true. The other kind carries commands inside commands.',
+    refuse: 'Sessions that are not flat are refused: they carry commands inside commands. Say flatten: true.',
   };
 }
 

@@ -7,7 +7,7 @@ import type { BrowserClient } from '../../domain/sessions/machinery.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
-import { frameHead } from './frame.ts';
+import { frameHead, textFrames } from './frame.ts';
 import { clientPolicy } from './policy.ts';
 
 /** A client that lets more than this pile up is closed; one message may be larger than it. */
@@ -110,24 +110,28 @@ export class Relay implements AttachedClient {
 
   /** Frames go straight to the connection, all of one turn in one write; `ws` keeps the other direction and the control frames. */
   #send(message: Buffer): void {
-    this.#unsent.push(frameHead(message.length), message);
+    this.#unsent.push(message);
     this.#unsentBytes += message.length;
   }
 
   #flush(): void {
     if (this.#unsent.length === 0) return;
     const { socket, connection } = this.#parts;
-    const unsent = this.#unsent.splice(0);
+    const unsent = this.#unsent;
+    this.#unsent = [];
     const bytes = this.#unsentBytes;
     this.#unsentBytes = 0;
     if (socket.readyState !== socket.OPEN) return;
     if (connection.writableLength > BEHIND_BYTES_MAX) return void this.bye(TOO_SLOW);
     if (bytes <= COPY_BYTES_MAX) {
-      connection.write(Buffer.concat(unsent));
+      connection.write(textFrames(unsent));
       return;
     }
     connection.cork();
-    for (const part of unsent) connection.write(part);
+    for (const message of unsent) {
+      connection.write(frameHead(message.length));
+      connection.write(message);
+    }
     connection.uncork();
   }
 
@@ -161,9 +165,10 @@ export class Relay implements AttachedClient {
     this.#gone.resolve();
     live.dismiss(this);
     if (live.stands)
-      await this.#client
-        ?.close()
-        .catch(error => log.warn('cdp.detach_failed', { sessionId: live.id, reason: reason(error) }));
+      await this.#client?.close().catch(error => {
+        // Where the session ended meanwhile there was nothing left to detach from.
+        if (live.stands) log.warn('cdp.detach_failed', { sessionId: live.id, reason: reason(error) });
+      });
     log.info('cdp.disconnected', { sessionId: live.id });
   }
 }

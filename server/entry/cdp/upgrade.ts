@@ -3,12 +3,12 @@
 import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
-import { ERRORS, type ErrorCode } from '../../../contract/errors.ts';
+import { catalogueEntry, type ErrorCode, isErrorCode } from '../../../contract/errors.ts';
 import type { Connect, Presented } from '../../domain/sessions/connect.ts';
 import type { LiveSession } from '../../domain/sessions/live.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { Fault, isFault, reason } from '../../kit/fault.ts';
-import type { SessionId } from '../../kit/ids.ts';
+import { newRequestId, type SessionId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
 import { Relay } from './relay.ts';
 
@@ -106,18 +106,22 @@ export class CdpEntry {
     return { ...(signingKey === null ? {} : { signingKey }), ...(agent ? { agent } : {}) };
   }
 
-  #refuse(connection: Duplex, error: unknown): void {
-    const code: ErrorCode = isFault(error) && isErrorCode(error.code) ? error.code : 'internal';
-    if (code === 'internal') this.#parts.log.error('cdp.upgrade_failed', { reason: reason(error) });
-    const status = ERRORS[code].status;
-    const message = isFault(error) ? error.message : 'Something went wrong here.';
-    const details = isFault(error) && error.details ? { details: error.details } : {};
-    const body = JSON.stringify({ statusCode: status, error: STATUS_CODES[status], message, code, ...details });
+  #refuse(connection: Duplex, thrown: unknown): void {
+    const code: ErrorCode = isFault(thrown) && isErrorCode(thrown.code) ? thrown.code : 'internal';
+    const requestId = newRequestId(this.#parts.clock.now());
+    if (code === 'internal') this.#parts.log.error('cdp.upgrade_failed', { requestId, reason: reason(thrown) });
+    const { status, retryAfterSeconds } = catalogueEntry(code);
+    const message = isFault(thrown) ? thrown.message : 'Something went wrong here.';
+    const details = isFault(thrown) && thrown.details ? { details: thrown.details } : {};
+    const error = STATUS_CODES[status];
+    const body = JSON.stringify({ statusCode: status, error, message, code, requestId, ...details });
     const head = [
-      `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+      `HTTP/1.1 ${status} ${error}`,
       'Content-Type: application/json; charset=utf-8',
       `Content-Length: ${Buffer.byteLength(body)}`,
       'Connection: close',
+      `X-Request-Id: ${requestId}`,
+      ...(retryAfterSeconds === undefined ? [] : [`Retry-After: ${retryAfterSeconds}`]),
       ...(status === 401 ? ['WWW-Authenticate: Bearer'] : []),
     ];
     const late = setTimeout(() => connection.destroy(), REFUSAL_MS);
@@ -125,8 +129,6 @@ export class CdpEntry {
     connection.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => connection.destroy());
   }
 }
-
-const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(ERRORS, code);
 
 /** The session's own extension calls back with this origin; it must not keep the session alive. */
 const isFromInside = (request: IncomingMessage): boolean =>

@@ -24,6 +24,7 @@ export function failureOf(thrown: unknown, requestId: string, isWrite: boolean):
     status,
     headers: {
       ...(status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
+      ...(status === 426 ? { upgrade: 'websocket' } : {}),
       ...(retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }),
       ...(isWrite ? { 'x-should-retry': String(retry === 'yes') } : {}),
       ...(status === 429 ? limitHeaders(details, retryAfter) : {}),

@@ -5,7 +5,7 @@ import { type OperationId, operation } from '../../../contract/operations.ts';
 import type { Caller } from '../../domain/identity/caller.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
-import { newId } from '../../kit/ids.ts';
+import { newRequestId } from '../../kit/ids.ts';
 import type { Log, LogFields } from '../../kit/log.ts';
 
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -41,7 +41,7 @@ export class Visits {
   /** The caller's own id for the request when it is a sane one, otherwise a new one. */
   requestId(asked: string | string[] | undefined): string {
     if (typeof asked === 'string' && SANE_REQUEST_ID.test(asked)) return asked;
-    return `req_${newId(this.#clock.now()).replaceAll('-', '')}`;
+    return newRequestId(this.#clock.now());
   }
 
   begin(request: FastifyRequest, id: OperationId | undefined): Visit {

@@ -1,0 +1,60 @@
+// `npm run bench [-- --quick] [-- --json PATH]`: starts a real server on a folder of its own, measures it beside browsers
+// started by hand in the same run, prints a Markdown table, and leaves nothing behind.
+import { writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { WaitExpired, within } from '../server/kit/wait.ts';
+import { freePort } from '../tests/harness/free-port.ts';
+import { TestServer } from '../tests/harness/server.ts';
+import { measureGateway } from './gateway.ts';
+import { measureLifecycle } from './lifecycle.ts';
+import { thisMachine } from './machine.ts';
+import { measureMemory } from './memory.ts';
+import { type Figures, inMarkdown } from './table.ts';
+import { measureThroughput } from './throughput.ts';
+
+const SLOTS = 6;
+
+interface Extent {
+  readonly endMs: number;
+  readonly rounds: number;
+  readonly pairs: number;
+  readonly settleMs: number;
+  readonly lanes: readonly number[];
+  readonly turns: number;
+  readonly turnMs: number;
+}
+
+const FULL: Extent = { endMs: 360_000, rounds: 10, pairs: 25, settleMs: 5_000, lanes: [1, 4], turns: 3, turnMs: 8_000 };
+const QUICK: Extent = { endMs: 60_000, rounds: 1, pairs: 2, settleMs: 1_000, lanes: [1, 4], turns: 1, turnMs: 1_000 };
+
+async function measureAll(server: TestServer, quick: boolean): Promise<Figures> {
+  const extent = quick ? QUICK : FULL;
+  const machine = await thisMachine();
+  await step('the server', () => server.start());
+  const memory = await step('memory', () => measureMemory(server, extent.settleMs));
+  const gateway = await step('CDP through the gateway', () => measureGateway(server, extent.pairs));
+  const lifecycle = await step('one session', () => measureLifecycle(server, extent.rounds));
+  const throughput = await step('sessions per minute', () => measureThroughput(server, extent));
+  return { machine, quick, lifecycle, gateway, memory, throughput };
+}
+
+/** Progress goes to the error stream: standard output is the table alone. */
+async function step<T>(name: string, work: () => Promise<T>): Promise<T> {
+  process.stderr.write(`bench: ${name}\n`);
+  return work();
+}
+
+const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, json: { type: 'string' } } });
+const server = new TestServer({ env: { BERTH_SLOTS: String(SLOTS) } }, await freePort());
+const { endMs } = values.quick ? QUICK : FULL;
+try {
+  const figures = await within(endMs, 'the bench', () => measureAll(server, values.quick));
+  process.stdout.write(inMarkdown(figures));
+  if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(figures, undefined, 2)}\n`);
+} catch (error) {
+  process.stderr.write(`bench: ${error instanceof WaitExpired ? error.message : error}\n`);
+  process.exitCode = 1;
+} finally {
+  await server.close();
+}
+process.exit();

@@ -1,0 +1,79 @@
+// The client of all measurements: the same few lines on both sides, so that what differs is what is measured.
+import { once } from 'node:events';
+import { WebSocket } from 'ws';
+import { within } from '../server/kit/wait.ts';
+
+const OPEN_MS = 40_000;
+const LOADED_MS = 20_000;
+
+export interface CdpAnswer {
+  readonly result?: Readonly<Record<string, unknown>>;
+  readonly error?: { readonly message: string };
+}
+
+export class CdpConnection {
+  readonly #socket: WebSocket;
+  readonly #answers = new Map<number, PromiseWithResolvers<Readonly<Record<string, unknown>>>>();
+  readonly #events = new Map<string, PromiseWithResolvers<void>>();
+  #id = 0;
+
+  private constructor(socket: WebSocket) {
+    this.#socket = socket;
+    socket.on('message', data => this.#hear(JSON.parse(String(data))));
+    socket.on('error', () => {}); // 'close' follows
+    socket.on('close', () => {
+      for (const answer of this.#answers.values()) answer.reject(new Error('the socket was closed'));
+    });
+  }
+
+  static async open(url: string): Promise<CdpConnection> {
+    const socket = new WebSocket(url, { perMessageDeflate: false, maxPayload: 0 });
+    await within(OPEN_MS, 'a CDP socket to open', signal => once(socket, 'open', { signal }));
+    return new CdpConnection(socket);
+  }
+
+  /** The whole bench has an end; a timer for each of these calls would be part of what is measured. */
+  send(method: string, params: object = {}, sessionId?: string): Promise<Readonly<Record<string, unknown>>> {
+    const id = ++this.#id;
+    const answer = Promise.withResolvers<Readonly<Record<string, unknown>>>();
+    this.#answers.set(id, answer);
+    this.#socket.send(JSON.stringify(sessionId ? { id, method, params, sessionId } : { id, method, params }));
+    return answer.promise;
+  }
+
+  /** A channel on the first page. */
+  async attachToPage(): Promise<string> {
+    const { targetInfos } = await this.send('Target.getTargets');
+    const infos = Array.isArray(targetInfos) ? targetInfos : [];
+    const { targetId } = infos.find(info => info.type === 'page') ?? {};
+    const { sessionId } = await this.send('Target.attachToTarget', { targetId, flatten: true });
+    return String(sessionId);
+  }
+
+  /** Opens an address and returns when it has loaded. */
+  async visit(url: string, page: string): Promise<void> {
+    await this.send('Page.enable', {}, page);
+    const loaded = Promise.withResolvers<void>();
+    this.#events.set('Page.loadEventFired', loaded);
+    await this.send('Page.navigate', { url }, page);
+    await within(LOADED_MS, 'a page to load', () => loaded.promise);
+    await this.send('Page.disable', {}, page);
+  }
+
+  async evaluate(expression: string, page: string): Promise<unknown> {
+    const { result } = await this.send('Runtime.evaluate', { expression, returnByValue: true }, page);
+    return result && typeof result === 'object' && 'value' in result ? result.value : undefined;
+  }
+
+  close(): void {
+    this.#socket.terminate();
+  }
+
+  #hear(message: CdpAnswer & { readonly id?: number; readonly method?: string }): void {
+    if (message.id === undefined) return this.#events.get(message.method ?? '')?.resolve();
+    const answer = this.#answers.get(message.id);
+    this.#answers.delete(message.id);
+    if (message.error) answer?.reject(new Error(message.error.message));
+    else answer?.resolve(message.result ?? {});
+  }
+}

@@ -1,0 +1,139 @@
+// CDP through the gateway against Chromium's own DevTools socket, in alternating blocks, with a proxy that looks at
+// nothing as the third: the ratio of every block is taken with the direct block beside it.
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { systemClock } from '../server/kit/clock.ts';
+import { within } from '../server/kit/wait.ts';
+import type { TestServer } from '../tests/harness/server.ts';
+import { ByHand } from './by-hand.ts';
+import { CdpConnection } from './cdp-connection.ts';
+import { type Comparison, comparison, median } from './statistics.ts';
+
+const IN_FLIGHT = 64;
+const MEGABYTE = 1_000_000;
+const PAGE = `data:text/html,<title>fixed</title><style>body{font:16px sans-serif}</style>${'<p>The same page each time.</p>'.repeat(40)}`;
+const START_MS = 10_000;
+
+export interface GatewayFigure {
+  readonly name: string;
+  readonly unit: 'ms' | 'per s';
+  /** What issue 2 asks for: at most for times, at least for rates. */
+  readonly target: number;
+  readonly gateway: Comparison;
+  readonly passThrough: Comparison;
+}
+
+interface Side {
+  readonly connection: CdpConnection;
+  readonly page: string;
+}
+
+interface Measure {
+  readonly name: string;
+  readonly unit: 'ms' | 'per s';
+  readonly target: number;
+  block(side: Side): Promise<number>;
+}
+
+const evaluate = ({ connection, page }: Side): Promise<unknown> =>
+  connection.send('Runtime.evaluate', { expression: '1+1' }, page);
+
+const MEASURES: readonly Measure[] = [
+  {
+    name: 'Browser.getVersion, p50',
+    unit: 'ms',
+    target: 1.25,
+    block: side => typicalMs(300, () => side.connection.send('Browser.getVersion')),
+  },
+  { name: 'Runtime.evaluate, p50', unit: 'ms', target: 1.15, block: side => typicalMs(150, () => evaluate(side)) },
+  {
+    name: `Runtime.evaluate, ${IN_FLIGHT} in flight`,
+    unit: 'per s',
+    target: 0.95,
+    block: side => inFlight(2_000, side),
+  },
+  {
+    name: '1 MB result, p50',
+    unit: 'ms',
+    target: 1.05,
+    block: ({ connection, page }) => typicalMs(8, () => connection.evaluate('megabyte', page)),
+  },
+  {
+    name: 'Page.captureScreenshot, p50',
+    unit: 'ms',
+    target: 1.05,
+    block: ({ connection, page }) => typicalMs(5, () => connection.send('Page.captureScreenshot', {}, page)),
+  },
+];
+
+export async function measureGateway(server: TestServer, pairs: number): Promise<readonly GatewayFigure[]> {
+  const browser = await ByHand.start();
+  const proxy = await startPassThrough(browser.url);
+  const session = await server.createSession();
+  const urls = [browser.url, session.connectUrl, proxy.url];
+  const sides = await Promise.all(urls.map(prepare));
+  const figures: GatewayFigure[] = [];
+  for (const measure of MEASURES) figures.push(await compare(measure, sides, pairs));
+  for (const { connection } of sides) connection.close();
+  proxy.end();
+  await server.release(session.id);
+  await browser.close();
+  return figures;
+}
+
+async function compare(measure: Measure, sides: readonly Side[], pairs: number): Promise<GatewayFigure> {
+  const blocks: number[][] = sides.map(() => []);
+  for (const side of sides) await measure.block(side); // warm
+  for (let pair = 0; pair < pairs; pair++) {
+    // Each pair begins with another side, so that none is always the one after the longest.
+    for (const offset of sides.keys()) {
+      const index = (pair + offset) % sides.length;
+      const side = sides[index];
+      if (side) blocks[index]?.push(await measure.block(side));
+    }
+  }
+  const [direct = [], gateway = [], passThrough = []] = blocks;
+  const { name, unit, target } = measure;
+  return { name, unit, target, gateway: comparison(direct, gateway), passThrough: comparison(direct, passThrough) };
+}
+
+async function prepare(url: string): Promise<Side> {
+  const connection = await CdpConnection.open(url);
+  // A window of its own: a tab behind another one is not painted, and its screenshot never comes.
+  const { targetId } = await connection.send('Target.createTarget', { url: 'about:blank', newWindow: true });
+  const { sessionId } = await connection.send('Target.attachToTarget', { targetId, flatten: true });
+  const page = String(sessionId);
+  await connection.visit(PAGE, page);
+  await connection.evaluate(`globalThis.megabyte = 'x'.repeat(${MEGABYTE}); 0`, page);
+  return { connection, page };
+}
+
+async function typicalMs(count: number, work: () => Promise<unknown>): Promise<number> {
+  const times: number[] = [];
+  for (let done = 0; done < count; done++) {
+    const start = systemClock.monotonicMs();
+    await work();
+    times.push(systemClock.monotonicMs() - start);
+  }
+  return median(times);
+}
+
+/** Commands per second while so many wait for their answers at every moment. */
+async function inFlight(count: number, side: Side): Promise<number> {
+  let begun = 0;
+  const lane = async (): Promise<void> => {
+    while (begun++ < count) await evaluate(side);
+  };
+  const start = systemClock.monotonicMs();
+  await Promise.all(Array.from({ length: IN_FLIGHT }, lane));
+  return (count / (systemClock.monotonicMs() - start)) * 1000;
+}
+
+async function startPassThrough(url: string): Promise<{ url: string; end(): void }> {
+  const target = new URL(url);
+  const child = fork(join(import.meta.dirname, 'pass-through.ts'), [target.port]);
+  const [port] = await within(START_MS, 'the pass-through to start', signal => once(child, 'message', { signal }));
+  target.port = String(port);
+  return { url: target.href, end: () => child.disconnect() };
+}

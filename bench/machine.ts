@@ -1,0 +1,46 @@
+// The machine that figures were measured on. A figure without it says nothing.
+import { readFileSync } from 'node:fs';
+import { cpus, loadavg, release, totalmem } from 'node:os';
+import { versionOfChromium } from '../server/engines/slots/chromium.ts';
+import { systemClock } from '../server/kit/clock.ts';
+import { CHROMIUM } from './by-hand.ts';
+
+export interface Machine {
+  readonly cpu: string;
+  readonly cores: number;
+  readonly memoryGib: number;
+  readonly kernel: string;
+  readonly system: string;
+  readonly chromium: string;
+  readonly node: string;
+  readonly date: string;
+  /** What else the machine had to do when the bench began: processes that wanted to run, over one minute. */
+  readonly loadAtStart: number;
+}
+
+export async function thisMachine(): Promise<Machine> {
+  const processors = cpus();
+  return {
+    cpu: processors[0]?.model.trim() ?? 'unknown',
+    cores: processors.length,
+    memoryGib: Math.round(totalmem() / 1024 ** 3),
+    kernel: release(),
+    system: systemName(),
+    chromium: (await versionOfChromium(CHROMIUM)) ?? 'unknown',
+    node: process.version,
+    date: systemClock.now().toISOString().slice(0, 10),
+    loadAtStart: Number((loadavg()[0] ?? 0).toFixed(2)),
+  };
+}
+
+export const inWords = (machine: Machine): string =>
+  `${machine.cpu}, ${machine.cores} cores, ${machine.memoryGib} GiB, ${machine.system}, Linux ${machine.kernel}, ` +
+  `${machine.chromium}, Node ${machine.node}, ${machine.date}, load at start ${machine.loadAtStart}`;
+
+function systemName(): string {
+  try {
+    return /^PRETTY_NAME="?([^"\n]+)/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1] ?? 'unknown system';
+  } catch {
+    return 'unknown system';
+  }
+}

@@ -1,0 +1,23 @@
+// A program: the least that can stand between a client and Chromium's own socket in Node, a TCP proxy that looks at
+// nothing. What it costs on a machine is what no gateway in Node comes under there. Prints its port; ends with its parent.
+import { connect, createServer } from 'node:net';
+
+const target = Number(process.argv[2]);
+
+const server = createServer({ noDelay: true }, client => {
+  const browser = connect({ port: target, host: '127.0.0.1', noDelay: true });
+  client.on('data', bytes => void browser.write(bytes));
+  browser.on('data', bytes => void client.write(bytes));
+  for (const [one, other] of [
+    [client, browser],
+    [browser, client],
+  ] as const) {
+    one.on('error', () => {}); // 'close' follows
+    one.on('close', () => other.destroy());
+  }
+});
+server.listen(0, '127.0.0.1', () => {
+  const address = server.address();
+  if (address && typeof address === 'object') process.send?.(address.port);
+});
+process.on('disconnect', () => process.exit());

@@ -1,0 +1,54 @@
+// Processes of this machine as /proc shows them: who descends from whom, and what memory they hold.
+import { readdirSync, readFileSync } from 'node:fs';
+
+export interface Memory {
+  readonly pssMib: number;
+  readonly privateMib: number;
+  readonly processes: number;
+}
+
+const KIB_PER_MIB = 1024;
+
+export function descendants(roots: readonly number[]): readonly number[] {
+  const parents = allProcesses().map(pid => ({ pid, parent: parentOf(pid) }));
+  const found = new Set(roots);
+  for (let before = 0; before < found.size; ) {
+    before = found.size;
+    for (const { pid, parent } of parents) if (parent !== undefined && found.has(parent)) found.add(pid);
+  }
+  return [...found];
+}
+
+/** Processes whose command line names the path. */
+export const processesNaming = (path: string): readonly number[] =>
+  allProcesses().filter(pid => pid !== process.pid && (read(pid, 'cmdline') ?? '').includes(path));
+
+/** Proportional and private memory of all of them together; those that ended meanwhile count nothing. */
+export function memoryOf(pids: readonly number[]): Memory {
+  const rollups = pids.flatMap(pid => read(pid, 'smaps_rollup') ?? []);
+  const sum = (field: string): number =>
+    rollups.reduce((total, text) => total + Number(new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(text)?.[1] ?? 0), 0);
+  return {
+    pssMib: sum('Pss') / KIB_PER_MIB,
+    privateMib: (sum('Private_Clean') + sum('Private_Dirty')) / KIB_PER_MIB,
+    processes: rollups.length,
+  };
+}
+
+const allProcesses = (): readonly number[] =>
+  readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .map(Number);
+
+function parentOf(pid: number): number | undefined {
+  const stat = read(pid, 'stat');
+  return stat === undefined ? undefined : Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+}
+
+function read(pid: number, file: string): string | undefined {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8');
+  } catch {
+    return undefined; // it has ended
+  }
+}

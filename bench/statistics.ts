@@ -1,0 +1,35 @@
+// What a list of measurements is summed up to: middle and ends, never a mean, because one stall would be most of it.
+
+export interface Summary {
+  readonly median: number;
+  readonly min: number;
+  readonly max: number;
+  readonly count: number;
+}
+
+/** One quantity of two sides, measured in turns: the ratio is taken pair by pair, so that slow moments cancel out. */
+export interface Comparison {
+  readonly base: Summary;
+  readonly ours: Summary;
+  readonly ratio: Summary;
+}
+
+export function summary(values: readonly number[]): Summary {
+  const sorted = values.toSorted((one, other) => one - other);
+  const [min, max] = [sorted[0], sorted.at(-1)];
+  if (min === undefined || max === undefined) throw new Error('nothing was measured');
+  return { median: middle(sorted), min, max, count: sorted.length };
+}
+
+export const median = (values: readonly number[]): number => summary(values).median;
+
+export function comparison(base: readonly number[], ours: readonly number[]): Comparison {
+  const ratios = base.map((value, index) => (ours[index] ?? Number.NaN) / value);
+  return { base: summary(base), ours: summary(ours), ratio: summary(ratios) };
+}
+
+function middle(sorted: readonly number[]): number {
+  const half = sorted.length >> 1;
+  const upper = sorted[half] ?? Number.NaN;
+  return sorted.length % 2 === 1 ? upper : ((sorted[half - 1] ?? Number.NaN) + upper) / 2;
+}

@@ -1,0 +1,43 @@
+// Whole sessions per minute, one after another and several at once, against browsers by hand.
+import { systemClock } from '../server/kit/clock.ts';
+import type { TestServer } from '../tests/harness/server.ts';
+import { byHandCycle, sessionCycle } from './lifecycle.ts';
+import { type Comparison, comparison } from './statistics.ts';
+
+const MINUTE_MS = 60_000;
+
+export interface ThroughputFigure {
+  readonly atOnce: number;
+  readonly comparison: Comparison;
+}
+
+export async function measureThroughput(
+  server: TestServer,
+  { lanes, turns, turnMs }: { lanes: readonly number[]; turns: number; turnMs: number },
+): Promise<readonly ThroughputFigure[]> {
+  const figures: ThroughputFigure[] = [];
+  for (const atOnce of lanes) {
+    const byHand: number[] = [];
+    const ours: number[] = [];
+    for (let turn = 0; turn < turns; turn++) {
+      byHand.push(await perMinute(atOnce, turnMs, byHandCycle));
+      ours.push(await perMinute(atOnce, turnMs, () => sessionCycle(server)));
+    }
+    figures.push({ atOnce, comparison: comparison(byHand, ours) });
+  }
+  return figures;
+}
+
+/** Begins cycles for `ms`; those that run then are finished and count, and so does their time. */
+async function perMinute(atOnce: number, ms: number, cycle: () => Promise<unknown>): Promise<number> {
+  const start = systemClock.monotonicMs();
+  let done = 0;
+  const lane = async (): Promise<void> => {
+    while (systemClock.monotonicMs() - start < ms) {
+      await cycle();
+      done++;
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, lane));
+  return (done / (systemClock.monotonicMs() - start)) * MINUTE_MS;
+}

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { answerId, channelOf, isTargetEvent, withoutChannel } from './messages.ts';
+
+const CHANNEL = '0123456789ABCDEF0123456789ABCDEF';
+const bytes = (text: string): Buffer => Buffer.from(text);
+
+test('the channel is the last member, whatever the message quotes inside', () => {
+  assert.equal(channelOf(bytes(`{"id":1,"result":{},"sessionId":"${CHANNEL}"}`)), CHANNEL);
+  assert.equal(channelOf(bytes(`{"id":1,"result":{"text":"\\"sessionId\\":\\"${CHANNEL}\\""}}`)), undefined);
+  assert.equal(channelOf(bytes(`{"id":1,"result":{"sessionId":"${CHANNEL}"}}`)), undefined);
+  assert.equal(channelOf(bytes('{"id":1,"result":{}}')), undefined);
+  assert.equal(channelOf(bytes('')), undefined);
+  assert.equal(channelOf(bytes(`"sessionId":"${CHANNEL}"}`)), undefined);
+});
+
+test('without its channel a message is whole again', () => {
+  const message = bytes(`{"id":1,"result":{"a":"ä"},"sessionId":"${CHANNEL}"}`);
+  assert.equal(String(withoutChannel(message)), '{"id":1,"result":{"a":"ä"}}');
+});
+
+test('taking the channel off one message leaves its neighbours of the same read alone', () => {
+  const one = `{"id":1,"result":{},"sessionId":"${CHANNEL}"}`;
+  const read = bytes(`${one}\0${one}\0`);
+  withoutChannel(read.subarray(0, one.length));
+  assert.equal(String(read.subarray(one.length + 1, -1)), one);
+});
+
+test('the id of an answer, and none of an event', () => {
+  assert.equal(answerId(bytes('{"id":1234567,"result":{}}')), 1234567);
+  assert.equal(answerId(bytes('{"id":-5,"error":{}}')), -5);
+  assert.equal(answerId(bytes('{"method":"A.b","params":{"id":1}}')), undefined);
+  assert.equal(answerId(bytes('{"i')), undefined);
+});
+
+test('events of the Target domain are told from others', () => {
+  assert.equal(isTargetEvent(bytes('{"method":"Target.targetCreated","params":{}}')), true);
+  assert.equal(isTargetEvent(bytes('{"method":"Targets.x"}')), false);
+  assert.equal(isTargetEvent(bytes('{"method":"Tar')), false);
+  assert.equal(isTargetEvent(bytes('{"id":1,"result":{"method":"Target."}}')), false);
+});

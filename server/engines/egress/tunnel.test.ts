@@ -1,0 +1,102 @@
+// The downward half of a tunnel: nothing is lost, doubled or overwritten, whatever the pace of either side.
+import assert from 'node:assert/strict';
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { until, within } from '../../kit/wait.ts';
+import { join, OutsideSocket } from './tunnel.ts';
+
+const WAIT_MS = 5000;
+
+interface Ends {
+  readonly outside: OutsideSocket;
+  /** The browser's socket as we hold it, and as the browser does. */
+  readonly ours: Socket;
+  readonly browser: Socket;
+}
+
+/** An outside that does what `talk` says, and a browser, not joined yet. */
+async function ends(t: TestContext, talk: (socket: Socket) => void): Promise<Ends> {
+  const port = async (onConnection: (socket: Socket) => void): Promise<number> => {
+    const server = createServer({ allowHalfOpen: true }, socket => onConnection(socket.on('error', () => {})));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    t.after(() => server.close());
+    return (server.address() as AddressInfo).port;
+  };
+  const accepted = Promise.withResolvers<Socket>();
+  const [outsidePort, browserPort] = await Promise.all([port(talk), port(accepted.resolve)]);
+  const outside = new OutsideSocket();
+  const browser = connect({ port: browserPort, host: '127.0.0.1', allowHalfOpen: true });
+  outside.connect(outsidePort, '127.0.0.1');
+  await Promise.all([once(outside, 'connect'), once(browser, 'connect')]);
+  t.after(() => [outside, browser].map(socket => socket.destroy()));
+  return { outside, ours: await accepted.promise, browser };
+}
+
+async function received(browser: Socket): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  browser.on('data', part => parts.push(part));
+  await within(WAIT_MS, 'the end of what the browser gets', () => once(browser, 'end'));
+  return Buffer.concat(parts);
+}
+
+const sha = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
+
+test('what the outside says before anybody listens comes first, and all of it', async t => {
+  const bytes = randomBytes(1_000_000);
+  const { outside, ours, browser } = await ends(t, socket => socket.end(bytes));
+  await until(WAIT_MS, 'the first bytes', () => (outside.bytesRead > 0 ? true : undefined));
+  const standing = outside.bytesRead;
+  await new Promise(done => setImmediate(done));
+  assert.equal(outside.bytesRead, standing, 'no more is read than can be held');
+  join(ours, outside);
+  assert.equal(sha(await received(browser)), sha(bytes));
+});
+
+test('an outside that has ended before the tunnel stands ends it', async t => {
+  const { outside, ours, browser } = await ends(t, socket => socket.end());
+  await until(WAIT_MS, 'the end', () => (outside.readableEnded ? true : undefined));
+  join(ours, outside);
+  assert.equal((await received(browser)).length, 0);
+});
+
+test('writes of every size keep their order and their bytes', async t => {
+  const sizes = [1, 2, 100, 16_383, 16_384, 16_385, 65_535, 65_536, 65_537, 300_000, 7, 1_000_000, 1];
+  const parts = sizes.map(size => randomBytes(size));
+  const { outside, ours, browser } = await ends(t, async socket => {
+    for (const part of parts) if (!socket.write(part)) await once(socket, 'drain');
+    socket.end();
+  });
+  join(ours, outside);
+  assert.equal(sha(await received(browser)), sha(Buffer.concat(parts)));
+});
+
+test('a reader that stops and goes gets the same bytes', async t => {
+  const bytes = randomBytes(24_000_000);
+  const { outside, ours, browser } = await ends(t, socket => socket.end(bytes));
+  join(ours, outside);
+  let seen = 0;
+  browser.on('data', part => {
+    seen += part.length;
+    if (seen < 1_000_000) return;
+    seen = 0;
+    browser.pause();
+    setImmediate(() => setImmediate(() => browser.resume()));
+  });
+  assert.equal(sha(await received(browser)), sha(bytes));
+});
+
+test('many tunnels at once do not mix their bytes', async t => {
+  const all = await Promise.all(
+    Array.from({ length: 12 }, async (_, index) => {
+      const bytes = Buffer.alloc(2_000_000, index + 1);
+      const { outside, ours, browser } = await ends(t, socket => socket.end(bytes));
+      join(ours, outside);
+      const got = await received(browser);
+      return got.equals(bytes);
+    }),
+  );
+  assert.deepEqual(all, new Array(12).fill(true));
+});

@@ -1,0 +1,162 @@
+// The berth command beside a running server and alone: keys, tokens, doctor, bad settings, a second server, stopping.
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { parse } from 'yaml';
+import { refusedUpgrade } from '../harness/cdp.ts';
+import { freePort } from '../harness/free-port.ts';
+import { serverLeftovers } from '../harness/leftovers.ts';
+import { runBerth, startServer } from '../harness/server.ts';
+
+const EXIT = { done: 0, failed: 1, usage: 2 } as const;
+const SESSIONS = '/v1/browsers/sessions';
+
+const server = await startServer();
+
+test('keys create --json prints exactly id, applicationId and key, and the key works at once', async () => {
+  const { code, stdout, stderr } = await server.berth('keys', 'create', '--json', '--name', 'beside');
+  assert.equal(code, EXIT.done, stderr);
+  assert.equal(stderr, '');
+  const made: { id: string; applicationId: string; key: string } = JSON.parse(stdout);
+  assert.deepEqual(Object.keys(made), ['id', 'applicationId', 'key']);
+  assert.equal(made.applicationId, server.applicationId);
+  assert.equal((await server.api('GET', SESSIONS, { key: made.key })).status, 200);
+});
+
+test('without --json the output is the key and nothing else', async () => {
+  const { stdout } = await server.berth('keys', 'create', '--application', 'Default');
+  assert.match(stdout, /^bak_\S+\n$/);
+  assert.equal((await server.api('GET', SESSIONS, { key: stdout.trim() })).status, 200);
+});
+
+test('a key that is revoked here is refused by the server in the next moment, over HTTP and for CDP', async () => {
+  const { id, key } = JSON.parse((await server.berth('keys', 'create', '--json')).stdout);
+  const session = await server.createSession({ keepAlive: true }, key);
+  const { code, stdout } = await server.berth('keys', 'revoke', id, '--json');
+  assert.equal(code, EXIT.done);
+  assert.deepEqual(JSON.parse(stdout), { id, applicationId: server.applicationId, revoked: true });
+  assert.equal((await server.api('GET', SESSIONS, { key })).status, 401);
+  const address = session.connectUrl.replace(/\?.*/, '');
+  assert.equal((await refusedUpgrade(address, { authorization: `Bearer ${key}` })).status, 401);
+  await server.release(session.id);
+});
+
+test('keys list shows keys of the server and of the command line, and none of them whole', async () => {
+  const { code, stdout } = await server.berth('keys', 'list', '--json');
+  assert.equal(code, EXIT.done);
+  const listed: Array<{ name: string; status: string }> = JSON.parse(stdout);
+  assert.ok(listed.some(({ name }) => name === 'beside'));
+  assert.ok(listed.some(({ status }) => status === 'revoked'));
+  assert.doesNotMatch(stdout, /bak_[\w-]{40}/);
+});
+
+test('a token made here opens the account routes', async () => {
+  const { code, stdout } = await server.berth('tokens', 'create', '--json', '--scope', 'applications:read');
+  assert.equal(code, EXIT.done);
+  const { token } = JSON.parse(stdout);
+  assert.equal((await server.api('GET', '/v1/applications', { key: token })).status, 200);
+});
+
+test('doctor says for each thing whether it is there, and on a machine that serves it finds nothing missing', async () => {
+  const { code, stdout, stderr } = await server.berth('doctor', '--json');
+  assert.equal(code, EXIT.done, stderr + stdout);
+  const { ok, findings } = JSON.parse(stdout);
+  assert.equal(ok, true);
+  assert.ok(findings.length > 8);
+  for (const finding of findings) {
+    assert.deepEqual(Object.keys(finding).sort(), ['cure', 'detail', 'name', 'ok', 'required']);
+    assert.ok(finding.ok || finding.cure.length > 10, `${finding.name} is missing and says no cure`);
+  }
+  const words = await server.berth('doctor');
+  assert.equal(
+    words.stdout.split('\n').filter(line => line.startsWith('ok')).length,
+    findings.filter((one: { ok: boolean }) => one.ok).length,
+  );
+});
+
+test('doctor names what is missing, how to mend it, and fails', async () => {
+  const { code, stdout } = await runBerth(['doctor', '--json'], { ...server.env, BERTH_CHROMIUM: '/no/such/chromium' });
+  assert.equal(code, 3);
+  const { ok, findings } = JSON.parse(stdout);
+  assert.equal(ok, false);
+  const missing = findings.find((one: { name: string; ok: boolean }) => !one.ok && /chromium/i.test(one.name));
+  assert.match(missing.detail + missing.cure, /chromium/i);
+});
+
+test('openapi prints what the server serves', async () => {
+  const { code, stdout } = await server.berth('openapi');
+  assert.equal(code, EXIT.done);
+  assert.deepEqual(parse(stdout), (await server.api('GET', '/v1/browsers/openapi.json')).body);
+});
+
+for (const [name, value] of [
+  ['BERTH_LISTEN', 'everywhere'],
+  ['BERTH_PUBLIC_URL', 'ftp://berth.test'],
+  ['DATABASE_URL', 'mysql://user:pass@host/db'],
+  ['BERTH_SLOTS', 'many'],
+  ['BERTH_ISOLATION', 'none'],
+  ['BERTH_EGRESS_ALLOW', 'all'],
+  ['BERTH_EGRESS_HOSTS', 'a.test'],
+  ['BERTH_COMPAT', 'yes'],
+  ['BERTH_LOG_LEVEL', 'loud'],
+  ['BERTH_SECRET', 'short'],
+  ['BERTH_REGION', 'us west'],
+] as const)
+  test(`a bad setting is refused by its name: ${name}=${value}`, async () => {
+    const { code, stderr } = await runBerth(['serve'], { ...server.env, [name]: value });
+    assert.equal(code, EXIT.usage, stderr);
+    assert.match(stderr, new RegExp(name));
+    assert.doesNotMatch(stderr, /pass@|\n\s+at /, 'no password and no stack');
+  });
+
+test('a second server on the same data folder is refused, and the first goes on', async () => {
+  const { code, stderr } = await runBerth(['serve'], { ...server.env, BERTH_LISTEN: `127.0.0.1:${await freePort()}` });
+  assert.equal(code, EXIT.failed);
+  assert.match(stderr, /data folder|in use/);
+  assert.ok(stderr.includes(server.dataDir), stderr);
+  assert.equal((await server.api('GET', '/readyz')).status, 200);
+});
+
+test('a server on a port in use, or without its Chromium, is refused by name and leaves nothing running', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-aside-'));
+  const env = { ...server.env, BERTH_DATA_DIR: join(folder, 'data') };
+  const samePort = await runBerth(['serve'], env);
+  assert.equal(samePort.code, EXIT.failed);
+  assert.match(samePort.stderr, /in use/);
+  assert.match(samePort.stderr, /BERTH_LISTEN/);
+  const listen = { BERTH_LISTEN: `127.0.0.1:${await freePort()}` };
+  const without = await runBerth(['serve'], { ...env, ...listen, BERTH_CHROMIUM: '/no/such/chromium' });
+  assert.equal(without.code, EXIT.failed);
+  assert.match(without.stderr, /\/no\/such\/chromium/);
+  assert.match(without.stderr, /BERTH_CHROMIUM|install/i);
+  assert.deepEqual(serverLeftovers(env.BERTH_DATA_DIR), []);
+  rmSync(folder, { recursive: true });
+});
+
+test('stop --drain lets the server end its sessions itself', async () => {
+  const { id } = await server.createSession({ keepAlive: true });
+  const { code, stdout, stderr } = await server.berth('stop', '--drain', '--json');
+  assert.equal(code, EXIT.done, stderr);
+  const { stopped, ended, swept } = JSON.parse(stdout);
+  assert.deepEqual({ stopped, ended, swept }, { stopped: true, ended: [], swept: [] });
+  await server.start();
+  const session = await server.read(id);
+  assert.deepEqual([session.status, session.endReason], ['COMPLETED', 'drained']);
+});
+
+test('stop without --drain ends what the server leaves', async () => {
+  const { id } = await server.createSession({ keepAlive: true });
+  const { code, stdout, stderr } = await server.berth('stop');
+  assert.equal(code, EXIT.done, stderr);
+  assert.match(stdout, /has stopped/);
+  assert.ok(stdout.includes(id));
+  const again = await server.berth('stop');
+  assert.equal(again.code, EXIT.done);
+  assert.match(again.stdout, /No server ran/);
+  await server.start();
+  const session = await server.read(id);
+  assert.deepEqual([session.status, session.endReason], ['COMPLETED', 'operator']);
+  await server.settles();
+});

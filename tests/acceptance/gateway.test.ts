@@ -1,0 +1,370 @@
+// What the CDP gateway lets pass, rewrites and refuses, said by a raw client byte for byte and tried by pages themselves.
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { after, test } from 'node:test';
+import { chromium } from 'playwright-core';
+import { CdpClient, type CdpMessage, refusedUpgrade } from '../harness/cdp.ts';
+import { FILE_NAME, FILE_TEXT, openPages } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const pages = await openPages({
+  '/files':
+    '<!doctype html><title>Files</title><input type=file id=input><div id=drop style="width:300px;height:300px"></div><script>document.getElementById("drop").ondragover = e => e.preventDefault(); document.getElementById("drop").ondrop = async e => { e.preventDefault(); globalThis.dropped = await Promise.all([...e.dataTransfer.files].map(file => file.text())); };</script>',
+});
+const server = await startServer({ pages });
+
+const session = await server.createSession({ keepAlive: true });
+const client = await CdpClient.connect(session.connectUrl);
+const page = await client.attachToPage();
+await client.send('Page.enable', {}, page);
+
+async function visit(url: string): Promise<void> {
+  const loaded = client.next(
+    `${url} to load`,
+    ({ method, sessionId }) => method === 'Page.loadEventFired' && sessionId === page,
+  );
+  await client.send('Page.navigate', { url }, page);
+  await loaded;
+}
+
+/** The error that the gateway itself gives, in words that say what is refused. */
+async function assertRefused(method: string, params: object = {}, sessionId?: string): Promise<void> {
+  const { error, result } = await client.ask(method, params, sessionId);
+  assert.ok(error, `${method} ${JSON.stringify(params)} answered ${JSON.stringify(result)}`);
+  assert.match(error.message, /refused/, `${method} ${JSON.stringify(params)}`);
+}
+
+/** Nothing happened: the session runs and the client is welcome. */
+async function assertUnharmed(): Promise<void> {
+  assert.match(String((await client.send('Browser.getVersion')).product), /^Chrome\//);
+  assert.equal((await server.read(session.id)).status, 'RUNNING');
+}
+
+// ---- the form of messages ---------------------------------------------------------------------------------------------
+
+test('an unknown method gets the browser’s own error', async () => {
+  const { error } = await client.ask('Nothing.nowhere');
+  assert.deepEqual(error, { code: -32601, message: "'Nothing.nowhere' wasn't found" });
+});
+
+test('a name that is written with escapes is the name that it means', async () => {
+  const { result } = await client.askRaw(id => `{"id":${id},"method":"\\u0042rowser.getVersion"}`);
+  assert.match(String(result?.product), /^Chrome\//);
+  for (const method of ['\\u0042rowser.crash', 'Browser\\u002ecrash', '\\u0042\\u0072\\u006f\\u0077ser.crash']) {
+    const { error } = await client.askRaw(id => `{"id":${id},"method":"${method}","params":{}}`);
+    assert.match(error?.message ?? '', /refused/);
+  }
+  const { error } = await client.askRaw(
+    id =>
+      `{"id":${id},"method":"Page.navigate","params":{"\\u0075rl":"\\u0066ile:///etc/passwd"},"sessionId":"${page}"}`,
+  );
+  assert.match(error?.message ?? '', /refused/);
+  await assertUnharmed();
+});
+
+for (const [what, raw] of [
+  ['a member twice', '{"id":9001,"method":"Browser.getVersion","method":"Browser.crash"}'],
+  ['a member twice, once with escapes', '{"id":9001,"method":"Browser.getVersion","\\u006dethod":"Browser.crash"}'],
+  ['a session twice', '{"id":9001,"method":"Browser.getVersion","sessionId":"A","sessionId":"B"}'],
+  ['a comment', '{"id":9001,/* "x":" */"method":"Browser.crash"}'],
+  ['a line comment', '{"id":9001,// x\n"method":"Browser.crash"}'],
+  ['a NUL', '{"id":9001,"method":"Browser.getVersion"}\0{"id":9002,"method":"Browser.crash"}'],
+  ['a NUL in a string', '{"id":9001,"method":"Browser.getVersion\0"}'],
+  ['two messages', '{"id":9001,"method":"Browser.getVersion"}{"id":9002,"method":"Browser.crash"}'],
+  ['a list of messages', '[{"id":9001,"method":"Browser.crash"}]'],
+  ['single quotes', "{'id':9001,'method':'Browser.crash'}"],
+  ['a trailing comma', '{"id":9001,"method":"Browser.crash",}'],
+  ['no id', '{"method":"Browser.crash"}'],
+  ['no method', '{"id":9001,"params":{}}'],
+  ['an id that is text', '{"id":"9001","method":"Browser.crash"}'],
+  ['brackets that do not match', '{"id":9001,"method":"Browser.getVersion","params":{"a":[}]}'],
+  ['nothing but a word', 'Browser.crash'],
+] as const)
+  test(`a message with ${what} is answered with an error and does nothing`, async () => {
+    const answer = client.next(what, ({ error, id }) => error !== undefined && (id === undefined || id === 9001));
+    client.say(raw);
+    assert.ok((await answer).error?.message);
+    await assertUnharmed();
+  });
+
+test('a message deeper than the browser can read is answered with an error', async () => {
+  const deep = `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`;
+  const answer = client.next('the error', ({ error }) => error !== undefined);
+  client.say(`{"id":9001,"method":"Browser.getVersion","params":${deep}}`);
+  assert.ok((await answer).error);
+  await assertUnharmed();
+});
+
+test('a binary message closes that client with 1003, and no other', async () => {
+  const odd = await CdpClient.connect(session.connectUrl);
+  odd.say(Buffer.from('{"id":1,"method":"Browser.getVersion"}'));
+  assert.equal((await odd.closed()).code, 1003);
+  await assertUnharmed();
+});
+
+test("a client cannot speak on another client's channel, nor end it", async () => {
+  const other = await CdpClient.connect(session.connectUrl);
+  const { error } = await other.ask('Runtime.evaluate', { expression: '1' }, page);
+  assert.match(error?.message ?? '', /Session with given id not found/);
+  assert.ok((await other.ask('Target.detachFromTarget', { sessionId: page })).error);
+  assert.equal(await client.evaluate('40 + 2', page), 42);
+  await other.close();
+});
+
+test('events of one client do not come to another', async () => {
+  const other = await CdpClient.connect(session.connectUrl);
+  await client.send('Runtime.enable', {}, page);
+  await client.evaluate('console.log("only for me")', page);
+  await client.event('Runtime.consoleAPICalled');
+  await client.send('Runtime.disable', {}, page);
+  await other.send('Browser.getVersion');
+  assert.deepEqual(other.events, []);
+  await other.close();
+});
+
+// ---- commands that are refused ------------------------------------------------------------------------------------------
+
+for (const [method, params] of [
+  ['Browser.crash', {}],
+  ['Browser.crashGpuProcess', {}],
+  ['Browser.getBrowserCommandLine', {}],
+  ['Browser.executeBrowserCommand', { commandId: 'openTabSearch' }],
+  ['SystemInfo.getInfo', {}],
+  ['SystemInfo.getProcessInfo', {}],
+  ['SystemInfo.getFeatureState', { featureState: 'x' }],
+  ['Target.sendMessageToTarget', { message: '{"id":1,"method":"Browser.crash"}', targetId: 'x' }],
+  ['Target.exposeDevToolsProtocol', { targetId: 'x' }],
+  ['Target.setAutoAttach', { autoAttach: true, waitForDebuggerOnStart: false }],
+  ['Target.createBrowserContext', { proxyServer: 'direct://' }],
+  ['Tethering.bind', { port: 9222 }],
+  ['Extensions.loadUnpacked', { path: '/etc' }],
+  ['PWA.launchFilesInApp', { manifestId: 'x', files: ['/etc/passwd'] }],
+] as const)
+  test(`refused at the browser: ${method}`, async () => {
+    await assertRefused(method, params);
+    await assertUnharmed();
+  });
+
+test('an attachment that is not flat is refused', async () => {
+  const { targetInfos } = await client.send('Target.getTargets');
+  const targetId: string = Object(targetInfos)[0].targetId;
+  await assertRefused('Target.attachToTarget', { targetId });
+  await assertRefused('Target.attachToTarget', { targetId, flatten: false });
+  await assertRefused('Target.attachToTarget', { targetId }, page);
+});
+
+const NOT_THE_WEB = [
+  'file:///etc/passwd',
+  'FILE:///etc/passwd',
+  '\tfi\nle:///etc/passwd',
+  'file:///session/profile/Local%20State',
+  'file:///session/downloads/../profile/Local%20State',
+  'file:///session/downloads/%2e%2e/profile/Local%20State',
+  'chrome://version',
+  'chrome:version',
+  'ChRoMe://settings',
+  'chrome-untrusted://terminal',
+  'devtools://devtools/bundled/inspector.html',
+  'view-source:http://a.test/',
+  'view-source:file:///etc/passwd',
+];
+
+for (const url of NOT_THE_WEB)
+  test(`a client does not open ${JSON.stringify(url)}`, async () => {
+    await assertRefused('Page.navigate', { url }, page);
+    await assertRefused('Target.createTarget', { url });
+  });
+
+test('a page does not open them either, and no redirect leads there', async () => {
+  await visit(`${pages.a}/next`);
+  for (const url of NOT_THE_WEB) {
+    const text = JSON.stringify(url);
+    await client.ask('Runtime.evaluate', { expression: `location = ${text}`, userGesture: true }, page);
+    await client.ask('Runtime.evaluate', { expression: `window.open(${text})`, userGesture: true }, page);
+    await client.ask(
+      'Runtime.evaluate',
+      { expression: `document.body.append(Object.assign(document.createElement('iframe'), { src: ${text} }))` },
+      page,
+    );
+  }
+  pages.set('/astray', (_, response) => {
+    response.writeHead(302, { location: 'file:///etc/passwd' });
+    response.end();
+  });
+  await client.send('Page.navigate', { url: `${pages.a}/astray` }, page);
+  const { targetInfos } = await client.send('Target.getTargets');
+  for (const { url } of Object(targetInfos))
+    assert.doesNotMatch(url, /^(file|chrome|chrome-untrusted|devtools|view-source):(?!\/\/newtab)/);
+  assert.doesNotMatch(String(await client.evaluate('document.documentElement.innerText', page)), /root:/);
+  for (const { targetId, url } of Object(targetInfos))
+    if (url.startsWith('about:')) await client.ask('Target.closeTarget', { targetId });
+  await assertUnharmed();
+});
+
+test('the browser’s own pages are not among the targets', async () => {
+  const { targetInfos } = await client.send('Target.getTargets');
+  const types = new Set(Object(targetInfos).map((info: { type: string }) => info.type));
+  assert.deepEqual([...types], ['page']);
+});
+
+// ---- files ------------------------------------------------------------------------------------------------------------
+
+const downloadsOf = (id: string): string => join(server.dataDir, 'sessions', id, 'box', 'downloads');
+
+async function assertDownloaded(): Promise<string> {
+  const [file, ...others] = await eventually(
+    'the download',
+    () => readdirSync(downloadsOf(session.id)).filter(name => !name.endsWith('.crdownload')),
+    ({ length }) => length > 0,
+  );
+  assert.deepEqual(others, []);
+  const path = join(downloadsOf(session.id), String(file));
+  assert.equal(readFileSync(path, 'utf8'), FILE_TEXT);
+  return path;
+}
+
+async function clickDownload(): Promise<CdpMessage> {
+  await visit(`${pages.a}/download-page`);
+  const done = client.next(
+    'the download to end',
+    ({ method, params }) => method === 'Browser.downloadProgress' && params?.state === 'completed',
+  );
+  await client.evaluate('document.getElementById("get").click()', page);
+  return done;
+}
+
+test('downloads that a client denies are denied', async () => {
+  await client.send('Browser.setDownloadBehavior', { behavior: 'deny', eventsEnabled: true });
+  await visit(`${pages.a}/download-page`);
+  const canceled = client.next(
+    'the download to be cancelled',
+    ({ method, params }) => method === 'Browser.downloadProgress' && params?.state === 'canceled',
+  );
+  await client.evaluate('document.getElementById("get").click()', page);
+  await canceled;
+  assert.deepEqual(readdirSync(downloadsOf(session.id)), []);
+  await client.send('Browser.setDownloadBehavior', { behavior: 'default', eventsEnabled: true });
+});
+
+const elsewhere = join(tmpdir(), `berth-elsewhere-${process.pid}`);
+mkdirSync(elsewhere);
+after(() => rmSync(elsewhere, { recursive: true }));
+
+for (const [what, behavior] of [
+  ['names a folder of its own machine', { behavior: 'allow', downloadPath: elsewhere, eventsEnabled: true }],
+  [
+    'names a folder and wants GUIDs',
+    { behavior: 'allowAndName', downloadPath: '/nowhere/at/all', eventsEnabled: true },
+  ],
+  ['asks for the default', { behavior: 'default', eventsEnabled: true }],
+] as const)
+  test(`a download of a client that ${what} stands in the session's folder`, async () => {
+    await client.send('Browser.setDownloadBehavior', behavior);
+    const { params } = await clickDownload();
+    const path = await assertDownloaded();
+    assert.equal(basename(path), params?.guid);
+    const began = await client.event('Browser.downloadWillBegin', event => event.params?.guid === params?.guid);
+    assert.equal(began.params?.suggestedFilename, FILE_NAME);
+    assert.deepEqual(readdirSync(elsewhere), []);
+    rmSync(path);
+  });
+
+test('a download of a client that says nothing is kept too, after others have come and gone', async () => {
+  const passing = await CdpClient.connect(session.connectUrl);
+  await passing.send('Browser.setDownloadBehavior', {
+    behavior: 'allow',
+    downloadPath: elsewhere,
+    eventsEnabled: true,
+  });
+  await passing.close();
+  await visit(`${pages.a}/download-page`);
+  await client.evaluate('document.getElementById("get").click()', page);
+  rmSync(await assertDownloaded());
+});
+
+test('a download through Playwright has its name, and its bytes are whole', async () => {
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  const own = await (await browser.newContext()).newPage();
+  await own.goto(`${pages.a}/download-page`);
+  const [download] = await Promise.all([own.waitForEvent('download'), own.click('#get')]);
+  assert.equal(download.suggestedFilename(), FILE_NAME);
+  const path = await assertDownloaded();
+  const checksum = (bytes: string | Buffer): string => createHash('sha256').update(bytes).digest('hex');
+  assert.equal(checksum(readFileSync(path)), checksum(FILE_TEXT));
+  await browser.close();
+  rmSync(path);
+});
+
+test('only files of the session may be put into a file input or dropped on a page', async () => {
+  await client.send('Browser.setDownloadBehavior', { behavior: 'default', eventsEnabled: true });
+  await clickDownload();
+  const mine = `/session/downloads/${basename(await assertDownloaded())}`;
+  await visit(`${pages.a}/files`);
+  const { root } = await client.send('DOM.getDocument', {}, page);
+  const { nodeId } = await client.send('DOM.querySelector', { nodeId: Object(root).nodeId, selector: '#input' }, page);
+  for (const foreign of [
+    '/etc/ssl/certs/ca-certificates.crt',
+    '/session/profile/Local State',
+    `/session/downloads/../profile/Local State`,
+    'Local State',
+    '/proc/self/environ',
+  ]) {
+    await assertRefused('DOM.setFileInputFiles', { files: [mine, foreign], nodeId }, page);
+    const data = { items: [], files: [foreign], dragOperationsMask: 1 };
+    await assertRefused('Input.dispatchDragEvent', { type: 'drop', x: 100, y: 100, data }, page);
+  }
+  assert.equal(await client.evaluate('document.getElementById("input").files.length', page), 0);
+  await client.send('DOM.setFileInputFiles', { files: [mine], nodeId }, page);
+  assert.equal(await client.evaluate('document.getElementById("input").files[0].text()', page), FILE_TEXT);
+  const data = { items: [], files: [mine], dragOperationsMask: 1 };
+  for (const type of ['dragEnter', 'dragOver', 'drop'])
+    await client.send('Input.dispatchDragEvent', { type, x: 100, y: 100, data }, page);
+  const dropped = await eventually('the dropped file', () => client.evaluate('globalThis.dropped', page));
+  assert.deepEqual(dropped, [FILE_TEXT]);
+});
+
+// ---- the way in ---------------------------------------------------------------------------------------------------------
+
+test('discovery answers what a browser answers, with and without a slash at the end', async () => {
+  for (const path of ['/json/version', '/json/version/']) {
+    const { pathname, search } = new URL(session.connectUrl);
+    const { status, body } = await server.api<Record<string, string>>('GET', `${pathname}${path}${search}`, {
+      key: null,
+    });
+    assert.equal(status, 200);
+    assert.match(String(body.Browser), /^Chrome\//);
+    assert.equal(body['Protocol-Version'], '1.3');
+    assert.equal(body.webSocketDebuggerUrl, session.connectUrl);
+  }
+});
+
+for (const [what, change, status, code] of [
+  ['without a key', (url: string) => url.replace(/\?.*/, ''), 401, 'missing_credentials'],
+  [
+    'with a changed key',
+    (url: string) => `${url.slice(0, -1)}${url.endsWith('A') ? 'B' : 'A'}`,
+    401,
+    'invalid_credentials',
+  ],
+  ['with an empty key', (url: string) => url.replace(/=.*/, '='), 401, 'invalid_credentials'],
+  ['of no session', (url: string) => url.replace(/sessions\/[^/]+/, 'sessions/me'), 404, 'not_found'],
+  ['of nothing', (url: string) => url.replace('/connect', '/disconnect'), 404, 'route_not_found'],
+] as const)
+  test(`an address ${what} is refused before the upgrade, in the error body`, async () => {
+    const refused = await refusedUpgrade(change(session.connectUrl));
+    assert.equal(refused.status, status);
+    assert.equal(refused.body.code, code);
+    assert.equal(refused.body.statusCode, status);
+    assert.ok(refused.body.requestId, 'with a request id');
+    assert.ok(refused.body.message.length > 20);
+  });
+
+test('in the end, nothing is left', async () => {
+  await client.close();
+  await server.release(session.id);
+  await server.settles();
+});

@@ -1,0 +1,349 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { test } from 'node:test';
+import { parse } from 'yaml';
+import type { ErrorBody } from '../../contract/common.ts';
+import { openApiDocument } from '../../contract/openapi.ts';
+import { refusedUpgrade } from '../harness/cdp.ts';
+import { startServer } from '../harness/server.ts';
+
+const server = await startServer();
+const { token } = JSON.parse((await server.berth('tokens', 'create', '--json')).stdout);
+
+const SESSIONS = '/v1/browsers/sessions';
+const UNKNOWN_ID = '01a1fa50-5319-7450-a6b3-c787ada50631';
+const JSON_TYPE = { 'content-type': 'application/json' };
+const BODY_BYTES_MAX = 1_000_000;
+
+// ---- errors -------------------------------------------------------------------------------------------------------
+
+test('every error has the one body, and its request id stands in the header too', async () => {
+  const { status, headers, body } = await server.api('GET', `${SESSIONS}/${UNKNOWN_ID}`);
+  assert.equal(status, 404);
+  assert.equal(headers['content-type'], 'application/json; charset=utf-8');
+  const { message, requestId, ...rest } = body;
+  assert.deepEqual(rest, { statusCode: 404, error: 'Not Found', code: 'not_found' });
+  assert.match(message, new RegExp(UNKNOWN_ID));
+  assert.equal(requestId, headers['x-request-id']);
+});
+
+test("a caller's own request id is kept when it is a sane one", async () => {
+  const own = await server.api('GET', '/healthz', { headers: { 'x-request-id': 'nightly-2031.7:a' } });
+  assert.equal(own.headers['x-request-id'], 'nightly-2031.7:a');
+  const odd = await server.api('GET', '/healthz', { headers: { 'x-request-id': 'x'.repeat(300) } });
+  assert.match(String(odd.headers['x-request-id']), /^req_[0-9a-f]{32}$/);
+});
+
+for (const path of ['/nothing', '/v1', '/v1/browsers', '/v1/browsers/nothing', '/v1/fetch', '/v1/webhooks'])
+  test(`a path that does not exist: ${path}`, async () => {
+    const { status, body } = await server.api('GET', path);
+    assert.equal(status, 404);
+    assert.equal(body.code, 'route_not_found');
+    assert.match(body.message, /\/docs/);
+  });
+
+for (const [method, path, allow] of [
+  ['DELETE', SESSIONS, 'GET, HEAD, POST'],
+  ['PUT', `${SESSIONS}/${UNKNOWN_ID}`, 'GET, HEAD, POST'],
+  ['POST', '/healthz', 'GET, HEAD'],
+  ['GET', `/v1/applications/${UNKNOWN_ID}/agent-keys/${UNKNOWN_ID}/rotate`, 'POST'],
+] as const)
+  test(`a method that a path does not have: ${method} ${path}`, async () => {
+    const { status, headers, body } = await server.api(method, path, { key: null });
+    assert.equal(status, 405);
+    assert.equal(headers.allow, allow);
+    assert.equal(body.code, 'method_not_allowed');
+  });
+
+test('a path with something that is no id names nothing', async () => {
+  const { status, body } = await server.api('GET', `${SESSIONS}/..%2f..%2fetc`);
+  assert.equal(status, 404);
+  assert.equal(body.code, 'not_found');
+});
+
+test('a refused write says whether it may be sent again; a refused read says nothing', async () => {
+  const write = await server.api('POST', SESSIONS, { body: { timeout: 1 } });
+  assert.equal(write.headers['x-should-retry'], 'false');
+  const read = await server.api('GET', `${SESSIONS}/${UNKNOWN_ID}`);
+  assert.equal(read.headers['x-should-retry'], undefined);
+});
+
+test('what is no HTTP at all gets the error body too, and the server lives on', async () => {
+  const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
+  await once(socket, 'connect');
+  socket.end('THIS IS NOT HTTP\r\n\r\n');
+  const answer = await text(socket);
+  assert.match(answer, /^HTTP\/1\.1 400 /);
+  const body: ErrorBody = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')));
+  assert.equal(body.code, 'invalid_request');
+  assert.equal((await server.api('GET', '/healthz')).status, 200);
+});
+
+test('headers beyond all measure are refused by name', async () => {
+  const { status, body } = await server.api('GET', '/healthz', { headers: { 'x-long': 'x'.repeat(100_000) } });
+  assert.equal(status, 431);
+  assert.equal(body.code, 'headers_too_large');
+});
+
+// ---- bodies -------------------------------------------------------------------------------------------------------
+
+for (const [what, body] of [
+  ['cut off', '{"timeout": 60'],
+  ['with a comment', '{"timeout": /* minute */ 60}'],
+  ['not JSON', 'timeout=60'],
+  ['with a trailing comma', '{"timeout": 60,}'],
+] as const)
+  test(`a body that is ${what} is refused`, async () => {
+    const { status, body: error } = await server.api('POST', SESSIONS, { body, headers: JSON_TYPE });
+    assert.equal(status, 400);
+    assert.equal(error.code, 'invalid_request');
+    assert.match(error.message, /JSON/);
+  });
+
+for (const body of ['[]', '"text"', '7', 'null'])
+  test(`a body that is JSON but no object is refused: ${body}`, async () => {
+    const { status, body: error } = await server.api('POST', SESSIONS, { body, headers: JSON_TYPE });
+    assert.equal(status, 400);
+    assert.equal(error.code, 'invalid_request');
+  });
+
+test('a body of 1 MB is refused, one byte less is read', async () => {
+  const bodyOf = (bytes: number): string => `{"x":"${'x'.repeat(bytes - 8)}"}`;
+  const headers = { ...JSON_TYPE, prefer: 'handling=strict' };
+  const much = await server.api('POST', SESSIONS, { body: bodyOf(BODY_BYTES_MAX), headers });
+  assert.equal(much.status, 413);
+  assert.equal(much.body.code, 'payload_too_large');
+  const enough = await server.api('POST', SESSIONS, { body: bodyOf(BODY_BYTES_MAX - 1), headers });
+  assert.equal(enough.body.code, 'unknown_field', 'it was read to its end');
+});
+
+test('a body that is nested beyond all measure is refused, not followed', async () => {
+  const deep = `${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}`;
+  const { status, body } = await server.api('POST', SESSIONS, { body: deep, headers: JSON_TYPE });
+  assert.equal(status, 400);
+  assert.equal(body.code, 'invalid_request');
+});
+
+test('names that would reach into JavaScript objects are refused or plain data', async () => {
+  const { status } = await server.api('POST', SESSIONS, {
+    body: '{"userMetadata":{"__proto__":{"admin":true}}}',
+    headers: JSON_TYPE,
+  });
+  assert.equal(status, 400);
+});
+
+test('another content type is refused', async () => {
+  const { status, body } = await server.api('POST', SESSIONS, {
+    body: '<session/>',
+    headers: { 'content-type': 'application/xml' },
+  });
+  assert.equal(status, 415);
+  assert.equal(body.code, 'unsupported_media_type');
+});
+
+test('an update with an empty JSON body and a delete with a JSON content type are fine', async () => {
+  const update = await server.api('POST', `${SESSIONS}/${UNKNOWN_ID}`, { body: '', headers: JSON_TYPE });
+  assert.equal(update.body.code, 'not_found');
+  const remove = await server.api('DELETE', `/v1/account/tokens/${UNKNOWN_ID}`, { headers: JSON_TYPE, key: token });
+  assert.equal(remove.body.code, 'not_found');
+});
+
+// ---- credentials --------------------------------------------------------------------------------------------------
+
+interface Described {
+  readonly security?: ReadonlyArray<Record<string, unknown>>;
+  readonly parameters?: ReadonlyArray<{ name: string; in: string }>;
+}
+interface OpenApi {
+  readonly openapi: string;
+  readonly paths: Record<string, Record<string, Described>>;
+}
+
+const described = (await server.api<OpenApi>('GET', '/v1/browsers/openapi.json')).body;
+const OPERATIONS = Object.entries(described.paths).flatMap(([path, methods]) =>
+  Object.entries(methods)
+    .filter(([method]) => /^(get|post|patch|put|delete)$/.test(method))
+    .map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
+);
+const isGuarded = ({ operation }: { operation: Described }): boolean => (operation.security ?? []).length > 0;
+
+test('the description names operations with and without a credential', () => {
+  assert.ok(OPERATIONS.filter(isGuarded).length > 15);
+  assert.deepEqual(
+    OPERATIONS.filter(operation => !isGuarded(operation))
+      .map(({ path }) => path)
+      .sort(),
+    ['/', '/healthz', '/metrics', '/readyz'],
+  );
+});
+
+for (const { method, path } of OPERATIONS.filter(isGuarded))
+  test(`without a credential: ${method} ${path}`, async () => {
+    const url = path.replace(/\{\w+\}/g, UNKNOWN_ID);
+    const { status, headers, body } = await server.api(method, url, { key: null });
+    if (path.endsWith('/connect')) {
+      // Only a WebSocket is asked for a credential here.
+      assert.equal(body.code, 'upgrade_required');
+      const refused = await refusedUpgrade(`${server.url.replace('http', 'ws')}${url}`);
+      assert.equal(refused.status, 401);
+      assert.equal(refused.body.code, 'missing_credentials');
+      return;
+    }
+    assert.equal(status, 401);
+    assert.equal(headers['www-authenticate'], 'Bearer');
+    assert.equal(body.code, 'missing_credentials');
+  });
+
+for (const { method, path } of OPERATIONS.filter(isGuarded).filter(({ path }) => path.includes('{')))
+  test(`with the id of something that is not the caller's: ${method} ${path}`, async () => {
+    const other = await otherApplication();
+    const url = path
+      .replace('{appId}', server.applicationId)
+      .replace('{keyId}', other.keyId)
+      .replace('/projects/{id}', `/projects/${other.applicationId}`)
+      .replace('{id}', other.sessionId);
+    const key = /^\/v1\/(applications|account)/.test(path) ? token : server.key;
+    const body =
+      method === 'PATCH'
+        ? { name: 'mine' }
+        : method === 'POST' && path.endsWith('agent-keys')
+          ? { name: 'x' }
+          : undefined;
+    if (path.includes('{appId}') && !path.includes('{keyId}')) return assertForeignApplication(method, path, other);
+    const answer = await server.api(method, url, { key, headers: { 'if-match': '"1"' }, ...(body ? { body } : {}) });
+    if (path.endsWith('/connect')) return assert.equal(answer.body.code, 'upgrade_required');
+    assert.equal(answer.status, 404, answer.text);
+    assert.equal(answer.body.code, 'not_found');
+  });
+
+/** A token that is confined to one application sees no other. */
+async function assertForeignApplication(method: string, path: string, other: Other): Promise<void> {
+  const issued = await server.api<{ token: string }>('POST', '/v1/account/tokens', {
+    key: token,
+    body: {
+      name: 'confined',
+      scopes: ['applications:read', 'applications:write', 'keys:write'],
+      applicationIds: [other.applicationId],
+    },
+  });
+  assert.equal(issued.status, 201, issued.text);
+  const { status, body } = await server.api(method, path.replace('{appId}', server.applicationId), {
+    key: issued.body.token,
+    headers: { 'if-match': '"1"' },
+    ...(method === 'GET' ? {} : { body: { name: 'mine' } }),
+  });
+  assert.equal(status, 404);
+  assert.equal(body.code, 'not_found');
+}
+
+interface Other {
+  readonly applicationId: string;
+  readonly keyId: string;
+  readonly sessionId: string;
+}
+let made: Promise<Other> | undefined;
+/** Another application with a key and a session of its own; made once. */
+function otherApplication(): Promise<Other> {
+  made ??= (async () => {
+    const application = await server.api<{ id: string }>('POST', '/v1/applications', {
+      key: token,
+      body: { name: 'Other' },
+    });
+    const keys = `/v1/applications/${application.body.id}/agent-keys`;
+    const key = await server.api<{ id: string; key: string }>('POST', keys, { key: token, body: { name: 'other' } });
+    const session = await server.createSession({ keepAlive: true }, key.body.key);
+    return { applicationId: application.body.id, keyId: key.body.id, sessionId: session.id };
+  })();
+  return made;
+}
+
+// ---- what the service says of itself --------------------------------------------------------------------------------
+
+test('the description is the same at its three addresses, and is the one of the contract', async () => {
+  const yaml = await server.api<string>('GET', '/openapi.yaml', { key: null });
+  const docsYaml = await server.api<string>('GET', '/docs/openapi.yaml', { key: null });
+  assert.match(String(yaml.headers['content-type']), /yaml/);
+  assert.equal(docsYaml.text, yaml.text);
+  assert.deepEqual(parse(yaml.text), described);
+  assert.match(described.openapi, /^3\.1\./);
+  assert.deepEqual(Object.keys(described.paths), Object.keys(Object(openApiDocument()).paths));
+});
+
+test('the reference page works without any other server', async () => {
+  const { status, headers, text: page } = await server.api('GET', '/docs', { key: null });
+  assert.equal(status, 200);
+  assert.match(String(headers['content-type']), /^text\/html/);
+  assert.match(page, /<h1/);
+  const words = page.replace(/<[^>]*>/g, '');
+  for (const { path } of OPERATIONS) assert.ok(words.includes(path), `${path} is missing`);
+  const fetched = [...page.matchAll(/<(?:script|img|iframe|link)[^>]*\b(?:src|href)="([^"]*)"/g)].map(
+    match => match[1],
+  );
+  for (const address of fetched) assert.doesNotMatch(String(address), /^(https?:)?\/\//);
+  assert.doesNotMatch(page, /@import|url\(\s*['"]?https?:/);
+});
+
+test('health, readiness and metrics need no credential', async () => {
+  assert.deepEqual((await server.api('GET', '/healthz', { key: null })).body, { status: 'ok' });
+  const ready = await server.api<{ status: string; checks: Array<{ name: string; ok: boolean }> }>('GET', '/readyz', {
+    key: null,
+  });
+  assert.equal(ready.status, 200);
+  assert.equal(ready.body.status, 'ready');
+  assert.deepEqual(
+    ready.body.checks.map(({ name, ok }) => [name, ok]),
+    [
+      ['database', true],
+      ['slots', true],
+    ],
+  );
+  const { status, headers, text: metrics } = await server.api('GET', '/metrics', { key: null });
+  assert.equal(status, 200);
+  assert.match(String(headers['content-type']), /^text\/plain/);
+  for (const name of [
+    'berth_sessions',
+    'berth_slots',
+    'berth_cdp_clients',
+    'berth_http_request_duration_seconds_bucket',
+  ])
+    assert.match(metrics, new RegExp(`^${name}\\{?`, 'm'));
+});
+
+test('the root tells programs where they are, and shows people a page', async () => {
+  const words = await server.api<{ name: string; docs: string }>('GET', '/', { key: null });
+  assert.equal(words.body.name, 'Berth');
+  assert.equal(words.body.docs, '/docs');
+  const page = await server.api('GET', '/', { key: null, headers: { accept: 'text/html' } });
+  assert.match(String(page.headers['content-type']), /^text\/html/);
+});
+
+test('the Selenium address says in its own words that there is no WebDriver', async () => {
+  for (const path of ['/v1/browsers/webdriver', '/v1/browsers/webdriver/session']) {
+    const { status, body } = await server.api<{ value: { error: string } }>('POST', path, {
+      body: { capabilities: {} },
+      key: null,
+    });
+    assert.equal(status, 501);
+    assert.equal(body.value.error, 'unsupported operation');
+  }
+});
+
+test('the log has a line at begin and end of each operation, and no secret', async () => {
+  const { connectUrl, signingKey, id } = await server.createSession();
+  await server.api('GET', `${SESSIONS}/${id}/connect/json/version?signingKey=${signingKey}`, { key: null });
+  await server.release(id);
+  const log = server.log().join('\n');
+  for (const event of ['createSession.begin', 'createSession.end', 'updateSession.begin', 'updateSession.end'])
+    assert.ok(log.includes(`"event":"${event}"`), event);
+  const inLines = server
+    .log()
+    .filter(line => line.startsWith('{'))
+    .join('\n');
+  for (const secret of [server.key, token, signingKey, connectUrl])
+    assert.ok(!inLines.includes(secret), 'a secret in the log');
+});
+
+test('whatever came before, nothing is left but the other application’s session', async () =>
+  server.settles([(await otherApplication()).sessionId]));

@@ -1,0 +1,288 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { AgentKey, AgentKeyPage, IssuedAgentKey } from '../../contract/agent-keys.ts';
+import type { Application, ApplicationPage } from '../../contract/applications.ts';
+import type { ErrorBody } from '../../contract/common.ts';
+import type { Session } from '../../contract/sessions.ts';
+import type { IssuedToken, Token, TokenPage } from '../../contract/tokens.ts';
+import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
+import { type CreatedSession, startServer } from '../harness/server.ts';
+
+const server = await startServer({ clock: 'test' });
+const { token } = JSON.parse((await server.berth('tokens', 'create', '--json')).stdout);
+
+const SESSIONS = '/v1/browsers/sessions';
+const KEYS = `/v1/applications/${server.applicationId}/agent-keys`;
+const TOKENS = '/v1/account/tokens';
+const HOUR = 3_600_000;
+
+const withToken = <Body = ErrorBody>(method: string, path: string, body?: object, headers = {}) =>
+  server.api<Body>(method, path, { key: token, headers, ...(body ? { body } : {}) });
+
+async function issueKey(wish: object = {}): Promise<IssuedAgentKey> {
+  const { status, body, text } = await withToken<IssuedAgentKey>('POST', KEYS, { name: 'test', ...wish });
+  assert.equal(status, 201, text);
+  return body;
+}
+
+const listWith = (key: string) => server.api('GET', SESSIONS, { key });
+const inFuture = (ms: number): string => new Date(server.now().getTime() + ms).toISOString();
+
+// ---- agent keys -----------------------------------------------------------------------------------------------------
+
+test('a key is shown once, works at once, and is listed without itself', async () => {
+  const issued = await issueKey({ name: 'nightly' });
+  assert.match(issued.key, /^bak_/);
+  assert.ok(issued.key.startsWith(issued.prefix));
+  assert.deepEqual(issued.scopes, ['browsers:read', 'browsers:write', 'browsers:connect', 'browsers:files']);
+  assert.equal((await listWith(issued.key)).status, 200);
+  const { body, text } = await withToken<AgentKeyPage>('GET', KEYS);
+  const listed = body.data.find(({ id }) => id === issued.id);
+  assert.equal(listed?.name, 'nightly');
+  assert.equal(listed.status, 'active');
+  assert.ok(!text.includes(issued.key));
+  const read = await withToken<AgentKey>('GET', `${KEYS}/${issued.id}`);
+  assert.equal(read.headers.etag, '"1"');
+  assert.ok(!('key' in read.body));
+});
+
+test('a revoked key is refused at once, over HTTP and for new CDP connections; what runs goes on', async () => {
+  const { id, key } = await issueKey();
+  const session = await server.createSession({ keepAlive: true }, key);
+  const address = session.connectUrl.replace(/\?.*/, '');
+  const before = await CdpClient.connect(address, { authorization: `Bearer ${key}` });
+  assert.equal((await withToken('DELETE', `${KEYS}/${id}`)).status, 204);
+  const refused = await listWith(key);
+  assert.equal(refused.status, 401);
+  assert.equal(refused.body.code, 'invalid_credentials');
+  assert.equal((await refusedUpgrade(address, { authorization: `Bearer ${key}` })).status, 401);
+  assert.equal((await refusedUpgrade(address, { 'x-bb-api-key': key })).status, 401);
+  await before.send('Browser.getVersion');
+  await before.close();
+  assert.equal((await withToken('DELETE', `${KEYS}/${id}`)).status, 404, 'a second revocation finds no living key');
+  const listed = (await withToken<AgentKeyPage>('GET', KEYS)).body.data.find(one => one.id === id);
+  assert.equal(listed?.status, 'revoked');
+  await server.release(session.id);
+});
+
+test('a key that is revoked at the command line is refused by the running server at once', async () => {
+  const { id, key } = await issueKey();
+  assert.equal((await listWith(key)).status, 200);
+  const { code, stderr } = await server.berth('keys', 'revoke', id);
+  assert.equal(code, 0, stderr);
+  assert.equal((await listWith(key)).status, 401);
+});
+
+test('a key that has expired is refused', async () => {
+  const { key, id } = await issueKey({ expiresAt: inFuture(HOUR) });
+  assert.equal((await listWith(key)).status, 200);
+  await server.advance(HOUR - 60_000);
+  assert.equal((await listWith(key)).status, 200);
+  await server.advance(61_000);
+  const refused = await listWith(key);
+  assert.equal(refused.status, 401);
+  assert.equal(refused.body.code, 'invalid_credentials');
+  assert.equal((await withToken<AgentKey>('GET', `${KEYS}/${id}`)).body.status, 'expired');
+});
+
+test('unknown, revoked, expired and mistyped keys are refused with the same words', async () => {
+  const revoked = await issueKey();
+  await withToken('DELETE', `${KEYS}/${revoked.id}`);
+  const expired = await issueKey({ expiresAt: inFuture(1000) });
+  await server.advance(2000);
+  const mistyped = `${server.key.slice(0, -1)}${server.key.endsWith('a') ? 'b' : 'a'}`;
+  const words = [];
+  for (const key of [revoked.key, expired.key, mistyped, 'bak_nonsense', 'nonsense']) {
+    const { status, headers, body } = await listWith(key);
+    assert.equal(status, 401);
+    assert.equal(headers['www-authenticate'], 'Bearer');
+    words.push(`${body.code} ${body.message}`);
+  }
+  assert.equal(new Set(words).size, 1, words.join('\n'));
+});
+
+test('the key may stand in X-BB-API-Key, in any case; two different ones are refused', async () => {
+  const other = await issueKey();
+  const list = (headers: Record<string, string>) => server.api('GET', SESSIONS, { key: null, headers });
+  assert.equal((await list({ 'x-bb-api-key': server.key })).status, 200);
+  assert.equal((await list({ 'X-BB-API-Key': server.key, authorization: `bearer ${server.key}` })).status, 200);
+  const both = await list({ 'x-bb-api-key': other.key, authorization: `Bearer ${server.key}` });
+  assert.equal(both.status, 401);
+  assert.equal(both.body.code, 'invalid_credentials');
+  assert.equal((await list({ authorization: 'Basic YTpi' })).status, 401);
+  assert.equal((await list({ cookie: `key=${server.key}` })).body.code, 'missing_credentials');
+  const inQuery = await server.api('GET', `${SESSIONS}?apiKey=${server.key}`, { key: null });
+  assert.equal(inQuery.body.code, 'missing_credentials');
+});
+
+test('the wrong kind of credential is refused, and the right kind is named', async () => {
+  const browser = await server.api('GET', SESSIONS, { key: token });
+  assert.equal(browser.status, 401);
+  assert.match(browser.body.message, /bak_/);
+  const account = await server.api('GET', '/v1/applications');
+  assert.equal(account.status, 401);
+  assert.match(account.body.message, /bpt_/);
+});
+
+test('a key without browsers:connect can work with sessions but not drive them', async () => {
+  const { key } = await issueKey({ scopes: ['browsers:read', 'browsers:write'] });
+  const created = await server.api<CreatedSession>('POST', SESSIONS, { body: { keepAlive: true }, key });
+  assert.equal(created.status, 201);
+  const { id } = created.body;
+  const read = await server.api<Session>('GET', `${SESSIONS}/${id}`, { key });
+  for (const shown of [created.body, read.body])
+    for (const field of ['connectUrl', 'signingKey', 'seleniumRemoteUrl']) assert.ok(!(field in shown), field);
+  const address = `${server.url.replace('http', 'ws')}${SESSIONS}/${id}/connect`;
+  const refused = await refusedUpgrade(address, { authorization: `Bearer ${key}` });
+  assert.equal(refused.status, 403);
+  assert.equal(refused.body.code, 'permission_denied');
+  const released = await server.api<Session>('POST', `${SESSIONS}/${id}`, { body: { status: 'REQUEST_RELEASE' }, key });
+  assert.equal(released.body.status, 'COMPLETED');
+});
+
+test('each scope opens its own operations only', async () => {
+  const reader = (await issueKey({ scopes: ['browsers:read'] })).key;
+  const writer = (await issueKey({ scopes: ['browsers:write'] })).key;
+  assert.equal((await listWith(reader)).status, 200);
+  const create = await server.api('POST', SESSIONS, { key: reader, body: {} });
+  assert.equal(create.status, 403);
+  assert.equal(create.body.code, 'permission_denied');
+  assert.match(create.body.message, /browsers:write/);
+  assert.equal((await listWith(writer)).status, 403);
+});
+
+for (const [what, wish, path] of [
+  ['an empty list of scopes', { scopes: [] }, 'scopes'],
+  ['a scope that does not exist', { scopes: ['browsers:everything'] }, 'scopes[0]'],
+  ['an end in the past', { expiresAt: '2020-01-01T00:00:00.000Z' }, 'expiresAt'],
+  ['an end that is no time', { expiresAt: 'tomorrow' }, 'expiresAt'],
+  ['an empty name', { name: '  ' }, 'name'],
+  ['a name of another type', { name: 7 }, 'name'],
+  ['an address range that is none', { cidrAllow: ['localhost'] }, 'cidrAllow[0]'],
+] as const)
+  test(`a key with ${what} is refused`, async () => {
+    const { status, body } = await withToken('POST', KEYS, { name: 'test', ...wish });
+    assert.equal(status, 400);
+    assert.equal(body.code, 'invalid_request');
+    const issues: Array<{ path: string }> = Object(body.details).issues;
+    assert.deepEqual(
+      issues.map(issue => issue.path),
+      [path],
+    );
+  });
+
+test('an unknown field is refused here: a key with a mistyped restriction would be too strong', async () => {
+  const { status, body } = await withToken('POST', KEYS, { name: 'test', scope: ['browsers:read'] });
+  assert.equal(status, 400);
+  assert.equal(body.code, 'unknown_field');
+});
+
+test('a key can be confined to addresses', async () => {
+  const elsewhere = await issueKey({ cidrAllow: ['203.0.113.0/24'] });
+  const refused = await listWith(elsewhere.key);
+  assert.equal(refused.status, 403);
+  assert.equal(refused.body.code, 'address_not_allowed');
+  const here = await issueKey({ cidrAllow: ['203.0.113.0/24', '127.0.0.0/8'] });
+  assert.equal((await listWith(here.key)).status, 200);
+});
+
+test('a change of a key needs the version it was made from, and takes effect at once', async () => {
+  const { id, key } = await issueKey({ expiresAt: inFuture(2 * HOUR) });
+  const path = `${KEYS}/${id}`;
+  assert.equal((await listWith(key)).status, 200);
+  const without = await withToken('PATCH', path, { name: 'other' });
+  assert.equal(without.status, 428);
+  assert.equal(without.body.code, 'precondition_required');
+  const changed = await withToken<AgentKey>('PATCH', path, { cidrAllow: ['203.0.113.0/24'] }, { 'if-match': '"1"' });
+  assert.equal(changed.status, 200);
+  assert.equal(changed.headers.etag, '"2"');
+  assert.equal((await listWith(key)).status, 403);
+  const stale = await withToken('PATCH', path, { name: 'other' }, { 'if-match': '"1"' });
+  assert.equal(stale.status, 412);
+  assert.equal(stale.body.code, 'precondition_failed');
+  const longer = await withToken('PATCH', path, { expiresAt: inFuture(3 * HOUR) }, { 'if-match': '"2"' });
+  assert.equal(longer.status, 400);
+  const scopes = await withToken('PATCH', path, { scopes: ['browsers:read'] }, { 'if-match': '"2"' });
+  assert.equal(scopes.body.code, 'unknown_field');
+});
+
+test('a rotated key works beside its successor until the grace is over', async () => {
+  const old = await issueKey({ scopes: ['browsers:read'] });
+  const rotated = await withToken<IssuedAgentKey>('POST', `${KEYS}/${old.id}/rotate`, { graceSeconds: 600 });
+  assert.equal(rotated.status, 201);
+  assert.deepEqual(rotated.body.scopes, old.scopes);
+  assert.equal((await listWith(old.key)).status, 200);
+  assert.equal((await listWith(rotated.body.key)).status, 200);
+  await server.advance(601_000);
+  assert.equal((await listWith(old.key)).status, 401);
+  assert.equal((await listWith(rotated.body.key)).status, 200);
+});
+
+// ---- applications -----------------------------------------------------------------------------------------------------
+
+test('applications are made, read, renamed from the version that was read, and listed in pages', async () => {
+  const made = await withToken<Application>('POST', '/v1/applications', { name: ' Shop agent ' });
+  assert.equal(made.status, 201);
+  assert.equal(made.body.name, 'Shop agent');
+  const path = `/v1/applications/${made.body.id}`;
+  const read = await withToken<Application>('GET', path);
+  assert.deepEqual(read.body, made.body);
+  const renamed = await withToken<Application>(
+    'PATCH',
+    path,
+    { name: 'Shop' },
+    { 'if-match': String(read.headers.etag) },
+  );
+  assert.equal(renamed.body.name, 'Shop');
+  assert.equal(renamed.body.slug, made.body.slug);
+  assert.equal((await withToken('PATCH', path, { name: 'x' }, { 'if-match': String(read.headers.etag) })).status, 412);
+  const first = await withToken<ApplicationPage>('GET', '/v1/applications?limit=1');
+  assert.equal(first.body.data[0]?.id, made.body.id, 'newest first');
+  const second = await withToken<ApplicationPage>('GET', `/v1/applications?limit=1&cursor=${first.body.nextCursor}`);
+  assert.equal(second.body.data[0]?.id, server.applicationId);
+  const taken = await withToken('POST', '/v1/applications', { name: 'Other', slug: made.body.slug });
+  assert.equal(taken.status, 409);
+  assert.equal(taken.body.code, 'name_taken');
+  assert.equal((await withToken('GET', '/v1/applications?cursor=made-up')).status, 400);
+});
+
+// ---- tokens -----------------------------------------------------------------------------------------------------------
+
+test('a token never gives more than it has, and never the right to make tokens', async () => {
+  const issue = (wish: object, key = token) =>
+    server.api<IssuedToken & ErrorBody>('POST', TOKENS, { key, body: { name: 'ci', ...wish } });
+  const made = await issue({ scopes: ['applications:read'] });
+  assert.equal(made.status, 201);
+  assert.match(made.body.token, /^bpt_/);
+  assert.equal((await server.api('GET', '/v1/applications', { key: made.body.token })).status, 200);
+  const write = await server.api('POST', '/v1/applications', { key: made.body.token, body: { name: 'x' } });
+  assert.equal(write.status, 403);
+  assert.equal(write.body.code, 'permission_denied');
+  assert.equal((await server.api('POST', KEYS, { key: made.body.token, body: { name: 'x' } })).status, 403);
+  assert.equal((await issue({ scopes: ['applications:read'] }, made.body.token)).status, 403);
+  assert.ok((await issue({ scopes: ['account:tokens'] })).status >= 400);
+  assert.equal((await issue({ scopes: ['applications:read'], expiresAt: inFuture(400 * 24 * HOUR) })).status, 400);
+});
+
+test('a token reads itself, is listed without itself, and is revoked at once', async () => {
+  const made = await withToken<IssuedToken>('POST', TOKENS, { name: 'short', scopes: ['keys:write'] });
+  const { id, token: text } = made.body;
+  const current = await server.api<Token>('GET', `${TOKENS}/current`, { key: text });
+  assert.equal(current.body.id, id);
+  const listed = await withToken<TokenPage>('GET', TOKENS);
+  assert.ok(listed.body.data.some(one => one.id === id));
+  assert.ok(!listed.text.includes(text));
+  assert.equal((await withToken('DELETE', `${TOKENS}/${id}`)).status, 204);
+  assert.equal((await server.api('GET', `${TOKENS}/current`, { key: text })).status, 401);
+  assert.equal((await withToken('DELETE', `${TOKENS}/${id}`)).status, 404);
+});
+
+test('a token ends by itself after 90 days', async () => {
+  const made = await withToken<IssuedToken>('POST', TOKENS, { name: 'quarter', scopes: ['applications:read'] });
+  const days = (Date.parse(String(made.body.expiresAt)) - server.now().getTime()) / (24 * HOUR);
+  assert.ok(Math.abs(days - 90) < 0.01, `${days} days`);
+  await server.advance(90 * 24 * HOUR + 60_000);
+  assert.equal((await server.api('GET', '/v1/applications', { key: made.body.token })).status, 401);
+});
+
+test('whatever came before, nothing is left', () => server.settles());

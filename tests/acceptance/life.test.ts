@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import puppeteer from 'puppeteer-core';
+import type { Session } from '../../contract/sessions.ts';
+import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
+import { startServer } from '../harness/server.ts';
+import { browserOf } from '../harness/session-processes.ts';
+import { eventually } from '../harness/until.ts';
+
+const SECOND = 1000;
+const GRACE_MS = 2 * SECOND;
+/** Ping distance: a client that has answered one is known to live. */
+const PING_MS = 30 * SECOND;
+
+const server = await startServer({ clock: 'test' });
+
+const assertRuns = async (id: string): Promise<void> => assert.equal((await server.read(id)).status, 'RUNNING');
+
+async function assertEnded(id: string, status: Session['status'], endReason: Session['endReason']): Promise<void> {
+  const session = await server.ended(id);
+  assert.equal(session.status, status);
+  assert.equal(session.endReason, endReason);
+  assert.ok(Date.parse(session.endedAt ?? '') >= Date.parse(session.startedAt));
+}
+
+test('a session ends at its time limit, connected or not, kept or not; its client hears 4001', async () => {
+  const kept = await server.createSession({ timeout: 60, keepAlive: true });
+  const alone = await server.createSession({ timeout: 60 });
+  const client = await CdpClient.connect(kept.connectUrl);
+  await server.advance(50 * SECOND);
+  await assertRuns(kept.id);
+  await assertRuns(alone.id);
+  await server.advance(11 * SECOND);
+  const { code, reason } = await client.closed();
+  assert.equal(code, 4001);
+  assert.match(reason, /timed_out/);
+  await assertEnded(kept.id, 'TIMED_OUT', 'timed_out');
+  await assertEnded(alone.id, 'TIMED_OUT', 'timed_out');
+  await server.settles();
+});
+
+test('a time limit that was made longer is the one that holds', async () => {
+  const { id } = await server.createSession({ timeout: 60, keepAlive: true });
+  const changed = await server.api<Session>('POST', `/v1/browsers/sessions/${id}`, { body: { timeout: 120 } });
+  assert.equal(changed.status, 200);
+  await server.advance(90 * SECOND);
+  await assertRuns(id);
+  await server.advance(31 * SECOND);
+  await assertEnded(id, 'TIMED_OUT', 'timed_out');
+});
+
+test('a session that nobody connects to ends after 300 seconds; a kept one waits', async () => {
+  const alone = await server.createSession();
+  const kept = await server.createSession({ keepAlive: true });
+  await server.advance(290 * SECOND);
+  await assertRuns(alone.id);
+  await server.advance(11 * SECOND);
+  await assertEnded(alone.id, 'TIMED_OUT', 'connect_timeout');
+  await assertRuns(kept.id);
+  await server.release(kept.id);
+});
+
+test('after its last client has left, a session waits two seconds for another', async () => {
+  const { id, connectUrl } = await server.createSession();
+  const first = await CdpClient.connect(connectUrl);
+  const second = await CdpClient.connect(connectUrl);
+  await first.close();
+  await server.advance(10 * GRACE_MS);
+  await assertRuns(id);
+  await second.close();
+  const third = await CdpClient.connect(connectUrl);
+  await server.advance(10 * GRACE_MS);
+  await assertRuns(id);
+  await third.close();
+  await server.advance(GRACE_MS);
+  await assertEnded(id, 'COMPLETED', 'client_disconnected');
+});
+
+test('a client that is cut off counts as one that left', async () => {
+  const { id, connectUrl } = await server.createSession();
+  const client = await CdpClient.connect(connectUrl);
+  client.cut();
+  await assertEnded(id, 'COMPLETED', 'client_disconnected');
+});
+
+test('a kept session outlives its clients, and the next one comes by the same address', async () => {
+  const { id, connectUrl } = await server.createSession({ keepAlive: true });
+  const client = await CdpClient.connect(connectUrl);
+  await client.close();
+  await server.advance(1000 * SECOND);
+  await assertRuns(id);
+  const next = await CdpClient.connect(connectUrl);
+  assert.match(String((await next.send('Browser.getVersion')).product), /^Chrome\//);
+  await next.close();
+  await server.release(id);
+});
+
+test('Browser.close ends a session', async () => {
+  const { id, connectUrl } = await server.createSession();
+  const client = await CdpClient.connect(connectUrl);
+  assert.deepEqual(await client.send('Browser.close'), {});
+  assert.equal((await client.closed()).code, 1000);
+  await assertEnded(id, 'COMPLETED', 'browser_closed');
+});
+
+test('Browser.close on a kept session takes leave of that client only', async () => {
+  const { id, connectUrl } = await server.createSession({ keepAlive: true });
+  const stays = await CdpClient.connect(connectUrl);
+  const leaves = await CdpClient.connect(connectUrl);
+  assert.deepEqual(await leaves.send('Browser.close'), {});
+  assert.equal((await leaves.closed()).code, 1000);
+  await stays.send('Browser.getVersion');
+  await stays.close();
+  await assertRuns(id);
+  const browser = await puppeteer.connect({ browserWSEndpoint: connectUrl, defaultViewport: null });
+  await browser.close();
+  await server.advance(100 * SECOND);
+  await assertRuns(id);
+  await server.release(id);
+});
+
+test('a release closes the clients with 1000, and the address is dead from then on', async () => {
+  const { id, connectUrl } = await server.createSession({ keepAlive: true });
+  const client = await CdpClient.connect(connectUrl);
+  await server.release(id);
+  assert.equal((await client.closed()).code, 1000);
+  const refused = await refusedUpgrade(connectUrl);
+  assert.equal(refused.status, 410);
+  assert.equal(refused.body.code, 'session_ended');
+  assert.deepEqual(refused.body.details, { status: 'COMPLETED', endReason: 'released' });
+});
+
+test('a browser that dies ends its session as crashed; the clients hear 4002', async () => {
+  const { id, connectUrl } = await server.createSession({ keepAlive: true });
+  const client = await CdpClient.connect(connectUrl);
+  process.kill(browserOf(id).pid, 'SIGKILL');
+  assert.equal((await client.closed()).code, 4002);
+  await assertEnded(id, 'ERROR', 'crashed');
+  await server.settles();
+});
+
+test('a client that commands nothing for 600 seconds is closed with 4003, and leaves like any other', async () => {
+  const { id, connectUrl } = await server.createSession();
+  const idle = await CdpClient.connect(connectUrl);
+  const busy = await CdpClient.connect(connectUrl);
+  for (let ms = 0; ms <= 600 * SECOND + PING_MS && idle.isOpen; ms += PING_MS) {
+    await server.advance(PING_MS);
+    await busy.send('Browser.getVersion');
+  }
+  assert.equal((await idle.closed()).code, 4003);
+  await busy.send('Browser.getVersion');
+  await assertRuns(id);
+  await busy.close();
+  await assertEnded(id, 'COMPLETED', 'client_disconnected');
+});
+
+test('SIGTERM closes the clients with 1001 and leaves the session to the next server', async () => {
+  const { id, connectUrl } = await server.createSession({ keepAlive: true });
+  const client = await CdpClient.connect(connectUrl);
+  const page = await client.attachToPage();
+  await client.evaluate('globalThis.left = "here"', page);
+  assert.equal(await server.kill('SIGTERM'), 0);
+  assert.equal((await client.closed()).code, 1001);
+  await server.start();
+  await assertRuns(id);
+  const next = await CdpClient.connect(connectUrl);
+  assert.equal(await next.evaluate('globalThis.left', await next.attachToPage()), 'here');
+  await next.close();
+  await server.release(id);
+});
+
+test('after a restart an ordinary session waits for its client anew, at least 30 seconds, and then ends', async () => {
+  const { id, connectUrl, updatedAt } = await server.createSession();
+  const client = await CdpClient.connect(connectUrl);
+  await eventually('the client to be noted', async () => (await server.read(id)).updatedAt !== updatedAt);
+  await server.restart();
+  assert.equal((await client.closed()).code, 1006);
+  await server.advance(25 * SECOND);
+  await assertRuns(id);
+  await server.advance(6 * SECOND);
+  await assertEnded(id, 'COMPLETED', 'client_disconnected');
+});
+
+test('SIGINT ends all sessions as drained before the server goes', async () => {
+  const { id, connectUrl } = await server.createSession({ keepAlive: true });
+  const other = await server.createSession();
+  const client = await CdpClient.connect(connectUrl);
+  assert.equal(await server.kill('SIGINT'), 0);
+  assert.equal((await client.closed()).code, 1000);
+  await server.start();
+  await assertEnded(id, 'COMPLETED', 'drained');
+  await assertEnded(other.id, 'COMPLETED', 'drained');
+});
+
+test('a server that is stopping takes no new sessions, and says that another try is fine', async () => {
+  const { connectUrl } = await server.createSession({ keepAlive: true });
+  const client = await CdpClient.connect(connectUrl);
+  const stopping = server.kill('SIGINT');
+  const answer = await eventually(
+    'a refusal',
+    () => server.api('POST', '/v1/browsers/sessions', { body: {} }).catch(() => undefined),
+    answer => answer === undefined || answer.status === 503,
+  );
+  if (answer) {
+    assert.equal(answer.body.code, 'capacity');
+    assert.equal(answer.headers['x-should-retry'], 'true');
+  }
+  assert.equal(await stopping, 0);
+  await client.closed();
+  await server.start();
+  await server.settles();
+});

@@ -1,0 +1,232 @@
+// Every limit of a session and of its gateway, reached from outside: sizes, counts, room, and who is let in at all. The
+// server has room for one session, so each test gives its own back.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { IssuedAgentKey } from '../../contract/agent-keys.ts';
+import type { Application } from '../../contract/applications.ts';
+import type { Session } from '../../contract/sessions.ts';
+import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
+import { type CreatedSession, startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const SESSIONS = '/v1/browsers/sessions';
+const UNKNOWN_ID = '01a1fa50-5319-7450-a6b3-c787ada50631';
+const MIB = 1024 ** 2;
+const CLIENTS_MAX = 20;
+const CONTEXTS_MAX = 50;
+
+const server = await startServer({ env: { BERTH_SLOTS: '1' } });
+
+/** Runs the work with a session that is released afterwards. */
+async function withSession(work: (session: CreatedSession) => Promise<void>): Promise<void> {
+  const session = await server.createSession({ keepAlive: true });
+  try {
+    await work(session);
+  } finally {
+    await server.release(session.id).catch(() => {});
+  }
+}
+
+async function keyWith(...scopes: string[]): Promise<string> {
+  const { stdout } = await server.berth(
+    'keys',
+    'create',
+    '--json',
+    '--application',
+    server.applicationId,
+    '--scope',
+    ...scopes,
+  );
+  const { key }: { key: string } = JSON.parse(stdout);
+  return key;
+}
+
+/** The address without its key. */
+const bare = ({ connectUrl }: CreatedSession): string => connectUrl.split('?', 1)[0] ?? '';
+
+const evaluating = (id: number, sessionId: string, expression: string): string =>
+  JSON.stringify({
+    id,
+    method: 'Runtime.evaluate',
+    params: { expression, returnByValue: true, awaitPromise: true },
+    sessionId,
+  });
+
+test('50 MB go in, and more than a client may send comes out, whole, in one message each', () =>
+  withSession(async ({ connectUrl }) => {
+    const client = await CdpClient.connect(connectUrl);
+    const page = await client.attachToPage();
+    const sent = 'x'.repeat(50 * MIB);
+    assert.equal(await client.evaluate(`${JSON.stringify(sent)}.length`, page), sent.length);
+    const answer = await client.evaluate(`'0123456789'.repeat(${10 * MIB})`, page);
+    assert.ok(answer === '0123456789'.repeat(10 * MIB), 'the answer is what the page made');
+    await client.close();
+  }));
+
+test('a message above 96 MiB closes its sender with 1009, and nobody else', () =>
+  withSession(async ({ id, connectUrl }) => {
+    const client = await CdpClient.connect(connectUrl);
+    const other = await CdpClient.connect(connectUrl);
+    const page = await client.attachToPage();
+    client.say(evaluating(1_000, page, `'${'x'.repeat(96 * MIB)}'.length`));
+    assert.equal((await client.closed()).code, 1009);
+    assert.equal(await other.evaluate('6 * 7', await other.attachToPage()), 42);
+    assert.equal((await server.read(id)).status, 'RUNNING');
+    await other.close();
+  }));
+
+test('a binary message closes its sender with 1003', () =>
+  withSession(async ({ connectUrl }) => {
+    const client = await CdpClient.connect(connectUrl);
+    client.say(Buffer.from('{"id":1,"method":"Browser.getVersion"}'));
+    assert.equal((await client.closed()).code, 1003);
+  }));
+
+test('the twenty-first client is refused before the upgrade, and let in when another has left', () =>
+  withSession(async ({ connectUrl }) => {
+    const clients = await Promise.all(Array.from({ length: CLIENTS_MAX }, () => CdpClient.connect(connectUrl)));
+    const { status, headers, body } = await refusedUpgrade(connectUrl);
+    assert.equal(status, 429);
+    assert.match(headers['content-type'] ?? '', /^application\/json/);
+    assert.equal(body.code, 'client_limit');
+    assert.equal(body.requestId, headers['x-request-id']);
+    assert.match(body.message, /20 clients/);
+    assert.deepEqual(body.details, { limit: CLIENTS_MAX, used: CLIENTS_MAX });
+    const [leaver, ...stayers] = clients;
+    await leaver?.close();
+    const next = await eventually(
+      'the place to be free',
+      () => CdpClient.connect(connectUrl).catch(() => undefined),
+      client => client !== undefined,
+    );
+    assert.ok(next);
+    await Promise.all([next, ...stayers].map(client => client.send('Browser.getVersion')));
+    await Promise.all([next, ...stayers].map(client => client.close()));
+  }));
+
+test('a thirtieth client in a crowd that comes at once finds twenty inside, not more', () =>
+  withSession(async ({ connectUrl }) => {
+    const outcomes = await Promise.allSettled(Array.from({ length: 30 }, () => CdpClient.connect(connectUrl)));
+    const inside = outcomes.flatMap(outcome => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+    assert.equal(inside.length, CLIENTS_MAX);
+    await Promise.all(inside.map(client => client.close()));
+  }));
+
+test('the fifty-first browser context is refused with words; one disposed of makes room', () =>
+  withSession(async ({ connectUrl }) => {
+    const client = await CdpClient.connect(connectUrl);
+    const made = Array.from({ length: CONTEXTS_MAX }, () => client.send('Target.createBrowserContext'));
+    const [first] = await Promise.all(made);
+    const refused = await client.ask('Target.createBrowserContext');
+    assert.equal(refused.error?.code, -32000);
+    assert.match(refused.error.message, /50 browser contexts.*limit/);
+    await client.send('Target.disposeBrowserContext', { browserContextId: first?.browserContextId });
+    await client.send('Target.createBrowserContext');
+    await client.close();
+  }));
+
+test('when all slots are taken a create is refused, may be tried again, and works after a release', async () => {
+  const { id } = await server.createSession({ keepAlive: true });
+  const { status, headers, body } = await server.api('POST', SESSIONS, { body: {} });
+  assert.equal(status, 503);
+  assert.equal(body.code, 'capacity');
+  assert.equal(headers['x-should-retry'], 'true');
+  assert.ok(Number(headers['retry-after']) >= 1);
+  const open = await server.api<Session[]>('GET', `${SESSIONS}?status=PENDING,RUNNING`);
+  assert.deepEqual(
+    open.body.map(session => session.id),
+    [id],
+  );
+  await server.release(id);
+  const next = await server.createSession();
+  assert.equal(next.status, 'RUNNING');
+  await server.release(next.id);
+});
+
+test('who may not connect hears why: 401, 403, 404', () =>
+  withSession(async session => {
+    const address = bare(session);
+    const altered = `${session.connectUrl.slice(0, -1)}${session.connectUrl.endsWith('A') ? 'B' : 'A'}`;
+    const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+    const cases: ReadonlyArray<[string, string, Record<string, string>, number, string]> = [
+      ['nothing shown', address, {}, 401, 'missing_credentials'],
+      ['an altered signingKey', altered, {}, 401, 'invalid_credentials'],
+      ['an empty signingKey', `${address}?signingKey=`, {}, 401, 'invalid_credentials'],
+      [
+        'a signingKey of another session',
+        session.connectUrl.replace(session.id, UNKNOWN_ID),
+        {},
+        401,
+        'invalid_credentials',
+      ],
+      ['an agent key as the signingKey', `${address}?signingKey=${server.key}`, {}, 401, 'invalid_credentials'],
+      ['an unknown agent key', address, bearer('bak_nobody'), 401, 'invalid_credentials'],
+      [
+        'two different keys',
+        address,
+        { ...bearer(server.key), 'x-bb-api-key': 'bak_other' },
+        401,
+        'invalid_credentials',
+      ],
+      [
+        'a key that may not connect',
+        address,
+        bearer(await keyWith('browsers:read', 'browsers:write')),
+        403,
+        'permission_denied',
+      ],
+      ['a session that is not there', address.replace(session.id, UNKNOWN_ID), bearer(server.key), 404, 'not_found'],
+      ['an id that is none', address.replace(session.id, 'none'), bearer(server.key), 404, 'not_found'],
+      ['another path', `${address}/further`, bearer(server.key), 404, 'route_not_found'],
+      ['a key of another application', address, bearer(await foreignKey()), 404, 'not_found'],
+    ];
+    for (const [who, url, headers, status, code] of cases) {
+      const refused = await refusedUpgrade(url, headers);
+      assert.deepEqual({ status: refused.status, code: refused.body.code }, { status, code }, who);
+      assert.equal(refused.body.statusCode, status, who);
+      assert.equal(refused.headers['www-authenticate'], status === 401 ? 'Bearer' : undefined, who);
+    }
+  }));
+
+test('an agent key that may connect is enough, in either header', () =>
+  withSession(async session => {
+    const key = await keyWith('browsers:connect');
+    for (const headers of [{ authorization: `Bearer ${key}` }, { 'x-bb-api-key': key }]) {
+      const client = await CdpClient.connect(bare(session), headers);
+      assert.match(String((await client.send('Browser.getVersion')).product), /^Chrome\//);
+      await client.close();
+    }
+  }));
+
+test('the address of a session that has ended answers 410 and how it ended', async () => {
+  const session = await server.createSession();
+  await server.release(session.id);
+  const { status, body } = await refusedUpgrade(session.connectUrl);
+  assert.equal(status, 410);
+  assert.equal(body.code, 'session_ended');
+  assert.deepEqual(body.details, { status: 'COMPLETED', endReason: 'released' });
+});
+
+test('a plain GET on the connect address is told to upgrade', () =>
+  withSession(async ({ connectUrl }) => {
+    const { pathname, search } = new URL(connectUrl);
+    const { status, headers, body } = await server.api('GET', `${pathname}${search}`, { key: null });
+    assert.equal(status, 426);
+    assert.equal(headers.upgrade, 'websocket');
+    assert.equal(body.code, 'upgrade_required');
+  }));
+
+/** A key that may do everything, in an application of its own. */
+async function foreignKey(): Promise<string> {
+  const { stdout } = await server.berth('tokens', 'create', '--json');
+  const { token }: { token: string } = JSON.parse(stdout);
+  const application = await server.api<Application>('POST', '/v1/applications', {
+    body: { name: 'Other' },
+    key: token,
+  });
+  const made = await server.api<IssuedAgentKey>('POST', `/v1/applications/${application.body.id}/agent-keys`, {
+    body: { name: 'other' },
+    key: token,
+  });
+  return made.body.key;
+}

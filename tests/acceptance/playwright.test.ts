@@ -1,0 +1,247 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { CdpClient } from '../harness/cdp.ts';
+import { openPages } from '../harness/pages.ts';
+import { decodePng } from '../harness/png.ts';
+import { type CreatedSession, startServer } from '../harness/server.ts';
+
+const MB = 1_000_000;
+
+const pages = await openPages();
+const server = await startServer({ pages });
+
+async function withSession(body: object, work: (session: CreatedSession) => Promise<void>): Promise<void> {
+  const session = await server.createSession(body);
+  try {
+    await work(session);
+  } finally {
+    await server.release(session.id).catch(() => {}); // where the session ended with its client
+  }
+}
+
+/** The page that every session has from the start. */
+function firstPage(browser: Browser): Page {
+  const page = browser.contexts()[0]?.pages()[0];
+  assert.ok(page, 'there is a default context with a page');
+  return page;
+}
+
+const withPage = (work: (page: Page, browser: Browser, session: CreatedSession) => Promise<void>) =>
+  withSession({}, async session => {
+    const browser = await chromium.connectOverCDP(session.connectUrl);
+    await work(firstPage(browser), browser, session);
+    await browser.close();
+  });
+
+test('a page is visited, read, filled and clicked', () =>
+  withPage(async page => {
+    const response = await page.goto(pages.a);
+    assert.equal(response?.status(), 200);
+    assert.equal(await page.title(), 'Home');
+    await page.click('#next');
+    await page.waitForURL(`${pages.a}/next`);
+    assert.equal(await page.textContent('h1'), 'Next');
+    assert.deepEqual(await page.evaluate(() => ({ sum: 1 + 2, list: [1, 'two', null] })), {
+      sum: 3,
+      list: [1, 'two', null],
+    });
+    await page.setContent('<input id=name><button onclick="document.title = document.getElementById(\'name\').value">');
+    await page.fill('#name', 'Grüße 🚢');
+    await page.click('button');
+    assert.equal(await page.title(), 'Grüße 🚢');
+  }));
+
+test('the http address of a session leads there too', () =>
+  withSession({}, async ({ connectUrl }) => {
+    const browser = await chromium.connectOverCDP(connectUrl.replace(/^ws/, 'http'));
+    await firstPage(browser).goto(pages.a);
+    await browser.close();
+  }));
+
+test('an agent key in the headers opens the address without its signing key', () =>
+  withSession({}, async ({ connectUrl }) => {
+    const headers = { authorization: `Bearer ${server.key}` };
+    const browser = await chromium.connectOverCDP(connectUrl.replace(/\?.*/, ''), { headers });
+    await firstPage(browser).goto(pages.a);
+    await browser.close();
+  }));
+
+test('a screenshot shows what the page shows, pixel for pixel', () =>
+  withPage(async page => {
+    await page.setViewportSize({ width: 400, height: 200 });
+    await page.goto(`${pages.a}/colours`);
+    const picture = decodePng(await page.screenshot());
+    assert.deepEqual([picture.width, picture.height], [400, 200]);
+    const seen = [50, 150, 250, 350].map(x => picture.colourAt(x, 50));
+    assert.deepEqual(seen, ['#ff0000', '#00ff00', '#0000ff', '#ffffff']);
+    assert.equal(picture.colourAt(50, 150), '#ffffff');
+  }));
+
+test('WebSockets, redirects and large answers of sites come through', () =>
+  withPage(async page => {
+    await page.goto(`${pages.a}/socket`);
+    await page.waitForFunction("document.title === 'HELLO'");
+    const redirected = await page.goto(`${pages.b}/redirect`);
+    assert.equal(redirected?.url(), `${pages.b}/next`);
+    const bytes = await page.evaluate(async () => (await (await fetch('/big')).arrayBuffer()).byteLength);
+    assert.equal(bytes, 8 * 1024 ** 2);
+  }));
+
+test('a context of its own has its own time zone, language, cookies and page', () =>
+  withPage(async (page, browser) => {
+    const context = await browser.newContext({ timezoneId: 'Asia/Tokyo', locale: 'de-DE' });
+    const own = await context.newPage();
+    await own.goto(pages.a);
+    const zone = await own.evaluate(() => Intl.DateTimeFormat().resolvedOptions().timeZone);
+    assert.equal(zone, 'Asia/Tokyo');
+    assert.equal(await own.evaluate(() => (1234.5).toLocaleString()), '1.234,5');
+    await context.addCookies([{ name: 'who', value: 'me', url: pages.a }]);
+    assert.equal(await own.evaluate('document.cookie'), 'who=me');
+    await page.goto(pages.a);
+    assert.equal(await page.evaluate('document.cookie'), '');
+    await context.close();
+  }));
+
+test('popups come by window.open and by links, and can be driven', () =>
+  withPage(async page => {
+    await page.goto(`${pages.a}/popups`);
+    for (const opener of ['#open', '#blank']) {
+      const [popup] = await Promise.all([page.waitForEvent('popup'), page.click(opener)]);
+      await popup.waitForLoadState();
+      assert.equal(await popup.title(), 'Next');
+      await popup.close();
+    }
+  }));
+
+test('requests are intercepted and answered by the client', () =>
+  withPage(async page => {
+    const before = pages.hits('/next');
+    await page.route('**/next', route => route.fulfill({ contentType: 'text/html', body: '<title>Mine</title>' }));
+    await page.goto(`${pages.a}/next`);
+    assert.equal(await page.title(), 'Mine');
+    assert.equal(pages.hits('/next'), before);
+    await page.unroute('**/next');
+    await page.goto(`${pages.a}/next`);
+    assert.equal(await page.title(), 'Next');
+  }));
+
+test('50 MB go each way', () =>
+  withPage(async page => {
+    const text = 'x'.repeat(50 * MB);
+    assert.equal(await page.evaluate(sent => sent.length, text), 50 * MB);
+    const back = await page.evaluate(length => 'y'.repeat(length), 50 * MB);
+    assert.equal(back.length, 50 * MB);
+    assert.ok(back.startsWith('yyy') && back.endsWith('yyy'));
+  }));
+
+test('two clients work at once; one that leaves takes neither the pages nor the session of the other', () =>
+  withSession({}, async session => {
+    const one = await chromium.connectOverCDP(session.connectUrl);
+    const two = await chromium.connectOverCDP(session.connectUrl);
+    const pageOfOne = await one.contexts()[0]?.newPage();
+    const pageOfTwo = await two.contexts()[0]?.newPage();
+    assert.ok(pageOfOne && pageOfTwo);
+    await Promise.all([pageOfOne.goto(`${pages.a}/next`), pageOfTwo.goto(pages.b)]);
+    const shared = (browser: Browser): string[] =>
+      browser
+        .contexts()[0]
+        ?.pages()
+        .map(page => page.url()) ?? [];
+    assert.ok(shared(one).includes(`${pages.b}/`), 'both see the pages of the default context');
+    await one.close();
+    assert.equal(await pageOfTwo.title(), 'Home');
+    assert.ok(shared(two).includes(`${pages.a}/next`), 'the page that the other had opened stays');
+    await two.close();
+  }));
+
+test('answers and events of two clients do not mix', () =>
+  withSession({}, async session => {
+    const clients = await Promise.all([1, 2].map(() => chromium.connectOverCDP(session.connectUrl)));
+    await Promise.all(
+      clients.map(async (browser, who) => {
+        const page = await browser.contexts()[0]?.newPage();
+        for (let count = 0; count < 200; count++)
+          assert.deepEqual(await page?.evaluate(told => told, { who, count }), { who, count });
+      }),
+    );
+    await Promise.all(clients.map(browser => browser.close()));
+  }));
+
+test('a client that comes back to a kept session finds the page as it was: heap, scroll and form', () =>
+  withSession({ keepAlive: true }, async session => {
+    const first = await chromium.connectOverCDP(session.connectUrl);
+    const page = firstPage(first);
+    await page.goto(`${pages.a}/tall`);
+    await page.evaluate('globalThis.kept = { visits: 7 }; scrollTo(0, 5000)');
+    await first.close();
+    const second = await chromium.connectOverCDP(session.connectUrl);
+    const again = firstPage(second);
+    assert.equal(again.url(), `${pages.a}/tall`);
+    assert.deepEqual(await again.evaluate('[kept, scrollY]'), [{ visits: 7 }, 5000]);
+    await second.close();
+  }));
+
+test('contexts that Playwright made go with it; one that was made to stay is there for the next client', () =>
+  withSession({ keepAlive: true }, async session => {
+    const first = await chromium.connectOverCDP(session.connectUrl);
+    await (await first.newContext()).newPage();
+    const raw = await CdpClient.connect(session.connectUrl);
+    const { browserContextId } = await raw.send('Target.createBrowserContext', { disposeOnDetach: false });
+    await raw.send('Target.createTarget', { url: `${pages.a}/next`, browserContextId });
+    await raw.close();
+    await first.close();
+    const next = await CdpClient.connect(session.connectUrl);
+    const { browserContextIds } = await next.send('Target.getBrowserContexts');
+    assert.deepEqual(browserContextIds, [browserContextId]);
+    const second = await chromium.connectOverCDP(session.connectUrl);
+    const urls = second.contexts().map(context => context.pages().map(page => page.url()));
+    assert.ok(
+      urls.some(own => own.includes(`${pages.a}/next`)),
+      JSON.stringify(urls),
+    );
+    await next.send('Target.disposeBrowserContext', { browserContextId });
+    await next.close();
+    await second.close();
+  }));
+
+test('a client that closes the last page finds a fresh one when it comes back', () =>
+  withSession({ keepAlive: true }, async session => {
+    const first = await chromium.connectOverCDP(session.connectUrl);
+    await firstPage(first).close();
+    await first.close();
+    const second = await chromium.connectOverCDP(session.connectUrl);
+    const page = firstPage(second);
+    await page.goto(pages.a);
+    assert.equal(await page.title(), 'Home');
+    await second.close();
+  }));
+
+test('a page does not get at what only this machine may see', async () => {
+  const closed = await openPages();
+  await withPage(async page => {
+    const refused = await page.goto(closed.url);
+    assert.equal(refused?.status(), 403);
+    assert.match(String(await page.textContent('body')), /private|loopback|not allowed|refused/i);
+    assert.equal(closed.hits('/'), 0);
+    const own = await page.goto(`${server.url}/healthz`);
+    assert.equal(own?.status(), 403);
+    const open = await page.goto(pages.a);
+    assert.equal(open?.status(), 200, 'the page works on');
+  });
+});
+
+test('close ends the session, and does not end a kept one', async () => {
+  const session = await server.createSession();
+  await (await chromium.connectOverCDP(session.connectUrl)).close();
+  const ended = await server.ended(session.id);
+  assert.deepEqual([ended.status, ended.endReason], ['COMPLETED', 'client_disconnected']);
+  await withSession({ keepAlive: true }, async kept => {
+    await (await chromium.connectOverCDP(kept.connectUrl)).close();
+    const again = await chromium.connectOverCDP(kept.connectUrl);
+    await again.close();
+    assert.equal((await server.read(kept.id)).status, 'RUNNING');
+  });
+});
+
+test('whatever came before, nothing is left', () => server.settles());

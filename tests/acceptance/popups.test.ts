@@ -1,0 +1,67 @@
+// Windows that pages open: they need nobody to let them go on, and a client that wants to be there first is.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { chromium } from 'playwright-core';
+import { CdpClient } from '../harness/cdp.ts';
+import { openPages } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const TIMES = 10;
+
+const pages = await openPages({
+  '/early': '<!doctype html><script>document.title = globalThis.put ? "early" : "late"</script>',
+});
+const server = await startServer({ pages });
+
+test('a page opens windows while only a client is there that attaches to nothing by itself', async () => {
+  const { id, connectUrl } = await server.createSession({ keepAlive: true });
+  const client = await CdpClient.connect(connectUrl);
+  const page = await client.attachToPage();
+  await client.send('Page.navigate', { url: `${pages.url}/` }, page);
+  for (const url of ['/next', 'about:blank', '']) {
+    const expression = `String(window.open(${JSON.stringify(url)}))`;
+    const { result } = await client.send('Runtime.evaluate', { expression, userGesture: true }, page);
+    assert.deepEqual(result, { type: 'string', value: '[object Window]' }, url);
+  }
+  await eventually('the new page to be visited', () => pages.hits('/next') === 1);
+  await client.close();
+  await server.release(id);
+});
+
+test('a page opens a window while no client is there at all', async () => {
+  const { id, connectUrl } = await server.createSession({ keepAlive: true });
+  const client = await CdpClient.connect(connectUrl);
+  const page = await client.attachToPage();
+  await client.send('Page.navigate', { url: `${pages.url}/` }, page);
+  const expression = "void setTimeout(() => { window.open('/tall'); fetch('/after'); }, 300)";
+  await client.send('Runtime.evaluate', { expression, userGesture: true }, page);
+  await client.close();
+  await eventually('the new page to be visited', () => pages.hits('/tall') === 1);
+  await eventually('the opener to go on', () => pages.hits('/after') === 1);
+  await server.release(id);
+});
+
+test('what Playwright puts into every page is in a popup before its first script, with another client beside it', async () => {
+  const { id, connectUrl } = await server.createSession({ keepAlive: true });
+  const idle = await CdpClient.connect(connectUrl);
+  await idle.attachToPage();
+  const browser = await chromium.connectOverCDP(connectUrl);
+  const context = browser.contexts()[0];
+  const page = context?.pages()[0];
+  assert.ok(context && page);
+  await context.addInitScript('globalThis.put = true');
+  await page.goto(`${pages.url}/`);
+  for (let time = 0; time < TIMES; time++) {
+    const blank = page.waitForEvent('popup');
+    assert.equal(await page.evaluate("window.open('about:blank').put"), true, 'there when the opener has the window');
+    const early = page.waitForEvent('popup', popup => popup.url().endsWith('/early'));
+    await page.evaluate("void window.open('/early')");
+    await (await early).waitForLoadState();
+    assert.equal(await (await early).title(), 'early');
+    for (const popup of [await blank, await early]) await popup.close();
+  }
+  await browser.close();
+  await idle.close();
+  await server.release(id);
+});

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import puppeteer, { type Browser, type Page } from 'puppeteer-core';
+import { openPages } from '../harness/pages.ts';
+import { decodePng } from '../harness/png.ts';
+import { type CreatedSession, startServer } from '../harness/server.ts';
+import { eventually, soon } from '../harness/until.ts';
+
+const pages = await openPages();
+const server = await startServer({ pages });
+
+const connect = ({ connectUrl }: CreatedSession): Promise<Browser> =>
+  puppeteer.connect({ browserWSEndpoint: connectUrl, defaultViewport: null });
+
+async function withBrowser(work: (browser: Browser, session: CreatedSession) => Promise<void>): Promise<void> {
+  const session = await server.createSession({ keepAlive: true });
+  const browser = await connect(session);
+  await work(browser, session);
+  await browser.disconnect();
+  await server.release(session.id);
+}
+
+test('the first page is there, and can be visited, read and clicked', () =>
+  withBrowser(async browser => {
+    const [page] = await browser.pages();
+    assert.ok(page);
+    const response = await page.goto(pages.a);
+    assert.equal(response?.status(), 200);
+    await Promise.all([page.waitForNavigation(), page.click('#next')]);
+    assert.equal(await page.title(), 'Next');
+    assert.equal(await page.evaluate(() => 6 * 7), 42);
+  }));
+
+test('a screenshot shows what the page shows', () =>
+  withBrowser(async browser => {
+    const page = await browser.newPage();
+    await page.setViewport({ width: 400, height: 200 });
+    await page.goto(`${pages.a}/colours`);
+    const picture = decodePng(Buffer.from(await page.screenshot()));
+    assert.deepEqual(
+      [50, 150, 250].map(x => picture.colourAt(x, 50)),
+      ['#ff0000', '#00ff00', '#0000ff'],
+    );
+  }));
+
+test('popups come by window.open and by links', () =>
+  withBrowser(async browser => {
+    const page = await browser.newPage();
+    await page.goto(`${pages.a}/popups`);
+    for (const opener of ['#open', '#blank']) {
+      const opened = new Promise<Page | null>(resolve => page.once('popup', resolve));
+      await page.click(opener);
+      const popup = await soon('the popup', opened);
+      await eventually(
+        'the popup to load',
+        () => popup?.title(),
+        title => title === 'Next',
+      );
+      await popup?.close();
+      await page.bringToFront();
+    }
+  }));
+
+test('requests are intercepted and answered by the client', () =>
+  withBrowser(async browser => {
+    const page = await browser.newPage();
+    await page.setRequestInterception(true);
+    page.on('request', request =>
+      request.url().endsWith('/next')
+        ? request.respond({ contentType: 'text/html', body: '<title>Mine</title>' })
+        : request.continue(),
+    );
+    await page.goto(`${pages.a}/next`);
+    assert.equal(await page.title(), 'Mine');
+    await page.goto(pages.a);
+    assert.equal(await page.title(), 'Home');
+  }));
+
+test('a context of its own is apart from the others, and goes when it is closed', () =>
+  withBrowser(async browser => {
+    const context = await browser.createBrowserContext();
+    const page = await context.newPage();
+    await page.goto(pages.a);
+    await page.evaluate("document.cookie = 'who=me'");
+    const outside = await browser.newPage();
+    await outside.goto(pages.a);
+    assert.equal(await outside.evaluate('document.cookie'), '');
+    await context.close();
+    assert.equal(browser.browserContexts().length, 1);
+  }));
+
+test('disconnect and close leave a kept session running, and the next client finds its pages', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  const first = await connect(session);
+  const [page] = await first.pages();
+  await page?.goto(`${pages.a}/next`);
+  await first.disconnect();
+  const second = await connect(session);
+  assert.deepEqual(
+    (await second.pages()).map(one => one.url()),
+    [`${pages.a}/next`],
+  );
+  await second.close();
+  const third = await connect(session);
+  assert.deepEqual(
+    (await third.pages()).map(one => one.url()),
+    [`${pages.a}/next`],
+  );
+  assert.equal((await server.read(session.id)).status, 'RUNNING');
+  await third.disconnect();
+  await server.release(session.id);
+});
+
+test('close ends an ordinary session', async () => {
+  const session = await server.createSession();
+  await (await connect(session)).close();
+  const ended = await server.ended(session.id);
+  assert.deepEqual([ended.status, ended.endReason], ['COMPLETED', 'browser_closed']);
+});
+
+test('whatever came before, nothing is left', () => server.settles());

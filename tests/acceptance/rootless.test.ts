@@ -1,0 +1,83 @@
+// The server as an ordinary user: the same sessions in the same jail, surviving the same kill, with nothing left behind.
+import assert from 'node:assert/strict';
+import { readFileSync, readlinkSync } from 'node:fs';
+import { test } from 'node:test';
+import { chromium } from 'playwright-core';
+import { CdpClient } from '../harness/cdp.ts';
+import { makeOrdinaryUser } from '../harness/ordinary-user.ts';
+import { openPages } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+import { browserOf, processesOf } from '../harness/session-processes.ts';
+
+const pages = await openPages();
+/** Not opened to sessions. */
+const closed = await openPages();
+const user = makeOrdinaryUser();
+const server = await startServer({ user, pages });
+
+/** Effective user id, as the machine sees it. */
+const uidOf = (pid: number): number =>
+  Number(/^Uid:\t\d+\t(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+
+test('the server says in which form its sessions are jailed, and runs as that user', () => {
+  assert.ok(
+    server.log().some(line => line.includes('isolation: rootless')),
+    server.log().join('\n'),
+  );
+  assert.equal(uidOf(server.pid), user.uid);
+});
+
+test('a session works as it does for root', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  const page = browser.contexts()[0]?.pages()[0];
+  await page?.goto(pages.a);
+  assert.equal(await page?.title(), 'Home');
+  const refused = await page?.goto(closed.url);
+  assert.equal(refused?.status(), 403, 'what the operator has not opened stays closed');
+  await browser.close();
+  await server.release(session.id);
+  await server.settles();
+});
+
+test('its browser is in namespaces of its own, and no process of it is anybody else', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  const { pid } = browserOf(session.id);
+  for (const kind of ['net', 'pid', 'mnt', 'user', 'ipc', 'uts'])
+    assert.notEqual(readlinkSync(`/proc/${pid}/ns/${kind}`), readlinkSync(`/proc/${server.pid}/ns/${kind}`), kind);
+  for (const one of processesOf(session.id)) assert.equal(uidOf(one.pid), user.uid, one.command);
+  await server.release(session.id);
+});
+
+test('a page that is left in the middle of a kill is there again afterwards', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  const before = await CdpClient.connect(session.connectUrl);
+  const page = await before.attachToPage();
+  await before.send('Page.navigate', { url: `${pages.a}/next` }, page);
+  await before.evaluate('globalThis.kept = 7', page);
+  await server.restart('SIGKILL');
+  const after = await CdpClient.connect(session.connectUrl);
+  assert.equal(await after.evaluate('globalThis.kept', await after.attachToPage()), 7);
+  await after.close();
+  await server.release(session.id);
+  await server.settles();
+});
+
+test('keys are made beside the running server by the same user', async () => {
+  const { code, stdout, stderr } = await server.berth('keys', 'create', '--json');
+  assert.equal(code, 0, stderr);
+  const { key } = JSON.parse(stdout);
+  assert.equal((await server.api('GET', '/v1/browsers/sessions', { key })).status, 200);
+});
+
+test('stop ends the server and every browser that it would have left', async () => {
+  const { id } = await server.createSession({ keepAlive: true });
+  const { code, stdout, stderr } = await server.berth('stop', '--json');
+  assert.equal(code, 0, stderr);
+  const { stopped, ended } = JSON.parse(stdout);
+  assert.deepEqual({ stopped, ended }, { stopped: true, ended: [id] });
+  assert.deepEqual(processesOf(id), []);
+  await server.start();
+  const session = await server.read(id);
+  assert.deepEqual([session.status, session.endReason], ['COMPLETED', 'operator']);
+});

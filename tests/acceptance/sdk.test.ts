@@ -1,0 +1,207 @@
+// The official SDK, unmodified, on both base addresses: what it reads of our answers, and how often it calls.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import Browserbase, { APIError } from '@browserbasehq/sdk';
+import type { ErrorBody } from '../../contract/common.ts';
+import { type Asked, countingProxy } from '../harness/counting-proxy.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const server = await startServer({ env: { BERTH_SLOTS: '2' } });
+const proxy = await countingProxy(server.url);
+
+const clientAt = (path: string): Browserbase => new Browserbase({ apiKey: server.key, baseURL: `${proxy.url}${path}` });
+const sdk = clientAt('');
+
+const creates = (asked: readonly Asked[]): Asked[] =>
+  asked.filter(({ method, path }) => method === 'POST' && path.endsWith('/sessions'));
+
+/** What the call was refused with, and how often it was sent. */
+async function refusal(call: PromiseLike<unknown>): Promise<{ error: APIError; times: number }> {
+  proxy.taken();
+  try {
+    await call;
+  } catch (error) {
+    assert.ok(error instanceof APIError, String(error));
+    return { error, times: proxy.taken().length };
+  }
+  throw new Error('the call was not refused');
+}
+
+for (const path of ['', '/', '/v1/browsers']) {
+  const client = clientAt(path);
+
+  test(`with the base address ${path || 'of the server'}, a session is created, read, found and released`, async () => {
+    const run = crypto.randomUUID();
+    const created = await client.sessions.create({ userMetadata: { run } });
+    assert.equal(created.status, 'RUNNING');
+    assert.equal(created.projectId, server.applicationId);
+    assert.match(created.connectUrl, /^ws:/);
+    assert.ok(created.signingKey);
+    assert.equal(created.region, 'us-west-2', 'a word that the client knows');
+    const read = await client.sessions.retrieve(created.id);
+    assert.equal(read.connectUrl, created.connectUrl);
+    const found = await client.sessions.list({ q: `user_metadata['run']:'${run}'` });
+    assert.deepEqual(
+      found.map(({ id }) => id),
+      [created.id],
+    );
+    assert.ok((await client.sessions.list({ status: 'RUNNING' })).some(({ id }) => id === created.id));
+    const released = await client.sessions.update(created.id, { status: 'REQUEST_RELEASE' });
+    assert.equal(released.status, 'COMPLETED');
+    assert.ok(released.endedAt);
+    const again = await client.sessions.update(created.id, { status: 'REQUEST_RELEASE' });
+    assert.equal(again.status, 'COMPLETED', 'it may be sent again');
+  });
+}
+
+test('create({}) and create() make an ordinary session', async () => {
+  for (const params of [{}, undefined]) {
+    const session = await sdk.sessions.create(params);
+    assert.equal(session.keepAlive, false);
+    await sdk.sessions.update(session.id, { status: 'REQUEST_RELEASE' });
+  }
+});
+
+test('create with every field of the SDK that is offered keeps what it says', async () => {
+  const session = await sdk.sessions.create({
+    projectId: server.applicationId,
+    api_timeout: 120,
+    keepAlive: true,
+    region: 'eu-central-1',
+    proxies: false,
+    userMetadata: { a: { b: 'c' } },
+    browserSettings: {
+      viewport: { width: 1288, height: 711 },
+      blockAds: true,
+      logSession: true,
+      recordSession: true,
+      solveCaptchas: true,
+      ignoreCertificateErrors: false,
+      verified: true,
+      os: 'linux',
+    },
+  });
+  assert.equal(Date.parse(session.expiresAt) - Date.parse(session.createdAt), 120_000);
+  assert.equal(session.keepAlive, true);
+  assert.equal(session.region, 'eu-central-1');
+  assert.deepEqual(session.userMetadata, { a: { b: 'c' } });
+  await sdk.sessions.update(session.id, { status: 'REQUEST_RELEASE' });
+});
+
+test('a time limit beside another field is understood', async () => {
+  const params = { timeout: 90, keepAlive: true };
+  const session = await sdk.sessions.create(params);
+  assert.equal(Date.parse(session.expiresAt) - Date.parse(session.createdAt), 90_000);
+  await sdk.sessions.update(session.id, { status: 'REQUEST_RELEASE' });
+});
+
+test('a time limit alone is taken for an option of the request: the session lasts an hour all the same', async () => {
+  proxy.taken();
+  const session = await sdk.sessions.create({ timeout: 3600 });
+  assert.deepEqual([...new Set(creates(proxy.taken()).map(({ body }) => body))], ['{}']);
+  assert.equal(Date.parse(session.expiresAt) - Date.parse(session.createdAt), 3_600_000);
+  await releaseAll();
+});
+
+async function releaseAll(): Promise<void> {
+  for (const { id } of await sdk.sessions.list({ status: 'RUNNING' }))
+    await sdk.sessions.update(id, { status: 'REQUEST_RELEASE' });
+}
+
+test('a refused write is sent once, whatever the status, and the message reaches the user', async () => {
+  const { id } = await sdk.sessions.create({});
+  await sdk.sessions.update(id, { status: 'REQUEST_RELEASE' });
+  const ended = await refusal(sdk.post(`/v1/sessions/${id}`, { body: { userMetadata: {} } }));
+  assert.equal(ended.error.status, 409);
+  assert.match(ended.error.message, /not running/);
+  assert.equal(ended.times, 1);
+  const bad = await refusal(sdk.sessions.create({ userMetadata: { list: [] } }));
+  assert.equal(bad.error.status, 400);
+  assert.match(bad.error.message, /userMetadata\.list/);
+  assert.equal(bad.times, 1);
+  const guarded = await refusal(sdk.sessions.create({ proxies: true }));
+  assert.equal(guarded.error.status, 422);
+  assert.equal(guarded.times, 1);
+});
+
+test('a create without room waits as it is told, and gets the place that becomes free', async () => {
+  const first = await sdk.sessions.create({ keepAlive: true });
+  const second = await sdk.sessions.create({ keepAlive: true });
+  proxy.taken();
+  const seen: Asked[] = [];
+  const third = sdk.sessions.create({});
+  await eventually('the first refusal', () => seen.push(...proxy.taken()) > 0);
+  assert.deepEqual(
+    creates(seen).map(({ status }) => status),
+    [503],
+  );
+  await server.release(first.id);
+  assert.equal((await third).status, 'RUNNING');
+  seen.push(...creates(proxy.taken()));
+  assert.deepEqual(
+    creates(seen).map(({ status, headers }) => [status, headers['x-stainless-retry-count']]),
+    [
+      [503, '0'],
+      [201, '1'],
+    ],
+  );
+  await server.release(second.id);
+  await releaseAll();
+});
+
+test('a wrong key is refused in the words that the SDK shows', async () => {
+  const client = new Browserbase({ apiKey: 'bak_wrong', baseURL: proxy.url });
+  const { error, times } = await refusal(client.sessions.list());
+  assert.equal(error.status, 401);
+  assert.match(error.message, /not valid/);
+  assert.equal(times, 1);
+});
+
+test('the project is the application, with its usage', async () => {
+  const [project] = await sdk.projects.list();
+  assert.equal(project?.id, server.applicationId);
+  assert.equal(project.defaultTimeout, 3600);
+  assert.equal(project.concurrency, 2);
+  assert.deepEqual(await sdk.projects.retrieve(project.id), project);
+  const usage = await sdk.projects.usage(project.id);
+  assert.ok(usage.browserMinutes > 0);
+  assert.equal(usage.proxyBytes, 0);
+});
+
+test('Stagehand’s own two calls create a session under the caller’s key and end it', async () => {
+  const started = await server.api<{ success: boolean; data: { sessionId: string; available: boolean } }>(
+    'POST',
+    '/v1/sessions/start',
+    {
+      body: {
+        modelName: 'x',
+        browserbaseSessionCreateParams: { keepAlive: true, userMetadata: { from: 'stagehand' } },
+      },
+      headers: { 'x-model-api-key': 'sk-very-secret' },
+    },
+  );
+  assert.equal(started.status, 200);
+  const { sessionId, available } = started.body.data;
+  assert.equal(available, false);
+  assert.deepEqual((await server.read(sessionId)).userMetadata, { from: 'stagehand' });
+  const again = await server.api<typeof started.body>('POST', '/v1/sessions/start', {
+    body: { browserbaseSessionID: sessionId },
+  });
+  assert.equal(again.body.data.sessionId, sessionId);
+  const ended = await server.api('POST', `/v1/sessions/${sessionId}/end`);
+  assert.deepEqual(ended.body, { success: true });
+  assert.equal((await server.read(sessionId)).status, 'COMPLETED');
+  assert.ok(!server.log().some(line => line.includes('sk-very-secret')));
+});
+
+test('with the mount turned off its paths do not exist', async () => {
+  const native = await startServer({ env: { BERTH_COMPAT: 'off' } });
+  for (const path of ['/v1/sessions', '/v1/browsers/v1/sessions', '/v1/projects']) {
+    const { status, body } = await native.api<ErrorBody>('GET', path);
+    assert.deepEqual([status, body.code], [404, 'route_not_found'], path);
+  }
+  assert.equal((await native.api('GET', '/v1/browsers/sessions')).status, 200);
+});
+
+test('whatever came before, nothing is left', () => server.settles());

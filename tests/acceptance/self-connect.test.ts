@@ -1,0 +1,100 @@
+// The way back: a session's own pages reach this session's connect address, and nothing else of ours.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { CdpClient } from '../harness/cdp.ts';
+import { openPages } from '../harness/pages.ts';
+import { type CreatedSession, startServer } from '../harness/server.ts';
+
+const SESSIONS = '/v1/browsers/sessions';
+
+const pages = await openPages();
+const server = await startServer({ pages });
+
+const session = await server.createSession({ keepAlive: true });
+const other = await server.createSession({ keepAlive: true });
+const client = await CdpClient.connect(session.connectUrl);
+const page = await client.attachToPage();
+await client.send('Page.enable', {}, page);
+await client.send('Page.navigate', { url: pages.a }, page);
+await client.event('Page.loadEventFired');
+
+const inPage = (expression: string): Promise<unknown> => client.evaluate(expression, page);
+
+/** Opens a WebSocket from inside the page and says one command on it; resolves with what came back. */
+const socketInPage = (url: string): Promise<unknown> =>
+  inPage(`new Promise(resolve => {
+    const socket = new WebSocket(${JSON.stringify(url)});
+    socket.onopen = () => socket.send(JSON.stringify({ id: 1, method: 'Browser.getVersion' }));
+    socket.onmessage = message => { resolve(JSON.parse(message.data)); socket.close(); };
+    socket.onerror = () => resolve('refused');
+  })`);
+
+test('a page reaches the connect address of its own session, and commands its own browser', async () => {
+  const answer: { id?: number; result?: { product?: string } } = Object(await socketInPage(session.connectUrl));
+  assert.equal(answer.id, 1);
+  assert.match(String(answer.result?.product), /^Chrome\//);
+});
+
+test('it needs the signing key as anybody else', async () => {
+  assert.equal(await socketInPage(session.connectUrl.replace(/\?.*/, '')), 'refused');
+  assert.equal(await socketInPage(`${session.connectUrl}x`), 'refused');
+});
+
+test("another session's connect address is refused, with the right key of that one too", async () => {
+  assert.equal(await socketInPage(other.connectUrl), 'refused');
+  const outside = await CdpClient.connect(other.connectUrl);
+  await outside.send('Browser.getVersion');
+  await outside.close();
+});
+
+for (const path of [
+  '/',
+  '/healthz',
+  '/metrics',
+  '/docs',
+  SESSIONS,
+  `${SESSIONS}/${session.id}`,
+  `${SESSIONS}/${session.id}/connect/json/version`,
+])
+  test(`nothing else of ours is to be had from inside: ${path}`, async () => {
+    const before = server.log().length;
+    const status = await inPage(
+      `fetch(${JSON.stringify(`${server.url}${path}?signingKey=${session.signingKey}`)}, { mode: 'no-cors' }).then(answer => answer.text(), () => 'failed')`,
+    );
+    assert.ok(status === 'failed' || status === '', String(status));
+    await client.send('Page.navigate', { url: `${server.url}${path}` }, page);
+    const text = String(await inPage('document.body?.innerText ?? ""'));
+    assert.doesNotMatch(text, /berth_|"status"|Berth \d|webSocketDebuggerUrl|createdAt/);
+    const handled = server
+      .log()
+      .slice(before)
+      .filter(line => line.includes('.begin"'));
+    assert.deepEqual(handled, [], 'no operation saw the request');
+    await client.send('Page.navigate', { url: pages.a }, page);
+  });
+
+test('our address under other names and spellings leads to no other session', async () => {
+  const { port } = new URL(server.url);
+  const { pathname, search } = new URL(other.connectUrl);
+  for (const host of ['localhost', '127.1', '0x7f000001', '[::1]', '[::ffff:127.0.0.1]', '0.0.0.0', 'a.test'])
+    assert.equal(await socketInPage(`ws://${host}:${port}${pathname}${search}`), 'refused', host);
+});
+
+test('a socket from inside with the origin of an extension does not keep the session alive', async () => {
+  const brief: CreatedSession = await server.createSession();
+  const inside = await CdpClient.connect(brief.connectUrl, {
+    origin: 'chrome-extension://abcdefghijklmnopabcdefghijklmnop',
+  });
+  const outside = await CdpClient.connect(brief.connectUrl);
+  await outside.close();
+  const ended = await server.ended(brief.id);
+  assert.deepEqual([ended.status, ended.endReason], ['COMPLETED', 'client_disconnected']);
+  assert.equal((await inside.closed()).code, 1000);
+});
+
+test('in the end, nothing is left', async () => {
+  await client.close();
+  await server.release(session.id);
+  await server.release(other.id);
+  await server.settles();
+});

@@ -1,0 +1,492 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ErrorBody, Warning } from '../../contract/common.ts';
+import type { Session } from '../../contract/sessions.ts';
+import { sessionLeftovers } from '../harness/leftovers.ts';
+import { moodyChromium } from '../harness/moody-chromium.ts';
+import { type CreatedSession, startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const chromium = await moodyChromium();
+const server = await startServer({
+  env: { BERTH_CHROMIUM: chromium.path, BERTH_REGION: 'hafen,kai', BERTH_SLOTS: '8' },
+});
+
+const SESSIONS = '/v1/browsers/sessions';
+const UNKNOWN_ID = '01a1fa50-5319-7450-a6b3-c787ada50631';
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+const create = <Body = CreatedSession>(body?: object, headers: Record<string, string> = {}) =>
+  server.api<Body>('POST', SESSIONS, { body, headers });
+const list = (query: string) => server.api<Session[]>('GET', `${SESSIONS}?${query}`);
+const update = <Body = Session>(id: string, body: object) => server.api<Body>('POST', `${SESSIONS}/${id}`, { body });
+
+/** Runs the work with a session that is released afterwards. */
+async function withSession<T>(body: object, work: (session: CreatedSession) => Promise<T>): Promise<T> {
+  const session = await server.createSession(body);
+  try {
+    return await work(session);
+  } finally {
+    await server.release(session.id).catch(() => {});
+  }
+}
+
+test('a create without a body answers 201, a running session with all defaults, and where it is', async () => {
+  const { status, headers, body: session } = await create();
+  assert.equal(status, 201);
+  assert.equal(headers.location, `${SESSIONS}/${session.id}`);
+  assert.match(session.id, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  for (const time of [session.createdAt, session.updatedAt, session.startedAt, session.expiresAt])
+    assert.match(time, TIME);
+  assert.equal(Date.parse(session.expiresAt) - Date.parse(session.createdAt), 3_600_000);
+  assert.equal(
+    session.connectUrl,
+    `${server.url.replace('http', 'ws')}${SESSIONS}/${session.id}/connect?signingKey=${session.signingKey}`,
+  );
+  assert.ok(session.signingKey.length >= 24, 'at least 128 bits');
+  assert.equal(session.seleniumRemoteUrl, `${server.url}/v1/browsers/webdriver`);
+  const { id, createdAt, updatedAt, startedAt, expiresAt, connectUrl, signingKey, seleniumRemoteUrl, ...rest } =
+    session;
+  assert.deepEqual(rest, {
+    projectId: server.applicationId,
+    status: 'RUNNING',
+    proxyBytes: 0,
+    keepAlive: false,
+    region: 'hafen',
+    userMetadata: {},
+    warnings: [],
+  });
+  await server.release(id);
+});
+
+test('a create with an empty JSON body is the same as one without', async () => {
+  const { status, body } = await server.api<CreatedSession>('POST', SESSIONS, {
+    body: '',
+    headers: { 'content-type': 'application/json' },
+  });
+  assert.equal(status, 201);
+  await server.release(body.id);
+});
+
+test('a create with every field that is offered keeps what it can and names what has no effect yet', async () => {
+  const { status, body } = await create({
+    projectId: server.applicationId,
+    timeout: 90,
+    keepAlive: true,
+    region: 'kai',
+    userMetadata: { run: 'all', nested: { deep: 'value', number: 1, yes: true } },
+    proxies: false,
+    proxySettings: { caCertificates: [] },
+    extensionIds: [],
+    browserSettings: {
+      viewport: { width: 1288, height: 711 },
+      recordSession: true,
+      logSession: true,
+      allowedDomains: [],
+      ignoreCertificateErrors: true,
+      blockAds: true,
+      enablePdfViewer: true,
+      solveCaptchas: true,
+      captchaImageSelector: '#image',
+      captchaInputSelector: '#input',
+      verified: false,
+      fingerprint: {},
+      timezoneId: 'Europe/Berlin',
+      locale: 'de-DE',
+      userAgent: 'tester',
+      geolocation: { latitude: 53.5, longitude: 10 },
+      maskInputs: 'all',
+      egressBytes: 1000,
+      takeover: 'refuse',
+    },
+  });
+  assert.equal(status, 201);
+  assert.equal(Date.parse(body.expiresAt) - Date.parse(body.createdAt), 90_000);
+  assert.equal(body.keepAlive, true);
+  assert.equal(body.region, 'kai');
+  assert.deepEqual(body.userMetadata, { run: 'all', nested: { deep: 'value', number: 1, yes: true } });
+  const warned = new Map((body.warnings ?? []).map(({ path, code }) => [path, code]));
+  const inSettings = (code: string, ...names: string[]) =>
+    names.map(name => [`browserSettings.${name}`, code] as const);
+  assert.deepEqual(
+    [...warned].sort(),
+    [
+      ...inSettings(
+        'not_yet_supported',
+        'viewport',
+        'recordSession',
+        'logSession',
+        'ignoreCertificateErrors',
+        'blockAds',
+      ),
+      ...inSettings('not_yet_supported', 'enablePdfViewer', 'timezoneId', 'locale', 'userAgent', 'geolocation'),
+      ...inSettings('not_yet_supported', 'maskInputs', 'egressBytes', 'takeover'),
+      ...inSettings('captcha_not_supported', 'solveCaptchas', 'captchaImageSelector', 'captchaInputSelector'),
+      ...inSettings('ignored', 'fingerprint'),
+    ].sort(),
+  );
+  for (const { message } of body.warnings ?? []) assert.ok(message.length > 10, message);
+  await server.release(body.id);
+});
+
+test('settings that are sent at their defaults give no warning', () =>
+  withSession(
+    { recordSession: false, viewport: { width: 1280 }, browserSettings: { maskInputs: 'password' } },
+    async session => assert.deepEqual(session.warnings, []),
+  ));
+
+test('a region that official clients have built in is accepted, and the answer says where the session really runs', () =>
+  withSession({ region: 'us-east-1' }, async session => {
+    assert.equal(session.region, 'hafen');
+    assert.deepEqual(
+      session.warnings?.map(({ code, path }) => [code, path]),
+      [['region_not_local', 'region']],
+    );
+  }));
+
+test('unknown fields are named in the warnings, however deep they stand', () =>
+  withSession({ keepalive: true, browserSettings: { viewPort: {}, viewport: { depth: 3 } } }, async session => {
+    assert.equal(session.keepAlive, false);
+    const unknown = (session.warnings ?? []).filter(({ code }: Warning) => code === 'unknown_field');
+    assert.deepEqual(unknown.map(({ path }) => path).sort(), [
+      'browserSettings.viewPort',
+      'browserSettings.viewport.depth',
+      'keepalive',
+    ]);
+  }));
+
+test('a caller who wants strict handling gets 400 for an unknown field, and no session', async () => {
+  const before = (await list('')).body.length;
+  const { status, body } = await create<ErrorBody>({ keepalive: true }, { prefer: 'handling=strict' });
+  assert.equal(status, 400);
+  assert.equal(body.code, 'unknown_field');
+  assert.match(body.message, /keepalive/);
+  assert.equal((await list('')).body.length, before);
+});
+
+const GUARDS: ReadonlyArray<readonly [string, object]> = [
+  ['browserSettings.context', { browserSettings: { context: { id: UNKNOWN_ID } } }],
+  ['browserSettings.context', { context: { id: UNKNOWN_ID, persist: true } }],
+  ['browserSettings.context', { contextId: UNKNOWN_ID }],
+  ['browserSettings.extensionIds', { extensionId: UNKNOWN_ID }],
+  ['browserSettings.extensionIds', { extensionIds: [UNKNOWN_ID] }],
+  ['browserSettings.extensionIds', { browserSettings: { extensionId: UNKNOWN_ID } }],
+  ['browserSettings.allowedDomains', { allowedDomains: ['example.com'] }],
+  ['browserSettings.networkPolicy', { browserSettings: { networkPolicy: { deny: ['example.com'] } } }],
+  ['browserSettings.networkPolicy', { browserSettings: { networkPolicy: { default: 'deny' } } }],
+  ['proxies', { proxies: true }],
+  ['proxies', { proxies: [{ type: 'external', server: 'http://proxy.test:8080', password: 'hush' }] }],
+  ['proxySettings.caCertificates', { proxySettings: { caCertificates: [UNKNOWN_ID] } }],
+  ['browserSettings.verified', { browserSettings: { verified: true } }],
+  ['browserSettings.advancedStealth', { browserSettings: { advancedStealth: true } }],
+];
+
+for (const [field, body] of GUARDS)
+  test(`what guards the caller and is not built is refused, not ignored: ${JSON.stringify(body)}`, async () => {
+    const { status, body: error, headers, text } = await create<ErrorBody>(body);
+    assert.equal(status, 422);
+    assert.equal(error.code, 'feature_unavailable');
+    assert.deepEqual(error.details, { field });
+    assert.equal(headers['x-should-retry'], 'false');
+    assert.doesNotMatch(text, /hush/);
+  });
+
+const BAD: ReadonlyArray<readonly [string, object]> = [
+  ['timeout', { timeout: 59 }],
+  ['timeout', { timeout: 21_601 }],
+  ['timeout', { timeout: 90.5 }],
+  ['timeout', { timeout: '3600' }],
+  ['timeout', { timeout: null }],
+  ['keepAlive', { keepAlive: 'true' }],
+  ['keepAlive', { keepAlive: 1 }],
+  ['region', { region: 'the-moon' }],
+  ['userMetadata', { userMetadata: 'text' }],
+  ['userMetadata.tags', { userMetadata: { tags: ['a'] } }],
+  ['userMetadata', { userMetadata: { long: 'x'.repeat(503) } }],
+  ['browserSettings.viewport.width', { browserSettings: { viewport: { width: 199 } } }],
+  ['browserSettings.viewport.height', { browserSettings: { viewport: { height: 2161 } } }],
+  ['browserSettings.os', { browserSettings: { os: 'linux' } }],
+  ['browserSettings', { browserSettings: [] }],
+  ['extensionId', { extensionId: 'not-an-id' }],
+  ['proxies', { proxies: 'yes' }],
+];
+
+for (const [path, body] of BAD)
+  test(`a wrong value is refused by its path: ${JSON.stringify(body).slice(0, 70)}`, async () => {
+    const { status, body: error } = await create<ErrorBody>(body);
+    assert.equal(status, 400, JSON.stringify(error));
+    assert.equal(error.code, 'invalid_request');
+    const issues: Array<{ path: string; message: string }> = Object(error.details).issues;
+    assert.deepEqual(
+      issues.map(issue => issue.path),
+      [path],
+    );
+    assert.ok(issues.every(issue => issue.message.length > 5));
+  });
+
+test('metadata of exactly 512 characters is fine', () =>
+  withSession({ userMetadata: { long: 'x'.repeat(501) } }, async ({ userMetadata }) =>
+    assert.equal(JSON.stringify(userMetadata).length, 512),
+  ));
+
+test('the same setting in two places may agree, and is refused where it does not', async () => {
+  await withSession(
+    { viewport: { width: 800 }, browserSettings: { viewport: { width: 800, height: 720 } } },
+    async () => {},
+  );
+  const { status, body } = await create<ErrorBody>({ recordSession: true, browserSettings: { recordSession: false } });
+  assert.equal(status, 400);
+  assert.equal(body.code, 'conflicting_fields');
+  assert.deepEqual(body.details, { paths: ['recordSession', 'browserSettings.recordSession'] });
+});
+
+test("another application's id as projectId is told apart: 403", async () => {
+  const { status, body } = await create<ErrorBody>({ projectId: UNKNOWN_ID });
+  assert.equal(status, 403);
+  assert.equal(body.code, 'project_mismatch');
+});
+
+test('a read shows the connection fields while it runs; list and update never do', () =>
+  withSession({ userMetadata: { look: 'here' } }, async created => {
+    const read = await server.read(created.id);
+    assert.equal(read.connectUrl, created.connectUrl);
+    assert.equal(read.signingKey, created.signingKey);
+    assert.deepEqual(read.uploads, []);
+    assert.ok(!('warnings' in read));
+    const [listed] = (await list(`q=${encodeURIComponent("user_metadata['look']:'here'")}`)).body;
+    const updated = (await update(created.id, {})).body;
+    for (const shown of [listed, updated]) {
+      assert.equal(shown?.id, created.id);
+      for (const field of ['connectUrl', 'signingKey', 'seleniumRemoteUrl', 'uploads', 'warnings'])
+        assert.ok(!(field in Object(shown)), field);
+    }
+    const ended = await server.release(created.id);
+    for (const shown of [ended, await server.read(created.id)])
+      for (const field of ['connectUrl', 'signingKey', 'seleniumRemoteUrl']) assert.ok(!(field in shown), field);
+  }));
+
+test('sessions are found by the strings in their metadata, and by nothing else', async () => {
+  const mark = crypto.randomUUID();
+  const made = [
+    await server.createSession({ userMetadata: { mark, who: { name: "O'Neil\\" }, count: 7 } }),
+    await server.createSession({ userMetadata: { mark, who: { name: 'other' } } }),
+  ];
+  await Promise.all(made.map(({ id }) => server.release(id)));
+  const [first, second] = made.map(({ id }) => id);
+  const found = async (q: string) => (await list(`q=${encodeURIComponent(q)}`)).body.map(({ id }) => id);
+  assert.deepEqual(await found(`user_metadata['mark']:'${mark}'`), [second, first]);
+  assert.deepEqual(await found(`user_metadata['who']['name']:'O\\'Neil\\\\' AND user_metadata['mark']:'${mark}'`), [
+    first,
+  ]);
+  assert.deepEqual(await found(`user_metadata['mark']:'${mark}' AND user_metadata['count']:'7'`), []);
+  assert.deepEqual(await found(`user_metadata['mark']:'${mark.slice(1)}'`), []);
+  assert.deepEqual(await found(`user_metadata['who']:'other'`), []);
+});
+
+for (const q of [
+  'user_metadata',
+  "metadata['a']:'b'",
+  "user_metadata['a']:b",
+  "user_metadata['a']:'b",
+  "user_metadata['a']:'b' OR user_metadata['a']:'c'",
+  "user_metadata['a']:'b'; DROP TABLE sessions",
+])
+  test(`a metadata filter that cannot be read is refused: ${q}`, async () => {
+    const { status, body } = await server.api('GET', `${SESSIONS}?q=${encodeURIComponent(q)}`);
+    assert.equal(status, 400);
+    assert.equal(body.code, 'invalid_query');
+    assert.match(body.message, /position \d+/);
+  });
+
+test('a list is newest first, comes in pages, and each page names the next', async () => {
+  const mark = crypto.randomUUID();
+  const ids: string[] = [];
+  for (let count = 0; count < 3; count++) {
+    const { id } = await server.createSession({ userMetadata: { mark } });
+    ids.unshift(id);
+    await server.release(id);
+  }
+  const q = `q=${encodeURIComponent(`user_metadata['mark']:'${mark}'`)}`;
+  const first = await list(`${q}&limit=2`);
+  assert.deepEqual(
+    first.body.map(({ id }) => id),
+    ids.slice(0, 2),
+  );
+  assert.equal(first.headers['x-next-before'], ids[1]);
+  const second = await list(`${q}&limit=2&before=${ids[1]}`);
+  assert.deepEqual(
+    second.body.map(({ id }) => id),
+    ids.slice(2),
+  );
+  assert.equal(second.headers['x-next-before'], undefined);
+  assert.deepEqual(
+    (await list(q)).body.map(({ id }) => id),
+    ids,
+  );
+});
+
+test('a list can be confined to states', () =>
+  withSession({}, async ({ id }) => {
+    const ids = async (status: string) => (await list(`status=${status}`)).body.map(session => session.id);
+    assert.ok((await ids('RUNNING')).includes(id));
+    assert.ok((await ids('COMPLETED,RUNNING')).includes(id));
+    assert.ok(!(await ids('COMPLETED')).includes(id));
+    assert.deepEqual(await ids('PENDING'), []);
+  }));
+
+for (const query of [
+  'status=running',
+  'status=RUNNING,SLEEPING',
+  'limit=0',
+  'limit=1001',
+  'limit=ten',
+  'limit=1&limit=2',
+  'before=me',
+])
+  test(`a list query that makes no sense is refused: ${query}`, async () => {
+    const { status, body } = await server.api('GET', `${SESSIONS}?${query}`);
+    assert.equal(status, 400);
+    assert.equal(body.code, 'invalid_request');
+  });
+
+test('metadata and time limit can be changed while it runs; what is left out stays', () =>
+  withSession({ timeout: 600, userMetadata: { a: '1' } }, async ({ id, createdAt }) => {
+    assert.deepEqual((await update(id, { userMetadata: { b: '2' } })).body.userMetadata, { b: '2' });
+    const longer = (await update(id, { timeout: 1200 })).body;
+    assert.equal(Date.parse(longer.expiresAt) - Date.parse(createdAt), 1_200_000);
+    assert.deepEqual(longer.userMetadata, { b: '2' });
+    const same = (await update(id, {})).body;
+    assert.equal(same.expiresAt, longer.expiresAt);
+    assert.equal(same.status, 'RUNNING');
+    for (const bad of [{ status: 'COMPLETED' }, { timeout: 30 }, { userMetadata: { list: [] } }, { timeout: '600' }]) {
+      const refused = await update<ErrorBody>(id, bad);
+      assert.equal(refused.status, 400, JSON.stringify(bad));
+      assert.equal(refused.body.code, 'invalid_request');
+    }
+    assert.equal((await update<ErrorBody>(id, { projectId: UNKNOWN_ID })).body.code, 'project_mismatch');
+    assert.deepEqual((await server.read(id)).userMetadata, { b: '2' });
+  }));
+
+test('a release is answered once the browser is gone', async () => {
+  const { id } = await server.createSession();
+  assert.notDeepEqual(
+    sessionLeftovers(server.dataDir).filter(left => left.includes(id)),
+    [],
+    'the leak guard bites',
+  );
+  const ended = await server.release(id);
+  assert.equal(ended.status, 'COMPLETED');
+  assert.equal(ended.endReason, 'released');
+  assert.match(ended.endedAt ?? '', TIME);
+  assert.deepEqual(
+    sessionLeftovers(server.dataDir).filter(left => left.includes(id)),
+    [],
+  );
+});
+
+test('a second release is refused as not running, and must not be sent again; on the compatibility mount it is fine', async () => {
+  const { id } = await server.createSession();
+  await server.release(id);
+  const again = await update<ErrorBody>(id, { status: 'REQUEST_RELEASE' });
+  assert.equal(again.status, 409);
+  assert.equal(again.body.code, 'session_not_running');
+  assert.deepEqual(again.body.details, { status: 'COMPLETED' });
+  assert.equal(again.headers['x-should-retry'], 'false');
+  assert.equal((await update<ErrorBody>(id, { userMetadata: {} })).status, 409);
+  for (const mount of ['/v1', '/v1/browsers/v1']) {
+    const { status, body } = await server.api<Session>('POST', `${mount}/sessions/${id}`, {
+      body: { status: 'REQUEST_RELEASE' },
+    });
+    assert.equal(status, 200);
+    assert.equal(body.status, 'COMPLETED');
+  }
+});
+
+test('ten releases at once agree on one end', async () => {
+  const { id } = await server.createSession();
+  const answers = await Promise.all(Array.from({ length: 10 }, () => update(id, { status: 'REQUEST_RELEASE' })));
+  for (const { status, body } of answers) assert.ok(status === 409 || body.status === 'COMPLETED', `${status}`);
+  const ends = new Set(answers.filter(({ status }) => status === 200).map(({ body }) => body.endedAt));
+  assert.equal(ends.size, 1);
+});
+
+test('a release while the browser is starting cancels the start', async () => {
+  chromium.mood('hangs');
+  const mark = crypto.randomUUID();
+  const creating = create({ userMetadata: { mark } });
+  try {
+    const q = encodeURIComponent(`user_metadata['mark']:'${mark}'`);
+    const [row] = await eventually(
+      'the row',
+      async () => (await list(`q=${q}`)).body,
+      ({ length }) => length === 1,
+    );
+    assert.equal(row?.status, 'PENDING');
+    assert.equal(row.startedAt, row.createdAt);
+    const changed = await update<ErrorBody>(row.id, { userMetadata: {} });
+    assert.equal(changed.status, 409, 'only a release is possible now');
+    const released = await update(row.id, { status: 'REQUEST_RELEASE' });
+    assert.equal(released.status, 200);
+    assert.equal(released.body.status, 'COMPLETED');
+    assert.equal(released.body.endReason, 'released');
+    const created = await creating;
+    assert.equal(created.status, 201);
+    assert.equal(created.body.id, row.id);
+    assert.equal(created.body.status, 'COMPLETED');
+    assert.ok(!('connectUrl' in created.body));
+  } finally {
+    chromium.mood('well');
+  }
+  await server.settles();
+});
+
+test('a browser that does not start is said to the caller, and the session stands as failed', async () => {
+  chromium.mood('fails');
+  const mark = crypto.randomUUID();
+  const { status, body, headers } = await create<ErrorBody>({ userMetadata: { mark } }).finally(() =>
+    chromium.mood('well'),
+  );
+  assert.equal(status, 500);
+  assert.match(body.message, /did not start/);
+  assert.equal(headers['x-should-retry'], 'false');
+  const [row] = (await list(`q=${encodeURIComponent(`user_metadata['mark']:'${mark}'`)}`)).body;
+  assert.equal(row?.status, 'ERROR');
+  assert.equal(row.endReason, 'start_failed');
+  assert.match(row.endedAt ?? '', TIME);
+  await server.settles();
+});
+
+test('a browser that hangs at its start is given up in time: 504', async () => {
+  chromium.mood('hangs');
+  const { status, body } = await create<ErrorBody>().finally(() => chromium.mood('well'));
+  assert.equal(status, 504);
+  assert.equal(body.code, 'browser_start_timeout');
+  await server.settles();
+});
+
+test("another application's session does not exist: 404 for read and release, absent from lists", async () => {
+  const made = await server.berth('tokens', 'create', '--json');
+  const { token } = JSON.parse(made.stdout);
+  const application = await server.api<{ id: string }>('POST', '/v1/applications', {
+    body: { name: 'Other' },
+    key: token,
+  });
+  const issued = await server.api<{ key: string }>('POST', `/v1/applications/${application.body.id}/agent-keys`, {
+    body: { name: 'other' },
+    key: token,
+  });
+  const { key } = issued.body;
+  await withSession({}, async ({ id }) => {
+    const read = await server.api('GET', `${SESSIONS}/${id}`, { key });
+    const unknown = await server.api('GET', `${SESSIONS}/${UNKNOWN_ID}`, { key });
+    assert.equal(read.status, 404);
+    assert.equal(read.body.code, 'not_found');
+    assert.equal(read.body.message.replace(id, ''), unknown.body.message.replace(UNKNOWN_ID, ''));
+    const release = await server.api('POST', `${SESSIONS}/${id}`, { body: { status: 'REQUEST_RELEASE' }, key });
+    assert.equal(release.status, 404);
+    assert.deepEqual((await server.api<Session[]>('GET', SESSIONS, { key })).body, []);
+    assert.equal((await server.read(id)).status, 'RUNNING');
+  });
+});
+
+test('whatever came before, nothing is left', () => server.settles());

@@ -1,0 +1,120 @@
+// Pages whose renderer does not answer must not keep other clients out: they are held back until they answer, then shown.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import puppeteer, { type Browser as PuppeteerBrowser } from 'puppeteer-core';
+import { openPages } from '../harness/pages.ts';
+import { type CreatedSession, startServer } from '../harness/server.ts';
+import { rendererThatComputes } from '../harness/session-processes.ts';
+import { eventually, soon } from '../harness/until.ts';
+
+const CONNECT_MS = 5_000;
+const COMPUTE = 'for (const end = performance.now() + 200; performance.now() < end; );';
+
+const pages = await openPages();
+const server = await startServer({ pages });
+
+const connectPlaywright = ({ connectUrl }: CreatedSession): Promise<Browser> =>
+  chromium.connectOverCDP(connectUrl, { timeout: CONNECT_MS });
+
+const connectPuppeteer = ({ connectUrl }: CreatedSession): Promise<PuppeteerBrowser> =>
+  soon('Puppeteer', puppeteer.connect({ browserWSEndpoint: connectUrl, defaultViewport: null }), CONNECT_MS);
+
+const pagesOf = (browser: Browser): Page[] => browser.contexts()[0]?.pages() ?? [];
+const urlsOf = (shown: ReadonlyArray<{ url(): string }>): string[] => shown.map(page => page.url()).sort();
+
+function firstPage(browser: Browser): Page {
+  const [page] = pagesOf(browser);
+  assert.ok(page, 'there is a page');
+  return page;
+}
+
+/** A new page of this address. Names differ, so that each page has a renderer of its own. */
+async function openPage(browser: Browser, url: string): Promise<Page> {
+  const page = await browser.contexts()[0]?.newPage();
+  assert.ok(page);
+  await page.goto(url);
+  return page;
+}
+
+/** Sends its renderer round for ever; resolves, when it is on the way, with what lets it come to rest. */
+async function loop(page: Page): Promise<() => Promise<unknown>> {
+  // A channel that is opened later would itself wait for the loop to end.
+  const channel = await page.context().newCDPSession(page);
+  const began = page.waitForEvent('console', message => message.text() === 'looping');
+  page.evaluate("console.log('looping'); for (;;);").catch(() => {}); // ends with the page, or when it is terminated
+  await began;
+  return () => soon('the loop to end', channel.send('Runtime.terminateExecution'));
+}
+
+/** Stops its renderer as a whole; returns what lets it go on. */
+async function freeze(session: CreatedSession, page: Page): Promise<() => void> {
+  const { pid } = await rendererThatComputes(session.id, () => page.evaluate(COMPUTE));
+  process.kill(pid, 'SIGSTOP');
+  return () => void process.kill(pid, 'SIGCONT');
+}
+
+test('with one renderer in a loop and one stopped, other clients come in and use the healthy page', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  const first = await connectPlaywright(session);
+  await firstPage(first).goto(`${pages.url}/`);
+  const looping = await openPage(first, `${pages.a}/next`);
+  const frozen = await openPage(first, `${pages.b}/next`);
+  const thaw = await freeze(session, frozen);
+  const rest = await loop(looping);
+
+  const second = await connectPlaywright(session);
+  assert.deepEqual(urlsOf(pagesOf(second)), [`${pages.url}/`]);
+  await firstPage(second).click('#next');
+  assert.equal(await firstPage(second).title(), 'Next');
+
+  const third = await connectPuppeteer(session);
+  const shown = await third.pages();
+  assert.deepEqual(urlsOf(shown), [`${pages.url}/next`]);
+  assert.equal(await shown[0]?.title(), 'Next');
+  const [own, popup] = await Promise.all([third.newPage(), second.contexts()[0]?.waitForEvent('page')]);
+  await own.goto(`${pages.url}/tall`);
+  await popup?.waitForURL(`${pages.url}/tall`);
+  await own.close();
+
+  thaw();
+  await appears(second, third, `${pages.b}/next`);
+  await rest();
+  await appears(second, third, `${pages.a}/next`);
+  await server.release(session.id);
+});
+
+/** The page comes to those who are connected already, and answers them. */
+async function appears(playwright: Browser, puppeteer: PuppeteerBrowser, url: string): Promise<void> {
+  const isIt = (page: { url(): string }): boolean => page.url() === url;
+  const one = await eventually(`${url} in Playwright`, () => pagesOf(playwright).find(isIt));
+  assert.equal(await one?.title(), 'Next');
+  const other = await eventually(`${url} in Puppeteer`, async () => (await puppeteer.pages()).find(isIt));
+  assert.equal(await other?.title(), 'Next');
+}
+
+test('when every page is stuck, a client that comes finds a new one', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  const first = await connectPlaywright(session);
+  await firstPage(first).goto(`${pages.a}/next`);
+  await loop(firstPage(first));
+  const second = await connectPlaywright(session);
+  assert.deepEqual(urlsOf(pagesOf(second)), ['about:blank']);
+  await firstPage(second).goto(`${pages.url}/`);
+  assert.equal(await firstPage(second).title(), 'Home');
+  await server.release(session.id);
+});
+
+test('a client that comes before a page gets stuck goes on with the others, and can close it', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  const first = await connectPlaywright(session);
+  const second = await connectPlaywright(session);
+  await firstPage(first).goto(`${pages.url}/`);
+  const looping = await openPage(first, `${pages.a}/next`);
+  const seen = await eventually('the page', () => pagesOf(second).find(page => page.url() === looping.url()));
+  await loop(looping);
+  assert.equal(await firstPage(second).title(), 'Home');
+  await soon('the looping page to be closed', seen?.close() ?? Promise.reject(new Error('no page')));
+  await eventually('it to be gone', () => pagesOf(first).length === 1);
+  await server.release(session.id);
+});

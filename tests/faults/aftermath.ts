@@ -1,0 +1,43 @@
+// What is looked at when a fault is over, and how a test leaves the server to the next one.
+import assert from 'node:assert/strict';
+import type { Session } from '../../contract/sessions.ts';
+import type { TestServer } from '../harness/server.ts';
+import { answersFor } from './clients.ts';
+
+const SESSIONS = '/v1/browsers/sessions';
+
+export async function openSessions(server: TestServer): Promise<Session[]> {
+  const { status, body, text } = await server.api<Session[]>('GET', `${SESSIONS}?status=PENDING,RUNNING`);
+  assert.equal(status, 200, text);
+  return body;
+}
+
+/** Ends what a test, perhaps because it failed, has left running. */
+export async function releaseAll(server: TestServer): Promise<void> {
+  const ends = (await openSessions(server)).map(({ id }) =>
+    server.api('POST', `${SESSIONS}/${id}`, { body: { status: 'REQUEST_RELEASE' } }),
+  );
+  await Promise.all(ends);
+}
+
+/** No row says something that is not so: whatever is open runs and answers. Returns the ids of what runs. */
+export async function assertRowsAreTrue(server: TestServer): Promise<string[]> {
+  const open = await openSessions(server);
+  for (const { id, status } of open) {
+    assert.equal(status, 'RUNNING', `session ${id}`);
+    assert.ok(await answersFor(await server.read(id)), `session ${id} does not answer`);
+  }
+  return open.map(({ id }) => id);
+}
+
+export async function assertEnded(
+  server: TestServer,
+  id: string,
+  status: Session['status'],
+  endReason: string,
+  withinMs?: number,
+): Promise<Session> {
+  const session = await server.ended(id, withinMs);
+  assert.deepEqual({ status: session.status, endReason: session.endReason }, { status, endReason }, `session ${id}`);
+  return session;
+}

@@ -1,0 +1,149 @@
+// A browser, or a part of it, is killed from outside. Parts that Chromium can do without are replaced by it; where the
+// browser is gone the session ends, its clients hear so, and its slot is free for the next one.
+import assert from 'node:assert/strict';
+import { afterEach, test } from 'node:test';
+import { CdpClient } from '../harness/cdp.ts';
+import { openPages } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually, soon } from '../harness/until.ts';
+import { assertEnded, releaseAll } from './aftermath.ts';
+import { answersFor, connectPlaywright, contextOf, firstPage } from './clients.ts';
+import { type BoxProcesses, boxOf, kill, untilGone } from './victims.ts';
+
+const CRASH_SEEN_MS = 5_000;
+const SERVER_ERROR = -32000;
+
+const pages = await openPages();
+const server = await startServer({ pages, env: { BERTH_SLOTS: '1' } });
+afterEach(() => releaseAll(server));
+
+const FATAL: ReadonlyArray<readonly [string, boolean, (box: BoxProcesses) => number]> = [
+  ["the browser's main process", true, box => box.browser],
+  ["the browser's main process", false, box => box.browser],
+  ["the jail's first process", false, box => box.init],
+  ['bubblewrap', true, box => box.bwrap],
+  ['timeout', false, box => box.leader],
+];
+
+for (const [name, keepAlive, victim] of FATAL)
+  test(`${name} is killed (keepAlive ${keepAlive}): ERROR / crashed, 4002, and the only slot is free`, async () => {
+    const session = await server.createSession({ keepAlive });
+    const client = await CdpClient.connect(session.connectUrl);
+    const page = await client.attachToPage();
+    const pending = client.ask('Runtime.evaluate', { expression: 'new Promise(() => {})', awaitPromise: true }, page);
+    kill(victim(boxOf(server, session.id)));
+    const { code, reason } = await client.closed(CRASH_SEEN_MS);
+    assert.deepEqual({ code, reason }, { code: 4002, reason: 'session ended: crashed' });
+    assert.ok((await soon('the pending command to be answered', pending)).error);
+    await assertEnded(server, session.id, 'ERROR', 'crashed', CRASH_SEEN_MS);
+    const next = await server.createSession();
+    assert.ok(await answersFor(next));
+    await server.settles([next.id]);
+  });
+
+test('a browser that dies with many commands of many clients under way answers each of them with an error', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  const clients = await Promise.all(Array.from({ length: 5 }, () => CdpClient.connect(session.connectUrl)));
+  const asked = await Promise.all(
+    clients.map(async client => {
+      const page = await client.attachToPage();
+      return Array.from({ length: 20 }, () =>
+        client.ask('Runtime.evaluate', { expression: 'new Promise(() => {})', awaitPromise: true }, page),
+      );
+    }),
+  );
+  kill(boxOf(server, session.id).browser);
+  for (const client of clients) assert.equal((await client.closed(CRASH_SEEN_MS)).code, 4002);
+  for (const { error } of await Promise.all(asked.flat())) assert.ok(error);
+  await assertEnded(server, session.id, 'ERROR', 'crashed', CRASH_SEEN_MS);
+  await server.settles();
+});
+
+test('one renderer is killed: its pending command is answered with an error, the session lives', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  const browser = await connectPlaywright(session);
+  const page = firstPage(browser);
+  await page.goto(`${pages.url}/`);
+  const client = await CdpClient.connect(session.connectUrl);
+  const channel = await client.attachToPage();
+  await client.send('Inspector.enable', {}, channel);
+  await client.send('Target.setDiscoverTargets', { discover: true });
+  const forEver = { expression: 'new Promise(() => {})', awaitPromise: true };
+  const pending = client.ask('Runtime.evaluate', forEver, channel);
+  await client.evaluate('1', channel); // By then it is pending in the renderer.
+  const crashed = new Promise<void>(resolve => void page.once('crash', () => resolve()));
+
+  for (const renderer of boxOf(server, session.id).renderers) kill(renderer);
+  await client.event('Inspector.targetCrashed', event => event.sessionId === channel);
+  await soon('Playwright to hear of the crash', crashed);
+  const { error } = await soon('the pending command to be answered', pending, CRASH_SEEN_MS);
+  assert.equal(error?.code, SERVER_ERROR);
+
+  const fresh = await contextOf(browser).newPage();
+  await fresh.goto(`${pages.url}/next`);
+  assert.equal(await fresh.title(), 'Next');
+  const other = await soon('another client to connect', connectPlaywright(session), CRASH_SEEN_MS);
+  await other.close();
+  await browser.close();
+  client.cut();
+  assert.equal((await server.read(session.id)).status, 'RUNNING');
+});
+
+test('a page that has crashed lives again when it is navigated', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  const client = await CdpClient.connect(session.connectUrl);
+  const channel = await client.attachToPage();
+  await client.send('Target.setDiscoverTargets', { discover: true });
+  for (const renderer of boxOf(server, session.id).renderers) kill(renderer);
+  await client.event('Target.targetCrashed');
+  await client.send('Page.navigate', { url: `${pages.url}/next` }, channel);
+  await eventually(
+    'the page to be there',
+    () => client.evaluate('document.title', channel).catch(String),
+    title => title === 'Next',
+  );
+  client.cut();
+});
+
+test('a client that comes when the only page has crashed finds a page that works', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  for (const renderer of boxOf(server, session.id).renderers) kill(renderer);
+  const browser = await connectPlaywright(session);
+  const page = firstPage(browser);
+  await page.goto(`${pages.url}/next`);
+  assert.equal(await page.title(), 'Next');
+  await browser.close();
+  const again = await connectPlaywright(session);
+  assert.equal(contextOf(again).pages().length, 1);
+  await again.close();
+});
+
+for (const part of ['gpu', 'network'] as const)
+  test(`the ${part} process is killed: the session goes on`, async () => {
+    const session = await server.createSession({ keepAlive: true });
+    const browser = await connectPlaywright(session);
+    const page = firstPage(browser);
+    await page.goto(`${pages.url}/`);
+    const victim = boxOf(server, session.id)[part];
+    assert.ok(victim, `there is a ${part} process`);
+    kill(victim);
+    await untilGone(victim);
+    await eventually(
+      'pages to load again',
+      () => page.goto(`${pages.url}/next`).then(() => page.title(), String),
+      title => title === 'Next',
+    );
+    assert.ok((await page.screenshot()).length > 0);
+    await browser.close();
+    assert.equal((await server.read(session.id)).status, 'RUNNING');
+  });
+
+test('a browser whose server was started anew, so that it is nobody’s child, is missed all the same', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  await server.restart();
+  const client = await CdpClient.connect(session.connectUrl);
+  kill(boxOf(server, session.id).browser);
+  assert.equal((await client.closed(CRASH_SEEN_MS)).code, 4002);
+  await assertEnded(server, session.id, 'ERROR', 'crashed', CRASH_SEEN_MS);
+  assert.ok(await answersFor(await server.createSession()));
+});

@@ -1,0 +1,43 @@
+// What happens in each cycle of a churn, drawn from a seed before it begins: the same seed gives the same plan, however
+// the cycles then overlap.
+export const KILLS = ['starting', 'browser', 'renderer', 'bwrap', 'timeout'] as const;
+export type Kill = (typeof KILLS)[number];
+
+export interface Cycle {
+  readonly number: number;
+  readonly client: 'playwright' | 'raw';
+  readonly keepAlive: boolean;
+  readonly kill: Kill | undefined;
+  /** From the answer to the create on; its client is coming, or at work, or gone. */
+  readonly killAfterMs: number;
+  /** The server is killed and started again while this cycle's client is at work. */
+  readonly restart: boolean;
+}
+
+/** Of so many cycles, one loses something. */
+const KILL_EVERY = 2;
+const KILL_WITHIN_MS = 300;
+
+export function planOf(seed: number, cycles: number, restartEvery: number): readonly Cycle[] {
+  const random = generator(seed);
+  const below = (end: number): number => Math.floor(random() * end);
+  return Array.from({ length: cycles }, (_, number) => ({
+    number,
+    client: below(2) === 0 ? 'playwright' : 'raw',
+    keepAlive: below(2) === 0,
+    kill: below(KILL_EVERY) === 0 ? KILLS[below(KILLS.length)] : undefined,
+    killAfterMs: below(KILL_WITHIN_MS),
+    restart: number % restartEvery === restartEvery - 1,
+  }));
+}
+
+/** Mulberry32: small, and good enough for dice. */
+function generator(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

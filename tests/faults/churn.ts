@@ -1,0 +1,268 @@
+// Creates, drives and releases sessions, several at once, while browsers, parts of them, jails and the server itself are
+// killed. An error is tolerated only in a cycle in which something was killed, and every end must have the reason that
+// the kill explains. What is left in the end is looked for in the kernel's tables.
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import type { Session } from '../../contract/sessions.ts';
+import { CdpClient } from '../harness/cdp.ts';
+import type { Pages } from '../harness/pages.ts';
+import type { CreatedSession, TestServer } from '../harness/server.ts';
+import { eventually, soon } from '../harness/until.ts';
+import { assertRowsAreTrue, openSessions, releaseAll } from './aftermath.ts';
+import { type Cycle, type Kill, planOf } from './churn-plan.ts';
+import { answersFor, connectPlaywright, firstPage } from './clients.ts';
+import { boxOf, childrenOfServer, killIfThere } from './victims.ts';
+
+const AT_ONCE = 4;
+const CYCLE_MS = 120_000;
+const ENDED_MS = 30_000;
+const EVALUATIONS = 20;
+/** Connections to the database, requests that are just being answered, and the like. */
+const DESCRIPTORS_SPARE = 16;
+const SESSIONS = '/v1/browsers/sessions';
+
+export interface ChurnWish {
+  readonly server: TestServer;
+  readonly pages: Pages;
+  readonly seed: number;
+  readonly cycles: number;
+  readonly restartEvery: number;
+}
+
+/** How often each thing happened. */
+export type Tally = Readonly<Record<string, number>>;
+
+export async function churn(wish: ChurnWish): Promise<Tally> {
+  const run = new Churn(wish);
+  const began = performance.now();
+  const freshDescriptors = await descriptorsOf(wish.server);
+  await run.all(planOf(wish.seed, wish.cycles, wish.restartEvery));
+  await assertNothingLeft(wish.server, freshDescriptors);
+  const seconds = Math.round((performance.now() - began) / 1000);
+  return { cycles: wish.cycles, ...run.tally(), seconds };
+}
+
+class Churn {
+  readonly #wish: ChurnWish;
+  readonly #tally = new Map<string, number>();
+  /** Grows when the server is killed. */
+  #kills = 0;
+  #up: Promise<void> = Promise.resolve();
+
+  constructor(wish: ChurnWish) {
+    this.#wish = wish;
+  }
+
+  tally(): Tally {
+    return Object.fromEntries([...this.#tally].sort(([one], [other]) => one.localeCompare(other)));
+  }
+
+  async all(plan: readonly Cycle[]): Promise<void> {
+    const left = [...plan];
+    const work = async (): Promise<void> => {
+      for (let cycle = left.shift(); cycle; cycle = left.shift()) {
+        const what = `cycle ${cycle.number} (${JSON.stringify(cycle)})`;
+        await soon(what, this.#cycle(cycle), CYCLE_MS).catch(error => {
+          left.length = 0;
+          throw new Error(`seed ${this.#wish.seed}, ${what} failed`, { cause: error });
+        });
+      }
+    };
+    const ends = await Promise.allSettled(Array.from({ length: AT_ONCE }, work));
+    await this.#up;
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
+  }
+
+  async #cycle(cycle: Cycle): Promise<void> {
+    await this.#up;
+    const killsBefore = this.#kills;
+    const serverWasKilled = (): boolean => this.#kills > killsBefore;
+    const session = await this.#create(cycle, serverWasKilled);
+    if (!session) return;
+    let killed: Kill | undefined;
+    const killing = async (): Promise<void> => {
+      if (!cycle.kill || cycle.kill === 'starting') return;
+      await new Promise(resolve => setTimeout(resolve, cycle.killAfterMs));
+      killed = this.#kill(session.id, cycle.kill) ? cycle.kill : undefined;
+    };
+    const restarting = async (): Promise<void> => {
+      if (!cycle.restart) return;
+      await new Promise(resolve => setTimeout(resolve, cycle.killAfterMs));
+      await this.#restart();
+    };
+    const [driven, , restarted] = await Promise.allSettled([this.#drive(cycle, session), killing(), restarting()]);
+    if (restarted.status === 'rejected') throw restarted.reason;
+    if (driven.status === 'rejected' && !killed && !serverWasKilled() && cycle.kill !== 'starting') throw driven.reason;
+    await this.#up;
+    await this.#end(cycle, session, killed, serverWasKilled);
+  }
+
+  /** Undefined when there is nothing to drive, which is then explained. */
+  async #create(cycle: Cycle, serverWasKilled: () => boolean): Promise<CreatedSession | undefined> {
+    const { server } = this.#wish;
+    const name = `${this.#wish.seed}-${cycle.number}`;
+    const body = { keepAlive: cycle.keepAlive, userMetadata: { churn: name } };
+    const created = server.api<CreatedSession>('POST', SESSIONS, { body });
+    const killed = cycle.kill === 'starting' ? this.#killWhileStarting(name, created) : Promise.resolve(false);
+    const [answer, killedBefore] = await Promise.all([created.catch(() => undefined), killed]);
+    if (answer?.status === 201) return answer.body;
+    assert.ok(killedBefore || serverWasKilled(), `a create failed for no reason: ${answer?.status} ${answer?.text}`);
+    const row = await this.#surely(() => this.#find(name));
+    this.#count(`create lost: ${row ? `${row.status} ${row.endReason ?? ''}`.trim() : 'no row'}`);
+    return undefined;
+  }
+
+  async #killWhileStarting(name: string, created: Promise<unknown>): Promise<boolean> {
+    let answered = false;
+    created.then(
+      () => (answered = true),
+      () => (answered = true),
+    );
+    while (!answered) {
+      const row = await this.#find(name).catch(() => undefined);
+      if (row && this.#kill(row.id, 'timeout')) return true;
+    }
+    return false;
+  }
+
+  async #find(name: string): Promise<Session | undefined> {
+    const q = encodeURIComponent(`user_metadata['churn']:'${name}'`);
+    const { status, body } = await this.#wish.server.api<Session[]>('GET', `${SESSIONS}?q=${q}`);
+    assert.equal(status, 200);
+    return body[0];
+  }
+
+  /** Whether there was something to kill. */
+  #kill(session: string, kind: Kill): boolean {
+    try {
+      const box = boxOf(this.#wish.server, session);
+      const victims = {
+        starting: [],
+        browser: [box.browser],
+        renderer: box.renderers,
+        bwrap: [box.bwrap],
+        timeout: [box.leader],
+      }[kind];
+      const killed = victims.filter(killIfThere).length > 0;
+      if (killed) this.#count(`killed: ${kind}`);
+      return killed;
+    } catch {
+      return false; // It has gone already, or is not there yet.
+    }
+  }
+
+  #restart(): Promise<void> {
+    this.#kills++;
+    this.#count('killed: server');
+    this.#up = this.#up.then(() => this.#wish.server.restart('SIGKILL'));
+    return this.#up;
+  }
+
+  async #drive(cycle: Cycle, session: CreatedSession): Promise<void> {
+    const url = `${this.#wish.pages.url}/next`;
+    if (cycle.client === 'raw') return driveRaw(session, url);
+    const browser = await connectPlaywright(session);
+    try {
+      const page = firstPage(browser);
+      await page.goto(url);
+      assert.equal(await page.title(), 'Next');
+      for (let times = 0; times < EVALUATIONS; times++) await page.evaluate('document.title');
+    } finally {
+      await browser.close();
+    }
+  }
+
+  /** The session ends, by its client's leaving, by release or by the kill, and says which. */
+  async #end(
+    cycle: Cycle,
+    session: CreatedSession,
+    killed: Kill | undefined,
+    serverWasKilled: () => boolean,
+  ): Promise<void> {
+    const { server } = this.#wish;
+    const fatal = killed !== undefined && killed !== 'renderer';
+    if (!fatal) await this.#surely(() => this.#visit(session));
+    if (!fatal && cycle.keepAlive) await this.#surely(() => this.#release(session));
+    const seen = await this.#surely(() => server.ended(session.id, ENDED_MS));
+    const end = `${seen.status} ${seen.endReason}`;
+    const expected = new Set([
+      ...(fatal ? ['ERROR crashed'] : []),
+      // A client that has done its work may have left before the kill.
+      ...(!cycle.keepAlive ? ['COMPLETED client_disconnected'] : []),
+      ...(!fatal && cycle.keepAlive ? ['COMPLETED released'] : []),
+      ...(cycle.kill === 'starting' ? ['ERROR crashed', 'ERROR start_failed'] : []),
+      ...(fatal && serverWasKilled() ? ['ERROR service_restart'] : []),
+    ]);
+    assert.ok(expected.has(end), `ended as ${end}; expected ${[...expected].join(' or ')}`);
+    this.#count(`ended: ${end}`);
+  }
+
+  /** What fails because another cycle has killed the server is done again. */
+  async #surely<T>(work: () => Promise<T>): Promise<T> {
+    for (;;) {
+      await this.#up;
+      const killsBefore = this.#kills;
+      try {
+        return await work();
+      } catch (error) {
+        if (this.#kills === killsBefore) throw error;
+      }
+    }
+  }
+
+  /** The release before, whose answer was lost, may have ended it. */
+  async #release({ id }: CreatedSession): Promise<void> {
+    const body = { status: 'REQUEST_RELEASE' };
+    const { status, text } = await this.#wish.server.api('POST', `${SESSIONS}/${id}`, { body });
+    assert.ok(status === 200 || status === 409, text);
+  }
+
+  /** A session that runs answers. The visit also is the leaving of a client, where none has come so far. */
+  async #visit(session: CreatedSession): Promise<void> {
+    try {
+      assert.ok(await answersFor(session));
+    } catch (error) {
+      const { status } = await this.#wish.server.read(session.id);
+      if (status === 'RUNNING') throw error;
+    }
+  }
+
+  #count(what: string): void {
+    this.#tally.set(what, (this.#tally.get(what) ?? 0) + 1);
+  }
+}
+
+async function driveRaw(session: CreatedSession, url: string): Promise<void> {
+  const client = await CdpClient.connect(session.connectUrl);
+  try {
+    const page = await client.attachToPage();
+    await client.send('Page.navigate', { url }, page);
+    await eventually(
+      'the page to load',
+      () => client.evaluate('document.title', page),
+      title => title === 'Next',
+    );
+    for (let times = 0; times < EVALUATIONS; times++) await client.evaluate('document.title', page);
+  } finally {
+    client.cut();
+  }
+}
+
+async function assertNothingLeft(server: TestServer, freshDescriptors: number): Promise<void> {
+  // Creates whose answer was lost may have come to be; then they run, and are ended now.
+  await assertRowsAreTrue(server);
+  await releaseAll(server);
+  await server.settles();
+  assert.deepEqual(await openSessions(server), []);
+  assert.equal(readFileSync('/proc/self/mountinfo', 'utf8').includes(server.dataDir), false, 'a mount is left');
+  assert.deepEqual(childrenOfServer(server), [], 'children of the server are left');
+  // An open socket of a box's network namespace would keep the namespace alive.
+  await eventually(
+    'the server to have closed what it opened for sessions',
+    () => descriptorsOf(server),
+    count => count <= freshDescriptors + DESCRIPTORS_SPARE,
+  );
+}
+
+/** Of a server without sessions. */
+const descriptorsOf = async (server: TestServer): Promise<number> => readdirSync(`/proc/${server.pid}/fd`).length;

@@ -1,0 +1,113 @@
+// Clients as they are when something dies under them: each is in the middle of what it does best. None is told what will
+// happen, and each can say afterwards how its connection ended.
+import { type Browser, chromium, type Page } from 'playwright-core';
+import puppeteer, { type Browser as PuppeteerBrowser } from 'puppeteer-core';
+import { CdpClient } from '../harness/cdp.ts';
+import type { CreatedSession } from '../harness/server.ts';
+import { soon } from '../harness/until.ts';
+
+const FLOOD_AT_ONCE = 2_000;
+const CONNECT_MS = 20_000;
+
+export interface Busy {
+  /** Resolves when its connection is gone. */
+  readonly ended: Promise<unknown>;
+}
+
+export const connectPlaywright = (session: Pick<CreatedSession, 'connectUrl'>): Promise<Browser> =>
+  chromium.connectOverCDP(session.connectUrl, { timeout: CONNECT_MS });
+
+export const connectPuppeteer = (session: Pick<CreatedSession, 'connectUrl'>): Promise<PuppeteerBrowser> =>
+  soon(
+    'Puppeteer to connect',
+    puppeteer.connect({ browserWSEndpoint: session.connectUrl, defaultViewport: null }),
+    CONNECT_MS,
+  );
+
+export function firstPage(browser: Browser): Page {
+  const page = browser.contexts()[0]?.pages()[0];
+  if (!page) throw new Error('there is no page');
+  return page;
+}
+
+export const disconnected = (browser: Browser): Promise<void> =>
+  new Promise(resolve => void browser.once('disconnected', () => resolve()));
+
+/** Holds a request of its page in `route()` for ever. */
+export async function holdingARoute(session: CreatedSession, url: string, marker: string): Promise<Busy> {
+  const browser = await connectPlaywright(session);
+  const ended = disconnected(browser);
+  const page = firstPage(browser);
+  await page.goto(url);
+  await page.evaluate(`void (globalThis.marker = ${JSON.stringify(marker)})`);
+  const held = Promise.withResolvers<void>();
+  await page.route('**/held', () => held.resolve());
+  await page.evaluate("void fetch('/held')");
+  await soon('the request to be held', held.promise);
+  return { ended };
+}
+
+/** Waits for a popup that nobody opens. */
+export async function waitingForAPopup(session: CreatedSession, url: string): Promise<Busy> {
+  const browser = await connectPlaywright(session);
+  const ended = disconnected(browser);
+  const page = await contextOf(browser).newPage();
+  await page.goto(url);
+  page.waitForEvent('popup', { timeout: 0 }).catch(() => {});
+  return { ended };
+}
+
+/** Evaluates one thing after the other. */
+export async function puppeteering(session: CreatedSession, url: string): Promise<Busy> {
+  const browser = await connectPuppeteer(session);
+  const ended = new Promise<void>(resolve => void browser.once('disconnected', () => resolve()));
+  const page = await browser.newPage();
+  await page.goto(url);
+  const work = async (): Promise<void> => {
+    while (browser.connected) await page.evaluate('document.title');
+  };
+  work().catch(() => {});
+  return { ended };
+}
+
+/** Sends thousands of messages, and the next thousands as soon as the last of them is answered. */
+export async function flooding(session: CreatedSession): Promise<Busy & { answers(): number }> {
+  const client = await CdpClient.connect(session.connectUrl);
+  const { targetId } = await client.send('Target.createTarget', { url: 'about:blank' });
+  const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
+  let answered = 0;
+  const round = async (): Promise<void> => {
+    while (client.isOpen) {
+      const asks = Array.from({ length: FLOOD_AT_ONCE }, async () => {
+        const { error } = await client.ask('Runtime.evaluate', { expression: '1' }, String(sessionId));
+        if (!error) answered += 1;
+      });
+      await Promise.all(asks);
+    }
+  };
+  round().catch(() => {});
+  return { ended: client.closed(120_000), answers: () => answered };
+}
+
+/** Attached, and saying nothing. */
+export async function idling(session: CreatedSession): Promise<Busy> {
+  const client = await CdpClient.connect(session.connectUrl);
+  await client.send('Browser.getVersion');
+  return { ended: client.closed(120_000) };
+}
+
+export function contextOf(browser: Browser) {
+  const context = browser.contexts()[0];
+  if (!context) throw new Error('there is no browser context');
+  return context;
+}
+
+/** Whether the browser of the session answers for real. */
+export async function answersFor(session: { connectUrl?: string | undefined }): Promise<boolean> {
+  const client = await CdpClient.connect(String(session.connectUrl));
+  try {
+    return (await client.evaluate('6 * 7', await client.attachToPage())) === 42;
+  } finally {
+    client.cut();
+  }
+}

@@ -1,0 +1,170 @@
+// PostgreSQL is killed under load. Browsers and their clients do not notice; the API says that it cannot, and can again;
+// what happened to sessions while nobody could write it down is written down afterwards.
+import assert from 'node:assert/strict';
+import { afterEach, test } from 'node:test';
+import { CdpClient } from '../harness/cdp.ts';
+import { ask } from '../harness/http.ts';
+import { openPages } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually, soon } from '../harness/until.ts';
+import { assertEnded, assertRowsAreTrue, releaseAll } from './aftermath.ts';
+import { answersFor, connectPlaywright, firstPage, flooding } from './clients.ts';
+import { boxOf, isGone, kill, killIfThere, postgresOf } from './victims.ts';
+
+const RECOVERED_MS = 20_000;
+
+const pages = await openPages();
+const server = await startServer({ pages, env: { BERTH_SLOTS: '8' } });
+afterEach(async () => {
+  await readyIs(true);
+  await releaseAll(server);
+});
+
+const readyIs = (ready: boolean) =>
+  eventually(
+    `the server to be ${ready ? 'ready' : 'not ready'}`,
+    () => ask(`${server.url}/readyz`, {}).then(({ status }) => status),
+    status => status === (ready ? 200 : 503),
+    RECOVERED_MS,
+  );
+
+function postgres() {
+  const found = postgresOf(server);
+  assert.ok(found, 'PostgreSQL runs');
+  return found;
+}
+
+/**
+ * Kills PostgreSQL and keeps it away: a new one does not start while a process of the old one is left, and the last one
+ * is stopped, so that it does not see that it should leave.
+ */
+async function withoutDatabase(work: () => Promise<void>): Promise<void> {
+  const { postmaster, backends } = postgres();
+  const [last, ...others] = backends;
+  assert.ok(last, 'a connection is open');
+  kill(last, 'SIGSTOP');
+  kill(postmaster);
+  for (const other of others) killIfThere(other);
+  try {
+    await readyIs(false);
+    await work();
+    await readyIs(false);
+  } finally {
+    killIfThere(last);
+  }
+  await readyIs(true);
+}
+
+test('the postmaster is killed under load: traffic goes on, sessions stay, the API recovers', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  const other = await server.createSession();
+  const flood = await flooding(session);
+  const browser = await connectPlaywright(other);
+  const page = firstPage(browser);
+  await page.goto(`${pages.url}/`);
+  await withoutDatabase(async () => {
+    const before = flood.answers();
+    await eventually('thousands of answers without a database', () => flood.answers() > before + 4_000);
+    await page.goto(`${pages.url}/next`);
+    assert.equal(await page.title(), 'Next');
+    const refused = await server.api('POST', '/v1/browsers/sessions', { body: {} });
+    assert.ok(refused.status >= 500, `${refused.status}`);
+    assert.match(refused.body.message, /database|Something went wrong/);
+    assert.ok(refused.body.requestId);
+    assert.equal((await ask(`${server.url}/healthz`, {})).status, 200);
+  });
+  assert.deepEqual((await assertRowsAreTrue(server)).sort(), [session.id, other.id].sort());
+  await page.goto(`${pages.url}/`);
+  assert.equal(await page.title(), 'Home');
+  await browser.close();
+  await assertEnded(server, other.id, 'COMPLETED', 'client_disconnected');
+  const fresh = await server.createSession({ keepAlive: true });
+  assert.ok(await answersFor(fresh));
+  await server.release(fresh.id);
+  await server.release(session.id);
+  await flood.ended;
+  await server.settles();
+});
+
+test('one process of PostgreSQL is killed under load: no more than an answer is lost', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  const flood = await flooding(session);
+  const reading = new AbortController();
+  const answers = new Set<number>();
+  const reads = (async () => {
+    while (!reading.signal.aborted)
+      answers.add((await server.api('GET', `/v1/browsers/sessions/${session.id}`)).status);
+  })();
+  const { postmaster, backends } = postgres();
+  const [victim] = backends;
+  assert.ok(victim);
+  kill(victim);
+  await eventually('the process to be replaced', () =>
+    postgresOf(server)?.backends.some(pid => !backends.includes(pid)),
+  );
+  reading.abort();
+  await reads;
+  assert.equal(postgres().postmaster, postmaster, 'PostgreSQL mends this itself');
+  await readyIs(true);
+  assert.ok(answers.has(200));
+  assert.ok(
+    [...answers].every(status => status === 200 || status >= 500),
+    `${[...answers]}`,
+  );
+  assert.deepEqual(await assertRowsAreTrue(server), [session.id]);
+  await server.release(session.id);
+  await flood.ended;
+  await server.settles();
+});
+
+test('what happens while the database is away is in the rows when it is back', async () => {
+  const crashing = await server.createSession({ keepAlive: true });
+  const leaving = await server.createSession();
+  const coming = await server.createSession();
+  const released = await server.createSession({ keepAlive: true });
+  const release = () =>
+    server.api('POST', `/v1/browsers/sessions/${released.id}`, { body: { status: 'REQUEST_RELEASE' } });
+  const leaver = await CdpClient.connect(leaving.connectUrl);
+  const stayer = await CdpClient.connect(coming.connectUrl);
+  const watcher = await CdpClient.connect(crashing.connectUrl);
+  await withoutDatabase(async () => {
+    const { browser } = boxOf(server, crashing.id);
+    kill(browser);
+    await eventually('the browser to be gone', () => isGone(browser));
+    await leaver.close();
+    const { status } = await release();
+    assert.ok(status >= 500, `a release that was not written down is not confirmed: ${status}`);
+  });
+  assert.equal((await watcher.closed()).code, 4002);
+  await assertEnded(server, crashing.id, 'ERROR', 'crashed');
+  await assertEnded(server, leaving.id, 'COMPLETED', 'client_disconnected');
+  assert.ok(stayer.isOpen);
+  assert.equal((await server.read(coming.id)).status, 'RUNNING');
+  // The refused release did nothing, or is made up for by now; to ask again is right in both cases.
+  await release();
+  await assertEnded(server, released.id, 'COMPLETED', 'released');
+  await stayer.close();
+  await assertEnded(server, coming.id, 'COMPLETED', 'client_disconnected');
+  await server.settles();
+});
+
+for (const afterMs of [5, 200])
+  test(`PostgreSQL is killed ${afterMs} ms after creates and releases were asked for: no row lies`, async () => {
+    const going = await Promise.all(Array.from({ length: 2 }, () => server.createSession({ keepAlive: true })));
+    const asked = [
+      ...Array.from({ length: 2 }, () => server.api('POST', '/v1/browsers/sessions', { body: { keepAlive: true } })),
+      ...going.map(({ id }) =>
+        server.api('POST', `/v1/browsers/sessions/${id}`, { body: { status: 'REQUEST_RELEASE' } }),
+      ),
+    ];
+    await new Promise(resolve => setTimeout(resolve, afterMs));
+    kill(postgres().postmaster);
+    const answers = await soon('every answer', Promise.all(asked), 60_000);
+    for (const { status } of answers) assert.ok(status === 200 || status === 201 || status >= 500, `${status}`);
+    await readyIs(true);
+    await eventually('every row to be true', () => assertRowsAreTrue(server).catch(String), Array.isArray);
+    const running = await assertRowsAreTrue(server);
+    await server.settles(running);
+    await releaseAll(server);
+    await server.settles();
+  });

@@ -1,0 +1,137 @@
+// The disk under the data folder runs full, in a file system of its own that the test makes and takes away. New sessions
+// are refused in words, what runs goes on as far as it can, and all is well again when there is room.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { closeSync, ftruncateSync, mkdirSync, mkdtempSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, afterEach, test } from 'node:test';
+import { ask } from '../harness/http.ts';
+import { sessionLeftovers } from '../harness/leftovers.ts';
+import { openPages } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+import { assertRowsAreTrue, openSessions, releaseAll } from './aftermath.ts';
+import { answersFor, connectPlaywright, firstPage } from './clients.ts';
+
+const MIB = 1024 ** 2;
+const DISK_BYTES = 700 * MIB;
+/** Far below what the server wants to have free for a session, and enough for what runs. */
+const NEARLY_FULL_BYTES = 60 * MIB;
+
+const folder = mkdtempSync(join(tmpdir(), 'berth-disk-'));
+run('mount', '-t', 'tmpfs', '-o', `size=${DISK_BYTES},mode=755`, 'berth-test', folder);
+const dataDir = join(folder, 'data');
+mkdirSync(dataDir, { mode: 0o700 });
+const ballast = openSync(join(folder, 'ballast'), 'w');
+
+const pages = await openPages();
+const server = await startServer({ pages, dataDir, env: { BERTH_SLOTS: '4' } });
+// After the server's own end, which was registered before.
+after(() => {
+  closeSync(ballast);
+  run('umount', folder);
+  rmSync(folder, { recursive: true });
+});
+afterEach(async () => {
+  leaveFree(DISK_BYTES);
+  await eventually(
+    'the server to be ready',
+    () => ask(`${server.url}/readyz`, {}).then(({ status }) => status === 200),
+    Boolean,
+    20_000,
+  );
+  await releaseAll(server);
+});
+
+function run(command: string, ...args: readonly string[]): void {
+  const { status, stderr } = spawnSync(command, args, { encoding: 'utf8' });
+  assert.equal(status, 0, `${command}: ${stderr}`);
+}
+
+const freeBytes = (): number => {
+  const { bavail, bsize } = statfsSync(folder);
+  return bavail * bsize;
+};
+
+/** Fills the disk, or makes room, until about so much is free. */
+function leaveFree(bytes: number): void {
+  ftruncateSync(ballast, 0);
+  const part = Buffer.alloc(MIB, 1);
+  let written = 0;
+  try {
+    while (freeBytes() > bytes)
+      written += writeSync(ballast, part, 0, Math.min(MIB, Math.max(1, freeBytes() - bytes)), written);
+  } catch (error) {
+    // Others write at the same time.
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error;
+  }
+}
+
+test('with little room left, creates are refused by name, and what runs goes on', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  const browser = await connectPlaywright(session);
+  const page = firstPage(browser);
+  leaveFree(NEARLY_FULL_BYTES);
+  const { status, headers, body } = await server.api('POST', '/v1/browsers/sessions', { body: {} });
+  assert.deepEqual([status, body.code], [503, 'capacity']);
+  assert.match(body.message, /disk/);
+  assert.ok(Number(Object(body.details).disk?.freeBytes) <= NEARLY_FULL_BYTES);
+  assert.equal(headers['x-should-retry'], 'true');
+  assert.ok(Number(headers['retry-after']) > 0);
+  assert.deepEqual(
+    (await openSessions(server)).map(({ id }) => id),
+    [session.id],
+    'no row was left of it',
+  );
+
+  await page.goto(`${pages.url}/next`);
+  assert.equal(await page.title(), 'Next');
+  await browser.close();
+  leaveFree(DISK_BYTES);
+  const next = await server.createSession({ keepAlive: true });
+  assert.ok(await answersFor(next));
+  await server.release(session.id);
+  await server.settles([next.id]);
+});
+
+test('with no room at all, sessions can still be driven, read and released; nothing is broken afterwards', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  const other = await server.createSession({ keepAlive: true });
+  const browser = await connectPlaywright(session);
+  leaveFree(0);
+  for (let times = 0; times < 20; times++) {
+    const { status, body } = await server.api('POST', '/v1/browsers/sessions', { body: {} });
+    assert.deepEqual([status, body.code], [503, 'capacity']);
+  }
+  assert.equal(await firstPage(browser).evaluate('6 * 7'), 42);
+  await server.api('POST', `/v1/browsers/sessions/${other.id}`, { body: { status: 'REQUEST_RELEASE' } });
+  leaveFree(DISK_BYTES);
+  await eventually(
+    'the rows to be true',
+    () => assertRowsAreTrue(server).then(ids => ids.join(), String),
+    seen => seen === session.id,
+  );
+  await server.settles([session.id]);
+  await browser.close();
+});
+
+test('a server that is killed and started on a full disk keeps its sessions', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  await server.kill();
+  leaveFree(NEARLY_FULL_BYTES);
+  await server.start();
+  assert.ok(await answersFor(session));
+  assert.deepEqual(sessionLeftovers(server.dataDir, new Set([session.id])), []);
+});
+
+test('a server that cannot even start says why, and the next one on a disk with room has all sessions', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  await server.kill();
+  leaveFree(0);
+  await assert.rejects(server.start(), /No space left on device|ENOSPC/);
+  leaveFree(DISK_BYTES);
+  await server.start();
+  assert.equal((await server.read(session.id)).status, 'RUNNING');
+  assert.ok(await answersFor(session));
+});

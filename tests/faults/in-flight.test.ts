@@ -1,0 +1,65 @@
+// The server is killed while sessions are being created and released: whatever a caller was told or not told, every row is
+// true afterwards and nothing is left of what did not come to be.
+import assert from 'node:assert/strict';
+import { afterEach, test } from 'node:test';
+import type { Session } from '../../contract/sessions.ts';
+import { type CreatedSession, startServer } from '../harness/server.ts';
+import { assertRowsAreTrue, openSessions, releaseAll } from './aftermath.ts';
+
+const AT_ONCE = 3;
+const server = await startServer({ env: { BERTH_ADOPT_GRACE: '60', BERTH_SLOTS: '12' } });
+afterEach(() => releaseAll(server));
+
+const create = (round: string): Promise<string | undefined> =>
+  server
+    .api<CreatedSession>('POST', '/v1/browsers/sessions', { body: { userMetadata: { round }, keepAlive: true } })
+    .then(
+      ({ status, body }) => (status === 201 ? body.id : undefined),
+      () => undefined,
+    );
+
+const release = (id: string): Promise<boolean> =>
+  server.release(id).then(
+    () => true,
+    () => false,
+  );
+
+// From before the row is written to after most browsers answer; a release takes about a tenth of that.
+for (const afterMs of [20, 200, 600])
+  test(`killed ${afterMs} ms after creates and releases were asked for`, async () => {
+    const round = `after ${afterMs} ms`;
+    const going = await Promise.all(Array.from({ length: AT_ONCE }, () => server.createSession({ keepAlive: true })));
+    const creates = Array.from({ length: AT_ONCE }, () => create(round));
+    const releases = going.map(async ({ id }, index) => {
+      await new Promise(resolve => setTimeout(resolve, (afterMs * index) / AT_ONCE));
+      return release(id);
+    });
+    await new Promise(resolve => setTimeout(resolve, afterMs));
+    await server.kill('SIGKILL');
+    const [created, released] = await Promise.all([Promise.all(creates), Promise.all(releases)]);
+    await server.start();
+
+    const running = await assertRowsAreTrue(server);
+    for (const id of created) if (id) assert.ok(running.includes(id), 'a create that was answered stands');
+    for (const [index, { id }] of going.entries()) {
+      const { status, endReason } = await server.read(id);
+      if (released[index]) assert.equal(status, 'COMPLETED', 'a release that was answered stands');
+      assert.ok(status === 'RUNNING' || endReason === 'released', `${status} ${endReason}`);
+    }
+    await assertUnansweredAreFound(round, running);
+    await server.settles(running);
+    await releaseAll(server);
+    await server.settles();
+    assert.deepEqual(await openSessions(server), []);
+  });
+
+/** Whoever was not answered reads back what became of it, by what he wrote into it. */
+async function assertUnansweredAreFound(round: string, running: readonly string[]): Promise<void> {
+  const q = encodeURIComponent(`user_metadata['round']:'${round}'`);
+  const { body } = await server.api<Session[]>('GET', `/v1/browsers/sessions?q=${q}`);
+  assert.ok(body.length <= AT_ONCE);
+  for (const { id, status, endReason } of body) {
+    if (running.includes(id)) continue;
+    assert.deepEqual({ status, endReason }, { status: 'ERROR', endReason: 'service_restart' });
+  }
+}

@@ -1,0 +1,106 @@
+// Sessions that want more memory or disk than they may have. A page that is too large loses its renderer and no more; a
+// browser that is too large, or a folder that is too full, ends the session with its reason, and nobody else's.
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { afterEach, test } from 'node:test';
+import { CdpClient } from '../harness/cdp.ts';
+import { openPages } from '../harness/pages.ts';
+import { type CreatedSession, startServer } from '../harness/server.ts';
+import { soon } from '../harness/until.ts';
+import { assertEnded, releaseAll } from './aftermath.ts';
+import { answersFor, connectPlaywright, contextOf } from './clients.ts';
+import { boxOf } from './victims.ts';
+
+const MIB = 1024 ** 2;
+const MEMORY_BYTES = 500 * MIB;
+const DISK_BYTES = 120 * MIB;
+const ENDED_MS = 20_000;
+/** Allocates and touches without an end. */
+const GLUTTON = 'const kept = []; for (;;) kept.push(new Uint8Array(4e7).fill(1))';
+
+const pages = await openPages({
+  '/file': (_, response) => {
+    response.writeHead(200, {
+      'content-type': 'application/octet-stream',
+      'content-disposition': 'attachment; filename="large.bin"',
+    });
+    response.end(Buffer.alloc(50 * MIB, 'x'));
+  },
+});
+const server = await startServer({
+  pages,
+  env: { BERTH_SLOTS: '3', BERTH_SESSION_MEMORY: `${MEMORY_BYTES}`, BERTH_SESSION_DISK: `${DISK_BYTES}` },
+});
+afterEach(() => releaseAll(server));
+
+const memoryIsBounded = !server.log().some(line => /without .*memory/.test(line));
+
+async function gluttonousPage(session: CreatedSession) {
+  const client = await CdpClient.connect(session.connectUrl);
+  const { targetId } = await client.send('Target.createTarget', { url: 'about:blank' });
+  const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
+  const channel = String(sessionId);
+  await client.send('Inspector.enable', {}, channel);
+  const answer = client.ask('Runtime.evaluate', { expression: GLUTTON }, channel);
+  answer.catch(() => {});
+  return { client, channel, answer };
+}
+
+test('memory is bounded on this machine', () => {
+  assert.ok(memoryIsBounded, 'without a memory cgroup the tests below would prove nothing');
+});
+
+test('a page beyond the memory of its session loses its renderer; the session and its other pages live', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  const neighbour = await server.createSession({ keepAlive: true });
+  const browser = await connectPlaywright(session);
+  const { client, channel, answer } = await gluttonousPage(session);
+  await client.event('Inspector.targetCrashed', event => event.sessionId === channel);
+  assert.ok((await soon('the pending command to be answered', answer)).error);
+  const page = await contextOf(browser).newPage();
+  await page.goto(`${pages.url}/next`);
+  assert.equal(await page.title(), 'Next');
+  assert.equal((await server.read(session.id)).status, 'RUNNING');
+  assert.ok(await answersFor(neighbour));
+  await browser.close();
+  client.cut();
+});
+
+test('where the kernel ends the browser itself for want of memory, the session says so', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  const neighbour = await server.createSession({ keepAlive: true });
+  writeFileSync(`/proc/${boxOf(server, session.id).browser}/oom_score_adj`, '1000');
+  const { client } = await gluttonousPage(session);
+  assert.equal((await client.closed(ENDED_MS)).code, 4002);
+  await assertEnded(server, session.id, 'ERROR', 'out_of_memory');
+  assert.ok(await answersFor(neighbour));
+  await server.settles([neighbour.id]);
+});
+
+test('an adopted session says so as well', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  await server.restart();
+  writeFileSync(`/proc/${boxOf(server, session.id).browser}/oom_score_adj`, '1000');
+  const { client } = await gluttonousPage(session);
+  assert.equal((await client.closed(ENDED_MS)).code, 4002);
+  await assertEnded(server, session.id, 'ERROR', 'out_of_memory');
+  await server.settles();
+});
+
+test('a session folder beyond its bound ends the session as disk_limit', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  const neighbour = await server.createSession({ keepAlive: true });
+  const client = await CdpClient.connect(session.connectUrl);
+  const page = await client.attachToPage();
+  // Each is smaller than the bound; a navigation that becomes a download ends at once.
+  const downloads = async (): Promise<void> => {
+    for (let times = 0; times < 4 && client.isOpen; times++)
+      await client.ask('Page.navigate', { url: `${pages.url}/file?${times}` }, page);
+  };
+  downloads().catch(() => {});
+  const { code, reason } = await client.closed(ENDED_MS);
+  assert.deepEqual({ code, reason }, { code: 4002, reason: 'session ended: disk_limit' });
+  await assertEnded(server, session.id, 'ERROR', 'disk_limit');
+  assert.ok(await answersFor(neighbour));
+  await server.settles([neighbour.id]);
+});

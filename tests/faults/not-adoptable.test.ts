@@ -1,0 +1,126 @@
+// The successor finds sessions that cannot go on: each ends as ERROR / service_restart, and what is left of it is removed.
+// What only looks like a leftover, because it got the number of a dead process, is left alone.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, test } from 'node:test';
+import { openStore } from '../../server/engines/store/open-store.ts';
+import type { JsonObject } from '../../server/engines/store/store.ts';
+import { systemClock } from '../../server/kit/clock.ts';
+import type { SessionId } from '../../server/kit/ids.ts';
+import { silentLog } from '../../server/kit/log.ts';
+import { installIdOf, sessionLeftovers } from '../harness/leftovers.ts';
+import { type CreatedSession, startServer } from '../harness/server.ts';
+import { assertEnded, releaseAll } from './aftermath.ts';
+import { answersFor } from './clients.ts';
+import { type BoxProcesses, boxOf, isGone, kill, untilGone } from './victims.ts';
+
+const server = await startServer({ env: { BERTH_SLOTS: '9' } });
+afterEach(async () => {
+  if (!(await isUp())) await server.start();
+  await releaseAll(server);
+});
+
+const isUp = (): Promise<boolean> =>
+  server.api('GET', '/healthz').then(
+    () => true,
+    () => false,
+  );
+
+const folderOf = (session: string): string => join(server.dataDir, 'sessions', session);
+
+interface Spoiled {
+  readonly session: CreatedSession;
+  readonly box: BoxProcesses;
+}
+
+/** What happens to a session between two servers. */
+const SPOILERS: Readonly<Record<string, (spoiled: Spoiled) => unknown>> = {
+  'its browser was killed': async ({ box }) => {
+    kill(box.browser);
+    await untilGone(box.leader);
+  },
+  'its browser does not answer': ({ box }) => kill(box.browser, 'SIGSTOP'),
+  'its browser is one of before the machine was started anew': ({ session }) =>
+    changeBox(session.id, { bootId: '00000000-0000-4000-8000-000000000000' }),
+  'the note about its box is gone': ({ session }) => rmSync(join(folderOf(session.id), 'notes/box.json')),
+  'the note about its box is empty': ({ session }) => truncateSync(join(folderOf(session.id), 'notes/box.json')),
+  'its FIFOs are gone': ({ session }) => rmSync(join(folderOf(session.id), 'notes/in')),
+  'the note of its channels is gone': ({ session }) => rmSync(join(folderOf(session.id), 'notes/channels')),
+  'its whole folder is gone': ({ session }) => rmSync(folderOf(session.id), { recursive: true }),
+};
+
+test('sessions that cannot be adopted end as service_restart, eight ways, and their neighbour does not notice', async () => {
+  const kept = await server.createSession({ keepAlive: true });
+  const create = async (why: string): Promise<[string, Spoiled]> => {
+    const session = await server.createSession({ keepAlive: true });
+    return [why, { session, box: boxOf(server, session.id) }];
+  };
+  const spoiled = new Map(await Promise.all(Object.keys(SPOILERS).map(create)));
+  await server.kill();
+  for (const [why, one] of spoiled) await SPOILERS[why]?.(one);
+  for (const { session } of spoiled.values())
+    assert.ok(sessionLeftovers(server.dataDir).join().includes(session.id), 'nobody has cleaned up yet');
+  await server.start();
+  for (const [why, { session, box }] of spoiled) {
+    const { status, endReason, startedAt } = await server.ended(session.id);
+    assert.deepEqual([status, endReason, startedAt], ['ERROR', 'service_restart', session.startedAt], why);
+    for (const pid of [box.leader, box.bwrap, box.init, box.browser]) assert.ok(isGone(pid), why);
+  }
+  assert.ok(await answersFor(kept));
+  await server.settles([kept.id]);
+  assert.ok(await answersFor(await server.createSession({ keepAlive: true })), 'there are free slots');
+});
+
+test('a foreign process that has the number of the dead one is not touched', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  const { leader } = boxOf(server, session.id);
+  await server.kill();
+  kill(leader);
+  await untilGone(leader);
+  const stranger = spawn('sleep', ['600'], { stdio: 'ignore' });
+  try {
+    await changeBox(session.id, { pid: Number(stranger.pid) });
+    await server.start();
+    await assertEnded(server, session.id, 'ERROR', 'service_restart');
+    await server.settles();
+    assert.equal(isGone(Number(stranger.pid)), false, 'the stranger lives');
+  } finally {
+    stranger.kill('SIGKILL');
+  }
+});
+
+/** The kernel gives a number out again when it likes; a row that names somebody else's is the same to the successor. */
+async function changeBox(session: string, change: JsonObject): Promise<void> {
+  const store = await openStore({ dataDir: server.dataDir, log: silentLog, clock: systemClock });
+  try {
+    const row = await store.sessions.byId(session as SessionId);
+    assert.ok(row?.box, 'the row says where the browser is');
+    await store.sessions.setBox(row.id, { ...row.box, ...change }, row.updatedAt);
+  } finally {
+    await store.close();
+  }
+}
+
+test('what belongs to no session is removed at the start: folders, cgroups and processes of this data folder', async () => {
+  const kept = await server.createSession({ keepAlive: true });
+  const stray = '01a1fa50-5319-7450-a6b3-c787ada50631';
+  await server.kill();
+  const marked = spawn('sleep', ['600'], {
+    stdio: 'ignore',
+    env: { ...process.env, BERTH_BOX: `${installIdOf(server.dataDir)}/${stray}` },
+  });
+  const foreign = spawn('sleep', ['600'], { stdio: 'ignore', env: { ...process.env, BERTH_BOX: `00000000/${stray}` } });
+  const ended = once(marked, 'exit');
+  writeFileSync(join(server.dataDir, 'sessions', 'a-file'), 'not a folder');
+  await server.start();
+  await ended;
+  assert.equal(isGone(foreign.pid ?? 0), false, 'what belongs to another data folder is left alone');
+  foreign.kill('SIGKILL');
+  await once(foreign, 'exit');
+  assert.deepEqual(sessionLeftovers(server.dataDir, new Set([kept.id])), []);
+  assert.deepEqual(readdirSync(join(server.dataDir, 'sessions')), [kept.id]);
+  assert.ok(await answersFor(kept));
+});

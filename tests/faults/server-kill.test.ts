@@ -1,0 +1,176 @@
+// The server is killed with SIGKILL while everything is in use, and started again on the same data folder: what ran goes
+// on running under the same addresses and deadlines, what did not is ended with a reason, nothing is left over.
+import assert from 'node:assert/strict';
+import { afterEach, test } from 'node:test';
+import type { Session } from '../../contract/sessions.ts';
+import { CdpClient } from '../harness/cdp.ts';
+import { moodyChromium } from '../harness/moody-chromium.ts';
+import { openPages } from '../harness/pages.ts';
+import { type CreatedSession, startServer } from '../harness/server.ts';
+import { eventually, soon } from '../harness/until.ts';
+import { releaseAll } from './aftermath.ts';
+import {
+  answersFor,
+  connectPlaywright,
+  connectPuppeteer,
+  contextOf,
+  disconnected,
+  firstPage,
+  flooding,
+  holdingARoute,
+  idling,
+  puppeteering,
+  waitingForAPopup,
+} from './clients.ts';
+
+const ADOPT_GRACE_SECONDS = 20;
+const MARKER = 'kept in the heap of the page';
+
+const chromium = await moodyChromium();
+const pages = await openPages({ '/held': '<title>Held</title>' });
+const server = await startServer({
+  pages,
+  clock: 'test',
+  env: { BERTH_ADOPT_GRACE: `${ADOPT_GRACE_SECONDS}`, BERTH_CHROMIUM: chromium.path, BERTH_SLOTS: '8' },
+});
+
+afterEach(() => releaseAll(server));
+
+const withStatus = (status: string) =>
+  server.api<Session[]>('GET', `/v1/browsers/sessions?status=${status}`).then(({ body }) => body);
+
+test('SIGKILL under load: sessions run on, deadlines hold, and what cannot go on ends with its reason', async () => {
+  const short = await server.createSession({ timeout: 60, keepAlive: true });
+  await server.advance(55_000);
+  const kept = await server.createSession({ keepAlive: true });
+  const left = await server.createSession();
+  const returning = await server.createSession();
+  const neverVisited = await server.createSession();
+  const busy = [
+    await holdingARoute(kept, `${pages.url}/`, MARKER),
+    await waitingForAPopup(kept, `${pages.url}/popups`),
+    await puppeteering(kept, `${pages.url}/next`),
+    await flooding(kept),
+    await idling(left),
+    await idling(returning),
+  ];
+  chromium.mood('hangs');
+  const lost = server.api('POST', '/v1/browsers/sessions', { body: {} }).catch(() => undefined);
+  const [starting] = await eventually(
+    'a session to be starting',
+    () => withStatus('PENDING'),
+    rows => rows.length > 0,
+  );
+
+  await server.kill('SIGKILL');
+  await soon('every client to hear of it', Promise.all(busy.map(({ ended }) => ended)));
+  await lost;
+  chromium.mood('well');
+  await eventually('the short session to be overdue', () => server.now() > new Date(short.expiresAt));
+  const deadAt = server.now().getTime();
+  await server.start();
+
+  await runsOnAsBefore(kept);
+  await holdsNothingOfDeadClients(kept);
+  await heapIsKept(kept);
+  await endedAs(short, 'TIMED_OUT', 'timed_out');
+  assert.ok(starting);
+  await endedAs(starting, 'ERROR', 'service_restart');
+
+  const back = await CdpClient.connect(returning.connectUrl);
+  assert.equal((await server.read(left.id)).status, 'RUNNING', 'its clients have time to come back');
+  await server.advance((ADOPT_GRACE_SECONDS + 1) * 1000);
+  const ended = await endedAs(left, 'COMPLETED', 'client_disconnected');
+  const waitedMs = Date.parse(String(ended.endedAt)) - deadAt;
+  assert.ok(waitedMs >= ADOPT_GRACE_SECONDS * 1000, `ended after ${waitedMs} ms`);
+  for (const session of [kept, returning, neverVisited]) await runsOnAsBefore(session);
+  assert.ok(back.isOpen);
+  await back.close();
+  await server.settles([kept.id, returning.id, neverVisited.id]);
+  for (const session of [kept, neverVisited]) await server.release(session.id);
+  await server.advance(5_000);
+  await endedAs(returning, 'COMPLETED', 'client_disconnected');
+  await server.settles();
+});
+
+async function runsOnAsBefore(session: CreatedSession): Promise<void> {
+  const { status, expiresAt, connectUrl, startedAt } = await server.read(session.id);
+  const { expiresAt: wasDue, connectUrl: was, startedAt: wasStarted } = session;
+  assert.deepEqual(
+    { status, expiresAt, connectUrl, startedAt },
+    {
+      status: 'RUNNING',
+      expiresAt: wasDue,
+      connectUrl: was,
+      startedAt: wasStarted,
+    },
+  );
+}
+
+async function endedAs({ id }: Session, status: string, endReason: string): Promise<Session> {
+  const session = await server.ended(id);
+  assert.deepEqual({ status: session.status, endReason: session.endReason }, { status, endReason });
+  return session;
+}
+
+/** Requests that a dead client held, and targets that waited for it, must not stop those who come after it. */
+async function holdsNothingOfDeadClients(session: CreatedSession): Promise<void> {
+  const browser = await connectPlaywright(session);
+  const page = await contextOf(browser).newPage();
+  await page.goto(`${pages.url}/popups`);
+  const [popup] = await Promise.all([page.waitForEvent('popup'), page.click('#open')]);
+  await popup.waitForURL('**/next');
+  assert.equal(await popup.title(), 'Next');
+  await page.goto(`${pages.url}/held`);
+  assert.equal(await page.title(), 'Held');
+  await browser.close();
+  const other = await connectPuppeteer(session);
+  const own = await other.newPage();
+  await own.goto(`${pages.url}/next`);
+  assert.equal(await own.title(), 'Next');
+  await other.disconnect();
+}
+
+async function heapIsKept(session: CreatedSession): Promise<void> {
+  const browser = await connectPlaywright(session);
+  const page = contextOf(browser)
+    .pages()
+    .find(each => each.url() === `${pages.url}/`);
+  assert.ok(page, 'the page is still open');
+  assert.equal(await page.evaluate('globalThis.marker'), MARKER);
+  await page.goto(`${pages.url}/next`);
+  assert.equal(await page.title(), 'Next');
+  await browser.close();
+}
+
+test('killed three times in a row, a session is still the same', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  for (let times = 1; times <= 3; times++) {
+    const browser = await connectPlaywright(session);
+    const page = firstPage(browser);
+    const count = await page.evaluate('globalThis.kills = (globalThis.kills ?? 0) + 1');
+    assert.equal(count, times);
+    const gone = disconnected(browser);
+    await server.restart();
+    await gone;
+  }
+  assert.ok(await answersFor(session));
+  await server.release(session.id);
+  await server.settles();
+});
+
+test('a server that is killed while it starts leaves its sessions to the one after it', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  await server.kill();
+  for (const afterMs of [150, 400, 700, 1000]) {
+    const starting = server.start().catch(() => {});
+    await new Promise(resolve => setTimeout(resolve, afterMs));
+    await server.kill().catch(() => {});
+    await starting;
+  }
+  await server.start();
+  await runsOnAsBefore(session);
+  assert.ok(await answersFor(session));
+  await server.release(session.id);
+  await server.settles();
+});

@@ -1,0 +1,184 @@
+// A server is stopped in the ways an operator has: SIGTERM leaves running sessions to a successor, SIGINT ends them first,
+// and `berth stop` leaves nothing at all.
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, test } from 'node:test';
+import { CdpClient } from '../harness/cdp.ts';
+import { sessionLeftovers } from '../harness/leftovers.ts';
+import { moodyChromium } from '../harness/moody-chromium.ts';
+import { openPages } from '../harness/pages.ts';
+import { type CreatedSession, startServer } from '../harness/server.ts';
+import { eventually, soon } from '../harness/until.ts';
+import { assertEnded, assertRowsAreTrue, openSessions, releaseAll } from './aftermath.ts';
+import { answersFor, connectPlaywright, connectPuppeteer, disconnected, firstPage, flooding } from './clients.ts';
+import { isGone, postgresOf } from './victims.ts';
+
+const GONE_MS = 10_000;
+const chromium = await moodyChromium();
+const pages = await openPages();
+const server = await startServer({ pages, env: { BERTH_SLOTS: '8', BERTH_CHROMIUM: chromium.path } });
+let running = true;
+
+beforeEach(async () => {
+  if (!running) await server.start();
+  running = true;
+});
+afterEach(async () => {
+  chromium.mood('well');
+  if (running) await releaseAll(server);
+});
+
+/** How long the server took to be gone, with its database. */
+async function stop(signal: NodeJS.Signals): Promise<number> {
+  const before = performance.now();
+  const postmaster = postgresOf(server)?.postmaster;
+  const code = await server.kill(signal);
+  running = false;
+  assert.equal(code, 0, `exit code after ${signal}`);
+  assert.ok(postmaster && isGone(postmaster), 'PostgreSQL went with it');
+  return performance.now() - before;
+}
+
+async function start(): Promise<void> {
+  await server.start();
+  running = true;
+}
+
+test('SIGTERM with clients at work: they get 1001, the process is gone in time, the successor goes on', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  const passing = await server.createSession();
+  const raw = await CdpClient.connect(session.connectUrl);
+  const guest = await CdpClient.connect(passing.connectUrl);
+  const flood = await flooding(session);
+  const playwright = await connectPlaywright(session);
+  const page = firstPage(playwright);
+  await page.goto(`${pages.url}/`);
+  await page.evaluate("void (globalThis.marker = 'mine')");
+  await page.route('**/held', () => {});
+  await page.evaluate("void fetch('/held')");
+  const puppeteer = await connectPuppeteer(session);
+  const left = [
+    disconnected(playwright),
+    new Promise<void>(resolve => void puppeteer.once('disconnected', () => resolve())),
+  ];
+
+  const tookMs = await stop('SIGTERM');
+  assert.ok(tookMs < GONE_MS, `${tookMs} ms`);
+  for (const client of [raw, guest]) assert.equal((await client.closed()).code, 1001);
+  await soon('the libraries to hear of it', Promise.all([...left, flood.ended]));
+  await start();
+
+  const { status, expiresAt, connectUrl } = await server.read(session.id);
+  assert.deepEqual([status, expiresAt, connectUrl], ['RUNNING', session.expiresAt, session.connectUrl]);
+  const again = await connectPlaywright(session);
+  const same = again
+    .contexts()[0]
+    ?.pages()
+    .find(each => each.url() === `${pages.url}/`);
+  assert.equal(await same?.evaluate('globalThis.marker'), 'mine');
+  await same?.goto(`${pages.url}/next`);
+  assert.equal(await same?.title(), 'Next');
+  await again.close();
+  assert.equal((await server.read(passing.id)).status, 'RUNNING', 'its clients have time to come back');
+  await server.settles([session.id, passing.id]);
+});
+
+test('SIGTERM while sessions are being created: each answer is true for the successor', async () => {
+  const asked = Array.from({ length: 3 }, () =>
+    server.api<CreatedSession>('POST', '/v1/browsers/sessions', { body: { keepAlive: true } }).catch(() => undefined),
+  );
+  await eventually(
+    'the creates to have begun',
+    () => openSessions(server),
+    rows => rows.length === 3,
+  );
+  assert.ok((await stop('SIGTERM')) < GONE_MS);
+  const answers = await Promise.all(asked);
+  await start();
+  const open = await assertRowsAreTrue(server);
+  for (const answer of answers) {
+    if (answer?.status === 201) assert.ok(open.includes(answer.body.id), 'a create that was answered stands');
+    else if (answer) assert.equal(answer.status, 503, answer.text);
+  }
+  await server.settles(open);
+});
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const)
+  test(`${signal} while a browser does not come up: nobody waits for it, and nothing of it is left`, async () => {
+    chromium.mood('hangs');
+    const asked = server.api('POST', '/v1/browsers/sessions', { body: {} });
+    const [row] = await eventually(
+      'the create to have begun',
+      () => openSessions(server),
+      rows => rows.length === 1,
+    );
+    assert.ok((await stop(signal)) < GONE_MS);
+    const { status, body } = await asked;
+    assert.deepEqual([status, body.code], [503, 'capacity']);
+    assert.deepEqual(sessionLeftovers(server.dataDir), []);
+    await start();
+    await assertEnded(server, String(row?.id), 'ERROR', 'service_restart');
+  });
+
+test('SIGINT ends every session as COMPLETED / drained', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  const other = await server.createSession();
+  const client = await CdpClient.connect(session.connectUrl);
+  assert.ok((await stop('SIGINT')) < GONE_MS);
+  const { code, reason } = await client.closed();
+  assert.deepEqual({ code, reason }, { code: 1000, reason: 'session ended: drained' });
+  assert.deepEqual(sessionLeftovers(server.dataDir), []);
+  await start();
+  for (const { id } of [session, other]) await assertEnded(server, id, 'COMPLETED', 'drained');
+});
+
+test('a second signal, and the same one again, change nothing', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  const { pid } = server;
+  const stopped = stop('SIGTERM');
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.kill(pid, signal);
+  await stopped;
+  await start();
+  assert.ok(await answersFor(session));
+});
+
+test('berth stop --drain ends sessions and server; berth stop afterwards finds nothing', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  const { code, stdout } = await server.berth('stop', '--drain', '--json');
+  running = false;
+  assert.equal(code, 0);
+  assert.deepEqual(JSON.parse(stdout).ended, []);
+  assert.deepEqual(sessionLeftovers(server.dataDir), []);
+  const again = await server.berth('stop', '--json');
+  assert.deepEqual(
+    { code: again.code, ...JSON.parse(again.stdout) },
+    { code: 0, stopped: false, ended: [], swept: [] },
+  );
+  await start();
+  await assertEnded(server, session.id, 'COMPLETED', 'drained');
+});
+
+test('berth stop ends the server and what it left running', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  const client = await CdpClient.connect(session.connectUrl);
+  const { code, stdout } = await server.berth('stop', '--json');
+  running = false;
+  assert.equal(code, 0);
+  assert.deepEqual(JSON.parse(stdout).ended, [session.id]);
+  assert.equal((await client.closed()).code, 1001);
+  assert.deepEqual(sessionLeftovers(server.dataDir), []);
+  await start();
+  await assertEnded(server, session.id, 'COMPLETED', 'operator');
+});
+
+test('berth stop after the server was killed ends its browsers', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  await server.kill('SIGKILL');
+  running = false;
+  const { code, stdout } = await server.berth('stop', '--json');
+  assert.equal(code, 0);
+  const { stopped, ended, swept } = JSON.parse(stdout);
+  assert.deepEqual({ stopped, ended, swept }, { stopped: false, ended: [session.id], swept: [session.id] });
+  assert.deepEqual(sessionLeftovers(server.dataDir), []);
+  await start();
+  await assertEnded(server, session.id, 'COMPLETED', 'operator');
+});

@@ -1,0 +1,118 @@
+// Finds the processes of one server under test in /proc, and nobody else's: those of a session's box by the mark in their
+// environment, PostgreSQL by the data folder in its command line. Kills by pid, right after having looked.
+import { readdirSync, readFileSync } from 'node:fs';
+import { installIdOf } from '../harness/leftovers.ts';
+import type { TestServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+/** Who is who in a box, outermost first. */
+export interface BoxProcesses {
+  /** `timeout`, the process that the row names. */
+  readonly leader: number;
+  /** bubblewrap outside of the jail, and the one that is pid 1 inside it. */
+  readonly bwrap: number;
+  readonly init: number;
+  /** Chromium's main process. */
+  readonly browser: number;
+  readonly renderers: readonly number[];
+  readonly gpu: number | undefined;
+  readonly network: number | undefined;
+}
+
+interface Process {
+  readonly pid: number;
+  readonly parent: number;
+  readonly name: string;
+  readonly command: string;
+}
+
+/** Throws when the box is not whole. */
+export function boxOf(server: TestServer, session: string): BoxProcesses {
+  const mark = `BERTH_BOX=${installIdOf(server.dataDir)}/${session}`;
+  const all = processes();
+  const leader = all.find(({ pid, name }) => name === 'timeout' && environmentOf(pid).includes(mark));
+  const [bwrap] = childrenOf(all, leader);
+  const [init] = childrenOf(all, bwrap);
+  const browser = childrenOf(all, init).find(({ command }) => command.includes('--user-data-dir=') && !typeOf(command));
+  if (!leader || !bwrap || !init || !browser) throw new Error(`the box of session ${session} is not whole`);
+  const inside = descendantsOf(all, browser);
+  const ofType = (type: string) => inside.filter(({ command }) => typeOf(command) === type).map(({ pid }) => pid);
+  const network = inside.find(({ command }) => command.includes('--utility-sub-type=network.'));
+  return {
+    leader: leader.pid,
+    bwrap: bwrap.pid,
+    init: init.pid,
+    browser: browser.pid,
+    renderers: ofType('renderer'),
+    gpu: ofType('gpu-process')[0],
+    network: network?.pid,
+  };
+}
+
+/** PostgreSQL of the data folder: its first process, and the ones that serve connections. */
+export function postgresOf(server: TestServer): { postmaster: number; backends: readonly number[] } | undefined {
+  const all = processes();
+  const postmaster = all.find(({ command }) => command.includes(`/postgres -D ${server.dataDir}/`));
+  if (!postmaster) return undefined;
+  const backends = childrenOf(all, postmaster).filter(({ command }) => command.includes('[local]'));
+  return { postmaster: postmaster.pid, backends: backends.map(({ pid }) => pid) };
+}
+
+/** Children of the server other than its database; dead ones that nobody has collected count. */
+export function childrenOfServer(server: TestServer): readonly string[] {
+  const database = postgresOf(server)?.postmaster;
+  return readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name) && Number(name) !== database)
+    .flatMap(name => {
+      const found = stat(Number(name));
+      return found?.parent === server.pid ? [`${name} ${found.name} ${found.state}`] : [];
+    });
+}
+
+export const kill = (pid: number, signal: NodeJS.Signals = 'SIGKILL'): void => void process.kill(pid, signal);
+
+/** Kills it if it is still there; says whether it was. */
+export function killIfThere(pid: number | undefined): boolean {
+  try {
+    return pid !== undefined && process.kill(pid, 'SIGKILL');
+  } catch {
+    return false;
+  }
+}
+
+export const isGone = (pid: number): boolean => /^(Z|X)?$/.test(stat(pid)?.state ?? '');
+
+export const untilGone = (pid: number): Promise<boolean> => eventually(`process ${pid} to end`, () => isGone(pid));
+
+function processes(): Process[] {
+  return readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .flatMap(name => {
+      const found = stat(Number(name));
+      const command = read(`/proc/${name}/cmdline`)?.replaceAll('\0', ' ');
+      return found && command ? [{ pid: Number(name), parent: found.parent, name: found.name, command }] : [];
+    });
+}
+
+const childrenOf = (all: readonly Process[], parent: Process | undefined): readonly Process[] =>
+  parent ? all.filter(each => each.parent === parent.pid) : [];
+
+const descendantsOf = (all: readonly Process[], of: Process): readonly Process[] =>
+  childrenOf(all, of).flatMap(child => [child, ...descendantsOf(all, child)]);
+
+const typeOf = (command: string): string | undefined => / --type=([\w-]+)/.exec(command)?.[1];
+
+const environmentOf = (pid: number): readonly string[] => read(`/proc/${pid}/environ`)?.split('\0') ?? [];
+
+function stat(pid: number): { name: string; state: string; parent: number } | undefined {
+  const [, name, state, parent] = /^\d+ \((.*)\) (\S) (\d+) /s.exec(read(`/proc/${pid}/stat`) ?? '') ?? [];
+  return name === undefined || state === undefined ? undefined : { name, state, parent: Number(parent) };
+}
+
+function read(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,47 @@
+// Stands between a client and a server, hands everything through, and remembers what was asked: how often a library
+// sends a request is seen from outside only.
+import { once } from 'node:events';
+import { createServer, request } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import { after } from 'node:test';
+
+export interface Asked {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: string;
+  readonly status: number;
+}
+
+export interface CountingProxy {
+  readonly url: string;
+  /** Everything that was asked since the last call. */
+  taken(): Asked[];
+}
+
+export async function countingProxy(target: string): Promise<CountingProxy> {
+  const asked: Asked[] = [];
+  const server = createServer((incoming, outgoing) => {
+    void (async () => {
+      const body = await buffer(incoming);
+      const { method = 'GET', url: path = '/', headers } = incoming;
+      const sent = request(`${target}${path}`, { method, headers, agent: false });
+      sent.end(body);
+      sent.on('error', () => outgoing.destroy());
+      sent.on('response', response => {
+        asked.push({ method, path, headers, body: body.toString(), status: response.statusCode ?? 0 });
+        outgoing.writeHead(response.statusCode ?? 502, response.headers);
+        response.pipe(outgoing);
+      });
+    })();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const address = server.address();
+  const port = typeof address === 'object' && address ? address.port : 0;
+  return { url: `http://127.0.0.1:${port}`, taken: () => asked.splice(0) };
+}

@@ -1,0 +1,63 @@
+// The processes of one session's browser, seen from outside of the box: who they are, and how much they have computed.
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** From a renderer up to the box, with some to spare. */
+const GENERATIONS_MAX = 6;
+
+export interface SessionProcess {
+  readonly pid: number;
+  readonly command: string;
+}
+
+/** Those that have a mount of the session, and what they have started: renderers cannot see a mount any more. */
+export function processesOf(sessionId: string): SessionProcess[] {
+  const pids = readdirSync('/proc').filter(name => /^\d+$/.test(name));
+  const isOne = (pid: string | undefined, generation = 0): boolean =>
+    pid !== undefined &&
+    pid !== '0' &&
+    generation < GENERATIONS_MAX &&
+    (read(`/proc/${pid}/mountinfo`).includes(`/sessions/${sessionId}/`) || isOne(statOf(pid)[1], generation + 1));
+  return pids
+    .filter(pid => isOne(pid))
+    .map(pid => ({ pid: Number(pid), command: read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ') }));
+}
+
+/** The main process of the browser. */
+export function browserOf(sessionId: string): SessionProcess {
+  const found = processesOf(sessionId).find(
+    ({ command }) => command.startsWith('/usr/lib/chromium/') && !command.includes(' --type='),
+  );
+  if (!found) throw new Error(`session ${sessionId} has no browser`);
+  return found;
+}
+
+export const renderersOf = (sessionId: string): SessionProcess[] =>
+  processesOf(sessionId).filter(({ command }) => command.includes(' --type=renderer '));
+
+/** The renderer that computes while `work` does: how one tells which page it belongs to. */
+export async function rendererThatComputes(sessionId: string, work: () => Promise<unknown>): Promise<SessionProcess> {
+  const before = new Map(renderersOf(sessionId).map(({ pid }) => [pid, ticksOf(pid)]));
+  await work();
+  const [busiest] = renderersOf(sessionId)
+    .map(renderer => ({ renderer, ticks: ticksOf(renderer.pid) - (before.get(renderer.pid) ?? 0) }))
+    .sort((one, other) => other.ticks - one.ticks);
+  if (!busiest) throw new Error(`session ${sessionId} has no renderer`);
+  return busiest.renderer;
+}
+
+/** Clock ticks in user mode. */
+const ticksOf = (pid: number): number => Number(statOf(pid)[11] ?? 0);
+
+/** /proc/PID/stat from the state on, which is field 3: the parent follows. */
+function statOf(pid: number | string): string[] {
+  const stat = read(`/proc/${pid}/stat`);
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
