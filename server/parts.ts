@@ -249,7 +249,11 @@ async function openMachinery(config: Config, slots: Slots, cdp: CdpEntry, clock:
   const policiesWithPdf = await writePolicies(join(folder, 'policy-pdf'), { pdfViewer: true });
   const executable = findChromium(config.chromium) ?? '';
   const policy = egressPolicy({ allow: config.egressAllow, own: ownListeners([config.listen]) });
-  const tls = config.tls && config.publicUrl.startsWith('https:') && { cert: readFileSync(config.tls.certFile), key: readFileSync(config.tls.keyFile) };
+  const tls = config.tls &&
+    config.publicUrl.startsWith('https:') && {
+      cert: readFileSync(config.tls.certFile),
+      key: readFileSync(config.tls.keyFile),
+    };
   const publicUrl = new URL(config.publicUrl);
   const port = Number(publicUrl.port || (publicUrl.protocol === 'https:' ? 443 : 80));
   const ownRoute = (owner: () => SessionId | undefined) => {
@@ -280,8 +284,20 @@ async function openMachinery(config: Config, slots: Slots, cdp: CdpEntry, clock:
       // An https address whose certificate we do not have is dialled like any other: the front proxy has it.
       const self = publicUrl.protocol === 'https:' && !tls ? {} : { self: ownRoute(() => owner) };
       const resolve = createResolver({ hosts: config.egressHosts, clock });
-      const egress = openEgress({ server: box.egress, policy, resolve, log: log.with({ box: box.session }), clock, ...self });
-      return { assign: session => void (owner = session), close: () => egress.close() };
+      const egress = openEgress({
+        server: box.egress,
+        policy,
+        resolve,
+        log: log.with({ box: box.session }),
+        clock,
+        ...self,
+      });
+      return {
+        assign: session => {
+          owner = session;
+        },
+        close: () => egress.close(),
+      };
     },
   };
 }

@@ -7,8 +7,9 @@ import { test } from 'node:test';
 import { parse } from 'yaml';
 import { refusedUpgrade } from '../harness/cdp.ts';
 import { freePort } from '../harness/free-port.ts';
-import { serverLeftovers } from '../harness/leftovers.ts';
+import { serverLeftovers, sessionLeftovers } from '../harness/leftovers.ts';
 import { runBerth, startServer } from '../harness/server.ts';
+import { processesOf } from '../harness/session-processes.ts';
 
 const EXIT = { done: 0, failed: 1, usage: 2 } as const;
 const SESSIONS = '/v1/browsers/sessions';
@@ -103,6 +104,13 @@ for (const [name, value] of [
   ['BERTH_LOG_LEVEL', 'loud'],
   ['BERTH_SECRET', 'short'],
   ['BERTH_REGION', 'us west'],
+  ['BERTH_DISCONNECT_GRACE', '2s'],
+  ['BERTH_ADOPT_GRACE', '-1'],
+  ['BERTH_SESSION_MEMORY', '1'],
+  ['BERTH_SESSION_DISK', '8 GB'],
+  ['BERTH_SESSION_PIDS', '10'],
+  ['BERTH_SESSION_CPUS', '0'],
+  ['BERTH_TLS_CERT', '/cert/without/key.pem'],
 ] as const)
   test(`a bad setting is refused by its name: ${name}=${value}`, async () => {
     const { code, stderr } = await runBerth(['serve'], { ...server.env, [name]: value });
@@ -116,6 +124,7 @@ test('a second server on the same data folder is refused, and the first goes on'
   assert.equal(code, EXIT.failed);
   assert.match(stderr, /data folder|in use/);
   assert.ok(stderr.includes(server.dataDir), stderr);
+  assert.match(stderr, new RegExp(`\\b${server.pid}\\b`), 'it says who has it');
   assert.equal((await server.api('GET', '/readyz')).status, 200);
 });
 
@@ -158,5 +167,19 @@ test('stop without --drain ends what the server leaves', async () => {
   await server.start();
   const session = await server.read(id);
   assert.deepEqual([session.status, session.endReason], ['COMPLETED', 'operator']);
+  await server.settles();
+});
+
+test('stop after a SIGKILL of the server ends the browsers that wait for a successor', async () => {
+  const { id } = await server.createSession({ keepAlive: true });
+  await server.kill('SIGKILL');
+  assert.notDeepEqual(processesOf(id), [], 'the browser runs on');
+  const { code, stdout, stderr } = await server.berth('stop', '--json');
+  assert.equal(code, EXIT.done, stderr);
+  const { stopped, ended } = JSON.parse(stdout);
+  assert.deepEqual({ stopped, ended }, { stopped: false, ended: [id] });
+  assert.deepEqual(sessionLeftovers(server.dataDir), []);
+  await server.start();
+  assert.ok((await server.read(id)).endedAt);
   await server.settles();
 });

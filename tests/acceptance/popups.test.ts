@@ -1,7 +1,7 @@
 // Windows that pages open: they need nobody to let them go on, and a client that wants to be there first is.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { chromium } from 'playwright-core';
+import { chromium, type Page } from 'playwright-core';
 import { CdpClient } from '../harness/cdp.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
@@ -53,9 +53,10 @@ test('what Playwright puts into every page is in a popup before its first script
   await context.addInitScript('globalThis.put = true');
   await page.goto(`${pages.url}/`);
   for (let time = 0; time < TIMES; time++) {
-    const blank = page.waitForEvent('popup');
+    const blank: Promise<Page> = page.waitForEvent('popup');
     assert.equal(await page.evaluate("window.open('about:blank').put"), true, 'there when the opener has the window');
-    const early = page.waitForEvent('popup', popup => popup.url().endsWith('/early'));
+    await blank;
+    const early: Promise<Page> = page.waitForEvent('popup');
     await page.evaluate("void window.open('/early')");
     await (await early).waitForLoadState();
     assert.equal(await (await early).title(), 'early');

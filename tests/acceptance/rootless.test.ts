@@ -35,6 +35,7 @@ test('a session works as it does for root', async () => {
   assert.equal(await page?.title(), 'Home');
   const refused = await page?.goto(closed.url);
   assert.equal(refused?.status(), 403, 'what the operator has not opened stays closed');
+  await assert.rejects(async () => page?.goto('file:///etc/passwd'), /refused/);
   await browser.close();
   await server.release(session.id);
   await server.settles();

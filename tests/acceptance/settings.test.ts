@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:https';
 import { test } from 'node:test';
-import { chromium, type Browser, type Page } from 'playwright-core';
+import { type Browser, chromium, type Page } from 'playwright-core';
 import { openPages } from '../harness/pages.ts';
-import { startServer } from '../harness/server.ts';
 import { selfSigned } from '../harness/self-signed.ts';
+import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 const WISHED = {
@@ -86,7 +86,10 @@ for (const round of ['a browser started for it', 'a warm browser that waited wit
   test(`${round}: every setting holds in page, popup, window, frame and workers`, async () => {
     await drive(WISHED, async page => {
       await page.goto(`${pages.url}/early`);
-      const { width, height, ...self } = (await page.evaluate('early')) as typeof EXPECTED & { width: number; height: number };
+      const { width, height, ...self } = (await page.evaluate('early')) as typeof EXPECTED & {
+        width: number;
+        height: number;
+      };
       assert.deepEqual(self, EXPECTED);
       assert.deepEqual({ width, height }, WISHED.viewport);
       assert.deepEqual(await page.evaluate('({ width: screen.width, height: screen.height })'), WISHED.viewport);
@@ -94,9 +97,17 @@ for (const round of ['a browser started for it', 'a warm browser that waited wit
       const popup = page.waitForEvent('popup');
       await page.evaluate(`window.open('${pages.a}/early', '_blank', 'noopener')`);
       await (await popup).waitForLoadState();
-      const { width: popupWidth, height: popupHeight, ...inPopup } = (await (await popup).evaluate('early')) as typeof self & { width: number; height: number };
+      const {
+        width: popupWidth,
+        height: popupHeight,
+        ...inPopup
+      } = (await (await popup).evaluate('early')) as typeof self & { width: number; height: number };
       assert.deepEqual(inPopup, EXPECTED);
-      assert.deepEqual({ width: popupWidth, height: popupHeight }, WISHED.viewport, 'a new tab has the size of the first');
+      assert.deepEqual(
+        { width: popupWidth, height: popupHeight },
+        WISHED.viewport,
+        'a new tab has the size of the first',
+      );
 
       for (const [kind, expression] of Object.entries(IN_WORKERS))
         assert.deepEqual(await page.evaluate(expression), EXPECTED, `in a ${kind} worker`);
@@ -123,7 +134,11 @@ test('a page learns the position without anybody being asked, in a popup too', a
 
 test('what a client sets itself wins, and others keep what the session has', async () => {
   await drive(WISHED, async (page, browser) => {
-    const own = await browser.newContext({ timezoneId: 'America/New_York', locale: 'fr-FR', viewport: { width: 500, height: 400 } });
+    const own = await browser.newContext({
+      timezoneId: 'America/New_York',
+      locale: 'fr-FR',
+      viewport: { width: 500, height: 400 },
+    });
     const inOwn = await own.newPage();
     await inOwn.goto(`${pages.url}/early`);
     const seen = (await inOwn.evaluate('early')) as Record<string, unknown>;
@@ -138,7 +153,11 @@ test('what a client sets itself wins, and others keep what the session has', asy
 test('an empty create has the documented size and says so everywhere', async () => {
   await drive({}, async page => {
     await page.goto(`${pages.url}/early`);
-    const { width, height, language } = (await page.evaluate('early')) as { width: number; height: number; language: string };
+    const { width, height, language } = (await page.evaluate('early')) as {
+      width: number;
+      height: number;
+      language: string;
+    };
     assert.deepEqual([width, height, language], [1280, 720, 'en-US']);
   });
 });

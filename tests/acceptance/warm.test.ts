@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
+import { boxesOf } from '../harness/boxes.ts';
 import { installIdOf } from '../harness/leftovers.ts';
 import { moodyChromium } from '../harness/moody-chromium.ts';
 import { startServer, type TestServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
-import { boxesOf } from '../harness/boxes.ts';
 
 async function metric(server: TestServer, line: string): Promise<number> {
   const { text } = await server.api('GET', '/metrics');
@@ -15,7 +15,12 @@ async function metric(server: TestServer, line: string): Promise<number> {
 }
 
 const warm = (server: TestServer, count: number): Promise<unknown> =>
-  eventually(`${count} warm browsers`, () => metric(server, 'berth_warm_browsers'), found => found === count, 60_000);
+  eventually(
+    `${count} warm browsers`,
+    () => metric(server, 'berth_warm_browsers'),
+    found => found === count,
+    60_000,
+  );
 
 test('an empty create takes a browser that waits, and another takes its place', async () => {
   const server = await startServer({ env: { BERTH_WARM: '1' } });
@@ -43,7 +48,10 @@ test('several at once never share one: each has a profile of its own', async () 
     }),
   );
   for (const { id, context, browser } of marks) {
-    assert.deepEqual((await context.cookies()).map(cookie => cookie.value), [id]);
+    assert.deepEqual(
+      (await context.cookies()).map(cookie => cookie.value),
+      [id],
+    );
     await browser.close();
   }
   assert.equal(await metric(server, 'berth_warm_claims_total{outcome="hit"}'), 2);
@@ -56,7 +64,12 @@ test('one that dies while it waits is never handed out', async () => {
   const [box] = boxesOf(server.dataDir);
   assert.ok(box, 'the warm browser has processes');
   for (const pid of box.pids) process.kill(pid, 'SIGKILL');
-  await eventually('another one', () => boxesOf(server.dataDir)[0]?.id, id => id !== undefined && id !== box.id, 60_000);
+  await eventually(
+    'another one',
+    () => boxesOf(server.dataDir)[0]?.id,
+    id => id !== undefined && id !== box.id,
+    60_000,
+  );
   await warm(server, 1);
   const session = await server.createSession();
   const browser = await chromium.connectOverCDP(session.connectUrl);
@@ -71,7 +84,12 @@ test('an old one is replaced, and settings that nobody asks for are forgotten', 
   const [first] = boxesOf(server.dataDir);
   assert.ok(first);
   await server.advance(31 * 60_000);
-  await eventually('another browser', () => boxesOf(server.dataDir).map(box => box.id), ids => !ids.includes(first.id), 30_000);
+  await eventually(
+    'another browser',
+    () => boxesOf(server.dataDir).map(box => box.id),
+    ids => !ids.includes(first.id),
+    30_000,
+  );
 });
 
 test('after SIGKILL of the server the waiting ones are swept, those in use are adopted', async () => {
@@ -100,7 +118,12 @@ test('browsers that do not start show in /readyz and are not tried without end',
   assert.ok(installIdOf(server.dataDir));
   moody.mood('fails');
   const session = await server.createSession();
-  const sick = await eventually('the trouble to show', () => server.api('GET', '/readyz', { key: null }), ({ status }) => status === 503, 60_000);
+  const sick = await eventually(
+    'the trouble to show',
+    () => server.api('GET', '/readyz', { key: null }),
+    ({ status }) => status === 503,
+    60_000,
+  );
   assert.match(sick.text, /in a row did not start/);
   moody.mood('well');
   await warm(server, 1);

@@ -32,3 +32,7 @@ export async function setLimits(
   assert.equal(replaced.status, 200, replaced.text);
   return replaced.body;
 }
+
+/** For tests that create more, or faster, than the default limits of an application allow. */
+export const liftLimits = async (server: TestServer): Promise<unknown> =>
+  setLimits(server, await ownerToken(server), { maxConcurrent: 100, maxCreatesPerMinute: 6000 });

@@ -9,7 +9,20 @@ export function selfSigned(address: string): { cert: Buffer; key: Buffer } {
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
   try {
     const names = ['-subj', `/CN=${address}`, '-addext', `subjectAltName=IP:${address}`];
-    const made = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-keyout', key, '-out', cert, ...names];
+    const made = [
+      'req',
+      '-x509',
+      '-newkey',
+      'rsa:2048',
+      '-nodes',
+      '-days',
+      '2',
+      '-keyout',
+      key,
+      '-out',
+      cert,
+      ...names,
+    ];
     execFileSync('openssl', made, { stdio: 'ignore' });
     return { cert: readFileSync(cert), key: readFileSync(key) };
   } finally {

@@ -192,7 +192,8 @@ export class Browser implements Closeable {
     const { windowId } = await this.#control.send('Browser.getWindowForTarget', { targetId: page.targetId });
     const { screenInfos } = await this.#control.send('Emulation.getScreenInfos', {}, page.channel);
     const screenId = firstScreenId(screenInfos);
-    if (screenId !== undefined) await this.#control.send('Emulation.updateScreen', { screenId, ...viewport }, page.channel);
+    if (screenId !== undefined)
+      await this.#control.send('Emulation.updateScreen', { screenId, ...viewport }, page.channel);
     await this.#control.send('Browser.setContentsSize', { windowId: windowId ?? null, ...viewport });
     this.#viewport = viewport;
   }

@@ -43,7 +43,11 @@ export async function writePolicies(folder: string, { pdfViewer }: PolicyWish): 
   const managed = join(folder, 'policies', 'managed');
   await mkdir(managed, { recursive: true, mode: 0o755 });
   const file = join(managed, 'berth.json');
-  await writeFile(`${file}.new`, `${JSON.stringify({ ...POLICIES, AlwaysOpenPdfExternally: !pdfViewer }, undefined, 2)}\n`, { mode: 0o644 });
+  await writeFile(
+    `${file}.new`,
+    `${JSON.stringify({ ...POLICIES, AlwaysOpenPdfExternally: !pdfViewer }, undefined, 2)}\n`,
+    { mode: 0o644 },
+  );
   await rename(`${file}.new`, file);
   return folder;
 }

@@ -29,8 +29,12 @@ export class Cgroup {
   setShare(share: number): void {
     for (const folder of this.folders) {
       // v1 counts in 1024ths, v2 in hundredths; a folder has the file of its version, or none.
-      for (const [file, ordinary] of [['cpu.shares', 1024], ['cpu.weight', 100]] as const)
-        if (existsSync(join(folder, file))) writeFileSync(join(folder, file), String(Math.max(2, Math.round(share * ordinary))));
+      for (const [file, ordinary] of [
+        ['cpu.shares', 1024],
+        ['cpu.weight', 100],
+      ] as const)
+        if (existsSync(join(folder, file)))
+          writeFileSync(join(folder, file), String(Math.max(2, Math.round(share * ordinary))));
     }
   }
 

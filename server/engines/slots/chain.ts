@@ -100,7 +100,12 @@ function lastCommand(wish: ChainWish): readonly string[] {
   const { program } = wish;
   const inner =
     wish.form === 'process'
-      ? ['env', ...Object.entries(program.env ?? {}).map(([name, value]) => `${name}=${value}`), program.executable, ...program.args]
+      ? [
+          'env',
+          ...Object.entries(program.env ?? {}).map(([name, value]) => `${name}=${value}`),
+          program.executable,
+          ...program.args,
+        ]
       : ['bwrap', ...jailArguments({ ...program, ...foldersOf(wish) })];
   return [...privileges(wish), ...limits(wish.bounds), ...hardEnd(wish.bounds), ...inner];
 }

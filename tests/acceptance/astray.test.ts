@@ -1,0 +1,118 @@
+// Pages that try to lead their tab, a window or a frame to where the web ends: files, the browser's own pages, sources of
+// other pages. Each way is first shown to lead to a page of the web, so that it is known to be one.
+import assert from 'node:assert/strict';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { test } from 'node:test';
+import { CdpClient } from '../harness/cdp.ts';
+import { openPages } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+/** How long a page that got somewhere is given to show it. */
+const SHOW_MS = 100;
+const MARKS = /root:x:0|^passwd:|Index of|Command Line|SOURCE-ONLY|DevTools|"os_crypt"|HOME=/m;
+
+const WAYS: Readonly<Record<string, (to: string) => string>> = {
+  location: to => `<script>location = ${JSON.stringify(to)}</script>`,
+  'meta refresh': to => `<meta http-equiv=refresh content="0;url=${to}">`,
+  link: to => `<a id=by href="${to}">go</a><script>by.click()</script>`,
+  'link to a window': to => `<a id=by target=_blank href="${to}">go</a>`,
+  'window.open': to => `<button id=by onclick='window.open(${JSON.stringify(to)})'>go</button>`,
+  form: to => `<form id=by action="${to}"></form><script>by.submit()</script>`,
+  iframe: to => `<iframe src="${to}"></iframe>`,
+  object: to => `<object type="text/html" data="${to}"></object>`,
+  embed: to => `<embed type="text/html" src="${to}">`,
+  fetch: to =>
+    `<script>fetch(${JSON.stringify(to)}).then(got => got.text()).then(text => document.body.append(text))</script>`,
+};
+
+const pages = await openPages({
+  '/source': '<!doctype html><title>Source</title><!-- SOURCE-ONLY -->',
+  '/way': (request: IncomingMessage, response: ServerResponse) => {
+    const asked = new URL(request.url ?? '/', 'http://here').searchParams;
+    const to = asked.get('to') ?? '';
+    if (asked.get('how') === 'redirect') return void response.writeHead(302, { location: to }).end();
+    response.writeHead(200, { 'content-type': 'text/html' });
+    response.end(`<!doctype html><title>Way</title><body>attempt ${WAYS[asked.get('how') ?? '']?.(to)}`);
+  },
+});
+
+const FORBIDDEN = [
+  'file:///etc/passwd',
+  'file:///etc/nsswitch.conf',
+  'file:///session/profile/Local%20State',
+  'file:///',
+  'chrome://version/',
+  'about:version',
+  'devtools://devtools/bundled/inspector.html',
+  `view-source:${pages.a}/source`,
+];
+
+const server = await startServer({ pages });
+const session = await server.createSession({ keepAlive: true });
+const client = await CdpClient.connect(session.connectUrl);
+const page = await client.attachToPage();
+
+async function take(how: string, to: string): Promise<void> {
+  const url = `${pages.a}/way?how=${encodeURIComponent(how)}&to=${encodeURIComponent(to)}`;
+  await client.ask('Page.navigate', { url }, page);
+  const act = `new Promise(resolve => (document.readyState === 'complete' ? resolve() : addEventListener('load', resolve)))
+    .then(() => (globalThis.by instanceof HTMLButtonElement || globalThis.by?.target) && by.click())
+    .then(() => new Promise(resolve => setTimeout(resolve, ${SHOW_MS})))`;
+  // Answers with an error when the way led the page elsewhere.
+  await client.ask('Runtime.evaluate', { expression: act, awaitPromise: true, userGesture: true }, page);
+}
+
+interface Shown {
+  readonly targetId: string;
+  readonly text: string;
+  /** Of its frames as well. */
+  readonly strings: readonly string[];
+}
+
+/** All that pages and frames of the session show. */
+async function look(): Promise<Shown[]> {
+  const { targetInfos } = await client.send('Target.getTargets', { filter: [{ type: 'page' }, { type: 'iframe' }] });
+  const ids = Object(targetInfos).map(({ targetId }: { targetId: string }) => targetId);
+  return Promise.all(ids.map(lookAt));
+}
+
+async function lookAt(targetId: string): Promise<Shown> {
+  const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
+  const { result } = await client.ask('DOMSnapshot.captureSnapshot', { computedStyles: [] }, String(sessionId));
+  const options = { expression: 'document.documentElement.innerText', returnByValue: true };
+  const evaluated = await client.ask('Runtime.evaluate', options, String(sessionId));
+  await client.send('Target.detachFromTarget', { sessionId });
+  const text = String(Object(evaluated.result?.result).value ?? '');
+  return { targetId, text, strings: Object(result).strings ?? [] };
+}
+
+async function closeOthers(): Promise<void> {
+  const { targetInfo } = await client.send('Target.getTargetInfo', {}, page);
+  for (const { targetId } of await look())
+    if (targetId !== Object(targetInfo).targetId) await client.ask('Target.closeTarget', { targetId });
+}
+
+for (const how of ['redirect', ...Object.keys(WAYS)])
+  test(`a page leads to pages of the web by ${how}, and nowhere else`, async () => {
+    const before = pages.hits('/next');
+    await take(how, '/next');
+    await eventually('the next page to be asked for', () => pages.hits('/next') > before);
+    const isShown = ({ strings }: Shown): boolean => strings.some(text => text.includes('Next'));
+    await eventually('it to be shown, and seen', async () => (await look()).some(isShown));
+    await closeOthers();
+    for (const to of FORBIDDEN) {
+      await take(how, to);
+      for (const { text, strings } of await look()) {
+        assert.match(text, /^$|^attempt|ERR_\w+/, to);
+        for (const string of strings) assert.doesNotMatch(string, MARKS, to);
+      }
+      await closeOthers();
+    }
+  });
+
+test('in the end, nothing is left', async () => {
+  await client.close();
+  await server.release(session.id);
+  await server.settles();
+});

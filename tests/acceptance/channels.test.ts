@@ -1,0 +1,112 @@
+// Several clients on one browser: none hears or speaks for another, each is answered in its own order, and what dies
+// under them answers too.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { CdpClient, type CdpMessage } from '../harness/cdp.ts';
+import { openPages } from '../harness/pages.ts';
+import { type CreatedSession, startServer } from '../harness/server.ts';
+import { rendererThatComputes } from '../harness/session-processes.ts';
+import { eventually } from '../harness/until.ts';
+
+const COMMANDS = 200;
+const NO_SUCH_CHANNEL = { code: -32001, message: 'Session with given id not found.' };
+const COMPUTE = 'for (const end = performance.now() + 200; performance.now() < end; );';
+
+const pages = await openPages();
+const server = await startServer({ pages });
+
+async function withTwo(work: (one: CdpClient, two: CdpClient, session: CreatedSession) => Promise<void>) {
+  const session = await server.createSession({ keepAlive: true });
+  const clients = [await CdpClient.connect(session.connectUrl), await CdpClient.connect(session.connectUrl)] as const;
+  try {
+    await work(...clients, session);
+    for (const client of clients) await client.close();
+  } finally {
+    await server.release(session.id);
+  }
+}
+
+const outcomeOf = ({ result, error }: CdpMessage): string => error?.message ?? JSON.stringify(result);
+
+test('the same ids of two clients at once are answered to each with its own', () =>
+  withTwo(async (one, two) => {
+    const pageOfOne = await one.attachToPage();
+    const pageOfTwo = await two.attachToPage();
+    const asked = Array.from({ length: COMMANDS }, async (_, index) => {
+      assert.equal(await one.evaluate(`'one ' + ${index}`, pageOfOne), `one ${index}`);
+      assert.equal(await two.evaluate(`'two ' + ${index}`, pageOfTwo), `two ${index}`);
+    });
+    await Promise.all(asked);
+  }));
+
+test('a channel of another client, and one of nobody, are not there', () =>
+  withTwo(async (one, two) => {
+    const page = await one.attachToPage();
+    for (const channel of [page, '0'.repeat(32), 'x', page.toLowerCase()]) {
+      assert.deepEqual((await two.ask('Runtime.evaluate', { expression: '1' }, channel)).error, NO_SUCH_CHANNEL);
+      assert.ok((await two.ask('Target.detachFromTarget', { sessionId: channel })).error);
+    }
+    assert.equal(await one.evaluate('6 * 7', page), 42);
+    await one.send('Target.detachFromTarget', { sessionId: page });
+    assert.deepEqual((await one.ask('Runtime.evaluate', { expression: '1' }, page)).error, NO_SUCH_CHANNEL);
+  }));
+
+test('commands are carried out in the order they are sent, also around those that are thought about', () =>
+  withTwo(async one => {
+    const page = await one.attachToPage();
+    await one.evaluate('globalThis.seen = []', page);
+    const asked = Array.from({ length: COMMANDS }, (_, index) => {
+      // Judged, and before that the browser is asked something.
+      if (index % 10 === 0) void one.ask('Target.createBrowserContext', { proxyServer: 'none' });
+      if (index % 10 === 5) void one.ask('Page.navigate', { url: 'chrome://version' }, page);
+      return one.evaluate(`seen.push(${index})`, page);
+    });
+    await Promise.all(asked);
+    const inOrder = Array.from({ length: COMMANDS }, (_, index) => index);
+    assert.deepEqual(await one.evaluate('seen', page), inOrder);
+  }));
+
+test('a page that crashes answers what waits for it, for every client, and lives again when it is reloaded', () =>
+  withTwo(async (one, two) => {
+    const page = await one.attachToPage();
+    await one.send('Page.navigate', { url: `${pages.url}/` }, page);
+    const expression = 'new Promise(() => {})';
+    const waiting = [
+      one.ask('Runtime.evaluate', { expression, awaitPromise: true }, page),
+      two.ask('Runtime.evaluate', { expression, awaitPromise: true }, await two.attachToPage()),
+      one.ask('Page.crash', {}, page),
+    ];
+    for (const outcome of await Promise.all(waiting)) assert.match(outcomeOf(outcome), /Target crashed/);
+    await one.send('Page.navigate', { url: `${pages.url}/next` }, page);
+    const titleOf = (): Promise<unknown> => one.evaluate('document.title', page);
+    await eventually('the page to be there', titleOf, title => title === 'Next');
+  }));
+
+test('so does one whose process is killed, and the others go on', () =>
+  withTwo(async (one, two, session) => {
+    const page = await one.attachToPage();
+    await one.send('Page.navigate', { url: `${pages.a}/` }, page);
+    const { targetId } = await two.send('Target.createTarget', { url: `${pages.b}/next` });
+    const { sessionId } = await two.send('Target.attachToTarget', { targetId, flatten: true });
+    const victim = String(sessionId);
+    const { pid } = await rendererThatComputes(session.id, () => two.evaluate(COMPUTE, victim));
+    const waiting = two.ask('Runtime.evaluate', { expression: 'new Promise(() => {})', awaitPromise: true }, victim);
+    await two.send('Browser.getVersion'); // what was said before this is with the browser
+    process.kill(pid, 'SIGKILL');
+    assert.match(outcomeOf(await waiting), /Target crashed/);
+    assert.equal(await one.evaluate('document.title', page), 'Home');
+    assert.equal((await server.read(session.id)).status, 'RUNNING');
+  }));
+
+test('a page that is closed answers what waits for it', () =>
+  withTwo(async (one, two) => {
+    const { targetId } = await one.send('Target.createTarget', { url: 'about:blank' });
+    const { sessionId } = await one.send('Target.attachToTarget', { targetId, flatten: true });
+    const never = { expression: 'new Promise(() => {})', awaitPromise: true };
+    const waiting = one.ask('Runtime.evaluate', never, String(sessionId));
+    await one.send('Browser.getVersion');
+    await two.send('Target.closeTarget', { targetId });
+    assert.ok((await waiting).error);
+  }));
+
+test('whatever came before, nothing is left', () => server.settles());
