@@ -29,9 +29,8 @@ test('an empty create takes a browser that waits, and another takes its place', 
   assert.equal(await metric(server, 'berth_warm_claims_total{outcome="hit"}'), 1);
   const browser = await chromium.connectOverCDP(session.connectUrl);
   assert.equal(browser.contexts()[0]?.pages()[0]?.url(), 'about:blank');
-  await browser.close();
   await warm(server, 1);
-  await server.release(session.id);
+  await browser.close();
 });
 
 test('several at once never share one: each has a profile of its own', async () => {
