@@ -179,32 +179,6 @@ for (const url of NOT_THE_WEB)
     await assertRefused('Target.createTarget', { url });
   });
 
-test('a page does not open them either, and no redirect leads there', async () => {
-  await visit(`${pages.a}/next`);
-  for (const url of NOT_THE_WEB) {
-    const text = JSON.stringify(url);
-    await client.ask('Runtime.evaluate', { expression: `location = ${text}`, userGesture: true }, page);
-    await client.ask('Runtime.evaluate', { expression: `window.open(${text})`, userGesture: true }, page);
-    await client.ask(
-      'Runtime.evaluate',
-      { expression: `document.body.append(Object.assign(document.createElement('iframe'), { src: ${text} }))` },
-      page,
-    );
-  }
-  pages.set('/astray', (_, response) => {
-    response.writeHead(302, { location: 'file:///etc/passwd' });
-    response.end();
-  });
-  await client.send('Page.navigate', { url: `${pages.a}/astray` }, page);
-  const { targetInfos } = await client.send('Target.getTargets');
-  for (const { url } of Object(targetInfos))
-    assert.doesNotMatch(url, /^(file|chrome|chrome-untrusted|devtools|view-source):(?!\/\/newtab)/);
-  assert.doesNotMatch(String(await client.evaluate('document.documentElement.innerText', page)), /root:/);
-  for (const { targetId, url } of Object(targetInfos))
-    if (url.startsWith('about:')) await client.ask('Target.closeTarget', { targetId });
-  await assertUnharmed();
-});
-
 test('the browser’s own pages are not among the targets', async () => {
   const { targetInfos } = await client.send('Target.getTargets');
   const types = new Set(Object(targetInfos).map((info: { type: string }) => info.type));

@@ -113,9 +113,14 @@ test('a client that comes when the only page has crashed finds a page that works
   await page.goto(`${pages.url}/next`);
   assert.equal(await page.title(), 'Next');
   await browser.close();
-  const again = await connectPlaywright(session);
-  assert.equal(contextOf(again).pages().length, 1);
-  await again.close();
+  // The crashed one may come to life again; there never is more than it and its substitute, and what is shown answers.
+  for (let times = 0; times < 2; times++) {
+    const again = await connectPlaywright(session);
+    const shown = contextOf(again).pages();
+    assert.ok(shown.length === 1 || shown.length === 2, `${shown.length} pages`);
+    for (const each of shown) assert.equal(await soon('the page to answer', each.evaluate('6 * 7')), 42);
+    await again.close();
+  }
 });
 
 for (const part of ['gpu', 'network'] as const)

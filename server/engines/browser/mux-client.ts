@@ -20,6 +20,7 @@ import {
   type Mux,
   noSuchSession,
   type OnAnswer,
+  outlivesCrash,
 } from './mux.ts';
 
 /** Commands of one client that may wait for their answers at once. */
@@ -27,6 +28,8 @@ export const PENDING_MAX = 50_000;
 /** Messages kept for one page that is held back; beyond it the oldest go, the page's state is read anew by then. */
 const HELD_MESSAGES_MAX = 1_000;
 const HIDDEN_TYPES: ReadonlySet<string> = new Set(['browser_ui']);
+/** Sent to a page that has just crashed, they bring it back. */
+const REVIVING: ReadonlySet<string> = new Set(['Page.navigate', 'Page.reload']);
 const PARSE_ERROR = -32700;
 
 export interface Command {
@@ -185,7 +188,8 @@ export class MuxClient implements ChannelOwner {
   }
 
   #seen(method: string, onAnswer: OnAnswer | undefined): OnAnswer | undefined {
-    return method === 'Target.getTargets' ? answer => this.#visibleTargets(answer) : onAnswer;
+    if (method === 'Target.getTargets') return answer => this.#visibleTargets(answer);
+    return onAnswer ?? (REVIVING.has(method) ? outlivesCrash : undefined);
   }
 
   #visibleTargets(answer: Incoming): Incoming {

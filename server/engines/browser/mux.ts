@@ -23,6 +23,9 @@ const ROOT_ID_BASE_MAX = 1_000_000_000;
 /** What happens to the answer of a command that the mux or the policy wants to see. */
 export type OnAnswer = (answer: Incoming) => Incoming | Promise<Incoming>;
 
+/** Waits on after a crash of its target: it brings the page back, and Chromium does answer it. */
+export const outlivesCrash: OnAnswer = answer => answer;
+
 export interface Channel {
   readonly id: string;
   readonly owner: ChannelOwner;
@@ -118,13 +121,13 @@ export class Mux implements Closeable {
   /** A crashed target never answers: its pending commands get an error instead of silence. */
   targetCrashed(targetId: string): void {
     for (const channel of this.#channels.values())
-      if (channel.targetId === targetId) this.failPending(channel, 'Target crashed');
+      if (channel.targetId === targetId) this.failPending(channel, 'Target crashed', outlivesCrash);
     this.#rest();
   }
 
-  failPending(channel: Channel, message: string): void {
-    const pending = [...channel.pending];
-    channel.pending.clear();
+  failPending(channel: Channel, message: string, except?: OnAnswer): void {
+    const pending = [...channel.pending].filter(([, onAnswer]) => except === undefined || onAnswer !== except);
+    for (const [id] of pending) channel.pending.delete(id);
     for (const [id, onAnswer] of pending) channel.owner.fail(channel, id, message, onAnswer);
     this.#touched.add(channel.owner);
   }

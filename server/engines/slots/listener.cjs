@@ -5,9 +5,22 @@ const { createServer } = require('node:net');
 /** Longest life of this helper, should the server die before it takes the socket. */
 const LIFETIME_MS = 15_000;
 
+/** A helper of a server that was killed in the middle of this may hold the port until it notices. */
+const AGAIN_MS = 50;
+const TRIES_MAX = 100;
+
+let tries = 0;
 const server = createServer();
-server.on('error', error => process.send({ failed: `${error.code}: ${error.message}` }, () => process.exit(1)));
-server.listen({ host: '127.0.0.1', port: Number(process.argv[2]) }, () => process.send({ listening: true }, server));
+const listen = () => {
+  tries += 1;
+  server.listen({ host: '127.0.0.1', port: Number(process.argv[2]) });
+};
+server.on('listening', () => process.send({ listening: true }, server));
+server.on('error', error => {
+  if (error.code === 'EADDRINUSE' && tries < TRIES_MAX) setTimeout(listen, AGAIN_MS);
+  else process.send({ failed: `${error.code}: ${error.message}` }, () => process.exit(1));
+});
+listen();
 process.once('message', () => process.exit(0));
 process.once('disconnect', () => process.exit(0));
 setTimeout(() => process.exit(1), LIFETIME_MS);
