@@ -4,6 +4,7 @@ import { AgentKey, ChangeAgentKey, CreateAgentKey, IssuedAgentKey, RotateAgentKe
 import { Application, CreateApplication, RenameApplication } from './applications.ts';
 import { ErrorBody, Issue, Warning } from './common.ts';
 import { catalogueEntry, type ErrorCode } from './errors.ts';
+import { SessionEvent } from './events.ts';
 import { BrowserLimits, Limits, ReplaceLimits } from './limits.ts';
 import {
   type Answer,
@@ -36,6 +37,7 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   Session,
   CreateSession,
   UpdateSession,
+  SessionEvent,
   BrowserSettings,
   Viewport,
   BrowserVersion,
@@ -164,9 +166,10 @@ function answers(responses: Readonly<Record<number, Answer>>): JsonMap {
   );
 }
 
-function content({ schema, contentType }: Answer): JsonMap {
+function content({ schema, contentType, asStream }: Answer): JsonMap {
   if (contentType) return { content: { [contentType]: { schema: { type: 'string' } } } };
-  return schema ? { content: { 'application/json': { schema: plain(schema) } } } : {};
+  const stream = asStream ? { 'text/event-stream': { schema: { type: 'string', description: asStream } } } : {};
+  return schema ? { content: { 'application/json': { schema: plain(schema) }, ...stream } } : {};
 }
 
 const headers = (named: Readonly<Record<string, string>>): JsonMap =>

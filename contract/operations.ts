@@ -18,6 +18,7 @@ import {
 } from './applications.ts';
 import { IdempotencyHeader, IfMatchHeader, PageQuery, PreferHandlingHeader, PreferWaitHeader } from './common.ts';
 import { ERRORS, type ErrorCode } from './errors.ts';
+import { EventsQuery, SessionEventPage, SessionEventsQuery } from './events.ts';
 import { Limits, ReplaceLimits } from './limits.ts';
 import { Health, Readiness, Welcome } from './service.ts';
 import {
@@ -61,6 +62,8 @@ export interface Answer {
   readonly schema?: TSchema;
   /** JSON unless named. */
   readonly contentType?: string;
+  /** What a caller gets who accepts server-sent events. */
+  readonly asStream?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -99,6 +102,17 @@ const ADMITTED = {
   'x-ratelimit-remaining': 'How many more it allows now.',
   'x-ratelimit-reset': 'Seconds after which it allows more, or after which asking again makes sense.',
   'x-berth-waited': 'With `Prefer: wait`: the milliseconds that the create stood in line.',
+} as const;
+
+const STREAMED =
+  'With `Accept: text/event-stream` they come as they happen, as server-sent events: `id`, `event` the type, `data` the event as JSON. A comment every 15 seconds shows that the stream lives. `Last-Event-ID` goes on behind an event, and wins over `after`.';
+
+const EVENTS_ANSWER = {
+  200: {
+    description: 'A page of events.',
+    schema: SessionEventPage,
+    asStream: 'The events as they happen, without end.',
+  },
 } as const;
 
 export const OPERATIONS = {
@@ -195,6 +209,35 @@ export const OPERATIONS = {
       },
     },
     errors: ['unknown_field', 'project_mismatch', 'not_found', 'session_not_running'],
+  },
+  listSessionEvents: {
+    tag: 'Sessions',
+    method: 'GET',
+    path: '/v1/browsers/sessions/{id}/events',
+    summary: "Read a session's events",
+    description: `What happened to the session, oldest first; kept for 31 days after its end. ${STREAMED} The stream begins with the first event and is closed behind \`session.ended\`; asked for again behind that one, it answers 204.`,
+    credential: 'agentKey',
+    scopes: ['browsers:read'],
+    isWrite: false,
+    mount: 'native',
+    params: SessionParams,
+    query: SessionEventsQuery,
+    responses: EVENTS_ANSWER,
+    errors: ['not_found', 'stream_limit'],
+  },
+  listEvents: {
+    tag: 'Sessions',
+    method: 'GET',
+    path: '/v1/browsers/events',
+    summary: 'Read events of all sessions',
+    description: `The same for every session of the application. ${STREAMED} Without \`after\` the stream begins now; \`after=0\` begins with the oldest event there is.`,
+    credential: 'agentKey',
+    scopes: ['browsers:read'],
+    isWrite: false,
+    mount: 'native',
+    query: EventsQuery,
+    responses: EVENTS_ANSWER,
+    errors: ['stream_limit'],
   },
 
   // ---- connect -----------------------------------------------------------------------------------------------------

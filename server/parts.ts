@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { WAITING_MAX } from '../contract/limits.ts';
 import { TIMEOUT_MAX_SECONDS } from '../contract/sessions.ts';
 import type { Config } from './config.ts';
+import { EventService } from './domain/events/events.ts';
+import { forgetOldEvents } from './domain/events/retention.ts';
 import { Idempotency } from './domain/idempotency/idempotency.ts';
 import { type FirstStart, firstStart } from './domain/identity/first-start.ts';
 import { type Identity, openIdentity } from './domain/identity/identity.ts';
@@ -46,12 +48,14 @@ import type { Clock } from './kit/clock.ts';
 import type { SessionId } from './kit/ids.ts';
 import type { Log } from './kit/log.ts';
 import { Scope } from './kit/scope.ts';
+import { noTracer, Tracer } from './kit/trace.ts';
 import { isLoopback } from './loopback.ts';
 import { openMetrics } from './metrics.ts';
 
 const EXPIRE_MS = 1_000;
 const WARM_MS = 2_000;
 const SWEEP_KEYS_MS = 60_000;
+const FORGET_MS = 3_600_000;
 const FOLDER_WAIT_MS = 10_000;
 /** Chromium's outside hard limit: the longest session, and time for the server to end it properly. */
 const LIFETIME_MS = TIMEOUT_MAX_SECONDS * 1000 + 120_000;
@@ -79,6 +83,7 @@ export async function openService(config: Config, clock: Clock, log: Log): Promi
 async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promise<Service> {
   const { dataDir, databaseUrl } = config;
   const { host, secret } = readInstallation(config, clock);
+  const trace = await openTracer(config, host, clock, log, scope);
   // The embedded database takes the folder for itself; with another one it is taken here: one server a folder.
   if (databaseUrl) scope.own(await lockDataFolder(dataDir, { waitMs: FOLDER_WAIT_MS }));
   const store = scope.own(await openStore({ ...(databaseUrl ? { databaseUrl } : {}), dataDir, log, clock }));
@@ -110,13 +115,14 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
       line.freed();
     },
   });
-  const connect = new Connect({ rows, lives, starting, signing });
+  const connect = new Connect({ rows, events: store.events, lives, starting, signing, clock, log });
   const cdp = new CdpEntry({
     connect,
     agentOf: request => agentOf(identity, request),
     endSession: id => endings.end(id, { status: 'COMPLETED', reason: 'browser_closed' }),
     clock,
     log,
+    trace,
   });
 
   const tasks = new Tasks(clock, log);
@@ -125,7 +131,12 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     everyMs: EXPIRE_MS,
     run: () => expireSessions({ rows, lives, endings, host, clock }),
   };
-  const machinery = await openMachinery(config, slots, cdp, clock, log);
+  const forget: Task = {
+    name: 'forget_events',
+    everyMs: FORGET_MS,
+    run: () => forgetOldEvents(store.events, clock),
+  };
+  const machinery = await openMachinery(config, slots, cdp, clock, log, trace);
   const presence = {
     rows,
     clock,
@@ -143,7 +154,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     claimed: () => tasks.lookIn(warm, 0),
   });
   const warm: Task = { name: 'warm', everyMs: WARM_MS, run: () => pool.tend() };
-  const bringUp = new BringUp({ machinery, pool, rows, clock, log, presence });
+  const bringUp = new BringUp({ machinery, pool, rows, clock, log, trace, presence });
   const idempotency = new Idempotency({ rows: store.idempotency, host, secret, clock });
   const sweepKeys: Task = { name: 'sweep_keys', everyMs: SWEEP_KEYS_MS, run: () => idempotency.sweep() };
   const deliveries = new Deliveries({ rows, host, clock, log });
@@ -170,6 +181,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     defaultRegion: config.regions[0],
     clock,
     log,
+    trace,
     usage: caller => rows.usage(caller.applicationId),
     started: metrics.started,
   });
@@ -186,6 +198,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     welcome: live => sessions.welcome(live),
   });
   await deliveries.recover();
+  const events = await EventService.open({ events: store.events, sessions: rows, clock }, store.listen);
   const http = scope.own(
     await openHttp({
       listen: config.listen,
@@ -195,10 +208,12 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
       version: version(),
       clock,
       log,
+      trace,
       identity,
       sessions,
       limits,
       idempotency,
+      events,
       discover: (id, { signingKey, ...presented }) =>
         connect.discover(id, {
           ...(signingKey === undefined ? {} : { signingKey }),
@@ -210,10 +225,12 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
       metrics: metrics.registry,
     }),
   );
+  scope.own(events); // Closed before the HTTP side, which waits for its answers to end.
   cdp.serve(http.server);
   tasks.start(expire);
   tasks.start(warm);
   tasks.start(sweepKeys);
+  tasks.start(forget);
   scope.own(tasks);
   scope.own(pool);
 
@@ -243,7 +260,21 @@ const slotsWish = (config: Config, clock: Clock, log: Log): Parameters<typeof op
   clock,
 });
 
-async function openMachinery(config: Config, slots: Slots, cdp: CdpEntry, clock: Clock, log: Log): Promise<Machinery> {
+/** OpenTelemetry is loaded only where spans are wanted. */
+async function openTracer(config: Config, host: string, clock: Clock, log: Log, scope: Scope): Promise<Tracer> {
+  if (!config.otlp) return noTracer;
+  const { openOtel } = await import('./otel-trace.ts');
+  return new Tracer(scope.own(openOtel({ ...config.otlp, version: version(), instance: host, clock, log })));
+}
+
+async function openMachinery(
+  config: Config,
+  slots: Slots,
+  cdp: CdpEntry,
+  clock: Clock,
+  log: Log,
+  trace: Tracer,
+): Promise<Machinery> {
   const folder = join(config.dataDir, 'chromium');
   const policies = await writePolicies(join(folder, 'policy'), { pdfViewer: false });
   const policiesWithPdf = await writePolicies(join(folder, 'policy-pdf'), { pdfViewer: true });
@@ -277,7 +308,7 @@ async function openMachinery(config: Config, slots: Slots, cdp: CdpEntry, clock:
       });
       return slots.start({ session: id, lifetimeMs: LIFETIME_MS, program, background }, signal);
     },
-    meetBrowser: (box, signal) => Browser.meet(box, log, signal),
+    meetBrowser: (box, signal) => trace.during('browser.meet', () => Browser.meet(box, log, signal)),
     adoptBrowser: (box, signal) => Browser.adopt(box, log, signal),
     openEgress: box => {
       let owner: SessionId | undefined;

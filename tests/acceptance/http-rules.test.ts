@@ -297,6 +297,7 @@ test('health, readiness and metrics need no credential', async () => {
     [
       ['database', true],
       ['slots', true],
+      ['browsers', true],
     ],
   );
   const { status, headers, text: metrics } = await server.api('GET', '/metrics', { key: null });

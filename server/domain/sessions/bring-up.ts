@@ -5,6 +5,7 @@ import type { SessionRow, SessionRows } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
+import type { Tracer } from '../../kit/trace.ts';
 import { withDeadline } from '../../kit/wait.ts';
 import { diskFull } from '../faults.ts';
 import { type Booted, boot, equipAdopted } from './boot.ts';
@@ -23,6 +24,7 @@ export interface BringUpParts {
   readonly rows: SessionRows;
   readonly clock: Clock;
   readonly log: Log;
+  readonly trace: Tracer;
   readonly presence: PresenceParts;
 }
 
@@ -63,11 +65,15 @@ export class BringUp {
   }
 
   async #boot(row: SessionRow, signal: AbortSignal): Promise<Booted> {
-    const { machinery, pool } = this.#parts;
+    const { machinery, pool, trace } = this.#parts;
     const launch = launchSettings(row.settings);
     const warm = pool.claim(launch);
-    if (!warm)
-      return boot(machinery, { id: row.id, launch, background: false, stands: box => this.#note(row, box) }, signal);
+    if (warm) return trace.during('session.claim', () => this.#claimed(row, warm));
+    const wish = { id: row.id, launch, background: false, stands: (box: Box) => this.#note(row, box) };
+    return trace.during('session.launch', () => boot(machinery, wish, signal));
+  }
+
+  async #claimed(row: SessionRow, warm: Booted): Promise<Booted> {
     warm.box.hasten();
     await this.#note(row, warm.box);
     return warm;
@@ -79,7 +85,7 @@ export class BringUp {
   }
 
   async #settle(row: SessionRow, booted: Booted): Promise<LiveSession> {
-    await booted.browser.take(claimSettings(row.settings));
+    await this.#parts.trace.during('browser.take', () => booted.browser.take(claimSettings(row.settings)));
     return this.#live(row, booted);
   }
 

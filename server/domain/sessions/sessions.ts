@@ -4,6 +4,7 @@
 import { TIMEOUT_DEFAULT_SECONDS } from '../../../contract/sessions.ts';
 import type { BoxEnd } from '../../engines/slots/slots.ts';
 import type {
+  Actor,
   Admission,
   MetadataTerm,
   NewSession,
@@ -17,6 +18,7 @@ import { type Clock, plus } from '../../kit/clock.ts';
 import { isFault, reason } from '../../kit/fault.ts';
 import { type HostId, isUuid, newId, type SessionId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
+import type { Tracer } from '../../kit/trace.ts';
 import { until, WaitExpired, within } from '../../kit/wait.ts';
 import { capacity, fault, invalidRequest, notFound, projectMismatch, sessionNotRunning } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
@@ -69,6 +71,7 @@ export interface SessionsParts {
   readonly defaultRegion: string;
   readonly clock: Clock;
   readonly log: Log;
+  readonly trace: Tracer;
   readonly usage: Sessions['usage'];
   /** How long a create took to a running browser, for the metrics. */
   readonly started: (seconds: number) => void;
@@ -133,9 +136,10 @@ export class SessionService implements Sessions {
       throw projectMismatch(change.projectId);
     const row = await this.#row(caller, id);
     if (hasEnded(row)) throw sessionNotRunning(id, row.status);
-    const changed = await this.#change(row, change);
+    const by: Actor = { kind: 'agentKey', id: caller.keyId };
+    const changed = await this.#change(row, change, by);
     if (change.status === undefined) return viewOf(changed);
-    const ended = await this.#parts.endings.end(row.id, { status: 'COMPLETED', reason: 'released' });
+    const ended = await this.#parts.endings.end(row.id, { status: 'COMPLETED', reason: 'released', by });
     return viewOf(ended ?? (await this.#row(caller, id)));
   }
 
@@ -192,11 +196,15 @@ export class SessionService implements Sessions {
   }
 
   #place(wanted: NewSession, ask: Admission): Promise<Placed> {
-    return this.#parts.rows.place(wanted, ask).catch(error => {
-      // A refusal by us, inside the transaction, is no trouble of the database.
-      if (isFault(error, 'invalid_request')) throw error;
-      return this.#notPlaced(wanted.id, error);
-    });
+    const { rows, trace } = this.#parts;
+    trace.share({ 'berth.session_id': wanted.id });
+    return trace
+      .during('session.place', () => rows.place(wanted, ask))
+      .catch(error => {
+        // A refusal by us, inside the transaction, is no trouble of the database.
+        if (isFault(error, 'invalid_request')) throw error;
+        return this.#notPlaced(wanted.id, error);
+      });
   }
 
   /** The session of a create that its client did not hear of; undefined when there is none that runs. */
@@ -235,14 +243,14 @@ export class SessionService implements Sessions {
 
   /** PENDING to RUNNING. A release meanwhile cancels it, and the create answers with the session that was released. */
   async #bringUp(row: SessionRow): Promise<SessionRow> {
-    const { starting, bringUp, rows, endings, clock } = this.#parts;
+    const { starting, bringUp, rows, endings, clock, trace } = this.#parts;
     try {
       await starting.run(row.id, async signal => {
         const live = await bringUp.start(row, signal);
         this.welcome(live);
         return live;
       });
-      const running = await rows.run(row.id, clock.now());
+      const running = await trace.during('session.run', () => rows.run(row.id, clock.now()));
       if (running) return running;
     } catch (error) {
       if (!(error instanceof StartCancelled)) throw await this.#startFailed(row, error);
@@ -271,12 +279,13 @@ export class SessionService implements Sessions {
     await this.#parts.endings.end(id, end).catch(() => {});
   }
 
-  async #change(row: SessionRow, change: SessionChange): Promise<SessionRow> {
+  async #change(row: SessionRow, change: SessionChange, by: Actor): Promise<SessionRow> {
     if (change.userMetadata === undefined && change.timeout === undefined) return row;
     if (row.status !== 'RUNNING') throw sessionNotRunning(row.id, row.status);
     const { rows, clock } = this.#parts;
     const now = clock.now();
     const wanted = {
+      by,
       ...(change.userMetadata === undefined ? {} : { userMetadata: checkedMetadata(change.userMetadata) }),
       ...(change.timeout === undefined ? {} : { expiresAt: await this.#newEnd(row, change.timeout, now) }),
     };

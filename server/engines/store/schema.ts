@@ -1,7 +1,7 @@
 // The tables as Kysely sees them: columns in camel case here, in snake case in the database (migrations/).
-import type { ColumnType, Generated } from 'kysely';
+import type { ColumnType, Generated, GeneratedAlways } from 'kysely';
 import type { AccountId, ApplicationId, HostId, KeyId, SessionId, TokenId } from '../../kit/ids.ts';
-import type { JsonObject, Role, SessionEnd, SessionStatus } from './store.ts';
+import type { Actor, JsonObject, Role, SessionEnd, SessionEventType, SessionStatus } from './store.ts';
 
 export interface Tables {
   accounts: AccountsTable;
@@ -13,6 +13,7 @@ export interface Tables {
   sessions: SessionsTable;
   applicationLimits: ApplicationLimitsTable;
   idempotency: IdempotencyTable;
+  sessionEvents: SessionEventsTable;
 }
 
 /** Written as text, because the driver would write a JavaScript array as a PostgreSQL array. */
@@ -124,4 +125,15 @@ export interface IdempotencyTable {
   kept: JsonbOrNull;
   createdAt: Date;
   expiresAt: Date;
+}
+
+export interface SessionEventsTable {
+  id: GeneratedAlways<number>;
+  applicationId: ApplicationId;
+  sessionId: SessionId;
+  at: Date;
+  type: SessionEventType;
+  actorKind: Actor['kind'];
+  actorId: OrNull<string>;
+  detail: Jsonb;
 }

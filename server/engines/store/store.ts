@@ -15,14 +15,18 @@ export interface Store extends Closeable {
   readonly sessions: SessionRows;
   readonly limits: LimitsRows;
   readonly idempotency: IdempotencyRows;
+  readonly events: EventRows;
   /** Rejects when the database does not answer. */
   ping(): Promise<void>;
   /** Calls `heard` for each NOTIFY on the channel, also after a reconnect; `onGap` says that some may have been missed. */
   listen(channel: Channel, heard: (payload: string) => void, onGap: () => void): Promise<Closeable>;
 }
 
-/** `credential_revoked`: payload is the hex hash of a revoked key or token. */
-export type Channel = 'credential_revoked';
+/**
+ * `credential_revoked`: payload is the hex hash of a revoked key or token. `session_event`: application id, blank, session
+ * id, of events that were committed; one may be lost when a process dies, so readers look now and then as well.
+ */
+export type Channel = 'credential_revoked' | 'session_event';
 
 // ---- accounts, applications, credentials -------------------------------------------------------------------------
 
@@ -175,6 +179,8 @@ export interface SessionEnd {
   readonly reason: string;
   /** For people: what happened, in words; never shown to other applications. */
   readonly detail?: string;
+  /** Who decided it, for the event list only. Absent: the service. */
+  readonly by?: Actor;
 }
 
 export type NewSession = Pick<
@@ -232,6 +238,7 @@ export interface SessionFilter {
   readonly before?: SessionId;
 }
 
+/** Each change writes its event in the same statement, so that state and event list never tell different stories. */
 export interface SessionRows {
   /**
    * Inserts PENDING if the application's limits allow it and the host has a free slot (non-terminal rows < hosts.slots).
@@ -259,15 +266,18 @@ export interface SessionRows {
   change(
     application: ApplicationId,
     id: SessionId,
-    change: { userMetadata?: JsonObject; expiresAt?: Date },
+    change: { userMetadata?: JsonObject; expiresAt?: Date; by?: Actor },
     now: Date,
   ): Promise<SessionRow | undefined>;
   /** Decides the end; the first decision stands. Returns the row with the end that stands, undefined when already terminal. */
   decideEnd(id: SessionId, end: SessionEnd, now: Date): Promise<SessionRow | undefined>;
   /** Moves to the decided end state. Clears `box`. Idempotent; undefined when no end was decided. */
   finish(id: SessionId, endedAt: Date, proxyBytes: number): Promise<SessionRow | undefined>;
-  /** A client is here: clears connectBy and releaseAt. */
-  clientCame(id: SessionId, now: Date): Promise<void>;
+  /** A client is here: clears connectBy and releaseAt. `clients`: how many there are with it. */
+  clientCame(id: SessionId, now: Date, clients?: number): Promise<void>;
+  /** One left, others stay. */
+  clientLeft(id: SessionId, now: Date, clients: number): Promise<void>;
+  /** The last one left. */
   clientsGone(id: SessionId, releaseAt: Date | undefined, now: Date): Promise<void>;
   /** Non-terminal sessions of this host whose earliest due time has passed, or whose end is decided. */
   due(host: HostId, now: Date, batch: number): Promise<SessionRow[]>;
@@ -332,4 +342,65 @@ export interface IdempotencyRows {
   release(run: IdempotencyRun): Promise<void>;
   /** Removes what has expired, at most this many; returns how many. */
   sweep(now: Date, batch: number): Promise<number>;
+}
+
+// ---- events --------------------------------------------------------------------------------------------------------
+
+export type SessionEventType =
+  | 'session.created'
+  | 'session.launched'
+  | 'session.claimed'
+  | 'session.started'
+  | 'client.connected'
+  | 'client.disconnected'
+  | 'client.refused'
+  | 'session.updated'
+  | 'session.adopted'
+  | 'session.release_requested'
+  | 'session.end_decided'
+  | 'session.ended'
+  | 'session.events_limited';
+
+export interface Actor {
+  readonly kind: 'agentKey' | 'client' | 'clock' | 'operator' | 'service' | 'browser';
+  readonly id?: string;
+}
+
+export interface SessionEventRow {
+  /** Grows in the order in which events of one application can be read; the numbers between belong to others. */
+  readonly id: number;
+  readonly applicationId: ApplicationId;
+  readonly sessionId: SessionId;
+  readonly at: Date;
+  readonly type: SessionEventType;
+  readonly actor: Actor;
+  readonly detail: JsonObject;
+}
+
+export interface EventFilter {
+  /** Only events behind this one; 0: all. */
+  readonly after: number;
+  readonly session?: SessionId;
+  readonly types?: readonly SessionEventType[];
+  readonly limit: number;
+}
+
+export interface EventRows {
+  /** For what is no change of the row. Nothing happens where the session has ended. */
+  append(
+    session: SessionId,
+    event: { readonly type: SessionEventType; readonly at: Date; readonly actor: Actor; readonly detail: JsonObject },
+  ): Promise<void>;
+  /**
+   * Oldest first. Whatever is committed later has a greater id than `through`: who goes on from there misses nothing.
+   * `full`: there may be more up to now.
+   */
+  read(
+    application: ApplicationId,
+    filter: EventFilter,
+  ): Promise<{ events: readonly SessionEventRow[]; through: number; full: boolean }>;
+  /** The `through` of now. */
+  newest(application: ApplicationId): Promise<number>;
+  /** Forgets the events of sessions that ended before this; how many sessions those were, at most `batch`. */
+  forget(endedBefore: Date, batch: number): Promise<number>;
 }

@@ -16,6 +16,7 @@ import type { Callers, Presented } from '../../domain/identity/callers.ts';
 import type { CreateManner } from '../../domain/sessions/api.ts';
 import { isUuid } from '../../kit/ids.ts';
 import type { Answer } from './answer.ts';
+import { EVENT_STREAM } from './event-stream.ts';
 import { readPreferences } from './preferences.ts';
 import type { Repeats } from './repeats.ts';
 import { unknownFields } from './schema-walk.ts';
@@ -42,6 +43,8 @@ export interface In<Id extends OperationId> extends Asked<Id> {
   readonly manner: CreateManner;
   readonly presented: Presented;
   readonly wantsHtml: boolean;
+  /** Present when the caller accepts server-sent events; the id is that of the last one it has. */
+  readonly stream: { readonly lastEventId?: string } | undefined;
 }
 
 export type Handlers = { readonly [Id in OperationId]: (asked: In<Id>) => Promise<Answer> };
@@ -89,7 +92,9 @@ function bind(app: FastifyInstance, id: OperationId, url: string, mount: MountNa
     handler: async (request, reply) => {
       const given = read(request);
       const asked = { ...given, ...circumstances(id, request, reply, mount, parts, given.body) };
-      const work = (manner: CreateManner): Promise<Answer> => handler({ ...asked, manner } as never); // `read` has just validated every part.
+      // `read` has just validated every part.
+      const work = (manner: CreateManner): Promise<Answer> =>
+        parts.visits.around(request, () => handler({ ...asked, manner } as never));
       const key = parts.repeats.keyOf(id, request.headers['idempotency-key']);
       if (key === undefined) return send(reply, status, await work(asked.manner));
       const replayed = (): void => void reply.header('idempotency-replayed', 'true');
@@ -194,7 +199,15 @@ function circumstances(
     },
     presented: presentedBy(request),
     wantsHtml: (request.headers.accept ?? '').includes('text/html'),
+    stream: streamWish(request),
   };
+}
+
+/** Not for HEAD, which would read a stream that has no end. */
+function streamWish({ method, headers }: FastifyRequest): { lastEventId?: string } | undefined {
+  if (method !== 'GET' || !(headers.accept ?? '').includes(EVENT_STREAM)) return undefined;
+  const id = headers['last-event-id'];
+  return typeof id === 'string' ? { lastEventId: id } : {};
 }
 
 /** Notes on the answer which of the caller's preferences count. */

@@ -10,6 +10,7 @@ import type { Application } from '../../../contract/applications.ts';
 import type { Issue, Warning } from '../../../contract/common.ts';
 import { BROWSER_LIMITS_DEFAULT } from '../../../contract/limits.ts';
 import { OPERATION_IDS, operation, pathsOf } from '../../../contract/operations.ts';
+import type { Events } from '../../domain/events/api.ts';
 import { fault, sessionNotRunning } from '../../domain/faults.ts';
 import type { AccountCaller, AgentCaller } from '../../domain/identity/caller.ts';
 import type { IdentityVerbs } from '../../domain/identity/identity.ts';
@@ -17,6 +18,7 @@ import type { Sessions, SessionView, SessionWish } from '../../domain/sessions/a
 import { systemClock } from '../../kit/clock.ts';
 import type { AccountId, ApplicationId, KeyId, TokenId } from '../../kit/ids.ts';
 import type { Log, LogFields } from '../../kit/log.ts';
+import { noTracer } from '../../kit/trace.ts';
 import { type HttpParts, openHttp } from './server.ts';
 
 const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11';
@@ -81,6 +83,13 @@ const LIMITS: HttpParts['limits'] = {
   replace: unasked,
   effective: async () => ({ ...BROWSER_LIMITS_DEFAULT, maxConcurrent: 4 }),
 };
+
+const EVENTS: Events = {
+  list: async () => ({ events: [] }),
+  follow: unfollowed,
+};
+
+async function* unfollowed(): AsyncGenerator<never, void> {}
 
 const callers: IdentityVerbs['callers'] = {
   authenticate: async ({ authorization }, expected) => {
@@ -184,10 +193,12 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     version: '0.1.0',
     clock: systemClock,
     log,
+    trace: noTracer,
     identity: IDENTITY,
     sessions: SESSIONS,
     limits: LIMITS,
     idempotency: { begin: unasked, digestOf: () => Buffer.alloc(32) },
+    events: EVENTS,
     discover: unasked,
     ready: async () => ({ ok: true, checks: [] }),
     metrics: new Registry(),

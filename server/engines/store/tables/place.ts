@@ -6,7 +6,8 @@ import type { ApplicationId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
 import type { Admission, IdempotencyRun, NewSession, Placed, Seats } from '../store.ts';
 import { isOf } from './idempotency.ts';
-import { sessionRow } from './session-row.ts';
+import { writeRecorded } from './recorder.ts';
+import { created } from './session-events.ts';
 
 const WINDOW_MS = 60_000;
 
@@ -17,9 +18,11 @@ export async function place(trx: Db, row: NewSession, admission?: Admission): Pr
   const host = await slotsOf(trx, row);
   if (host.used >= host.slots) return { full: host };
   const values = { ...columns(row), ...(admitted ? { expiresAt: admitted.expiresAt } : {}) };
-  const inserted = await trx.insertInto('sessions').values(values).returningAll().executeTakeFirstOrThrow();
+  const insert = trx.insertInto('sessions').values(values).returningAll();
+  const [placed] = await writeRecorded(trx, insert, created({ ...row, expiresAt: values.expiresAt }));
+  if (!placed) throw new Error('an insert returned no row');
   if (admission?.run) await tell(trx, admission.run, row);
-  return { placed: sessionRow(inserted), ...(admitted ? { seats: withOneMore(admitted.seats, row) } : {}) };
+  return { placed, ...(admitted ? { seats: withOneMore(admitted.seats, row) } : {}) };
 }
 
 // ---- the application -----------------------------------------------------------------------------------------------
