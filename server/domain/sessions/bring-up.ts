@@ -73,10 +73,12 @@ export class BringUp {
     return trace.during('session.launch', () => boot(machinery, wish, signal));
   }
 
-  async #claimed(row: SessionRow, warm: Booted): Promise<Booted> {
+  #claimed(row: SessionRow, warm: Booted): Promise<Booted> {
     warm.box.hasten();
-    await this.#note(row, warm.box);
-    return warm;
+    return this.#finish(warm, async () => {
+      await this.#note(row, warm.box);
+      return warm;
+    });
   }
 
   /** Before anything is asked of the browser: a successor finds it by this even if we die in the next line. */
@@ -94,7 +96,7 @@ export class BringUp {
     return new LiveSession(row, booted, new Presence(row.id, row.keepAlive, this.#parts.presence));
   }
 
-  async #finish(booted: Booted, work: () => Promise<LiveSession>): Promise<LiveSession> {
+  async #finish<T>(booted: Booted, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
