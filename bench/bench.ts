@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { WaitExpired, within } from '../server/kit/wait.ts';
 import { freePort } from '../tests/harness/free-port.ts';
+import { liftLimits } from '../tests/harness/limits.ts';
 import { TestServer } from '../tests/harness/server.ts';
 import { measureGateway } from './gateway.ts';
 import { measureLifecycle } from './lifecycle.ts';
@@ -31,6 +32,7 @@ async function measureAll(server: TestServer, quick: boolean): Promise<Figures> 
   const extent = quick ? QUICK : FULL;
   const machine = await thisMachine();
   await step('the server', () => server.start());
+  await liftLimits(server);
   const memory = await step('memory', () => measureMemory(server, extent.settleMs));
   const gateway = await step('CDP through the gateway', () => measureGateway(server, extent.pairs));
   const lifecycle = await step('one session', () => measureLifecycle(server, extent.rounds));
@@ -45,7 +47,7 @@ async function step<T>(name: string, work: () => Promise<T>): Promise<T> {
 }
 
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, json: { type: 'string' } } });
-const server = new TestServer({ env: { BERTH_SLOTS: String(SLOTS) } }, await freePort());
+const server = new TestServer({ env: { BERTH_SLOTS: String(SLOTS), BERTH_WARM: undefined } }, await freePort());
 const { endMs } = values.quick ? QUICK : FULL;
 try {
   const figures = await within(endMs, 'the bench', () => measureAll(server, values.quick));

@@ -86,6 +86,31 @@ export const IfMatchHeader = Type.Object({
   ),
 });
 
+/** Headers that may be sent or left out, named as they come. */
+export const IdempotencyHeader = {
+  'idempotency-key': Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 255,
+      pattern: '^[\\x20-\\x7e]+$',
+      description:
+        'Makes the write safe to send again: for 24 hours the same request with the same key gets the answer of the first, with the header `idempotency-replayed: true` and without secrets that were shown once; another request answers `idempotency_conflict`. A request that was refused does not use the key up. Printable ASCII.',
+    }),
+  ),
+};
+
+const STRICT = '`handling=strict` refuses fields that the operation does not know.';
+
+export const PreferHandlingHeader = { prefer: Type.Optional(Type.String({ description: STRICT })) };
+
+export const PreferWaitHeader = {
+  prefer: Type.Optional(
+    Type.String({
+      description: `\`wait=SECONDS\` (1–55) stands in line rather than be refused with \`concurrency_limit\`, \`rate_limited\` or \`capacity\`: first come, first served within the application, by turns between applications. The line is left when the caller hangs up. ${STRICT}`,
+    }),
+  ),
+};
+
 /** Address ranges that a credential may be used from. */
 export const CidrAllow = Type.Array(
   Type.String({ minLength: 2, maxLength: 49, description: 'For example `203.0.113.0/24` or `2001:db8::/32`.' }),

@@ -283,6 +283,13 @@ export const ERRORS = {
     summary: 'The session has as many CDP clients as it may have.',
     whatToDo: 'Disconnect a client first.',
   },
+  stream_limit: {
+    status: 429,
+    retry: 'yes',
+    retryAfterSeconds: 5,
+    summary: 'The application has as many event streams open as it may have.',
+    whatToDo: 'Close a stream first; one stream of the application tells of all its sessions.',
+  },
   headers_too_large: {
     status: 431,
     retry: 'no',

@@ -4,6 +4,8 @@ import { AgentKey, ChangeAgentKey, CreateAgentKey, IssuedAgentKey, RotateAgentKe
 import { Application, CreateApplication, RenameApplication } from './applications.ts';
 import { ErrorBody, Issue, Warning } from './common.ts';
 import { catalogueEntry, type ErrorCode } from './errors.ts';
+import { SessionEvent } from './events.ts';
+import { BrowserLimits, Limits, ReplaceLimits } from './limits.ts';
 import {
   type Answer,
   errorsOf,
@@ -11,6 +13,7 @@ import {
   type Operation,
   type OperationId,
   operation,
+  optionalHeadersOf,
   pathsOf,
   TAGS,
 } from './operations.ts';
@@ -34,6 +37,7 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   Session,
   CreateSession,
   UpdateSession,
+  SessionEvent,
   BrowserSettings,
   Viewport,
   BrowserVersion,
@@ -43,6 +47,9 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   Application,
   CreateApplication,
   RenameApplication,
+  Limits,
+  BrowserLimits,
+  ReplaceLimits,
   AgentKey,
   IssuedAgentKey,
   CreateAgentKey,
@@ -70,7 +77,7 @@ export function openApiDocument(version = '0.1.0'): JsonMap {
       version,
       summary: 'Cloud browser sessions for software agents, on your own machines.',
       description:
-        'Errors have one body and a stable `code`. Times are ISO 8601 UTC; ids are UUIDs that sort by time. Values of the wrong type are refused, never converted. Unknown body fields of sessions are named in `warnings` (with `Prefer: handling=strict` they are refused), elsewhere they are refused. Operations marked as writes must not be sent again after a lost answer: read back first.',
+        'Errors have one body and a stable `code`. Times are ISO 8601 UTC; ids are UUIDs that sort by time. Values of the wrong type are refused, never converted. Unknown body fields of sessions are named in `warnings` (with `Prefer: handling=strict` they are refused), elsewhere they are refused. After a lost answer an operation marked as a write may be sent again with the same `Idempotency-Key` only; without one, read back first.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
@@ -105,6 +112,7 @@ function describe(id: OperationId, mount: 'native' | 'compat'): JsonMap {
     ...parametersOf('path', it.params),
     ...parametersOf('query', it.query),
     ...parametersOf('header', it.headers),
+    ...parametersOf('optional header', optionalHeadersOf(id)),
   ].filter(parameter => !(it.credential === 'connect' && parameter.name === 'signingKey'));
   const isAlias = mount === 'compat' && it.mount === 'both';
   return {
@@ -125,14 +133,16 @@ const requestBody = (body: TSchema, example: unknown): JsonMap => ({
   content: { 'application/json': { schema: plain(body), ...(example === undefined ? {} : { example }) } },
 });
 
-function parametersOf(place: 'path' | 'query' | 'header', schema: TSchema | undefined): JsonMap[] {
+type Place = 'path' | 'query' | 'header' | 'optional header';
+
+function parametersOf(place: Place, schema: TSchema | undefined): JsonMap[] {
   if (!schema) return [];
   const required = new Set(requiredNames(schema));
   return Object.entries(propertiesOf(schema)).map(([name, property]) => {
     const { description, ...rest } = plain(property) as JsonMap;
     return {
-      name: place === 'header' ? headerName(name) : name,
-      in: place,
+      name: place.endsWith('header') ? headerName(name) : name,
+      in: place === 'optional header' ? 'header' : place,
       required: place === 'path' || place === 'header' || required.has(name),
       ...(description === undefined ? {} : { description }),
       schema: rest,
@@ -156,9 +166,10 @@ function answers(responses: Readonly<Record<number, Answer>>): JsonMap {
   );
 }
 
-function content({ schema, contentType }: Answer): JsonMap {
+function content({ schema, contentType, asStream }: Answer): JsonMap {
   if (contentType) return { content: { [contentType]: { schema: { type: 'string' } } } };
-  return schema ? { content: { 'application/json': { schema: plain(schema) } } } : {};
+  const stream = asStream ? { 'text/event-stream': { schema: { type: 'string', description: asStream } } } : {};
+  return schema ? { content: { 'application/json': { schema: plain(schema) }, ...stream } } : {};
 }
 
 const headers = (named: Readonly<Record<string, string>>): JsonMap =>

@@ -16,8 +16,10 @@ import {
   CreateApplication,
   RenameApplication,
 } from './applications.ts';
-import { IfMatchHeader, PageQuery } from './common.ts';
+import { IdempotencyHeader, IfMatchHeader, PageQuery, PreferHandlingHeader, PreferWaitHeader } from './common.ts';
 import { ERRORS, type ErrorCode } from './errors.ts';
+import { EventsQuery, SessionEventPage, SessionEventsQuery } from './events.ts';
+import { Limits, ReplaceLimits } from './limits.ts';
 import { Health, Readiness, Welcome } from './service.ts';
 import {
   BrowserVersion,
@@ -36,7 +38,7 @@ import {
 } from './sessions.ts';
 import { CreateToken, IssuedToken, Token, TokenPage, TokenParams } from './tokens.ts';
 
-export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** `agentKey` bak_…; `account` bpt_…; `connect` the session's own signing key, or an agent key with browsers:connect. */
 export type Credential = 'public' | 'agentKey' | 'account' | 'connect';
@@ -60,6 +62,8 @@ export interface Answer {
   readonly schema?: TSchema;
   /** JSON unless named. */
   readonly contentType?: string;
+  /** What a caller gets who accepts server-sent events. */
+  readonly asStream?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -83,12 +87,33 @@ export interface Operation {
   readonly headers?: TSchema;
   readonly body?: TSchema;
   readonly bodyExample?: unknown;
+  /** It may stand in line for room: `Prefer: wait=SECONDS`. */
+  readonly mayWait?: boolean;
+  /** Fields of the answer that are never kept for a repetition. */
+  readonly secretFields?: readonly string[];
   readonly responses: Readonly<Record<number, Answer>>;
   readonly errors: readonly ErrorCode[];
 }
 
 const READ_APPLICATIONS = ['applications:read', 'applications:write', 'keys:write'] as const;
 const ETAG = { ETag: 'The revision in quotes; send it as `If-Match` to change it.' } as const;
+const ADMITTED = {
+  'x-ratelimit-limit': 'The limit that a next create would meet first: of running sessions, or of creates a minute.',
+  'x-ratelimit-remaining': 'How many more it allows now.',
+  'x-ratelimit-reset': 'Seconds after which it allows more, or after which asking again makes sense.',
+  'x-berth-waited': 'With `Prefer: wait`: the milliseconds that the create stood in line.',
+} as const;
+
+const STREAMED =
+  'With `Accept: text/event-stream` they come as they happen, as server-sent events: `id`, `event` the type, `data` the event as JSON. A comment every 15 seconds shows that the stream lives. `Last-Event-ID` goes on behind an event, and wins over `after`.';
+
+const EVENTS_ANSWER = {
+  200: {
+    description: 'A page of events.',
+    schema: SessionEventPage,
+    asStream: 'The events as they happen, without end.',
+  },
+} as const;
 
 export const OPERATIONS = {
   // ---- sessions ----------------------------------------------------------------------------------------------------
@@ -98,7 +123,7 @@ export const OPERATIONS = {
     path: '/v1/browsers/sessions',
     summary: 'Create a session',
     description:
-      'Starts a browser and answers once it runs. Without `keepAlive` the session ends shortly after its last client has left, and after 300 seconds if none came. When the answer is lost, do not send the request again: list sessions by a unique value in `userMetadata`.',
+      'Starts a browser and answers once it runs. Without `keepAlive` the session ends shortly after its last client has left, and after 300 seconds if none came. When the answer is lost, send the request again only with the same `Idempotency-Key`; without one, list sessions by a unique value in `userMetadata`.',
     credential: 'agentKey',
     scopes: ['browsers:write'],
     isWrite: true,
@@ -106,11 +131,13 @@ export const OPERATIONS = {
     unknownFields: 'warn',
     body: CreateSession,
     bodyExample: { timeout: 900, keepAlive: true, userMetadata: { run: 'r-1842' } },
+    mayWait: true,
+    secretFields: ['connectUrl', 'seleniumRemoteUrl', 'signingKey'],
     responses: {
       201: {
         description: 'The session, with its connection fields.',
         schema: Session,
-        headers: { Location: 'Path of the session.' },
+        headers: { Location: 'Path of the session.', ...ADMITTED },
       },
     },
     errors: [
@@ -118,6 +145,8 @@ export const OPERATIONS = {
       'conflicting_fields',
       'project_mismatch',
       'feature_unavailable',
+      'concurrency_limit',
+      'rate_limited',
       'capacity',
       'browser_start_timeout',
     ],
@@ -180,6 +209,35 @@ export const OPERATIONS = {
       },
     },
     errors: ['unknown_field', 'project_mismatch', 'not_found', 'session_not_running'],
+  },
+  listSessionEvents: {
+    tag: 'Sessions',
+    method: 'GET',
+    path: '/v1/browsers/sessions/{id}/events',
+    summary: "Read a session's events",
+    description: `What happened to the session, oldest first; kept for 31 days after its end. ${STREAMED} The stream begins with the first event and is closed behind \`session.ended\`; asked for again behind that one, it answers 204.`,
+    credential: 'agentKey',
+    scopes: ['browsers:read'],
+    isWrite: false,
+    mount: 'native',
+    params: SessionParams,
+    query: SessionEventsQuery,
+    responses: EVENTS_ANSWER,
+    errors: ['not_found', 'stream_limit'],
+  },
+  listEvents: {
+    tag: 'Sessions',
+    method: 'GET',
+    path: '/v1/browsers/events',
+    summary: 'Read events of all sessions',
+    description: `The same for every session of the application. ${STREAMED} Without \`after\` the stream begins now; \`after=0\` begins with the oldest event there is.`,
+    credential: 'agentKey',
+    scopes: ['browsers:read'],
+    isWrite: false,
+    mount: 'native',
+    query: EventsQuery,
+    responses: EVENTS_ANSWER,
+    errors: ['stream_limit'],
   },
 
   // ---- connect -----------------------------------------------------------------------------------------------------
@@ -279,6 +337,41 @@ export const OPERATIONS = {
     errors: ['not_found', 'precondition_failed', 'precondition_required'],
   },
 
+  // ---- limits ------------------------------------------------------------------------------------------------------
+  readLimits: {
+    tag: 'Applications',
+    method: 'GET',
+    path: '/v1/applications/{appId}/limits',
+    summary: 'Read limits',
+    description: 'What the application may use, what holds under the ceiling of the operator, and what is used now.',
+    credential: 'account',
+    scopes: [...READ_APPLICATIONS, 'limits:write'],
+    isWrite: false,
+    mount: 'native',
+    params: ApplicationParams,
+    responses: { 200: { description: 'The limits.', schema: Limits, headers: ETAG } },
+    errors: ['not_found'],
+  },
+  replaceLimits: {
+    tag: 'Applications',
+    method: 'PUT',
+    path: '/v1/applications/{appId}/limits',
+    summary: 'Replace limits',
+    description:
+      'Replaces what is configured: a member that is left out has its default. Holds from the next create on; a limit below its use ends nothing. Needs the role owner.',
+    credential: 'account',
+    scopes: ['limits:write'],
+    isWrite: true,
+    mount: 'native',
+    unknownFields: 'refuse',
+    params: ApplicationParams,
+    headers: IfMatchHeader,
+    body: ReplaceLimits,
+    bodyExample: { browsers: { maxConcurrent: 25, maxCreatesPerMinute: 120, maxWaiting: 50 } },
+    responses: { 200: { description: 'The limits.', schema: Limits, headers: ETAG } },
+    errors: ['not_found', 'precondition_failed', 'precondition_required'],
+  },
+
   // ---- agent keys --------------------------------------------------------------------------------------------------
   listAgentKeys: {
     tag: 'Agent keys',
@@ -309,6 +402,7 @@ export const OPERATIONS = {
     params: ApplicationParams,
     body: CreateAgentKey,
     bodyExample: { name: 'nightly', scopes: ['browsers:read', 'browsers:write', 'browsers:connect'] },
+    secretFields: ['key'],
     responses: { 201: { description: 'The key, with its secret.', schema: IssuedAgentKey, headers: ETAG } },
     errors: ['not_found', 'limit_reached'],
   },
@@ -372,6 +466,7 @@ export const OPERATIONS = {
     params: AgentKeyParams,
     body: RotateAgentKey,
     bodyExample: { graceSeconds: 600 },
+    secretFields: ['key'],
     responses: { 201: { description: 'The new key, with its secret.', schema: IssuedAgentKey, headers: ETAG } },
     errors: ['not_found', 'limit_reached', 'precondition_failed'],
   },
@@ -404,6 +499,7 @@ export const OPERATIONS = {
     unknownFields: 'refuse',
     body: CreateToken,
     bodyExample: { name: 'ci', scopes: ['applications:read', 'keys:write'] },
+    secretFields: ['token'],
     responses: { 201: { description: 'The token, with its secret.', schema: IssuedToken } },
     errors: ['limit_reached'],
   },
@@ -489,12 +585,15 @@ export const OPERATIONS = {
     unknownFields: 'ignore',
     body: StartSession,
     bodyExample: { browserbaseSessionCreateParams: { keepAlive: true } },
-    responses: { 200: { description: 'Created or taken.', schema: StartedSession } },
+    mayWait: true,
+    responses: { 200: { description: 'Created or taken.', schema: StartedSession, headers: ADMITTED } },
     errors: [
       'conflicting_fields',
       'project_mismatch',
       'feature_unavailable',
       'not_found',
+      'concurrency_limit',
+      'rate_limited',
       'capacity',
       'browser_start_timeout',
     ],
@@ -591,10 +690,26 @@ export interface Asked<Id extends OperationId> {
   readonly body: Part<Id, 'body'>;
 }
 
+/** Whether a request with the same `Idempotency-Key` gets the answer of the first. */
+export function isRepeatable(id: OperationId): boolean {
+  const { method, credential } = operation(id);
+  return method === 'POST' && (credential === 'agentKey' || credential === 'account');
+}
+
+/** Headers that any request may have, whatever the operation: described, and read by who honours them. */
+export function optionalHeadersOf(id: OperationId): TSchema {
+  const { mayWait, unknownFields } = operation(id);
+  return Type.Object({
+    ...(isRepeatable(id) ? IdempotencyHeader : {}),
+    ...(mayWait ? PreferWaitHeader : unknownFields === 'warn' ? PreferHandlingHeader : {}),
+  });
+}
+
 /** Every code an operation can answer: its own, and those that follow from how it is called. */
 export function errorsOf(id: OperationId): readonly ErrorCode[] {
   const { body, query, headers, credential, scopes, errors } = operation(id);
   const codes = new Set<ErrorCode>(errors);
+  if (isRepeatable(id)) codes.add('invalid_request').add('idempotency_conflict');
   if (body || query || headers) codes.add('invalid_request');
   if (operation(id).unknownFields === 'refuse') codes.add('unknown_field');
   if (body) codes.add('payload_too_large').add('unsupported_media_type');

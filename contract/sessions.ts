@@ -200,7 +200,7 @@ const Geolocation = Type.Object(
     longitude: Type.Number({ minimum: -180, maximum: 180, description: 'Degrees.' }),
     accuracy: Type.Optional(Type.Number({ minimum: 0, maximum: 100_000, default: 0, description: 'Metres.' })),
   },
-  { description: 'What pages learn of the position. Not offered yet: gives a warning.' },
+  { description: 'Where pages find themselves; every page may ask without a prompt.' },
 );
 
 export const BrowserSettings = Type.Object(
@@ -215,7 +215,7 @@ export const BrowserSettings = Type.Object(
     ignoreCertificateErrors: Type.Optional(
       Type.Boolean({
         default: false,
-        description: 'Turn TLS checks off for the session. Not offered yet: `true` gives a warning.',
+        description: 'Turn TLS checks off for the whole session, workers included.',
       }),
     ),
     blockAds: Type.Optional(
@@ -224,7 +224,7 @@ export const BrowserSettings = Type.Object(
     enablePdfViewer: Type.Optional(
       Type.Boolean({
         default: false,
-        description: 'Show PDFs in the tab instead of downloading them. Not offered yet: `true` gives a warning.',
+        description: 'Show PDFs in the tab instead of downloading them.',
       }),
     ),
     solveCaptchas: Type.Optional(
@@ -252,21 +252,22 @@ export const BrowserSettings = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: 64,
-        description: 'IANA name, for example `Europe/Berlin`. Not offered yet: gives a warning.',
+        description: 'IANA name, for example `Europe/Berlin`.',
       }),
     ),
     locale: Type.Optional(
       Type.String({
         pattern: '^[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*$',
         maxLength: 64,
-        description: 'BCP 47 tag, for example `de-DE`. Not offered yet: gives a warning.',
+        description:
+          'BCP 47 tag, for example `de-DE`: languages, numbers and dates, in pages and workers. The browser’s own texts stay English.',
       }),
     ),
     userAgent: Type.Optional(
       Type.String({
         pattern: '^[\\x20-\\x7e]+$',
         maxLength: 512,
-        description: 'What the browser calls itself; printable ASCII. Not offered yet: gives a warning.',
+        description: 'What the browser calls itself; printable ASCII.',
       }),
     ),
     geolocation: Type.Optional(Geolocation),

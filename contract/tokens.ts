@@ -68,7 +68,7 @@ export const CreateToken = Type.Object({
     minItems: 1,
     maxItems: TOKEN_SCOPES.length,
     description:
-      'What it may do. At most what the calling token may, and never `account:tokens`. Those that are in use now: `applications:read`, `applications:write`, `keys:write`.',
+      'What it may do. At most what the calling token may, and never `account:tokens`. Those that are in use now: `applications:read`, `applications:write`, `keys:write`, `limits:write`.',
   }),
   applicationIds: Type.Optional(
     Type.Array(Uuid('An application.'), {

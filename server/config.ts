@@ -12,6 +12,8 @@ export interface Config {
   /** Absent: the embedded PostgreSQL in the data folder. */
   readonly databaseUrl?: Secret;
   readonly slots: number;
+  /** Started browsers that wait for an empty create; as many again may wait with settings asked for lately. */
+  readonly warm: number;
   readonly isolation: 'auto' | 'slot' | 'process';
   readonly egressAllow: readonly EgressAllow[];
   /** Static names for the egress proxy: name -> address. */
@@ -20,6 +22,8 @@ export interface Config {
   readonly regions: readonly [string, ...string[]];
   readonly compat: boolean;
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
+  /** Where spans are sent. Absent: there are none. */
+  readonly otlp?: { readonly endpoint: string; readonly headers?: Secret };
   /** Absent: generated into the data folder. */
   readonly secret?: Secret;
   /** After the last client left, how long a session without keepAlive waits for another. */
@@ -66,12 +70,14 @@ export function readConfig(env: Environment): Config {
   const chromium = value('BERTH_CHROMIUM');
   const secret = readSecret(value('BERTH_SECRET'));
   const tls = readTls(value('BERTH_TLS_CERT'), value('BERTH_TLS_KEY'));
+  const otlp = readOtlp(value('OTEL_EXPORTER_OTLP_ENDPOINT'), value('OTEL_EXPORTER_OTLP_HEADERS'));
   return {
     listen,
     publicUrl: readPublicUrl(value('BERTH_PUBLIC_URL'), listen),
     dataDir: resolve(value('BERTH_DATA_DIR') ?? './data'),
     ...(databaseUrl ? { databaseUrl: readDatabaseUrl(databaseUrl) } : {}),
     slots: whole('BERTH_SLOTS', value('BERTH_SLOTS'), defaultSlots(), 0, 1000),
+    warm: whole('BERTH_WARM', value('BERTH_WARM'), defaultWarm(), 0, 100),
     isolation: oneOf('BERTH_ISOLATION', value('BERTH_ISOLATION') ?? 'auto', ISOLATIONS),
     egressAllow: list(value('BERTH_EGRESS_ALLOW')).map(readEgressAllow),
     egressHosts: new Map(list(value('BERTH_EGRESS_HOSTS')).map(readEgressHost)),
@@ -95,10 +101,14 @@ export function readConfig(env: Environment): Config {
       cpus: whole('BERTH_SESSION_CPUS', value('BERTH_SESSION_CPUS'), Math.max(2, cpus().length), 1, 1024),
     },
     ...(tls ? { tls } : {}),
+    ...(otlp ? { otlp } : {}),
   };
 }
 
 const defaultSlots = (): number => Math.max(2, Math.min(40, Math.floor((totalmem() / GIB) * 2)));
+
+/** A waiting browser takes about 150 MB and next to no time; more than one a core are seldom claimed at once. */
+const defaultWarm = (): number => Math.max(1, Math.min(8, cpus().length, Math.floor(totalmem() / (2 * GIB))));
 
 const list = (text: string | undefined): string[] =>
   (text ?? '')
@@ -165,6 +175,19 @@ function readTls(
   if (certFile) throw new BadConfig('BERTH_TLS_KEY', '', 'the key file that belongs to BERTH_TLS_CERT');
   if (keyFile) throw new BadConfig('BERTH_TLS_CERT', '', 'the certificate file that belongs to BERTH_TLS_KEY');
   return undefined;
+}
+
+/** The names that every OpenTelemetry collector's guide gives. */
+function readOtlp(endpoint: string | undefined, headers: string | undefined): Config['otlp'] {
+  if (endpoint === undefined) return undefined;
+  const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol))
+    throw new BadConfig(
+      'OTEL_EXPORTER_OTLP_ENDPOINT',
+      endpoint,
+      'an http or https URL without /v1/traces, for example http://127.0.0.1:4318',
+    );
+  return { endpoint: url.href.replace(/\/+$/, ''), ...(headers ? { headers: new Secret(headers) } : {}) };
 }
 
 function readEgressAllow(text: string): EgressAllow {

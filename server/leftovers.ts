@@ -13,7 +13,12 @@ import { type Log, silentLog } from './kit/log.ts';
 import { isLoopback } from './loopback.ts';
 import { runningServer } from './server-record.ts';
 
-const END = { status: 'COMPLETED', reason: 'operator', detail: 'ended by `berth stop`' } as const;
+const END = {
+  status: 'COMPLETED',
+  reason: 'operator',
+  detail: 'ended by `berth stop`',
+  by: { kind: 'operator' },
+} as const;
 
 export interface Leftovers {
   /** Session ids of the browsers, processes and folders that were removed. */

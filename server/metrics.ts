@@ -1,19 +1,23 @@
 // What Prometheus reads at /metrics, beside what the HTTP side counts itself. Labels are few and never an id.
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { SessionRow } from './engines/store/store.ts';
 
-const START_BUCKETS_SECONDS = [0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 30];
+const START_BUCKETS_SECONDS = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 30];
 
 export interface MetricSources {
   sessionsByStatus(): Promise<Readonly<Record<string, number>>>;
   clients(): number;
   slots: number;
+  warm(): number;
+  waiting(): number;
 }
 
 export interface Metrics {
   readonly registry: Registry;
   started(seconds: number): void;
+  claimed(outcome: 'hit' | 'miss'): void;
   ended(row: SessionRow): void;
+  refused(why: string): void;
 }
 
 export function openMetrics(sources: MetricSources): Metrics {
@@ -40,6 +44,34 @@ export function openMetrics(sources: MetricSources): Metrics {
       this.set(sources.clients());
     },
   });
+  new Gauge({
+    name: 'berth_warm_browsers',
+    help: 'Started browsers that wait for a session.',
+    registers,
+    collect() {
+      this.set(sources.warm());
+    },
+  });
+  new Gauge({
+    name: 'berth_waiting_creates',
+    help: 'Creates that stand in line for room.',
+    registers,
+    collect() {
+      this.set(sources.waiting());
+    },
+  });
+  const refusals = new Counter({
+    name: 'berth_refused_creates_total',
+    help: "Creates that were refused, by what was full: the application's sessions or minute, the line, or the host.",
+    labelNames: ['why'],
+    registers,
+  });
+  const claims = new Counter({
+    name: 'berth_warm_claims_total',
+    help: 'Creates that found a warm browser, and those that did not.',
+    labelNames: ['outcome'],
+    registers,
+  });
   const starts = new Histogram({
     name: 'berth_session_start_seconds',
     help: 'From the create request to a running browser.',
@@ -55,7 +87,9 @@ export function openMetrics(sources: MetricSources): Metrics {
   });
   return {
     registry,
+    refused: why => refusals.inc({ why }),
     started: seconds => starts.observe(seconds),
+    claimed: outcome => claims.inc({ outcome }),
     ended: row => {
       const seconds = ((row.endedAt ?? row.updatedAt).getTime() - row.createdAt.getTime()) / 1000;
       ends.observe({ reason: row.end?.reason ?? 'unknown' }, seconds);

@@ -3,13 +3,21 @@
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
+import { WAITING_MAX } from '../contract/limits.ts';
 import { TIMEOUT_MAX_SECONDS } from '../contract/sessions.ts';
 import type { Config } from './config.ts';
+import { EventService } from './domain/events/events.ts';
+import { forgetOldEvents } from './domain/events/retention.ts';
+import { Idempotency } from './domain/idempotency/idempotency.ts';
 import { type FirstStart, firstStart } from './domain/identity/first-start.ts';
 import { type Identity, openIdentity } from './domain/identity/identity.ts';
+import { Admission, type SessionLine } from './domain/limits/admission.ts';
+import { Limits } from './domain/limits/limits.ts';
+import { WaitingLine } from './domain/limits/waiting-line.ts';
 import { adoptSessions } from './domain/sessions/adopt.ts';
 import { BringUp } from './domain/sessions/bring-up.ts';
 import { Connect, type Presented } from './domain/sessions/connect.ts';
+import { Deliveries } from './domain/sessions/deliveries.ts';
 import { Endings } from './domain/sessions/endings.ts';
 import { expireSessions } from './domain/sessions/expire.ts';
 import { LiveSessions } from './domain/sessions/live.ts';
@@ -17,7 +25,9 @@ import type { Machinery } from './domain/sessions/machinery.ts';
 import { SessionService } from './domain/sessions/sessions.ts';
 import { Signing } from './domain/sessions/signing.ts';
 import { Starting } from './domain/sessions/starting.ts';
+import { WarmPool } from './domain/sessions/warm-pool.ts';
 import { Browser } from './engines/browser/browser.ts';
+import { localeFolder } from './engines/browser/locales.ts';
 import { writePolicies } from './engines/browser/policies.ts';
 import { switches } from './engines/browser/switches.ts';
 import { openEgress } from './engines/egress/egress.ts';
@@ -26,7 +36,7 @@ import { egressPolicy } from './engines/egress/policy.ts';
 import { createResolver } from './engines/egress/resolve.ts';
 import { findChromium } from './engines/slots/chromium.ts';
 import { openSlots } from './engines/slots/open-slots.ts';
-import type { Slots } from './engines/slots/slots.ts';
+import type { BoxPlace, Program, Slots } from './engines/slots/slots.ts';
 import { lockDataFolder } from './engines/store/data-folder.ts';
 import { openStore } from './engines/store/open-store.ts';
 import type { Store } from './engines/store/store.ts';
@@ -38,10 +48,14 @@ import type { Clock } from './kit/clock.ts';
 import type { SessionId } from './kit/ids.ts';
 import type { Log } from './kit/log.ts';
 import { Scope } from './kit/scope.ts';
+import { noTracer, Tracer } from './kit/trace.ts';
 import { isLoopback } from './loopback.ts';
 import { openMetrics } from './metrics.ts';
 
 const EXPIRE_MS = 1_000;
+const WARM_MS = 2_000;
+const SWEEP_KEYS_MS = 60_000;
+const FORGET_MS = 3_600_000;
 const FOLDER_WAIT_MS = 10_000;
 /** Chromium's outside hard limit: the longest session, and time for the server to end it properly. */
 const LIFETIME_MS = TIMEOUT_MAX_SECONDS * 1000 + 120_000;
@@ -69,11 +83,12 @@ export async function openService(config: Config, clock: Clock, log: Log): Promi
 async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promise<Service> {
   const { dataDir, databaseUrl } = config;
   const { host, secret } = readInstallation(config, clock);
+  const trace = await openTracer(config, host, clock, log, scope);
   // The embedded database takes the folder for itself; with another one it is taken here: one server a folder.
   if (databaseUrl) scope.own(await lockDataFolder(dataDir, { waitMs: FOLDER_WAIT_MS }));
   const store = scope.own(await openStore({ ...(databaseUrl ? { databaseUrl } : {}), dataDir, log, clock }));
   const slots = scope.own(await openSlots(slotsWish(config, clock, log)));
-  await store.hosts.announce({ id: host, region: config.regions[0], slots: slots.size, startedAt: clock.now() });
+  await store.hosts.announce({ id: host, region: config.regions[0], slots: config.slots, startedAt: clock.now() });
   const identity = scope.own(await openIdentity({ store, clock, log, secret }));
   const first = await firstStart({ store, clock, ...identity });
 
@@ -84,16 +99,30 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   const metrics = openMetrics({
     sessionsByStatus: () => rows.countByStatus(host),
     clients: () => lives.all.reduce((sum, live) => sum + live.clients, 0),
-    slots: slots.size,
+    slots: config.slots,
+    warm: () => pool.size,
+    waiting: () => line.size,
   });
-  const endings = new Endings({ rows, lives, starting, clock, log, onEnd: metrics.ended });
-  const connect = new Connect({ rows, lives, starting, signing });
+  const line: SessionLine = new WaitingLine(clock);
+  const endings = new Endings({
+    rows,
+    lives,
+    starting,
+    clock,
+    log,
+    onEnd: row => {
+      metrics.ended(row);
+      line.freed();
+    },
+  });
+  const connect = new Connect({ rows, events: store.events, lives, starting, signing, clock, log });
   const cdp = new CdpEntry({
     connect,
     agentOf: request => agentOf(identity, request),
     endSession: id => endings.end(id, { status: 'COMPLETED', reason: 'browser_closed' }),
     clock,
     log,
+    trace,
   });
 
   const tasks = new Tasks(clock, log);
@@ -102,7 +131,12 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     everyMs: EXPIRE_MS,
     run: () => expireSessions({ rows, lives, endings, host, clock }),
   };
-  const machinery = await openMachinery(config, slots, cdp, clock, log);
+  const forget: Task = {
+    name: 'forget_events',
+    everyMs: FORGET_MS,
+    run: () => forgetOldEvents(store.events, clock),
+  };
+  const machinery = await openMachinery(config, slots, cdp, clock, log, trace);
   const presence = {
     rows,
     clock,
@@ -110,18 +144,44 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     graceMs: config.disconnectGraceMs,
     lookIn: (ms: number) => tasks.lookIn(expire, ms),
   };
-  const bringUp = new BringUp({ machinery, rows, clock, log, presence });
+  const pool = new WarmPool({
+    size: config.warm,
+    machinery,
+    clock,
+    log,
+    busy: () => starting.size > 0,
+    counted: metrics.claimed,
+    claimed: () => tasks.lookIn(warm, 0),
+  });
+  const warm: Task = { name: 'warm', everyMs: WARM_MS, run: () => pool.tend() };
+  const bringUp = new BringUp({ machinery, pool, rows, clock, log, trace, presence });
+  const idempotency = new Idempotency({ rows: store.idempotency, host, secret, clock });
+  const sweepKeys: Task = { name: 'sweep_keys', everyMs: SWEEP_KEYS_MS, run: () => idempotency.sweep() };
+  const deliveries = new Deliveries({ rows, host, clock, log });
+  const limits = new Limits({
+    store,
+    applications: identity.applications,
+    ceiling: { maxConcurrent: config.slots, maxTimeout: TIMEOUT_MAX_SECONDS, maxWaiting: WAITING_MAX },
+    waitingOf: application => line.waitingOf(application),
+    changed: () => line.freed(),
+    clock,
+    log,
+  });
+  const admission = new Admission({ limits: store.limits, line, ceiling: {}, clock, refused: metrics.refused });
   const sessions = new SessionService({
     rows,
     lives,
     starting,
     bringUp,
     endings,
+    admission,
+    deliveries,
     signing,
     host,
     defaultRegion: config.regions[0],
     clock,
     log,
+    trace,
     usage: caller => rows.usage(caller.applicationId),
     started: metrics.started,
   });
@@ -137,18 +197,23 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     graceMs: config.adoptGraceMs,
     welcome: live => sessions.welcome(live),
   });
+  await deliveries.recover();
+  const events = await EventService.open({ events: store.events, sessions: rows, clock }, store.listen);
   const http = scope.own(
     await openHttp({
       listen: config.listen,
       publicUrl: config.publicUrl,
       compat: config.compat,
       regions: config.regions,
-      slots: slots.size,
       version: version(),
       clock,
       log,
+      trace,
       identity,
       sessions,
+      limits,
+      idempotency,
+      events,
       discover: (id, { signingKey, ...presented }) =>
         connect.discover(id, {
           ...(signingKey === undefined ? {} : { signingKey }),
@@ -156,13 +221,18 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
             ? { agent: () => identity.callers.authenticate(presented, 'agentKey') }
             : {}),
         }),
-      ready: () => readiness(store, slots),
+      ready: () => readiness(store, slots, pool),
       metrics: metrics.registry,
     }),
   );
+  scope.own(events); // Closed before the HTTP side, which waits for its answers to end.
   cdp.serve(http.server);
   tasks.start(expire);
+  tasks.start(warm);
+  tasks.start(sweepKeys);
+  tasks.start(forget);
   scope.own(tasks);
+  scope.own(pool);
 
   return {
     url: http.url,
@@ -180,7 +250,8 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
 
 const slotsWish = (config: Config, clock: Clock, log: Log): Parameters<typeof openSlots>[0] => ({
   dataDir: config.dataDir,
-  size: config.slots,
+  // Waiting browsers have places of their own, so that they never stand in a session's way.
+  size: config.slots + 2 * config.warm,
   isolation: config.isolation,
   limits: config.limits,
   ...(config.chromium ? { chromiumPath: config.chromium } : {}),
@@ -189,8 +260,24 @@ const slotsWish = (config: Config, clock: Clock, log: Log): Parameters<typeof op
   clock,
 });
 
-async function openMachinery(config: Config, slots: Slots, cdp: CdpEntry, clock: Clock, log: Log): Promise<Machinery> {
-  const policies = await writePolicies(join(config.dataDir, 'chromium'));
+/** OpenTelemetry is loaded only where spans are wanted. */
+async function openTracer(config: Config, host: string, clock: Clock, log: Log, scope: Scope): Promise<Tracer> {
+  if (!config.otlp) return noTracer;
+  const { openOtel } = await import('./otel-trace.ts');
+  return new Tracer(scope.own(openOtel({ ...config.otlp, version: version(), instance: host, clock, log })));
+}
+
+async function openMachinery(
+  config: Config,
+  slots: Slots,
+  cdp: CdpEntry,
+  clock: Clock,
+  log: Log,
+  trace: Tracer,
+): Promise<Machinery> {
+  const folder = join(config.dataDir, 'chromium');
+  const policies = await writePolicies(join(folder, 'policy'), { pdfViewer: false });
+  const policiesWithPdf = await writePolicies(join(folder, 'policy-pdf'), { pdfViewer: true });
   const executable = findChromium(config.chromium) ?? '';
   const policy = egressPolicy({ allow: config.egressAllow, own: ownListeners([config.listen]) });
   const tls = config.tls &&
@@ -200,34 +287,48 @@ async function openMachinery(config: Config, slots: Slots, cdp: CdpEntry, clock:
     };
   const publicUrl = new URL(config.publicUrl);
   const port = Number(publicUrl.port || (publicUrl.protocol === 'https:' ? 443 : 80));
-  const ownRoute = (session: SessionId) => {
+  const ownRoute = (owner: () => SessionId | undefined) => {
     const inside = createServer((_request, response) => response.writeHead(404).end());
-    cdp.serve(inside, session);
+    cdp.serve(inside, owner);
     const accept = (connection: object): void => void inside.emit('connection', connection);
     return { hostname: publicUrl.hostname, port, ...(tls ? { tls } : {}), accept };
   };
   return {
     slots,
-    startBox: (session, signal) =>
-      slots.start(
-        {
-          session,
-          lifetimeMs: LIFETIME_MS,
-          program: ({ folder, egressPort, ownSandbox }) => ({
-            executable,
-            args: switches({ folder, egressPort, sandbox: ownSandbox }),
-            mounts: [{ from: policies, to: '/etc/chromium' }],
-          }),
-        },
-        signal,
-      ),
-    meetBrowser: (box, signal) => Browser.meet(box, log, signal),
+    startBox: async ({ id, launch, background }, signal) => {
+      const locale = launch.locale && (await localeFolder(executable, launch.locale, folder));
+      const program = ({ folder, egressPort, ownSandbox }: BoxPlace): Program => ({
+        executable,
+        args: switches({ folder, egressPort, sandbox: ownSandbox, ...launch }),
+        mounts: [
+          { from: launch.enablePdfViewer ? policiesWithPdf : policies, to: '/etc/chromium' },
+          ...(locale ? locale.mounts : []),
+        ],
+        env: { ...(locale ? locale.env : {}), ...(launch.timezoneId ? { TZ: launch.timezoneId } : {}) },
+      });
+      return slots.start({ session: id, lifetimeMs: LIFETIME_MS, program, background }, signal);
+    },
+    meetBrowser: (box, signal) => trace.during('browser.meet', () => Browser.meet(box, log, signal)),
     adoptBrowser: (box, signal) => Browser.adopt(box, log, signal),
-    openEgress: ({ session, server }) => {
+    openEgress: box => {
+      let owner: SessionId | undefined;
       // An https address whose certificate we do not have is dialled like any other: the front proxy has it.
-      const self = publicUrl.protocol === 'https:' && !tls ? {} : { self: ownRoute(session) };
+      const self = publicUrl.protocol === 'https:' && !tls ? {} : { self: ownRoute(() => owner) };
       const resolve = createResolver({ hosts: config.egressHosts, clock });
-      return openEgress({ server, policy, resolve, log: log.with({ sessionId: session }), clock, ...self });
+      const egress = openEgress({
+        server: box.egress,
+        policy,
+        resolve,
+        log: log.with({ box: box.session }),
+        clock,
+        ...self,
+      });
+      return {
+        assign: session => {
+          owner = session;
+        },
+        close: () => egress.close(),
+      };
     },
   };
 }
@@ -244,13 +345,15 @@ function agentOf(identity: Identity, request: IncomingMessage): Presented['agent
 async function readiness(
   store: Store,
   slots: Slots,
+  pool: WarmPool,
 ): Promise<{ ok: boolean; checks: Array<{ name: string; ok: boolean; detail: string }> }> {
   const database = await store.ping().then(
     () => ({ name: 'database', ok: true, detail: 'answers' }),
     () => ({ name: 'database', ok: false, detail: 'does not answer' }),
   );
-  const room = { name: 'slots', ok: true, detail: `${slots.size} slots, form ${slots.form}` };
-  return { ok: database.ok, checks: [database, room] };
+  const room = { name: 'slots', ok: true, detail: `form ${slots.form}` };
+  const browsers = { name: 'browsers', ...pool.health };
+  return { ok: database.ok && browsers.ok, checks: [database, room, browsers] };
 }
 
 export const version = (): string => {

@@ -224,7 +224,7 @@ async function assertForeignApplication(method: string, path: string, other: Oth
     key: token,
     body: {
       name: 'confined',
-      scopes: ['applications:read', 'applications:write', 'keys:write'],
+      scopes: ['applications:read', 'applications:write', 'keys:write', 'limits:write'],
       applicationIds: [other.applicationId],
     },
   });
@@ -232,7 +232,7 @@ async function assertForeignApplication(method: string, path: string, other: Oth
   const { status, body } = await server.api(method, path.replace('{appId}', server.applicationId), {
     key: issued.body.token,
     headers: { 'if-match': '"1"' },
-    ...(method === 'GET' ? {} : { body: { name: 'mine' } }),
+    ...(method === 'GET' ? {} : { body: method === 'PUT' ? {} : { name: 'mine' } }),
   });
   assert.equal(status, 404);
   assert.equal(body.code, 'not_found');
@@ -297,6 +297,7 @@ test('health, readiness and metrics need no credential', async () => {
     [
       ['database', true],
       ['slots', true],
+      ['browsers', true],
     ],
   );
   const { status, headers, text: metrics } = await server.api('GET', '/metrics', { key: null });

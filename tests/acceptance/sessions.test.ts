@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { ErrorBody, Warning } from '../../contract/common.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { sessionLeftovers } from '../harness/leftovers.ts';
+import { liftLimits } from '../harness/limits.ts';
 import { moodyChromium } from '../harness/moody-chromium.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -11,6 +12,7 @@ const chromium = await moodyChromium();
 const server = await startServer({
   env: { BERTH_CHROMIUM: chromium.path, BERTH_REGION: 'hafen,kai', BERTH_SLOTS: '8' },
 });
+await liftLimits(server);
 
 const SESSIONS = '/v1/browsers/sessions';
 const UNKNOWN_ID = '01a1fa50-5319-7450-a6b3-c787ada50631';
@@ -111,15 +113,7 @@ test('a create with every field that is offered keeps what it can and names what
   assert.deepEqual(
     [...warned].sort(),
     [
-      ...inSettings(
-        'not_yet_supported',
-        'viewport',
-        'recordSession',
-        'logSession',
-        'ignoreCertificateErrors',
-        'blockAds',
-      ),
-      ...inSettings('not_yet_supported', 'enablePdfViewer', 'timezoneId', 'locale', 'userAgent', 'geolocation'),
+      ...inSettings('not_yet_supported', 'recordSession', 'logSession', 'blockAds'),
       ...inSettings('not_yet_supported', 'maskInputs', 'egressBytes', 'takeover'),
       ...inSettings('captcha_not_supported', 'solveCaptchas', 'captchaImageSelector', 'captchaInputSelector'),
       ...inSettings('ignored', 'fingerprint'),

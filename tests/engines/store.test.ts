@@ -5,6 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import pg from 'pg';
 import { socketLogin } from '../../server/engines/store/embedded/answers.ts';
 import { find } from '../../server/engines/store/embedded/postmaster.ts';
+import { migrations } from '../../server/engines/store/migrations/index.ts';
 import { openStore, type StoreOptions } from '../../server/engines/store/open-store.ts';
 import type {
   AccountRow,
@@ -873,7 +874,10 @@ describe('an operator’s database that cannot be used', () => {
     const stores = await Promise.all([1, 2, 3, 4, 5].map(() => open(url)));
     for (const store of stores) await store.close();
     const rows = await query({ url }, 'select name from berth_migrations');
-    assert.deepEqual(rows, [{ name: '0001-first' }]);
+    assert.deepEqual(
+      rows,
+      Object.keys(migrations).map(name => ({ name })),
+    );
   });
 });
 

@@ -1,5 +1,6 @@
 // Two hundred cycles of create, drive and release with random kills, the server's among them, leave nothing behind.
 import { test } from 'node:test';
+import { liftLimits } from '../harness/limits.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { churn } from './churn.ts';
@@ -8,6 +9,7 @@ const SEED = 200;
 
 const pages = await openPages();
 const server = await startServer({ pages, env: { BERTH_SLOTS: '8', BERTH_ADOPT_GRACE: '2' } });
+await liftLimits(server);
 
 test(`200 cycles with random kills (seed ${SEED}) leave nothing behind`, async t => {
   const tally = await churn({ server, pages, seed: SEED, cycles: 200, restartEvery: 40 });

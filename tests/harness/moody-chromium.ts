@@ -7,11 +7,14 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 
 const REAL = '/usr/lib/chromium/chromium';
+/** More than official clients wait where a time limit is taken for their patience. */
+export const SLOW_SECONDS = 4.5;
 
 export interface MoodyChromium {
   /** For BERTH_CHROMIUM. */
   readonly path: string;
-  mood(mood: 'well' | 'hangs' | 'fails'): void;
+  /** `slow`: it starts, some seconds late. */
+  mood(mood: 'well' | 'slow' | 'hangs' | 'fails'): void;
 }
 
 export async function moodyChromium(): Promise<MoodyChromium> {
@@ -24,6 +27,7 @@ export async function moodyChromium(): Promise<MoodyChromium> {
     `#!${folder}/dash`,
     `read -r mood < ${mood}`,
     `[ "$mood" = hangs ] && exec ${folder}/sleep 3600`,
+    `[ "$mood" = slow ] && ${folder}/sleep ${SLOW_SECONDS}`,
     `[ "$mood" = fails ] && { echo 'chromium is in a bad mood' >&2; exit 1; }`,
     `exec ${REAL} "$@"`,
     '',

@@ -109,6 +109,8 @@ export class TestServer {
       BERTH_LISTEN: this.url.slice('http://'.length),
       BERTH_DATA_DIR: this.dataDir,
       BERTH_LOG_LEVEL: 'info',
+      // Browsers that wait would count as left over; tests of warm browsers ask for them.
+      BERTH_WARM: '0',
       ...pages?.settings,
       ...env,
     };

@@ -34,7 +34,8 @@ export async function adoptSessions(parts: AdoptParts): Promise<{ adopted: numbe
     for (let row = queue.shift(); row; row = queue.shift()) if (await adopt(parts, row)) adopted.add(row.id);
   };
   await Promise.all(Array.from({ length: AT_ONCE }, adoptNext));
-  const swept = await parts.machinery.slots.sweep(adopted);
+  const boxes = new Set(rows.filter(row => adopted.has(row.id)).map(boxIdOf));
+  const swept = await parts.machinery.slots.sweep(boxes);
   for (const row of rows) if (!adopted.has(row.id)) await parts.endings.end(row.id, row.end ?? endOfLost(row));
   await parts.rows.resumeTimers(parts.host, plus(parts.clock.now(), parts.graceMs));
   const report = { adopted: adopted.size, ended: rows.length - adopted.size, swept: swept.length };
@@ -46,7 +47,7 @@ async function adopt(parts: AdoptParts, row: SessionRow): Promise<boolean> {
   const record = boxRecordOf(row.box);
   if (row.status !== 'RUNNING' || row.end || !record) return false;
   try {
-    const live = await parts.bringUp.adopt(row, record);
+    const live = await parts.bringUp.adopt(row, boxIdOf(row), record);
     if (!live) return false;
     parts.welcome(live);
     return true;
@@ -64,6 +65,9 @@ const endOfLost = (row: SessionRow): NonNullable<SessionRow['end']> => ({
       ? 'the service stopped while the browser was starting'
       : 'the browser did not outlive the restart',
 });
+
+/** A box that was started for its session has the session's name; a warm one had one before. */
+const boxIdOf = (row: SessionRow): SessionId => (typeof row.box?.id === 'string' ? (row.box.id as SessionId) : row.id);
 
 /** The row holds what engines/slots wrote there; anything else means there is nothing to adopt. */
 function boxRecordOf(box: JsonObject | undefined): BoxRecord | undefined {

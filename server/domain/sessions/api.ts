@@ -1,7 +1,11 @@
 // What the rest of the server may ask of the session domain, and the values it speaks in. sessions.ts keeps the promise.
 import type { JsonObject, Warning } from '../../../contract/common.ts';
 import type { ProjectUsage, Session } from '../../../contract/sessions.ts';
+import type { IdempotencyRun } from '../../engines/store/store.ts';
+import type { SessionId } from '../../kit/ids.ts';
 import type { AgentCaller } from '../identity/caller.ts';
+import type { Quota } from '../limits/admission.ts';
+import type { Delivery } from './deliveries.ts';
 
 /** A create body after validation: aliases merged, refusals made, defaults that are ours applied. */
 export interface SessionWish {
@@ -20,7 +24,7 @@ export interface SessionWish {
   readonly warnings: readonly Warning[];
 }
 
-/** Known settings that were given, as given. None of them has an effect yet: each non-default one has its warning. */
+/** Known settings that were given, as given. One without an effect has its warning. */
 export interface WishedSettings {
   readonly viewport?: { readonly width: number; readonly height: number };
   readonly recordSession?: boolean;
@@ -57,13 +61,32 @@ export interface SessionChange {
   readonly timeout?: number;
 }
 
+/** How a create was asked for, beside what was asked. */
+export interface CreateManner {
+  /** Aborted when the caller hangs up. Before it is placed a create then ends; a session that was placed stays. */
+  readonly signal: AbortSignal;
+  /** Seconds the caller stands in line rather than being refused. */
+  readonly waitSeconds?: number;
+  /** The create stands under a key. */
+  readonly run?: IdempotencyRun;
+  /** The create stands under none, and its client would send it again. */
+  readonly delivery?: Delivery;
+}
+
+export interface CreatedSession {
+  readonly session: SessionView;
+  /** The whole list: those of the wish, then the domain's own. */
+  readonly warnings: readonly Warning[];
+  /** Absent where an earlier create's session was given. */
+  readonly quota?: Quota;
+  /** How long it stood in line. */
+  readonly waitedMs: number;
+}
+
 export interface Sessions {
-  /** `warnings` is the whole list: those of the wish, then the domain's own. The signal is for the log only: a session whose caller left stays. */
-  create(
-    caller: AgentCaller,
-    wish: SessionWish,
-    asked: { readonly signal: AbortSignal },
-  ): Promise<{ session: SessionView; warnings: readonly Warning[] }>;
+  create(caller: AgentCaller, wish: SessionWish, manner: CreateManner): Promise<CreatedSession>;
+  /** A session that a create has made before, as a create answers it: not before its browser is up. */
+  again(caller: AgentCaller, id: SessionId): Promise<SessionView>;
   list(caller: AgentCaller, query: SessionListQuery): Promise<{ sessions: SessionView[]; nextBefore?: string }>;
   read(caller: AgentCaller, id: string): Promise<SessionView>;
   update(caller: AgentCaller, id: string, change: SessionChange): Promise<SessionView>;

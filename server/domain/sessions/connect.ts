@@ -1,7 +1,10 @@
 // Who may attach to which session: the session's own key, or an agent key of its application with the connect scope. A
 // session that is still starting is waited for.
-import type { SessionRow, SessionRows } from '../../engines/store/store.ts';
+import type { EventRows, SessionRow, SessionRows } from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { isFault } from '../../kit/fault.ts';
 import { isUuid, type SessionId } from '../../kit/ids.ts';
+import type { Log } from '../../kit/log.ts';
 import { fault, notFound, scopeMissing } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { LiveSession, LiveSessions } from './live.ts';
@@ -20,9 +23,12 @@ export interface Presented {
 
 export interface ConnectParts {
   readonly rows: SessionRows;
+  readonly events: Pick<EventRows, 'append'>;
   readonly lives: LiveSessions;
   readonly starting: Starting;
   readonly signing: Signing;
+  readonly clock: Clock;
+  readonly log: Log;
 }
 
 export class Connect {
@@ -41,6 +47,16 @@ export class Connect {
     const now = await this.#parts.rows.byId(row.id);
     if (!now || hasEnded(now) || now.end) throw sessionEnded(now ?? row);
     throw fault('capacity', `The browser of session ${id} is not ready.`, { advice: 'Try again in a moment.' });
+  }
+
+  /** A client that may connect and found no place stands in the session's events; one that only knocks does not. */
+  refused(live: LiveSession, error: unknown): void {
+    if (!isFault(error, 'client_limit')) return;
+    const { events, clock, log } = this.#parts;
+    const detail = { code: error.code, clients: live.clients };
+    events
+      .append(live.id, { type: 'client.refused', at: clock.now(), actor: { kind: 'client' }, detail })
+      .catch(error => log.warn('session.event_not_written', { sessionId: live.id, error }));
   }
 
   /** What `/json/version` answers: the address to connect to. */

@@ -6,6 +6,7 @@ import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
 import { SingleFlight } from '../../kit/single-flight.ts';
+import { withActor } from './actors.ts';
 import { farewellOf, type LiveSessions } from './live.ts';
 import type { Starting } from './starting.ts';
 
@@ -55,7 +56,7 @@ export class Endings {
   async #end(id: SessionId, end: SessionEnd): Promise<SessionRow | undefined> {
     const { rows, lives, starting, clock, log, onEnd } = this.#parts;
     const began = clock.monotonicMs();
-    const decided = await rows.decideEnd(id, end, clock.now());
+    const decided = await rows.decideEnd(id, withActor(end), clock.now());
     if (!decided) return rows.byId(id);
     const standing = decided.end ?? end;
     await starting.cancel(id);

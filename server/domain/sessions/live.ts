@@ -5,6 +5,7 @@ import type { SessionEnd, SessionRow } from '../../engines/store/store.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';
 import type { Closeable, Scope } from '../../kit/scope.ts';
 import { fault } from '../faults.ts';
+import type { Booted } from './boot.ts';
 import type { Browser } from './machinery.ts';
 import type { Presence } from './presence.ts';
 
@@ -38,12 +39,6 @@ export interface AttachedClient {
   bye(farewell: Farewell): Promise<void>;
 }
 
-export interface LiveParts {
-  readonly browser: Browser;
-  readonly egress: Closeable;
-  readonly box: Box;
-}
-
 export class LiveSession {
   readonly id: SessionId;
   readonly applicationId: ApplicationId;
@@ -56,7 +51,7 @@ export class LiveSession {
   readonly #clients = new Set<AttachedClient>();
   #leaving = false;
 
-  constructor(row: SessionRow, parts: LiveParts, presence: Presence, scope: Scope) {
+  constructor(row: SessionRow, parts: Booted, presence: Presence) {
     this.id = row.id;
     this.applicationId = row.applicationId;
     this.keepAlive = row.keepAlive;
@@ -64,7 +59,7 @@ export class LiveSession {
     this.box = parts.box;
     this.#egress = parts.egress;
     this.presence = presence;
-    this.#scope = scope;
+    this.#scope = parts.scope;
   }
 
   get clients(): number {

@@ -1,25 +1,34 @@
 // What a session is made of, as the domain sees it: types of the engines, never their code. parts.ts hands the real ones in.
-import type { Server } from 'node:net';
 import type { Browser } from '../../engines/browser/browser.ts';
 import type { Box, BoxRecord, Slots } from '../../engines/slots/slots.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { Closeable } from '../../kit/scope.ts';
+import type { LaunchSettings } from './settings.ts';
 
 export type { BrowserClient } from '../../engines/browser/browser.ts';
 export type { Json, JsonObject } from '../../engines/browser/json.ts';
 export type { ClientListener, Command, Policy, Verdict } from '../../engines/browser/mux-client.ts';
 export type { BoxRecord, Browser };
 
-export interface EgressWish {
-  readonly session: SessionId;
-  readonly server: Server;
+/** The egress proxy of one browser. */
+export interface SessionEgress extends Closeable {
+  /** Whose browser it is: from now on that session's own connect address leads to it. */
+  assign(session: SessionId): void;
+}
+
+export interface BoxStart {
+  /** Names the box. */
+  readonly id: SessionId;
+  readonly launch: LaunchSettings;
+  /** Nobody waits for it: it must not slow anything that somebody waits for. */
+  readonly background: boolean;
 }
 
 export interface Machinery {
   readonly slots: Slots;
   /** Starts Chromium in a free slot; it is running when this returns, not yet asked anything. */
-  startBox(session: SessionId, signal: AbortSignal): Promise<Box>;
+  startBox(start: BoxStart, signal: AbortSignal): Promise<Box>;
   meetBrowser(box: Box, signal: AbortSignal): Promise<Browser>;
   adoptBrowser(box: Box, signal: AbortSignal): Promise<Browser>;
-  openEgress(wish: EgressWish): Closeable;
+  openEgress(box: Box): SessionEgress;
 }

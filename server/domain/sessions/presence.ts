@@ -1,4 +1,4 @@
-// Whether clients are attached to a session, written to its row in the order it happened: a client's coming clears the
+// Which clients are attached to a session, written to its row in the order it happened: a client's coming clears the
 // timers, the last one's leaving starts the grace. The row's due time is what ends the session; see expire.ts.
 import type { SessionRows } from '../../engines/store/store.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
@@ -35,13 +35,14 @@ export class Presence {
 
   came(): void {
     this.#count++;
-    if (this.#count === 1) this.#write(() => this.#parts.rows.clientCame(this.#id, this.#parts.clock.now()));
+    const [now, clients] = [this.#parts.clock.now(), this.#count];
+    this.#write(() => this.#parts.rows.clientCame(this.#id, now, clients));
   }
 
   left(): void {
     this.#count--;
-    if (this.#count > 0) return;
-    const now = this.#parts.clock.now();
+    const [now, clients] = [this.#parts.clock.now(), this.#count];
+    if (clients > 0) return this.#write(() => this.#parts.rows.clientLeft(this.#id, now, clients));
     const releaseAt = this.#keepAlive ? undefined : plus(now, this.#parts.graceMs);
     this.#write(() => this.#parts.rows.clientsGone(this.#id, releaseAt, now));
     if (releaseAt) void this.#written.then(() => this.#parts.lookIn(this.#parts.graceMs));

@@ -1,12 +1,14 @@
 // The verbs of the API on sessions, each as the story one would tell of it. The browser side is bring-up.ts and
 // endings.ts; who is attached is presence.ts; what is due is expire.ts.
 
-import type { Warning } from '../../../contract/common.ts';
-import { TIMEOUT_DEFAULT_SECONDS, TIMEOUT_MAX_SECONDS } from '../../../contract/sessions.ts';
+import { TIMEOUT_DEFAULT_SECONDS } from '../../../contract/sessions.ts';
 import type { BoxEnd } from '../../engines/slots/slots.ts';
 import type {
+  Actor,
+  Admission,
   MetadataTerm,
   NewSession,
+  Placed,
   SessionEnd,
   SessionRow,
   SessionRows,
@@ -16,12 +18,23 @@ import { type Clock, plus } from '../../kit/clock.ts';
 import { isFault, reason } from '../../kit/fault.ts';
 import { type HostId, isUuid, newId, type SessionId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
-import { WaitExpired, within } from '../../kit/wait.ts';
+import type { Tracer } from '../../kit/trace.ts';
+import { until, WaitExpired, within } from '../../kit/wait.ts';
 import { capacity, fault, invalidRequest, notFound, projectMismatch, sessionNotRunning } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
-import type { SessionChange, SessionListQuery, Sessions, SessionView, SessionWish } from './api.ts';
-import type { BringUp } from './bring-up.ts';
+import type { Admission as Admissions, Admitted } from '../limits/admission.ts';
+import type {
+  CreatedSession,
+  CreateManner,
+  SessionChange,
+  SessionListQuery,
+  Sessions,
+  SessionView,
+  SessionWish,
+} from './api.ts';
+import { BROWSER_START_MS, type BringUp } from './bring-up.ts';
 import { CONNECT_SCOPE } from './connect.ts';
+import type { Deliveries, Delivery } from './deliveries.ts';
 import type { Endings } from './endings.ts';
 import type { LiveSession, LiveSessions } from './live.ts';
 import { checkedMetadata } from './metadata.ts';
@@ -51,11 +64,14 @@ export interface SessionsParts {
   readonly starting: Starting;
   readonly bringUp: BringUp;
   readonly endings: Endings;
+  readonly admission: Admissions;
+  readonly deliveries: Deliveries;
   readonly signing: Signing;
   readonly host: HostId;
   readonly defaultRegion: string;
   readonly clock: Clock;
   readonly log: Log;
+  readonly trace: Tracer;
   readonly usage: Sessions['usage'];
   /** How long a create took to a running browser, for the metrics. */
   readonly started: (seconds: number) => void;
@@ -63,7 +79,7 @@ export interface SessionsParts {
 
 export class SessionService implements Sessions {
   readonly #parts: SessionsParts;
-  readonly #creating = new Set<Promise<SessionRow>>();
+  readonly #creating = new Set<Promise<Admitted>>();
   #stopping = false;
 
   constructor(parts: SessionsParts) {
@@ -73,18 +89,29 @@ export class SessionService implements Sessions {
   /** From now on creates are refused; what runs goes on. */
   stopCreating(): void {
     this.#stopping = true;
+    this.#parts.admission.close(stopping);
   }
 
-  async create(
-    caller: AgentCaller,
-    wish: SessionWish,
-  ): Promise<{ session: SessionView; warnings: readonly Warning[] }> {
+  async create(caller: AgentCaller, wish: SessionWish, manner: CreateManner): Promise<CreatedSession> {
     if (this.#stopping) throw stopping();
     if (wish.projectId !== undefined && wish.projectId !== caller.applicationId) throw projectMismatch(wish.projectId);
-    const creating = this.#create(this.#newRow(caller, wish));
+    const { warnings } = wish;
+    const lost = manner.delivery && (await this.#lost(caller, manner.delivery));
+    if (lost) return { session: lost, warnings, waitedMs: 0 };
+    const creating = this.#create(caller, wish, manner);
     this.#creating.add(creating);
-    const row = await creating.finally(() => this.#creating.delete(creating));
-    return { session: this.#view(caller, row), warnings: wish.warnings };
+    const { row, ...admitted } = await creating.finally(() => this.#creating.delete(creating));
+    return { session: this.#view(caller, row), warnings, ...admitted };
+  }
+
+  async again(caller: AgentCaller, id: SessionId): Promise<SessionView> {
+    await this.#parts.starting.wait(id);
+    const started = async (): Promise<SessionRow | undefined> => {
+      const row = await this.#row(caller, id);
+      return row.status === 'PENDING' ? undefined : row;
+    };
+    const row = await until(BROWSER_START_MS, `session ${id} to start`, started).catch(() => this.#row(caller, id));
+    return this.#view(caller, row);
   }
 
   async list(caller: AgentCaller, query: SessionListQuery): Promise<{ sessions: SessionView[]; nextBefore?: string }> {
@@ -109,9 +136,10 @@ export class SessionService implements Sessions {
       throw projectMismatch(change.projectId);
     const row = await this.#row(caller, id);
     if (hasEnded(row)) throw sessionNotRunning(id, row.status);
-    const changed = await this.#change(row, change);
+    const by: Actor = { kind: 'agentKey', id: caller.keyId };
+    const changed = await this.#change(row, change, by);
     if (change.status === undefined) return viewOf(changed);
-    const ended = await this.#parts.endings.end(row.id, { status: 'COMPLETED', reason: 'released' });
+    const ended = await this.#parts.endings.end(row.id, { status: 'COMPLETED', reason: 'released', by });
     return viewOf(ended ?? (await this.#row(caller, id)));
   }
 
@@ -150,15 +178,42 @@ export class SessionService implements Sessions {
     await all();
   }
 
-  async #create(wanted: NewSession): Promise<SessionRow> {
-    const { rows, clock, started } = this.#parts;
+  async #create(caller: AgentCaller, wish: SessionWish, manner: CreateManner): Promise<Admitted> {
+    const { admission, deliveries, clock, started } = this.#parts;
+    const { delivery, ...asked } = manner;
     const beganMs = clock.monotonicMs();
     await this.#parts.bringUp.demandDiskRoom();
-    const placed = await rows.place(wanted).catch(error => this.#notPlaced(wanted.id, error));
-    if ('full' in placed) throw capacity(placed.full.slots, placed.full.used);
-    const row = await this.#bringUp(placed.placed);
-    started((clock.monotonicMs() - beganMs) / 1000);
-    return row;
+    const admitted = await admission.admit({
+      ...asked,
+      application: caller.applicationId,
+      ...(wish.timeout === undefined ? {} : { timeout: wish.timeout }),
+      place: ask => this.#place(this.#newRow(caller, wish, delivery), ask),
+    });
+    if (delivery) deliveries.follow(admitted.row.id, delivery);
+    const row = await this.#bringUp(admitted.row);
+    started((clock.monotonicMs() - beganMs - admitted.waitedMs) / 1000);
+    return { ...admitted, row };
+  }
+
+  #place(wanted: NewSession, ask: Admission): Promise<Placed> {
+    const { rows, trace } = this.#parts;
+    trace.share({ 'berth.session_id': wanted.id });
+    return trace
+      .during('session.place', () => rows.place(wanted, ask))
+      .catch(error => {
+        // A refusal by us, inside the transaction, is no trouble of the database.
+        if (isFault(error, 'invalid_request')) throw error;
+        return this.#notPlaced(wanted.id, error);
+      });
+  }
+
+  /** The session of a create that its client did not hear of; undefined when there is none that runs. */
+  async #lost(caller: AgentCaller, delivery: Delivery): Promise<SessionView | undefined> {
+    const row = await this.#parts.deliveries.claim(caller.keyId, delivery);
+    if (!row) return undefined;
+    this.#parts.deliveries.follow(row.id, delivery);
+    const session = await this.again(caller, row.id);
+    return session.endedAt === undefined ? session : undefined;
   }
 
   /** The database may have placed it and died before it could say so. */
@@ -167,7 +222,7 @@ export class SessionService implements Sessions {
     throw error;
   }
 
-  #newRow(caller: AgentCaller, wish: SessionWish): NewSession {
+  #newRow(caller: AgentCaller, wish: SessionWish, delivery: Delivery | undefined): NewSession {
     const { clock, host, defaultRegion } = this.#parts;
     const now = clock.now();
     return {
@@ -182,19 +237,20 @@ export class SessionService implements Sessions {
       createdAt: now,
       expiresAt: plus(now, 1000 * (wish.timeout ?? TIMEOUT_DEFAULT_SECONDS)),
       ...(wish.keepAlive ? {} : { connectBy: plus(now, FIRST_CONNECT_MS) }),
+      ...(delivery ? { createDigest: delivery.digest } : {}),
     };
   }
 
   /** PENDING to RUNNING. A release meanwhile cancels it, and the create answers with the session that was released. */
   async #bringUp(row: SessionRow): Promise<SessionRow> {
-    const { starting, bringUp, rows, endings, clock } = this.#parts;
+    const { starting, bringUp, rows, endings, clock, trace } = this.#parts;
     try {
       await starting.run(row.id, async signal => {
         const live = await bringUp.start(row, signal);
         this.welcome(live);
         return live;
       });
-      const running = await rows.run(row.id, clock.now());
+      const running = await trace.during('session.run', () => rows.run(row.id, clock.now()));
       if (running) return running;
     } catch (error) {
       if (!(error instanceof StartCancelled)) throw await this.#startFailed(row, error);
@@ -223,19 +279,30 @@ export class SessionService implements Sessions {
     await this.#parts.endings.end(id, end).catch(() => {});
   }
 
-  async #change(row: SessionRow, change: SessionChange): Promise<SessionRow> {
+  async #change(row: SessionRow, change: SessionChange, by: Actor): Promise<SessionRow> {
     if (change.userMetadata === undefined && change.timeout === undefined) return row;
     if (row.status !== 'RUNNING') throw sessionNotRunning(row.id, row.status);
     const { rows, clock } = this.#parts;
     const now = clock.now();
     const wanted = {
+      by,
       ...(change.userMetadata === undefined ? {} : { userMetadata: checkedMetadata(change.userMetadata) }),
-      ...(change.timeout === undefined ? {} : { expiresAt: checkedExpiry(row, change.timeout, now) }),
+      ...(change.timeout === undefined ? {} : { expiresAt: await this.#newEnd(row, change.timeout, now) }),
     };
     const changed = await rows.change(row.applicationId, row.id, wanted, now);
     if (changed) return changed;
     const current = await rows.byId(row.id);
     throw sessionNotRunning(row.id, current?.status ?? row.status);
+  }
+
+  /** Counts from creation, like the one at create. */
+  async #newEnd(row: SessionRow, timeoutSeconds: number, now: Date): Promise<Date> {
+    const { admission } = this.#parts;
+    const limits = await admission.effective(row.applicationId);
+    const expiresAt = plus(row.createdAt, 1000 * admission.timeoutOf(limits, timeoutSeconds));
+    if (expiresAt <= now)
+      throw invalidRequest([{ path: 'timeout', message: 'counts from creation, and that time has passed already' }]);
+    return expiresAt;
   }
 
   async #row(caller: AgentCaller, id: string): Promise<SessionRow> {
@@ -259,15 +326,3 @@ async function endOfBox(live: LiveSession, seen: Pick<BoxEnd, 'why' | 'detail'>)
 }
 
 const BOX_VERDICT_MS = 1_000;
-
-function checkedExpiry(row: SessionRow, timeoutSeconds: number, now: Date): Date {
-  const expiresAt = plus(row.createdAt, 1000 * timeoutSeconds);
-  if (timeoutSeconds > TIMEOUT_MAX_SECONDS || expiresAt <= now)
-    throw invalidRequest([
-      {
-        path: 'timeout',
-        message: `counts from creation: it must lie in the future and be at most ${TIMEOUT_MAX_SECONDS} seconds`,
-      },
-    ]);
-  return expiresAt;
-}

@@ -24,6 +24,10 @@ export class Starting {
     return started;
   }
 
+  get size(): number {
+    return this.#starts.size;
+  }
+
   wait(id: SessionId): Promise<LiveSession | undefined> {
     return this.#starts.get(id)?.settled ?? Promise.resolve(undefined);
   }

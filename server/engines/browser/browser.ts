@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import type { Log } from '../../kit/log.ts';
 import { type Closeable, Scope } from '../../kit/scope.ts';
 import { within } from '../../kit/wait.ts';
-import { Control, type Page } from './control.ts';
-import { type JsonObject, textAt } from './json.ts';
+import { Control, type Geolocation, type Page } from './control.ts';
+import { isObject, type Json, type JsonObject, textAt } from './json.ts';
 import { Mux } from './mux.ts';
 import { type ClientListener, MuxClient, type Policy } from './mux-client.ts';
 import { DOWNLOADS } from './policies.ts';
@@ -24,6 +24,18 @@ export interface BrowserPipes {
   readonly notes: string;
   /** The session folder as the browser sees it. */
   readonly folderInBox: string;
+}
+
+export interface Viewport {
+  readonly width: number;
+  readonly height: number;
+}
+
+const NO_VIEWPORT: Viewport = { width: 0, height: 0 };
+
+export interface TakeWish {
+  readonly viewport: Viewport;
+  readonly geolocation?: Geolocation;
 }
 
 export interface BrowserVersion {
@@ -48,6 +60,7 @@ export class Browser implements Closeable {
   readonly #log: Log;
   readonly #scope = new Scope();
   #version: BrowserVersion | undefined;
+  #viewport: Viewport = NO_VIEWPORT;
   /** The browser context that pages are in when nobody made one. */
   #defaultContextId: string | undefined;
 
@@ -92,12 +105,28 @@ export class Browser implements Closeable {
     return Array.isArray(browserContextIds) ? browserContextIds.filter(id => typeof id === 'string') : [];
   }
 
+  /** A browser context that a client has just made gets what the session asked for, before the client hears of it. */
+  async equipContext(contextId: string): Promise<void> {
+    await this.keepDownloads(contextId);
+    await this.#control.locateContext(contextId);
+  }
+
   /** Downloads of this context (default: every one) are kept in the session's own folder under their GUID. */
   async keepDownloads(contextId?: string): Promise<void> {
     if (contextId === undefined) {
       await this.#keepDownloadsOf({});
       for (const id of await this.contextIds()) await this.#keepDownloadsOf({ browserContextId: id }).catch(() => {});
     } else await this.#keepDownloadsOf({ browserContextId: contextId });
+  }
+
+  /** Gives the running browser what its session asked for; the first client comes after this. */
+  async take({ viewport, geolocation }: TakeWish): Promise<void> {
+    await this.#resize(viewport);
+    if (geolocation) await this.#control.locate(geolocation);
+  }
+
+  get viewport(): Viewport {
+    return this.#viewport;
   }
 
   /** What a client's own setDownloadBehavior becomes: its path is of its machine, the files belong to the session. */
@@ -156,6 +185,19 @@ export class Browser implements Closeable {
     this.#defaultContextId = await this.#findDefaultContext(page.contextId);
   }
 
+  /** Exactly this many pixels for the page; new tabs of the window inherit it. */
+  async #resize(viewport: Viewport): Promise<void> {
+    if (viewport.width === this.#viewport.width && viewport.height === this.#viewport.height) return;
+    const page = await this.#control.firstPage();
+    const { windowId } = await this.#control.send('Browser.getWindowForTarget', { targetId: page.targetId });
+    const { screenInfos } = await this.#control.send('Emulation.getScreenInfos', {}, page.channel);
+    const screenId = firstScreenId(screenInfos);
+    if (screenId !== undefined)
+      await this.#control.send('Emulation.updateScreen', { screenId, ...viewport }, page.channel);
+    await this.#control.send('Browser.setContentsSize', { windowId: windowId ?? null, ...viewport });
+    this.#viewport = viewport;
+  }
+
   async #findDefaultContext(contextOfFirstPage: string | undefined): Promise<string | undefined> {
     const own = new Set(await this.contextIds());
     if (contextOfFirstPage !== undefined && !own.has(contextOfFirstPage)) return contextOfFirstPage;
@@ -212,4 +254,9 @@ export class Browser implements Closeable {
     }
     return [...open];
   }
+}
+
+function firstScreenId(screenInfos: Json | undefined): string | undefined {
+  const first = Array.isArray(screenInfos) ? screenInfos[0] : undefined;
+  return isObject(first) ? textAt(first, 'id') : undefined;
 }

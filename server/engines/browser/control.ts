@@ -17,6 +17,12 @@ export interface Page {
   readonly channel: Channel;
 }
 
+export interface Geolocation {
+  readonly latitude: number;
+  readonly longitude: number;
+  readonly accuracy?: number;
+}
+
 export class Control implements ChannelOwner {
   readonly #mux: Mux;
   readonly #pages = new Map<string, Page>();
@@ -25,6 +31,7 @@ export class Control implements ChannelOwner {
   readonly #shownIn = new Map<string, Set<string>>();
   readonly #firstPage = Promise.withResolvers<Page>();
   #root: Channel | undefined;
+  #geolocation: Geolocation | undefined;
   #id = 0;
 
   constructor(mux: Mux) {
@@ -48,6 +55,23 @@ export class Control implements ChannelOwner {
 
   firstPage(): Promise<Page> {
     return this.#firstPage.promise;
+  }
+
+  /**
+   * Every page, also those to come, is at this place, and may know it without asking anybody. New pages are not held for
+   * it: letting one go on would let it go on for clients too. They ask their browser later than this is set.
+   */
+  async locate(geolocation: Geolocation): Promise<void> {
+    this.#geolocation = { accuracy: 1, ...geolocation };
+    await this.send('Browser.setPermission', { permission: { name: 'geolocation' }, setting: 'granted' });
+    for (const page of this.pages) await this.#place(page.channel);
+  }
+
+  /** The same in a browser context that a client made. */
+  async locateContext(contextId: string): Promise<void> {
+    if (!this.#geolocation) return;
+    const granted = { permission: { name: 'geolocation' }, setting: 'granted', browserContextId: contextId };
+    await this.send('Browser.setPermission', granted);
   }
 
   /** A command on the browser, or on one channel of ours. */
@@ -158,6 +182,12 @@ export class Control implements ChannelOwner {
     const page = { targetId, contextId: textAt(info, 'browserContextId'), channel };
     this.#pages.set(targetId, page);
     this.#firstPage.resolve(page);
+    void this.#place(channel);
+  }
+
+  async #place(channel: Channel): Promise<void> {
+    if (!this.#geolocation) return;
+    await this.send('Emulation.setGeolocationOverride', { ...this.#geolocation }, channel).catch(() => {});
   }
 
   /** Chromium tells what a tab shows only by attaching to it. */

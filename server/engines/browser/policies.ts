@@ -12,6 +12,7 @@ export const BLOCKED_SCHEMES = ['file', 'chrome', 'devtools', 'view-source', 'ch
 const POLICIES = {
   URLBlocklist: BLOCKED_SCHEMES.map(scheme => (scheme === 'view-source' ? 'view-source:*' : `${scheme}://*`)),
   URLAllowlist: [`file:///session/${DOWNLOADS}/*`, `file://${UPLOADS_IN_BOX}/*`],
+  CommandLineFlagSecurityWarningsEnabled: false, // its bar takes 56 pixels from the first tab and from no other
   DeveloperToolsAvailability: 1, // CDP stays; the DevTools window of a page does not exist here
   SafeBrowsingProtectionLevel: 0, // its lists are fetched from the vendor
   BrowserSignin: 0,
@@ -32,12 +33,21 @@ const POLICIES = {
   MetricsReportingEnabled: false,
 } as const;
 
+export interface PolicyWish {
+  /** Show PDFs in the tab instead of downloading them. */
+  readonly pdfViewer: boolean;
+}
+
 /** Writes the policy folder (`/etc/chromium` of the box) and returns its path. */
-export async function writePolicies(folder: string): Promise<string> {
+export async function writePolicies(folder: string, { pdfViewer }: PolicyWish): Promise<string> {
   const managed = join(folder, 'policies', 'managed');
   await mkdir(managed, { recursive: true, mode: 0o755 });
   const file = join(managed, 'berth.json');
-  await writeFile(`${file}.new`, `${JSON.stringify(POLICIES, undefined, 2)}\n`, { mode: 0o644 });
+  await writeFile(
+    `${file}.new`,
+    `${JSON.stringify({ ...POLICIES, AlwaysOpenPdfExternally: !pdfViewer }, undefined, 2)}\n`,
+    { mode: 0o644 },
+  );
   await rename(`${file}.new`, file);
   return folder;
 }

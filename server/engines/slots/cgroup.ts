@@ -25,6 +25,19 @@ export class Cgroup {
     return [...pids].map(findProcess).filter(found => found !== undefined);
   }
 
+  /** How much processor time it gets when others want some too; an ordinary group has 1. */
+  setShare(share: number): void {
+    for (const folder of this.folders) {
+      // v1 counts in 1024ths, v2 in hundredths; a folder has the file of its version, or none.
+      for (const [file, ordinary] of [
+        ['cpu.shares', 1024],
+        ['cpu.weight', 100],
+      ] as const)
+        if (existsSync(join(folder, file)))
+          writeFileSync(join(folder, file), String(Math.max(2, Math.round(share * ordinary))));
+    }
+  }
+
   /** v2 can end all at once, also those that are just being forked. Elsewhere the caller kills `processes()` until none is left. */
   killAtOnce(): void {
     for (const folder of this.folders) {

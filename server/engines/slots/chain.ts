@@ -100,9 +100,14 @@ function lastCommand(wish: ChainWish): readonly string[] {
   const { program } = wish;
   const inner =
     wish.form === 'process'
-      ? [program.executable, ...program.args]
+      ? [...settings(program), program.executable, ...program.args]
       : ['bwrap', ...jailArguments({ ...program, ...foldersOf(wish) })];
   return [...privileges(wish), ...limits(wish.bounds), ...hardEnd(wish.bounds), ...inner];
+}
+
+function settings({ env = {} }: Program): readonly string[] {
+  const pairs = Object.entries(env).map(([name, value]) => `${name}=${value}`);
+  return pairs.length === 0 ? [] : ['env', ...pairs];
 }
 
 function privileges({ form, uid }: ChainWish): readonly string[] {

@@ -7,6 +7,7 @@ export interface JailWish {
   readonly executable: string;
   readonly args: readonly string[];
   readonly mounts: readonly ReadOnlyMount[];
+  readonly env?: Readonly<Record<string, string>>;
   /** Bound read-write to /session. */
   readonly boxFolder: string;
   /** Bound read-only to /tmp/.uploads. */
@@ -56,6 +57,7 @@ export function jailArguments(wish: JailWish): readonly string[] {
     ...['--remount-ro', '/dev', '--remount-ro', '/'],
     ...['--clearenv', '--setenv', 'HOME', FOLDER_IN_JAIL, '--setenv', 'PATH', '/usr/bin'],
     ...['--setenv', 'LANG', 'C.UTF-8', '--setenv', 'TMPDIR', '/tmp'],
+    ...Object.entries(wish.env ?? {}).flatMap(([name, value]) => ['--setenv', name, value]),
     ...['--', wish.executable, ...wish.args],
   ];
 }

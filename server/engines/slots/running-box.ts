@@ -68,6 +68,10 @@ export class RunningBox implements Box {
     this.gone = this.#waitUntilGone();
   }
 
+  hasten(): void {
+    this.#wish.cgroup.setShare(1);
+  }
+
   stderrTail(): string {
     return this.#wish.child?.stderr.text() ?? '';
   }

@@ -21,6 +21,8 @@ export interface Program {
   /** Arguments; paths are those of the box (`/session/...`), see `BoxPlace.folder`. */
   readonly args: readonly string[];
   readonly mounts: readonly ReadOnlyMount[];
+  /** Besides HOME, PATH, LANG and TMPDIR. Readable by the program's pages' operator: never a secret. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** What the arguments of a program may depend on. */
@@ -41,6 +43,8 @@ export interface BoxWish {
   readonly program: (place: BoxPlace) => Program;
   /** The outside hard limit (`timeout -s KILL`): the browser dies then, whoever is left. */
   readonly lifetimeMs: number;
+  /** Nobody waits for it: it gets little processor time while others want it, until `hasten`. */
+  readonly background?: boolean;
 }
 
 /** Everything a successor process needs to find a box again. JSON; kept in the session's row. */
@@ -70,6 +74,8 @@ export interface Box extends Closeable {
   readonly egressPort: number;
   /** Resolves once every process of the box is gone, with why if it is known. */
   readonly gone: Promise<BoxEnd>;
+  /** Somebody waits for it now: it gets its full share of processor time. */
+  hasten(): void;
   /** The last lines that the program wrote to its error output. */
   stderrTail(): string;
   /** Kills every process, waits until they are gone, removes folder and cgroup, frees the slot. Idempotent. */

@@ -13,6 +13,8 @@ import type { BoxPlace, BoxWish } from './slots.ts';
 import { spawnChain, untilItStands } from './spawn-chain.ts';
 import { stageMounts } from './stage.ts';
 
+/** Of what an ordinary group gets. */
+const BACKGROUND_SHARE = 0.1;
 /** More than Chromium asks for with a hundred pages. */
 const OPEN_FILES = 16_384;
 
@@ -62,6 +64,7 @@ async function start(
   undo.defer(() => folder.remove());
   const cgroup = ground.cgroups.make(wish.session, ground.limits);
   undo.defer(() => cgroup.remove());
+  if (wish.background) cgroup.setShare(BACKGROUND_SHARE);
   const loopback = ground.form === 'process' ? await openLoopbackListener(0) : undefined;
   undo.defer(() => void loopback?.close());
   const place = placeOf(ground.form, folder.box, loopback ? portOf(loopback) : EGRESS_PORT_IN_JAIL, ground.ownSandbox);

@@ -14,7 +14,7 @@ const BACKOFF_FIRST_MS = 50;
 const BACKOFF_MAX_MS = 5_000;
 
 /** All of them, always: what is not subscribed to is not passed on. */
-const CHANNELS: readonly Channel[] = ['credential_revoked'];
+const CHANNELS: readonly Channel[] = ['credential_revoked', 'session_event'];
 
 interface Subscriber {
   readonly channel: Channel;

@@ -7,6 +7,7 @@ import type { Log } from '../../kit/log.ts';
 import { Scope } from '../../kit/scope.ts';
 import type { Secret } from '../../kit/secret.ts';
 import { within } from '../../kit/wait.ts';
+import { Announcer } from './announcer.ts';
 import { lockDataFolder, readOwner } from './data-folder.ts';
 import { type Db, openDatabase, type Target, trouble, unreachable } from './database.ts';
 import { answers } from './embedded/answers.ts';
@@ -17,8 +18,12 @@ import { assertServer, migrate } from './migrate.ts';
 import type { Store } from './store.ts';
 import { accounts } from './tables/accounts.ts';
 import { applications } from './tables/applications.ts';
+import { events } from './tables/events.ts';
 import { hosts } from './tables/hosts.ts';
+import { idempotency } from './tables/idempotency.ts';
 import { keys } from './tables/keys.ts';
+import { limits } from './tables/limits.ts';
+import { Recorder } from './tables/recorder.ts';
 import { sessions } from './tables/sessions.ts';
 import { tokens } from './tables/tokens.ts';
 
@@ -145,13 +150,17 @@ const cannotReach = (problem: unknown): Fault =>
 function onDatabase(target: Target, { log, clock }: StoreOptions, scope: Scope): Store {
   const { db } = scope.own(openDatabase(target, log));
   const listener = scope.own(new Listener(target, log));
+  const announcer = new Announcer(db, log);
   return {
     accounts: accounts(db),
     applications: applications(db),
     tokens: tokens(db),
     keys: keys(db),
     hosts: hosts(db),
-    sessions: sessions(db, clock),
+    sessions: sessions(db, clock, new Recorder(db, announcer)),
+    limits: limits(db),
+    idempotency: idempotency(db),
+    events: events(db, announcer),
     ping: () => ping(db),
     listen: (channel, heard, onGap) => listener.listen(channel, heard, onGap),
     close: () => scope.close(),

@@ -1,7 +1,7 @@
 // The tables as Kysely sees them: columns in camel case here, in snake case in the database (migrations/).
-import type { ColumnType, Generated } from 'kysely';
+import type { ColumnType, Generated, GeneratedAlways } from 'kysely';
 import type { AccountId, ApplicationId, HostId, KeyId, SessionId, TokenId } from '../../kit/ids.ts';
-import type { JsonObject, Role, SessionEnd, SessionStatus } from './store.ts';
+import type { Actor, JsonObject, Role, SessionEnd, SessionEventType, SessionStatus } from './store.ts';
 
 export interface Tables {
   accounts: AccountsTable;
@@ -11,6 +11,9 @@ export interface Tables {
   keys: KeysTable;
   hosts: HostsTable;
   sessions: SessionsTable;
+  applicationLimits: ApplicationLimitsTable;
+  idempotency: IdempotencyTable;
+  sessionEvents: SessionEventsTable;
 }
 
 /** Written as text, because the driver would write a JavaScript array as a PostgreSQL array. */
@@ -99,4 +102,38 @@ export interface SessionsTable {
   dueAt: ColumnType<Date, never, never>;
   attached: Generated<boolean>;
   box: JsonbOrNull;
+  createDigest: OrNull<Buffer>;
+  /** The create's answer is on its way, or was lost on it. Null: delivered, or nobody asks. */
+  answer: OrNull<'owed' | 'lost'>;
+}
+
+export interface ApplicationLimitsTable {
+  applicationId: ApplicationId;
+  configured: ColumnType<JsonObject, string | undefined, string>;
+  revision: Generated<number>;
+  updatedAt: Date;
+}
+
+export interface IdempotencyTable {
+  owner: AccountId | ApplicationId;
+  keyDigest: Buffer;
+  run: string;
+  requestDigest: Buffer;
+  operation: string;
+  hostId: HostId;
+  sessionId: OrNull<SessionId>;
+  kept: JsonbOrNull;
+  createdAt: Date;
+  expiresAt: Date;
+}
+
+export interface SessionEventsTable {
+  id: GeneratedAlways<number>;
+  applicationId: ApplicationId;
+  sessionId: SessionId;
+  at: Date;
+  type: SessionEventType;
+  actorKind: Actor['kind'];
+  actorId: OrNull<string>;
+  detail: Jsonb;
 }

@@ -10,7 +10,8 @@ let closeAsked = 0;
 const browser = {
   downloadFolder: DOWNLOADS,
   contextIds: async () => contexts,
-  keepDownloads: async (id: string) => void kept.push(id),
+  equipContext: async (id: string) => void kept.push(id),
+  viewport: { width: 800, height: 600 },
 } as unknown as Browser;
 const policy = clientPolicy({ browser, keepAlive: false, closeAsked: () => closeAsked++ });
 const judge = async (method: string, params: JsonObject = {}): Promise<Verdict> => policy.judge({ method, params });
@@ -54,6 +55,9 @@ const CASES: Array<[string, JsonObject, string]> = [
   ['Page.navigate', { url: 'blob:chrome://x/y' }, 'refuse'],
   ['Target.createTarget', { url: 'chrome://inspect' }, 'refuse'],
   ['Target.createTarget', { url: '' }, 'pass'],
+  ['Target.createTarget', { url: '', newWindow: true }, 'rewrite'],
+  ['Target.createTarget', { url: '', browserContextId: 'C' }, 'rewrite'],
+  ['Target.createTarget', { url: '', newWindow: true, width: 300, height: 200 }, 'pass'],
   ['DOM.setFileInputFiles', { files: ['/tmp/.uploads/cv.pdf', `${DOWNLOADS}/a`] }, 'pass'],
   ['DOM.setFileInputFiles', { files: [] }, 'pass'],
   ['DOM.setFileInputFiles', { files: ['/tmp/.uploads/../../etc/passwd'] }, 'refuse'],

@@ -51,7 +51,7 @@ export function clientPolicy(parts: PolicyParts): Policy {
     'Input.dispatchDragEvent': params => draggedFiles(params, browser.downloadFolder),
     'Page.navigate': params => openable(params, browser.downloadFolder),
     'Network.loadNetworkResource': params => openable(params, browser.downloadFolder),
-    'Target.createTarget': params => openable(params, browser.downloadFolder),
+    'Target.createTarget': params => newTarget(params, browser),
     'Target.attachToTarget': flatOnly,
     'Target.setAutoAttach': flatOnly,
     'Target.createBrowserContext': params => newContext(params, browser),
@@ -69,6 +69,15 @@ export function clientPolicy(parts: PolicyParts): Policy {
 function keptDownloads(params: JsonObject, folder: string): Verdict {
   if (params.behavior === 'deny') return PASS;
   return { rewrite: { ...params, behavior: 'allowAndName', downloadPath: folder } };
+}
+
+/** A page in a window of its own gets the session's size; in the same window it inherits it. */
+function newTarget(params: JsonObject, browser: Browser): Verdict {
+  const verdict = openable(params, browser.downloadFolder);
+  const sized = params.width !== undefined || params.height !== undefined || params.windowState !== undefined;
+  const ownWindow = params.newWindow === true || params.browserContextId !== undefined;
+  if (verdict !== PASS || sized || !ownWindow) return verdict;
+  return { rewrite: { ...params, ...browser.viewport } };
 }
 
 function sessionFiles(method: string, params: JsonObject, downloads: string): Verdict {
@@ -151,7 +160,7 @@ async function newContext(params: JsonObject, browser: Browser): Promise<Verdict
     pass: true,
     onAnswer: async answer => {
       const id = answer.result?.browserContextId;
-      if (typeof id === 'string') await browser.keepDownloads(id);
+      if (typeof id === 'string') await browser.equipContext(id);
       return answer;
     },
   };

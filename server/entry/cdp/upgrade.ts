@@ -10,6 +10,7 @@ import type { Clock } from '../../kit/clock.ts';
 import { Fault, isFault, reason } from '../../kit/fault.ts';
 import { newRequestId, type SessionId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
+import type { Span, Tracer } from '../../kit/trace.ts';
 import { Relay } from './relay.ts';
 
 /** Chromium closes its pipe for good at 110 MiB; above this the client's socket is closed with 1009. */
@@ -24,6 +25,7 @@ export interface CdpParts {
   readonly endSession: (id: SessionId) => Promise<unknown>;
   readonly clock: Clock;
   readonly log: Log;
+  readonly trace: Tracer;
 }
 
 export class CdpEntry {
@@ -40,10 +42,25 @@ export class CdpEntry {
   }
 
   /** Hooks the server's upgrades. `only`: this session and no other, for sockets that come from inside its browser. */
-  serve(server: Server, only?: SessionId): void {
+  serve(server: Server, only?: () => SessionId | undefined): void {
     server.on('upgrade', (request: IncomingMessage, connection: Duplex, head: Buffer) => {
       connection.on('error', error => this.#parts.log.debug('cdp.connection_error', { reason: reason(error) }));
-      void this.#upgrade(request, connection, head, only).catch(error => this.#refuse(connection, error));
+      const requestId = newRequestId(this.#parts.clock.now());
+      const span = this.#spanOf(request, requestId);
+      void this.#upgrade(request, connection, head, only && { id: only() }, span).catch(error => {
+        span.end(error);
+        this.#refuse(connection, error, requestId);
+      });
+    });
+  }
+
+  /** From the request to the end of the connection. */
+  #spanOf({ headers }: IncomingMessage, requestId: string): Span {
+    const { traceparent } = headers;
+    return this.#parts.trace.begin('cdp.connection', {
+      kind: 'server',
+      ...(typeof traceparent === 'string' ? { traceparent } : {}),
+      common: { 'berth.request_id': requestId },
     });
   }
 
@@ -51,19 +68,23 @@ export class CdpEntry {
     request: IncomingMessage,
     connection: Duplex,
     head: Buffer,
-    only: SessionId | undefined,
+    only: { readonly id: SessionId | undefined } | undefined,
+    span: Span,
   ): Promise<void> {
     const url = new URL(request.url ?? '/', 'http://localhost');
     const id = CONNECT_PATH.exec(url.pathname)?.[1];
-    if (!id || (only !== undefined && id !== only))
+    if (!id || (only && id !== only.id))
       throw new Fault('route_not_found', 'There is nothing to connect to at this address.', {
         advice: 'Use the connectUrl of the session.',
       });
     const live = await this.#parts.connect.open(id, this.#presented(request, url));
-    if (connection.destroyed) return;
+    span.share({ 'berth.session_id': live.id, 'berth.application_id': live.applicationId });
+    connection.once('close', () => span.end());
+    if (connection.destroyed) return span.end();
     const place = this.#reserve(live);
     this.#sockets.handleUpgrade(request, connection, head, socket => {
       place.giveBack();
+      socket.once('close', code => span.set({ 'berth.close_code': code }));
       void this.#attach(live, socket, connection, isFromInside(request));
     });
     // A handshake that is no WebSocket's was answered with 400 and never came to the line above.
@@ -73,7 +94,12 @@ export class CdpEntry {
   /** Too many clients must hear 429 before the upgrade is accepted, also when several come at once. */
   #reserve(live: LiveSession): { giveBack(): void } {
     const place = { counts: false, bye: () => Promise.resolve() };
-    live.admit(place);
+    try {
+      live.admit(place);
+    } catch (error) {
+      this.#parts.connect.refused(live, error);
+      throw error;
+    }
     return { giveBack: () => live.dismiss(place) };
   }
 
@@ -104,9 +130,8 @@ export class CdpEntry {
     return { ...(signingKey === null ? {} : { signingKey }), ...(agent ? { agent } : {}) };
   }
 
-  #refuse(connection: Duplex, thrown: unknown): void {
+  #refuse(connection: Duplex, thrown: unknown, requestId: string): void {
     const code: ErrorCode = isFault(thrown) && isErrorCode(thrown.code) ? thrown.code : 'internal';
-    const requestId = newRequestId(this.#parts.clock.now());
     if (code === 'internal') this.#parts.log.error('cdp.upgrade_failed', { requestId, reason: reason(thrown) });
     const { status, retryAfterSeconds } = catalogueEntry(code);
     const message = isFault(thrown) ? thrown.message : 'Something went wrong here.';

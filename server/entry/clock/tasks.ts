@@ -4,6 +4,7 @@ import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Closeable } from '../../kit/scope.ts';
+import { outsideSpans } from '../../kit/trace.ts';
 
 export interface Task {
   readonly name: string;
@@ -60,7 +61,7 @@ export class Tasks implements Closeable {
 
   async #run(task: Task): Promise<void> {
     try {
-      const did = await task.run();
+      const did = await outsideSpans(() => task.run());
       if (Object.values(did).some(count => count > 0)) this.#log.info(`clock.${task.name}`, did);
     } catch (error) {
       this.#log.error(`clock.${task.name}_failed`, { reason: reason(error) });

@@ -10,10 +10,15 @@ import {
   pathsOf,
 } from '../../../contract/operations.ts';
 import { fault, invalidRequest, notFound, scopeMissing } from '../../domain/faults.ts';
+import type { IdempotencyRun } from '../../domain/idempotency/idempotency.ts';
 import type { AccountCaller, AgentCaller, Caller } from '../../domain/identity/caller.ts';
 import type { Callers, Presented } from '../../domain/identity/callers.ts';
+import type { CreateManner } from '../../domain/sessions/api.ts';
 import { isUuid } from '../../kit/ids.ts';
 import type { Answer } from './answer.ts';
+import { EVENT_STREAM } from './event-stream.ts';
+import { readPreferences } from './preferences.ts';
+import type { Repeats } from './repeats.ts';
 import { unknownFields } from './schema-walk.ts';
 import { readQuery, validatorOf } from './validate.ts';
 import type { Visits } from './visits.ts';
@@ -34,8 +39,12 @@ export interface In<Id extends OperationId> extends Asked<Id> {
   readonly warnings: readonly Warning[];
   /** Aborted when the caller goes away before the answer. */
   readonly signal: AbortSignal;
+  /** For operations that create a session. */
+  readonly manner: CreateManner;
   readonly presented: Presented;
   readonly wantsHtml: boolean;
+  /** Present when the caller accepts server-sent events; the id is that of the last one it has. */
+  readonly stream: { readonly lastEventId?: string } | undefined;
 }
 
 export type Handlers = { readonly [Id in OperationId]: (asked: In<Id>) => Promise<Answer> };
@@ -52,6 +61,7 @@ export interface BindParts {
   readonly handlers: Handlers;
   readonly callers: Pick<Callers, 'authenticate'>;
   readonly visits: Visits;
+  readonly repeats: Repeats;
   readonly compat: boolean;
 }
 
@@ -80,9 +90,17 @@ function bind(app: FastifyInstance, id: OperationId, url: string, mount: MountNa
     config: { operation: id },
     onRequest: async request => identify(id, request, parts),
     handler: async (request, reply) => {
-      const asked = { ...read(request), ...circumstances(request, reply, mount, parts.visits) };
-      const answered = await handler(asked as never); // `read` has just validated every part.
-      return send(reply, status, answered);
+      const given = read(request);
+      const asked = { ...given, ...circumstances(id, request, reply, mount, parts, given.body) };
+      // `read` has just validated every part.
+      const work = (manner: CreateManner): Promise<Answer> =>
+        parts.visits.around(request, () => handler({ ...asked, manner } as never));
+      const key = parts.repeats.keyOf(id, request.headers['idempotency-key']);
+      if (key === undefined) return send(reply, status, await work(asked.manner));
+      const replayed = (): void => void reply.header('idempotency-replayed', 'true');
+      const write = { id, key, path: pathOf(request) };
+      const first = (run: IdempotencyRun): Promise<Answer> => work({ ...asked.manner, run });
+      return send(reply, status, await parts.repeats.answer(write, asked, first, replayed));
     },
   });
 }
@@ -121,7 +139,7 @@ function readerOf(id: OperationId) {
       ...(checkHeaders?.(request.headers) ?? []),
       ...(checkBody?.(given) ?? []),
     ];
-    refuse(issues, onUnknown === 'refuse' || isStrict(request) ? strangers : []);
+    refuse(issues, onUnknown === 'refuse' || readPreferences(request.headers.prefer).isStrict ? strangers : []);
     return {
       params: request.params,
       query: asked,
@@ -152,26 +170,74 @@ const unknownWarning = (path: string): Warning => ({
   message: `There is no field ${path}; it was ignored.`,
 });
 
-/** `Prefer: handling=strict` (RFC 7240). */
-const isStrict = ({ headers }: FastifyRequest): boolean =>
-  [headers.prefer ?? []].flat().some(value => /(^|,)\s*handling\s*=\s*"?strict"?\s*($|[,;])/i.test(value));
-
 // ---- the rest of what a handler gets, and the answer ---------------------------------------------------------------
 
-function circumstances(request: FastifyRequest, reply: FastifyReply, mount: MountName, visits: Visits) {
+function circumstances(
+  id: OperationId,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  mount: MountName,
+  { visits, repeats }: BindParts,
+  body: unknown,
+) {
   const gone = new AbortController();
-  reply.raw.once('close', () => {
-    if (!reply.raw.writableFinished) gone.abort(new Error('the caller went away'));
+  const arrived = new Promise<boolean>(resolve => {
+    reply.raw.once('close', () => {
+      if (!reply.raw.writableFinished) gone.abort(new Error('the caller went away'));
+      resolve(reply.raw.writableFinished);
+    });
   });
   const caller: Caller | undefined = visits.of(request).caller;
   return {
     caller,
     mount,
     signal: gone.signal,
+    manner: {
+      signal: gone.signal,
+      ...preferred(id, request, reply),
+      ...(isResendable(id, request) ? { delivery: deliveryOf(request, repeats.digestOf(id, body), arrived) } : {}),
+    },
     presented: presentedBy(request),
     wantsHtml: (request.headers.accept ?? '').includes('text/html'),
+    stream: streamWish(request),
   };
 }
+
+/** Not for HEAD, which would read a stream that has no end. */
+function streamWish({ method, headers }: FastifyRequest): { lastEventId?: string } | undefined {
+  if (method !== 'GET' || !(headers.accept ?? '').includes(EVENT_STREAM)) return undefined;
+  const id = headers['last-event-id'];
+  return typeof id === 'string' ? { lastEventId: id } : {};
+}
+
+/** Notes on the answer which of the caller's preferences count. */
+function preferred(id: OperationId, { headers }: FastifyRequest, reply: FastifyReply): { waitSeconds?: number } {
+  const { mayWait, unknownFields } = operation(id);
+  const { isStrict, waitSeconds } = readPreferences(headers.prefer);
+  const waits = mayWait && waitSeconds !== undefined;
+  const applied = [
+    ...(isStrict && unknownFields === 'warn' ? ['handling=strict'] : []),
+    ...(waits ? [`wait=${waitSeconds}`] : []),
+  ];
+  if (applied.length > 0) reply.header('preference-applied', applied.join(', '));
+  if (!waits) return {};
+  reply.header('x-berth-waited', '0');
+  return { waitSeconds };
+}
+
+const RETRY_COUNT = 'x-stainless-retry-count';
+
+/** Official clients count their attempts; what has a key is recognised by that. */
+const isResendable = (id: OperationId, { headers }: FastifyRequest): boolean =>
+  operation(id).mayWait === true && headers[RETRY_COUNT] !== undefined && headers['idempotency-key'] === undefined;
+
+const deliveryOf = ({ headers }: FastifyRequest, digest: Buffer, arrived: Promise<boolean>) => ({
+  digest,
+  isResend: Number(headers[RETRY_COUNT]) >= 1,
+  arrived,
+});
+
+const pathOf = ({ url }: FastifyRequest): string => url.split('?', 1)[0] ?? url;
 
 function send(reply: FastifyReply, status: number, { body, headers = {}, contentType, status: named }: Answer) {
   reply.code(named ?? status).headers(headers);

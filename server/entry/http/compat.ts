@@ -1,29 +1,31 @@
 // Handlers that only the compatibility mount has: projects, and the two routes that Stagehand 3 asks for.
-import { type Project, TIMEOUT_DEFAULT_SECONDS } from '../../../contract/sessions.ts';
+import type { JsonObject } from '../../../contract/common.ts';
+import type { Project } from '../../../contract/sessions.ts';
 import { notFound } from '../../domain/faults.ts';
 import type { Applications } from '../../domain/identity/applications.ts';
 import type { AgentCaller } from '../../domain/identity/caller.ts';
+import type { Limits } from '../../domain/limits/limits.ts';
 import type { Sessions } from '../../domain/sessions/api.ts';
+import type { SessionId } from '../../kit/ids.ts';
 import { type Answer, answer } from './answer.ts';
 import type { In } from './bind.ts';
 import { normaliseCreate } from './normalise-create.ts';
-import { releaseAgain } from './sessions.ts';
+import { admittedHeaders, releaseAgain } from './sessions.ts';
 
 export interface CompatParts {
   readonly sessions: Sessions;
   readonly applications: Pick<Applications, 'ofAgent'>;
+  readonly limits: Pick<Limits, 'effective'>;
   readonly regions: readonly string[];
-  /** Shown as `concurrency` of a project. */
-  readonly slots: number;
 }
 
-export const compatHandlers = ({ sessions, applications, regions, slots }: CompatParts) => ({
+export const compatHandlers = ({ sessions, applications, limits, regions }: CompatParts) => ({
   listProjects: async ({ caller }: In<'listProjects'>): Promise<Answer> =>
-    answer([await projectOf(caller, applications, slots)]),
+    answer([await projectOf(caller, applications, limits)]),
 
   readProject: async ({ caller, params }: In<'readProject'>): Promise<Answer> => {
     demandOwn(caller, params.id);
-    return answer(await projectOf(caller, applications, slots));
+    return answer(await projectOf(caller, applications, limits));
   },
 
   readProjectUsage: async ({ caller, params }: In<'readProjectUsage'>): Promise<Answer> => {
@@ -31,11 +33,12 @@ export const compatHandlers = ({ sessions, applications, regions, slots }: Compa
     return answer(await sessions.usage(caller));
   },
 
-  startSession: async ({ caller, body, signal }: In<'startSession'>): Promise<Answer> => {
+  startSession: async ({ caller, body, manner }: In<'startSession'>): Promise<Answer> => {
     if (body.browserbaseSessionID !== undefined)
       return started((await sessions.read(caller, body.browserbaseSessionID)).id);
     const wish = normaliseCreate(body.browserbaseSessionCreateParams ?? {}, { mount: 'compat', regions });
-    return started((await sessions.create(caller, wish, { signal })).session.id);
+    const created = await sessions.create(caller, wish, manner);
+    return { ...started(created.session.id), headers: admittedHeaders(created, manner) };
   },
 
   endSession: async ({ caller, params }: In<'endSession'>): Promise<Answer> => {
@@ -43,6 +46,14 @@ export const compatHandlers = ({ sessions, applications, regions, slots }: Compa
     return answer({ success: true });
   },
 });
+
+/** How a start with a key is answered again. */
+export const compatMakers = {
+  startSession: {
+    keep: (body: JsonObject): JsonObject => body,
+    again: async (_: unknown, id: SessionId): Promise<Answer> => started(id),
+  },
+};
 
 /** `available: false` makes the client drive the browser itself. */
 const started = (sessionId: string): Answer => answer({ success: true, data: { sessionId, available: false } });
@@ -54,8 +65,9 @@ function demandOwn({ applicationId }: AgentCaller, id: string): void {
 async function projectOf(
   caller: AgentCaller,
   applications: Pick<Applications, 'ofAgent'>,
-  slots: number,
+  limits: CompatParts['limits'],
 ): Promise<Project> {
+  const { defaultTimeout, maxConcurrent } = await limits.effective(caller.applicationId);
   const { id, name, billingAccountId, createdAt, updatedAt } = await applications.ofAgent(caller);
   return {
     id,
@@ -63,7 +75,7 @@ async function projectOf(
     updatedAt: updatedAt.toISOString(),
     name,
     ownerId: billingAccountId,
-    defaultTimeout: TIMEOUT_DEFAULT_SECONDS,
-    concurrency: slots,
+    defaultTimeout,
+    concurrency: maxConcurrent,
   };
 }

@@ -18,16 +18,37 @@ export function failureOf(thrown: unknown, requestId: string, isWrite: boolean):
   const refusal = asFault(thrown);
   const code: ErrorCode = isErrorCode(refusal.code) ? refusal.code : 'internal';
   const { status, retry, retryAfterSeconds } = catalogueEntry(code);
+  const details: LimitDetails = refusal.details ?? {};
+  const retryAfter = details.retryAfterSeconds ?? retryAfterSeconds;
   return {
     status,
     headers: {
       ...(status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
       ...(status === 426 ? { upgrade: 'websocket' } : {}),
-      ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
+      ...(retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }),
       ...(isWrite ? { 'x-should-retry': String(retry === 'yes') } : {}),
+      ...(status === 429 ? limitHeaders(details, retryAfter) : {}),
+      ...(details.waitedMs === undefined ? {} : { 'x-berth-waited': String(details.waitedMs) }),
     },
     body: bodyOf(status, refusal, code, requestId),
     isOurs: code === 'internal',
+  };
+}
+
+/** What the refusals of limits say in their details. */
+interface LimitDetails {
+  readonly limit?: number;
+  readonly used?: number;
+  readonly retryAfterSeconds?: number;
+  readonly waitedMs?: number;
+}
+
+function limitHeaders({ limit, used }: LimitDetails, resetSeconds = 0): Record<string, string> {
+  if (limit === undefined || used === undefined) return {};
+  return {
+    'x-ratelimit-limit': String(limit),
+    'x-ratelimit-remaining': String(Math.max(0, limit - used)),
+    'x-ratelimit-reset': String(resetSeconds),
   };
 }
 

@@ -91,9 +91,8 @@ for (const [paths, body] of CONFLICTS)
     assert.deepEqual(refusal(body, NATIVE, 'conflicting_fields').details?.paths, paths));
 
 const WARNED: ReadonlyArray<readonly [string, string, NonNullable<CreateSession['browserSettings']>]> = [
-  ['not_yet_supported', 'viewport', { viewport: { width: 1288, height: 711 } }],
+  ['not_yet_supported', 'blockAds', { blockAds: true }],
   ['not_yet_supported', 'recordSession', { recordSession: true }],
-  ['not_yet_supported', 'locale', { locale: 'de-DE' }],
   ['not_yet_supported', 'takeover', { takeover: 'refuse' }],
   ['captcha_not_supported', 'solveCaptchas', { solveCaptchas: true }],
   ['ignored', 'fingerprint', { fingerprint: { a: 1 } }],
@@ -102,6 +101,28 @@ for (const [code, name, browserSettings] of WARNED)
   test(`${name} gives the warning ${code}`, () => {
     const [warning, ...more] = normaliseCreate({ browserSettings }, NATIVE).warnings;
     assert.deepEqual([warning?.code, warning?.path, more.length], [code, `browserSettings.${name}`, 0]);
+  });
+
+test('settings that have their effect give no warning', () => {
+  const browserSettings = {
+    viewport: { width: 1288, height: 711 },
+    locale: 'de-DE',
+    timezoneId: 'Asia/Tokyo',
+    userAgent: 'Agent/1.0',
+    geolocation: { latitude: 1, longitude: 2 },
+    ignoreCertificateErrors: true,
+    enablePdfViewer: true,
+  };
+  assert.deepEqual(normaliseCreate({ browserSettings }, NATIVE).warnings, []);
+});
+
+for (const [name, browserSettings] of [
+  ['timezoneId', { timezoneId: 'Mars/Olympus' }],
+  ['locale', { locale: 'x' }],
+] as const)
+  test(`an unknown ${name} is refused by name`, () => {
+    const { details } = refusal({ browserSettings }, NATIVE, 'invalid_request');
+    assert.match(JSON.stringify(details), new RegExp(`browserSettings.${name}`));
   });
 
 test('an alias at the top and its twin inside become one setting', () =>

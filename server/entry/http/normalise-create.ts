@@ -17,6 +17,7 @@ type BrowserSettings = NonNullable<CreateSession['browserSettings']>;
 export function normaliseCreate(body: CreateSession, where: Where): SessionWish {
   const settings = mergeAliases(body);
   refuseOsAlone(settings);
+  refuseUnknownPlace(settings);
   const region = chooseRegion(body.region, where.regions);
   const userMetadata = checkedMetadata(body.userMetadata ?? {});
   refuseUnavailable(body, settings, where.mount);
@@ -75,6 +76,30 @@ function refuseOsAlone({ os, verified, advancedStealth }: BrowserSettings): void
     ]);
 }
 
+/** Chromium would fall back to its own without a word. */
+function refuseUnknownPlace({ timezoneId, locale }: BrowserSettings): void {
+  if (timezoneId !== undefined && !isKnown(() => new Intl.DateTimeFormat('en', { timeZone: timezoneId })))
+    throw invalidRequest([
+      {
+        path: 'browserSettings.timezoneId',
+        message: `is ${JSON.stringify(timezoneId)}; expected an IANA time zone such as Europe/Berlin`,
+      },
+    ]);
+  if (locale !== undefined && !isKnown(() => Intl.getCanonicalLocales(locale.replaceAll('_', '-'))))
+    throw invalidRequest([
+      { path: 'browserSettings.locale', message: `is ${JSON.stringify(locale)}; expected a BCP 47 tag such as de-DE` },
+    ]);
+}
+
+function isKnown(ask: () => unknown): boolean {
+  try {
+    ask();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 function chooseRegion(asked: string | undefined, regions: readonly string[]) {
   if (asked === undefined) return { chosen: {}, warnings: [] };
   if (regions.includes(asked)) return { chosen: { region: asked }, warnings: [] };
@@ -125,20 +150,9 @@ function refuseUnavailable(body: CreateSession, settings: BrowserSettings, mount
 const WITHOUT_EFFECT: ReadonlyArray<
   readonly [keyof BrowserSettings, Warning['code'], (settings: BrowserSettings) => boolean]
 > = [
-  [
-    'viewport',
-    'not_yet_supported',
-    ({ viewport }) => !isDeepStrictEqual({ ...VIEWPORT_DEFAULT, ...viewport }, VIEWPORT_DEFAULT),
-  ],
   ['recordSession', 'not_yet_supported', ({ recordSession }) => recordSession === true],
   ['logSession', 'not_yet_supported', ({ logSession }) => logSession === true],
-  ['ignoreCertificateErrors', 'not_yet_supported', it => it.ignoreCertificateErrors === true],
   ['blockAds', 'not_yet_supported', it => it.blockAds === true],
-  ['enablePdfViewer', 'not_yet_supported', it => it.enablePdfViewer === true],
-  ['timezoneId', 'not_yet_supported', it => it.timezoneId !== undefined],
-  ['locale', 'not_yet_supported', it => it.locale !== undefined],
-  ['userAgent', 'not_yet_supported', it => it.userAgent !== undefined],
-  ['geolocation', 'not_yet_supported', it => it.geolocation !== undefined],
   ['maskInputs', 'not_yet_supported', it => it.maskInputs !== undefined && it.maskInputs !== 'password'],
   ['egressBytes', 'not_yet_supported', it => it.egressBytes !== undefined],
   ['takeover', 'not_yet_supported', it => it.takeover === 'refuse'],

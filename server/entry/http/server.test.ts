@@ -8,7 +8,9 @@ import { Registry } from 'prom-client';
 import { parse } from 'yaml';
 import type { Application } from '../../../contract/applications.ts';
 import type { Issue, Warning } from '../../../contract/common.ts';
+import { BROWSER_LIMITS_DEFAULT } from '../../../contract/limits.ts';
 import { OPERATION_IDS, operation, pathsOf } from '../../../contract/operations.ts';
+import type { Events } from '../../domain/events/api.ts';
 import { fault, sessionNotRunning } from '../../domain/faults.ts';
 import type { AccountCaller, AgentCaller } from '../../domain/identity/caller.ts';
 import type { IdentityVerbs } from '../../domain/identity/identity.ts';
@@ -16,6 +18,7 @@ import type { Sessions, SessionView, SessionWish } from '../../domain/sessions/a
 import { systemClock } from '../../kit/clock.ts';
 import type { AccountId, ApplicationId, KeyId, TokenId } from '../../kit/ids.ts';
 import type { Log, LogFields } from '../../kit/log.ts';
+import { noTracer } from '../../kit/trace.ts';
 import { type HttpParts, openHttp } from './server.ts';
 
 const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11';
@@ -67,12 +70,26 @@ const account: AccountCaller = {
 const unasked = async (): Promise<never> => assert.fail('this should not have been asked');
 
 const SESSIONS: Sessions = {
-  create: async (_, wish) => ({ session: VIEW, warnings: wish.warnings }),
+  create: async (_, wish) => ({ session: VIEW, warnings: wish.warnings, waitedMs: 0 }),
+  again: async () => VIEW,
   list: async () => ({ sessions: [VIEW], nextBefore: ID }),
   read: async () => VIEW,
   update: async () => VIEW,
   usage: async () => ({ browserMinutes: 4.5, proxyBytes: 0 }),
 };
+
+const LIMITS: HttpParts['limits'] = {
+  read: unasked,
+  replace: unasked,
+  effective: async () => ({ ...BROWSER_LIMITS_DEFAULT, maxConcurrent: 4 }),
+};
+
+const EVENTS: Events = {
+  list: async () => ({ events: [] }),
+  follow: unfollowed,
+};
+
+async function* unfollowed(): AsyncGenerator<never, void> {}
 
 const callers: IdentityVerbs['callers'] = {
   authenticate: async ({ authorization }, expected) => {
@@ -173,12 +190,15 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     listen: { host: '127.0.0.1', port: 0 },
     compat: true,
     regions: ['local'],
-    slots: 4,
     version: '0.1.0',
     clock: systemClock,
     log,
+    trace: noTracer,
     identity: IDENTITY,
     sessions: SESSIONS,
+    limits: LIMITS,
+    idempotency: { begin: unasked, digestOf: () => Buffer.alloc(32) },
+    events: EVENTS,
     discover: unasked,
     ready: async () => ({ ok: true, checks: [] }),
     metrics: new Registry(),
@@ -499,7 +519,7 @@ test('Stagehand starts and ends there, and its other fields are ignored', async 
       ...SESSIONS,
       create: async (_, wish) => {
         wishes.push(wish);
-        return { session: VIEW, warnings: [] };
+        return { session: VIEW, warnings: [], waitedMs: 0 };
       },
     },
   });

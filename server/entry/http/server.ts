@@ -4,22 +4,29 @@ import type { Socket } from 'node:net';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Registry } from 'prom-client';
 import { operation } from '../../../contract/operations.ts';
+import type { Events } from '../../domain/events/api.ts';
 import { fault } from '../../domain/faults.ts';
+import type { Idempotency } from '../../domain/idempotency/idempotency.ts';
 import type { IdentityVerbs } from '../../domain/identity/identity.ts';
+import type { Limits } from '../../domain/limits/limits.ts';
 import type { Sessions } from '../../domain/sessions/api.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Closeable } from '../../kit/scope.ts';
+import type { Tracer } from '../../kit/trace.ts';
 import { agentKeyHandlers } from './agent-keys.ts';
 import { applicationHandlers } from './applications.ts';
 import { bindOperations } from './bind.ts';
-import { compatHandlers } from './compat.ts';
+import { compatHandlers, compatMakers } from './compat.ts';
 import { connectHandlers, type Discover } from './connect.ts';
 import { serveDocs } from './docs/serve.ts';
+import { eventHandlers } from './events.ts';
 import { failureOf } from './failures.ts';
 import { BODY_BYTES_MAX, readJsonBody } from './json-body.ts';
+import { limitHandlers } from './limits.ts';
+import { Repeats } from './repeats.ts';
 import { type Ready, serviceHandlers } from './service.ts';
-import { sessionHandlers } from './sessions.ts';
+import { sessionHandlers, sessionMakers } from './sessions.ts';
 import { tokenHandlers } from './tokens.ts';
 import { Visits } from './visits.ts';
 import { refuseWebDriver } from './webdriver.ts';
@@ -50,13 +57,15 @@ export interface HttpParts {
   readonly publicUrl?: string;
   readonly compat: boolean;
   readonly regions: readonly string[];
-  /** Shown to official clients as the concurrency of a project. */
-  readonly slots: number;
   readonly version: string;
   readonly clock: Clock;
   readonly log: Log;
+  readonly trace: Tracer;
   readonly identity: IdentityVerbs;
   readonly sessions: Sessions;
+  readonly limits: Pick<Limits, 'read' | 'replace' | 'effective'>;
+  readonly idempotency: Pick<Idempotency, 'begin' | 'digestOf'>;
+  readonly events: Events;
   readonly discover: Discover;
   readonly ready: () => Promise<Ready>;
   readonly metrics: Registry;
@@ -83,7 +92,7 @@ export async function openHttp(parts: HttpParts): Promise<Http> {
 
 /** The same without listening, for tests and generators. */
 export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Server } {
-  const visits = new Visits(parts.clock, parts.log, parts.metrics);
+  const visits = new Visits(parts.clock, parts.log, parts.trace, parts.metrics);
   const server = createServer({
     maxHeaderSize: HEADER_BYTES_MAX,
     headersTimeout: HEADERS_MS,
@@ -108,6 +117,7 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
     handlers: handlersOf(parts),
     callers: parts.identity.callers,
     visits,
+    repeats: repeatsOf(parts),
     compat: parts.compat,
   });
   refuseOtherMethods(app, methods);
@@ -121,13 +131,30 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
   return { app, server };
 }
 
-const handlersOf = ({ sessions, identity, regions, slots, discover, version, ready, metrics }: HttpParts) => ({
+const repeatsOf = ({ sessions, regions, idempotency, log }: HttpParts): Repeats =>
+  new Repeats({ idempotency, makers: { ...sessionMakers(sessions, regions), ...compatMakers }, log });
+
+const handlersOf = ({
+  clock,
+  log,
+  sessions,
+  events,
+  limits,
+  identity,
+  regions,
+  discover,
+  version,
+  ready,
+  metrics,
+}: HttpParts) => ({
   ...sessionHandlers(sessions, regions),
+  ...eventHandlers({ events, callers: identity.callers, clock, log }),
   ...applicationHandlers(identity.applications),
+  ...limitHandlers(limits),
   ...agentKeyHandlers(identity.agentKeys),
   ...tokenHandlers(identity.tokens),
   ...connectHandlers(discover),
-  ...compatHandlers({ sessions, applications: identity.applications, regions, slots }),
+  ...compatHandlers({ sessions, applications: identity.applications, limits, regions }),
   ...serviceHandlers({ version, ready, metrics }),
 });
 

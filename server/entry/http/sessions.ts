@@ -1,9 +1,10 @@
 // Handlers of sessions, on both mounts. The compatibility mount differs in the region it names and in a repeated release.
-import type { Warning } from '../../../contract/common.ts';
+import type { JsonObject, Warning } from '../../../contract/common.ts';
 import { FOREIGN_REGIONS, type Session, type UpdateSession } from '../../../contract/sessions.ts';
 import type { AgentCaller } from '../../domain/identity/caller.ts';
-import type { Sessions, SessionView } from '../../domain/sessions/api.ts';
+import type { CreatedSession, CreateManner, Sessions, SessionView } from '../../domain/sessions/api.ts';
 import { isFault } from '../../kit/fault.ts';
+import type { SessionId } from '../../kit/ids.ts';
 import { type Answer, answer } from './answer.ts';
 import type { In, MountName } from './bind.ts';
 import { normaliseCreate } from './normalise-create.ts';
@@ -12,14 +13,11 @@ import { normaliseCreate } from './normalise-create.ts';
 const FOREIGN_REGION_DEFAULT = 'us-west-2';
 
 export const sessionHandlers = (sessions: Sessions, regions: readonly string[]) => ({
-  createSession: async ({ caller, body, mount, warnings, signal }: In<'createSession'>): Promise<Answer> => {
+  createSession: async ({ caller, body, mount, warnings, manner }: In<'createSession'>): Promise<Answer> => {
     const wish = normaliseCreate(body, { mount, regions });
-    const created = await sessions.create(caller, { ...wish, warnings: [...warnings, ...wish.warnings] }, { signal });
-    const { session } = created;
-    return answer(
-      { ...shown(session, mount), warnings: created.warnings },
-      { location: `/v1/browsers/sessions/${session.id}` },
-    );
+    const created = await sessions.create(caller, { ...wish, warnings: [...warnings, ...wish.warnings] }, manner);
+    const answered = createdAnswer(created.session, mount, created.warnings);
+    return { ...answered, headers: { ...answered.headers, ...admittedHeaders(created, manner) } };
   },
 
   listSessions: async ({ caller, query, mount }: In<'listSessions'>): Promise<Answer> => {
@@ -41,6 +39,39 @@ export const sessionHandlers = (sessions: Sessions, regions: readonly string[]) 
     return answer(withWarnings(shown(session, mount), warnings));
   },
 });
+
+/** How a create with a key is answered again: the session as it is now, with the warnings of the first time. */
+export const sessionMakers = (sessions: Sessions, regions: readonly string[]) => ({
+  createSession: {
+    keep: ({ warnings = [] }: JsonObject): JsonObject => ({ warnings }),
+    again: async (asked: In<'createSession'>, id: SessionId, kept: JsonObject): Promise<Answer> => {
+      const { caller, body, mount, warnings } = asked;
+      const session = await sessions.again(caller, id);
+      // The run that was cut off kept none; the same body gives the same ones.
+      const first = kept.warnings as readonly Warning[] | undefined;
+      return createdAnswer(
+        session,
+        mount,
+        first ?? [...warnings, ...normaliseCreate(body, { mount, regions }).warnings],
+      );
+    },
+  },
+});
+
+const createdAnswer = (session: SessionView, mount: MountName, warnings: readonly Warning[]): Answer =>
+  answer({ ...shown(session, mount), warnings }, { location: `/v1/browsers/sessions/${session.id}` });
+
+/** How near the limits are, and how long it took to get in. */
+export function admittedHeaders({ quota, waitedMs }: CreatedSession, { waitSeconds }: CreateManner) {
+  const numbers = quota
+    ? {
+        'x-ratelimit-limit': String(quota.limit),
+        'x-ratelimit-remaining': String(quota.remaining),
+        'x-ratelimit-reset': String(quota.resetSeconds),
+      }
+    : { 'idempotency-replayed': 'true' };
+  return { ...numbers, ...(waitSeconds === undefined ? {} : { 'x-berth-waited': String(waitedMs) }) };
+}
 
 /** On the compatibility mount the release of an ended session succeeds: official clients resend it, and throw if it fails. */
 export async function releaseAgain(

@@ -1,12 +1,14 @@
-// One visit a request: its id, when it began, which operation it is, who asks. Log lines, metrics and error bodies read it.
+// One visit a request: its id, when it began, which operation it is, who asks. Log lines, metrics, spans and error bodies
+// read it.
 import type { FastifyRequest } from 'fastify';
 import { Histogram, type Registry } from 'prom-client';
 import { type OperationId, operation } from '../../../contract/operations.ts';
 import type { Caller } from '../../domain/identity/caller.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
-import { newRequestId } from '../../kit/ids.ts';
+import { isUuid, newRequestId } from '../../kit/ids.ts';
 import type { Log, LogFields } from '../../kit/log.ts';
+import type { Span, Tracer } from '../../kit/trace.ts';
 
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const SANE_REQUEST_ID = /^[A-Za-z0-9._:-]{8,128}$/;
@@ -15,6 +17,8 @@ export interface Visit {
   readonly requestId: string;
   readonly operation: OperationId | undefined;
   readonly beganMs: number;
+  /** Absent for what is no operation, and for probes. */
+  readonly span?: Span;
   caller?: Caller;
   /** Code of the error that was answered. */
   code?: string;
@@ -23,12 +27,14 @@ export interface Visit {
 export class Visits {
   readonly #clock: Clock;
   readonly #log: Log;
+  readonly #trace: Tracer;
   readonly #seconds: Histogram<'operation' | 'status'>;
   readonly #open = new WeakMap<FastifyRequest, Visit>();
 
-  constructor(clock: Clock, log: Log, registry: Registry) {
+  constructor(clock: Clock, log: Log, trace: Tracer, registry: Registry) {
     this.#clock = clock;
     this.#log = log;
+    this.#trace = trace;
     this.#seconds = new Histogram({
       name: 'berth_http_request_duration_seconds',
       help: 'Time from the first byte of a request to the last of its answer, by operation and status.',
@@ -45,7 +51,12 @@ export class Visits {
   }
 
   begin(request: FastifyRequest, id: OperationId | undefined): Visit {
-    const visit: Visit = { requestId: request.id, operation: id, beganMs: this.#clock.monotonicMs() };
+    const visit: Visit = {
+      requestId: request.id,
+      operation: id,
+      beganMs: this.#clock.monotonicMs(),
+      ...(id && operation(id).tag !== 'Service' ? { span: this.#spanOf(id, request) } : {}),
+    };
     this.#open.set(request, visit);
     if (id) this.#line(id, 'begin', { requestId: visit.requestId, method: request.method });
     return visit;
@@ -55,11 +66,31 @@ export class Visits {
     return this.#open.get(request) ?? this.begin(request, undefined);
   }
 
+  /** The handler's work, as part of the visit's span. */
+  around<T>(request: FastifyRequest, work: () => T): T {
+    const { span, caller } = this.of(request);
+    if (!span) return work();
+    if (caller?.kind === 'agentKey') span.share({ 'berth.application_id': caller.applicationId });
+    return span.around(work);
+  }
+
   end(request: FastifyRequest, status: number, delivered: boolean): void {
     const visit = this.of(request);
+    endSpan(visit, status);
     const ms = this.#clock.monotonicMs() - visit.beganMs;
     this.#seconds.observe({ operation: visit.operation ?? 'none', status: String(status) }, ms / 1000);
     if (visit.operation) this.#line(visit.operation, 'end', endFields(visit, status, ms, delivered));
+  }
+
+  #spanOf(id: OperationId, request: FastifyRequest): Span {
+    const { traceparent } = request.headers;
+    const span = this.#trace.begin(id, {
+      kind: 'server',
+      ...(typeof traceparent === 'string' ? { traceparent } : {}),
+      common: { 'berth.request_id': request.id, ...sessionNamed(id, request) },
+    });
+    span.set({ 'http.request.method': request.method, 'http.route': operation(id).path });
+    return span;
   }
 
   /** Probes and scrapes come every few seconds for ever; they are for those who ask for them. */
@@ -76,8 +107,27 @@ export class Visits {
   }
 }
 
-const endFields = ({ requestId, caller, code }: Visit, status: number, ms: number, delivered: boolean): LogFields => ({
+/** The session that the path names. */
+function sessionNamed(id: OperationId, { params }: FastifyRequest): { 'berth.session_id'?: string } {
+  if (!operation(id).path.includes('/sessions/{id}')) return {};
+  const named = Object.entries(Object(params)).find(([name]) => name === 'id')?.[1];
+  return isUuid(String(named)) ? { 'berth.session_id': String(named) } : {};
+}
+
+/** A refusal is an answer; only what is our own fault makes the span one that failed. */
+function endSpan({ span, code }: Visit, status: number): void {
+  span?.set({ 'http.response.status_code': status, ...(code ? { 'berth.error_code': code } : {}) });
+  span?.end(status >= 500 ? new Error(`answered ${status} ${code ?? ''}`.trim()) : undefined);
+}
+
+const endFields = (
+  { requestId, caller, code, span }: Visit,
+  status: number,
+  ms: number,
+  delivered: boolean,
+): LogFields => ({
   requestId,
+  ...(span?.traceId ? { traceId: span.traceId } : {}),
   status,
   durationMs: Math.round(ms * 10) / 10,
   ...(caller?.kind === 'agentKey' ? { applicationId: caller.applicationId, keyId: caller.keyId } : {}),

@@ -62,6 +62,7 @@ async function insert(trx: Db, row: ApplicationRow, owner: AccountId, limit: num
     .executeTakeFirst();
   if (!inserted) return 'slug_taken';
   await trx.insertInto('members').values({ applicationId: id, accountId: owner, role: 'owner', createdAt }).execute();
+  await trx.insertInto('applicationLimits').values({ applicationId: id, updatedAt: createdAt }).execute();
   return 'inserted';
 }
 

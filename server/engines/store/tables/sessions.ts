@@ -1,11 +1,15 @@
-// Sessions. Each rule about states is in the statement that makes the move, so that no two processes can disagree.
+// Sessions. Each rule about states is in the statement that makes the move, so that no two processes can disagree; the
+// event that tells of the move is written by that statement too.
 import { type ExpressionBuilder, sql } from 'kysely';
 import type { Clock } from '../../../kit/clock.ts';
 import type { ApplicationId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
 import type { Tables } from '../schema.ts';
-import type { NewSession, SessionFilter, SessionRow, SessionRows, SessionStatus } from '../store.ts';
+import type { SessionFilter, SessionRow, SessionRows, SessionStatus } from '../store.ts';
 import { metadataTerm } from './metadata-term.ts';
+import { countOf, place } from './place.ts';
+import type { Recorder } from './recorder.ts';
+import * as event from './session-events.ts';
 import { sessionRow } from './session-row.ts';
 
 type Where = ExpressionBuilder<Tables, 'sessions'>;
@@ -14,8 +18,44 @@ const LIVING: readonly SessionStatus[] = ['PENDING', 'RUNNING'];
 const isLiving = (eb: Where) => eb('status', 'in', LIVING);
 const isUndecided = (eb: Where) => eb.and([isLiving(eb), eb('endStatus', 'is', null)]);
 
-export const sessions = (db: Db, clock: Clock): SessionRows => ({
-  place: row => db.transaction().execute(trx => place(trx, row)),
+export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows => ({
+  place: async (row, admission) => {
+    const placed = await db.transaction().execute(trx => place(trx, row, admission));
+    if ('placed' in placed) recorder.announce(placed.placed);
+    return placed;
+  },
+
+  countOf: async (application, since) => {
+    const { living, created } = await countOf(db, application, since);
+    return { living, created };
+  },
+
+  answered: async (id, delivered) => {
+    const answered = db.updateTable('sessions').set({ answer: delivered ? null : 'lost' });
+    await answered.where('id', '=', id).where('answer', '=', 'owed').execute();
+  },
+
+  claimLost: async (key, digest, since) => {
+    const oldest = db
+      .selectFrom('sessions')
+      .select('id')
+      .where('keyId', '=', key)
+      .where('createDigest', '=', digest)
+      .where('answer', '=', 'lost')
+      .where('createdAt', '>', since)
+      .where(isUndecided)
+      .orderBy('id')
+      .limit(1)
+      .forUpdate()
+      .skipLocked();
+    const claimed = db.updateTable('sessions').set({ answer: 'owed' }).where('id', '=', oldest).returningAll();
+    return (await claimed.execute()).map(sessionRow)[0];
+  },
+
+  loseAnswers: async host => {
+    const lost = db.updateTable('sessions').set({ answer: 'lost' });
+    return (await lost.where('hostId', '=', host).where('answer', '=', 'owed').returning('id').execute()).length;
+  },
 
   get: async (application, id) => {
     const one = db.selectFrom('sessions').selectAll().where('applicationId', '=', application).where('id', '=', id);
@@ -28,7 +68,7 @@ export const sessions = (db: Db, clock: Clock): SessionRows => ({
 
   setBox: async (id, box, now) => {
     const set = db.updateTable('sessions').set({ box: JSON.stringify(box), updatedAt: now });
-    await set.where('id', '=', id).where(isLiving).execute();
+    await recorder.write(set.where('id', '=', id).where(isLiving).returningAll(), event.boxed(id, box, now));
   },
 
   run: async (id, startedAt) => {
@@ -39,10 +79,11 @@ export const sessions = (db: Db, clock: Clock): SessionRows => ({
       .where('status', '=', 'PENDING')
       .where(isUndecided)
       .returningAll();
-    return (await moved.execute()).map(sessionRow)[0];
+    return (await recorder.write(moved, event.started(startedAt)))[0];
   },
 
-  change: async (application, id, { userMetadata, expiresAt }, now) => {
+  change: async (application, id, change, now) => {
+    const { userMetadata, expiresAt } = change;
     const changed = db
       .updateTable('sessions')
       .set({
@@ -55,26 +96,24 @@ export const sessions = (db: Db, clock: Clock): SessionRows => ({
       .where('status', '=', 'RUNNING')
       .where(isUndecided)
       .returningAll();
-    return (await changed.execute()).map(sessionRow)[0];
+    return (await recorder.write(changed, event.updated(change, now)))[0];
   },
 
-  // Each column keeps what it has once an end is decided: later callers learn the end that stands.
   decideEnd: async (id, end, now) => {
-    const first = <T>(column: string, value: T) =>
-      sql<T>`case when end_status is null then ${value} else ${sql.ref(column)} end`;
     const decided = db
       .updateTable('sessions')
       .set({
-        endStatus: first('endStatus', end.status),
-        endReason: first('endReason', end.reason),
-        endDetail: first('endDetail', end.detail ?? null),
-        endDecidedAt: first('endDecidedAt', now),
-        updatedAt: first('updatedAt', now),
+        endStatus: end.status,
+        endReason: end.reason,
+        endDetail: end.detail ?? null,
+        endDecidedAt: now,
+        updatedAt: now,
       })
       .where('id', '=', id)
-      .where(isLiving)
+      .where(isUndecided)
       .returningAll();
-    return (await decided.execute()).map(sessionRow)[0];
+    const [first] = await recorder.write(decided, ...event.decided(end, now));
+    return first ?? living(db, id);
   },
 
   finish: async (id, endedAt, proxyBytes) => {
@@ -94,18 +133,29 @@ export const sessions = (db: Db, clock: Clock): SessionRows => ({
       .where(isLiving)
       .where('endStatus', 'is not', null)
       .returningAll();
-    const moved = (await finished.execute())[0];
-    return moved ? sessionRow(moved) : ended(db, id);
+    const [moved] = await recorder.write(finished, event.ended(endedAt));
+    return moved ?? ended(db, id);
   },
 
-  clientCame: async (id, now) => {
+  clientCame: async (id, now, clients = 1) => {
     const came = db.updateTable('sessions').set({ attached: true, connectBy: null, releaseAt: null, updatedAt: now });
-    await came.where('id', '=', id).where(isLiving).execute();
+    await recorder.write(came.where('id', '=', id).where(isLiving).returningAll(), event.connected(clients, now));
+  },
+
+  clientLeft: async (id, now, clients) => {
+    const left = db.updateTable('sessions').set({ updatedAt: now });
+    await recorder.write(
+      left.where('id', '=', id).where(isLiving).returningAll(),
+      event.disconnected(clients, undefined, now),
+    );
   },
 
   clientsGone: async (id, releaseAt, now) => {
     const gone = db.updateTable('sessions').set({ attached: false, releaseAt: releaseAt ?? null, updatedAt: now });
-    await gone.where('id', '=', id).where(isLiving).execute();
+    await recorder.write(
+      gone.where('id', '=', id).where(isLiving).returningAll(),
+      event.disconnected(0, releaseAt, now),
+    );
   },
 
   due: async (host, now, batch) => {
@@ -129,7 +179,7 @@ export const sessions = (db: Db, clock: Clock): SessionRows => ({
   // greatest() leaves out nulls: a timer that did not run stays off.
   resumeTimers: async (host, notBefore) => {
     const atLeast = (column: string) => sql<Date>`greatest(${sql.ref(column)}, ${notBefore}::timestamptz)`;
-    await db
+    const resumed = db
       .updateTable('sessions')
       .set({
         connectBy: sql<Date | null>`case when connect_by is not null then ${atLeast('connectBy')} end`,
@@ -139,7 +189,8 @@ export const sessions = (db: Db, clock: Clock): SessionRows => ({
       })
       .where('hostId', '=', host)
       .where(isLiving)
-      .execute();
+      .returningAll();
+    await recorder.write(resumed, event.adopted(clock.now()));
   },
 
   countByStatus: async host => {
@@ -165,49 +216,18 @@ export const sessions = (db: Db, clock: Clock): SessionRows => ({
   },
 });
 
-type Placed = { placed: SessionRow } | { full: { slots: number; used: number } };
-
-/** The host's row is the queue for its slots: whoever holds it counts, and the next one counts the row it left. */
-async function place(trx: Db, row: NewSession): Promise<Placed> {
-  const { slots } = await trx
-    .selectFrom('hosts')
-    .select('slots')
-    .where('id', '=', row.hostId)
-    .forNoKeyUpdate()
-    .executeTakeFirstOrThrow();
-  const { used } = await trx
-    .selectFrom('sessions')
-    .select(({ fn }) => fn.countAll<number>().as('used'))
-    .where('hostId', '=', row.hostId)
-    .where(isLiving)
-    .executeTakeFirstOrThrow();
-  if (used >= slots) return { full: { slots, used } };
-  const inserted = await trx.insertInto('sessions').values(columns(row)).returningAll().executeTakeFirstOrThrow();
-  return { placed: sessionRow(inserted) };
-}
-
-const columns = (row: NewSession) => ({
-  id: row.id,
-  applicationId: row.applicationId,
-  hostId: row.hostId,
-  keyId: row.keyId ?? null,
-  status: 'PENDING' as const,
-  region: row.region,
-  keepAlive: row.keepAlive,
-  userMetadata: JSON.stringify(row.userMetadata),
-  settings: JSON.stringify(row.settings),
-  createdAt: row.createdAt,
-  updatedAt: row.createdAt,
-  expiresAt: row.expiresAt,
-  connectBy: row.connectBy ?? null,
-});
-
 function listed(db: Db, application: ApplicationId, { statuses, metadata = [], limit, before }: SessionFilter) {
   let query = db.selectFrom('sessions').selectAll().where('applicationId', '=', application);
   if (statuses) query = query.where(eb => eb('status', '=', eb.fn.any(eb.val([...statuses]))));
   if (before) query = query.where('id', '<', before);
   for (const term of metadata) query = query.where(metadataTerm(term));
   return query.orderBy('id', 'desc').limit(limit);
+}
+
+async function living(db: Db, id: SessionRow['id']): Promise<SessionRow | undefined> {
+  return (await db.selectFrom('sessions').selectAll().where('id', '=', id).where(isLiving).execute()).map(
+    sessionRow,
+  )[0];
 }
 
 /** An end is final, so what is read now was already so when the update found nothing. */

@@ -2,7 +2,15 @@
 import type { TSchema } from 'typebox';
 import { catalogueEntry } from '../../../../contract/errors.ts';
 import { headerName, propertiesOf } from '../../../../contract/openapi.ts';
-import { errorsOf, type Operation, type OperationId, operation, pathsOf } from '../../../../contract/operations.ts';
+import {
+  errorsOf,
+  isRepeatable,
+  type Operation,
+  type OperationId,
+  operation,
+  optionalHeadersOf,
+  pathsOf,
+} from '../../../../contract/operations.ts';
 import { exampleOf, fieldList } from './fields.ts';
 import { anchor, colouredJson, colouredShell, escapeText, prose } from './html.ts';
 
@@ -40,6 +48,9 @@ const NAMES: Readonly<Record<string, object>> = {
 const CONNECT_FIELDS = ['connectUrl', 'seleniumRemoteUrl', 'signingKey'];
 const CONNECT_FIELDS_SHOWN: ReadonlySet<OperationId> = new Set(['createSession', 'readSession']);
 
+const REPEATABLE = 'After a lost answer send it again with the same <code>Idempotency-Key</code> only, or read back.';
+const ONCE = 'After a lost answer read back; do not send it again.';
+
 export function operationSection(id: OperationId, baseUrl: string): string {
   const it = operation(id);
   return `<section class="operation" id="${id}">
@@ -48,7 +59,7 @@ export function operationSection(id: OperationId, baseUrl: string): string {
 <p class="route">${methodBadge(it.method)}<code class="path">${pathWords(it.path)}</code></p>
 <p>${prose(it.description)}</p>
 ${facts(id, it)}
-${part('Path', it.params, true)}${part('Query', it.query)}${it.headers ? `<h4>Headers</h4>${fieldList(it.headers, true, headerName)}` : ''}${part('Body', it.body)}
+${part('Path', it.params, true)}${part('Query', it.query)}${headersOf(id, it)}${part('Body', it.body)}
 ${answersOf(it)}
 ${errorsSection(id)}
 </div>
@@ -72,7 +83,7 @@ function facts(id: OperationId, it: Operation): string {
   const rows = [
     ['Credential', escapeText(CREDENTIALS[it.credential])],
     ...(it.scopes ? [['Scope', it.scopes.map(scope => `<code>${scope}</code>`).join(' or ')]] : []),
-    ...(it.isWrite ? [['Write', 'After a lost answer read back; do not send it again.']] : []),
+    ...(it.isWrite ? [['Write', isRepeatable(id) ? REPEATABLE : ONCE]] : []),
     ...(also.length > 0 ? [['Also at', also.map(({ path }) => `<code>${pathWords(path)}</code>`).join('<br>')]] : []),
   ];
   return `<dl class="facts">${rows.map(([name, words]) => `<div><dt>${name}</dt><dd>${words}</dd></div>`).join('')}</dl>`;
@@ -82,6 +93,15 @@ const part = (title: string, schema: Operation['body'], allRequired = false): st
   schema && hasFields(schema)
     ? `<h4>${title}</h4>${title === 'Body' ? about(schema) : ''}${fieldList(schema, allRequired)}`
     : '';
+
+function headersOf(id: OperationId, { headers }: Operation): string {
+  const optional = optionalHeadersOf(id);
+  const lists = [
+    ...(headers ? [fieldList(headers, true, headerName)] : []),
+    ...(hasFields(optional) ? [fieldList(optional, false, headerName)] : []),
+  ];
+  return lists.length > 0 ? `<h4>Headers</h4>${lists.join('')}` : '';
+}
 
 const hasFields = (schema: TSchema): boolean => Object.keys(propertiesOf(schema)).length > 0;
 

@@ -56,7 +56,7 @@ a code { color: inherit; }
 
 .method { font: 600 10.5px/1.6 var(--mono); letter-spacing: 0.02em; }
 .method.get { color: var(--get); } .method.post { color: var(--post); }
-.method.patch { color: var(--patch); } .method.delete { color: var(--delete); }
+.method.patch, .method.put { color: var(--patch); } .method.delete { color: var(--delete); }
 
 main { min-width: 0; padding: 56px 48px 120px; }
 h1, h2, h3, h4 { margin: 0; line-height: 1.25; letter-spacing: -0.015em; font-weight: 650; text-wrap: balance; }

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { propertiesOf } from './openapi.ts';
+import { errorsOf, isRepeatable, OPERATION_IDS, operation, optionalHeadersOf } from './operations.ts';
+
+/** Fields of answers that open something. */
+const SECRETS = ['key', 'token', 'signingKey', 'connectUrl', 'seleniumRemoteUrl'];
+/** Answer a session, but never with the fields that open it. */
+const WITHOUT_CONNECT_FIELDS = ['updateSession'];
+
+test('no repeatable operation keeps a secret of its answer', () => {
+  for (const id of OPERATION_IDS.filter(isRepeatable)) {
+    const answered = Object.values(operation(id).responses).flatMap(({ schema }) => (schema ? [schema] : []));
+    const shown = answered.flatMap(schema => Object.keys(propertiesOf(schema))).filter(name => SECRETS.includes(name));
+    const expected = WITHOUT_CONNECT_FIELDS.includes(id) ? [] : shown;
+    assert.deepEqual([...(operation(id).secretFields ?? [])].sort(), expected.sort(), id);
+  }
+});
+
+test('every write that makes something may have a key, and says what else its headers may ask', () => {
+  for (const id of OPERATION_IDS) {
+    const { method, credential, mayWait } = operation(id);
+    const headers = Object.keys(propertiesOf(optionalHeadersOf(id)));
+    const takesKey = method === 'POST' && credential !== 'public' && credential !== 'connect';
+    assert.equal(headers.includes('idempotency-key'), takesKey, id);
+    assert.equal(errorsOf(id).includes('idempotency_conflict'), takesKey, id);
+    if (mayWait)
+      for (const code of ['concurrency_limit', 'rate_limited', 'capacity'] as const)
+        assert.ok(errorsOf(id).includes(code), `${id} ${code}`);
+  }
+});

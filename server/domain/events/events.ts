@@ -1,0 +1,147 @@
+// Reads events for callers: a page of them, or a stream that goes on. A stream holds nothing back: it reads the next
+// events when the one who follows asks for them, so a slow one costs a place and no memory.
+import { EVENT_TYPES, type EventType, type SessionEvent } from '../../../contract/events.ts';
+import type {
+  EventFilter,
+  EventRows,
+  SessionEventRow,
+  SessionRow,
+  SessionRows,
+  Store,
+} from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { isUuid, type SessionId } from '../../kit/ids.ts';
+import type { Closeable } from '../../kit/scope.ts';
+import { invalidRequest, notFound } from '../faults.ts';
+import type { AgentCaller } from '../identity/caller.ts';
+import { hasEnded } from '../sessions/session.ts';
+import type { EventQuery, Events } from './api.ts';
+import { Streams } from './streams.ts';
+import { Wakes } from './wakes.ts';
+
+/** Notices say when to look; this is for one that was lost. */
+const LOOK_MS = 2_000;
+const BATCH = 100;
+/** As many digits as the greatest number that JSON keeps, so that ids sort as text too. */
+const ID_DIGITS = 16;
+const LAST_TYPE: EventType = 'session.ended';
+
+export interface EventParts {
+  readonly events: Pick<EventRows, 'read' | 'newest'>;
+  readonly sessions: Pick<SessionRows, 'get'>;
+  readonly clock: Clock;
+}
+
+export class EventService implements Events, Closeable {
+  readonly #parts: EventParts;
+  readonly #wakes: Wakes;
+  readonly #streams = new Streams();
+
+  private constructor(parts: EventParts) {
+    this.#parts = parts;
+    this.#wakes = new Wakes(parts.clock);
+  }
+
+  static async open(parts: EventParts, listen: Store['listen']): Promise<EventService> {
+    const service = new EventService(parts);
+    await service.#wakes.listen(listen);
+    return service;
+  }
+
+  async list(
+    caller: AgentCaller,
+    query: EventQuery & { readonly limit: number },
+  ): Promise<{ events: readonly SessionEvent[]; nextAfter?: string }> {
+    const types = typesOf(query);
+    const session = await this.#session(caller, query.session);
+    const filter = filterOf(Number(query.after ?? 0), session, types, query.limit);
+    const { events, through, full } = await this.#parts.events.read(caller.applicationId, filter);
+    return { events: events.map(viewOf), ...(full ? { nextAfter: shownId(through) } : {}) };
+  }
+
+  async *follow(
+    caller: AgentCaller,
+    query: EventQuery,
+    outer: AbortSignal,
+  ): AsyncGenerator<readonly SessionEvent[], void> {
+    const types = typesOf(query);
+    const session = await this.#session(caller, query.session);
+    const place = this.#streams.enter(caller.applicationId);
+    const wake = this.#wakes.of(caller.applicationId, session?.id);
+    const signal = AbortSignal.any([outer, this.#streams.closing]);
+    signal.addEventListener('abort', () => wake.now(), { once: true });
+    try {
+      let after = query.after === undefined && !session ? await this.#newest(caller) : Number(query.after ?? 0);
+      while (!signal.aborted) {
+        // The last event is always looked for, so that a stream of other types ends too.
+        const sought = session && types ? [...types, LAST_TYPE] : types;
+        const page = await this.#parts.events.read(caller.applicationId, filterOf(after, session, sought, BATCH));
+        after = page.through;
+        const shown = page.events.filter(({ type }) => !types || types.includes(type));
+        const isOver = isLastPage(page, session);
+        if (shown.length > 0 || !isOver) yield shown.map(viewOf);
+        if (isOver) return;
+        if (!page.full) await wake.next(LOOK_MS);
+      }
+    } finally {
+      wake.close();
+      place.leave();
+    }
+  }
+
+  /** Every stream ends. */
+  async close(): Promise<void> {
+    this.#streams.close();
+    await this.#wakes.close();
+  }
+
+  #newest({ applicationId }: AgentCaller): Promise<number> {
+    return this.#parts.events.newest(applicationId);
+  }
+
+  async #session(caller: AgentCaller, id: string | undefined): Promise<SessionRow | undefined> {
+    if (id === undefined) return undefined;
+    const row = isUuid(id) ? await this.#parts.sessions.get(caller.applicationId, id as SessionId) : undefined;
+    if (!row) throw notFound('Session', id);
+    return row;
+  }
+}
+
+/** `session`: as it was when the stream began; one that had ended then has only what is left to read. */
+const isLastPage = (page: Awaited<ReturnType<EventRows['read']>>, session: SessionRow | undefined): boolean =>
+  session !== undefined && (page.events.at(-1)?.type === LAST_TYPE || (hasEnded(session) && !page.full));
+
+const filterOf = (
+  after: number,
+  session: SessionRow | undefined,
+  types: readonly EventType[] | undefined,
+  limit: number,
+): EventFilter => ({
+  after,
+  limit,
+  ...(session ? { session: session.id } : {}),
+  ...(types ? { types } : {}),
+});
+
+const typesOf = ({ type }: EventQuery): readonly EventType[] | undefined =>
+  type?.split(',').map(word => typeNamed(word.trim()));
+
+function typeNamed(word: string): EventType {
+  const type = EVENT_TYPES.find(known => known === word);
+  if (!type)
+    throw invalidRequest([
+      { path: 'type', message: `is ${JSON.stringify(word)}; expected one or more of ${EVENT_TYPES.join(', ')}` },
+    ]);
+  return type;
+}
+
+const shownId = (id: number): string => String(id).padStart(ID_DIGITS, '0');
+
+const viewOf = ({ id, sessionId, at, type, actor, detail }: SessionEventRow): SessionEvent => ({
+  id: shownId(id),
+  sessionId,
+  type,
+  time: at.toISOString(),
+  actor,
+  detail,
+});

@@ -1,0 +1,37 @@
+// How many followers there are, by application; and the end of all of them when the service stops.
+import type { ApplicationId } from '../../kit/ids.ts';
+import type { Closeable } from '../../kit/scope.ts';
+import { fault } from '../faults.ts';
+
+const STREAMS_PER_APPLICATION_MAX = 20;
+
+export class Streams implements Closeable {
+  readonly #open = new Map<ApplicationId, number>();
+  readonly #closing = new AbortController();
+
+  get closing(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  /** Rejects with 429 where there are too many; `leave` gives the place back. */
+  enter(application: ApplicationId): { leave(): void } {
+    const open = this.#open.get(application) ?? 0;
+    if (open >= STREAMS_PER_APPLICATION_MAX)
+      throw fault('stream_limit', `The application has ${open} event streams open, which is the limit.`, {
+        advice: 'Close one; a single stream of the application tells of all its sessions.',
+        details: { limit: STREAMS_PER_APPLICATION_MAX, used: open },
+      });
+    this.#open.set(application, open + 1);
+    return { leave: () => this.#leave(application) };
+  }
+
+  close(): void {
+    this.#closing.abort(new Error('the service is stopping'));
+  }
+
+  #leave(application: ApplicationId): void {
+    const left = (this.#open.get(application) ?? 1) - 1;
+    if (left > 0) this.#open.set(application, left);
+    else this.#open.delete(application);
+  }
+}

@@ -1,0 +1,78 @@
+// Wakes whoever follows events when some were committed, in this process or another. A wake says only that there is
+// something to look for; it may come for nothing, and one that is lost costs the time until the next look.
+import type { Store } from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import type { ApplicationId, SessionId } from '../../kit/ids.ts';
+import type { Closeable } from '../../kit/scope.ts';
+
+export class Wakes implements Closeable {
+  readonly #clock: Clock;
+  readonly #sleepers = new Set<Wake>();
+  #listening: Closeable | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  async listen(listen: Store['listen']): Promise<void> {
+    this.#listening = await listen(
+      'session_event',
+      payload => this.#heard(payload),
+      () => this.#wakeAll(),
+    );
+  }
+
+  of(application: ApplicationId, session: SessionId | undefined): Wake {
+    const wake = new Wake(this.#clock, application, session, () => this.#sleepers.delete(wake));
+    this.#sleepers.add(wake);
+    return wake;
+  }
+
+  async close(): Promise<void> {
+    await this.#listening?.close();
+  }
+
+  #heard(payload: string): void {
+    const [application, session] = payload.split(' ');
+    for (const wake of this.#sleepers)
+      if (wake.application === application && (wake.session === undefined || wake.session === session)) wake.now();
+  }
+
+  #wakeAll(): void {
+    for (const wake of this.#sleepers) wake.now();
+  }
+}
+
+export class Wake {
+  readonly application: ApplicationId;
+  readonly session: SessionId | undefined;
+  readonly #clock: Clock;
+  readonly #forget: () => void;
+  #woken = false;
+  #sleep: AbortController | undefined;
+
+  constructor(clock: Clock, application: ApplicationId, session: SessionId | undefined, forget: () => void) {
+    this.#clock = clock;
+    this.application = application;
+    this.session = session;
+    this.#forget = forget;
+  }
+
+  now(): void {
+    this.#woken = true;
+    this.#sleep?.abort();
+  }
+
+  /** Resolves when woken since it last did, or after `ms`. */
+  async next(ms: number): Promise<void> {
+    if (!this.#woken) {
+      this.#sleep = new AbortController();
+      await this.#clock.sleep(ms, this.#sleep.signal).catch(() => {}); // woken
+    }
+    this.#woken = false;
+  }
+
+  close(): void {
+    this.#forget();
+  }
+}

@@ -1,0 +1,162 @@
+// The table itself is tried in tests/engines; here a map stands for it, so that other processes and crashes can be played.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { TestClock } from '../../../tests/harness/test-clock.ts';
+import type { IdempotencyRow, IdempotencyRows } from '../../engines/store/store.ts';
+import { isFault } from '../../kit/fault.ts';
+import type { ApplicationId, HostId, SessionId } from '../../kit/ids.ts';
+import { Secret } from '../../kit/secret.ts';
+import { Idempotency, type Run, type Write } from './idempotency.ts';
+
+const SECOND = 1000;
+const [HERE, ELSEWHERE] = ['here', 'elsewhere'] as [HostId, HostId];
+const SESSION = 'session' as SessionId;
+const WRITE: Write = {
+  owner: 'app' as ApplicationId,
+  key: 'k',
+  operation: 'createSession',
+  path: '/v1/browsers/sessions',
+  body: { keepAlive: true },
+  isAtomic: true,
+};
+
+class Table implements IdempotencyRows {
+  readonly rows = new Map<string, IdempotencyRow>();
+  begun = 0;
+
+  async begin(row: IdempotencyRow): Promise<{ began: true } | { standing: IdempotencyRow }> {
+    const standing = this.rows.get(row.keyDigest.toString('hex'));
+    if (standing) return { standing };
+    this.begun++;
+    this.rows.set(row.keyDigest.toString('hex'), row);
+    return { began: true };
+  }
+
+  async keep({ keyDigest }: IdempotencyRow, kept: NonNullable<IdempotencyRow['kept']>): Promise<void> {
+    this.change({ kept }, keyDigest.toString('hex'));
+  }
+
+  async release({ keyDigest }: IdempotencyRow): Promise<void> {
+    this.rows.delete(keyDigest.toString('hex'));
+  }
+
+  async sweep(): Promise<number> {
+    return 0;
+  }
+
+  change(more: Partial<IdempotencyRow>, name = [...this.rows.keys()][0] ?? ''): void {
+    const row = this.rows.get(name);
+    if (row) this.rows.set(name, { ...row, ...more });
+  }
+}
+
+const clock = new TestClock();
+const caller = new AbortController();
+const { signal } = caller;
+
+function processes() {
+  const rows = new Table();
+  const at = (host: HostId): Idempotency => new Idempotency({ rows, host, secret: new Secret('s'.repeat(32)), clock });
+  return { rows, here: at(HERE), elsewhere: at(ELSEWHERE), at };
+}
+
+async function first(idempotency: Idempotency, write = WRITE): Promise<Run> {
+  const begun = await idempotency.begin(write, signal);
+  assert.ok('run' in begun, 'it is the first');
+  return begun.run;
+}
+
+const isConflict = (words: RegExp) => (error: unknown) =>
+  isFault(error, 'idempotency_conflict') && words.test(error.message);
+
+async function idle(): Promise<void> {
+  for (let count = 0; count < 20; count++) await new Promise(resolve => setImmediate(resolve));
+}
+
+test('equal requests wait for the first and are answered from it; the row knows neither key nor body', async () => {
+  const { here, rows } = processes();
+  const run = await first(here);
+  const others = [1, 2, 3].map(() => here.begin(WRITE, signal));
+  await idle();
+  await run.keep({ body: { id: 'x' } });
+  for (const other of others) assert.deepEqual(await other, { again: { kept: { body: { id: 'x' } } } });
+  assert.equal(rows.begun, 1);
+  assert.doesNotMatch(JSON.stringify([...rows.rows.values()]), /keepAlive/);
+});
+
+test('when the first was refused the next one runs', async () => {
+  const { here, rows } = processes();
+  const run = await first(here);
+  const others = [here.begin(WRITE, signal), here.begin(WRITE, signal)];
+  await idle();
+  await run.release();
+  const next = await Promise.race(others);
+  assert.ok('run' in next);
+  await next.run.keep({});
+  const outcomes = await Promise.all(others);
+  assert.equal(outcomes.filter(outcome => 'again' in outcome).length, 1);
+  assert.equal(rows.begun, 2);
+});
+
+test('another request under the key is refused, at once while the first runs', async () => {
+  const { here } = processes();
+  const run = await first(here);
+  for (const other of [{ body: {} }, { path: '/v1/sessions' }, { operation: 'startSession' }])
+    await assert.rejects(here.begin({ ...WRITE, ...other }, signal), isConflict(/another request/));
+  await run.keep({});
+  await assert.rejects(here.begin({ ...WRITE, body: {} }, signal), isConflict(/another request/));
+  await first(here, { ...WRITE, key: 'another key', body: {} });
+});
+
+test('who waits thirty seconds for the first is told so; who leaves stops waiting', async () => {
+  const { here } = processes();
+  const run = await first(here);
+  const late = here.begin(WRITE, signal);
+  const leaver = new AbortController();
+  const left = here.begin(WRITE, leaver.signal);
+  left.catch(() => {});
+  late.catch(() => {});
+  await idle();
+  leaver.abort(new Error('gone'));
+  await assert.rejects(left, isConflict(/still runs/));
+  clock.advance(30 * SECOND);
+  await assert.rejects(late, isConflict(/still runs/));
+  run.abandon();
+});
+
+test('a first request of another process is looked at until it has its answer', async () => {
+  const { here, elsewhere } = processes();
+  const run = await first(elsewhere);
+  const waiting = here.begin(WRITE, signal);
+  await idle();
+  clock.advance(250);
+  await idle();
+  await run.keep({ body: {} });
+  clock.advance(250);
+  assert.deepEqual(await waiting, { again: { kept: { body: {} } } });
+});
+
+test('a run that died with its process: what it made is shown, nothing made runs anew, and doubt is said', async () => {
+  const made = processes();
+  await first(made.here);
+  made.rows.change({ sessionId: SESSION });
+  assert.deepEqual(await made.at(HERE).begin(WRITE, signal), { again: { sessionId: SESSION } });
+  const nothing = processes();
+  await first(nothing.here);
+  await first(nothing.at(HERE));
+  assert.equal(nothing.rows.begun, 2);
+  const doubt = processes();
+  await first(doubt.here, { ...WRITE, isAtomic: false });
+  await assert.rejects(
+    doubt.at(HERE).begin({ ...WRITE, isAtomic: false }, signal),
+    isConflict(/cut off, and may have had its effect/),
+  );
+});
+
+test('a run that was abandoned here is judged by its row alone', async () => {
+  const { here, rows } = processes();
+  const run = await first(here);
+  rows.change({ sessionId: SESSION });
+  run.abandon();
+  assert.deepEqual(await here.begin(WRITE, signal), { again: { sessionId: SESSION } });
+});

@@ -1,0 +1,204 @@
+// Writes under a key happen once: the first request runs, equal ones get its answer for a day, different ones are refused.
+// The row stands before the effect; what it keeps is enough to answer again and never a secret.
+import { randomUUID } from 'node:crypto';
+import type { IdempotencyRow, IdempotencyRows, IdempotencyRun, JsonObject } from '../../engines/store/store.ts';
+import { type Clock, plus } from '../../kit/clock.ts';
+import type { AccountId, ApplicationId, HostId, SessionId } from '../../kit/ids.ts';
+import type { Secret } from '../../kit/secret.ts';
+import { fault } from '../faults.ts';
+import { requestDigest } from './request-digest.ts';
+
+export type { IdempotencyRun };
+
+const KEPT_MS = 24 * 60 * 60_000;
+/** So long an equal request waits for the first one. */
+const RUNNING_MAX_MS = 30_000;
+/** Between two looks at a first request that another process runs. */
+const LOOK_MS = 250;
+const SWEEP_BATCH = 1_000;
+
+export interface Write {
+  readonly owner: AccountId | ApplicationId;
+  readonly key: string;
+  readonly operation: string;
+  readonly path: string;
+  readonly body: unknown;
+  /** What it makes is written in one transaction with the row, so that a run that was cut off left all or nothing. */
+  readonly isAtomic: boolean;
+}
+
+/** What an equal request is answered from. Without `kept` the first run was cut off after it made the session. */
+export interface Again {
+  readonly sessionId?: SessionId;
+  readonly kept?: JsonObject;
+}
+
+export interface IdempotencyParts {
+  readonly rows: IdempotencyRows;
+  /** Runs of this host that are not known here died with a former process. */
+  readonly host: HostId;
+  readonly secret: Secret;
+  readonly clock: Clock;
+}
+
+interface Running {
+  /** Of the request that runs; absent while its row is still being looked at. */
+  digest?: Buffer;
+  readonly ended: Promise<void>;
+}
+
+export class Idempotency {
+  readonly #parts: IdempotencyParts;
+  readonly #running = new Map<string, Running>();
+
+  constructor(parts: IdempotencyParts) {
+    this.#parts = parts;
+  }
+
+  /** A run that is the caller's to end, or what to answer from. Waits for an equal request that is under way. */
+  async begin(write: Write, signal: AbortSignal): Promise<{ run: Run } | { again: Again }> {
+    const { clock } = this.#parts;
+    const deadlineMs = clock.monotonicMs() + RUNNING_MAX_MS;
+    const row = this.#row(write);
+    for (;;) {
+      const running = this.#running.get(nameOf(row));
+      if (running?.digest && !running.digest.equals(row.requestDigest)) throw otherRequest();
+      const begun = running ? 'runs' : await this.#begin(row, write.isAtomic);
+      if (begun === 'free') continue;
+      if (begun !== 'runs') return begun;
+      const leftMs = deadlineMs - clock.monotonicMs();
+      if (leftMs <= 0) throw stillRuns();
+      await this.#pause(running?.ended, running ? leftMs : Math.min(leftMs, LOOK_MS), signal);
+    }
+  }
+
+  /** Equal requests have equal digests; for creates that are recognised without a key. */
+  digestOf(operation: string, body: unknown): Buffer {
+    return requestDigest(this.#parts.secret, [operation, body]);
+  }
+
+  /** Forgets keys that are older than a day. */
+  async sweep(): Promise<{ swept: number }> {
+    return { swept: await this.#parts.rows.sweep(this.#parts.clock.now(), SWEEP_BATCH) };
+  }
+
+  async #begin(row: IdempotencyRow, isAtomic: boolean): Promise<{ run: Run } | { again: Again } | 'runs' | 'free'> {
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+    const forget = (): void => {
+      this.#running.delete(nameOf(row));
+      end();
+    };
+    const running: Running = { ended };
+    this.#running.set(nameOf(row), running);
+    try {
+      const begun = await this.#parts.rows.begin(row);
+      if ('began' in begun) {
+        running.digest = row.requestDigest;
+        return { run: new Run(row, this.#parts.rows, forget) };
+      }
+      const stands = await this.#judge(begun.standing, row, isAtomic);
+      forget();
+      return stands;
+    } catch (error) {
+      forget();
+      throw error;
+    }
+  }
+
+  async #judge(
+    standing: IdempotencyRow,
+    { requestDigest }: IdempotencyRow,
+    isAtomic: boolean,
+  ): Promise<{ again: Again } | 'runs' | 'free'> {
+    const { sessionId, kept, hostId } = standing;
+    if (!standing.requestDigest.equals(requestDigest)) throw otherRequest();
+    const session = sessionId ? { sessionId } : {};
+    if (kept) return { again: { ...session, kept } };
+    if (hostId !== this.#parts.host) return 'runs';
+    if (sessionId) return { again: session };
+    if (!isAtomic) throw cutOff();
+    await this.#parts.rows.release(standing);
+    return 'free';
+  }
+
+  /** Sleeps, at most until the first request has ended or the caller has left. */
+  async #pause(ended: Promise<void> | undefined, ms: number, signal: AbortSignal): Promise<void> {
+    const over = new AbortController();
+    const slept = this.#parts.clock.sleep(ms, AbortSignal.any([signal, over.signal])).catch(() => {});
+    await Promise.race(ended ? [slept, ended] : [slept]);
+    over.abort(new Error('no longer waiting'));
+    if (signal.aborted) throw stillRuns();
+  }
+
+  #row({ owner, key, operation, path, body }: Write): IdempotencyRow {
+    const { secret, host, clock } = this.#parts;
+    const now = clock.now();
+    return {
+      owner,
+      keyDigest: requestDigest(secret, ['key', key]),
+      run: randomUUID(),
+      requestDigest: requestDigest(secret, [operation, path, body]),
+      operation,
+      hostId: host,
+      createdAt: now,
+      expiresAt: plus(now, KEPT_MS),
+    };
+  }
+}
+
+/** The first request under a key. Ends exactly once, in one of three ways. */
+export class Run {
+  readonly row: IdempotencyRun;
+  readonly #rows: IdempotencyRows;
+  readonly #forget: () => void;
+
+  constructor(row: IdempotencyRun, rows: IdempotencyRows, forget: () => void) {
+    this.row = row;
+    this.#rows = rows;
+    this.#forget = forget;
+  }
+
+  /** It did what it did: equal requests are answered from this. */
+  keep(kept: JsonObject): Promise<void> {
+    return this.#end(() => this.#rows.keep(this.row, kept));
+  }
+
+  /** It was refused and did nothing: the key is free again. */
+  release(): Promise<void> {
+    return this.#end(() => this.#rows.release(this.row));
+  }
+
+  /** Nobody knows how far it came: the row alone says, as after a crash. */
+  abandon(): void {
+    this.#forget();
+  }
+
+  async #end(write: () => Promise<void>): Promise<void> {
+    try {
+      await write();
+    } finally {
+      this.#forget();
+    }
+  }
+}
+
+const nameOf = ({ owner, keyDigest }: IdempotencyRun): string => `${owner}:${keyDigest.toString('hex')}`;
+
+const otherRequest = (): Error =>
+  fault('idempotency_conflict', 'This Idempotency-Key was used with another request.', {
+    advice: 'Use a new key for a new request. Nothing was done.',
+  });
+
+const stillRuns = (): Error =>
+  fault('idempotency_conflict', 'The first request with this Idempotency-Key still runs.', {
+    advice: 'Send the same request with the same key again in a while. Nothing was done.',
+  });
+
+const cutOff = (): Error =>
+  fault(
+    'idempotency_conflict',
+    'The first request with this Idempotency-Key was cut off, and may have had its effect.',
+    {
+      advice: 'Read back what it was to do; use a new key if it was not done.',
+    },
+  );

@@ -1,0 +1,19 @@
+// What stands for a request where the request itself must not be kept: a keyed digest, equal for equal requests.
+import { createHmac } from 'node:crypto';
+import type { Secret } from '../../kit/secret.ts';
+
+/** Keyed, because a body may hold a password that could be guessed from a plain digest. The order of fields does not count. */
+export const requestDigest = (secret: Secret, request: unknown): Buffer =>
+  createHmac('sha256', secret.reveal())
+    .update(`request:${canonical(request)}`)
+    .digest();
+
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
+  const members = Object.entries(value)
+    .filter(([, inner]) => inner !== undefined)
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([name, inner]) => `${JSON.stringify(name)}:${canonical(inner)}`);
+  return `{${members.join(',')}}`;
+}

@@ -1,0 +1,89 @@
+// What the owner of an application may configure, and what anybody who reads it may know of its use.
+import type {
+  BrowserLimits,
+  Limits as LimitsView,
+  ReplaceLimits,
+  SomeBrowserLimits,
+} from '../../../contract/limits.ts';
+import type { LimitsRow, SessionRows, Store } from '../../engines/store/store.ts';
+import { type Clock, plus } from '../../kit/clock.ts';
+import type { ApplicationId } from '../../kit/ids.ts';
+import type { Log } from '../../kit/log.ts';
+import { notFound, preconditionFailed } from '../faults.ts';
+import type { Applications } from '../identity/applications.ts';
+import type { AccountCaller } from '../identity/caller.ts';
+import { revisionFrom } from '../identity/revisions.ts';
+import { configuredLimits, effectiveLimits, readConfigured } from './browser-limits.ts';
+
+const WINDOW_MS = 60_000;
+
+export interface LimitsParts {
+  readonly store: Pick<Store, 'limits'> & { readonly sessions: Pick<SessionRows, 'countOf'> };
+  readonly applications: Pick<Applications, 'demand'>;
+  /** The operator's, the slots of the installation among them. */
+  readonly ceiling: SomeBrowserLimits;
+  readonly waitingOf: (application: ApplicationId) => number;
+  /** A limit may have been raised: those who wait may try again. */
+  readonly changed: () => void;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export class Limits {
+  readonly #parts: LimitsParts;
+
+  constructor(parts: LimitsParts) {
+    this.#parts = parts;
+  }
+
+  async read(caller: AccountCaller, appId: string): Promise<LimitsView> {
+    const { id } = await this.#parts.applications.demand(caller, appId, 'viewer');
+    return this.#view(await this.#row(id));
+  }
+
+  /** Lowering a limit below its use stops admissions and ends nothing. */
+  async replace(
+    caller: AccountCaller,
+    appId: string,
+    ifMatch: string | undefined,
+    wanted: ReplaceLimits,
+  ): Promise<LimitsView> {
+    const { id } = await this.#parts.applications.demand(caller, appId, 'owner');
+    const revision = revisionFrom(ifMatch);
+    const { store, clock, log, changed } = this.#parts;
+    const before = await this.#row(id);
+    const configured = wanted.browsers ? { browsers: { ...wanted.browsers } } : {};
+    const row = await store.limits.replace(id, revision, configured, clock.now());
+    if (!row) throw preconditionFailed(before.revision);
+    log.info('limits.changed', { applicationId: id, before: before.configured, after: row.configured });
+    changed();
+    return this.#view(row);
+  }
+
+  /** What holds for an application now, whoever asks. */
+  async effective(id: ApplicationId): Promise<BrowserLimits> {
+    const { configured } = await this.#row(id);
+    return effectiveLimits(configuredLimits(readConfigured(configured)), this.#parts.ceiling);
+  }
+
+  async #row(id: ApplicationId): Promise<LimitsRow> {
+    const row = await this.#parts.store.limits.get(id);
+    if (!row) throw notFound('Application', id);
+    return row;
+  }
+
+  async #view({ applicationId, configured, revision }: LimitsRow): Promise<LimitsView> {
+    const { store, clock, ceiling, waitingOf } = this.#parts;
+    const { living, created } = await store.sessions.countOf(applicationId, plus(clock.now(), -WINDOW_MS));
+    const browsers = configuredLimits(readConfigured(configured));
+    return {
+      configured: { browsers },
+      effective: { browsers: effectiveLimits(browsers, ceiling) },
+      usage: {
+        browsers: { maxConcurrent: living, maxCreatesPerMinute: created, maxWaiting: waitingOf(applicationId) },
+      },
+      ceiling: { browsers: ceiling },
+      revision,
+    };
+  }
+}

@@ -1,0 +1,55 @@
+// A browser that was started and belongs to no session yet: box, egress proxy and the connection to Chromium. A session
+// gets one at its start, either made for it or from the warm pool.
+import type { Box } from '../../engines/slots/slots.ts';
+import type { SessionId } from '../../kit/ids.ts';
+import { Scope } from '../../kit/scope.ts';
+import type { Browser, Machinery, SessionEgress } from './machinery.ts';
+import type { LaunchSettings } from './settings.ts';
+
+export interface Booted {
+  readonly box: Box;
+  readonly egress: SessionEgress;
+  readonly browser: Browser;
+  /** Closes all three. */
+  readonly scope: Scope;
+}
+
+export interface BootWish {
+  /** Names the box; the session's own id, or one that no session has. */
+  readonly id: SessionId;
+  readonly launch: LaunchSettings;
+  readonly background: boolean;
+  /** The box stands and nothing was asked of the browser: the last moment to write down where it is. */
+  readonly stands?: (box: Box) => Promise<void>;
+}
+
+export async function boot(machinery: Machinery, wish: BootWish, signal: AbortSignal): Promise<Booted> {
+  const box = await machinery.startBox(wish, signal);
+  return equip(machinery, box, async () => {
+    await wish.stands?.(box);
+    return machinery.meetBrowser(box, signal);
+  });
+}
+
+/** The same for the box of a former process. */
+export function equipAdopted(machinery: Machinery, box: Box, signal: AbortSignal): Promise<Booted> {
+  return equip(machinery, box, () => machinery.adoptBrowser(box, signal));
+}
+
+async function equip(machinery: Machinery, box: Box, reach: () => Promise<Browser>): Promise<Booted> {
+  const scope = new Scope();
+  scope.own(box);
+  try {
+    const egress = scope.own(machinery.openEgress(box));
+    const browser = scope.own(await Promise.race([reach(), startFailed(box)]));
+    return { box, egress, browser, scope };
+  } catch (error) {
+    await scope.close();
+    throw error;
+  }
+}
+
+async function startFailed(box: Box): Promise<never> {
+  const end = await box.gone;
+  throw new Error(`the browser ended while starting (${end.why}: ${end.detail}): ${box.stderrTail()}`);
+}

@@ -1,0 +1,49 @@
+// Tells all processes that a session has new events. After the commit, not in it: NOTIFY makes committing transactions
+// queue up behind one lock of the whole server, and readers look by themselves when a notice is lost.
+import { setTimeout as timer } from 'node:timers/promises';
+import { sql } from 'kysely';
+import { reason } from '../../kit/fault.ts';
+import type { ApplicationId, SessionId } from '../../kit/ids.ts';
+import type { Log } from '../../kit/log.ts';
+import type { Db } from './database.ts';
+import type { Channel } from './store.ts';
+
+const CHANNEL: Channel = 'session_event';
+/** The steps of a create follow each other within this; one notice tells of them all, and none of them waits behind it. */
+const GATHER_MS = 20;
+
+export class Announcer {
+  readonly #db: Db;
+  readonly #log: Log;
+  readonly #untold = new Set<string>();
+  #telling = false;
+
+  constructor(db: Db, log: Log) {
+    this.#db = db;
+    this.#log = log;
+  }
+
+  /** Returns at once. */
+  tell(rows: readonly { readonly applicationId: ApplicationId; readonly id: SessionId }[]): void {
+    for (const row of rows) this.#untold.add(`${row.applicationId} ${row.id}`);
+    if (!this.#telling && this.#untold.size > 0) void this.#tellAll();
+  }
+
+  async #tellAll(): Promise<void> {
+    this.#telling = true;
+    try {
+      while (this.#untold.size > 0) {
+        await timer(GATHER_MS);
+        const payloads = [...this.#untold];
+        this.#untold.clear();
+        // There is nothing to be made durable, so the commit need not wait for the disk.
+        await sql`select set_config('synchronous_commit', 'off', true), pg_notify(${CHANNEL}, payload)
+          from unnest(${payloads}::text[]) as payload`.execute(this.#db);
+      }
+    } catch (error) {
+      this.#log.debug('store.events_not_announced', { reason: reason(error) });
+    } finally {
+      this.#telling = false;
+    }
+  }
+}

@@ -1,0 +1,42 @@
+// Limits of applications, keys of writes that can be repeated, and who has not got the answer to a create yet.
+import { type Kysely, sql } from 'kysely';
+
+export async function up(db: Kysely<unknown>): Promise<void> {
+  for (const statement of STATEMENTS) await sql.raw(statement).execute(db);
+}
+
+const STATEMENTS = [
+  // Every application has its row: it is what an admission locks.
+  `create table application_limits (
+    application_id uuid primary key references applications,
+    configured jsonb not null default '{}',
+    revision integer not null default 1 check (revision > 0),
+    updated_at timestamptz(3) not null
+  )`,
+  'insert into application_limits (application_id, updated_at) select id, created_at from applications',
+
+  // Ids and digests only: neither the key nor the body it came with can be read from here. What is kept stays as it was
+  // written, the order of its fields too.
+  `create table idempotency (
+    owner uuid not null,
+    key_digest bytea not null check (length(key_digest) = 32),
+    run uuid not null,
+    request_digest bytea not null check (length(request_digest) = 32),
+    operation text not null,
+    host_id uuid not null references hosts,
+    session_id uuid references sessions,
+    kept json,
+    created_at timestamptz(3) not null,
+    expires_at timestamptz(3) not null,
+    primary key (owner, key_digest)
+  )`,
+  'create index idempotency_expired on idempotency (expires_at)',
+  'create index idempotency_by_session on idempotency (session_id) where session_id is not null',
+
+  `alter table sessions
+    add create_digest bytea check (length(create_digest) = 32),
+    add answer text check (answer in ('owed', 'lost')),
+    add check (answer is null or create_digest is not null)`,
+  'create index sessions_unanswered on sessions (key_id, create_digest) where answer is not null',
+  `create index sessions_living on sessions (application_id) where status in ('PENDING', 'RUNNING')`,
+];

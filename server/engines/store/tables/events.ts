@@ -1,0 +1,118 @@
+// Events of sessions: appended with the change that they tell of, read oldest first.
+//
+// Ids are taken from a sequence before their transaction commits, so a greater one may be seen before a smaller one. Each
+// writer therefore holds the application's advisory lock, shared, from before it takes its id until its commit; a reader
+// notes the last id given out, waits for that lock once, and reads up to the noted id: everybody who had a smaller one is
+// done. So readers wait some milliseconds for writers, and writers never for each other. Writers take it last of all
+// their locks, so nobody who holds it waits for anything else.
+import { type RawBuilder, type Selectable, sql } from 'kysely';
+import type { ApplicationId, SessionId } from '../../../kit/ids.ts';
+import type { Announcer } from '../announcer.ts';
+import type { Db } from '../database.ts';
+import type { SessionEventsTable } from '../schema.ts';
+import type { Actor, EventFilter, EventRows, JsonObject, SessionEventRow, SessionEventType } from '../store.ts';
+
+/** A session that connects and disconnects in a loop for hours must not fill the disk; its end is told all the same. */
+const EVENTS_PER_SESSION_MAX = 1000;
+const DETAIL_BYTES_MAX = 2048;
+/** Our advisory locks have two numbers: this one, and a hash of the application. */
+const LOCK_SPACE = 1_655_271_028;
+
+export const SERVICE: Actor = { kind: 'service' };
+
+export interface Recording {
+  readonly type: SessionEventType;
+  readonly at: Date;
+  readonly actor: Actor | RawBuilder<unknown>;
+  /** Given as SQL, it may name columns of the changed row. */
+  readonly detail: JsonObject | RawBuilder<unknown>;
+}
+
+/** As a column of a statement over rows of sessions named `changed`. */
+export const recorded = ({ type, at, actor, detail }: Recording): RawBuilder<number | null> => {
+  const [kind, name] =
+    'kind' in actor
+      ? [sql`${actor.kind}::text`, sql`${actor.id ?? null}::text`]
+      : [sql`(${actor}).actor_kind`, sql`(${actor}).actor_id`];
+  return sql`record_session_event(
+    changed.id, changed.application_id, ${at}::timestamptz, ${type}::text, ${kind}, ${name},
+    ${isRaw(detail) ? detail : sql`${JSON.stringify(detail)}::jsonb`},
+    ${EVENTS_PER_SESSION_MAX}::integer, ${DETAIL_BYTES_MAX}::integer, ${LOCK_SPACE}::integer)`;
+};
+
+const isRaw = (detail: Recording['detail']): detail is RawBuilder<unknown> =>
+  'toOperationNode' in detail && typeof detail.toOperationNode === 'function';
+
+export const events = (db: Db, announcer: Announcer): EventRows => ({
+  append: async (session, event) => {
+    // The row is locked, so that events of one session have their order.
+    const { rows } = await sql<{ id: SessionId; applicationId: ApplicationId }>`
+      with changed as (
+        select id, application_id from sessions where id = ${session} and status in ('PENDING', 'RUNNING')
+          for no key update
+      )
+      select changed.id, changed.application_id, ${recorded(event)} from changed`.execute(db);
+    announcer.tell(rows);
+  },
+
+  read: async (application, filter) => {
+    const through = await lastGiven(db);
+    if (through <= filter.after) return { events: [], through: filter.after, full: false };
+    await othersAreDone(db, application);
+    const rows = (await listed(db, application, filter, through).execute()).map(eventRow);
+    const last = rows.at(-1);
+    const full = rows.length === filter.limit && last !== undefined;
+    return { events: rows, through: full ? last.id : through, full };
+  },
+
+  newest: async application => {
+    const through = await lastGiven(db);
+    await othersAreDone(db, application);
+    return through;
+  },
+
+  forget: async (endedBefore, batch) => {
+    const ended = db
+      .selectFrom('sessionEvents')
+      .select('sessionId')
+      .where('type', '=', 'session.ended')
+      .where('at', '<', endedBefore)
+      .limit(batch);
+    const forgotten = await db
+      .with('gone', creator =>
+        creator.deleteFrom('sessionEvents').where('sessionId', 'in', ended).returning('sessionId'),
+      )
+      .selectFrom('gone')
+      .select(({ fn }) => fn.count<number>('sessionId').distinct().as('sessions'))
+      .executeTakeFirstOrThrow();
+    return forgotten.sessions;
+  },
+});
+
+async function lastGiven(db: Db): Promise<number> {
+  const { rows } = await sql<{ last: number }>`
+    select case when is_called then last_value else 0 end as last from session_events_id_seq`.execute(db);
+  return rows[0]?.last ?? 0;
+}
+
+/** A statement of its own: the next one sees what was committed while this one waited. */
+async function othersAreDone(db: Db, application: ApplicationId): Promise<void> {
+  await sql`select pg_advisory_xact_lock(${LOCK_SPACE}::integer, hashtext(${application}::text))`.execute(db);
+}
+
+function listed(db: Db, application: ApplicationId, { after, session, types, limit }: EventFilter, through: number) {
+  let query = db
+    .selectFrom('sessionEvents')
+    .selectAll()
+    .where('applicationId', '=', application)
+    .where('id', '>', after)
+    .where('id', '<=', through);
+  if (session) query = query.where('sessionId', '=', session);
+  if (types) query = query.where(eb => eb('type', '=', eb.fn.any(eb.val([...types]))));
+  return query.orderBy('id').limit(limit);
+}
+
+const eventRow = ({ actorKind, actorId, ...row }: Selectable<SessionEventsTable>): SessionEventRow => ({
+  ...row,
+  actor: actorId === null ? { kind: actorKind } : { kind: actorKind, id: actorId },
+});

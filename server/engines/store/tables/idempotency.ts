@@ -1,0 +1,71 @@
+// Writes that can be repeated: one row a key, which stands from before the effect until a day later.
+import { type ExpressionBuilder, sql } from 'kysely';
+import type { Db } from '../database.ts';
+import type { Tables } from '../schema.ts';
+import type { IdempotencyRow, IdempotencyRows, IdempotencyRun } from '../store.ts';
+import { withoutNulls } from './without-nulls.ts';
+
+/** A row that another one removes between our two looks at it is looked for once more. */
+const TRIES_MAX = 5;
+
+export const idempotency = (db: Db): IdempotencyRows => ({
+  begin: async row => {
+    for (let attempt = 0; attempt < TRIES_MAX; attempt++) {
+      if (await insert(db, row)) return { began: true };
+      const standing = await get(db, row);
+      if (standing) return { standing };
+    }
+    throw new Error('the row of a repeatable write comes and goes');
+  },
+
+  keep: async (run, kept) => {
+    const set = db.updateTable('idempotency').set({ kept: JSON.stringify(kept) });
+    await set.where(isOf(run)).execute();
+  },
+
+  release: async run => {
+    await db.deleteFrom('idempotency').where(isOf(run)).execute();
+  },
+
+  sweep: async (now, batch) => {
+    const expired = db
+      .selectFrom('idempotency')
+      .select(['owner', 'keyDigest'])
+      .where('expiresAt', '<=', now)
+      .orderBy('expiresAt')
+      .limit(batch);
+    const swept = db
+      .deleteFrom('idempotency')
+      .where(({ eb, refTuple }) => eb(refTuple('owner', 'keyDigest'), 'in', expired.$asTuple('owner', 'keyDigest')))
+      .where('expiresAt', '<=', now)
+      .returning('keyDigest');
+    return (await swept.execute()).length;
+  },
+});
+
+/** In one statement, so that of two that come at once exactly one begins. */
+async function insert(db: Db, row: IdempotencyRow): Promise<boolean> {
+  const { owner, keyDigest, run, requestDigest, operation, hostId, createdAt, expiresAt } = row;
+  const values = { run, requestDigest, operation, hostId, createdAt, expiresAt };
+  const begun = db
+    .insertInto('idempotency')
+    .values({ owner, keyDigest, ...values })
+    .onConflict(conflict =>
+      conflict
+        .columns(['owner', 'keyDigest'])
+        .doUpdateSet({ ...values, sessionId: null, kept: null })
+        .where('idempotency.expiresAt', '<=', createdAt),
+    )
+    .returning(sql<number>`1`.as('one'));
+  return (await begun.execute()).length > 0;
+}
+
+async function get(db: Db, { owner, keyDigest }: IdempotencyRow): Promise<IdempotencyRow | undefined> {
+  const one = db.selectFrom('idempotency').selectAll().where('owner', '=', owner).where('keyDigest', '=', keyDigest);
+  return (await one.execute()).map(withoutNulls)[0];
+}
+
+export const isOf =
+  ({ owner, keyDigest, run }: IdempotencyRun) =>
+  (eb: ExpressionBuilder<Tables, 'idempotency'>) =>
+    eb.and([eb('owner', '=', owner), eb('keyDigest', '=', keyDigest), eb('run', '=', run)]);

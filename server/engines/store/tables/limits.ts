@@ -1,0 +1,17 @@
+// Limits of applications, as their owners configured them. Every application has its row from the beginning.
+import type { Db } from '../database.ts';
+import type { LimitsRows } from '../store.ts';
+
+export const limits = (db: Db): LimitsRows => ({
+  get: application =>
+    db.selectFrom('applicationLimits').selectAll().where('applicationId', '=', application).executeTakeFirst(),
+
+  replace: (application, revision, configured, now) =>
+    db
+      .updateTable('applicationLimits')
+      .set({ configured: JSON.stringify(configured), revision: revision + 1, updatedAt: now })
+      .where('applicationId', '=', application)
+      .where('revision', '=', revision)
+      .returningAll()
+      .executeTakeFirst(),
+});

@@ -1,0 +1,47 @@
+// Runs a statement that changes sessions together with the events that tell of it: one statement, one commit.
+import { type InsertQueryBuilder, type Selectable, sql, type UpdateQueryBuilder } from 'kysely';
+import type { Announcer } from '../announcer.ts';
+import type { Db } from '../database.ts';
+import type { SessionsTable, Tables } from '../schema.ts';
+import type { SessionRow } from '../store.ts';
+import { type Recording, recorded } from './events.ts';
+import { sessionRow } from './session-row.ts';
+
+type Changed = Selectable<SessionsTable>;
+/** Returns whole rows. */
+export type Change =
+  | UpdateQueryBuilder<Tables, 'sessions', 'sessions', Changed>
+  | InsertQueryBuilder<Tables, 'sessions', Changed>;
+
+export class Recorder {
+  readonly #db: Db;
+  readonly #announcer: Announcer;
+
+  constructor(db: Db, announcer: Announcer) {
+    this.#db = db;
+    this.#announcer = announcer;
+  }
+
+  /** The rows that were changed; what did not change has no event. */
+  async write(change: Change, ...events: readonly Recording[]): Promise<SessionRow[]> {
+    const rows = await writeRecorded(this.#db, change, ...events);
+    this.#announcer.tell(rows);
+    return rows;
+  }
+
+  /** For what `writeRecorded` wrote in a transaction, once that is committed. */
+  announce(row: SessionRow): void {
+    this.#announcer.tell([row]);
+  }
+}
+
+/** In a transaction it comes last: nothing else may be waited for behind it. */
+export async function writeRecorded(db: Db, change: Change, ...events: readonly Recording[]): Promise<SessionRow[]> {
+  const written = await db
+    .with('changed', () => change)
+    .selectFrom('changed')
+    .selectAll('changed')
+    .select(sql<unknown>`array[${sql.join(events.map(recorded))}]`.as('events'))
+    .execute();
+  return written.map(({ events: _, ...row }) => sessionRow(row));
+}

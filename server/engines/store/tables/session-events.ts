@@ -1,0 +1,77 @@
+// Which event tells of which change of a session, who is named as its actor, and what is said beside it.
+import { sql } from 'kysely';
+import type { SessionId } from '../../../kit/ids.ts';
+import type { BoxJson, JsonObject, NewSession, SessionEnd, SessionRows } from '../store.ts';
+import { type Recording, SERVICE } from './events.ts';
+
+/** Details are for people; whole stories stand in the log. */
+const WORDS_MAX = 500;
+
+export const created = (row: NewSession): Recording => ({
+  type: 'session.created',
+  at: row.createdAt,
+  actor: row.keyId ? { kind: 'agentKey', id: row.keyId } : SERVICE,
+  detail: { keepAlive: row.keepAlive, region: row.region, expiresAt: row.expiresAt.toISOString() },
+});
+
+/** A box that was started for its session has the session's name; a warm one had one before. */
+export const boxed = (id: SessionId, box: BoxJson, at: Date): Recording => ({
+  type: typeof box.id === 'string' && box.id !== id ? 'session.claimed' : 'session.launched',
+  at,
+  actor: SERVICE,
+  detail: {},
+});
+
+export const started = (at: Date): Recording => ({
+  type: 'session.started',
+  at,
+  actor: SERVICE,
+  detail: sql`jsonb_build_object('tookMs', round(1000 * extract(epoch from changed.started_at - changed.created_at)))`,
+});
+
+export const updated = (change: Parameters<SessionRows['change']>[2], at: Date): Recording => ({
+  type: 'session.updated',
+  at,
+  actor: change.by ?? SERVICE,
+  detail: {
+    ...(change.userMetadata ? { userMetadata: change.userMetadata } : {}),
+    ...(change.expiresAt ? { expiresAt: change.expiresAt.toISOString() } : {}),
+  },
+});
+
+/** `clients`: how many there are now. */
+export const connected = (clients: number, at: Date): Recording => ({
+  type: 'client.connected',
+  at,
+  actor: { kind: 'client' },
+  detail: { clients },
+});
+
+export const disconnected = (clients: number, releaseAt: Date | undefined, at: Date): Recording => ({
+  type: 'client.disconnected',
+  at,
+  actor: { kind: 'client' },
+  detail: { clients, ...(releaseAt ? { releaseAt: releaseAt.toISOString() } : {}) },
+});
+
+export const adopted = (at: Date): Recording => ({ type: 'session.adopted', at, actor: SERVICE, detail: {} });
+
+export function decided({ status, reason, detail, by = SERVICE }: SessionEnd, at: Date): Recording[] {
+  const why: JsonObject = { status, reason, ...(detail === undefined ? {} : { detail: detail.slice(0, WORDS_MAX) }) };
+  const decision: Recording = { type: 'session.end_decided', at, actor: by, detail: why };
+  if (reason !== 'released') return [decision];
+  return [{ type: 'session.release_requested', at, actor: by, detail: {} }, decision];
+}
+
+/** Its actor is whoever decided the end. */
+export const ended = (at: Date): Recording => ({
+  type: 'session.ended',
+  at,
+  actor: sql`coalesce(
+    (select (actor_kind, actor_id)::session_actor from session_events
+      where session_id = changed.id and type = 'session.end_decided' order by id desc limit 1),
+    ('service', null)::session_actor)`,
+  detail: sql`jsonb_strip_nulls(jsonb_build_object(
+    'status', changed.end_status, 'reason', changed.end_reason, 'detail', left(changed.end_detail, ${WORDS_MAX}),
+    'seconds', round(extract(epoch from changed.ended_at - changed.created_at), 3), 'proxyBytes', changed.proxy_bytes))`,
+});

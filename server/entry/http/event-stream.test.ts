@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { Readable } from 'node:stream';
+import { describe, it } from 'node:test';
+import type { SessionEvent } from '../../../contract/events.ts';
+import { fault } from '../../domain/faults.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { silentLog } from '../../kit/log.ts';
+import { until } from '../../kit/wait.ts';
+import { eventStream } from './event-stream.ts';
+
+const EVENT: SessionEvent = {
+  id: '0000000000000007',
+  sessionId: '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11',
+  type: 'session.started',
+  time: '2026-11-20T10:00:00.000Z',
+  actor: { kind: 'service' },
+  detail: { note: 'two\nlines' },
+};
+const SHOWN = `id: ${EVENT.id}\nevent: session.started\ndata: ${JSON.stringify(EVENT)}\n\n`;
+
+/** Time stands still until it is moved. */
+class StillClock implements Clock {
+  #ms = 0;
+  readonly #sleepers = new Set<{ dueMs: number; wake: () => void }>();
+
+  now(): Date {
+    return new Date(this.#ms);
+  }
+
+  monotonicMs(): number {
+    return this.#ms;
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const sleeper = { dueMs: this.#ms + ms, wake: resolve };
+      this.#sleepers.add(sleeper);
+      signal?.addEventListener('abort', () => {
+        this.#sleepers.delete(sleeper);
+        reject(signal.reason);
+      });
+    });
+  }
+
+  get sleeping(): number {
+    return this.#sleepers.size;
+  }
+
+  move(ms: number): void {
+    this.#ms += ms;
+    for (const sleeper of this.#sleepers)
+      if (sleeper.dueMs <= this.#ms) {
+        this.#sleepers.delete(sleeper);
+        sleeper.wake();
+      }
+  }
+}
+
+/** What follows, batch by batch as the test gives it. */
+class Source {
+  readonly #batches: Array<readonly SessionEvent[] | 'end'> = [];
+  #more = Promise.withResolvers<void>();
+  asked = 0;
+  returned = false;
+
+  give(batch: readonly SessionEvent[] | 'end'): void {
+    this.#batches.push(batch);
+    this.#more.resolve();
+  }
+
+  async *follow(): AsyncGenerator<readonly SessionEvent[], void> {
+    try {
+      yield [];
+      for (;;) {
+        this.asked++;
+        const batch = this.#batches.shift();
+        if (batch === 'end') return;
+        if (batch) yield batch;
+        else {
+          await this.#more.promise;
+          this.#more = Promise.withResolvers();
+        }
+      }
+    } finally {
+      this.returned = true;
+    }
+  }
+}
+
+async function opened(demandCredential: () => Promise<unknown> = async () => {}) {
+  const clock = new StillClock();
+  const source = new Source();
+  const rest = source.follow();
+  await rest.next();
+  const stream = eventStream({ first: [EVENT], rest, demandCredential, clock, log: silentLog });
+  const said: string[] = [];
+  return { clock, source, stream, said };
+}
+
+/** Reads as fast as it comes. */
+function reading(stream: Readable, said: string[]): void {
+  stream.on('data', piece => void said.push(String(piece)));
+  stream.on('error', () => {});
+}
+
+const eventuallySaid = (said: string[], text: string) =>
+  until(5_000, `${JSON.stringify(text)} to be said`, () => said.join('').includes(text) || undefined);
+
+describe('an event stream', () => {
+  it('says what is there, then what comes, and ends with it', async () => {
+    const { source, stream, said } = await opened();
+    reading(stream, said);
+    source.give([{ ...EVENT, id: '0000000000000008' }]);
+    source.give('end');
+    await once(stream, 'end');
+    assert.equal(said.join(''), `retry: 2000\n\n${SHOWN}${SHOWN.replaceAll(EVENT.id, '0000000000000008')}`);
+  });
+
+  it('shows that it lives every fifteen seconds, and only where it is quiet', async () => {
+    const { clock, source, stream, said } = await opened();
+    reading(stream, said);
+    await eventuallySaid(said, SHOWN);
+    const look = async (ms: number): Promise<void> => {
+      clock.move(ms);
+      const { asked } = source;
+      source.give([]);
+      await until(5_000, 'the next look', () => source.asked > asked || undefined);
+    };
+    said.length = 0;
+    await look(14_999);
+    assert.deepEqual(said, []);
+    await look(1);
+    await eventuallySaid(said, ': still here\n\n');
+    source.give('end');
+    await once(stream, 'end');
+    assert.deepEqual(said, [': still here\n\n']);
+  });
+
+  it('ends when its reader may not read any more, even while there is much to say', async () => {
+    const { clock, source, stream, said } = await opened(async () => {
+      throw fault('invalid_credentials', 'revoked');
+    });
+    reading(stream, said);
+    await eventuallySaid(said, SHOWN);
+    source.give([{ ...EVENT, id: '0000000000000008' }]);
+    await eventuallySaid(said, '0000000000000008');
+    clock.move(15_000);
+    source.give([{ ...EVENT, id: '0000000000000009' }]);
+    await until(5_000, 'it to be closed', () => stream.destroyed || undefined);
+    await until(5_000, 'the source to be let go', () => source.returned || undefined);
+    assert.ok(!said.join('').includes('0000000000000009'));
+  });
+
+  it('asks for no more than a reader takes, and closes one that takes nothing', async () => {
+    const { clock, source, stream } = await opened();
+    const broken = once(stream, 'error').catch(error => error);
+    const large = { ...EVENT, detail: { note: 'x'.repeat(40_000) } };
+    for (let piece = 0; piece < 20; piece++) source.give([large]);
+    stream.read(0);
+    await until(5_000, 'it to stop', () => (stream.readableLength > 64 * 1024 && clock.sleeping > 0) || undefined);
+    assert.ok(source.asked < 5, `${source.asked} batches were asked for`);
+    clock.move(29_999);
+    assert.equal(stream.destroyed, false);
+    clock.move(1);
+    await until(5_000, 'it to be closed', () => stream.destroyed || undefined);
+    assert.match(String((await broken)[0]), /takes nothing/);
+    await until(5_000, 'the source to be let go', () => source.returned || undefined);
+  });
+
+  it('lets its source go when the reader leaves, and keeps no timer', async () => {
+    const { clock, source, stream, said } = await opened();
+    reading(stream, said);
+    await eventuallySaid(said, SHOWN);
+    stream.destroy();
+    source.give('end'); // As the signal of the request does.
+    await once(stream, 'close');
+    assert.equal(source.returned, true);
+    assert.equal(clock.sleeping, 0);
+  });
+});

@@ -1,0 +1,75 @@
+// Events as server-sent events (WHATWG HTML, 9.2). What a reader does not take is not read either; one that takes
+// nothing for a while is closed, and comes back with Last-Event-ID.
+import { Readable } from 'node:stream';
+import type { SessionEvent } from '../../../contract/events.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { reason } from '../../kit/fault.ts';
+import type { Log } from '../../kit/log.ts';
+
+export const EVENT_STREAM = 'text/event-stream';
+
+/** So often a stream with nothing to say shows that it lives, and its reader's credential is looked at again. */
+const HEARTBEAT_MS = 15_000;
+/** A reader that does not take one piece within this is closed. */
+const STALLED_MS = 30_000;
+/** After which a reader that was closed asks again. */
+const RETRY_MS = 2_000;
+const WAITING_BYTES_MAX = 64 * 1024;
+
+export interface EventStreamParts {
+  readonly first: readonly SessionEvent[];
+  /** Yields now and then, also when there is nothing. */
+  readonly rest: AsyncGenerator<readonly SessionEvent[], void>;
+  /** Rejects when the reader may not read any more. */
+  readonly demandCredential: () => Promise<unknown>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export function eventStream(parts: EventStreamParts): Readable {
+  const tooSlow = (): void => void stream.destroy(new Error('the reader takes nothing'));
+  const stream = Readable.from(watched(pieces(parts), parts.clock, tooSlow), {
+    objectMode: false,
+    highWaterMark: WAITING_BYTES_MAX,
+  });
+  stream.on('error', error => parts.log.info('events.stream_broken', { reason: reason(error) }));
+  // A generator that was not asked yet would not come to its own end.
+  stream.once('close', () => void parts.rest.return());
+  return stream;
+}
+
+async function* pieces({ first, rest, demandCredential, clock }: EventStreamParts): AsyncGenerator<string, void> {
+  yield `retry: ${RETRY_MS}\n\n${first.map(piece).join('')}`;
+  let saidMs = clock.monotonicMs();
+  let checkedMs = saidMs;
+  for await (const events of rest) {
+    const now = clock.monotonicMs();
+    if (now - checkedMs >= HEARTBEAT_MS) {
+      await demandCredential();
+      checkedMs = now;
+    }
+    if (events.length === 0 && now - saidMs < HEARTBEAT_MS) continue;
+    yield events.length > 0 ? events.map(piece).join('') : ': still here\n\n';
+    saidMs = now;
+  }
+}
+
+const piece = (event: SessionEvent): string =>
+  `id: ${event.id}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+
+/** Passes the pieces on, and says so when one of them is not taken in time. */
+async function* watched(
+  from: AsyncGenerator<string, void>,
+  clock: Clock,
+  tooSlow: () => void,
+): AsyncGenerator<string, void> {
+  for await (const text of from) {
+    const taken = new AbortController();
+    clock.sleep(STALLED_MS, taken.signal).then(tooSlow, () => {}); // taken
+    try {
+      yield text;
+    } finally {
+      taken.abort();
+    }
+  }
+}

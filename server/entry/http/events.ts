@@ -1,0 +1,67 @@
+// Handlers of events: the same list as JSON, or as a stream for a caller who accepts one.
+import { EVENT_LIMIT_DEFAULT } from '../../../contract/events.ts';
+import type { EventQuery, Events } from '../../domain/events/api.ts';
+import { invalidRequest } from '../../domain/faults.ts';
+import type { Callers } from '../../domain/identity/callers.ts';
+import type { Clock } from '../../kit/clock.ts';
+import type { Log } from '../../kit/log.ts';
+import { type Answer, answer, nothing } from './answer.ts';
+import type { In } from './bind.ts';
+import { EVENT_STREAM, eventStream } from './event-stream.ts';
+
+const EVENT_ID = /^\d{1,16}$/;
+
+export interface EventHandlerParts {
+  readonly events: Events;
+  readonly callers: Pick<Callers, 'authenticate'>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+type Asked = In<'listSessionEvents'> | In<'listEvents'>;
+
+export const eventHandlers = (parts: EventHandlerParts) => ({
+  listSessionEvents: (asked: In<'listSessionEvents'>): Promise<Answer> =>
+    events(parts, asked, { ...only(asked.query), session: asked.params.id }),
+
+  listEvents: (asked: In<'listEvents'>): Promise<Answer> => {
+    const { sessionId } = asked.query;
+    return events(parts, asked, { ...only(asked.query), ...(sessionId === undefined ? {} : { session: sessionId }) });
+  },
+});
+
+const only = ({ after, type }: EventQuery): EventQuery => ({
+  ...(after === undefined ? {} : { after }),
+  ...(type === undefined ? {} : { type }),
+});
+
+async function events(parts: EventHandlerParts, asked: Asked, query: EventQuery): Promise<Answer> {
+  if (asked.stream) return streamed(parts, asked, { ...query, ...lastSeen(asked.stream.lastEventId) });
+  const { caller } = asked;
+  const page = await parts.events.list(caller, { ...query, limit: asked.query.limit ?? EVENT_LIMIT_DEFAULT });
+  return answer({ data: page.events, ...(page.nextAfter === undefined ? {} : { nextCursor: page.nextAfter }) });
+}
+
+/** The first step is taken before the answer begins, so that what is refused has its status. */
+async function streamed(
+  { events, callers, clock, log }: EventHandlerParts,
+  asked: Asked,
+  query: EventQuery,
+): Promise<Answer> {
+  const rest = events.follow(asked.caller, query, asked.signal);
+  const first = await rest.next();
+  if (first.done) return { ...nothing(), status: 204 }; // Any other status, and a reader would ask for ever.
+  const demandCredential = () => callers.authenticate(asked.presented, 'agentKey');
+  return {
+    body: eventStream({ first: first.value, rest, demandCredential, clock, log }),
+    contentType: EVENT_STREAM,
+    // A proxy in front must not wait for the end of what has none.
+    headers: { 'x-accel-buffering': 'no' },
+  };
+}
+
+function lastSeen(id: string | undefined): { after?: string } {
+  if (!id) return {};
+  if (!EVENT_ID.test(id)) throw invalidRequest([{ path: 'last-event-id', message: 'is not the id of an event' }]);
+  return { after: id };
+}

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { readPreferences } from './preferences.ts';
+
+test('both preferences are read, in one header or several, in any case, quoted or not', () => {
+  const both = { isStrict: true, waitSeconds: 10 };
+  assert.deepEqual(readPreferences('handling=strict, wait=10'), both);
+  assert.deepEqual(readPreferences('Wait = "10" ; x=1 , HANDLING="Strict"'), both);
+  assert.deepEqual(readPreferences(['wait=10', 'handling=strict']), both);
+  assert.deepEqual(readPreferences('respond-async, wait=10, handling=strict'), both);
+});
+
+test('what is absent or cannot be read is no preference', () => {
+  for (const header of [
+    undefined,
+    '',
+    'wait',
+    'wait=',
+    'wait=soon',
+    'wait=-3',
+    'wait=1.5',
+    'wait=0',
+    'handling=lenient',
+  ])
+    assert.deepEqual(readPreferences(header), { isStrict: false }, String(header));
+  assert.deepEqual(readPreferences('await=10, mishandling=strict'), { isStrict: false });
+});
+
+test('a wait is bounded, and of two the first counts', () => {
+  assert.equal(readPreferences('wait=3600').waitSeconds, 55);
+  assert.equal(readPreferences('wait=999999999').waitSeconds, 55);
+  assert.equal(readPreferences('wait=1').waitSeconds, 1);
+  assert.equal(readPreferences('wait=7, wait=9').waitSeconds, 7);
+});

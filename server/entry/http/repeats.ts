@@ -1,0 +1,133 @@
+// `Idempotency-Key`: the first request with a key runs, and equal ones are answered from what it kept. Which answers are
+// made anew from the session they name, and which are kept as they were, is said here.
+import type { JsonObject } from '../../../contract/common.ts';
+import { catalogueEntry, type ErrorCode, isErrorCode } from '../../../contract/errors.ts';
+import { isRepeatable, type OperationId, operation } from '../../../contract/operations.ts';
+import { fault, invalidRequest } from '../../domain/faults.ts';
+import type { Again, Idempotency, IdempotencyRun, Run } from '../../domain/idempotency/idempotency.ts';
+import type { Caller } from '../../domain/identity/caller.ts';
+import { isFault, reason } from '../../kit/fault.ts';
+import type { SessionId } from '../../kit/ids.ts';
+import type { Log } from '../../kit/log.ts';
+import type { Answer } from './answer.ts';
+
+const PRINTABLE = /^[\x20-\x7e]{1,255}$/;
+
+/** Answers to a repetition anew: the session as it is now, with fields that are not kept. */
+export interface Maker {
+  /** What of the answer's body is needed for it besides the session's id. */
+  readonly keep: (body: JsonObject) => JsonObject;
+  readonly again: (asked: never, sessionId: SessionId, kept: JsonObject) => Promise<Answer>;
+}
+
+export type Makers = { readonly [Id in OperationId]?: Maker };
+
+export interface Asked {
+  readonly caller: Caller | undefined;
+  readonly body: unknown;
+  readonly signal: AbortSignal;
+}
+
+export interface RepeatsParts {
+  readonly idempotency: Pick<Idempotency, 'begin' | 'digestOf'>;
+  readonly makers: Makers;
+  readonly log: Log;
+}
+
+export class Repeats {
+  readonly #parts: RepeatsParts;
+
+  constructor(parts: RepeatsParts) {
+    this.#parts = parts;
+  }
+
+  /** The key of a request to an operation that honours one; throws when it is none. */
+  keyOf(id: OperationId, header: string | string[] | undefined): string | undefined {
+    if (header === undefined || !isRepeatable(id)) return undefined;
+    if (typeof header === 'string' && PRINTABLE.test(header)) return header;
+    throw invalidRequest([{ path: 'Idempotency-Key', message: 'must be 1 to 255 printable ASCII characters' }]);
+  }
+
+  digestOf(id: OperationId, body: unknown): Buffer {
+    return this.#parts.idempotency.digestOf(id, body);
+  }
+
+  /** Runs the work, or answers again what it answered the first time; `replayed` is called before that. */
+  async answer(
+    { id, key, path }: { readonly id: OperationId; readonly key: string; readonly path: string },
+    asked: Asked,
+    work: (run: IdempotencyRun) => Promise<Answer>,
+    replayed: () => void,
+  ): Promise<Answer> {
+    const begun = await this.#parts.idempotency.begin(
+      { owner: ownerOf(asked.caller), key, operation: id, path, body: asked.body, isAtomic: id in this.#parts.makers },
+      asked.signal,
+    );
+    if ('run' in begun) return this.#first(id, begun.run, work);
+    replayed();
+    return this.#again(id, asked, begun.again);
+  }
+
+  async #first(id: OperationId, run: Run, work: (run: IdempotencyRun) => Promise<Answer>): Promise<Answer> {
+    const answered = await work(run.row).catch(async error => {
+      await this.#failed(run, error);
+      throw error;
+    });
+    // What it did stands, whether this can be written or not.
+    await run.keep(this.#kept(id, answered)).catch(error => this.#notWritten(error));
+    return answered;
+  }
+
+  async #failed(run: Run, error: unknown): Promise<void> {
+    if (!isFault(error) || !isErrorCode(error.code) || error.code === 'database_unreachable') return run.abandon();
+    const { code, message, details = {} } = error;
+    const failure = { code, message, details: plain(details) };
+    const end = didNothing(error.code) ? run.release() : run.keep({ failure });
+    await end.catch(problem => this.#notWritten(problem));
+  }
+
+  #kept(id: OperationId, { status, headers = {}, body }: Answer): JsonObject {
+    const shown = withoutSecrets(id, plain(Object(body)));
+    const kept = this.#parts.makers[id]?.keep(shown) ?? shown;
+    return { headers, ...(status === undefined ? {} : { status }), ...(body === undefined ? {} : { body: kept }) };
+  }
+
+  async #again(id: OperationId, asked: Asked, { sessionId, kept = {} }: Again): Promise<Answer> {
+    const { failure, body, headers, status } = kept as Kept; // Written by #kept and #failed.
+    if (failure) throw fault(failure.code, failure.message, { details: failure.details });
+    const maker = this.#parts.makers[id];
+    if (maker && sessionId) return maker.again(asked as never, sessionId, body ?? {});
+    return {
+      ...(headers ? { headers } : {}),
+      ...(status === undefined ? {} : { status }),
+      ...(body === undefined ? {} : { body }),
+    };
+  }
+
+  #notWritten(error: unknown): void {
+    this.#parts.log.warn('idempotency.not_written', { reason: reason(error) });
+  }
+}
+
+interface Kept {
+  readonly failure?: { readonly code: ErrorCode; readonly message: string; readonly details: JsonObject };
+  readonly body?: JsonObject;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly status?: number;
+}
+
+/** Refused before anything was done: the key may be used again. */
+const didNothing = (code: ErrorCode): boolean => catalogueEntry(code).status < 500 || code === 'capacity';
+
+function ownerOf(caller: Caller | undefined) {
+  if (!caller) throw new Error('a repeatable operation without a credential');
+  return caller.kind === 'agentKey' ? caller.applicationId : caller.accountId;
+}
+
+function withoutSecrets(id: OperationId, body: JsonObject): JsonObject {
+  const secret = new Set(operation(id).secretFields ?? []);
+  return Object.fromEntries(Object.entries(body).filter(([name]) => !secret.has(name)));
+}
+
+/** As it will be read back. */
+const plain = (value: object): JsonObject => JSON.parse(JSON.stringify(value));

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type Attributes, noTracer, outsideSpans, parseTraceparent, type RawSpan, Tracer } from './trace.ts';
+
+interface Begun {
+  readonly name: string;
+  readonly parent: string | undefined;
+  readonly attributes: Record<string, unknown>;
+  readonly ends: unknown[];
+}
+
+/** A source that remembers what was begun. */
+function remembering(): { tracer: Tracer; spans: Begun[] } {
+  const spans: Begun[] = [];
+  const names = new Map<RawSpan, string>();
+  const tracer = new Tracer({
+    begin: (name, _kind, parent, attributes) => {
+      const begun: Begun = {
+        name,
+        parent: typeof parent === 'object' ? names.get(parent) : parent,
+        attributes: { ...attributes },
+        ends: [],
+      };
+      spans.push(begun);
+      const raw: RawSpan = {
+        traceId: 'trace',
+        set: (more: Attributes) => void Object.assign(begun.attributes, more),
+        end: error => void begun.ends.push(error),
+      };
+      names.set(raw, name);
+      return raw;
+    },
+  });
+  return { tracer, spans };
+}
+
+describe('a tracer', () => {
+  it('puts spans inside the one that is under way, and hands on what is shared', async () => {
+    const { tracer, spans } = remembering();
+    const outer = tracer.begin('outer', { traceparent: 'from the caller', common: { request: 'r' } });
+    await outer.around(async () => {
+      await tracer.during('first', async () => {
+        await tracer.during('inner', async () => {});
+      });
+      tracer.share({ session: 's' });
+      await Promise.all([tracer.during('second', async () => {}), tracer.during('third', async () => {})]);
+    });
+    outer.end();
+    assert.deepEqual(
+      spans.map(({ name, parent, attributes }) => ({ name, parent, attributes })),
+      [
+        { name: 'outer', parent: 'from the caller', attributes: { request: 'r', session: 's' } },
+        { name: 'first', parent: 'outer', attributes: { request: 'r' } },
+        { name: 'inner', parent: 'first', attributes: { request: 'r' } },
+        { name: 'second', parent: 'outer', attributes: { request: 'r', session: 's' } },
+        { name: 'third', parent: 'outer', attributes: { request: 'r', session: 's' } },
+      ],
+    );
+    for (const { ends } of spans) assert.deepEqual(ends, [undefined]);
+  });
+
+  it('ends a span with the error of its work, and passes it on', async () => {
+    const { tracer, spans } = remembering();
+    const error = new Error('no');
+    const work = tracer.begin('outer').around(() => tracer.during('part', () => Promise.reject(error)));
+    await assert.rejects(work, error);
+    assert.deepEqual(spans[1]?.ends, [error]);
+  });
+
+  it('counts the first end of a span', () => {
+    const { tracer, spans } = remembering();
+    const span = tracer.begin('once');
+    span.end();
+    span.end(new Error('late'));
+    assert.deepEqual(spans[0]?.ends, [undefined]);
+  });
+
+  it('has no part without a whole', async () => {
+    const { tracer, spans } = remembering();
+    assert.equal(await tracer.during('alone', async () => 7), 7);
+    await tracer.begin('outer').around(() => outsideSpans(() => tracer.during('background', async () => {})));
+    assert.deepEqual(
+      spans.map(({ name }) => name),
+      ['outer'],
+    );
+  });
+
+  it('does the work and nothing else without a source', async () => {
+    const span = noTracer.begin('nothing', { common: { request: 'r' } });
+    assert.equal(await span.around(() => noTracer.during('part', async () => 7)), 7);
+    noTracer.share({ session: 's' });
+    span.end();
+    assert.deepEqual([span.traceId, span.common], [undefined, {}]);
+  });
+});
+
+describe('a traceparent', () => {
+  const TRACE = '0af7651916cd43dd8448eb211c80319c';
+  const SPAN = 'b7ad6b7169203331';
+
+  it('names a trace, a span and flags', () => {
+    assert.deepEqual(parseTraceparent(`00-${TRACE}-${SPAN}-01`), { traceId: TRACE, spanId: SPAN, flags: 1 });
+    assert.deepEqual(parseTraceparent(` 00-${TRACE}-${SPAN}-00 `), { traceId: TRACE, spanId: SPAN, flags: 0 });
+  });
+
+  it('of a later version is read as far as we know it', () => {
+    assert.deepEqual(parseTraceparent(`cc-${TRACE}-${SPAN}-01-more`), { traceId: TRACE, spanId: SPAN, flags: 1 });
+  });
+
+  for (const text of [
+    '',
+    'hello',
+    `00-${TRACE}-${SPAN}`,
+    `00-${TRACE}-${SPAN}-01-more`,
+    `ff-${TRACE}-${SPAN}-01`,
+    `00-${'0'.repeat(32)}-${SPAN}-01`,
+    `00-${TRACE}-${'0'.repeat(16)}-01`,
+    `00-${TRACE.toUpperCase()}-${SPAN}-01`,
+    `00-${TRACE}-${SPAN}-0`,
+  ])
+    it(`is not ${JSON.stringify(text)}`, () => assert.equal(parseTraceparent(text), undefined));
+});

@@ -1,0 +1,141 @@
+// Spans by OpenTelemetry, sent as OTLP over HTTP in JSON. Loaded only where an endpoint is configured. A collector that
+// is away costs spans and nothing else.
+import {
+  type Context,
+  DiagLogLevel,
+  diag,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { resourceFromAttributes } from '@opentelemetry/resources';
+import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
+import type { Clock } from './kit/clock.ts';
+import { isFault, reason } from './kit/fault.ts';
+import type { Log } from './kit/log.ts';
+import type { Closeable } from './kit/scope.ts';
+import type { Secret } from './kit/secret.ts';
+import { type Attributes, parseTraceparent, type RawSpan, type SpanSource } from './kit/trace.ts';
+import { within } from './kit/wait.ts';
+
+const SEND_EVERY_MS = 1_000;
+const SEND_MS = 10_000;
+/** More are dropped, not kept. */
+const WAITING_SPANS_MAX = 2_048;
+const BATCH_SPANS = 256;
+const LAST_SEND_MS = 3_000;
+/** A collector that is away is told of once in this time. */
+const COMPLAIN_EVERY_MS = 60_000;
+const ERROR_WORDS_MAX = 500;
+
+export interface OtelOptions {
+  /** Origin and path without `/v1/traces`. */
+  readonly endpoint: string;
+  /** `name=value` pairs separated by commas, percent-encoded; as OpenTelemetry has it. */
+  readonly headers?: Secret;
+  readonly version: string;
+  /** Tells this process from others of the same service. */
+  readonly instance: string;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export function openOtel(options: OtelOptions): SpanSource & Closeable {
+  complainTo(options.log, options.clock);
+  const exporter = new OTLPTraceExporter({
+    url: `${options.endpoint}/v1/traces`,
+    headers: headersOf(options.headers),
+    timeoutMillis: SEND_MS,
+  });
+  // The 3.x constructors take objects; given the arguments of 2.x they export nothing, without a word.
+  const processor = new BatchSpanProcessor({
+    exporter,
+    scheduledDelayMillis: SEND_EVERY_MS,
+    exportTimeoutMillis: SEND_MS,
+    maxQueueSize: WAITING_SPANS_MAX,
+    maxExportBatchSize: BATCH_SPANS,
+  });
+  const provider = new TracerProvider({
+    resource: resourceFromAttributes({
+      'service.name': 'berth',
+      'service.version': options.version,
+      'service.instance.id': options.instance,
+    }),
+    spanProcessors: [processor],
+  });
+  const tracer = provider.getTracer('berth', options.version);
+  return {
+    begin: (name, kind, parent, attributes) => {
+      const wish = { kind: kind === 'server' ? SpanKind.SERVER : SpanKind.INTERNAL, attributes };
+      return new OtelSpan(tracer.startSpan(name, wish, contextOf(parent)));
+    },
+    close: () => closeSoon(provider, options.log),
+  };
+}
+
+class OtelSpan implements RawSpan {
+  readonly span: Span;
+
+  constructor(span: Span) {
+    this.span = span;
+  }
+
+  get traceId(): string {
+    return this.span.spanContext().traceId;
+  }
+
+  set(attributes: Attributes): void {
+    this.span.setAttributes({ ...attributes });
+  }
+
+  end(error?: unknown): void {
+    if (error !== undefined) {
+      const type = isFault(error) ? error.code : error instanceof Error ? error.name : 'error';
+      this.span.setAttribute('error.type', type);
+      this.span.setStatus({ code: SpanStatusCode.ERROR, message: reason(error).slice(0, ERROR_WORDS_MAX) });
+    }
+    this.span.end();
+  }
+}
+
+/** A caller who does not record its trace has ours not recorded either. */
+function contextOf(parent: RawSpan | string | undefined): Context {
+  if (parent instanceof OtelSpan) return trace.setSpan(ROOT_CONTEXT, parent.span);
+  const from = typeof parent === 'string' ? parseTraceparent(parent) : undefined;
+  if (!from) return ROOT_CONTEXT;
+  const { traceId, spanId, flags: traceFlags } = from;
+  return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags, isRemote: true });
+}
+
+function headersOf(headers: Secret | undefined): Record<string, string> {
+  const pairs = headers?.reveal().split(',') ?? [];
+  return Object.fromEntries(
+    pairs.flatMap(pair => {
+      const [name = '', ...value] = pair.split('=');
+      return name.trim() === '' ? [] : [[name.trim(), decodeURIComponent(value.join('=').trim())]];
+    }),
+  );
+}
+
+function complainTo(log: Log, clock: Clock): void {
+  let saidMs = Number.NEGATIVE_INFINITY;
+  const say = (message: string): void => {
+    if (clock.monotonicMs() - saidMs < COMPLAIN_EVERY_MS) return;
+    saidMs = clock.monotonicMs();
+    log.warn('trace.not_sent', { reason: message.slice(0, ERROR_WORDS_MAX) });
+  };
+  const quiet = (): void => {};
+  const logger = { error: say, warn: say, info: quiet, debug: quiet, verbose: quiet };
+  diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
+}
+
+async function closeSoon(provider: TracerProvider, log: Log): Promise<void> {
+  try {
+    await within(LAST_SEND_MS, 'the last spans to be sent', () => provider.shutdown());
+  } catch (error) {
+    log.warn('trace.not_sent', { reason: reason(error) });
+  }
+}

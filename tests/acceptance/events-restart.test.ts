@@ -1,0 +1,84 @@
+// What the event list tells of a server that comes and goes, and of a browser that does not start.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { SessionEvent, SessionEventPage } from '../../contract/events.ts';
+import { EventStream } from '../harness/event-stream.ts';
+import { killBox } from '../harness/kill-box.ts';
+import { moodyChromium } from '../harness/moody-chromium.ts';
+import { startServer } from '../harness/server.ts';
+
+const chromium = await moodyChromium();
+const server = await startServer({
+  env: { BERTH_SLOTS: '4', BERTH_WARM: '0', BERTH_CHROMIUM: chromium.path },
+});
+
+async function listed(id: string): Promise<SessionEvent[]> {
+  return (await server.api<SessionEventPage>('GET', `/v1/browsers/sessions/${id}/events`)).body.data;
+}
+const streamOf = (id: string, headers: Record<string, string> = {}): Promise<EventStream> =>
+  EventStream.open(`${server.url}/v1/browsers/sessions/${id}/events`, {
+    authorization: `Bearer ${server.key}`,
+    ...headers,
+  });
+async function decisionOf(id: string): Promise<unknown> {
+  await server.ended(id);
+  const decided = (await listed(id)).find(({ type }) => type === 'session.end_decided');
+  return [decided?.actor.kind, decided?.detail.status, decided?.detail.reason];
+}
+
+test('a reader goes on at the successor, which tells that it took the session over', async () => {
+  const { id } = await server.createSession({ keepAlive: true });
+  const before = await streamOf(id);
+  const { id: last } = await before.event('session.started');
+  await server.restart('SIGTERM');
+  assert.equal(await before.ended(), 'ended', 'a server that goes ends its streams');
+  const after = await streamOf(id, { 'last-event-id': last });
+  await after.event('session.adopted');
+  await server.release(id);
+  assert.equal(await after.ended(), 'ended');
+  assert.deepEqual(after.types, [
+    'session.adopted',
+    'session.release_requested',
+    'session.end_decided',
+    'session.ended',
+  ]);
+});
+
+test('a browser that did not outlive the restart', async () => {
+  const { id } = await server.createSession({ keepAlive: true });
+  await server.kill('SIGKILL');
+  killBox(server.dataDir, id);
+  await server.start();
+  assert.deepEqual(await decisionOf(id), ['service', 'ERROR', 'service_restart']);
+});
+
+test('the operator ends what a killed server left', async () => {
+  const { id } = await server.createSession({ keepAlive: true });
+  await server.kill('SIGKILL');
+  assert.equal((await server.berth('stop')).code, 0);
+  await server.start();
+  assert.deepEqual(await decisionOf(id), ['operator', 'COMPLETED', 'operator']);
+});
+
+test('the operator drains', async () => {
+  const { id } = await server.createSession({ keepAlive: true });
+  await server.restart('SIGINT');
+  assert.deepEqual(await decisionOf(id), ['operator', 'COMPLETED', 'drained']);
+});
+
+test('a browser that does not start leaves its session with an end', async () => {
+  chromium.mood('fails');
+  const { status } = await server.api('POST', '/v1/browsers/sessions', { body: { userMetadata: { run: 'refused' } } });
+  chromium.mood('well');
+  assert.equal(status, 500);
+  const found = await server.api<Array<{ id: string }>>(
+    'GET',
+    `/v1/browsers/sessions?q=${encodeURIComponent("user_metadata['run']:'refused'")}`,
+  );
+  const id = found.body[0]?.id ?? '';
+  assert.deepEqual(await decisionOf(id), ['service', 'ERROR', 'start_failed']);
+  const types = (await listed(id)).map(({ type }) => type);
+  assert.deepEqual(types.slice(0, 1), ['session.created']);
+  assert.ok(!types.includes('session.started'));
+  assert.equal(types.at(-1), 'session.ended');
+});

@@ -1,0 +1,344 @@
+// What happened to a session: as a list, as a stream, for every way it may end.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ErrorBody } from '../../contract/common.ts';
+import type { SessionEvent, SessionEventPage } from '../../contract/events.ts';
+import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
+import { EventStream } from '../harness/event-stream.ts';
+import { killBox } from '../harness/kill-box.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const server = await startServer({ clock: 'test', env: { BERTH_SLOTS: '6', BERTH_DISCONNECT_GRACE: '1' } });
+
+const EVENTS = '/v1/browsers/events';
+const UNKNOWN_ID = '01a1fa50-5319-7450-a6b3-c787ada50631';
+/** Never warm, so that its box has its name. */
+const COLD = { browserSettings: { locale: 'de-DE' } };
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+const eventsOf = (id: string, query = '') =>
+  server.api<SessionEventPage>('GET', `/v1/browsers/sessions/${id}/events${query}`);
+const listed = async (id: string): Promise<SessionEvent[]> => (await eventsOf(id)).body.data;
+const streamAt = (path: string, headers: Record<string, string> = {}): Promise<EventStream> =>
+  EventStream.open(server.url + path, { authorization: `Bearer ${server.key}`, ...headers });
+const streamOf = (id: string, headers: Record<string, string> = {}): Promise<EventStream> =>
+  streamAt(`/v1/browsers/sessions/${id}/events`, headers);
+const typesOf = (events: readonly SessionEvent[]): string[] => events.map(({ type }) => type);
+const rest = ({ type, actor, detail }: SessionEvent) => ({ type, actor, detail });
+
+/** The last two events: the decision, and that it was carried out. */
+async function endOf(id: string): Promise<SessionEvent> {
+  await server.ended(id);
+  const [decided, ended] = (await listed(id)).slice(-2);
+  assert.ok(decided && ended);
+  assert.equal(decided.type, 'session.end_decided');
+  assert.equal(ended.type, 'session.ended');
+  assert.deepEqual(ended.actor, decided.actor);
+  assert.equal(ended.detail.reason, decided.detail.reason);
+  assert.equal(ended.detail.status, decided.detail.status);
+  return decided;
+}
+
+test('a life from create to release is told in order, with times, actors and facts', async () => {
+  const session = await server.createSession({ userMetadata: { run: 'life' } });
+  const client = await CdpClient.connect(session.connectUrl);
+  const second = await CdpClient.connect(session.connectUrl);
+  await second.close();
+  await eventually(
+    'the second client to be gone',
+    () => listed(session.id),
+    events => typesOf(events).includes('client.disconnected'),
+  );
+  await server.api('POST', `/v1/browsers/sessions/${session.id}`, { body: { userMetadata: { run: 'other' } } });
+  await server.release(session.id);
+  const { code, reason } = await client.closed();
+  assert.deepEqual([code, reason], [1000, 'session ended: released']);
+
+  const events = await listed(session.id);
+  const [created, got] = events;
+  assert.ok(created && got);
+  const key = created.actor;
+  assert.equal(key.kind, 'agentKey');
+  assert.match(key.id ?? '', /^[0-9a-f-]{36}$/);
+  assert.ok(got.type === 'session.claimed' || got.type === 'session.launched', got.type);
+  assert.deepEqual(events.filter(event => event !== got).map(rest), [
+    {
+      type: 'session.created',
+      actor: key,
+      detail: { keepAlive: false, region: 'local', expiresAt: session.expiresAt },
+    },
+    { type: 'session.started', actor: { kind: 'service' }, detail: { tookMs: events[2]?.detail.tookMs } },
+    { type: 'client.connected', actor: { kind: 'client' }, detail: { clients: 1 } },
+    { type: 'client.connected', actor: { kind: 'client' }, detail: { clients: 2 } },
+    { type: 'client.disconnected', actor: { kind: 'client' }, detail: { clients: 1 } },
+    { type: 'session.updated', actor: key, detail: { userMetadata: { run: 'other' } } },
+    { type: 'session.release_requested', actor: key, detail: {} },
+    { type: 'session.end_decided', actor: key, detail: { status: 'COMPLETED', reason: 'released' } },
+    {
+      type: 'session.ended',
+      actor: key,
+      detail: { status: 'COMPLETED', reason: 'released', proxyBytes: 0, seconds: events.at(-1)?.detail.seconds },
+    },
+  ]);
+  assert.ok(Number(events[2]?.detail.tookMs) > 0);
+  for (const event of events) {
+    assert.match(event.time, TIME);
+    assert.match(event.id, /^\d{16}$/);
+    assert.equal(event.sessionId, session.id);
+    assert.doesNotMatch(JSON.stringify(event), new RegExp(session.signingKey));
+  }
+  const ids = events.map(({ id }) => id);
+  assert.deepEqual(ids, [...ids].sort());
+});
+
+test('the list goes page by page, and by type', async () => {
+  const { id } = await server.createSession();
+  await server.release(id);
+  const all = await listed(id);
+  const seen: SessionEvent[] = [];
+  for (let cursor: string | undefined = '0'; cursor !== undefined; ) {
+    const { body } = await eventsOf(id, `?limit=2&after=${cursor}`);
+    assert.ok(body.data.length <= 2);
+    seen.push(...body.data);
+    cursor = body.nextCursor;
+  }
+  assert.deepEqual(seen, all);
+  const ends = await eventsOf(id, '?type=session.created,session.ended');
+  assert.deepEqual(typesOf(ends.body.data), ['session.created', 'session.ended']);
+  const ofSession = await server.api<SessionEventPage>('GET', `${EVENTS}?sessionId=${id}`);
+  assert.deepEqual(ofSession.body.data, all);
+  const ofApplication = await server.api<SessionEventPage>('GET', `${EVENTS}?limit=1000`);
+  assert.deepEqual(
+    ofApplication.body.data.filter(event => event.sessionId === id),
+    all,
+  );
+});
+
+test('what cannot be asked is refused with what was expected', async () => {
+  const { id } = await server.createSession();
+  const refusals = [
+    [`/v1/browsers/sessions/${UNKNOWN_ID}/events`, {}, 404, 'not_found'],
+    [`/v1/browsers/sessions/${id}/events?type=session.exploded`, {}, 400, 'invalid_request'],
+    [`/v1/browsers/sessions/${id}/events?after=abc`, {}, 400, 'invalid_request'],
+    [`/v1/browsers/sessions/${id}/events?limit=0`, {}, 400, 'invalid_request'],
+    [`${EVENTS}?sessionId=${UNKNOWN_ID}`, {}, 404, 'not_found'],
+    [EVENTS, { accept: 'text/event-stream', 'last-event-id': 'abc' }, 400, 'invalid_request'],
+    [`/v1/browsers/sessions/${UNKNOWN_ID}/events`, { accept: 'text/event-stream' }, 404, 'not_found'],
+  ] as const;
+  for (const [path, headers, status, code] of refusals) {
+    const { status: got, body } = await server.api<ErrorBody>('GET', path, { headers });
+    assert.deepEqual([got, body.code], [status, code], path);
+  }
+  assert.equal((await server.api('GET', EVENTS, { key: null })).status, 401);
+  assert.equal((await server.api('GET', `/v1/sessions/${id}/events`)).body.code, 'route_not_found');
+  await server.release(id);
+});
+
+test('a key of another application sees nothing of it', async () => {
+  const { id } = await server.createSession();
+  const made = await server.berth('tokens', 'create', '--name', 'events', '--json');
+  const token: string = JSON.parse(made.stdout).token;
+  const application = await server.api<{ id: string }>('POST', '/v1/applications', {
+    key: token,
+    body: { name: 'Other' },
+  });
+  const issued = await server.api<{ key: string }>('POST', `/v1/applications/${application.body.id}/agent-keys`, {
+    key: token,
+    body: { name: 'other' },
+  });
+  const foreign = { key: issued.body.key };
+  assert.equal((await server.api('GET', `/v1/browsers/sessions/${id}/events`, foreign)).status, 404);
+  assert.deepEqual((await server.api<SessionEventPage>('GET', EVENTS, foreign)).body.data, []);
+  await server.release(id);
+});
+
+test('a stream of a session tells what was, then what happens, and ends behind the end', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  const stream = await streamOf(session.id);
+  assert.equal(stream.headers['cache-control'], 'no-store');
+  await stream.event('session.started');
+  const client = await CdpClient.connect(session.connectUrl);
+  await stream.event('client.connected');
+  await client.close();
+  await stream.event('client.disconnected');
+  await server.release(session.id);
+  assert.equal(await stream.ended(), 'ended');
+  assert.deepEqual(
+    stream.events.map(({ data }) => data),
+    await listed(session.id),
+  );
+  for (const { id, event, data } of stream.events) assert.deepEqual([id, event], [data.id, data.type]);
+});
+
+test('a reader that comes back goes on behind what it has, and after the end is told not to come again', async () => {
+  const { id } = await server.createSession({ keepAlive: true });
+  const first = await streamOf(id);
+  const { id: last } = await first.event('session.started');
+  first.cut();
+  await server.release(id);
+  const second = await streamAt(`/v1/browsers/sessions/${id}/events?after=0`, { 'last-event-id': last });
+  assert.equal(await second.ended(), 'ended');
+  assert.deepEqual(second.types, ['session.release_requested', 'session.end_decided', 'session.ended']);
+  const again = await server.api('GET', `/v1/browsers/sessions/${id}/events`, {
+    headers: { accept: 'text/event-stream', 'last-event-id': second.events.at(-1)?.id ?? '' },
+  });
+  assert.deepEqual([again.status, again.text], [204, '']);
+});
+
+test('a stream of one type ends with its session too', async () => {
+  const { id } = await server.createSession();
+  const stream = await streamAt(`/v1/browsers/sessions/${id}/events?type=session.started`);
+  await server.release(id);
+  assert.equal(await stream.ended(), 'ended');
+  assert.deepEqual(stream.types, ['session.started']);
+});
+
+test('a stream of the application begins now, or where it is told, and tells of every session', async () => {
+  const before = await server.createSession();
+  const stream = await streamAt(EVENTS);
+  const ends = await streamAt(`${EVENTS}?type=session.ended`);
+  const [one, other] = await Promise.all([server.createSession(), server.createSession()]);
+  for (const { id } of [before, one, other]) await server.release(id);
+  for (const { id } of [before, one, other]) {
+    await stream.event('session.ended', ({ data }) => data.sessionId === id);
+    await ends.event('session.ended', ({ data }) => data.sessionId === id);
+  }
+  const told = (id: string) => stream.events.filter(({ data }) => data.sessionId === id).map(({ data }) => data);
+  assert.deepEqual(told(one.id), await listed(one.id));
+  assert.deepEqual(told(other.id), await listed(other.id));
+  assert.ok(!told(before.id).some(({ type }) => type === 'session.created'), 'it began before the stream');
+  assert.deepEqual(new Set(ends.types), new Set(['session.ended']));
+  const all = await streamAt(`${EVENTS}?after=0`);
+  await all.event('session.created', ({ data }) => data.sessionId === before.id);
+  for (const one of [stream, ends, all]) one.cut();
+});
+
+test('a quiet stream shows that it lives', async () => {
+  const stream = await streamAt(EVENTS);
+  for (let round = 0; round < 10; round++) await server.advance(2_000);
+  assert.equal(await stream.comment(), ': still here');
+  assert.deepEqual(stream.events, []);
+  stream.cut();
+});
+
+test('an application has twenty streams at most, and a closed one gives its place back', async () => {
+  const streams = await Promise.all(Array.from({ length: 20 }, () => streamAt(EVENTS)));
+  const refused = await server.api('GET', EVENTS, { headers: { accept: 'text/event-stream' } });
+  assert.deepEqual([refused.status, refused.body.code], [429, 'stream_limit']);
+  assert.deepEqual(refused.body.details, { limit: 20, used: 20 });
+  streams.pop()?.cut();
+  const place = () => streamAt(EVENTS).catch(() => undefined);
+  const last = await eventually('a place to be free', place, stream => stream !== undefined);
+  for (const stream of [...streams, last]) stream?.cut();
+});
+
+test('a stream does not outlive its key', async () => {
+  const made = await server.berth('keys', 'create', '--application', server.applicationId, '--name', 'short', '--json');
+  assert.equal(made.code, 0, made.stderr);
+  const { key, id }: { key: string; id: string } = JSON.parse(made.stdout);
+  const stream = await streamAt(EVENTS, { authorization: `Bearer ${key}` });
+  const revoked = await server.berth('keys', 'revoke', '--application', server.applicationId, id);
+  assert.equal(revoked.code, 0, revoked.stderr);
+  for (let round = 0; round < 10; round++) await server.advance(2_000);
+  assert.equal(await stream.ended(), 'cut');
+});
+
+test('HEAD of a stream is answered and does not stay', async () => {
+  const { status, text } = await server.api('HEAD', EVENTS, { headers: { accept: 'text/event-stream' } });
+  assert.deepEqual([status, text], [200, '']);
+});
+
+test('a client that finds no place stands among the events, one that only knocks does not', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  const clients = await Promise.all(Array.from({ length: 20 }, () => CdpClient.connect(session.connectUrl)));
+  assert.equal((await refusedUpgrade(session.connectUrl)).status, 429);
+  assert.equal((await refusedUpgrade(`${session.connectUrl}x`)).status, 401);
+  const refusals = await eventually(
+    'the refusal',
+    async () => (await listed(session.id)).filter(({ type }) => type === 'client.refused'),
+    events => events.length > 0,
+  );
+  assert.deepEqual(refusals.map(rest), [
+    { type: 'client.refused', actor: { kind: 'client' }, detail: { code: 'client_limit', clients: 20 } },
+  ]);
+  for (const client of clients) client.cut();
+  await server.release(session.id);
+});
+
+test('each way to end names its actor and its reason', async t => {
+  await t.test('the last client leaves', async () => {
+    const session = await server.createSession();
+    const client = await CdpClient.connect(session.connectUrl);
+    await client.close();
+    const left = await eventually(
+      'the client to be gone',
+      async () => (await listed(session.id)).find(({ type }) => type === 'client.disconnected'),
+      event => event !== undefined,
+    );
+    assert.match(String(left?.detail.releaseAt), TIME);
+    const { actor, detail } = await endOf(session.id);
+    assert.deepEqual([actor, detail], [{ kind: 'client' }, { status: 'COMPLETED', reason: 'client_disconnected' }]);
+  });
+
+  await t.test('a client closes the browser', async () => {
+    const session = await server.createSession();
+    const client = await CdpClient.connect(session.connectUrl);
+    await client.send('Browser.close');
+    const { reason } = await client.closed();
+    assert.equal(reason, 'session ended: browser_closed');
+    const { actor, detail } = await endOf(session.id);
+    assert.deepEqual([actor, detail], [{ kind: 'client' }, { status: 'COMPLETED', reason: 'browser_closed' }]);
+  });
+
+  await t.test('its time is up', async () => {
+    const session = await server.createSession({ timeout: 60 });
+    const client = await CdpClient.connect(session.connectUrl);
+    await eventually(
+      'the client to be told of',
+      async () => typesOf(await listed(session.id)),
+      types => types.includes('client.connected'),
+    );
+    await server.advance(61_000);
+    const { code, reason } = await client.closed();
+    assert.deepEqual([code, reason], [4001, 'session ended: timed_out']);
+    const { actor, detail } = await endOf(session.id);
+    assert.deepEqual([actor, detail], [{ kind: 'clock' }, { status: 'TIMED_OUT', reason: 'timed_out' }]);
+  });
+
+  await t.test('nobody ever connects', async () => {
+    const session = await server.createSession();
+    await server.advance(301_000);
+    const { actor, detail } = await endOf(session.id);
+    assert.deepEqual([actor, detail], [{ kind: 'clock' }, { status: 'TIMED_OUT', reason: 'connect_timeout' }]);
+  });
+
+  await t.test('the browser dies', async () => {
+    const session = await server.createSession(COLD);
+    const client = await CdpClient.connect(session.connectUrl);
+    killBox(server.dataDir, session.id);
+    const { code, reason } = await client.closed();
+    assert.deepEqual([code, reason], [4002, 'session ended: crashed']);
+    const { actor, detail } = await endOf(session.id);
+    assert.deepEqual([actor.kind, detail.status, detail.reason], ['browser', 'ERROR', 'crashed']);
+    assert.equal(typeof detail.detail, 'string');
+  });
+});
+
+test('events are forgotten 31 days after the end; the session is not', async () => {
+  const { id } = await server.createSession();
+  await server.release(id);
+  await server.advance(30 * 24 * 3_600_000);
+  assert.ok((await listed(id)).length > 0);
+  await server.advance(2 * 24 * 3_600_000);
+  await eventually(
+    'the events to be forgotten',
+    () => listed(id),
+    events => events.length === 0,
+  );
+  assert.equal((await server.read(id)).endReason, 'released');
+  const stream = await server.api('GET', `/v1/browsers/sessions/${id}/events`, {
+    headers: { accept: 'text/event-stream' },
+  });
+  assert.equal(stream.status, 204);
+});

@@ -1,0 +1,299 @@
+// Writes that are sent again: under a key they happen once, and official clients that heard nothing are recognised.
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { request } from 'node:http';
+import { test } from 'node:test';
+import Browserbase from '@browserbasehq/sdk';
+import type { IssuedAgentKey } from '../../contract/agent-keys.ts';
+import type { ErrorBody } from '../../contract/common.ts';
+import type { Session } from '../../contract/sessions.ts';
+import type { HttpAnswer } from '../harness/http.ts';
+import { ownerToken, setLimits } from '../harness/limits.ts';
+import { moodyChromium } from '../harness/moody-chromium.ts';
+import { type ApiOptions, startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const SESSIONS = '/v1/browsers/sessions';
+const DAY_MS = 24 * 60 * 60_000;
+
+const chromium = await moodyChromium();
+const server = await startServer({
+  clock: 'test',
+  env: { BERTH_CHROMIUM: chromium.path, BERTH_WARM: '0', BERTH_SLOTS: '6' },
+});
+const token = await ownerToken(server);
+
+type Answered = HttpAnswer<ErrorBody & Session>;
+
+const post = (path: string, key: string, body: unknown, more: ApiOptions = {}): Promise<Answered> =>
+  server.api('POST', path, { body, ...more, headers: { 'idempotency-key': key, ...more.headers } });
+
+const create = (key: string, body: object = {}): Promise<Answered> => post(SESSIONS, key, { keepAlive: true, ...body });
+
+const isReplay = ({ headers }: Answered): boolean => headers['idempotency-replayed'] === 'true';
+
+const sessions = async (status = 'PENDING,RUNNING'): Promise<Session[]> =>
+  (await server.api<Session[]>('GET', `${SESSIONS}?status=${status}`)).body;
+
+const releaseAll = async (): Promise<void> => {
+  await Promise.all((await sessions()).map(({ id }) => server.release(id)));
+};
+
+/** A request whose caller hangs up when it likes. */
+function cutOff(headers: Record<string, string>, body = '{"keepAlive":true}'): { hangUp: () => void } {
+  const sent = request(`${server.url}${SESSIONS}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${server.key}`, 'content-type': 'application/json', ...headers },
+    agent: false,
+  });
+  sent.on('error', () => {}); // it hangs up
+  sent.end(body);
+  return { hangUp: () => void sent.destroy() };
+}
+
+// ---- under a key ---------------------------------------------------------------------------------------------------
+
+test('fifty creates at once with one key are one session and fifty equal answers', async () => {
+  const key = randomUUID();
+  const answers = await Promise.all(Array.from({ length: 50 }, () => create(key, { viewprot: 1 })));
+  assert.equal(new Set(answers.map(({ text }) => text)).size, 1, 'all bodies are the same');
+  assert.deepEqual([...new Set(answers.map(({ status }) => status))], [201]);
+  assert.equal(answers.filter(isReplay).length, 49);
+  const [{ body, headers } = assert.fail()] = answers;
+  assert.deepEqual(
+    (await sessions()).map(({ id }) => id),
+    [body.id],
+  );
+  assert.equal(headers.location, `${SESSIONS}/${body.id}`);
+  assert.ok(body.connectUrl?.includes(body.id));
+  assert.equal(body.warnings?.[0]?.path, 'viewprot');
+  await server.release(body.id);
+});
+
+test('a replay shows the session as it is now; another key makes another session', async () => {
+  const key = randomUUID();
+  const first = await create(key);
+  const second = await create(randomUUID());
+  assert.notEqual(first.body.id, second.body.id);
+  await releaseAll();
+  const again = await create(key);
+  assert.deepEqual([again.status, again.body.id, again.body.status], [201, first.body.id, 'COMPLETED']);
+  assert.ok(isReplay(again) && !isReplay(first) && !isReplay(second));
+  assert.equal(again.body.connectUrl, undefined);
+});
+
+test('the same key with another body, path or operation is a conflict, whatever the order of fields', async () => {
+  const key = randomUUID();
+  const first = await post(SESSIONS, key, { keepAlive: true, timeout: 900 });
+  const same = await post(SESSIONS, key, { timeout: 900, keepAlive: true });
+  assert.deepEqual([same.status, same.body.id], [201, first.body.id]);
+  const others = [
+    await post(SESSIONS, key, { keepAlive: true, timeout: 901 }),
+    await post('/v1/sessions', key, { keepAlive: true, timeout: 900 }),
+    await post(`${SESSIONS}/${first.body.id}`, key, { status: 'REQUEST_RELEASE' }),
+  ];
+  for (const { status, body, headers } of others) {
+    assert.deepEqual([status, body.code], [409, 'idempotency_conflict']);
+    assert.equal(headers['x-should-retry'], 'false');
+  }
+  assert.equal((await server.read(first.body.id)).status, 'RUNNING');
+  await releaseAll();
+});
+
+test('a key holds for a day', async () => {
+  const key = randomUUID();
+  const first = await create(key, { timeout: 60 });
+  await server.advance(DAY_MS - 60_000);
+  assert.equal((await create(key, { timeout: 60 })).body.id, first.body.id);
+  await server.advance(120_000);
+  const next = await create(key, { timeout: 60 });
+  assert.ok(!isReplay(next));
+  assert.notEqual(next.body.id, first.body.id);
+  await releaseAll();
+});
+
+test('what cannot be a key is refused', async () => {
+  for (const key of ['', 'x'.repeat(256), 'tab\tin it']) {
+    const { status, body } = await post(SESSIONS, key, {});
+    assert.deepEqual([status, body.code], [400, 'invalid_request'], JSON.stringify(key));
+    assert.match(body.message, /Idempotency-Key/);
+  }
+  assert.deepEqual(await sessions(), []);
+});
+
+test('a refused request does not use its key up', async () => {
+  const key = randomUUID();
+  assert.equal((await create(key, { timeout: 1 })).status, 400);
+  assert.equal((await create(key, { proxies: true })).status, 422);
+  await setLimits(server, token, { maxConcurrent: 0 });
+  assert.deepEqual((await create(key)).body.code, 'concurrency_limit');
+  await setLimits(server, token, { maxCreatesPerMinute: 0 });
+  assert.deepEqual((await create(key)).body.code, 'rate_limited');
+  await setLimits(server, token, {});
+  const created = await create(key);
+  assert.deepEqual([created.status, isReplay(created)], [201, false]);
+  await releaseAll();
+});
+
+test('a browser that did not start is answered again as it was, and a new key may try again', async () => {
+  const key = randomUUID();
+  chromium.mood('fails');
+  const first = await create(key);
+  chromium.mood('well');
+  assert.ok(first.status >= 500, first.text);
+  const again = await create(key);
+  assert.ok(isReplay(again));
+  assert.deepEqual(
+    [again.status, again.body.code, again.body.message],
+    [first.status, first.body.code, first.body.message],
+  );
+  assert.equal((await create(randomUUID())).status, 201);
+  await releaseAll();
+});
+
+test('a key that is shown once is not shown twice', async () => {
+  const key = randomUUID();
+  const path = `/v1/applications/${server.applicationId}/agent-keys`;
+  const issue = () =>
+    server.api<IssuedAgentKey>('POST', path, {
+      key: token,
+      body: { name: 'nightly' },
+      headers: { 'idempotency-key': key },
+    });
+  const [first, again] = [await issue(), await issue()];
+  assert.deepEqual([first.status, again.status], [201, 201]);
+  const { key: shown, ...rest } = first.body;
+  assert.match(shown, /^bak_/);
+  assert.deepEqual(again.body, rest);
+  assert.equal(again.headers.etag, first.headers.etag);
+  assert.equal(again.headers['idempotency-replayed'], 'true');
+  const elsewhere = await server.api('POST', `${path}/${first.body.id}/rotate`, {
+    key: token,
+    body: {},
+    headers: { 'idempotency-key': key },
+  });
+  assert.deepEqual([elsewhere.status, elsewhere.body.code], [409, 'idempotency_conflict']);
+});
+
+test('a release with a key, sent again, is answered like the first', async () => {
+  const { id } = await server.createSession({ keepAlive: true });
+  const key = randomUUID();
+  const release = () => post(`${SESSIONS}/${id}`, key, { status: 'REQUEST_RELEASE' });
+  const [first, again] = [await release(), await release()];
+  assert.deepEqual([first.status, again.status, again.text], [200, 200, first.text]);
+  assert.ok(isReplay(again));
+  const unkeyed = await server.api('POST', `${SESSIONS}/${id}`, { body: { status: 'REQUEST_RELEASE' } });
+  assert.equal(unkeyed.status, 409);
+});
+
+test('a caller that hung up finds its session under the key, also while it starts', async () => {
+  chromium.mood('slow');
+  const key = randomUUID();
+  const first = cutOff({ 'idempotency-key': key });
+  const [pending] = await eventually('the session to be placed', sessions, found => found.length === 1);
+  first.hangUp();
+  const again = await create(key);
+  chromium.mood('well');
+  assert.deepEqual([again.status, again.body.id, again.body.status], [201, pending?.id, 'RUNNING']);
+  assert.equal((await sessions()).length, 1);
+  await releaseAll();
+});
+
+test('after a crash in the middle the key still knows what was begun', async () => {
+  chromium.mood('hangs');
+  const key = randomUUID();
+  cutOff({ 'idempotency-key': key });
+  const [pending] = await eventually('the session to be placed', sessions, found => found.length === 1);
+  chromium.mood('well');
+  await server.restart();
+  const again = await create(key);
+  assert.deepEqual([again.status, again.body.id], [201, pending?.id]);
+  assert.deepEqual([again.body.status, again.body.endReason], ['ERROR', 'service_restart']);
+  assert.ok(isReplay(again));
+  assert.equal((await create(randomUUID())).status, 201);
+  await releaseAll();
+});
+
+// ---- without one ---------------------------------------------------------------------------------------------------
+
+const resend = (count: number, body: object = { keepAlive: true }, key = server.key): Promise<Answered> =>
+  server.api('POST', SESSIONS, { key, body, headers: { 'x-stainless-retry-count': String(count) } });
+
+test("the official client's own example gives one session, although it gives up while the browser starts", async () => {
+  chromium.mood('slow');
+  const sdk = new Browserbase({ apiKey: server.key, baseURL: server.url });
+  const begun = (): number => server.log().filter(line => line.includes('createSession.begin')).length;
+  const before = begun();
+  const session = await sdk.sessions.create({ timeout: 3600 });
+  chromium.mood('well');
+  assert.ok(begun() - before >= 2, 'it has sent the create again');
+  const all = (await server.api<Session[]>('GET', SESSIONS)).body.filter(({ id }) => id >= session.id);
+  assert.deepEqual(
+    all.map(({ id }) => id),
+    [session.id],
+  );
+  assert.equal(session.status, 'RUNNING');
+  assert.equal(Date.parse(session.expiresAt) - Date.parse(session.createdAt), 3_600_000);
+  await releaseAll();
+});
+
+test('a resend gets the session whose answer was lost, once; its key and body must be the same', async () => {
+  chromium.mood('slow');
+  const first = cutOff({ 'x-stainless-retry-count': '0' });
+  const [lost] = await eventually('the session to be placed', sessions, found => found.length === 1);
+  first.hangUp();
+  chromium.mood('well');
+  const made = await server.berth('keys', 'create', '--name', 'other', '--json', '--application', server.applicationId);
+  const other: { key: string } = JSON.parse(made.stdout);
+  const strangers = [await resend(1, { keepAlive: true, timeout: 901 }), await resend(1, undefined, other.key)];
+  for (const { body } of strangers) assert.notEqual(body.id, lost?.id);
+  const again = await resend(1);
+  assert.deepEqual([again.status, again.body.id, again.body.status], [201, lost?.id, 'RUNNING']);
+  assert.ok(isReplay(again) && again.body.connectUrl);
+  const next = await resend(2);
+  assert.ok(next.body.id !== lost?.id && !isReplay(next), 'its answer arrived: this one asks for another');
+  await releaseAll();
+});
+
+test('an answer that arrived, or is still on its way, is nobody else’s', async () => {
+  chromium.mood('slow');
+  const underWay = resend(0);
+  await eventually('the session to be placed', sessions, found => found.length === 1);
+  chromium.mood('well');
+  const [other, first] = await Promise.all([resend(1), underWay]);
+  assert.notEqual(other.body.id, first.body.id);
+  assert.notEqual((await resend(1)).body.id, first.body.id);
+  await releaseAll();
+});
+
+test('an answer that was lost long ago is not given to anybody', async () => {
+  const first = cutOff({ 'x-stainless-retry-count': '0' });
+  const [lost] = await eventually('the session to be placed', sessions, found => found.length === 1);
+  first.hangUp();
+  await eventually(
+    'it to run',
+    () => server.read(lost?.id ?? ''),
+    ({ status }) => status === 'RUNNING',
+  );
+  await server.advance(121_000);
+  assert.notEqual((await resend(1)).body.id, lost?.id);
+  await releaseAll();
+  await server.settles();
+});
+
+test('a resend after a crash in the middle gets a session that lives', async () => {
+  chromium.mood('hangs');
+  cutOff({ 'x-stainless-retry-count': '0' });
+  const [lost] = await eventually('the session to be placed', sessions, found => found.length === 1);
+  chromium.mood('well');
+  await server.restart();
+  const again = await resend(1);
+  assert.deepEqual([again.status, again.body.status], [201, 'RUNNING']);
+  assert.notEqual(again.body.id, lost?.id);
+  assert.deepEqual(
+    (await sessions()).map(({ id }) => id),
+    [again.body.id],
+  );
+  assert.equal((await server.read(lost?.id ?? '')).endReason, 'service_restart');
+  await releaseAll();
+});

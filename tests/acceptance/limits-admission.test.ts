@@ -1,0 +1,195 @@
+// A crowd before ten seats: never one too many, refusals that say what is full, and a line that keeps its order.
+import assert from 'node:assert/strict';
+import { request } from 'node:http';
+import { test } from 'node:test';
+import type { IssuedAgentKey } from '../../contract/agent-keys.ts';
+import type { ErrorBody } from '../../contract/common.ts';
+import type { Session } from '../../contract/sessions.ts';
+import type { HttpAnswer } from '../harness/http.ts';
+import { ownerToken, readLimits, setLimits } from '../harness/limits.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const SEATS = 10;
+const LINE = 5;
+const SESSIONS = '/v1/browsers/sessions';
+
+type Created = HttpAnswer<ErrorBody & Session>;
+
+const server = await startServer({ env: { BERTH_SLOTS: '12', BERTH_WARM: '0' } });
+const token = await ownerToken(server);
+
+const create = (name: string, waitSeconds?: number, key = server.key): Promise<Created> =>
+  server.api('POST', SESSIONS, {
+    key,
+    body: { keepAlive: true, userMetadata: { name } },
+    headers: waitSeconds === undefined ? {} : { prefer: `wait=${waitSeconds}` },
+  });
+
+function tally(answers: readonly Created[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const { status, body } of answers) {
+    const outcome = status === 201 ? '201' : `${status} ${body.code}`;
+    counts[outcome] = (counts[outcome] ?? 0) + 1;
+  }
+  return counts;
+}
+
+const waiting = async (): Promise<number> => (await readLimits(server, token)).usage.browsers.maxWaiting;
+const untilWaiting = (count: number): Promise<number> =>
+  eventually(`${count} to stand in line`, waiting, seen => seen === count, 30_000);
+
+const running = async (): Promise<Session[]> => {
+  const { body } = await server.api<Session[]>('GET', `${SESSIONS}?status=PENDING,RUNNING`);
+  return body.reverse();
+};
+
+const nameOf = (session: Session | undefined): unknown => session?.userMetadata?.name;
+
+/** A caller who hangs up: resolves when its request is on its way. */
+async function leaver(waitSeconds: number): Promise<{ hangUp: () => void }> {
+  const sent = request(`${server.url}${SESSIONS}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${server.key}`, prefer: `wait=${waitSeconds}` },
+    agent: false,
+  });
+  sent.on('error', () => {}); // it hangs up
+  await new Promise<void>(resolve => sent.end(resolve));
+  return { hangUp: () => void sent.destroy() };
+}
+
+test('of a hundred creates at once ten begin, and ninety hear which limit is full', async () => {
+  await setLimits(server, token, { maxConcurrent: SEATS, maxWaiting: LINE });
+  const answers = await Promise.all(Array.from({ length: 100 }, (_, index) => create(`crowd ${index}`)));
+  assert.deepEqual(tally(answers), { 201: SEATS, '429 concurrency_limit': 90 });
+  const begun = answers.filter(({ status }) => status === 201);
+  for (const { headers } of begun) {
+    assert.equal(headers['x-ratelimit-limit'], String(SEATS));
+    assert.ok(Number(headers['x-ratelimit-remaining']) < SEATS);
+  }
+  assert.deepEqual(
+    new Set(begun.map(({ headers }) => headers['x-ratelimit-remaining'])).size,
+    SEATS,
+    'each took one seat',
+  );
+  for (const { status, headers, body } of answers.filter(answer => answer.status !== 201)) {
+    assert.deepEqual([status, body.code], [429, 'concurrency_limit']);
+    assert.match(body.message, /max concurrent sessions limit \(limit 10, currently 10\)/);
+    assert.deepEqual(body.details, { limit: SEATS, used: SEATS, scope: 'application', retryAfterSeconds: 5 });
+    assert.equal(headers['x-should-retry'], 'true');
+    assert.deepEqual([headers['retry-after'], headers['x-ratelimit-reset']], ['5', '5']);
+    assert.deepEqual([headers['x-ratelimit-limit'], headers['x-ratelimit-remaining']], ['10', '0']);
+  }
+  assert.equal((await running()).length, SEATS);
+  const { usage } = await readLimits(server, token);
+  assert.deepEqual(usage.browsers, { maxConcurrent: SEATS, maxCreatesPerMinute: SEATS, maxWaiting: 0 });
+});
+
+test('ten run, five wait, five are refused; who leaves frees its place, and the line is served in order', async () => {
+  const callers: Array<Promise<Created>> = [];
+  for (const name of ['one', 'two']) {
+    callers.push(create(name, 55));
+    await untilWaiting(callers.length);
+  }
+  const third = await leaver(55);
+  await untilWaiting(3);
+  for (const name of ['four', 'five']) {
+    callers.push(create(name, 55));
+    await untilWaiting(callers.length + 1);
+  }
+  for (const { status, headers, body } of await Promise.all(Array.from({ length: LINE }, () => create('late', 55)))) {
+    assert.deepEqual([status, body.code], [429, 'concurrency_limit']);
+    assert.deepEqual(body.details, { limit: LINE, used: LINE, scope: 'line', retryAfterSeconds: 5 });
+    assert.match(body.message, /line of waiting creates is full \(limit 5, currently 5\)/);
+    assert.deepEqual([headers['preference-applied'], headers['x-berth-waited']], ['wait=55', '0']);
+  }
+  const hasty = await create('hasty');
+  assert.deepEqual([hasty.status, hasty.body.details?.scope], [429, 'application']);
+  third.hangUp();
+  await untilWaiting(4);
+  const patient = create('six', 1);
+  await untilWaiting(5);
+  const { status, headers, body } = await patient;
+  assert.deepEqual(
+    [status, body.code, body.details?.position, body.details?.waiting],
+    [429, 'concurrency_limit', 5, 5],
+  );
+  assert.ok(Number(headers['x-berth-waited']) >= 1000, String(headers['x-berth-waited']));
+  assert.equal(Number(headers['x-berth-waited']), body.details?.waitedMs);
+  const order: unknown[] = [];
+  for (const session of (await running()).slice(0, callers.length)) {
+    await server.release(session.id);
+    order.push(nameOf(await eventually('the next in line', async () => (await running()).at(SEATS - 1), Boolean)));
+  }
+  assert.deepEqual(order, ['one', 'two', 'four', 'five']);
+  for (const answer of await Promise.all(callers)) {
+    assert.equal(answer.status, 201, answer.text);
+    assert.equal(answer.headers['preference-applied'], 'wait=55');
+    assert.ok(Number(answer.headers['x-berth-waited']) > 0);
+  }
+  await Promise.all((await running()).map(({ id }) => server.release(id)));
+  await server.settles();
+});
+
+test('applications that wait for the same slots get them by turns, and who has left starts no browser', async () => {
+  const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'Other' } });
+  const issued = await server.api<IssuedAgentKey>('POST', `/v1/applications/${made.body.id}/agent-keys`, {
+    key: token,
+    body: { name: 'other' },
+  });
+  const other = issued.body.key;
+  await setLimits(server, token, { maxConcurrent: 100, maxCreatesPerMinute: 1000 });
+  const full = await Promise.all(Array.from({ length: 12 }, (_, index) => create(`full ${index}`)));
+  const refused = await create('full 12', undefined, other);
+  assert.deepEqual([refused.status, refused.body.code], [503, 'capacity']);
+  assert.deepEqual([refused.headers['x-should-retry'], refused.headers['retry-after']], ['true', '5']);
+  const gone = await leaver(50);
+  await untilWaiting(1);
+  const callers: Array<Promise<Created>> = [];
+  for (const name of ['mine 1', 'mine 2']) {
+    callers.push(create(name, 50));
+    await untilWaiting(callers.length + 1);
+  }
+  const theirs = create('theirs 1', 50, other);
+  gone.hangUp();
+  await untilWaiting(2);
+  const outcome = Promise.all([...callers, theirs]);
+  // Their create has arrived when its refusal would have: one without patience is told so behind it.
+  assert.equal((await create('hasty', undefined, other)).status, 503);
+  for (const { body } of full.slice(0, 3)) {
+    await server.release(body.id);
+    await eventually('the slot to be taken again', async () => (await berthSessions()) === 12, Boolean, 30_000);
+  }
+  const begun = (await outcome).map(({ status, body }) => ({ status, name: nameOf(body), createdAt: body.createdAt }));
+  assert.deepEqual(
+    begun.map(({ status }) => status),
+    [201, 201, 201],
+  );
+  const inOrder = begun.toSorted((one, two) => one.createdAt.localeCompare(two.createdAt)).map(({ name }) => name);
+  assert.deepEqual(inOrder, ['mine 1', 'theirs 1', 'mine 2']);
+  assert.match(await metrics(), /^berth_waiting_creates 0$/m);
+  assert.match(await metrics(), /^berth_refused_creates_total\{why="concurrent"\} \d+$/m);
+});
+
+test('a service that stops sends away who waits, and its successor knows who still runs', async () => {
+  const standing = await running();
+  assert.ok(standing.length > 0);
+  await setLimits(server, token, { maxConcurrent: standing.length });
+  const patient = create('patient', 50);
+  await untilWaiting(1);
+  assert.equal(await server.kill('SIGTERM'), 0);
+  const { status, headers, body } = await patient;
+  assert.deepEqual([status, body.code, headers['x-should-retry']], [503, 'capacity', 'true']);
+  assert.match(body.message, /stopping/);
+  await server.start();
+  assert.deepEqual((await create('one too many')).body.details?.used, standing.length);
+  await Promise.all(standing.map(({ id }) => server.release(id)));
+});
+
+const metrics = async (): Promise<string> => (await server.api('GET', '/metrics')).text;
+
+/** Of every application, starting and running. */
+async function berthSessions(): Promise<number> {
+  const found = [...(await metrics()).matchAll(/^berth_sessions\{status="\w+"\} (\d+)$/gm)];
+  return found.reduce((sum, [, count]) => sum + Number(count), 0);
+}

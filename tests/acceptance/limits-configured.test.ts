@@ -1,0 +1,159 @@
+// Limits of an application as its owner sees them, and the two that need no crowd: creates a minute, and time limits.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ErrorBody } from '../../contract/common.ts';
+import { BROWSER_LIMITS_DEFAULT, type Limits } from '../../contract/limits.ts';
+import type { Session } from '../../contract/sessions.ts';
+import { ownerToken, readLimits, setLimits } from '../harness/limits.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const SECOND = 1000;
+
+const server = await startServer({ clock: 'test', env: { BERTH_SLOTS: '4', BERTH_WARM: '1' } });
+const token = await ownerToken(server);
+const path = `/v1/applications/${server.applicationId}/limits`;
+
+const replace = (body: unknown, headers: Record<string, string> = {}) =>
+  server.api<ErrorBody & Limits>('PUT', path, { key: token, body, headers });
+
+/** The version that stands now. */
+const ifMatch = async (): Promise<{ 'if-match': string }> => ({
+  'if-match': `"${(await readLimits(server, token)).revision}"`,
+});
+
+test('a fresh application has the defaults, under the ceiling of the installation', async () => {
+  const { status, headers, body } = await server.api<Limits>('GET', path, { key: token });
+  assert.equal(status, 200);
+  assert.equal(headers.etag, '"1"');
+  assert.deepEqual(body, {
+    configured: { browsers: BROWSER_LIMITS_DEFAULT },
+    effective: { browsers: { ...BROWSER_LIMITS_DEFAULT, maxConcurrent: 4 } },
+    usage: { browsers: { maxConcurrent: 0, maxCreatesPerMinute: 0, maxWaiting: 0 } },
+    ceiling: { browsers: { maxConcurrent: 4, maxTimeout: 21_600, maxWaiting: 1000 } },
+    revision: 1,
+  });
+});
+
+test('what is put replaces all of it, and only by who has read the last version', async () => {
+  const first = await replace({ browsers: { maxConcurrent: 3, maxWaiting: 7 } }, await ifMatch());
+  assert.equal(first.status, 200);
+  assert.equal(first.headers.etag, `"${first.body.revision}"`);
+  assert.deepEqual(first.body.configured.browsers, { ...BROWSER_LIMITS_DEFAULT, maxConcurrent: 3, maxWaiting: 7 });
+  const second = await replace({ browsers: { maxWaiting: 8 } }, { 'if-match': `"${first.body.revision}"` });
+  assert.deepEqual(second.body.configured.browsers, { ...BROWSER_LIMITS_DEFAULT, maxWaiting: 8 });
+  assert.equal(second.body.revision, first.body.revision + 1);
+  const stale = await replace({}, { 'if-match': `"${first.body.revision}"` });
+  assert.deepEqual([stale.status, stale.body.code], [412, 'precondition_failed']);
+  const unread = await replace({});
+  assert.deepEqual([unread.status, unread.body.code], [428, 'precondition_required']);
+  const empty = await replace({}, await ifMatch());
+  assert.deepEqual(empty.body.configured.browsers, BROWSER_LIMITS_DEFAULT);
+});
+
+test('null, strange fields and numbers out of range are refused by name', async () => {
+  const { revision } = await readLimits(server, token);
+  const refused: ReadonlyArray<readonly [unknown, string, string]> = [
+    [{ browsers: { maxConcurrent: null } }, 'invalid_request', 'browsers.maxConcurrent'],
+    [{ browsers: null }, 'invalid_request', 'browsers'],
+    [{ browsers: { maxConcurrent: -1 } }, 'invalid_request', 'browsers.maxConcurrent'],
+    [{ browsers: { maxConcurrent: '3' } }, 'invalid_request', 'browsers.maxConcurrent'],
+    [{ browsers: { maxTimeout: 30 } }, 'invalid_request', 'browsers.maxTimeout'],
+    [{ browsers: { maxWaiting: 1001 } }, 'invalid_request', 'browsers.maxWaiting'],
+    [{ browsers: { maxSessions: 3 } }, 'unknown_field', 'browsers.maxSessions'],
+    [{ operations: {} }, 'unknown_field', 'operations'],
+  ];
+  for (const [body, code, field] of refused) {
+    const answer = await replace(body, await ifMatch());
+    assert.deepEqual([answer.status, answer.body.code], [400, code], JSON.stringify(body));
+    assert.ok(answer.body.message.includes(field), answer.body.message);
+  }
+  assert.equal((await readLimits(server, token)).revision, revision);
+});
+
+test('only a token with the scope, of a member, comes near; an agent key does not', async () => {
+  for (const method of ['GET', 'PUT']) {
+    const byKey = await server.api(method, path, { body: method === 'PUT' ? {} : undefined });
+    assert.deepEqual([byKey.status, byKey.body.code], [401, 'invalid_credentials']);
+    const nobody = await server.api(method, path, { key: null });
+    assert.deepEqual([nobody.status, nobody.body.code], [401, 'missing_credentials']);
+    const elsewhere = path.replace(server.applicationId, '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11');
+    const foreign = await server.api(method, elsewhere, { key: token, body: method === 'PUT' ? {} : undefined });
+    assert.deepEqual([foreign.status, foreign.body.code], [404, 'not_found']);
+  }
+  const made = await server.berth('tokens', 'create', '--name', 'reader', '--scope', 'applications:read', '--json');
+  const reader: { token: string } = JSON.parse(made.stdout);
+  assert.equal((await server.api('GET', path, { key: reader.token })).status, 200);
+  const refused = await server.api('PUT', path, { key: reader.token, body: {}, headers: await ifMatch() });
+  assert.deepEqual([refused.status, refused.body.code], [403, 'permission_denied']);
+});
+
+test('a session lives as long as the application says, and no longer than it allows', async () => {
+  await setLimits(server, token, { defaultTimeout: 600, maxTimeout: 1200 });
+  const session = await server.createSession();
+  assert.equal(Date.parse(session.expiresAt) - Date.parse(session.createdAt), 600 * SECOND);
+  const update = (timeout: number) =>
+    server.api<ErrorBody & Session>('POST', `/v1/browsers/sessions/${session.id}`, { body: { timeout } });
+  const longer = await update(1200);
+  assert.equal(Date.parse(longer.body.expiresAt) - Date.parse(session.createdAt), 1200 * SECOND);
+  const tooLong = [await update(1201), await server.api('POST', '/v1/browsers/sessions', { body: { timeout: 1201 } })];
+  for (const { status, body } of tooLong) {
+    assert.deepEqual([status, body.code], [400, 'invalid_request']);
+    assert.match(body.message, /timeout is 1201; the application's limit maxTimeout is 1200 seconds/);
+  }
+  await server.release(session.id);
+  const [project] = (await server.api<Array<{ defaultTimeout: number; concurrency: number }>>('GET', '/v1/projects'))
+    .body;
+  assert.deepEqual([project?.defaultTimeout, project?.concurrency], [600, 4]);
+});
+
+test('creates of a minute are counted over any sixty seconds, and the refusal says when to come back', async () => {
+  await server.advance(61 * SECOND);
+  await setLimits(server, token, { maxCreatesPerMinute: 2 });
+  const create = () => server.api<ErrorBody & Session>('POST', '/v1/browsers/sessions');
+  const first = await create();
+  assert.equal(first.status, 201, first.text);
+  assert.deepEqual(
+    ['limit', 'remaining'].map(name => first.headers[`x-ratelimit-${name}`]),
+    ['2', '1'],
+  );
+  await server.release(first.body.id);
+  await server.advance(20 * SECOND);
+  const second = await create();
+  assert.deepEqual([second.status, second.headers['x-ratelimit-remaining']], [201, '0']);
+  await server.release(second.body.id);
+  const { status, headers, body } = await create();
+  assert.deepEqual([status, body.code], [429, 'rate_limited']);
+  assert.deepEqual([headers['x-should-retry'], headers['x-ratelimit-limit']], ['true', '2']);
+  assert.equal(headers['x-ratelimit-remaining'], '0');
+  const seconds = Number(headers['retry-after']);
+  assert.ok(seconds > 0 && seconds <= 40, `retry-after ${seconds}`);
+  assert.equal(headers['x-ratelimit-reset'], String(seconds));
+  assert.match(body.message, /limit of creates per minute \(limit 2, currently 2\)/);
+  assert.deepEqual(body.details, { limit: 2, used: 2, scope: 'application', retryAfterSeconds: seconds });
+  await server.advance(seconds * SECOND);
+  const third = await create();
+  assert.equal(third.status, 201, third.text);
+  await server.release(third.body.id);
+});
+
+test('a limit below its use ends nothing and admits nothing; raising it lets in who waits', async () => {
+  await server.advance(61 * SECOND);
+  await setLimits(server, token, {});
+  const standing = await server.createSession();
+  await setLimits(server, token, { maxConcurrent: 0 });
+  const refused = await server.api('POST', '/v1/browsers/sessions');
+  assert.deepEqual([refused.status, refused.body.code], [429, 'concurrency_limit']);
+  assert.match(refused.body.message, /max concurrent sessions limit \(limit 0, currently 1\)/);
+  assert.equal((await server.read(standing.id)).status, 'RUNNING');
+  const waiting = server.api<Session>('POST', '/v1/browsers/sessions', { headers: { prefer: 'wait=50' } });
+  await eventually(
+    'one to wait',
+    () => readLimits(server, token),
+    ({ usage }) => usage.browsers.maxWaiting === 1,
+  );
+  await setLimits(server, token, { maxConcurrent: 2 });
+  const admitted = await waiting;
+  assert.equal(admitted.status, 201, admitted.text);
+  await Promise.all([standing.id, admitted.body.id].map(id => server.release(id)));
+});

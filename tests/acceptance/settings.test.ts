@@ -1,0 +1,190 @@
+// Settings of a session, proved where they must hold: in the first page, a popup, a window of its own, a worker of each
+// kind, and in what servers are told. Warm and cold browsers must not differ.
+import assert from 'node:assert/strict';
+import { createServer } from 'node:https';
+import { test } from 'node:test';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { openPages } from '../harness/pages.ts';
+import { selfSigned } from '../harness/self-signed.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const WISHED = {
+  viewport: { width: 1000, height: 650 },
+  locale: 'de-DE',
+  timezoneId: 'Asia/Tokyo',
+  userAgent: 'Agent/1.0 (berth test)',
+  geolocation: { latitude: 52.5, longitude: 13.4, accuracy: 5 },
+};
+
+/** What a realm knows of itself, as an expression that runs in pages and workers alike. */
+const SELF = `({
+  userAgent: navigator.userAgent,
+  language: navigator.language,
+  languages: [...navigator.languages].join(),
+  locale: Intl.DateTimeFormat().resolvedOptions().locale,
+  timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+  number: (1234.5).toLocaleString(),
+})`;
+const EXPECTED = {
+  userAgent: WISHED.userAgent,
+  language: 'de-DE',
+  languages: 'de-DE,de',
+  locale: 'de-DE',
+  timeZone: 'Asia/Tokyo',
+  number: '1.234,5',
+};
+
+const script = (source: string) => (_: unknown, response: import('node:http').ServerResponse) => {
+  response.writeHead(200, { 'content-type': 'text/javascript' });
+  response.end(source);
+};
+
+const pages = await openPages({
+  // Read while the page is parsed: a setting that came late would show.
+  '/early': `<!doctype html><title>Early</title><script>globalThis.early = { ...${SELF}, width: innerWidth, height: innerHeight }</script>`,
+  '/worker.js': script(`postMessage(${SELF})`),
+  '/shared.js': script(`const early = ${SELF}; onconnect = event => event.ports[0].postMessage(early)`),
+  '/service.js': script(
+    `const early = ${SELF}; oninstall = () => skipWaiting(); onactivate = event => event.waitUntil(clients.claim()); onmessage = event => event.source.postMessage(early)`,
+  ),
+});
+const server = await startServer({ pages, env: { BERTH_WARM: '1' } });
+
+async function drive<T>(browserSettings: object, use: (page: Page, browser: Browser) => Promise<T>): Promise<T> {
+  const session = await server.createSession({ browserSettings });
+  assert.deepEqual(session.warnings, []);
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  try {
+    const page = browser.contexts()[0]?.pages()[0];
+    assert.ok(page, 'the default context has a page');
+    return await use(page, browser);
+  } finally {
+    await browser.close();
+    await server.release(session.id);
+  }
+}
+
+/** Waits until this many browsers wait: one as an empty create asks for, and one with the settings used last. */
+const warmBrowsers = (count: number): Promise<unknown> =>
+  eventually(
+    `${count} warm browsers`,
+    async () => /^berth_warm_browsers (\d+)$/m.exec(String((await server.api('GET', '/metrics')).text))?.[1],
+    found => Number(found) >= count,
+  );
+
+const IN_WORKERS = {
+  dedicated: `new Promise(done => { new Worker('/worker.js').onmessage = event => done(event.data) })`,
+  shared: `new Promise(done => { new SharedWorker('/shared.js').port.onmessage = event => done(event.data) })`,
+  service: `navigator.serviceWorker.register('/service.js').then(() => navigator.serviceWorker.ready).then(registration => new Promise(done => {
+    navigator.serviceWorker.onmessage = event => done(event.data);
+    registration.active.postMessage('who are you?');
+  }))`,
+};
+
+for (const round of ['a browser started for it', 'a warm browser that waited with the same settings'])
+  test(`${round}: every setting holds in page, popup, window, frame and workers`, async () => {
+    await drive(WISHED, async page => {
+      await page.goto(`${pages.url}/early`);
+      const { width, height, ...self } = (await page.evaluate('early')) as typeof EXPECTED & {
+        width: number;
+        height: number;
+      };
+      assert.deepEqual(self, EXPECTED);
+      assert.deepEqual({ width, height }, WISHED.viewport);
+      assert.deepEqual(await page.evaluate('({ width: screen.width, height: screen.height })'), WISHED.viewport);
+
+      const popup = page.waitForEvent('popup');
+      await page.evaluate(`window.open('${pages.a}/early', '_blank', 'noopener')`);
+      await (await popup).waitForLoadState();
+      const {
+        width: popupWidth,
+        height: popupHeight,
+        ...inPopup
+      } = (await (await popup).evaluate('early')) as typeof self & { width: number; height: number };
+      assert.deepEqual(inPopup, EXPECTED);
+      assert.deepEqual(
+        { width: popupWidth, height: popupHeight },
+        WISHED.viewport,
+        'a new tab has the size of the first',
+      );
+
+      for (const [kind, expression] of Object.entries(IN_WORKERS))
+        assert.deepEqual(await page.evaluate(expression), EXPECTED, `in a ${kind} worker`);
+
+      await page.goto(`${pages.url}/echo`);
+      const { headers } = JSON.parse(await page.innerText('body')) as { headers: Record<string, string> };
+      assert.equal(headers['user-agent'], WISHED.userAgent);
+      assert.match(headers['accept-language'] ?? '', /^de-DE,de/);
+    });
+    await warmBrowsers(2);
+  });
+
+test('a page learns the position without anybody being asked, in a popup too', async () => {
+  await drive(WISHED, async page => {
+    const where = `new Promise((done, failed) => navigator.geolocation.getCurrentPosition(({ coords }) => done([coords.latitude, coords.longitude, coords.accuracy]), failed))`;
+    await page.goto(`${pages.url}/`);
+    assert.deepEqual(await page.evaluate(where), [52.5, 13.4, 5]);
+    const popup = page.waitForEvent('popup');
+    await page.evaluate(`void window.open('/next')`);
+    await (await popup).waitForLoadState();
+    assert.deepEqual(await (await popup).evaluate(where), [52.5, 13.4, 5]);
+  });
+});
+
+test('what a client sets itself wins, and others keep what the session has', async () => {
+  await drive(WISHED, async (page, browser) => {
+    const own = await browser.newContext({
+      timezoneId: 'America/New_York',
+      locale: 'fr-FR',
+      viewport: { width: 500, height: 400 },
+    });
+    const inOwn = await own.newPage();
+    await inOwn.goto(`${pages.url}/early`);
+    const seen = (await inOwn.evaluate('early')) as Record<string, unknown>;
+    assert.deepEqual([seen.timeZone, seen.locale, seen.width], ['America/New_York', 'fr-FR', 500]);
+    await own.close();
+    await page.goto(`${pages.url}/early`);
+    const { timeZone, locale } = (await page.evaluate('early')) as typeof EXPECTED;
+    assert.deepEqual([timeZone, locale], ['Asia/Tokyo', 'de-DE']);
+  });
+});
+
+test('an empty create has the documented size and says so everywhere', async () => {
+  await drive({}, async page => {
+    await page.goto(`${pages.url}/early`);
+    const { width, height, language } = (await page.evaluate('early')) as {
+      width: number;
+      height: number;
+      language: string;
+    };
+    assert.deepEqual([width, height, language], [1280, 720, 'en-US']);
+  });
+});
+
+test('certificate errors stop a page unless the session ignores them, in a worker too', async () => {
+  const secure = createServer(selfSigned('127.0.0.1'), (_, response) => response.end('<title>Secret</title>secure'));
+  await new Promise<void>(listening => secure.listen(0, '127.0.0.1', listening));
+  const { port } = secure.address() as import('node:net').AddressInfo;
+  const strict = await startServer({ env: { BERTH_EGRESS_ALLOW: `127.0.0.1/32:${port}`, BERTH_WARM: '0' } });
+  try {
+    for (const ignoreCertificateErrors of [false, true]) {
+      const session = await strict.createSession({ browserSettings: { ignoreCertificateErrors } });
+      const browser = await chromium.connectOverCDP(session.connectUrl);
+      const page = browser.contexts()[0]?.pages()[0];
+      assert.ok(page);
+      const loaded = page.goto(`https://127.0.0.1:${port}/`).then(response => response?.status());
+      if (!ignoreCertificateErrors) await assert.rejects(loaded, /ERR_CERT/);
+      else {
+        assert.equal(await loaded, 200);
+        const inWorker = `new Promise(done => { const blob = new Blob(["fetch('https://127.0.0.1:${port}/').then(r => r.status, String).then(postMessage)"]); new Worker(URL.createObjectURL(blob)).onmessage = event => done(event.data) })`;
+        assert.equal(await page.evaluate(inWorker), 200);
+      }
+      await browser.close();
+      await strict.release(session.id);
+    }
+  } finally {
+    secure.closeAllConnections();
+    secure.close();
+  }
+});

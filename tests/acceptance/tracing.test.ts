@@ -1,0 +1,146 @@
+// Spans as a collector gets them: the caller's trace goes on in ours, and each part of a create is inside it.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ErrorBody } from '../../contract/common.ts';
+import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
+import { startOtlpReceiver } from '../harness/otlp-receiver.ts';
+import { type CreatedSession, startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const SERVER = 2;
+const INTERNAL = 1;
+const FAILED = 2;
+
+const receiver = await startOtlpReceiver();
+const server = await startServer({
+  env: {
+    BERTH_SLOTS: '4',
+    BERTH_WARM: '1',
+    OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
+    OTEL_EXPORTER_OTLP_HEADERS: 'x-tenant=berth,authorization=Basic%20abc',
+  },
+});
+
+const TRACE = '0af7651916cd43dd8448eb211c80319c';
+const CALLER = 'b7ad6b7169203331';
+const create = (body: object, headers: Record<string, string> = {}) =>
+  server.api<CreatedSession>('POST', '/v1/browsers/sessions', { body, headers });
+
+test('a create is a span under the caller’s, with its parts inside, each with session and request id', async () => {
+  const { status, body: session } = await create(
+    { browserSettings: { locale: 'de-DE' } },
+    { traceparent: `00-${TRACE}-${CALLER}-01`, 'x-request-id': 'request-of-the-test' },
+  );
+  assert.equal(status, 201);
+  const span = await receiver.span('createSession', ({ traceId }) => traceId === TRACE);
+  assert.equal(span.parentSpanId, CALLER);
+  assert.equal(span.kind, SERVER);
+  assert.notEqual(span.status, FAILED);
+  const ids = {
+    'berth.request_id': 'request-of-the-test',
+    'berth.session_id': session.id,
+    'berth.application_id': server.applicationId,
+  };
+  assert.deepEqual(span.attributes, {
+    ...ids,
+    'http.request.method': 'POST',
+    'http.route': '/v1/browsers/sessions',
+    'http.response.status_code': 201,
+  });
+  assert.equal(span.resource['service.name'], 'berth');
+  for (const name of ['session.place', 'session.launch', 'browser.take', 'session.run']) {
+    const part = await receiver.span(name, ({ traceId }) => traceId === TRACE);
+    assert.equal(part.parentSpanId, span.spanId, name);
+    assert.equal(part.kind, INTERNAL);
+    assert.deepEqual(part.attributes, ids);
+    assert.ok(part.beganNs >= span.beganNs && part.endedNs <= span.endedNs, `${name} lies inside`);
+  }
+  const launch = await receiver.span('session.launch', ({ traceId }) => traceId === TRACE);
+  const meet = await receiver.span('browser.meet', ({ traceId }) => traceId === TRACE);
+  assert.equal(meet.parentSpanId, launch.spanId);
+  await server.release(session.id);
+});
+
+test('a create that finds a warm browser is a claim', async () => {
+  // One as an empty create asks for, and one with the locale of the test before.
+  const warm = async () => (await server.api<string>('GET', '/metrics')).text;
+  await eventually('the warm browsers', warm, text => /^berth_warm_browsers 2$/m.test(text), 30_000);
+  const { body: session } = await create({}, { traceparent: `00-${TRACE.replace('0', '1')}-${CALLER}-01` });
+  const claim = await receiver.span('session.claim', ({ attributes }) => attributes['berth.session_id'] === session.id);
+  assert.equal(claim.traceId, TRACE.replace('0', '1'));
+  await server.release(session.id);
+});
+
+test('a connection is one span, from the upgrade to its end', async () => {
+  const { body: session } = await create({ keepAlive: true });
+  const traceparent = `00-${TRACE}-${CALLER}-01`;
+  const client = await CdpClient.connect(session.connectUrl, { traceparent });
+  await client.send('Browser.getVersion');
+  await client.close();
+  const span = await receiver.span('cdp.connection', ({ attributes }) => attributes['berth.session_id'] === session.id);
+  assert.deepEqual([span.traceId, span.parentSpanId, span.kind], [TRACE, CALLER, SERVER]);
+  assert.equal(span.attributes['berth.application_id'], server.applicationId);
+  assert.match(String(span.attributes['berth.request_id']), /^req_[0-9a-f]{32}$/);
+  assert.notEqual(span.status, FAILED);
+
+  const { body } = await refusedUpgrade(`${session.connectUrl}x`);
+  const refused = await receiver.span('cdp.connection', ({ status }) => status === FAILED);
+  assert.equal(refused.attributes['error.type'], 'invalid_credentials');
+  assert.equal(refused.attributes['berth.request_id'], body.requestId);
+  await server.release(session.id);
+});
+
+test('a refusal is an answer, not a failure; its code stands on the span', async () => {
+  const { body } = await server.api<ErrorBody>('GET', '/v1/browsers/sessions/01a1fa50-5319-7450-a6b3-c787ada50631');
+  const span = await receiver.span(
+    'readSession',
+    ({ attributes }) => attributes['berth.request_id'] === body.requestId,
+  );
+  assert.equal(span.attributes['berth.error_code'], 'not_found');
+  assert.equal(span.attributes['http.response.status_code'], 404);
+  assert.notEqual(span.status, FAILED);
+});
+
+test('what is no traceparent begins a trace; a caller that records nothing has nothing recorded', async () => {
+  for (const traceparent of ['', 'hello', `00-${'0'.repeat(32)}-${CALLER}-01`, `ff-${TRACE}-${CALLER}-01`]) {
+    const requestId = `strange-${traceparent.length}-${traceparent.slice(0, 2)}`;
+    await server.api('GET', '/v1/browsers/sessions', { headers: { traceparent, 'x-request-id': requestId } });
+    const span = await receiver.span('listSessions', it => it.attributes['berth.request_id'] === requestId);
+    assert.equal(span.parentSpanId, undefined);
+    assert.notEqual(span.traceId, TRACE);
+  }
+  const unsampled = { traceparent: `00-${TRACE}-${CALLER}-00`, 'x-request-id': 'not-to-be-recorded' };
+  await server.api('GET', '/v1/browsers/sessions', { headers: unsampled });
+  await server.api('GET', '/v1/browsers/sessions', { headers: { 'x-request-id': 'to-be-recorded' } });
+  await receiver.span('listSessions', it => it.attributes['berth.request_id'] === 'to-be-recorded');
+  assert.ok(!receiver.spans.some(it => it.attributes['berth.request_id'] === 'not-to-be-recorded'));
+});
+
+test('the log names the trace, and probes are not traced', async () => {
+  await server.api('GET', '/healthz');
+  const { body: session } = await create({}, { 'x-request-id': 'in-log-and-trace' });
+  const span = await receiver.span('createSession', it => it.attributes['berth.request_id'] === 'in-log-and-trace');
+  const line = server.log().find(it => it.includes('createSession.end') && it.includes('in-log-and-trace'));
+  assert.equal(JSON.parse(line ?? '{}').traceId, span.traceId);
+  assert.ok(!receiver.spans.some(({ name }) => name === 'readHealth' || name === 'readReadiness'));
+  await server.release(session.id);
+});
+
+test('they come where the settings say, with the headers that they say, and no secret', async () => {
+  const { path, headers } = receiver.requests[0] ?? assert.fail('nothing came');
+  assert.equal(path, '/v1/traces');
+  assert.equal(headers['content-type'], 'application/json');
+  assert.deepEqual([headers['x-tenant'], headers.authorization], ['berth', 'Basic abc']);
+  const all = JSON.stringify(receiver.spans, (_, value) => (typeof value === 'bigint' ? String(value) : value));
+  assert.ok(!all.includes(server.key) && !all.includes('signingKey'));
+});
+
+test('a collector that is away costs nothing but spans', async () => {
+  const lonely = await startServer({
+    env: { BERTH_SLOTS: '2', BERTH_WARM: '0', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' },
+  });
+  const session = await lonely.createSession();
+  await lonely.release(session.id);
+  await lonely.kill('SIGINT');
+  assert.ok(lonely.log().some(line => line.includes('trace.not_sent')));
+});

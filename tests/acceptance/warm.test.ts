@@ -1,0 +1,131 @@
+// Warm browsers: handed out once, replaced when they die, gone when the server goes, and honest when they cannot start.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { chromium } from 'playwright-core';
+import { boxesOf } from '../harness/boxes.ts';
+import { installIdOf } from '../harness/leftovers.ts';
+import { moodyChromium } from '../harness/moody-chromium.ts';
+import { startServer, type TestServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+async function metric(server: TestServer, line: string): Promise<number> {
+  const { text } = await server.api('GET', '/metrics');
+  const found = text.split('\n').find(one => one.startsWith(`${line} `));
+  return Number(found?.slice(line.length) ?? 0);
+}
+
+const warm = (server: TestServer, count: number): Promise<unknown> =>
+  eventually(
+    `${count} warm browsers`,
+    () => metric(server, 'berth_warm_browsers'),
+    found => found === count,
+    60_000,
+  );
+
+test('an empty create takes a browser that waits, and another takes its place', async () => {
+  const server = await startServer({ env: { BERTH_WARM: '1' } });
+  await warm(server, 1);
+  const session = await server.createSession();
+  assert.equal(await metric(server, 'berth_warm_claims_total{outcome="hit"}'), 1);
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  assert.equal(browser.contexts()[0]?.pages()[0]?.url(), 'about:blank');
+  await warm(server, 1);
+  await browser.close();
+});
+
+test('several at once never share one: each has a profile of its own', async () => {
+  const server = await startServer({ env: { BERTH_WARM: '2', BERTH_SLOTS: '4' } });
+  await warm(server, 2);
+  const sessions = await Promise.all(Array.from({ length: 4 }, () => server.createSession()));
+  const marks = await Promise.all(
+    sessions.map(async ({ id, connectUrl }) => {
+      const browser = await chromium.connectOverCDP(connectUrl);
+      const [context] = browser.contexts();
+      assert.ok(context);
+      await context.addCookies([{ name: 'mark', value: id, url: 'http://a.test/' }]);
+      return { id, context, browser };
+    }),
+  );
+  for (const { id, context, browser } of marks) {
+    assert.deepEqual(
+      (await context.cookies()).map(cookie => cookie.value),
+      [id],
+    );
+    await browser.close();
+  }
+  assert.equal(await metric(server, 'berth_warm_claims_total{outcome="hit"}'), 2);
+  await Promise.all(sessions.map(session => server.release(session.id)));
+});
+
+test('one that dies while it waits is never handed out', async () => {
+  const server = await startServer({ env: { BERTH_WARM: '1' } });
+  await warm(server, 1);
+  const [box] = boxesOf(server.dataDir);
+  assert.ok(box, 'the warm browser has processes');
+  for (const pid of box.pids) process.kill(pid, 'SIGKILL');
+  await eventually(
+    'another one',
+    () => boxesOf(server.dataDir)[0]?.id,
+    id => id !== undefined && id !== box.id,
+    60_000,
+  );
+  await warm(server, 1);
+  const session = await server.createSession();
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  assert.equal(await browser.contexts()[0]?.pages()[0]?.evaluate('1 + 1'), 2);
+  await browser.close();
+});
+
+test('an old one is replaced, and settings that nobody asks for are forgotten', async () => {
+  const server = await startServer({ env: { BERTH_WARM: '1' }, clock: 'test' });
+  await server.advance(3_000);
+  await warm(server, 1);
+  const [first] = boxesOf(server.dataDir);
+  assert.ok(first);
+  await server.advance(31 * 60_000);
+  await eventually(
+    'another browser',
+    () => boxesOf(server.dataDir).map(box => box.id),
+    ids => !ids.includes(first.id),
+    30_000,
+  );
+});
+
+test('after SIGKILL of the server the waiting ones are swept, those in use are adopted', async () => {
+  const server = await startServer({ env: { BERTH_WARM: '2' } });
+  await warm(server, 2);
+  const session = await server.createSession({ keepAlive: true });
+  await warm(server, 2);
+  const before = boxesOf(server.dataDir).map(box => box.id);
+  assert.equal(before.length, 3);
+  await server.kill('SIGKILL');
+  await server.start();
+  assert.equal((await server.read(session.id)).status, 'RUNNING');
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  assert.equal(await browser.contexts()[0]?.pages()[0]?.evaluate('1 + 1'), 2);
+  await browser.close();
+  await warm(server, 2);
+  const after = boxesOf(server.dataDir).map(box => box.id);
+  assert.equal(after.filter(id => before.includes(id)).length, 1, 'only the session in use outlived the server');
+  await server.release(session.id);
+});
+
+test('browsers that do not start show in /readyz and are not tried without end', async () => {
+  const moody = await moodyChromium();
+  const server = await startServer({ env: { BERTH_WARM: '1', BERTH_CHROMIUM: moody.path } });
+  await warm(server, 1);
+  assert.ok(installIdOf(server.dataDir));
+  moody.mood('fails');
+  const session = await server.createSession();
+  const sick = await eventually(
+    'the trouble to show',
+    () => server.api('GET', '/readyz', { key: null }),
+    ({ status }) => status === 503,
+    60_000,
+  );
+  assert.match(sick.text, /in a row did not start/);
+  moody.mood('well');
+  await warm(server, 1);
+  assert.equal((await server.api('GET', '/readyz', { key: null })).status, 200);
+  await server.release(session.id);
+});

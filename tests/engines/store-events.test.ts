@@ -1,0 +1,352 @@
+// The event list of sessions, on the embedded PostgreSQL: each change with its event, and readers who miss nothing.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import pg from 'pg';
+import { socketLogin } from '../../server/engines/store/embedded/answers.ts';
+import { find } from '../../server/engines/store/embedded/postmaster.ts';
+import { openStore } from '../../server/engines/store/open-store.ts';
+import type { NewSession, SessionEventRow, SessionRow, Store } from '../../server/engines/store/store.ts';
+import { plus } from '../../server/kit/clock.ts';
+import {
+  type AccountId,
+  type ApplicationId,
+  type HostId,
+  type KeyId,
+  newId,
+  type SessionId,
+} from '../../server/kit/ids.ts';
+import { silentLog } from '../../server/kit/log.ts';
+import { Scope } from '../../server/kit/scope.ts';
+import { until, within } from '../../server/kit/wait.ts';
+import { clockAt, STEP_MS, temporaryFolder } from './store-fixtures.ts';
+
+const NOW = new Date('2026-11-20T10:00:00.123Z');
+const DAY_MS = 24 * 60 * 60_000;
+const RELEASED = { status: 'COMPLETED', reason: 'released' } as const;
+
+describe('session events', () => {
+  const scope = new Scope();
+  let store: Store;
+  let login: () => pg.ClientConfig;
+
+  before(async () => {
+    const dataDir = temporaryFolder(scope, 'events');
+    login = () => socketLogin(find(dataDir) ?? assert.fail('PostgreSQL does not run'));
+    store = scope.own(await openStore({ dataDir, log: silentLog, clock: clockAt(NOW) }));
+  });
+  after(() => scope.close());
+
+  const anApplication = async (): Promise<{ applicationId: ApplicationId; keyId: KeyId }> => {
+    const account = { id: newId<AccountId>(NOW), name: 'Ada', createdAt: NOW };
+    await store.accounts.insert(account);
+    const id = newId<ApplicationId>(NOW);
+    const row = {
+      id,
+      name: 'Shop',
+      slug: id,
+      billingAccountId: account.id,
+      revision: 1,
+      createdAt: NOW,
+      updatedAt: NOW,
+    };
+    await store.applications.insert(row, account.id, 50);
+    const keyId = newId<KeyId>(NOW);
+    const hash = Buffer.alloc(32);
+    hash.write(keyId.replaceAll('-', ''), 'hex');
+    const key = { name: 'k', prefix: 'bak_', hash, scopes: [], cidrAllow: [], createdAt: NOW };
+    await store.keys.insert({ ...key, id: keyId, applicationId: id, revision: 1 }, 200);
+    return { applicationId: id, keyId };
+  };
+  const aHost = async (slots = 1000): Promise<HostId> => {
+    const id = newId<HostId>(NOW);
+    await store.hosts.announce({ id, region: 'local', slots, startedAt: NOW });
+    return id;
+  };
+  const newSession = async (more: Partial<NewSession> = {}): Promise<NewSession> => ({
+    id: newId<SessionId>(NOW),
+    applicationId: more.applicationId ?? (await anApplication()).applicationId,
+    hostId: more.hostId ?? (await aHost()),
+    region: 'local',
+    keepAlive: false,
+    userMetadata: {},
+    settings: {},
+    createdAt: NOW,
+    expiresAt: plus(NOW, 60_000),
+    ...more,
+  });
+  const aSession = async (more: Partial<NewSession> = {}): Promise<SessionRow> => {
+    const result = await store.sessions.place(await newSession(more));
+    assert.ok('placed' in result);
+    return result.placed;
+  };
+  const eventsOf = async ({ applicationId, id }: SessionRow): Promise<readonly SessionEventRow[]> =>
+    (await store.events.read(applicationId, { after: 0, session: id, limit: 2000 })).events;
+  const told = async (row: SessionRow): Promise<unknown[]> =>
+    (await eventsOf(row)).map(({ type, actor, detail, at }) => ({
+      type,
+      actor,
+      detail,
+      ms: at.getTime() - NOW.getTime(),
+    }));
+
+  const connect = async (): Promise<pg.Client> => {
+    const client = new pg.Client(login());
+    await client.connect();
+    scope.defer(() => client.end());
+    return client;
+  };
+
+  it('tell a whole life, each with its time, actor and detail', async () => {
+    const { applicationId, keyId } = await anApplication();
+    const row = await aSession({ applicationId, keyId });
+    const { id } = row;
+    const by = { kind: 'agentKey', id: keyId } as const;
+    await store.sessions.setBox(id, { id: newId(NOW), pid: 7 }, plus(NOW, 1));
+    await store.sessions.run(id, plus(NOW, 12));
+    await store.sessions.clientCame(id, plus(NOW, 20), 1);
+    await store.sessions.clientCame(id, plus(NOW, 21), 2);
+    await store.sessions.clientLeft(id, plus(NOW, 22), 1);
+    await store.sessions.change(applicationId, id, { userMetadata: { run: 'a' }, by }, plus(NOW, 30));
+    await store.sessions.clientsGone(id, plus(NOW, 2040), plus(NOW, 40));
+    await store.sessions.decideEnd(id, { ...RELEASED, by }, plus(NOW, 50));
+    await store.sessions.finish(id, plus(NOW, 1500), 77);
+    const service = { kind: 'service' };
+    const client = { kind: 'client' };
+    assert.deepEqual(await told(row), [
+      {
+        type: 'session.created',
+        actor: by,
+        detail: { region: 'local', keepAlive: false, expiresAt: plus(NOW, 60_000).toISOString() },
+        ms: 0,
+      },
+      { type: 'session.claimed', actor: service, detail: {}, ms: 1 },
+      { type: 'session.started', actor: service, detail: { tookMs: 12 }, ms: 12 },
+      { type: 'client.connected', actor: client, detail: { clients: 1 }, ms: 20 },
+      { type: 'client.connected', actor: client, detail: { clients: 2 }, ms: 21 },
+      { type: 'client.disconnected', actor: client, detail: { clients: 1 }, ms: 22 },
+      { type: 'session.updated', actor: by, detail: { userMetadata: { run: 'a' } }, ms: 30 },
+      {
+        type: 'client.disconnected',
+        actor: client,
+        detail: { clients: 0, releaseAt: plus(NOW, 2040).toISOString() },
+        ms: 40,
+      },
+      { type: 'session.release_requested', actor: by, detail: {}, ms: 50 },
+      { type: 'session.end_decided', actor: by, detail: RELEASED, ms: 50 },
+      { type: 'session.ended', actor: by, detail: { ...RELEASED, seconds: 1.5, proxyBytes: 77 }, ms: 1500 },
+    ]);
+  });
+
+  it('name a box that was started for the session a launch', async () => {
+    const row = await aSession();
+    await store.sessions.setBox(row.id, { id: row.id }, NOW);
+    assert.equal((await eventsOf(row)).at(-1)?.type, 'session.launched');
+  });
+
+  it('are not written for what did not happen', async () => {
+    const hostId = await aHost(1);
+    const { applicationId } = await anApplication();
+    const row = await aSession({ hostId, applicationId });
+    const refused = await newSession({ hostId, applicationId });
+    assert.ok('full' in (await store.sessions.place(refused)));
+    assert.equal(await store.sessions.finish(row.id, NOW, 0), undefined, 'no end is decided');
+    await store.sessions.run(row.id, NOW);
+    assert.equal(await store.sessions.run(row.id, NOW), undefined, 'it runs already');
+    await store.sessions.decideEnd(row.id, { status: 'ERROR', reason: 'crashed', by: { kind: 'browser' } }, NOW);
+    assert.equal((await store.sessions.decideEnd(row.id, RELEASED, NOW))?.end?.reason, 'crashed');
+    assert.equal(await store.sessions.change(applicationId, row.id, { userMetadata: {} }, NOW), undefined);
+    await store.sessions.finish(row.id, NOW, 0);
+    await store.sessions.finish(row.id, NOW, 0);
+    await store.sessions.clientCame(row.id, NOW);
+    await store.sessions.clientsGone(row.id, undefined, NOW);
+    await store.sessions.setBox(row.id, {}, NOW);
+    await store.events.append(row.id, { type: 'client.refused', at: NOW, actor: { kind: 'client' }, detail: {} });
+    assert.deepEqual(
+      (await store.events.read(applicationId, { after: 0, limit: 100 })).events.map(({ type }) => type),
+      ['session.created', 'session.started', 'session.end_decided', 'session.ended'],
+    );
+    assert.deepEqual((await eventsOf(row)).at(-1)?.actor, { kind: 'browser' }, 'who decided the end is who ended it');
+  });
+
+  it('of ends that race tell of one decision only', async () => {
+    const row = await aSession();
+    const ends = Array.from({ length: 8 }, (_, index) => ({ ...RELEASED, reason: `reason ${index}` }));
+    await Promise.all(ends.map(end => store.sessions.decideEnd(row.id, end, NOW)));
+    const decided = (await eventsOf(row)).filter(({ type }) => type === 'session.end_decided');
+    assert.equal(decided.length, 1);
+    assert.equal(decided[0]?.detail.reason, (await store.sessions.byId(row.id))?.end?.reason);
+  });
+
+  it('tell of every session that a successor takes over', async () => {
+    const hostId = await aHost();
+    const rows = [await aSession({ hostId }), await aSession({ hostId })];
+    await store.sessions.resumeTimers(hostId, NOW);
+    for (const row of rows) assert.equal((await eventsOf(row)).at(-1)?.type, 'session.adopted');
+  });
+
+  it('show nothing of another application', async () => {
+    const row = await aSession();
+    const other = await aSession();
+    const { events } = await store.events.read(other.applicationId, { after: 0, session: row.id, limit: 10 });
+    assert.deepEqual(events, []);
+  });
+
+  it('are read page by page, by session and by type', async () => {
+    const { applicationId } = await anApplication();
+    const rows = [await aSession({ applicationId }), await aSession({ applicationId })];
+    for (const row of rows) await store.sessions.run(row.id, NOW);
+    const seen: string[] = [];
+    for (let after = 0, full = true; full; ) {
+      const page = await store.events.read(applicationId, { after, limit: 1 });
+      seen.push(...page.events.map(({ type }) => type));
+      ({ through: after, full } = page);
+    }
+    assert.deepEqual(seen, ['session.created', 'session.created', 'session.started', 'session.started']);
+    const started = await store.events.read(applicationId, { after: 0, types: ['session.started'], limit: 10 });
+    assert.deepEqual(
+      started.events.map(event => event.sessionId),
+      rows.map(({ id }) => id),
+    );
+    assert.equal(started.full, false);
+    assert.ok(started.through >= (started.events.at(-1)?.id ?? Number.POSITIVE_INFINITY));
+  });
+
+  it('miss nobody whose transaction commits late', async () => {
+    const early = await aSession();
+    const { applicationId } = early;
+    const late = await connect();
+    await late.query('begin');
+    const taken = await late.query(
+      `select record_session_event(id, application_id, now(), 'client.refused', 'client', null, '{}', 1000, 2048, 1655271028)
+        as id from sessions where id = $1`,
+      [early.id],
+    );
+    const second = await aSession({ applicationId });
+    const reading = store.events.read(applicationId, { after: 0, limit: 100 });
+    const waits = async () => {
+      const { rows } = await late.query(`select 1 from pg_locks where locktype = 'advisory' and not granted`);
+      return rows.length > 0 || undefined;
+    };
+    await until(STEP_MS, 'the reader to wait for the writer', waits);
+    await late.query('commit');
+    const { events, through } = await within(STEP_MS, 'the reader', () => reading);
+    assert.deepEqual(
+      events.map(({ type, sessionId }) => [type, sessionId]),
+      [
+        ['session.created', early.id],
+        ['client.refused', early.id],
+        ['session.created', second.id],
+      ],
+    );
+    assert.equal(events[1]?.id, taken.rows[0]?.id === undefined ? undefined : Number(taken.rows[0].id));
+    assert.deepEqual(await store.events.read(applicationId, { after: through, limit: 10 }), {
+      events: [],
+      through,
+      full: false,
+    });
+  });
+
+  it('reach a reader who follows while many write, each once and in order', async () => {
+    const { applicationId } = await anApplication();
+    const hostId = await aHost();
+    const writers = Array.from({ length: 6 }, async () => {
+      for (let round = 0; round < 15; round++) {
+        const row = await aSession({ applicationId, hostId });
+        await store.sessions.run(row.id, NOW);
+        await store.sessions.decideEnd(row.id, RELEASED, NOW);
+        await store.sessions.finish(row.id, NOW, 0);
+      }
+    });
+    const writing = { done: false };
+    const written = Promise.all(writers).then(() => {
+      writing.done = true;
+    });
+    const seen: SessionEventRow[] = [];
+    for (let after = 0, last = false; ; ) {
+      last = writing.done;
+      const page = await store.events.read(applicationId, { after, limit: 50 });
+      seen.push(...page.events);
+      after = page.through;
+      if (last && !page.full) break;
+    }
+    await written;
+    assert.deepEqual(
+      seen.map(({ id }) => id),
+      seen.map(({ id }) => id).sort((one, other) => one - other),
+    );
+    assert.equal(seen.length, 6 * 15 * 5);
+    for (const events of Map.groupBy(seen, ({ sessionId }) => sessionId).values())
+      assert.deepEqual(
+        events.map(({ type }) => type),
+        ['session.created', 'session.started', 'session.release_requested', 'session.end_decided', 'session.ended'],
+      );
+  });
+
+  it('stop at their limit, say so once, and tell of the end all the same', async () => {
+    const row = await aSession();
+    const client = await connect();
+    await client.query(
+      `select record_session_event($1, $2, now(), 'client.connected', 'client', null, '{}', 1000, 2048, 1)
+        from generate_series(1, 998)`,
+      [row.id, row.applicationId],
+    );
+    for (let round = 0; round < 3; round++) await store.sessions.clientCame(row.id, NOW);
+    await store.sessions.decideEnd(row.id, RELEASED, NOW);
+    await store.sessions.finish(row.id, NOW, 0);
+    const types = (await eventsOf(row)).map(({ type }) => type);
+    assert.equal(types.length, 1004);
+    assert.deepEqual(types.slice(-5), [
+      'client.connected',
+      'session.events_limited',
+      'session.release_requested',
+      'session.end_decided',
+      'session.ended',
+    ]);
+  });
+
+  it('cut a detail that is too large, and the change stands', async () => {
+    const row = await aSession();
+    await store.sessions.run(row.id, NOW);
+    const userMetadata = { text: 'x'.repeat(3000) };
+    assert.ok(await store.sessions.change(row.applicationId, row.id, { userMetadata }, NOW));
+    assert.deepEqual((await eventsOf(row)).at(-1)?.detail, { cut: true });
+    await store.sessions.decideEnd(row.id, { status: 'ERROR', reason: 'crashed', detail: 'y'.repeat(5000) }, NOW);
+    await store.sessions.finish(row.id, NOW, 0);
+    assert.equal((await eventsOf(row)).at(-1)?.detail.detail, 'y'.repeat(500));
+  });
+
+  it('are announced once they can be read', async () => {
+    const heard: string[] = [];
+    const listening = await store.listen(
+      'session_event',
+      payload => void heard.push(payload),
+      () => {},
+    );
+    const row = await aSession();
+    const payload = `${row.applicationId} ${row.id}`;
+    await until(STEP_MS, 'the notice', () => heard.includes(payload) || undefined);
+    heard.length = 0;
+    await store.events.append(row.id, { type: 'client.refused', at: NOW, actor: { kind: 'client' }, detail: { n: 1 } });
+    await until(STEP_MS, 'the second notice', () => heard.includes(payload) || undefined);
+    assert.deepEqual((await eventsOf(row)).at(-1)?.detail, { n: 1 });
+    await listening.close();
+  });
+
+  it('are forgotten some time after the end, and not before', async () => {
+    const [old, young, living] = [await aSession(), await aSession(), await aSession()];
+    for (const [row, endedAt] of [
+      [old, plus(NOW, -40 * DAY_MS)],
+      [young, NOW],
+    ] as const) {
+      await store.sessions.decideEnd(row.id, RELEASED, endedAt);
+      await store.sessions.finish(row.id, endedAt, 0);
+    }
+    const before = plus(NOW, -31 * DAY_MS);
+    assert.equal(await store.events.forget(before, 10), 1);
+    assert.equal(await store.events.forget(before, 10), 0);
+    assert.deepEqual(await eventsOf(old), []);
+    assert.equal((await eventsOf(young)).length, 4);
+    assert.equal((await eventsOf(living)).length, 1);
+    assert.ok(await store.sessions.byId(old.id), 'the session itself stays');
+  });
+});

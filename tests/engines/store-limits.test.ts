@@ -1,0 +1,342 @@
+// The store's part in limits and repeatable writes, on the embedded PostgreSQL and on an operator's server: what must hold
+// when many come at once is decided there.
+import assert from 'node:assert/strict';
+import { createHash, randomUUID } from 'node:crypto';
+import { after, before, describe, it } from 'node:test';
+import { openStore, type StoreOptions } from '../../server/engines/store/open-store.ts';
+import type {
+  Admission,
+  IdempotencyRow,
+  JsonObject,
+  NewSession,
+  Placed,
+  SessionRow,
+  Store,
+} from '../../server/engines/store/store.ts';
+import { plus } from '../../server/kit/clock.ts';
+import {
+  type AccountId,
+  type ApplicationId,
+  type HostId,
+  type KeyId,
+  newId,
+  type SessionId,
+} from '../../server/kit/ids.ts';
+import { silentLog } from '../../server/kit/log.ts';
+import { Scope } from '../../server/kit/scope.ts';
+import { clockAt, startForeignServer, temporaryFolder } from './store-fixtures.ts';
+
+const SECOND_MS = 1000;
+const DAY_MS = 24 * 3600 * SECOND_MS;
+const NOW = new Date('2026-11-20T10:00:00.123Z');
+const clock = clockAt(NOW);
+
+describeLimits('embedded', async scope => ({ dataDir: temporaryFolder(scope, 'limits'), log: silentLog, clock }));
+describeLimits('DATABASE_URL', async scope => {
+  const server = await startForeignServer(scope);
+  return { databaseUrl: server.url, dataDir: temporaryFolder(scope, 'unused'), log: silentLog, clock };
+});
+
+function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOptions>): void {
+  describe(`limits in the store on ${name}`, () => {
+    const scope = new Scope();
+    let options: StoreOptions;
+    let store: Store;
+
+    before(async () => {
+      options = await prepare(scope);
+      store = scope.own(await openStore(options));
+    });
+    after(() => scope.close());
+
+    const anApplication = async (): Promise<ApplicationId> => {
+      const account = { id: newId<AccountId>(NOW), name: 'Ada', createdAt: NOW };
+      await store.accounts.insert(account);
+      const id = newId<ApplicationId>(NOW);
+      const row = { id, name: 'Shop', slug: `s-${id}`, billingAccountId: account.id, revision: 1 };
+      const inserted = await store.applications.insert({ ...row, createdAt: NOW, updatedAt: NOW }, account.id, 50);
+      assert.equal(inserted, 'inserted');
+      return id;
+    };
+    const aKey = async (applicationId: ApplicationId): Promise<KeyId> => {
+      const id = newId<KeyId>(NOW);
+      const hash = createHash('sha256').update(id).digest();
+      const row = { id, applicationId, name: 'k', prefix: 'bak_', hash, scopes: [], cidrAllow: [], revision: 1 };
+      assert.equal(await store.keys.insert({ ...row, createdAt: NOW }, 50), 'inserted');
+      return id;
+    };
+    const aHost = async (slots = 1000): Promise<HostId> => {
+      const id = newId<HostId>(NOW);
+      await store.hosts.announce({ id, region: 'local', slots, startedAt: NOW });
+      return id;
+    };
+    const placedBy = async (placing: Promise<Placed>): Promise<SessionRow> => {
+      const result = await placing;
+      assert.ok('placed' in result, JSON.stringify(result));
+      return result.placed;
+    };
+    const end = async (id: SessionId): Promise<void> => {
+      await store.sessions.decideEnd(id, { status: 'COMPLETED', reason: 'released' }, NOW);
+      assert.equal((await store.sessions.finish(id, NOW, 0))?.status, 'COMPLETED');
+    };
+    const aRun = async (more: Partial<IdempotencyRow> = {}): Promise<IdempotencyRow> => {
+      const row: IdempotencyRow = {
+        owner: newId<ApplicationId>(NOW),
+        keyDigest: digest(randomUUID()),
+        run: randomUUID(),
+        requestDigest: digest('request'),
+        operation: 'createSession',
+        hostId: more.hostId ?? (await aHost()),
+        createdAt: NOW,
+        expiresAt: plus(NOW, DAY_MS),
+        ...more,
+      };
+      return row;
+    };
+
+    describe('what is configured', () => {
+      it('is nothing at first, is replaced by who read it last, and gone with its predecessor', async () => {
+        const id = await anApplication();
+        assert.deepEqual(await store.limits.get(id), {
+          applicationId: id,
+          configured: {},
+          revision: 1,
+          updatedAt: NOW,
+        });
+        const configured = { browsers: { maxConcurrent: 3 } };
+        const later = plus(NOW, SECOND_MS);
+        const row = { applicationId: id, configured, revision: 2, updatedAt: later };
+        assert.deepEqual(await store.limits.replace(id, 1, configured, later), row);
+        assert.equal(await store.limits.replace(id, 1, {}, later), undefined);
+        assert.deepEqual(await store.limits.get(id), row);
+        assert.deepEqual((await store.limits.replace(id, 2, {}, later))?.configured, {});
+        assert.equal(await store.limits.get(newId<ApplicationId>(NOW)), undefined);
+      });
+    });
+
+    describe('admission', () => {
+      it('of a hundred that come at once by two processes places as many as the limit', async () => {
+        const applicationId = await anApplication();
+        const hosts = [await aHost(), await aHost()];
+        // An embedded database has one server; its second door is another pool of the same process.
+        const other = options.databaseUrl ? await openStore(options) : store;
+        const arrive = (index: number): Promise<Placed> =>
+          (index % 2 ? store : other).sessions.place(
+            newSession({ applicationId, hostId: hosts[index % 2] ?? assert.fail() }),
+            terms({ maxConcurrent: 10 }),
+          );
+        const answers = await Promise.all(Array.from({ length: 100 }, (_, index) => arrive(index)));
+        if (other !== store) await other.close();
+        const placed = answers.flatMap(answer => ('placed' in answer ? [answer.seats?.concurrent.used] : []));
+        assert.deepEqual(
+          placed.toSorted((one, two) => Number(one) - Number(two)),
+          [1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+        );
+        const refused = answers.filter(answer => 'refused' in answer);
+        assert.equal(refused.length, 90);
+        for (const { refused: why, seats } of refused)
+          assert.deepEqual([why, seats.concurrent], ['concurrent', { limit: 10, used: 10 }]);
+        assert.deepEqual(await store.sessions.countOf(applicationId, plus(NOW, -60 * SECOND_MS)), {
+          living: 10,
+          created: 10,
+        });
+      });
+
+      it('counts the creates of any sixty seconds, ended ones too', async () => {
+        const applicationId = await anApplication();
+        const hostId = await aHost();
+        const create = (seconds: number): Promise<Placed> => {
+          const at = plus(NOW, seconds * SECOND_MS);
+          const row = newSession({ applicationId, hostId, id: newId<SessionId>(at), createdAt: at });
+          return store.sessions.place(row, terms({ maxCreatesPerMinute: 2 }));
+        };
+        await end((await placedBy(create(0))).id);
+        await end((await placedBy(create(30))).id);
+        const refused = await create(59);
+        assert.ok('refused' in refused);
+        assert.deepEqual([refused.refused, refused.seats.minute], ['minute', { limit: 2, used: 2, oldest: NOW }]);
+        await placedBy(create(60));
+        assert.ok('refused' in (await create(89)));
+        await placedBy(create(90));
+      });
+
+      it('asks the application before the host, and takes nothing when either refuses', async () => {
+        const [one, two] = [await anApplication(), await anApplication()];
+        const hostId = await aHost(1);
+        const create = (applicationId: ApplicationId, maxConcurrent: number): Promise<Placed> =>
+          store.sessions.place(newSession({ applicationId, hostId }), terms({ maxConcurrent }));
+        const standing = await placedBy(create(one, 1));
+        assert.ok('refused' in (await create(one, 1)));
+        assert.deepEqual(await create(two, 1), { full: { slots: 1, used: 1 } });
+        assert.ok('refused' in (await create(two, 0)));
+        await end(standing.id);
+        await placedBy(create(two, 1));
+      });
+
+      it('gives the terms what is configured now, and a refusal of theirs leaves nothing', async () => {
+        const applicationId = await anApplication();
+        const hostId = await aHost();
+        await store.limits.replace(applicationId, 1, { browsers: { maxTimeout: 60 } }, NOW);
+        const seen: JsonObject[] = [];
+        const row = await placedBy(
+          store.sessions.place(newSession({ applicationId, hostId }), {
+            terms: configured => {
+              seen.push(configured);
+              return { maxConcurrent: 1, maxCreatesPerMinute: 1, lifeMs: 90 * SECOND_MS };
+            },
+          }),
+        );
+        assert.deepEqual(seen, [{ browsers: { maxTimeout: 60 } }]);
+        assert.deepEqual(row.expiresAt, plus(NOW, 90 * SECOND_MS));
+        const refuse = (): never => {
+          throw new Error('too long');
+        };
+        await assert.rejects(
+          store.sessions.place(newSession({ applicationId, hostId }), { terms: refuse }),
+          /^Error: too long$/,
+        );
+        assert.equal((await store.sessions.countOf(applicationId, NOW)).living, 1);
+      });
+    });
+
+    describe('keys of repeatable writes', () => {
+      it('fifty that come at once begin once', async () => {
+        const hostId = await aHost();
+        const [owner, keyDigest] = [newId<ApplicationId>(NOW), digest('key')];
+        const rows = await Promise.all(Array.from({ length: 50 }, () => aRun({ owner, keyDigest, hostId })));
+        const answers = await Promise.all(rows.map(row => store.idempotency.begin(row)));
+        const first = rows[answers.findIndex(answer => 'began' in answer)];
+        assert.equal(answers.filter(answer => 'began' in answer).length, 1);
+        for (const answer of answers) if ('standing' in answer) assert.deepEqual(answer.standing, first);
+      });
+
+      it('one owner’s key is not another’s', async () => {
+        const row = await aRun();
+        assert.deepEqual(await store.idempotency.begin(row), { began: true });
+        const other = await aRun({ keyDigest: row.keyDigest });
+        assert.deepEqual(await store.idempotency.begin(other), { began: true });
+      });
+
+      it('keeps what was answered until it expires; then the key is free again', async () => {
+        const row = await aRun();
+        await store.idempotency.begin(row);
+        await store.idempotency.keep(row, { body: { id: 'x' } });
+        const again = { ...row, run: randomUUID(), createdAt: plus(NOW, DAY_MS - 1), expiresAt: plus(NOW, 2 * DAY_MS) };
+        const standing = { ...row, kept: { body: { id: 'x' } } };
+        assert.deepEqual(await store.idempotency.begin(again), { standing });
+        assert.deepEqual(await store.idempotency.begin({ ...again, createdAt: plus(NOW, DAY_MS) }), { began: true });
+        const third = await store.idempotency.begin({ ...row, run: randomUUID() });
+        assert.ok('standing' in third);
+        assert.deepEqual([third.standing.run, third.standing.kept], [again.run, undefined]);
+      });
+
+      it('a run that was released frees the key, and cannot touch the next one', async () => {
+        const row = await aRun();
+        await store.idempotency.begin(row);
+        await store.idempotency.release(row);
+        const next = { ...row, run: randomUUID() };
+        assert.deepEqual(await store.idempotency.begin(next), { began: true });
+        await store.idempotency.keep(row, { body: {} });
+        await store.idempotency.release(row);
+        assert.deepEqual(await store.idempotency.begin(row), { standing: next });
+      });
+
+      it('learns the session in the transaction that places it, or neither is there', async () => {
+        const applicationId = await anApplication();
+        const hostId = await aHost();
+        const run = await aRun({ hostId });
+        await store.idempotency.begin(run);
+        const { id } = await placedBy(store.sessions.place(newSession({ applicationId, hostId }), { ...terms(), run }));
+        assert.deepEqual(await store.idempotency.begin(run), { standing: { ...run, sessionId: id } });
+        const stranger = await aRun({ hostId });
+        const row = newSession({ applicationId, hostId });
+        await assert.rejects(store.sessions.place(row, { ...terms(), run: stranger }), /taken over/);
+        assert.equal(await store.sessions.byId(row.id), undefined);
+      });
+
+      it('sweeps what has expired, a batch at a time', async () => {
+        const hostId = await aHost();
+        const old = plus(NOW, -2 * DAY_MS);
+        await store.idempotency.sweep(NOW, 1000);
+        for (let count = 0; count < 3; count++)
+          await store.idempotency.begin(await aRun({ hostId, createdAt: old, expiresAt: plus(old, DAY_MS) }));
+        const fresh = await aRun({ hostId });
+        await store.idempotency.begin(fresh);
+        assert.equal(await store.idempotency.sweep(NOW, 2), 2);
+        assert.equal(await store.idempotency.sweep(NOW, 2), 1);
+        assert.equal(await store.idempotency.sweep(NOW, 2), 0);
+        assert.ok('standing' in (await store.idempotency.begin(fresh)));
+      });
+    });
+
+    describe('answers that got lost', () => {
+      const owed = async (more: Partial<NewSession> = {}) => {
+        const applicationId = await anApplication();
+        const keyId = await aKey(applicationId);
+        const hostId = await aHost();
+        const createDigest = digest('body');
+        const row = await placedBy(
+          store.sessions.place(newSession({ applicationId, hostId, keyId, createDigest, ...more }), terms()),
+        );
+        const claim = (since = plus(NOW, -120 * SECOND_MS)) => store.sessions.claimLost(keyId, createDigest, since);
+        return { row, keyId, hostId, claim };
+      };
+
+      it('a session whose answer is on its way or arrived is nobody else’s', async () => {
+        const { row, claim } = await owed();
+        assert.equal(await claim(), undefined);
+        await store.sessions.answered(row.id, true);
+        assert.equal(await claim(), undefined);
+        await store.sessions.answered(row.id, false);
+        assert.equal(await claim(), undefined, 'what arrived cannot get lost');
+      });
+
+      it('one whose answer was lost is claimed once, by its own key and body, until its answer is lost again', async () => {
+        const { row, keyId, claim } = await owed();
+        await store.sessions.answered(row.id, false);
+        const since = plus(NOW, -120 * SECOND_MS);
+        assert.equal(await store.sessions.claimLost(newId<KeyId>(NOW), digest('body'), since), undefined);
+        assert.equal(await store.sessions.claimLost(keyId, digest('other'), since), undefined);
+        assert.equal(await claim(NOW), undefined, 'too old');
+        const claims = await Promise.all([claim(), claim(), claim()]);
+        assert.deepEqual(
+          claims.filter(claimed => claimed !== undefined),
+          [row],
+        );
+        await store.sessions.answered(row.id, false);
+        assert.equal((await claim())?.id, row.id);
+      });
+
+      it('one that has ended, or will, is not given', async () => {
+        const { row, claim } = await owed();
+        await store.sessions.answered(row.id, false);
+        await store.sessions.decideEnd(row.id, { status: 'ERROR', reason: 'crashed' }, NOW);
+        assert.equal(await claim(), undefined);
+      });
+
+      it('a restart of the host loses what it owed', async () => {
+        const { row, hostId, claim } = await owed();
+        assert.equal(await store.sessions.loseAnswers(await aHost()), 0);
+        assert.equal(await store.sessions.loseAnswers(hostId), 1);
+        assert.equal((await claim())?.id, row.id);
+      });
+    });
+  });
+}
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+
+const terms = (more: { maxConcurrent?: number; maxCreatesPerMinute?: number } = {}): Admission => ({
+  terms: () => ({ maxConcurrent: 1000, maxCreatesPerMinute: 1000, lifeMs: 300 * SECOND_MS, ...more }),
+});
+
+const newSession = (given: Partial<NewSession> & Pick<NewSession, 'applicationId' | 'hostId'>): NewSession => ({
+  id: newId<SessionId>(NOW),
+  region: 'local',
+  keepAlive: false,
+  userMetadata: {},
+  settings: {},
+  createdAt: NOW,
+  expiresAt: plus(NOW, 300 * SECOND_MS),
+  ...given,
+});

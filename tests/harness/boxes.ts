@@ -1,0 +1,28 @@
+// The boxes of an installation as the kernel sees them: which there are, and the processes outside their jails that hold
+// them. For tests that kill.
+import { readdirSync, readFileSync } from 'node:fs';
+import { installIdOf } from './leftovers.ts';
+
+export interface SeenBox {
+  /** The name it was started under: of its session, or of none while it waited. */
+  readonly id: string;
+  readonly pids: readonly number[];
+}
+
+export function boxesOf(dataDir: string): readonly SeenBox[] {
+  const mark = `BERTH_BOX=${installIdOf(dataDir)}/`;
+  const found = new Map<string, number[]>();
+  for (const name of readdirSync('/proc').filter(entry => /^\d+$/.test(entry))) {
+    const entry = environmentOf(name).find(one => one.startsWith(mark));
+    if (entry) found.set(entry.slice(mark.length), [...(found.get(entry.slice(mark.length)) ?? []), Number(name)]);
+  }
+  return [...found].map(([id, pids]) => ({ id, pids }));
+}
+
+function environmentOf(pid: string): string[] {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,112 @@
+// A reader of server-sent events, of few words: what came so far, the next one, and how the stream ended.
+import { type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { soon } from './until.ts';
+
+const EVENT_MS = 20_000;
+
+export interface StreamedEvent {
+  readonly id: string;
+  readonly event: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+export class EventStream {
+  readonly status: number;
+  readonly headers: IncomingMessage['headers'];
+  readonly #response: IncomingMessage;
+  readonly #events: StreamedEvent[] = [];
+  readonly #comments: string[] = [];
+  readonly #listeners = new Set<() => void>();
+  readonly #ended: Promise<'ended' | 'cut'>;
+  #rest = '';
+
+  private constructor(response: IncomingMessage) {
+    this.status = response.statusCode ?? 0;
+    this.headers = response.headers;
+    this.#response = response;
+    response.setEncoding('utf8');
+    this.#ended = new Promise(resolve => {
+      response.once('end', () => resolve('ended'));
+      response.once('close', () => resolve('cut'));
+      response.on('error', () => {}); // `ended` tells
+    });
+    response.on('data', (piece: string) => this.#hear(piece));
+  }
+
+  /** Rejects with the answer's text where it is no stream. */
+  static async open(url: string, headers: OutgoingHttpHeaders): Promise<EventStream> {
+    const response = await soon(
+      `an answer of ${url}`,
+      new Promise<IncomingMessage>((resolve, reject) => {
+        const sent = request(url, { headers: { accept: 'text/event-stream', ...headers }, agent: false });
+        sent.once('response', resolve);
+        sent.on('error', reject);
+        sent.end();
+      }),
+    );
+    if (!response.headers['content-type']?.startsWith('text/event-stream'))
+      throw new Error(`${response.statusCode} ${await text(response)}`);
+    return new EventStream(response);
+  }
+
+  get events(): readonly StreamedEvent[] {
+    return this.#events;
+  }
+
+  get comments(): readonly string[] {
+    return this.#comments;
+  }
+
+  get types(): string[] {
+    return this.#events.map(({ event }) => event);
+  }
+
+  /** The first event that satisfies, one that came already or one that comes. */
+  event(type: string, satisfies: (event: StreamedEvent) => boolean = () => true): Promise<StreamedEvent> {
+    const look = (): StreamedEvent | undefined => this.#events.find(event => event.event === type && satisfies(event));
+    return this.#until(`the event ${type}`, look);
+  }
+
+  comment(): Promise<string> {
+    return this.#until('a comment', () => this.#comments[0]);
+  }
+
+  ended(): Promise<'ended' | 'cut'> {
+    return soon('the stream to end', this.#ended, EVENT_MS);
+  }
+
+  cut(): void {
+    this.#response.destroy();
+  }
+
+  #until<T>(what: string, look: () => T | undefined): Promise<T> {
+    const found = new Promise<T>(resolve => {
+      const listen = (): void => {
+        const seen = look();
+        if (seen === undefined) return;
+        this.#listeners.delete(listen);
+        resolve(seen);
+      };
+      this.#listeners.add(listen);
+      listen();
+    });
+    return soon(`${what}; came: ${this.types.join(', ')}`, found, EVENT_MS);
+  }
+
+  #hear(piece: string): void {
+    const blocks = (this.#rest + piece).split('\n\n');
+    this.#rest = blocks.pop() ?? '';
+    for (const block of blocks) this.#take(block.split('\n'));
+    for (const listen of [...this.#listeners]) listen();
+  }
+
+  #take(lines: readonly string[]): void {
+    const field = (name: string): string | undefined =>
+      lines.find(line => line.startsWith(`${name}: `))?.slice(name.length + 2);
+    this.#comments.push(...lines.filter(line => line.startsWith(':')));
+    const data = field('data');
+    if (data === undefined) return;
+    this.#events.push({ id: field('id') ?? '', event: field('event') ?? '', data: JSON.parse(data) });
+  }
+}

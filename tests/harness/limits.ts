@@ -1,0 +1,38 @@
+// An owner's token of a test's server, and the limits of its application set with it.
+import assert from 'node:assert/strict';
+import type { Limits, ReplaceLimits } from '../../contract/limits.ts';
+import type { TestServer } from './server.ts';
+
+/** A token with every scope, made on the server's data folder. */
+export async function ownerToken(server: TestServer): Promise<string> {
+  const { code, stdout, stderr } = await server.berth('tokens', 'create', '--name', 'owner', '--json');
+  assert.equal(code, 0, stderr);
+  const made: { token: string } = JSON.parse(stdout);
+  return made.token;
+}
+
+export async function readLimits(server: TestServer, token: string): Promise<Limits> {
+  const read = await server.api<Limits>('GET', `/v1/applications/${server.applicationId}/limits`, { key: token });
+  assert.equal(read.status, 200, read.text);
+  return read.body;
+}
+
+/** Replaces what is configured, whatever it was. */
+export async function setLimits(
+  server: TestServer,
+  token: string,
+  browsers: NonNullable<ReplaceLimits['browsers']>,
+): Promise<Limits> {
+  const { revision } = await readLimits(server, token);
+  const replaced = await server.api<Limits>('PUT', `/v1/applications/${server.applicationId}/limits`, {
+    key: token,
+    headers: { 'if-match': `"${revision}"` },
+    body: { browsers },
+  });
+  assert.equal(replaced.status, 200, replaced.text);
+  return replaced.body;
+}
+
+/** For tests that create more, or faster, than the default limits of an application allow. */
+export const liftLimits = async (server: TestServer): Promise<unknown> =>
+  setLimits(server, await ownerToken(server), { maxConcurrent: 100, maxCreatesPerMinute: 6000 });

@@ -1,0 +1,103 @@
+// A small OpenTelemetry collector of a test: takes OTLP over HTTP in JSON and shows the spans that came.
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { after } from 'node:test';
+import { eventually } from './until.ts';
+
+export interface ReceivedSpan {
+  readonly name: string;
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId: string | undefined;
+  readonly kind: number;
+  /** 2: it failed. */
+  readonly status: number;
+  readonly attributes: Readonly<Record<string, unknown>>;
+  readonly resource: Readonly<Record<string, unknown>>;
+  readonly beganNs: bigint;
+  readonly endedNs: bigint;
+}
+
+interface Attribute {
+  readonly key: string;
+  readonly value: Readonly<Record<string, unknown>>;
+}
+
+interface Otlp {
+  readonly resourceSpans: ReadonlyArray<{
+    readonly resource: { readonly attributes: readonly Attribute[] };
+    readonly scopeSpans: ReadonlyArray<{ readonly spans: readonly OtlpSpan[] }>;
+  }>;
+}
+
+interface OtlpSpan {
+  readonly name: string;
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId?: string;
+  readonly kind: number;
+  readonly status?: { readonly code?: number };
+  readonly attributes: readonly Attribute[];
+  readonly startTimeUnixNano: string;
+  readonly endTimeUnixNano: string;
+}
+
+export interface OtlpReceiver {
+  /** For OTEL_EXPORTER_OTLP_ENDPOINT. */
+  readonly url: string;
+  readonly requests: ReadonlyArray<{ readonly path: string; readonly headers: IncomingHttpHeaders }>;
+  readonly spans: readonly ReceivedSpan[];
+  /** The span that satisfies, once it has come. */
+  span(name: string, satisfies?: (span: ReceivedSpan) => boolean): Promise<ReceivedSpan>;
+}
+
+export async function startOtlpReceiver(): Promise<OtlpReceiver> {
+  const spans: ReceivedSpan[] = [];
+  const requests: Array<{ path: string; headers: IncomingHttpHeaders }> = [];
+  const server = createServer(async (request, response) => {
+    requests.push({ path: request.url ?? '', headers: request.headers });
+    spans.push(...spansOf(JSON.parse(await text(request))));
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const address = server.address();
+  if (typeof address !== 'object' || !address) throw new Error('a TCP listener without a port');
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    requests,
+    spans,
+    span: async (name, satisfies = () => true) => {
+      const look = (): ReceivedSpan | undefined => spans.find(span => span.name === name && satisfies(span));
+      const seen = await eventually(`the span ${name}`, look, span => span !== undefined);
+      if (!seen) throw new Error('unreachable');
+      return seen;
+    },
+  };
+}
+
+const spansOf = ({ resourceSpans }: Otlp): ReceivedSpan[] =>
+  resourceSpans.flatMap(({ resource, scopeSpans }) =>
+    scopeSpans.flatMap(({ spans }) =>
+      spans.map(span => ({
+        name: span.name,
+        traceId: span.traceId,
+        spanId: span.spanId,
+        parentSpanId: span.parentSpanId || undefined,
+        kind: span.kind,
+        status: span.status?.code ?? 0,
+        attributes: read(span.attributes),
+        resource: read(resource.attributes),
+        beganNs: BigInt(span.startTimeUnixNano),
+        endedNs: BigInt(span.endTimeUnixNano),
+      })),
+    ),
+  );
+
+const read = (attributes: readonly Attribute[]): Record<string, unknown> =>
+  Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
