@@ -20,6 +20,10 @@ export interface Farewell {
 
 export const FAREWELLS = {
   released: { code: 1000, words: 'the session was released' },
+  clientClosed: {
+    code: 1000,
+    words: 'the client closed its browser; the session is kept and can be connected to again',
+  },
   restart: { code: 1001, words: 'the service restarts; connect again to the same address' },
   timedOut: { code: 4001, words: 'the session reached its time limit' },
   failed: { code: 4002, words: 'the browser ended unexpectedly' },

@@ -138,7 +138,7 @@ export class Relay implements AttachedClient {
   /** Answers pass first: the client waits for the one to Browser.close. */
   #closeAsked(): void {
     setImmediate(() => {
-      if (this.#parts.live.keepAlive) void this.bye(FAREWELLS.released);
+      if (this.#parts.live.keepAlive) void this.bye(FAREWELLS.clientClosed);
       else void this.#parts.endSession();
     });
   }
