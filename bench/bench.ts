@@ -6,14 +6,21 @@ import { WaitExpired, within } from '../server/kit/wait.ts';
 import { freePort } from '../tests/harness/free-port.ts';
 import { liftLimits } from '../tests/harness/limits.ts';
 import { TestServer } from '../tests/harness/server.ts';
+import { measureContexts } from './contexts.ts';
+import { measureCrowd } from './crowd.ts';
+import { measureEgress } from './egress.ts';
+import { measureFiles } from './files.ts';
 import { measureGateway } from './gateway.ts';
 import { measureLifecycle } from './lifecycle.ts';
+import { measureLogs } from './logs.ts';
 import { thisMachine } from './machine.ts';
 import { measureMemory } from './memory.ts';
+import { measureSteps } from './steps.ts';
 import { type Figures, inMarkdown } from './table.ts';
 import { measureThroughput } from './throughput.ts';
 
-const SLOTS = 6;
+/** As many as are held at once in the end. */
+const SLOTS = 40;
 
 interface Extent {
   readonly endMs: number;
@@ -23,10 +30,29 @@ interface Extent {
   readonly lanes: readonly number[];
   readonly turns: number;
   readonly turnMs: number;
+  readonly crowd: number;
 }
 
-const FULL: Extent = { endMs: 360_000, rounds: 10, pairs: 25, settleMs: 5_000, lanes: [1, 4], turns: 3, turnMs: 8_000 };
-const QUICK: Extent = { endMs: 60_000, rounds: 1, pairs: 2, settleMs: 1_000, lanes: [1, 4], turns: 1, turnMs: 1_000 };
+const FULL: Extent = {
+  endMs: 900_000,
+  rounds: 15,
+  pairs: 25,
+  settleMs: 5_000,
+  lanes: [1, 4],
+  turns: 3,
+  turnMs: 10_000,
+  crowd: SLOTS,
+};
+const QUICK: Extent = {
+  endMs: 120_000,
+  rounds: 1,
+  pairs: 2,
+  settleMs: 1_000,
+  lanes: [1, 4],
+  turns: 1,
+  turnMs: 1_000,
+  crowd: 4,
+};
 
 async function measureAll(server: TestServer, quick: boolean): Promise<Figures> {
   const extent = quick ? QUICK : FULL;
@@ -37,7 +63,13 @@ async function measureAll(server: TestServer, quick: boolean): Promise<Figures> 
   const gateway = await step('CDP through the gateway', () => measureGateway(server, extent.pairs));
   const lifecycle = await step('one session', () => measureLifecycle(server, extent.rounds));
   const throughput = await step('sessions per minute', () => measureThroughput(server, extent));
-  return { machine, quick, lifecycle, gateway, memory, throughput };
+  const crowd = await step('many sessions at once', () => measureCrowd(server, extent.crowd, extent.settleMs));
+  const steps = await step('steps of a create and of a release', () => measureSteps(extent.rounds, SLOTS));
+  const logs = await step('logs', () => measureLogs(server, extent.pairs, extent.turns, extent.turnMs));
+  const files = await step('files', () => measureFiles(server, extent.rounds));
+  const egress = await step('the network of a page', () => measureEgress(server, extent.rounds));
+  const contexts = await step('contexts', () => measureContexts(server, extent.rounds));
+  return { machine, quick, lifecycle, gateway, memory, throughput, crowd, steps, logs, files, egress, contexts };
 }
 
 /** Progress goes to the error stream: standard output is the table alone. */
@@ -47,7 +79,10 @@ async function step<T>(name: string, work: () => Promise<T>): Promise<T> {
 }
 
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, json: { type: 'string' } } });
-const server = new TestServer({ env: { BERTH_SLOTS: String(SLOTS), BERTH_WARM: undefined } }, await freePort());
+const server = new TestServer(
+  { env: { BERTH_SLOTS: String(SLOTS), BERTH_WARM: undefined, BERTH_EGRESS_ALLOW: '127.0.0.1/32' } },
+  await freePort(),
+);
 const { endMs } = values.quick ? QUICK : FULL;
 try {
   const figures = await within(endMs, 'the bench', () => measureAll(server, values.quick));

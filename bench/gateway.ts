@@ -24,12 +24,12 @@ export interface GatewayFigure {
   readonly passThrough: Comparison;
 }
 
-interface Side {
+export interface Side {
   readonly connection: CdpConnection;
   readonly page: string;
 }
 
-interface Measure {
+export interface Measure {
   readonly name: string;
   readonly unit: 'ms' | 'per s';
   readonly target: number;
@@ -39,7 +39,7 @@ interface Measure {
 const evaluate = ({ connection, page }: Side): Promise<unknown> =>
   connection.send('Runtime.evaluate', { expression: '1+1' }, page);
 
-const MEASURES: readonly Measure[] = [
+export const MEASURES: readonly Measure[] = [
   {
     name: 'Browser.getVersion, p50',
     unit: 'ms',
@@ -83,6 +83,13 @@ export async function measureGateway(server: TestServer, pairs: number): Promise
 }
 
 async function compare(measure: Measure, sides: readonly Side[], pairs: number): Promise<GatewayFigure> {
+  const [direct = [], gateway = [], passThrough = []] = await inTurns(measure, sides, pairs);
+  const { name, unit, target } = measure;
+  return { name, unit, target, gateway: comparison(direct, gateway), passThrough: comparison(direct, passThrough) };
+}
+
+/** What each side's blocks came to. */
+export async function inTurns(measure: Measure, sides: readonly Side[], pairs: number): Promise<number[][]> {
   const blocks: number[][] = sides.map(() => []);
   for (const side of sides) await measure.block(side); // warm
   for (let pair = 0; pair < pairs; pair++) {
@@ -93,12 +100,10 @@ async function compare(measure: Measure, sides: readonly Side[], pairs: number):
       if (side) blocks[index]?.push(await measure.block(side));
     }
   }
-  const [direct = [], gateway = [], passThrough = []] = blocks;
-  const { name, unit, target } = measure;
-  return { name, unit, target, gateway: comparison(direct, gateway), passThrough: comparison(direct, passThrough) };
+  return blocks;
 }
 
-async function prepare(url: string): Promise<Side> {
+export async function prepare(url: string): Promise<Side> {
   const connection = await CdpConnection.open(url);
   // A window of its own: a tab behind another one is not painted, and its screenshot never comes.
   const { targetId } = await connection.send('Target.createTarget', { url: 'about:blank', newWindow: true });

@@ -1,20 +1,37 @@
-// One browser from nothing to nothing: start, first CDP answer, the title of a page, end; ours and by hand in turns.
+// One browser from nothing to nothing: start, first CDP answer, the title of a page, end; ours and by hand in turns. Ours
+// begins when as many browsers wait as shall: how fast they are started again is another figure, sessions per minute.
 import { systemClock } from '../server/kit/clock.ts';
 import type { TestServer } from '../tests/harness/server.ts';
+import { eventually } from '../tests/harness/until.ts';
 import { ByHand } from './by-hand.ts';
 import { CdpConnection } from './cdp-connection.ts';
 import { type Comparison, comparison } from './statistics.ts';
 
 const TITLE = 'bench';
 const PAGE = `data:text/html,<title>${TITLE}</title><h1>A page</h1>`;
+const REFILLED_MS = 60_000;
 
-/** By hand: the DevTools port listens. Ours: the create request is answered. */
-const STEPS = ['create', 'CDP answers', 'page title', 'release'] as const;
+/** What a browser that waits can have. */
+const SETTINGS = {
+  viewport: { width: 1000, height: 650 },
+  locale: 'de-DE',
+  timezoneId: 'Asia/Tokyo',
+  userAgent: 'Agent/1.0 (berth bench)',
+  geolocation: { latitude: 52.5, longitude: 13.4, accuracy: 5 },
+  ignoreCertificateErrors: true,
+  enablePdfViewer: true,
+};
+
+/** From the beginning; but the release, which is timed on its own. By hand, `created` is that the DevTools port listens. */
+const STEPS = ['created', 'CDP answers', 'page title', 'release'] as const;
 type Step = (typeof STEPS)[number];
-export type Cycle = Readonly<Record<Step | 'whole', number>>;
+export type Cycle = Readonly<Record<Step, number>>;
 
 export interface LifecycleFigure {
+  readonly what: string;
   readonly step: string;
+  /** At most, as the issue asks for: milliseconds of ours, or the ratio. */
+  readonly target: { readonly ms: number } | { readonly ratio: number };
   readonly comparison: Comparison;
 }
 
@@ -23,27 +40,58 @@ interface Started {
   end(): Promise<unknown>;
 }
 
+const CASES = [
+  { what: 'empty body', body: {}, titleRatio: 0.35 },
+  { what: 'every warm setting', body: { browserSettings: SETTINGS }, titleRatio: 0.5 },
+] as const;
+
 export async function measureLifecycle(server: TestServer, rounds: number): Promise<readonly LifecycleFigure[]> {
-  const byHand: Cycle[] = [];
-  const ours: Cycle[] = [];
-  await sessionCycle(server); // warm: the first ever reads everything from disk
-  await byHandCycle();
-  for (let round = 0; round < rounds; round++) {
-    byHand.push(await byHandCycle());
-    ours.push(await sessionCycle(server));
+  const figures: LifecycleFigure[] = [];
+  for (const { what, body, titleRatio } of CASES) {
+    const byHand: Cycle[] = [];
+    const ours: Cycle[] = [];
+    await sessionCycle(server, body); // the first ever reads everything from disk, or tells the pool what is asked for
+    await byHandCycle();
+    for (let round = 0; round < rounds; round++) {
+      byHand.push(await byHandCycle());
+      await untilRefilled(server);
+      ours.push(await sessionCycle(server, body));
+    }
+    const targets = {
+      created: { ms: 15 },
+      'CDP answers': { ratio: 0.2 },
+      'page title': { ratio: titleRatio },
+      release: { ms: 50 },
+    };
+    for (const step of STEPS) {
+      const of = (cycles: readonly Cycle[]): number[] => cycles.map(cycle => cycle[step]);
+      figures.push({ what, step, target: targets[step], comparison: comparison(of(byHand), of(ours)) });
+    }
   }
-  return ([...STEPS, 'whole'] as const).map(step => ({
-    step,
-    comparison: comparison(
-      byHand.map(cycle => cycle[step]),
-      ours.map(cycle => cycle[step]),
-    ),
-  }));
+  return figures;
 }
 
-export const sessionCycle = (server: TestServer): Promise<Cycle> =>
+/** Until nothing is started any more: as many wait as shall. */
+export async function untilRefilled(server: TestServer): Promise<void> {
+  let before = -1;
+  const isStill = async (): Promise<boolean> => {
+    const { text } = await server.api('GET', '/metrics');
+    const count = (name: string): number => Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1]);
+    const [waiting, boxes] = [count('berth_warm_browsers'), count('berth_boxes')];
+    const still = waiting > 0 && waiting === boxes && waiting === before;
+    before = waiting;
+    if (!still) await systemClock.sleep(STILL_MS);
+    return still;
+  };
+  await eventually('the warm browsers', isStill, Boolean, REFILLED_MS);
+}
+
+/** A pool that starts none for so long has all. */
+const STILL_MS = 400;
+
+export const sessionCycle = (server: TestServer, body: object = {}): Promise<Cycle> =>
   cycle(async () => {
-    const session = await server.createSession();
+    const session = await server.createSession(body);
     return { url: session.connectUrl, end: () => server.release(session.id) };
   });
 
@@ -54,27 +102,20 @@ export const byHandCycle = (): Promise<Cycle> =>
   });
 
 async function cycle(start: () => Promise<Started>): Promise<Cycle> {
-  const times: number[] = [systemClock.monotonicMs()];
-  const mark = (): void => void times.push(systemClock.monotonicMs());
+  const began = systemClock.monotonicMs();
+  const since = (from: number): number => systemClock.monotonicMs() - from;
   const { url, end } = await start();
-  mark();
+  const created = since(began);
   const connection = await CdpConnection.open(url);
   await connection.send('Browser.getVersion');
-  mark();
+  const answered = since(began);
   const page = await connection.attachToPage();
   await connection.visit(PAGE, page);
   const title = await connection.evaluate('document.title', page);
   if (title !== TITLE) throw new Error(`the title is ${JSON.stringify(title)}`);
-  mark();
+  const titled = since(began);
   connection.close();
+  const ending = systemClock.monotonicMs();
   await end();
-  mark();
-  const [begin = 0, created = 0, answered = 0, titled = 0, ended = 0] = times;
-  return {
-    create: created - begin,
-    'CDP answers': answered - created,
-    'page title': titled - answered,
-    release: ended - titled,
-    whole: ended - begin,
-  };
+  return { created, 'CDP answers': answered, 'page title': titled, release: since(ending) };
 }

@@ -1,13 +1,13 @@
 // What an idle session and the idle control plane hold in memory. A session and a browser by hand are looked at in the
 // same moment, because what they share is divided among them.
 import { systemClock } from '../server/kit/clock.ts';
+import { boxesOf } from '../tests/harness/boxes.ts';
 import type { TestServer } from '../tests/harness/server.ts';
-import { processesOf } from '../tests/harness/session-processes.ts';
 import { ByHand } from './by-hand.ts';
 import { descendants, type Memory, memoryOf, processesNaming } from './processes.ts';
 
 export interface MemoryFigures {
-  /** Our process and PostgreSQL, without any session. */
+  /** Our process, PostgreSQL and the browsers that wait, without any session. */
   readonly controlPlane: Memory;
   readonly session: Memory;
   readonly byHand: Memory;
@@ -23,7 +23,7 @@ export async function measureMemory(server: TestServer, settleMs: number): Promi
     await systemClock.sleep(settleMs);
     return {
       controlPlane,
-      session: memoryOf(boxOf(server, session.id, new Set(ours))),
+      session: memoryOfBoxes(server, new Set([session.id])),
       byHand: memoryOf(descendants([browser.pid])),
       settleMs,
     };
@@ -33,17 +33,12 @@ export async function measureMemory(server: TestServer, settleMs: number): Promi
   }
 }
 
+/** Of the boxes that were given to these sessions, together. */
+export function memoryOfBoxes(server: TestServer, sessions: ReadonlySet<string>): Memory {
+  const owners = server.sessionOfBox;
+  const boxes = boxesOf(server.dataDir).filter(({ id }) => sessions.has(owners.get(id) ?? ''));
+  return memoryOf(descendants(boxes.flatMap(({ pids }) => pids)));
+}
+
 const controlPlaneOf = (server: TestServer): readonly number[] =>
   descendants([server.pid, ...processesNaming(server.dataDir)]);
-
-/** Everything that the session brought: its chain of programs, its browser, its listener. */
-function boxOf(server: TestServer, sessionId: string, before: ReadonlySet<number>): readonly number[] {
-  const inBox = processesOf(sessionId).map(({ pid }) => pid);
-  return descendants([...new Set([...inBox, ...boxRoots(server, before)])]);
-}
-
-/** PostgreSQL starts workers as it likes; what descends from it is no part of a session. */
-function boxRoots(server: TestServer, before: ReadonlySet<number>): readonly number[] {
-  const database = new Set(descendants(processesNaming(`${server.dataDir}/`).filter(pid => before.has(pid))));
-  return descendants([server.pid]).filter(pid => !before.has(pid) && !database.has(pid));
-}

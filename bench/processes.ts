@@ -35,6 +35,18 @@ export function memoryOf(pids: readonly number[]): Memory {
   };
 }
 
+const TICKS_PER_SECOND = 100;
+
+/** What they have computed so far, in user and in system mode; those that ended count nothing. */
+export function cpuSecondsOf(pids: readonly number[]): number {
+  const ticks = pids.map(pid => {
+    const stat = read(pid, 'stat') ?? '';
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return Number(fields[11] ?? 0) + Number(fields[12] ?? 0);
+  });
+  return ticks.reduce((sum, each) => sum + each, 0) / TICKS_PER_SECOND;
+}
+
 const allProcesses = (): readonly number[] =>
   readdirSync('/proc')
     .filter(name => /^\d+$/.test(name))

@@ -1,9 +1,15 @@
 // The figures as Markdown, for people; the same figures go to JSON as they are.
+import type { ContextFigures } from './contexts.ts';
+import type { CrowdFigure } from './crowd.ts';
+import type { EgressFigures } from './egress.ts';
+import type { FilesFigure } from './files.ts';
 import type { GatewayFigure } from './gateway.ts';
 import type { LifecycleFigure } from './lifecycle.ts';
+import type { LogFigures } from './logs.ts';
 import { inWords, type Machine } from './machine.ts';
 import type { MemoryFigures } from './memory.ts';
 import type { Summary } from './statistics.ts';
+import type { StepFigure } from './steps.ts';
 import type { ThroughputFigure } from './throughput.ts';
 
 export interface Figures {
@@ -13,31 +19,58 @@ export interface Figures {
   readonly gateway: readonly GatewayFigure[];
   readonly memory: MemoryFigures;
   readonly throughput: readonly ThroughputFigure[];
+  readonly crowd: CrowdFigure;
+  readonly steps: readonly StepFigure[];
+  readonly logs: LogFigures;
+  readonly files: readonly FilesFigure[];
+  readonly egress: EgressFigures;
+  readonly contexts: ContextFigures;
 }
-
-export const CONTROL_PLANE_PSS_MIB_MAX = 150;
 
 export function inMarkdown(figures: Figures): string {
   const sections = [
     `Measured on: ${inWords(figures.machine)}.${figures.quick ? ' A quick run: few rounds, wide spread.' : ''}`,
     lifecycleTable(figures.lifecycle),
+    stepsTable(figures.steps),
     gatewayTable(figures.gateway),
     memoryTable(figures.memory),
     throughputTable(figures.throughput),
+    crowdLine(figures.crowd),
+    logTables(figures.logs),
+    filesTable(figures.files),
+    networkTable(figures.egress),
+    contextTable(figures.contexts),
   ];
   return `${sections.join('\n\n')}\n`;
 }
 
 const lifecycleTable = (figures: readonly LifecycleFigure[]): string =>
   table(
-    ['One session, median ms', 'by hand', 'Berth', 'ratio (min–max)'],
-    figures.map(({ step, comparison: { base, ours, ratio } }) => [
-      step,
+    ['From the create request, median ms', 'by hand', 'Berth', 'ratio (min–max)', 'asked for'],
+    figures.map(({ what, step, target, comparison: { base, ours, ratio } }) => [
+      `${what}: ${step === 'release' ? 'release answered' : step}`,
       base.median.toFixed(0),
-      ours.median.toFixed(0),
+      ours.median.toFixed(1),
       spread(ratio),
+      'ms' in target ? `≤ ${target.ms} ms` : `≤ ${target.ratio}`,
     ]),
   );
+
+const NAMES: Readonly<Record<string, string>> = { createSession: 'create', updateSession: 'release' };
+
+const stepsTable = (figures: readonly StepFigure[]): string =>
+  table(
+    ['Where the time goes (traced, empty body)', 'median ms', 'min–max'],
+    figures.map(({ operation, step, ms }) => [
+      `${NAMES[operation] ?? operation}: ${step}`,
+      ms.median.toFixed(1),
+      `${ms.min.toFixed(1)}–${ms.max.toFixed(1)}`,
+    ]),
+  );
+
+const crowdLine = ({ sessions, seconds, pssMibEach, privateMibEach }: CrowdFigure): string =>
+  `${sessions} sessions held at once, each with a page: all answer; there after ${seconds.toFixed(0)} s, ` +
+  `${pssMibEach.toFixed(0)} MiB each (PSS), of which ${privateMibEach.toFixed(0)} MiB are private.`;
 
 const gatewayTable = (figures: readonly GatewayFigure[]): string =>
   table(
@@ -59,7 +92,7 @@ const memoryTable = ({ controlPlane, session, byHand }: MemoryFigures): string =
       ['Chromium by hand', byHand.pssMib.toFixed(0), byHand.privateMib.toFixed(0), String(byHand.processes)],
       ['session', session.pssMib.toFixed(0), session.privateMib.toFixed(0), String(session.processes)],
       [
-        `control plane with PostgreSQL (PSS ≤ ${CONTROL_PLANE_PSS_MIB_MAX})`,
+        'control plane with PostgreSQL, and the browsers that wait',
         controlPlane.pssMib.toFixed(0),
         controlPlane.privateMib.toFixed(0),
         String(controlPlane.processes),
@@ -76,6 +109,64 @@ const throughputTable = (figures: readonly ThroughputFigure[]): string =>
       ours.median.toFixed(0),
       spread(ratio),
     ]),
+  );
+
+const logTables = ({ gateway, work }: LogFigures): string =>
+  [
+    table(
+      ['CDP with the log on', 'off', 'on', 'ratio (min–max)'],
+      gateway.map(({ name, unit, comparison: { base, ours, ratio } }) => [
+        `${name}, ${unit}`,
+        amount(base.median, unit),
+        amount(ours.median, unit),
+        spread(ratio),
+      ]),
+    ),
+    table(
+      ['CPU-s a minute: log off, on', 'Chromium', 'server'],
+      work.map(({ page, chromium, server }) => [page, offOn(chromium), offOn(server)]),
+    ),
+  ].join('\n\n');
+
+const offOn = ({ off, on }: { readonly off: Summary; readonly on: Summary }): string =>
+  `${off.median.toFixed(1)}, ${on.median.toFixed(1)}`;
+
+const filesTable = (figures: readonly FilesFigure[]): string =>
+  table(
+    ['Files, MiB per second', 'plain HTTP server', 'Berth', 'ratio (min–max), asked for ≥ 0.7'],
+    figures.map(({ name, comparison: { base, ours, ratio } }) => [
+      name,
+      base.median.toFixed(0),
+      ours.median.toFixed(0),
+      spread(ratio),
+    ]),
+  );
+
+const networkTable = ({ throughput, firstByte }: EgressFigures): string =>
+  table(
+    ['A page over plain HTTP', 'by hand', 'Berth', 'ratio (min–max)', 'asked for'],
+    [
+      [
+        '100 MiB, MiB per second',
+        throughput.base.median.toFixed(0),
+        throughput.ours.median.toFixed(0),
+        spread(throughput.ratio),
+        '≥ 0.8',
+      ],
+      [
+        'A request on a connection of its own, ms',
+        firstByte.base.median.toFixed(2),
+        firstByte.ours.median.toFixed(2),
+        spread(firstByte.ratio),
+        '≤ 2 ms more',
+      ],
+    ],
+  );
+
+const contextTable = ({ megabytes, start: { base, ours, ratio } }: ContextFigures): string =>
+  table(
+    ['Cold start to the first CDP answer, ms', 'without', 'with', 'ratio (min–max), asked for ≤ 1.15'],
+    [[`a context of ${megabytes.toFixed(1)} MB`, base.median.toFixed(0), ours.median.toFixed(0), spread(ratio)]],
   );
 
 const spread = ({ median, min, max }: Summary): string => `${median.toFixed(2)} (${min.toFixed(2)}–${max.toFixed(2)})`;

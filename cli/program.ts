@@ -23,6 +23,7 @@ export function berthProgram(terminal: Terminal = NOWHERE, ended: Ended = () => 
   addService(program, terminal, ended);
   addKeys(program, terminal);
   addTokens(program, terminal);
+  addConsole(program, terminal);
   return program;
 }
 
@@ -40,6 +41,14 @@ function addService(program: Command, terminal: Terminal, ended: Ended): void {
     .option('--json', 'print the result as JSON')
     .action(async (options: { drain?: true; json?: true }) =>
       (await import('./commands/stop.ts')).stop(terminal, options),
+    );
+  program
+    .command('sweep')
+    .description('Remove the files and rows of sessions whose time is over, as the service does by itself.')
+    .option('--dry-run', 'print what would go, and remove nothing')
+    .option('--json', 'print the result as JSON')
+    .action(async (options: { dryRun?: true; json?: true }) =>
+      (await import('./commands/sweep.ts')).sweep(terminal, options),
     );
   program
     .command('doctor')
@@ -118,6 +127,14 @@ function addTokens(program: Command, terminal: Terminal): void {
     .action(async (options: CreateTokenOptions) =>
       (await import('./commands/tokens.ts')).createToken(terminal, options),
     );
+}
+
+function addConsole(program: Command, terminal: Terminal): void {
+  program
+    .command('console')
+    .description('Print a link that signs in to the web console, good for a day.')
+    .option('--json', 'print {"url"}')
+    .action(async (options: { json?: true }) => (await import('./commands/console.ts')).consoleLink(terminal, options));
 }
 
 function readTime(text: string): Date {

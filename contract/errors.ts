@@ -174,8 +174,14 @@ export const ERRORS = {
   context_in_use: {
     status: 409,
     retry: 'no',
-    summary: 'Another session holds the context exclusively.',
-    whatToDo: 'Wait for the session in `details.sessionId` to end.',
+    summary: 'Another session holds the context exclusively, or its save takes longer than could be waited for.',
+    whatToDo: 'Wait for the session in `details.sessionId` to end; with `details.saving`, for its save.',
+  },
+  context_unreadable: {
+    status: 409,
+    retry: 'no',
+    summary: 'The stored data of this version of the context is damaged.',
+    whatToDo: 'Restore an earlier version; sessions start from the newest one that can be read.',
   },
   context_name_taken: {
     status: 409,
@@ -237,6 +243,12 @@ export const ERRORS = {
     summary: 'The body has a content type that the operation does not read.',
     whatToDo: 'Send `Content-Type: application/json`.',
   },
+  range_not_satisfiable: {
+    status: 416,
+    retry: 'no',
+    summary: 'The `Range` begins behind the end of the file.',
+    whatToDo: 'Ask for a range inside the size that `Content-Range` names.',
+  },
   recording_disabled: {
     status: 422,
     retry: 'no',
@@ -280,6 +292,7 @@ export const ERRORS = {
   client_limit: {
     status: 429,
     retry: 'no',
+    retryAfterSeconds: 5,
     summary: 'The session has as many CDP clients as it may have.',
     whatToDo: 'Disconnect a client first.',
   },
@@ -316,6 +329,13 @@ export const ERRORS = {
     retryAfterSeconds: 5,
     summary: 'No place for another browser is free on this installation. Nothing was started.',
     whatToDo: 'Wait for a session to end, or ask the operator for more slots.',
+  },
+  storage_unreachable: {
+    status: 503,
+    retry: 'no',
+    retryAfterSeconds: 5,
+    summary: 'The store of files does not answer. Running sessions go on, and nothing that was kept is lost.',
+    whatToDo: 'Try again in a moment; ask the operator if it lasts.',
   },
   database_unreachable: {
     status: 503,

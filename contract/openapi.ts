@@ -2,9 +2,11 @@
 import type { TSchema } from 'typebox';
 import { AgentKey, ChangeAgentKey, CreateAgentKey, IssuedAgentKey, RotateAgentKey } from './agent-keys.ts';
 import { Application, CreateApplication, RenameApplication } from './applications.ts';
+import { Certificate } from './certificates.ts';
 import { ErrorBody, Issue, Warning } from './common.ts';
 import { catalogueEntry, type ErrorCode } from './errors.ts';
 import { SessionEvent } from './events.ts';
+import { Extension } from './extensions.ts';
 import { BrowserLimits, Limits, ReplaceLimits } from './limits.ts';
 import {
   type Answer,
@@ -16,6 +18,7 @@ import {
   optionalHeadersOf,
   pathsOf,
   TAGS,
+  type Upload,
 } from './operations.ts';
 import {
   BrowserSettings,
@@ -41,6 +44,8 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   BrowserSettings,
   Viewport,
   BrowserVersion,
+  Certificate,
+  Extension,
   Warning,
   Issue,
   Error: ErrorBody,
@@ -123,6 +128,7 @@ function describe(id: OperationId, mount: 'native' | 'compat'): JsonMap {
     security: SECURITY[it.credential],
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(it.body ? { requestBody: requestBody(it.body, it.bodyExample) } : {}),
+    ...(it.upload ? { requestBody: fileBody(it.upload) } : {}),
     responses: { ...answers(it.responses), ...failures(errorsOf(id)) },
     ...(it.isWrite ? { 'x-write': true } : {}),
   };
@@ -131,6 +137,19 @@ function describe(id: OperationId, mount: 'native' | 'compat'): JsonMap {
 const requestBody = (body: TSchema, example: unknown): JsonMap => ({
   required: requiredNames(body).length > 0,
   content: { 'application/json': { schema: plain(body), ...(example === undefined ? {} : { example }) } },
+});
+
+const fileBody = ({ description }: Upload): JsonMap => ({
+  required: true,
+  content: {
+    'multipart/form-data': {
+      schema: {
+        type: 'object',
+        required: ['file'],
+        properties: { file: { type: 'string', contentMediaType: 'application/octet-stream', description } },
+      },
+    },
+  },
 });
 
 type Place = 'path' | 'query' | 'header' | 'optional header';
@@ -166,10 +185,11 @@ function answers(responses: Readonly<Record<number, Answer>>): JsonMap {
   );
 }
 
-function content({ schema, contentType, asStream }: Answer): JsonMap {
+function content({ schema, contentType, orBytes, asStream }: Answer): JsonMap {
   if (contentType) return { content: { [contentType]: { schema: { type: 'string' } } } };
   const stream = asStream ? { 'text/event-stream': { schema: { type: 'string', description: asStream } } } : {};
-  return schema ? { content: { 'application/json': { schema: plain(schema) }, ...stream } } : {};
+  const bytes = orBytes ? { 'application/octet-stream': { schema: { type: 'string' } } } : {};
+  return schema ? { content: { 'application/json': { schema: plain(schema) }, ...stream, ...bytes } } : {};
 }
 
 const headers = (named: Readonly<Record<string, string>>): JsonMap =>

@@ -16,10 +16,34 @@ import {
   CreateApplication,
   RenameApplication,
 } from './applications.ts';
+import { CERTIFICATE_UPLOAD_BYTES_MAX, Certificate, CertificateParams } from './certificates.ts';
 import { IdempotencyHeader, IfMatchHeader, PageQuery, PreferHandlingHeader, PreferWaitHeader } from './common.ts';
+import {
+  Context,
+  ContextParams,
+  ContextQuery,
+  ContextVersion,
+  CreateContext,
+  ForkContext,
+  RestoreContext,
+  StorageState,
+} from './contexts.ts';
 import { ERRORS, type ErrorCode } from './errors.ts';
 import { EventsQuery, SessionEventPage, SessionEventsQuery } from './events.ts';
+import { EXTENSION_UPLOAD_BYTES_MAX, Extension, ExtensionParams } from './extensions.ts';
+import {
+  Download,
+  DownloadPage,
+  DownloadParams,
+  DownloadsQuery,
+  LinkParams,
+  RangeHeader,
+  UploadAnswer,
+} from './files.ts';
 import { Limits, ReplaceLimits } from './limits.ts';
+import { DebugQuery, DebugUrls } from './live.ts';
+import { HAR_TYPE, SessionLog, SessionLogsQuery } from './logs.ts';
+import { REPLAY_TYPE, RecordingDownloads, ReplayParams, Replays } from './recordings.ts';
 import { Health, Readiness, Welcome } from './service.ts';
 import {
   BrowserVersion,
@@ -48,7 +72,13 @@ export type Mount = 'native' | 'both' | 'compat';
 
 export const TAGS = {
   Sessions: 'Create browsers, find them again, change and release them.',
+  Recordings: 'Watch what was to be seen, while it happens and afterwards.',
   Connect: 'Drive a browser over CDP.',
+  'Live view': 'Watch a browser, and take it over.',
+  Downloads: 'Files that browsers downloaded.',
+  Contexts: 'Keep cookies and storage from one session to the next.',
+  Extensions: 'Browser extensions that sessions load.',
+  Certificates: 'Certificate authorities that sessions trust.',
   Applications: 'What owns keys, sessions and usage.',
   'Agent keys': 'Credentials of programs that use browsers.',
   Tokens: "Credentials of people's scripts for accounts and applications.",
@@ -62,9 +92,19 @@ export interface Answer {
   readonly schema?: TSchema;
   /** JSON unless named. */
   readonly contentType?: string;
+  /** It may also be the bytes of a file, where the caller accepts those. */
+  readonly orBytes?: true;
   /** What a caller gets who accepts server-sent events. */
   readonly asStream?: string;
   readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface Upload {
+  /** Absent: what the application's limits allow. */
+  readonly maxBytes?: number;
+  /** A name such a file has. */
+  readonly example: string;
+  readonly description: string;
 }
 
 export interface Operation {
@@ -87,6 +127,8 @@ export interface Operation {
   readonly headers?: TSchema;
   readonly body?: TSchema;
   readonly bodyExample?: unknown;
+  /** The body is multipart/form-data with one part, a file named `file`. */
+  readonly upload?: Upload;
   /** It may stand in line for room: `Prefer: wait=SECONDS`. */
   readonly mayWait?: boolean;
   /** Fields of the answer that are never kept for a repetition. */
@@ -114,6 +156,16 @@ const EVENTS_ANSWER = {
     asStream: 'The events as they happen, without end.',
   },
 } as const;
+
+const RECORDING_ERRORS = [
+  'not_found',
+  'recording_disabled',
+  'session_not_ended',
+  'recording_expired',
+  'recording_not_found',
+  'rate_limited',
+  'recording_service_unavailable',
+] as const;
 
 export const OPERATIONS = {
   // ---- sessions ----------------------------------------------------------------------------------------------------
@@ -144,6 +196,11 @@ export const OPERATIONS = {
       'unknown_field',
       'conflicting_fields',
       'project_mismatch',
+      'unknown_context',
+      'context_in_use',
+      'unknown_certificate',
+      'unknown_extension',
+      'invalid_file',
       'feature_unavailable',
       'concurrency_limit',
       'rate_limited',
@@ -210,12 +267,28 @@ export const OPERATIONS = {
     },
     errors: ['unknown_field', 'project_mismatch', 'not_found', 'session_not_running'],
   },
+  uploadFile: {
+    tag: 'Sessions',
+    method: 'POST',
+    path: '/v1/browsers/sessions/{id}/uploads',
+    summary: 'Upload a file into a session',
+    description:
+      'The browser reads it, and cannot change it, at `filePath`: give that path to a file input. The same name replaces the file at once and as a whole. It is streamed: its size is bounded by `maxUploadBytes` of the application and by 4 GiB for a session together. When the answer is lost, read the session: `uploads` lists what arrived.',
+    credential: 'agentKey',
+    scopes: ['browsers:files'],
+    isWrite: true,
+    mount: 'both',
+    params: SessionParams,
+    upload: { example: 'cv.pdf', description: 'The file. Its name must be a plain one, of at most 255 bytes.' },
+    responses: { 200: { description: 'The file is there.', schema: UploadAnswer } },
+    errors: ['not_found', 'session_not_running', 'missing_file', 'invalid_file'],
+  },
   listSessionEvents: {
     tag: 'Sessions',
     method: 'GET',
     path: '/v1/browsers/sessions/{id}/events',
     summary: "Read a session's events",
-    description: `What happened to the session, oldest first; kept for 31 days after its end. ${STREAMED} The stream begins with the first event and is closed behind \`session.ended\`; asked for again behind that one, it answers 204.`,
+    description: `What happened to the session, oldest first; kept for 31 days after its end. ${STREAMED} The stream begins with the first event and is closed behind \`session.ended\`; asked for again behind that one, it answers 204. What is settled later, such as the save of its context, stands in the list and in the stream of all sessions.`,
     credential: 'agentKey',
     scopes: ['browsers:read'],
     isWrite: false,
@@ -238,6 +311,93 @@ export const OPERATIONS = {
     query: EventsQuery,
     responses: EVENTS_ANSWER,
     errors: ['stream_limit'],
+  },
+  listSessionLogs: {
+    tag: 'Sessions',
+    method: 'GET',
+    path: '/v1/browsers/sessions/{id}/logs',
+    summary: "Read a session's log",
+    description: `Console, network and page events of every page, popup, frame and worker, and the commands of clients: a bare array, oldest first, for running and ended sessions, kept for 31 days after the end. What was secret in it was taken out before it was stored: credentials, cookies, what was typed. With \`Accept: ${HAR_TYPE}\` or \`format=har\` it is a HAR 1.2 file of the network part. With \`Accept: text/event-stream\` the entries come as they happen, as server-sent events: \`id\` the place in the log, \`event\` the method, \`data\` the entry. \`Last-Event-ID\` goes on behind an entry, and wins over \`after\`. The stream is closed behind the last entry of a session that has ended; asked for again, it answers 204.`,
+    credential: 'agentKey',
+    scopes: ['browsers:read'],
+    isWrite: false,
+    mount: 'both',
+    params: SessionParams,
+    query: SessionLogsQuery,
+    responses: {
+      200: {
+        description: 'The entries.',
+        schema: Type.Array(SessionLog),
+        asStream: 'The entries as they happen, until the session has ended.',
+        headers: {
+          'x-next-after': 'Where this answer ends: pass it as `after`, at once or later, to get what follows.',
+          'x-logging': '`disabled`: the session was made with `logSession` false. `expired`: 31 days have passed.',
+        },
+      },
+    },
+    errors: ['not_found', 'stream_limit'],
+  },
+
+  // ---- recordings --------------------------------------------------------------------------------------------------
+  listReplays: {
+    tag: 'Recordings',
+    method: 'GET',
+    path: '/v1/browsers/sessions/{id}/replays',
+    summary: 'List the replays of a session',
+    description:
+      'Every page that was recorded, with when it begins and ends, also while the session runs. `404` with `details.reason`: `disabled` (made with `recordSession` false), `none` (nothing was to be seen so far), `expired` (31 days have passed).',
+    credential: 'agentKey',
+    scopes: ['browsers:read'],
+    isWrite: false,
+    mount: 'both',
+    params: SessionParams,
+    responses: { 200: { description: 'The replays.', schema: Replays } },
+    errors: ['not_found', 'replay_not_found'],
+  },
+  readReplay: {
+    tag: 'Recordings',
+    method: 'GET',
+    path: '/v1/browsers/sessions/{id}/replays/{pageId}',
+    summary: 'Watch a page',
+    description:
+      'The HLS playlist of a page, with H.264 in fragmented MP4. While the page is recorded it is an `EVENT` that grows, at most eight seconds behind; then it is `VOD` and ends. The addresses of its segments need no key and are good for six hours; a playlist that is read again keeps them for half an hour.',
+    credential: 'agentKey',
+    scopes: ['browsers:read'],
+    isWrite: false,
+    mount: 'both',
+    params: ReplayParams,
+    responses: { 200: { description: 'The playlist.', contentType: REPLAY_TYPE } },
+    errors: ['not_found', 'replay_not_found', 'rate_limited'],
+  },
+  requestRecordings: {
+    tag: 'Recordings',
+    method: 'POST',
+    path: '/v1/browsers/sessions/{id}/recording/downloads',
+    summary: 'Ask for MP4 files',
+    description:
+      'Has one MP4 file made of each page of a session that has ended. Ask again to have failed ones tried once more; then read them with the operation of the same path.',
+    credential: 'agentKey',
+    scopes: ['browsers:write', 'browsers:read'],
+    isWrite: true,
+    mount: 'both',
+    params: SessionParams,
+    responses: { 202: { description: 'They are being made.', schema: RecordingDownloads } },
+    errors: RECORDING_ERRORS,
+  },
+  listRecordings: {
+    tag: 'Recordings',
+    method: 'GET',
+    path: '/v1/browsers/sessions/{id}/recording/downloads',
+    summary: 'Read MP4 files',
+    description:
+      'What became of the MP4 file of each page. `downloadUrl` needs no key, is good for six hours, answers ranges, and is another one each time.',
+    credential: 'agentKey',
+    scopes: ['browsers:read'],
+    isWrite: false,
+    mount: 'both',
+    params: SessionParams,
+    responses: { 200: { description: 'The files.', schema: RecordingDownloads } },
+    errors: RECORDING_ERRORS,
   },
 
   // ---- connect -----------------------------------------------------------------------------------------------------
@@ -271,6 +431,394 @@ export const OPERATIONS = {
     query: ConnectQuery,
     responses: { 200: { description: 'What a browser answers at /json/version.', schema: BrowserVersion } },
     errors: ['not_found', 'session_ended'],
+  },
+
+  // ---- downloads ---------------------------------------------------------------------------------------------------
+  listDownloads: {
+    tag: 'Downloads',
+    method: 'GET',
+    path: '/v1/browsers/downloads',
+    summary: 'List downloads of a session',
+    description:
+      'Complete files, while the session runs and for 31 days after its end, whatever download folder a client has named. A file is listed within two seconds of its completion.',
+    credential: 'agentKey',
+    scopes: ['browsers:files'],
+    isWrite: false,
+    mount: 'both',
+    query: DownloadsQuery,
+    responses: { 200: { description: 'A page of downloads.', schema: DownloadPage } },
+    errors: ['not_found'],
+  },
+  readDownload: {
+    tag: 'Downloads',
+    method: 'GET',
+    path: '/v1/browsers/downloads/{id}',
+    summary: 'Read a download, or its bytes',
+    description:
+      'What is known of it as JSON; with `Accept: application/octet-stream` its bytes, with `Range` a part of them. Of both the one with the higher q-value.',
+    credential: 'agentKey',
+    scopes: ['browsers:files'],
+    isWrite: false,
+    mount: 'both',
+    params: DownloadParams,
+    headers: RangeHeader,
+    responses: {
+      200: { description: 'The download.', schema: Download, orBytes: true },
+      206: { description: 'The part that was asked for.', contentType: 'application/octet-stream' },
+      304: { description: 'It is the one that you have.' },
+    },
+    errors: ['not_found', 'not_acceptable', 'range_not_satisfiable', 'storage_unreachable'],
+  },
+  deleteDownload: {
+    tag: 'Downloads',
+    method: 'DELETE',
+    path: '/v1/browsers/downloads/{id}',
+    summary: 'Delete a download',
+    description: 'Its bytes go too, and links to it end.',
+    credential: 'agentKey',
+    scopes: ['browsers:files'],
+    isWrite: true,
+    mount: 'both',
+    params: DownloadParams,
+    responses: { 204: { description: 'Deleted.' } },
+    errors: ['not_found', 'storage_unreachable'],
+  },
+  readLinkedFile: {
+    tag: 'Downloads',
+    method: 'GET',
+    path: '/v1/browsers/files/{token}',
+    summary: 'Read the file of a signed link',
+    description:
+      'What a `downloadUrl` leads to. Needs no key, and may be read from pages of any origin. Ends after 6 hours, and when the file is deleted.',
+    credential: 'public',
+    isWrite: false,
+    mount: 'native',
+    params: LinkParams,
+    headers: RangeHeader,
+    responses: {
+      200: { description: 'The bytes.', contentType: 'application/octet-stream' },
+      206: { description: 'The part that was asked for.', contentType: 'application/octet-stream' },
+      304: { description: 'It is the one that you have.' },
+    },
+    errors: ['signed_url_invalid', 'signed_url_expired', 'not_found', 'range_not_satisfiable', 'storage_unreachable'],
+  },
+  archiveDownloads: {
+    tag: 'Compatibility',
+    method: 'GET',
+    path: '/v1/sessions/{id}/downloads',
+    summary: 'All downloads of a session in one archive',
+    description: 'A zip, oldest file first; of several with one name the later ones get a number. Empty without any.',
+    credential: 'agentKey',
+    scopes: ['browsers:files'],
+    isWrite: false,
+    mount: 'compat',
+    params: SessionParams,
+    responses: { 200: { description: 'The archive.', contentType: 'application/zip' } },
+    errors: ['not_found'],
+  },
+
+  // ---- extensions --------------------------------------------------------------------------------------------------
+  uploadExtension: {
+    tag: 'Extensions',
+    method: 'POST',
+    path: '/v1/browsers/extensions',
+    summary: 'Upload an extension',
+    description:
+      'Keeps an extension for sessions that name it in `extensionIds`. A zip with `manifest.json` at its root, or a .crx of version 3 whose signature is right; manifest version 3. The whole archive is read first: `details.reason` of a refusal is a word for each thing that can be wrong. At most 1000 per application; one that no session names for 90 days is deleted, unless the operator says otherwise.',
+    credential: 'agentKey',
+    scopes: ['browsers:write'],
+    isWrite: true,
+    mount: 'both',
+    upload: {
+      maxBytes: EXTENSION_UPLOAD_BYTES_MAX,
+      example: 'extension.zip',
+      description: 'A .zip or .crx of at most 100 MB, with at most 10,000 entries, that unpacks to at most 500 MB.',
+    },
+    responses: { 200: { description: 'The extension.', schema: Extension } },
+    errors: ['missing_file', 'invalid_file', 'limit_reached'],
+  },
+  readExtension: {
+    tag: 'Extensions',
+    method: 'GET',
+    path: '/v1/browsers/extensions/{id}',
+    summary: 'Read an extension',
+    description: 'One extension; never its files.',
+    credential: 'agentKey',
+    scopes: ['browsers:read'],
+    isWrite: false,
+    mount: 'both',
+    params: ExtensionParams,
+    responses: { 200: { description: 'The extension.', schema: Extension } },
+    errors: ['not_found'],
+  },
+  deleteExtension: {
+    tag: 'Extensions',
+    method: 'DELETE',
+    path: '/v1/browsers/extensions/{id}',
+    summary: 'Delete an extension',
+    description: 'Sessions that run keep their copy; a create that names it is refused from now on.',
+    credential: 'agentKey',
+    scopes: ['browsers:write'],
+    isWrite: true,
+    mount: 'both',
+    params: ExtensionParams,
+    responses: { 204: { description: 'Deleted.' } },
+    errors: ['not_found'],
+  },
+
+  // ---- certificates ------------------------------------------------------------------------------------------------
+  uploadCertificate: {
+    tag: 'Certificates',
+    method: 'POST',
+    path: '/v1/browsers/certificates',
+    summary: 'Upload certificates',
+    description:
+      'Keeps certificate authorities for sessions that name the upload in `proxySettings.caCertificates`. Certificates that are no authority, or have expired, are taken with a warning. A file with a private key in it is refused. At most 1000 uploads per application; kept until deleted.',
+    credential: 'agentKey',
+    scopes: ['browsers:write'],
+    isWrite: true,
+    mount: 'both',
+    upload: {
+      maxBytes: CERTIFICATE_UPLOAD_BYTES_MAX,
+      example: 'ca.pem',
+      description: 'PEM, one or more certificates, at most 1 MB.',
+    },
+    responses: { 200: { description: 'The certificates that were read.', schema: Certificate } },
+    errors: ['missing_file', 'invalid_file', 'limit_reached'],
+  },
+  listCertificates: {
+    tag: 'Certificates',
+    method: 'GET',
+    path: '/v1/browsers/certificates',
+    summary: 'List certificates',
+    description: 'All uploads of the application, newest first; never the certificates themselves. A bare array.',
+    credential: 'agentKey',
+    scopes: ['browsers:read'],
+    isWrite: false,
+    mount: 'both',
+    responses: { 200: { description: 'The uploads.', schema: Type.Array(Certificate) } },
+    errors: [],
+  },
+  readCertificate: {
+    tag: 'Certificates',
+    method: 'GET',
+    path: '/v1/browsers/certificates/{id}',
+    summary: 'Read certificates',
+    description: 'One upload.',
+    credential: 'agentKey',
+    scopes: ['browsers:read'],
+    isWrite: false,
+    mount: 'both',
+    params: CertificateParams,
+    responses: { 200: { description: 'The upload.', schema: Certificate } },
+    errors: ['not_found'],
+  },
+  deleteCertificate: {
+    tag: 'Certificates',
+    method: 'DELETE',
+    path: '/v1/browsers/certificates/{id}',
+    summary: 'Delete certificates',
+    description: 'Sessions that run go on trusting them; a create that names them is refused from now on.',
+    credential: 'agentKey',
+    scopes: ['browsers:write'],
+    isWrite: true,
+    mount: 'both',
+    params: CertificateParams,
+    responses: { 204: { description: 'Deleted.' } },
+    errors: ['not_found'],
+  },
+
+  // ---- contexts ----------------------------------------------------------------------------------------------------
+  createContext: {
+    tag: 'Contexts',
+    method: 'POST',
+    path: '/v1/browsers/contexts',
+    summary: 'Create a context',
+    description:
+      'An empty place for cookies and storage. A session that names it in `browserSettings.context` with `persist` fills it when it ends.',
+    credential: 'agentKey',
+    scopes: ['browsers:write'],
+    isWrite: true,
+    mount: 'both',
+    body: CreateContext,
+    bodyExample: { name: 'shop-login' },
+    responses: { 201: { description: 'The context.', schema: Context } },
+    errors: ['project_mismatch', 'context_name_taken', 'limit_reached'],
+  },
+  listContexts: {
+    tag: 'Contexts',
+    method: 'GET',
+    path: '/v1/browsers/contexts',
+    summary: 'List contexts',
+    description: 'Contexts of the application, newest first. A bare array.',
+    credential: 'agentKey',
+    scopes: ['browsers:read'],
+    isWrite: false,
+    mount: 'both',
+    query: ContextQuery,
+    responses: {
+      200: {
+        description: 'The contexts.',
+        schema: Type.Array(Context),
+        headers: { 'x-next-before': 'Present when there may be more: pass it as `before`.' },
+      },
+    },
+    errors: [],
+  },
+  readContext: {
+    tag: 'Contexts',
+    method: 'GET',
+    path: '/v1/browsers/contexts/{id}',
+    summary: 'Read a context',
+    description: '`version` grows, and `lastSessionId` names the session, once its save is done.',
+    credential: 'agentKey',
+    scopes: ['browsers:read'],
+    isWrite: false,
+    mount: 'both',
+    params: ContextParams,
+    responses: { 200: { description: 'The context.', schema: Context } },
+    errors: ['not_found'],
+  },
+  deleteContext: {
+    tag: 'Contexts',
+    method: 'DELETE',
+    path: '/v1/browsers/contexts/{id}',
+    summary: 'Delete a context',
+    description:
+      'Destroys its key, and with it every version, irrevocably. Sessions that run on a copy go on; what they would save is discarded.',
+    credential: 'agentKey',
+    scopes: ['browsers:write'],
+    isWrite: true,
+    mount: 'both',
+    params: ContextParams,
+    responses: { 204: { description: 'Deleted.' } },
+    errors: ['not_found'],
+  },
+  listContextVersions: {
+    tag: 'Contexts',
+    method: 'GET',
+    path: '/v1/browsers/contexts/{id}/versions',
+    summary: 'List versions of a context',
+    description: 'The newest and up to five earlier ones, which are kept for seven days. A bare array, newest first.',
+    credential: 'agentKey',
+    scopes: ['browsers:read'],
+    isWrite: false,
+    mount: 'native',
+    params: ContextParams,
+    responses: { 200: { description: 'The versions.', schema: Type.Array(ContextVersion) } },
+    errors: ['not_found'],
+  },
+  restoreContext: {
+    tag: 'Contexts',
+    method: 'POST',
+    path: '/v1/browsers/contexts/{id}/restore',
+    summary: 'Restore an earlier version',
+    description: 'Makes the earlier version the newest one. The one that was newest stays as an earlier one.',
+    credential: 'agentKey',
+    scopes: ['browsers:write'],
+    isWrite: true,
+    mount: 'native',
+    unknownFields: 'refuse',
+    params: ContextParams,
+    body: RestoreContext,
+    bodyExample: { version: 3 },
+    responses: { 200: { description: 'The context as it is now.', schema: Context } },
+    errors: ['not_found'],
+  },
+  forkContext: {
+    tag: 'Contexts',
+    method: 'POST',
+    path: '/v1/browsers/contexts/{id}/fork',
+    summary: 'Fork a context',
+    description: 'A new context with a copy of one version, encrypted under a key of its own.',
+    credential: 'agentKey',
+    scopes: ['browsers:write'],
+    isWrite: true,
+    mount: 'native',
+    unknownFields: 'refuse',
+    params: ContextParams,
+    body: ForkContext,
+    bodyExample: { name: 'shop-login-copy' },
+    responses: { 201: { description: 'The new context.', schema: Context } },
+    errors: ['not_found', 'context_name_taken', 'limit_reached', 'context_unreadable'],
+  },
+  exportContext: {
+    tag: 'Contexts',
+    method: 'GET',
+    path: '/v1/browsers/contexts/{id}/storage-state',
+    summary: 'Export as storage state',
+    description:
+      "Cookies and local storage of the newest version as Playwright's `storageState` JSON. IndexedDB, caches and service workers are not in it. Treat it as a password.",
+    credential: 'agentKey',
+    scopes: ['browsers:connect'],
+    isWrite: false,
+    mount: 'native',
+    params: ContextParams,
+    responses: { 200: { description: 'The storage state.', schema: StorageState } },
+    errors: ['not_found', 'context_unreadable'],
+  },
+  importContext: {
+    tag: 'Contexts',
+    method: 'POST',
+    path: '/v1/browsers/contexts/{id}/storage-state',
+    summary: 'Import a storage state',
+    description:
+      "Makes a new version of exactly what Playwright's `storageState` JSON holds: cookies and local storage, nothing of before.",
+    credential: 'agentKey',
+    scopes: ['browsers:write'],
+    isWrite: true,
+    mount: 'native',
+    params: ContextParams,
+    body: StorageState,
+    bodyExample: {
+      cookies: [
+        {
+          name: 'sid',
+          value: '…',
+          domain: 'shop.example',
+          path: '/',
+          expires: -1,
+          httpOnly: true,
+          secure: true,
+          sameSite: 'Lax',
+        },
+      ],
+      origins: [],
+    },
+    responses: { 200: { description: 'The context as it is now.', schema: Context } },
+    errors: ['not_found'],
+  },
+
+  // ---- live view ---------------------------------------------------------------------------------------------------
+  debugSession: {
+    tag: 'Live view',
+    method: 'GET',
+    path: '/v1/browsers/sessions/{id}/debug',
+    summary: 'Get live view addresses',
+    description:
+      'Addresses at which people watch a running session and, where they may, take control of it; one for the session and one for each open page. Ask again for fresh ones.',
+    credential: 'agentKey',
+    scopes: ['browsers:connect'],
+    isWrite: false,
+    mount: 'both',
+    params: SessionParams,
+    query: DebugQuery,
+    responses: { 200: { description: 'The addresses.', schema: DebugUrls } },
+    errors: ['not_found', 'session_not_running'],
+  },
+  revokeDebug: {
+    tag: 'Live view',
+    method: 'DELETE',
+    path: '/v1/browsers/sessions/{id}/debug',
+    summary: 'Revoke live view addresses',
+    description: 'Every address that was given out for this session stops working, and who came by one is shown out.',
+    credential: 'agentKey',
+    scopes: ['browsers:connect'],
+    isWrite: true,
+    mount: 'native',
+    params: SessionParams,
+    responses: { 204: { description: 'They are revoked.' } },
+    errors: ['not_found', 'session_not_running'],
   },
 
   // ---- applications ------------------------------------------------------------------------------------------------
@@ -590,6 +1138,11 @@ export const OPERATIONS = {
     errors: [
       'conflicting_fields',
       'project_mismatch',
+      'unknown_context',
+      'context_in_use',
+      'unknown_certificate',
+      'unknown_extension',
+      'invalid_file',
       'feature_unavailable',
       'not_found',
       'concurrency_limit',
@@ -707,12 +1260,13 @@ export function optionalHeadersOf(id: OperationId): TSchema {
 
 /** Every code an operation can answer: its own, and those that follow from how it is called. */
 export function errorsOf(id: OperationId): readonly ErrorCode[] {
-  const { body, query, headers, credential, scopes, errors } = operation(id);
+  const { body, upload, query, headers, credential, scopes, errors } = operation(id);
   const codes = new Set<ErrorCode>(errors);
   if (isRepeatable(id)) codes.add('invalid_request').add('idempotency_conflict');
   if (body || query || headers) codes.add('invalid_request');
   if (operation(id).unknownFields === 'refuse') codes.add('unknown_field');
-  if (body) codes.add('payload_too_large').add('unsupported_media_type');
+  if (upload) codes.add('rate_limited');
+  if (body || upload) codes.add('payload_too_large').add('unsupported_media_type');
   if (credential !== 'public') codes.add('missing_credentials').add('invalid_credentials');
   if (scopes || credential === 'connect') codes.add('permission_denied');
   codes.add('internal');

@@ -1,6 +1,8 @@
 // Browser sessions as callers see them: what may be asked at create, what is answered, with units, defaults and limits.
 import { type Static, Type } from 'typebox';
+import { CERTIFICATES_PER_SESSION_MAX } from './certificates.ts';
 import { AnyObject, Time, Uuid, Warning } from './common.ts';
+import { EXTENSIONS_PER_SESSION_MAX } from './extensions.ts';
 
 export const TIMEOUT_DEFAULT_SECONDS = 3600;
 export const TIMEOUT_MIN_SECONDS = 60;
@@ -112,38 +114,48 @@ const ContextWish = Type.Object(
       }),
     ),
     exclusive: Type.Optional(
-      Type.Boolean({ default: false, description: 'With `persist`: refuse a second such session of this context.' }),
+      Type.Boolean({
+        default: false,
+        description:
+          'With `persist`: while this session lives and is saved, another one that asks for the same is refused with `context_in_use`. Others are not.',
+      }),
     ),
   },
-  { description: 'Stored cookies and storage to start from. Not offered yet: naming it answers 422.' },
+  { description: 'Stored cookies and storage to start from; the session works on a copy of its own.' },
 );
 
 const AllowedDomains = Type.Array(Type.String({ minLength: 1, maxLength: 253 }), {
   maxItems: 100,
   default: [],
   description:
-    'Host names that main-frame navigations are confined to, subdomains included. Not offered yet: a list that is not empty answers 422.',
+    'Host names that pages are confined to, subdomains included: navigations of main frames, their redirects, and popups, by whomever they were begun. Frames and what pages load are not concerned (that is `networkPolicy`), nor are `about:`, `data:` and `chrome:` pages. What is refused fails as `ERR_BLOCKED_BY_CLIENT`. A scheme, port, path or wildcard answers 400; a leading `*.` is dropped.',
 });
 
 const ExtensionIds = Type.Array(Uuid('An uploaded extension.'), {
-  maxItems: 10,
+  maxItems: EXTENSIONS_PER_SESSION_MAX,
   default: [],
-  description: 'Uploaded extensions to load. Not offered yet: a list that is not empty answers 422.',
+  description:
+    'Uploaded extensions to load, at most 10 with those named in other places. They are loaded, and their service workers started, before the first client can connect. An unknown one answers `unknown_extension`.',
 });
 
-const ExtensionId = Uuid('One uploaded extension. Not offered yet: naming it answers 422.');
+const ExtensionId = Uuid('One uploaded extension to load.');
 
 const RecordSession = Type.Boolean({
   default: true,
-  description: 'Keep a replay of every page. Not offered yet: `true` gives a warning.',
+  description: 'Keep a replay of every page. With `false` nothing is looked at and nothing is kept.',
 });
 const LogSession = Type.Boolean({
   default: true,
-  description: 'Keep console, network and command logs. Not offered yet: `true` gives a warning.',
+  description:
+    'Keep a log of the console, the network, pages and commands. With `false` nothing is listened to and nothing is kept.',
 });
 
 const DomainPattern = Type.Optional(
-  Type.String({ maxLength: 256, description: 'Regular expression on the host name. Left out: every host.' }),
+  Type.String({
+    maxLength: 256,
+    description:
+      'Regular expression (RE2 syntax) that is found in the host name: `(^|\\.)example\\.com$` is a host and its subdomains. Left out: every host.',
+  }),
 );
 
 const ManagedProxy = Type.Object({
@@ -161,9 +173,10 @@ const ManagedProxy = Type.Object({
 const ExternalProxy = Type.Object({
   type: Type.Literal('external', { description: 'A proxy of your own.' }),
   server: Type.String({
-    pattern: '^https?://',
+    pattern: '^(https?|socks5)://',
     maxLength: 2048,
-    description: '`http://host:port` or `https://host:port`.',
+    description:
+      '`http://host:port`, `https://host:port` or `socks5://host:port`. It resolves the names; it is tried before the browser is started.',
   }),
   username: Type.Optional(Type.String({ maxLength: 1024 })),
   password: Type.Optional(Type.String({ maxLength: 1024, description: 'Never answered, logged or recorded.' })),
@@ -180,7 +193,7 @@ const Proxies = Type.Union(
   {
     default: false,
     description:
-      'Upstream proxies: `true` for the managed network, or rules tried in order. Not offered yet: anything but `false` or `[]` answers 422.',
+      "Upstream proxies: `true` for the operator's own, or rules tried in order, the first that fits decides; what none fits goes direct.",
   },
 );
 
@@ -189,9 +202,17 @@ const NetworkPolicy = Type.Object(
     allow: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 253 }), { maxItems: 100, default: [] })),
     deny: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 253 }), { maxItems: 100, default: [] })),
     default: Type.Optional(Type.Enum(['allow', 'deny'], { default: 'allow' })),
-    subresources: Type.Optional(Type.Boolean({ default: true })),
+    subresources: Type.Optional(
+      Type.Boolean({
+        default: true,
+        description: '`false` is not offered: rules hold for everything. It answers 422.',
+      }),
+    ),
   },
-  { description: 'Host rules enforced for all requests. Not offered yet: naming any rule answers 422.' },
+  {
+    description:
+      'Which hosts the browser may reach, for everything that leaves it: pages, frames, scripts, WebSockets, workers, prefetches, downloads. Entries are host names and stand for their subdomains; of several that fit, the longest decides, and of two equal ones `deny`.',
+  },
 );
 
 const Geolocation = Type.Object(
@@ -203,6 +224,7 @@ const Geolocation = Type.Object(
   { description: 'Where pages find themselves; every page may ask without a prompt.' },
 );
 
+export type BrowserSettings = Static<typeof BrowserSettings>;
 export const BrowserSettings = Type.Object(
   {
     viewport: Type.Optional(Viewport),
@@ -219,7 +241,10 @@ export const BrowserSettings = Type.Object(
       }),
     ),
     blockAds: Type.Optional(
-      Type.Boolean({ default: false, description: 'Block advertisements. Not offered yet: `true` gives a warning.' }),
+      Type.Boolean({
+        default: false,
+        description: 'Block the hosts of advertisements that a list of the operator names; 422 where there is no list.',
+      }),
     ),
     enablePdfViewer: Type.Optional(
       Type.Boolean({
@@ -274,7 +299,8 @@ export const BrowserSettings = Type.Object(
     maskInputs: Type.Optional(
       Type.Enum(['password', 'all', 'none'], {
         default: 'password',
-        description: 'Which inputs recordings black out. Not offered yet: gives a warning.',
+        description:
+          'Which inputs recordings black out: those that are, or ever were, for passwords; all that can be typed into; or none.',
       }),
     ),
     egressBytes: Type.Optional(
@@ -282,7 +308,7 @@ export const BrowserSettings = Type.Object(
         minimum: 1,
         maximum: Number.MAX_SAFE_INTEGER,
         description:
-          'Budget of bytes to and from the network; the session ends at it. Not offered yet: gives a warning.',
+          'Budget of bytes to and from the network, headers and encryption included. The session ends as `egress_limit` when it is used up; what is under way in a tenth of a second may go beyond.',
       }),
     ),
     takeover: Type.Optional(
@@ -335,9 +361,10 @@ export const CreateSession = Type.Object(
         {
           caCertificates: Type.Optional(
             Type.Array(Uuid('An uploaded certificate.'), {
-              maxItems: 50,
+              maxItems: CERTIFICATES_PER_SESSION_MAX,
               default: [],
-              description: 'Certificate authorities to trust. Not offered yet: a list that is not empty answers 422.',
+              description:
+                'Uploaded certificate authorities to trust, in this session only and for direct traffic too. Names and dates are checked as ever. An unknown one answers `unknown_certificate`.',
             }),
           ),
         },

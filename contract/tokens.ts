@@ -29,6 +29,17 @@ export const TOKEN_SCOPES = [
 ] as const;
 export type TokenScope = (typeof TOKEN_SCOPES)[number];
 
+/** What the web console needs of the token that signs in to it. */
+export const CONSOLE_SCOPES = [
+  'applications:read',
+  'applications:write',
+  'keys:write',
+  'limits:write',
+  'account:tokens',
+] as const satisfies readonly TokenScope[];
+/** How long a link that signs in to the console works. */
+export const CONSOLE_LINK_HOURS = 24;
+
 export const Token = Type.Object(
   {
     id: Uuid('The token.'),

@@ -18,9 +18,16 @@ export interface Config {
   readonly egressAllow: readonly EgressAllow[];
   /** Static names for the egress proxy: name -> address. */
   readonly egressHosts: ReadonlyMap<string, string>;
+  /** Hosts of advertisements, for sessions that block them: a file. */
+  readonly adblockList?: string;
+  /** The operator's proxies, by country: a file. */
+  readonly proxyPools?: string;
   readonly chromium?: string;
+  readonly ffmpeg?: string;
   readonly regions: readonly [string, ...string[]];
   readonly compat: boolean;
+  /** Whether logs of sessions have the console: pages can find out that it is listened to. */
+  readonly logRuntime: boolean;
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
   /** Where spans are sent. Absent: there are none. */
   readonly otlp?: { readonly endpoint: string; readonly headers?: Secret };
@@ -36,6 +43,14 @@ export interface Config {
     readonly pids: number;
     readonly cpus: number;
   };
+  /** Bytes that the files of one session may have together, each way. */
+  readonly sessionFiles: { readonly downloadBytes: number; readonly uploadBytes: number };
+  /** After a session's end. */
+  readonly kept: { readonly filesMs: number; readonly sessionsMs: number };
+  /** Absent: artifacts are kept in the data folder. */
+  readonly s3?: S3Config;
+  /** An extension that no session names for so many days is deleted. */
+  readonly extensionDays: number;
   /** Certificate and key (PEM files) for the session's own connect address, where the public URL is https. */
   readonly tls?: { readonly certFile: string; readonly keyFile: string };
 }
@@ -49,6 +64,17 @@ export interface EgressAllow {
   readonly port?: number;
 }
 
+export interface S3Config {
+  /** Absent: Amazon's own, by region. */
+  readonly endpoint?: string;
+  readonly bucket: string;
+  readonly region: string;
+  /** Absent: found as every AWS client finds them (profile, instance role). */
+  readonly keys?: { readonly accessKey: string; readonly secretKey: Secret };
+  /** `endpoint/bucket/key` rather than `bucket.endpoint/key`. */
+  readonly pathStyle: boolean;
+}
+
 export class BadConfig extends Error {
   constructor(name: string, value: string, expected: string) {
     super(`${name} is ${JSON.stringify(value)}; expected ${expected}.`);
@@ -57,6 +83,8 @@ export class BadConfig extends Error {
 }
 
 const GIB = 1024 ** 3;
+const DAY_MS = 24 * 3600_000;
+const SESSION_FILES_BYTES = 4 * GIB;
 const MEMORY_PER_SESSION_BYTES = 2 * GIB;
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 const ISOLATIONS = ['auto', 'slot', 'process'] as const;
@@ -68,8 +96,12 @@ export function readConfig(env: Environment): Config {
   const listen = readListen(value('BERTH_LISTEN') ?? '127.0.0.1:8080');
   const databaseUrl = value('DATABASE_URL');
   const chromium = value('BERTH_CHROMIUM');
+  const ffmpeg = value('BERTH_FFMPEG');
+  const adblockList = value('BERTH_ADBLOCK_LIST');
+  const proxyPools = value('BERTH_PROXY_POOLS');
   const secret = readSecret(value('BERTH_SECRET'));
   const tls = readTls(value('BERTH_TLS_CERT'), value('BERTH_TLS_KEY'));
+  const s3 = readS3(value);
   const otlp = readOtlp(value('OTEL_EXPORTER_OTLP_ENDPOINT'), value('OTEL_EXPORTER_OTLP_HEADERS'));
   return {
     listen,
@@ -81,9 +113,13 @@ export function readConfig(env: Environment): Config {
     isolation: oneOf('BERTH_ISOLATION', value('BERTH_ISOLATION') ?? 'auto', ISOLATIONS),
     egressAllow: list(value('BERTH_EGRESS_ALLOW')).map(readEgressAllow),
     egressHosts: new Map(list(value('BERTH_EGRESS_HOSTS')).map(readEgressHost)),
+    ...(adblockList ? { adblockList: resolve(adblockList) } : {}),
+    ...(proxyPools ? { proxyPools: resolve(proxyPools) } : {}),
     ...(chromium ? { chromium: resolve(chromium) } : {}),
+    ...(ffmpeg ? { ffmpeg: resolve(ffmpeg) } : {}),
     regions: readRegions(value('BERTH_REGION') ?? 'local'),
     compat: onOff('BERTH_COMPAT', value('BERTH_COMPAT') ?? 'on'),
+    logRuntime: onOff('BERTH_LOG_RUNTIME', value('BERTH_LOG_RUNTIME') ?? 'on'),
     logLevel: oneOf('BERTH_LOG_LEVEL', value('BERTH_LOG_LEVEL') ?? 'info', LOG_LEVELS),
     ...(secret ? { secret } : {}),
     disconnectGraceMs: 1000 * whole('BERTH_DISCONNECT_GRACE', value('BERTH_DISCONNECT_GRACE'), 2, 0, 3600),
@@ -100,10 +136,22 @@ export function readConfig(env: Environment): Config {
       pids: whole('BERTH_SESSION_PIDS', value('BERTH_SESSION_PIDS'), 2000, 1000, 100_000),
       cpus: whole('BERTH_SESSION_CPUS', value('BERTH_SESSION_CPUS'), Math.max(2, cpus().length), 1, 1024),
     },
+    sessionFiles: {
+      downloadBytes: bytes('BERTH_SESSION_DOWNLOADS', value('BERTH_SESSION_DOWNLOADS')),
+      uploadBytes: bytes('BERTH_SESSION_UPLOADS', value('BERTH_SESSION_UPLOADS')),
+    },
+    kept: {
+      filesMs: DAY_MS * whole('BERTH_KEEP_FILES', value('BERTH_KEEP_FILES'), 31, 0, 3650),
+      sessionsMs: DAY_MS * whole('BERTH_KEEP_SESSIONS', value('BERTH_KEEP_SESSIONS'), 90, 0, 3650),
+    },
+    extensionDays: whole('BERTH_EXTENSION_DAYS', value('BERTH_EXTENSION_DAYS'), 90, 1, 36_500),
+    ...(s3 ? { s3 } : {}),
     ...(tls ? { tls } : {}),
     ...(otlp ? { otlp } : {}),
   };
 }
+
+const bytes = (name: string, text: string | undefined): number => whole(name, text, SESSION_FILES_BYTES, 0, 1024 * GIB);
 
 const defaultSlots = (): number => Math.max(2, Math.min(40, Math.floor((totalmem() / GIB) * 2)));
 
@@ -174,6 +222,35 @@ function readTls(
   if (certFile && keyFile) return { certFile: resolve(certFile), keyFile: resolve(keyFile) };
   if (certFile) throw new BadConfig('BERTH_TLS_KEY', '', 'the key file that belongs to BERTH_TLS_CERT');
   if (keyFile) throw new BadConfig('BERTH_TLS_CERT', '', 'the certificate file that belongs to BERTH_TLS_KEY');
+  return undefined;
+}
+
+/** A bucket's name turns it on. */
+function readS3(value: (name: string) => string | undefined): S3Config | undefined {
+  const bucket = value('BERTH_S3_BUCKET');
+  const endpoint = value('BERTH_S3_ENDPOINT');
+  const region = value('BERTH_S3_REGION') ?? 'us-east-1';
+  const keys = readS3Keys(value('BERTH_S3_ACCESS_KEY'), value('BERTH_S3_SECRET_KEY'));
+  const pathStyle = onOff('BERTH_S3_PATH_STYLE', value('BERTH_S3_PATH_STYLE') ?? (endpoint ? 'on' : 'off'));
+  if (endpoint !== undefined && !/^https?:\/\/[^/?#@]+\/?$/.test(endpoint))
+    throw new BadConfig('BERTH_S3_ENDPOINT', endpoint, 'an http or https origin, for example https://s3.example:9000');
+  if (bucket === undefined) {
+    if (endpoint === undefined) return undefined;
+    throw new BadConfig('BERTH_S3_BUCKET', '', 'the name of the bucket at BERTH_S3_ENDPOINT');
+  }
+  if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(bucket))
+    throw new BadConfig('BERTH_S3_BUCKET', bucket, 'a bucket: 3 to 63 lower-case letters, digits, dots, dashes');
+  return {
+    ...(endpoint ? { endpoint: endpoint.replace(/\/$/, '') } : {}),
+    ...{ bucket, region, pathStyle },
+    ...(keys ? { keys } : {}),
+  };
+}
+
+function readS3Keys(accessKey: string | undefined, secretKey: string | undefined): S3Config['keys'] {
+  if (accessKey && secretKey) return { accessKey, secretKey: new Secret(secretKey) };
+  if (accessKey) throw new BadConfig('BERTH_S3_SECRET_KEY', '', 'the secret that belongs to BERTH_S3_ACCESS_KEY');
+  if (secretKey) throw new BadConfig('BERTH_S3_ACCESS_KEY', '', 'the access key that belongs to BERTH_S3_SECRET_KEY');
   return undefined;
 }
 

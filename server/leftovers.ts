@@ -1,16 +1,21 @@
 // Ends what a server left running when it went: browsers without a server, and the sessions that they were. Only where
 // no server runs, so that nobody's sessions are ended under him.
+import { join } from 'node:path';
 import { type Config, readConfig } from './config.ts';
+import type { Salvage } from './engines/artifacts/salvage.ts';
+import { DOWNLOADS } from './engines/browser/policies.ts';
 import { jailedForm, layGround } from './engines/slots/open-slots.ts';
-import type { Form } from './engines/slots/slots.ts';
+import type { Form, Remains } from './engines/slots/slots.ts';
 import { sweep } from './engines/slots/sweep.ts';
 import { openStore } from './engines/store/open-store.ts';
-import type { Store } from './engines/store/store.ts';
+import type { SessionRow, Store } from './engines/store/store.ts';
 import { readInstallation } from './installation.ts';
 import { type Clock, systemClock } from './kit/clock.ts';
 import { Fault } from './kit/fault.ts';
+import { namesInHostile } from './kit/hostile-file.ts';
 import { type Log, silentLog } from './kit/log.ts';
 import { isLoopback } from './loopback.ts';
+import { dueTimesOf, openSalvage } from './parts-files.ts';
 import { runningServer } from './server-record.ts';
 
 const END = {
@@ -19,6 +24,8 @@ const END = {
   detail: 'ended by `berth stop`',
   by: { kind: 'operator' },
 } as const;
+
+const NAMES_MAX = 1_000_000;
 
 export interface Leftovers {
   /** Session ids of the browsers, processes and folders that were removed. */
@@ -38,8 +45,10 @@ export async function endLeftovers(
   const store = await openStore({ ...(databaseUrl ? { databaseUrl } : {}), dataDir, log, clock });
   try {
     refuseBesideServer(dataDir);
-    const swept = await sweepAll(config, log, clock);
-    return { swept, ended: await endSessions(store, config, clock) };
+    const rows = await store.sessions.ofHost(readInstallation(config, clock).host);
+    const swept = await sweepAll(config, rows, log, clock);
+    await endSessions(store, rows, config, clock);
+    return { swept, ended: rows.map(row => row.id) };
   } finally {
     await store.close();
   }
@@ -53,14 +62,25 @@ function refuseBesideServer(dataDir: string): void {
     });
 }
 
-async function sweepAll(config: Config, log: Log, clock: Clock): Promise<readonly string[]> {
+async function sweepAll(
+  config: Config,
+  rows: readonly SessionRow[],
+  log: Log,
+  clock: Clock,
+): Promise<readonly string[]> {
+  const salvage = await openSalvage(config);
+  const sessionOf = new Map(rows.map(row => [boxOf(row), row.id]));
   const swept = new Set<string>();
   for (const form of formsOf(config.isolation)) {
     const ground = layGround(groundWish(config, log, clock), form);
     try {
-      for (const session of await sweep(ground, new Set())) swept.add(session);
+      const moveFiles = async (box: string, { folder }: Remains): Promise<void> => {
+        const session = sessionOf.get(box);
+        if (session) await salvageDownloads(salvage, session, folder);
+      };
+      for (const session of await sweep(ground, new Set(), moveFiles)) swept.add(session);
     } finally {
-      ground.cgroups.close();
+      await ground.close();
     }
   }
   return [...swept];
@@ -82,11 +102,19 @@ const groundWish = (config: Config, log: Log, clock: Clock): Parameters<typeof l
   clock,
 });
 
-async function endSessions(store: Store, config: Config, clock: Clock): Promise<string[]> {
-  const rows = await store.sessions.ofHost(readInstallation(config, clock).host);
+/** A warm browser's box has a name of its own. */
+const boxOf = ({ id, box }: SessionRow): string => (typeof box?.id === 'string' ? box.id : id);
+
+/** The next server takes them in. */
+async function salvageDownloads(salvage: Salvage, session: string, folder: string): Promise<void> {
+  const names = await namesInHostile(folder, DOWNLOADS, NAMES_MAX);
+  await salvage.moveIn(session, join(folder, DOWNLOADS), names);
+}
+
+async function endSessions(store: Store, rows: readonly SessionRow[], config: Config, clock: Clock): Promise<void> {
   for (const row of rows) {
     await store.sessions.decideEnd(row.id, END, clock.now());
-    await store.sessions.finish(row.id, clock.now(), row.proxyBytes);
+    const endedAt = clock.now();
+    await store.sessions.finish(row.id, endedAt, row.proxyBytes, dueTimesOf(config)(endedAt));
   }
-  return rows.map(row => row.id);
 }

@@ -3,9 +3,12 @@
 import { AGENT_KEY_SCOPES, type AgentKeyScope } from '../contract/agent-keys.ts';
 import { TOKEN_SCOPES, type TokenScope } from '../contract/tokens.ts';
 import { type Config, readConfig } from './config.ts';
+import { Outbox } from './domain/files/outbox.ts';
+import { sweep, sweepPlan } from './domain/files/retention.ts';
 import { AgentKeys } from './domain/identity/agent-keys.ts';
 import { Applications } from './domain/identity/applications.ts';
 import { Cursors } from './domain/identity/cursors.ts';
+import { consoleTokenWish } from './domain/identity/first-start.ts';
 import { Tokens } from './domain/identity/tokens.ts';
 import { openStore } from './engines/store/open-store.ts';
 import type { AccountRow, ApplicationRow, KeyRow, Store, TokenRow } from './engines/store/store.ts';
@@ -16,6 +19,8 @@ import { type AccountId, type ApplicationId, newId } from './kit/ids.ts';
 import { type Log, silentLog } from './kit/log.ts';
 import { type Closeable, Scope } from './kit/scope.ts';
 import type { Secret } from './kit/secret.ts';
+
+import { openArtifacts, openStaging, retentionParts } from './parts-files.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -33,7 +38,12 @@ export interface Local extends Closeable {
   createKey(application: ApplicationId, wish: KeyWish): Promise<{ row: KeyRow; key: Secret }>;
   listKeys(application: ApplicationId): Promise<KeyRow[]>;
   revokeKey(application: ApplicationId, id: string): Promise<void>;
+  /** What is due to go now. */
+  sweepPlan(): ReturnType<typeof sweepPlan>;
+  sweep(): ReturnType<typeof sweep>;
   createToken(wish: KeyWish): Promise<{ row: TokenRow; token: Secret }>;
+  /** One that signs in to the console for a day. */
+  createConsoleToken(): Promise<Secret>;
 }
 
 const PAGE = 200;
@@ -61,8 +71,25 @@ export async function openLocal(env: Environment, log: Log = silentLog, clock: C
     revokeKey: (application, id) => keys.end(application, id),
     createToken: async wish =>
       tokens.issue((await account()).id, { ...baseOf(wish), scopes: tokenScopes(wish.scopes) }),
+    createConsoleToken: async () => (await tokens.issue((await account()).id, consoleTokenWish(clock))).token,
+    sweepPlan: () => sweepPlan({ rows: store.retention, clock }),
+    sweep: () => sweepNow(config, store, clock, log),
     close: () => scope.close(),
   };
+}
+
+/** Beside a server that may run: it and we remove the same things, and either may come first. */
+async function sweepNow(config: Config, store: Store, clock: Clock, log: Log): ReturnType<typeof sweep> {
+  const artifacts = await openArtifacts(config, clock);
+  try {
+    const staging = await openStaging(config);
+    const { host } = readInstallation(config, clock);
+    const prompt = (): void => {}; // what waits to be stored is the server's
+    const outbox = new Outbox({ rows: store.outbox, artifacts, staging, host, clock, log, prompt });
+    return await sweep(retentionParts({ store, kept: { artifacts, outbox }, forgets: [], clock, log }));
+  } finally {
+    await artifacts.close();
+  }
 }
 
 const baseOf = (wish: KeyWish): { name: string; expiresAt?: string } => ({

@@ -1,4 +1,5 @@
 // Boot and end of one server process. SIGTERM leaves running sessions to a successor; SIGINT ends them first.
+import { CONSOLE_LINK_HOURS } from '../contract/tokens.ts';
 import { BadConfig, type Config, readConfig } from './config.ts';
 import { type Clock, systemClock } from './kit/clock.ts';
 import { isFault, reason } from './kit/fault.ts';
@@ -53,7 +54,12 @@ function surviveStrays(log: Log): void {
 
 function greeting(config: Config, { first, isolation, missing, url }: Service): string {
   const base = config.publicUrl;
-  const lines = ['', `Berth listens on ${url}   (isolation: ${isolation})`, `  docs      ${base}/docs`];
+  const lines = [
+    '',
+    `Berth listens on ${url}   (isolation: ${isolation})`,
+    `  docs      ${base}/docs`,
+    `  console   ${consoleLink(base, first)}`,
+  ];
   for (const lack of missing) lines.push(`  without   ${lack}`);
   if (first.key) {
     const key = first.key.reveal();
@@ -68,6 +74,12 @@ function greeting(config: Config, { first, isolation, missing, url }: Service): 
   }
   return `${lines.join('\n')}\n\n`;
 }
+
+/** The fragment of an address is never sent to a server, and the console takes it out of the address at once. */
+const consoleLink = (base: string, { consoleToken }: Service['first']): string =>
+  consoleToken
+    ? `${base}/console#token=${consoleToken.reveal()}\n            signs you in for ${CONSOLE_LINK_HOURS} hours; another link: npm run -s berth -- console`
+    : `${base}/console`;
 
 function explain(error: unknown, { listen }: Config): string {
   if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')

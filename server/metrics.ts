@@ -8,13 +8,14 @@ export interface MetricSources {
   sessionsByStatus(): Promise<Readonly<Record<string, number>>>;
   clients(): number;
   slots: number;
+  boxes(): number;
   warm(): number;
   waiting(): number;
 }
 
 export interface Metrics {
   readonly registry: Registry;
-  started(seconds: number): void;
+  started(row: SessionRow, seconds: number): void;
   claimed(outcome: 'hit' | 'miss'): void;
   ended(row: SessionRow): void;
   refused(why: string): void;
@@ -36,6 +37,14 @@ export function openMetrics(sources: MetricSources): Metrics {
     },
   });
   new Gauge({ name: 'berth_slots', help: 'Sessions that may run at once.', registers }).set(sources.slots);
+  new Gauge({
+    name: 'berth_boxes',
+    help: 'Browsers that hold a place on this host: of sessions, waiting, starting and ending.',
+    registers,
+    collect() {
+      this.set(sources.boxes());
+    },
+  });
   new Gauge({
     name: 'berth_cdp_clients',
     help: 'CDP clients attached right now.',
@@ -74,7 +83,8 @@ export function openMetrics(sources: MetricSources): Metrics {
   });
   const starts = new Histogram({
     name: 'berth_session_start_seconds',
-    help: 'From the create request to a running browser.',
+    help: 'From the create request to a running browser: one that waited (warm), or one started for it (cold).',
+    labelNames: ['browser'],
     buckets: START_BUCKETS_SECONDS,
     registers,
   });
@@ -88,7 +98,7 @@ export function openMetrics(sources: MetricSources): Metrics {
   return {
     registry,
     refused: why => refusals.inc({ why }),
-    started: seconds => starts.observe(seconds),
+    started: (row, seconds) => starts.observe({ browser: wasWarm(row) ? 'warm' : 'cold' }, seconds),
     claimed: outcome => claims.inc({ outcome }),
     ended: row => {
       const seconds = ((row.endedAt ?? row.updatedAt).getTime() - row.createdAt.getTime()) / 1000;
@@ -96,3 +106,6 @@ export function openMetrics(sources: MetricSources): Metrics {
     },
   };
 }
+
+/** A warm browser's box has the name that it waited under. */
+const wasWarm = ({ id, box }: SessionRow): boolean => box !== undefined && box.id !== id;

@@ -6,14 +6,20 @@ import { join } from 'node:path';
 import { WAITING_MAX } from '../contract/limits.ts';
 import { TIMEOUT_MAX_SECONDS } from '../contract/sessions.ts';
 import type { Config } from './config.ts';
+import { Certificates } from './domain/certificates/certificates.ts';
+import { trustWatcher } from './domain/certificates/trust.ts';
 import { EventService } from './domain/events/events.ts';
 import { forgetOldEvents } from './domain/events/retention.ts';
+import { Links } from './domain/files/links.ts';
 import { Idempotency } from './domain/idempotency/idempotency.ts';
 import { type FirstStart, firstStart } from './domain/identity/first-start.ts';
 import { type Identity, openIdentity } from './domain/identity/identity.ts';
 import { Admission, type SessionLine } from './domain/limits/admission.ts';
 import { Limits } from './domain/limits/limits.ts';
 import { WaitingLine } from './domain/limits/waiting-line.ts';
+import { openLogs } from './domain/logs/open-logs.ts';
+import { Network } from './domain/network/network.ts';
+import { RECORDING_OBJECT } from './domain/recordings/addresses.ts';
 import { adoptSessions } from './domain/sessions/adopt.ts';
 import { BringUp } from './domain/sessions/bring-up.ts';
 import { Connect, type Presented } from './domain/sessions/connect.ts';
@@ -22,21 +28,22 @@ import { Endings } from './domain/sessions/endings.ts';
 import { expireSessions } from './domain/sessions/expire.ts';
 import { LiveSessions } from './domain/sessions/live.ts';
 import type { Machinery } from './domain/sessions/machinery.ts';
+import { PageNumbers } from './domain/sessions/page-numbers.ts';
 import { SessionService } from './domain/sessions/sessions.ts';
 import { Signing } from './domain/sessions/signing.ts';
 import { Starting } from './domain/sessions/starting.ts';
 import { WarmPool } from './domain/sessions/warm-pool.ts';
+import { Watchers } from './domain/sessions/watchers.ts';
 import { Browser } from './engines/browser/browser.ts';
 import { localeFolder } from './engines/browser/locales.ts';
-import { writePolicies } from './engines/browser/policies.ts';
+import { PolicyFolders } from './engines/browser/policies.ts';
 import { switches } from './engines/browser/switches.ts';
 import { openEgress } from './engines/egress/egress.ts';
-import { ownListeners } from './engines/egress/own-listeners.ts';
-import { egressPolicy } from './engines/egress/policy.ts';
+import { closedPolicy } from './engines/egress/policy.ts';
 import { createResolver } from './engines/egress/resolve.ts';
-import { findChromium } from './engines/slots/chromium.ts';
+import { editionOf, findChromium } from './engines/slots/chromium.ts';
 import { openSlots } from './engines/slots/open-slots.ts';
-import type { BoxPlace, Program, Slots } from './engines/slots/slots.ts';
+import type { BoxPlace, DiskRoom, Program, Slots } from './engines/slots/slots.ts';
 import { lockDataFolder } from './engines/store/data-folder.ts';
 import { openStore } from './engines/store/open-store.ts';
 import type { Store } from './engines/store/store.ts';
@@ -48,15 +55,25 @@ import type { Clock } from './kit/clock.ts';
 import type { SessionId } from './kit/ids.ts';
 import type { Log } from './kit/log.ts';
 import { Scope } from './kit/scope.ts';
+import { Seal } from './kit/seal.ts';
 import { noTracer, Tracer } from './kit/trace.ts';
 import { isLoopback } from './loopback.ts';
 import { openMetrics } from './metrics.ts';
+import { openContexts } from './parts-contexts.ts';
+import { openExtensions } from './parts-extensions.ts';
+import { dueTimesOf, openFiles, openKept } from './parts-files.ts';
+import { openLive } from './parts-live.ts';
+import { openNetworkEngine } from './parts-network.ts';
+import { openRecordings } from './parts-recordings.ts';
 
+/** What tools/build-web.ts has built. */
+const WEB_FOLDER = join(import.meta.dirname, '../.berth/web');
 const EXPIRE_MS = 1_000;
 const WARM_MS = 2_000;
 const SWEEP_KEYS_MS = 60_000;
 const FORGET_MS = 3_600_000;
 const FOLDER_WAIT_MS = 10_000;
+const MIB = 1024 ** 2;
 /** Chromium's outside hard limit: the longest session, and time for the server to end it properly. */
 const LIFETIME_MS = TIMEOUT_MAX_SECONDS * 1000 + 120_000;
 
@@ -92,40 +109,96 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   const identity = scope.own(await openIdentity({ store, clock, log, secret }));
   const first = await firstStart({ store, clock, ...identity });
 
+  const tasks = new Tasks(clock, log);
+  const lookIn = (task: Task, ms: number): void => tasks.lookIn(task, ms);
+  const kept = await openKept({ config, store, host, clock, log, scope, lookIn });
+
   const lives = new LiveSessions();
-  const starting = new Starting();
+  const starting = new Starting(() => tasks.lookIn(warm, 0));
   const signing = new Signing(secret, config.publicUrl);
   const rows = store.sessions;
   const metrics = openMetrics({
     sessionsByStatus: () => rows.countByStatus(host),
     clients: () => lives.all.reduce((sum, live) => sum + live.clients, 0),
     slots: config.slots,
+    boxes: () => slots.taken,
     warm: () => pool.size,
     waiting: () => line.size,
   });
   const line: SessionLine = new WaitingLine(clock);
+  const limits = new Limits({
+    store,
+    applications: identity.applications,
+    ceiling: { maxConcurrent: config.slots, maxTimeout: TIMEOUT_MAX_SECONDS, maxWaiting: WAITING_MAX },
+    waitingOf: application => line.waitingOf(application),
+    changed: () => line.freed(),
+    clock,
+    log,
+  });
+  const { artifacts } = kept;
+  const links = new Links(secret, config.publicUrl, clock);
+  const contexts = openContexts({ config, store, artifacts, slots, host, secret, clock, log, lookIn });
+  const pages = new PageNumbers({ rows: store.pages, clock, log });
+  const logs = openLogs({ store, pages, console: config.logRuntime, version: version(), clock, log });
+  const recordings = await openRecordings({
+    ...{ config, store, artifacts, pages, host, clock, log, scope, lookIn },
+    links,
+  });
+  const files = await openFiles({
+    ...{ config, store, kept, lives, limits, links, host, clock, log, lookIn },
+    finders: { [RECORDING_OBJECT]: recordings.addresses.find },
+    forgets: [recordings.forget],
+  });
+  // In the order in which they attend: what guards the network comes first.
+  const { extensions, ...going } = await openExtensions({
+    ...{ store, artifacts, dataDir, clock, log },
+    unusedDays: config.extensionDays,
+    isJailed: slots.form !== 'process',
+  });
+  const network = new Network({
+    engine: openNetworkEngine(config, slots.form !== 'process', clock, log),
+    rows,
+    events: store.events,
+    seal: new Seal(secret, 'proxies'),
+    end: (id, end) => endings.end(id, end),
+    blocked: (id, attempt) => logs.book.navigationBlocked(id, attempt),
+    clock,
+    log,
+  });
+  const live = openLive({ config, store, lives, secret, recorder: recordings.recorder, clock, log });
+  // In the order in which they attend: what guards the network comes first.
+  const trust = trustWatcher(store.certificates);
+  const watchers = new Watchers(
+    [network, trust, contexts.watcher, going.watcher, recordings.watcher, logs.watcher, files.watcher, live.view],
+    log,
+  );
   const endings = new Endings({
     rows,
+    watchers,
     lives,
     starting,
     clock,
     log,
+    trace,
     onEnd: row => {
       metrics.ended(row);
       line.freed();
     },
+    dueTimes: dueTimesOf(config),
   });
   const connect = new Connect({ rows, events: store.events, lives, starting, signing, clock, log });
   const cdp = new CdpEntry({
     connect,
     agentOf: request => agentOf(identity, request),
     endSession: id => endings.end(id, { status: 'COMPLETED', reason: 'browser_closed' }),
+    takeoverOf: id => live.view.takeoverOf(id),
+    guestOf: (token, id) => live.view.guest(token, id),
+    elsewhere: (...upgrade) => live.entry.upgrade(...upgrade),
     clock,
     log,
     trace,
   });
 
-  const tasks = new Tasks(clock, log);
   const expire: Task = {
     name: 'expire',
     everyMs: EXPIRE_MS,
@@ -151,22 +224,12 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     log,
     busy: () => starting.size > 0,
     counted: metrics.claimed,
-    claimed: () => tasks.lookIn(warm, 0),
   });
   const warm: Task = { name: 'warm', everyMs: WARM_MS, run: () => pool.tend() };
-  const bringUp = new BringUp({ machinery, pool, rows, clock, log, trace, presence });
+  const bringUp = new BringUp({ machinery, pool, rows, clock, log, trace, presence, watchers });
   const idempotency = new Idempotency({ rows: store.idempotency, host, secret, clock });
   const sweepKeys: Task = { name: 'sweep_keys', everyMs: SWEEP_KEYS_MS, run: () => idempotency.sweep() };
   const deliveries = new Deliveries({ rows, host, clock, log });
-  const limits = new Limits({
-    store,
-    applications: identity.applications,
-    ceiling: { maxConcurrent: config.slots, maxTimeout: TIMEOUT_MAX_SECONDS, maxWaiting: WAITING_MAX },
-    waitingOf: application => line.waitingOf(application),
-    changed: () => line.freed(),
-    clock,
-    log,
-  });
   const admission = new Admission({ limits: store.limits, line, ceiling: {}, clock, refused: metrics.refused });
   const sessions = new SessionService({
     rows,
@@ -177,6 +240,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     admission,
     deliveries,
     signing,
+    watchers,
     host,
     defaultRegion: config.regions[0],
     clock,
@@ -191,13 +255,16 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     machinery,
     bringUp,
     endings,
+    watchers,
     host,
     clock,
     log,
     graceMs: config.adoptGraceMs,
     welcome: live => sessions.welcome(live),
   });
+  await recordings.recover();
   await deliveries.recover();
+  await contexts.saver.recover();
   const events = await EventService.open({ events: store.events, sessions: rows, clock }, store.listen);
   const http = scope.own(
     await openHttp({
@@ -211,9 +278,16 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
       trace,
       identity,
       sessions,
+      contexts: contexts.contexts,
       limits,
       idempotency,
+      files: files.verbs,
+      incomingDir: join(dataDir, 'incoming'),
+      certificates: new Certificates({ rows: store.certificates, clock }),
+      extensions,
       events,
+      logs: logs.service,
+      recordings: recordings.service,
       discover: (id, { signingKey, ...presented }) =>
         connect.discover(id, {
           ...(signingKey === undefined ? {} : { signingKey }),
@@ -222,15 +296,26 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
             : {}),
         }),
       ready: () => readiness(store, slots, pool),
+      live: live.view,
       metrics: metrics.registry,
+      web: {
+        folder: WEB_FOLDER,
+        linkOrigins: [new URL(config.publicUrl).origin, ...(config.s3?.endpoint ? [config.s3.endpoint] : [])],
+      },
     }),
   );
   scope.own(events); // Closed before the HTTP side, which waits for its answers to end.
+  scope.own(logs.service);
   cdp.serve(http.server);
   tasks.start(expire);
   tasks.start(warm);
   tasks.start(sweepKeys);
   tasks.start(forget);
+  for (const task of recordings.tasks) tasks.start(task);
+  tasks.start(contexts.task);
+  scope.own(contexts.saver);
+  for (const task of [...kept.tasks, ...files.tasks, going.tidy]) tasks.start(task);
+  for (const task of logs.tasks) tasks.start(task);
   scope.own(tasks);
   scope.own(pool);
 
@@ -276,10 +361,8 @@ async function openMachinery(
   trace: Tracer,
 ): Promise<Machinery> {
   const folder = join(config.dataDir, 'chromium');
-  const policies = await writePolicies(join(folder, 'policy'), { pdfViewer: false });
-  const policiesWithPdf = await writePolicies(join(folder, 'policy-pdf'), { pdfViewer: true });
+  const policyFolders = new PolicyFolders(join(folder, 'policies'));
   const executable = findChromium(config.chromium) ?? '';
-  const policy = egressPolicy({ allow: config.egressAllow, own: ownListeners([config.listen]) });
   const tls = config.tls &&
     config.publicUrl.startsWith('https:') && {
       cert: readFileSync(config.tls.certFile),
@@ -295,18 +378,29 @@ async function openMachinery(
   };
   return {
     slots,
-    startBox: async ({ id, launch, background }, signal) => {
+    edition: () => editionOf(executable),
+    startBox: async ({ id, launch, background, preparation = {} }, signal) => {
+      const policyFolder = await policyFolders.of(launch.enablePdfViewer ?? false, launch.policies);
       const locale = launch.locale && (await localeFolder(executable, launch.locale, folder));
       const program = ({ folder, egressPort, ownSandbox }: BoxPlace): Program => ({
         executable,
-        args: switches({ folder, egressPort, sandbox: ownSandbox, ...launch }),
+        args: [...(launch.switches ?? []), ...switches({ folder, egressPort, sandbox: ownSandbox, ...launch })],
         mounts: [
-          { from: launch.enablePdfViewer ? policiesWithPdf : policies, to: '/etc/chromium' },
+          { from: policyFolder, to: '/etc/chromium' },
           ...(locale ? locale.mounts : []),
+          ...(preparation.mounts ?? []),
         ],
-        env: { ...(locale ? locale.env : {}), ...(launch.timezoneId ? { TZ: launch.timezoneId } : {}) },
+        env: {
+          ...(locale ? locale.env : {}),
+          ...(launch.timezoneId ? { TZ: launch.timezoneId } : {}),
+          ...launch.env,
+        },
       });
-      return slots.start({ session: id, lifetimeMs: LIFETIME_MS, program, background }, signal);
+      const { fill } = preparation;
+      return slots.start(
+        { session: id, lifetimeMs: LIFETIME_MS, program, background, ...(fill ? { fill } : {}) },
+        signal,
+      );
     },
     meetBrowser: (box, signal) => trace.during('browser.meet', () => Browser.meet(box, log, signal)),
     adoptBrowser: (box, signal) => Browser.adopt(box, log, signal),
@@ -317,7 +411,7 @@ async function openMachinery(
       const resolve = createResolver({ hosts: config.egressHosts, clock });
       const egress = openEgress({
         server: box.egress,
-        policy,
+        policy: closedPolicy('no_session'),
         resolve,
         log: log.with({ box: box.session }),
         clock,
@@ -327,6 +421,12 @@ async function openMachinery(
         assign: session => {
           owner = session;
         },
+        admit: (policy, listener) => {
+          egress.listen(listener);
+          egress.replacePolicy(policy);
+        },
+        replacePolicy: policy => egress.replacePolicy(policy),
+        counters: () => egress.counters(),
         close: () => egress.close(),
       };
     },
@@ -353,8 +453,16 @@ async function readiness(
   );
   const room = { name: 'slots', ok: true, detail: `form ${slots.form}` };
   const browsers = { name: 'browsers', ...pool.health };
-  return { ok: database.ok && browsers.ok, checks: [database, room, browsers] };
+  const disk = diskCheck(await slots.diskRoom());
+  const checks = [database, room, browsers, disk];
+  return { ok: checks.every(({ ok }) => ok), checks };
 }
+
+const diskCheck = ({ freeBytes, leastBytes }: DiskRoom) => ({
+  name: 'disk',
+  ok: freeBytes >= leastBytes,
+  detail: `${Math.round(freeBytes / MIB)} MiB free; a session needs ${Math.round(leastBytes / MIB)}`,
+});
 
 export const version = (): string => {
   const file = new URL('../package.json', import.meta.url);

@@ -19,9 +19,11 @@ interface Outcome {
 
 type Check = () => Promise<Outcome>;
 
+const NAME_THE_TYPE = 'name the type; `any`, `!` and `as` only move the fault.';
+
 const CHECKS: Readonly<Record<string, Check>> = {
-  types: () =>
-    program('tsc', ['-p', '.', '--pretty', 'false'], 'name the type; `any`, `!` and `as` only move the fault.'),
+  types: () => program('tsc', ['-p', '.', '--pretty', 'false'], NAME_THE_TYPE),
+  console: () => program('tsc', ['-p', 'console', '--pretty', 'false'], NAME_THE_TYPE),
   lint: () =>
     program(
       'biome',

@@ -82,13 +82,14 @@ const RULES: Readonly<Record<Layer, Rule>> = {
       'the CLI is a customer. Its operator commands enter by main.ts, local.ts, examine.ts, leftovers.ts, server-record.ts and config.ts, by no other door.',
   },
   console: {
-    values: ['console', 'sdk'],
+    values: ['console'],
     types: ['contract'],
-    node: true,
-    remedy: 'the console is a customer: sdk, and types of the contract.',
+    node: false,
+    remedy:
+      'the console is a customer that runs in a browser: packages, and types of the contract. What it needs of its values, tools/build-console.ts puts in.',
   },
   'unit test': {
-    values: [...SERVER, 'cli', 'tools', 'sdk', 'tests'],
+    values: [...SERVER, 'cli', 'console', 'tools', 'sdk', 'tests'],
     node: true,
     remedy: 'a unit test imports the code it tests and tests/harness.',
   },
@@ -144,9 +145,10 @@ export function judge(from: string, specifier: string, typeOnly: boolean): strin
   const rule = RULES[place.layer];
   if (specifier.startsWith('node:')) return rule.node ? undefined : `${place.layer} does not import Node's modules`;
   if (!specifier.startsWith('.')) return judgePackage(place, rule, specifier);
-  if (!/\.(ts|[mc]js|json)$/.test(specifier)) return `the import of ${specifier} does not name its file; write the .ts`;
+  if (!/\.(tsx?|[mc]js|json|css|svg)$/.test(specifier))
+    return `the import of ${specifier} does not name its file; write the .ts`;
   const target = posix.normalize(posix.join(posix.dirname(from), specifier));
-  if (target.endsWith('.json')) return undefined;
+  if (/\.(json|css|svg)$/.test(target)) return undefined;
   return judgeOurs(from, place, rule, target, typeOnly);
 }
 

@@ -9,6 +9,8 @@ const ROOT = dirname(import.meta.dirname);
 const BLOCK_MS_MAX = 120_000;
 /** The address that documents are written with. */
 const WRITTEN_URL = 'http://127.0.0.1:8080';
+/** Packages that stand in this checkout under another name, because there are two versions of them. */
+const HERE_CALLED: Readonly<Record<string, string>> = { '@browserbasehq/stagehand': 'stagehand3' };
 
 export interface Block {
   readonly language: 'sh' | 'ts';
@@ -31,7 +33,10 @@ export interface Live {
 
 /** Resolves with what the block printed; rejects with it when the block failed. */
 export function runBlock(block: Block, live: Live): Promise<string> {
-  const text = block.text.replaceAll(WRITTEN_URL, live.url);
+  const text = Object.entries(HERE_CALLED).reduce(
+    (all, [written, here]) => all.replaceAll(`'${written}'`, `'${here}'`),
+    block.text.replaceAll(WRITTEN_URL, live.url),
+  );
   const [file, ...args] =
     block.language === 'sh'
       ? ['bash', '-euo', 'pipefail', '-c', text]

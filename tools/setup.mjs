@@ -2,7 +2,7 @@
 // Plain JavaScript, because it runs under whatever Node (18 or later) the machine has. It starts nothing: the npm
 // scripts put `&& exec node_modules/node/bin/node …` behind it, so that no launcher stays between npm and the server.
 //
-//   node tools/setup.mjs all        npm packages and Debian packages (npm start)
+//   node tools/setup.mjs all        npm packages, Debian packages, and the web console built (npm start)
 //   node tools/setup.mjs test       the same, and what only the suite needs (npm test)
 //   node tools/setup.mjs packages   npm packages only (npm run berth, npm run check)
 //
@@ -44,6 +44,7 @@ export const DEBIAN_PACKAGES = [
   },
   { name: 'openssl', needs: 'the suite', commands: ['openssl'], forTests: true },
   { name: 'passwd', needs: 'the suite', commands: ['useradd', 'userdel'], forTests: true },
+  { name: 'microsocks', needs: 'the suite', commands: ['microsocks'], forTests: true },
   {
     name: 'fonts-liberation',
     needs: 'Latin text',
@@ -228,6 +229,14 @@ function installOnce(root, mode) {
   if (done.status !== 0) process.exit(done.status ?? 1);
 }
 
+// ---- what is built -------------------------------------------------------------------------------------------------
+
+/** A service without its console is still a service: what the build said stands above. */
+function buildWeb(root) {
+  const done = run(pinnedNode(root), [join(root, 'tools', 'build-web.ts')], { cwd: root });
+  if (done.status !== 0) say('the web console could not be built; the service runs without it');
+}
+
 function main() {
   const root = dirname(dirname(OWN_PATH));
   const mode = ['packages', 'test'].find(word => word === process.argv[2]) ?? 'all';
@@ -235,6 +244,7 @@ function main() {
     stop(`this is Node ${process.versions.node}; 18 or later is needed to install the rest.`);
   if (process.argv.includes('--locked')) return installUnderLock(root, mode);
   if (!npmReady(root) || debianToDo(root, mode).length > 0) installOnce(root, mode);
+  if (mode !== 'packages') buildWeb(root);
 }
 
 if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) main();

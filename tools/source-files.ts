@@ -17,7 +17,7 @@ export interface Complaint {
 }
 
 const IGNORED = new Set(['node_modules', '.git', '.berth', 'data', 'generated']);
-const KINDS = /\.(ts|[mc]js|md|json|ya?ml|html)$|(^|\/)\.ci\/run$/;
+const KINDS = /\.(tsx?|[mc]js|md|json|ya?ml|html)$|(^|\/)\.ci\/run$/;
 
 export function readSourceFiles(root: string): SourceFile[] {
   return walk(root, '')
@@ -37,7 +37,7 @@ function walk(root: string, folder: string): string[] {
     });
 }
 
-export const isCode = (path: string): boolean => /\.(ts|[mc]js)$/.test(path);
+export const isCode = (path: string): boolean => /\.(tsx?|[mc]js)$/.test(path);
 export const isTest = (path: string): boolean => /\.test\.ts$/.test(path) || path.startsWith('tests/');
 export const isDocument = (path: string): boolean => path.endsWith('.md');
 

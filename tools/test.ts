@@ -1,5 +1,6 @@
-// Runs the suite: unit tests two files at a time, then the suites that start servers and browsers one after the other.
-// `--slow` adds the files named *.slow.test.ts; other words choose files by a part of their path.
+// Runs the suite: unit tests, then the suites that start servers and browsers, some files at a time: each has servers and
+// folders of its own, and waits more than it computes. `--slow` adds the files named *.slow.test.ts, and runs one at a time,
+// because those measure; other words choose files by a part of their path.
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join, relative } from 'node:path';
@@ -10,6 +11,11 @@ const ROOT = dirname(import.meta.dirname);
 /** No single test may take longer; a suite that needs more splits its work. */
 const TEST_MS_MAX = 180_000;
 const SLOW_TEST_MS_MAX = 3_600_000;
+/** In the end the files are named in which the tests took longest. */
+const FILES_SHOWN = 12;
+
+const slow = process.argv.includes('--slow');
+const words = process.argv.slice(2).filter(word => !word.startsWith('-'));
 
 interface Part {
   readonly name: string;
@@ -20,30 +26,44 @@ interface Part {
 const PARTS: readonly Part[] = [
   {
     name: 'unit',
-    globs: ['contract', 'server', 'sdk', 'cli', 'tools'].map(folder => `${folder}/**/*.test.ts`),
+    globs: ['contract', 'server', 'sdk', 'cli', 'console', 'tools'].map(folder => `${folder}/**/*.test.ts`),
     concurrency: Math.min(2, availableParallelism()),
   },
   {
-    name: 'suites',
-    globs: ['engines', 'attacks', 'acceptance', 'faults'].map(folder => `tests/${folder}/**/*.test.ts`),
+    name: 'acceptance',
+    globs: ['tests/acceptance/**/*.test.ts'],
+    concurrency: slow ? 1 : Math.max(2, Math.min(4, availableParallelism())),
+  },
+  {
+    // They kill, count and time what runs: a neighbour that takes the processor changes what they see.
+    name: 'engines, attacks, faults',
+    globs: ['engines', 'attacks', 'faults'].map(folder => `tests/${folder}/**/*.test.ts`),
     concurrency: 1,
   },
 ];
+
+/** What takes longest begins first, so that nothing long is left for the end. */
+const LONG = ['acceptance/console', 'acceptance/contexts', 'acceptance/recordings', 'acceptance/warm'];
 
 interface Tally {
   passed: number;
   skipped: number;
   readonly failed: string[];
+  /** Milliseconds of each file. */
+  readonly files: Map<string, number>;
 }
-
-const slow = process.argv.includes('--slow');
-const words = process.argv.slice(2).filter(word => !word.startsWith('-'));
 
 function filesOf(part: Part): string[] {
   return part.globs
     .flatMap(glob => globSync(glob, { cwd: ROOT }).sort())
+    .sort((one, other) => rank(one) - rank(other))
     .filter(path => slow || !path.endsWith('.slow.test.ts'))
     .filter(path => words.length === 0 || words.some(word => path.includes(word)));
+}
+
+function rank(path: string): number {
+  const place = LONG.findIndex(name => path.includes(name));
+  return place < 0 ? LONG.length : place;
 }
 
 async function runPart(part: Part, tally: Tally): Promise<number> {
@@ -65,6 +85,15 @@ async function runPart(part: Part, tally: Tally): Promise<number> {
   stream.on('test:fail', test => {
     tally.failed.push(`${test.file ? relative(ROOT, test.file) : '?'}: ${test.name}`);
   });
+  // The file itself is the first to begin; the last of its tests to be complete ends it.
+  const begunAt = new Map<string, number>();
+  stream.on('test:dequeue', ({ file, name }) => {
+    if (file !== undefined && file === name) begunAt.set(file, performance.now());
+  });
+  stream.on('test:complete', ({ file }) => {
+    const begun = file === undefined ? undefined : begunAt.get(file);
+    if (file !== undefined && begun !== undefined) tally.files.set(relative(ROOT, file), performance.now() - begun);
+  });
   const output = stream.compose(spec);
   output.pipe(process.stdout, { end: false });
   await new Promise<void>((resolve, reject) => output.on('end', resolve).on('error', reject));
@@ -72,7 +101,7 @@ async function runPart(part: Part, tally: Tally): Promise<number> {
 }
 
 const startedAt = performance.now();
-const tally: Tally = { passed: 0, skipped: 0, failed: [] };
+const tally: Tally = { passed: 0, skipped: 0, failed: [], files: new Map() };
 let files = 0;
 for (const part of PARTS) files += await runPart(part, tally);
 
@@ -80,6 +109,8 @@ const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
 console.log(
   `\n${files} files, ${tally.passed} tests passed, ${tally.failed.length} failed, ${tally.skipped} skipped, in ${seconds} s`,
 );
+const longest = [...tally.files].toSorted(([, one], [, other]) => other - one).slice(0, FILES_SHOWN);
+for (const [file, ms] of longest) console.log(`  ${(ms / 1000).toFixed(1).padStart(6)} s  ${file}`);
 for (const name of tally.failed) console.log(`  failed: ${name}`);
 if (files === 0) console.log('no test file matches');
 process.exitCode = files === 0 || tally.failed.length > 0 ? 1 : 0;

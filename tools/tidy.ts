@@ -116,7 +116,7 @@ function bannedWords(file: SourceFile): Complaint[] {
   });
 }
 
-const NEEDS_OPENING = /^(?:contract|server|sdk|cli|tools|bench|tests)\//;
+const NEEDS_OPENING = /^(?:contract|server|sdk|cli|console|tools|bench|tests)\//;
 
 function openingComment(file: SourceFile): Complaint[] {
   if (!isCode(file.path) || file.path.endsWith('.test.ts') || !NEEDS_OPENING.test(file.path)) return [];
@@ -175,17 +175,22 @@ function deadLinks(file: SourceFile, files: readonly SourceFile[]): Complaint[] 
 const UNREAD = /^(?:LICENSE|contract\/generated\/[\w.-]+)$/;
 
 function unused(files: readonly SourceFile[]): Complaint[] {
-  const ours = files.filter(file => /^(?:contract|server|sdk|cli|tools|bench)\//.test(file.path) && isCode(file.path));
+  const ours = files.filter(
+    file => /^(?:contract|server|sdk|cli|console|tools|bench)\//.test(file.path) && isCode(file.path),
+  );
   const used = new Set(
     files.flatMap(file => (isTest(file.path) && !file.path.startsWith('tests/') ? [] : mentions(file, ours))),
   );
-  return ours
-    .filter(file => !isTest(file.path) && !used.has(file.path))
-    .map(file => ({
-      path: file.path,
-      what: 'nobody imports or starts this file',
-      remedy: 'delete it, or use it; a unit test alone is no use.',
-    }));
+  return (
+    ours
+      // Declarations are found by the compiler.
+      .filter(file => !isTest(file.path) && !file.path.endsWith('.d.ts') && !used.has(file.path))
+      .map(file => ({
+        path: file.path,
+        what: 'nobody imports or starts this file',
+        remedy: 'delete it, or use it; a unit test alone is no use.',
+      }))
+  );
 }
 
 /** Files that this one imports, or names in a string or a script: a helper that is started as a program, a command of package.json. */

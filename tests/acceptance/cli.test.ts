@@ -111,6 +111,10 @@ for (const [name, value] of [
   ['BERTH_SESSION_PIDS', '10'],
   ['BERTH_SESSION_CPUS', '0'],
   ['BERTH_TLS_CERT', '/cert/without/key.pem'],
+  ['BERTH_S3_BUCKET', 'Not_A_Bucket'],
+  ['BERTH_S3_ENDPOINT', 's3.example'],
+  ['BERTH_S3_ACCESS_KEY', 'without-its-secret'],
+  ['BERTH_S3_PATH_STYLE', 'maybe'],
 ] as const)
   test(`a bad setting is refused by its name: ${name}=${value}`, async () => {
     const { code, stderr } = await runBerth(['serve'], { ...server.env, [name]: value });

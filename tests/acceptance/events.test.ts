@@ -74,11 +74,18 @@ test('a life from create to release is told in order, with times, actors and fac
     { type: 'client.disconnected', actor: { kind: 'client' }, detail: { clients: 1 } },
     { type: 'session.updated', actor: key, detail: { userMetadata: { run: 'other' } } },
     { type: 'session.release_requested', actor: key, detail: {} },
-    { type: 'session.end_decided', actor: key, detail: { status: 'COMPLETED', reason: 'released' } },
+    {
+      type: 'session.end_decided',
+      actor: key,
+      detail: { status: 'COMPLETED', reason: 'released', detail: 'a caller released it' },
+    },
     {
       type: 'session.ended',
       actor: key,
-      detail: { status: 'COMPLETED', reason: 'released', proxyBytes: 0, seconds: events.at(-1)?.detail.seconds },
+      detail: {
+        ...{ status: 'COMPLETED', reason: 'released', detail: 'a caller released it' },
+        ...{ proxyBytes: 0, seconds: events.at(-1)?.detail.seconds },
+      },
     },
   ]);
   assert.ok(Number(events[2]?.detail.tookMs) > 0);
@@ -278,7 +285,17 @@ test('each way to end names its actor and its reason', async t => {
     );
     assert.match(String(left?.detail.releaseAt), TIME);
     const { actor, detail } = await endOf(session.id);
-    assert.deepEqual([actor, detail], [{ kind: 'client' }, { status: 'COMPLETED', reason: 'client_disconnected' }]);
+    assert.deepEqual(
+      [actor, detail],
+      [
+        { kind: 'client' },
+        {
+          status: 'COMPLETED',
+          reason: 'client_disconnected',
+          detail: 'its last client left, and none came back in time',
+        },
+      ],
+    );
   });
 
   await t.test('a client closes the browser', async () => {
@@ -288,7 +305,10 @@ test('each way to end names its actor and its reason', async t => {
     const { reason } = await client.closed();
     assert.equal(reason, 'session ended: browser_closed');
     const { actor, detail } = await endOf(session.id);
-    assert.deepEqual([actor, detail], [{ kind: 'client' }, { status: 'COMPLETED', reason: 'browser_closed' }]);
+    assert.deepEqual(
+      [actor, detail],
+      [{ kind: 'client' }, { status: 'COMPLETED', reason: 'browser_closed', detail: 'a client closed the browser' }],
+    );
   });
 
   await t.test('its time is up', async () => {
@@ -303,14 +323,20 @@ test('each way to end names its actor and its reason', async t => {
     const { code, reason } = await client.closed();
     assert.deepEqual([code, reason], [4001, 'session ended: timed_out']);
     const { actor, detail } = await endOf(session.id);
-    assert.deepEqual([actor, detail], [{ kind: 'clock' }, { status: 'TIMED_OUT', reason: 'timed_out' }]);
+    assert.deepEqual(
+      [actor, detail],
+      [{ kind: 'clock' }, { status: 'TIMED_OUT', reason: 'timed_out', detail: 'its time limit was reached' }],
+    );
   });
 
   await t.test('nobody ever connects', async () => {
     const session = await server.createSession();
     await server.advance(301_000);
     const { actor, detail } = await endOf(session.id);
-    assert.deepEqual([actor, detail], [{ kind: 'clock' }, { status: 'TIMED_OUT', reason: 'connect_timeout' }]);
+    assert.deepEqual(
+      [actor, detail],
+      [{ kind: 'clock' }, { status: 'TIMED_OUT', reason: 'connect_timeout', detail: 'no client connected in time' }],
+    );
   });
 
   await t.test('the browser dies', async () => {

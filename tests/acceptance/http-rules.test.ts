@@ -175,7 +175,8 @@ test('the description names operations with and without a credential', () => {
     OPERATIONS.filter(operation => !isGuarded(operation))
       .map(({ path }) => path)
       .sort(),
-    ['/', '/healthz', '/metrics', '/readyz'],
+    // A signed link is its own credential.
+    ['/', '/healthz', '/metrics', '/readyz', '/v1/browsers/files/{token}'],
   );
 });
 
@@ -203,20 +204,26 @@ for (const { method, path } of OPERATIONS.filter(isGuarded).filter(({ path }) =>
       .replace('{appId}', server.applicationId)
       .replace('{keyId}', other.keyId)
       .replace('/projects/{id}', `/projects/${other.applicationId}`)
-      .replace('{id}', other.sessionId);
+      .replace('{id}', other.sessionId)
+      .replace('{pageId}', '0');
     const key = /^\/v1\/(applications|account)/.test(path) ? token : server.key;
-    const body =
-      method === 'PATCH'
-        ? { name: 'mine' }
-        : method === 'POST' && path.endsWith('agent-keys')
-          ? { name: 'x' }
-          : undefined;
+    const body = validBody(method, path);
     if (path.includes('{appId}') && !path.includes('{keyId}')) return assertForeignApplication(method, path, other);
     const answer = await server.api(method, url, { key, headers: { 'if-match': '"1"' }, ...(body ? { body } : {}) });
     if (path.endsWith('/connect')) return assert.equal(answer.body.code, 'upgrade_required');
     assert.equal(answer.status, 404, answer.text);
     assert.equal(answer.body.code, 'not_found');
   });
+
+/** What an operation demands of its body before it looks at the id. */
+function validBody(method: string, path: string): object | undefined {
+  if (method === 'PATCH') return { name: 'mine' };
+  if (method !== 'POST') return undefined;
+  if (path.endsWith('agent-keys')) return { name: 'x' };
+  if (path.endsWith('/restore')) return { version: 1 };
+  if (path.endsWith('/storage-state')) return { cookies: [], origins: [] };
+  return undefined;
+}
 
 /** A token that is confined to one application sees no other. */
 async function assertForeignApplication(method: string, path: string, other: Other): Promise<void> {
@@ -272,7 +279,7 @@ test('the description is the same at its three addresses, and is the one of the 
 });
 
 test('the reference page works without any other server', async () => {
-  const { status, headers, text: page } = await server.api('GET', '/docs', { key: null });
+  const { status, headers, text: page } = await server.api('GET', '/docs/api', { key: null });
   assert.equal(status, 200);
   assert.match(String(headers['content-type']), /^text\/html/);
   assert.match(page, /<h1/);
@@ -298,6 +305,7 @@ test('health, readiness and metrics need no credential', async () => {
       ['database', true],
       ['slots', true],
       ['browsers', true],
+      ['disk', true],
     ],
   );
   const { status, headers, text: metrics } = await server.api('GET', '/metrics', { key: null });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import puppeteer from 'puppeteer-core';
+import type { SessionEventPage } from '../../contract/events.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
 import { startServer } from '../harness/server.ts';
@@ -148,6 +149,13 @@ test('a client that commands nothing for 600 seconds is closed with 4003, and le
     await busy.send('Browser.getVersion');
   }
   assert.equal((await idle.closed()).code, 4003);
+  const path = `/v1/browsers/sessions/${id}/events?type=client.disconnected`;
+  const [left] = await eventually(
+    'its leaving to be told',
+    async () => (await server.api<SessionEventPage>('GET', path)).body.data,
+    events => events.length > 0,
+  );
+  assert.deepEqual(left?.detail, { clients: 1, why: 'no command came for 600 seconds' });
   await busy.send('Browser.getVersion');
   await assertRuns(id);
   await busy.close();

@@ -92,6 +92,10 @@ test('the twenty-first client is refused before the upgrade, and let in when ano
     assert.equal(body.requestId, headers['x-request-id']);
     assert.match(body.message, /20 clients/);
     assert.deepEqual(body.details, { limit: CLIENTS_MAX, used: CLIENTS_MAX });
+    assert.equal(headers['retry-after'], '5');
+    assert.equal(headers['x-ratelimit-limit'], `${CLIENTS_MAX}`);
+    assert.equal(headers['x-ratelimit-remaining'], '0');
+    assert.equal(headers['x-ratelimit-reset'], '5');
     const [leaver, ...stayers] = clients;
     await leaver?.close();
     const next = await eventually(

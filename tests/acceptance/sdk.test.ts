@@ -73,7 +73,7 @@ test('create with every field of the SDK that is offered keeps what it says', as
     userMetadata: { a: { b: 'c' } },
     browserSettings: {
       viewport: { width: 1288, height: 711 },
-      blockAds: true,
+      blockAds: false,
       logSession: true,
       recordSession: true,
       solveCaptchas: true,

@@ -43,6 +43,12 @@ const script = (source: string) => (_: unknown, response: import('node:http').Se
 const pages = await openPages({
   // Read while the page is parsed: a setting that came late would show.
   '/early': `<!doctype html><title>Early</title><script>globalThis.early = { ...${SELF}, width: innerWidth, height: innerHeight }</script>`,
+  '/document.pdf': (_, response) => {
+    response.writeHead(200, { 'content-type': 'application/pdf' });
+    response.end(
+      '%PDF-1.1\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj 2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj 3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF',
+    );
+  },
   '/worker.js': script(`postMessage(${SELF})`),
   '/shared.js': script(`const early = ${SELF}; onconnect = event => event.ports[0].postMessage(early)`),
   '/service.js': script(
@@ -160,6 +166,28 @@ test('an empty create has the documented size and says so everywhere', async () 
     };
     assert.deepEqual([width, height, language], [1280, 720, 'en-US']);
   });
+});
+
+test('a PDF is shown where the session wants the viewer, also by a browser that waited, and is a download elsewhere', async () => {
+  const sees = async (page: Page): Promise<unknown> => {
+    await page.goto(`${pages.url}/`);
+    const enabled = await page.evaluate('[navigator.pdfViewerEnabled, navigator.mimeTypes.length > 0]');
+    const download = page.waitForEvent('download', { timeout: 5_000 }).then(
+      () => 'downloaded',
+      () => 'shown',
+    );
+    const opened = page.goto(`${pages.url}/document.pdf`).then(
+      () => 'shown',
+      () => 'downloaded',
+    );
+    assert.equal(await Promise.race([opened, download]), await opened);
+    return [enabled, await opened];
+  };
+  assert.deepEqual(await drive({}, sees), [[false, false], 'downloaded']);
+  for (const round of ['cold', 'warm']) {
+    assert.deepEqual(await drive({ enablePdfViewer: true }, sees), [[true, true], 'shown'], round);
+    await warmBrowsers(2);
+  }
 });
 
 test('certificate errors stop a page unless the session ignores them, in a worker too', async () => {

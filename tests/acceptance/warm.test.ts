@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
-import { boxesOf } from '../harness/boxes.ts';
+import { boxesOf, processorShareOf } from '../harness/boxes.ts';
 import { installIdOf } from '../harness/leftovers.ts';
 import { moodyChromium } from '../harness/moody-chromium.ts';
 import { startServer, type TestServer } from '../harness/server.ts';
@@ -22,26 +22,22 @@ const warm = (server: TestServer, count: number): Promise<unknown> =>
     60_000,
   );
 
-test('an empty create takes a browser that waits, and another takes its place', async () => {
-  const server = await startServer({ env: { BERTH_WARM: '1' } });
-  await warm(server, 1);
-  const session = await server.createSession();
-  assert.equal(await metric(server, 'berth_warm_claims_total{outcome="hit"}'), 1);
-  const browser = await chromium.connectOverCDP(session.connectUrl);
-  assert.equal(browser.contexts()[0]?.pages()[0]?.url(), 'about:blank');
-  await warm(server, 1);
-  await browser.close();
-});
-
-test('several at once never share one: each has a profile of its own', async () => {
+test('an empty create takes a browser that waits, and others take its place; nobody shares one', async () => {
   const server = await startServer({ env: { BERTH_WARM: '2', BERTH_SLOTS: '4' } });
   await warm(server, 2);
+  for (const { id } of boxesOf(server.dataDir))
+    assert.ok(Number(processorShareOf(server.dataDir, id)) < 0.2, 'who waits gets what others leave');
   const sessions = await Promise.all(Array.from({ length: 4 }, () => server.createSession()));
+  assert.ok((await metric(server, 'berth_warm_claims_total{outcome="hit"}')) >= 2);
+  await warm(server, 2);
+  const shares = boxesOf(server.dataDir).map(({ id }) => processorShareOf(server.dataDir, id));
+  assert.equal(shares.filter(share => share === 1).length, 4, `${shares}`);
   const marks = await Promise.all(
     sessions.map(async ({ id, connectUrl }) => {
       const browser = await chromium.connectOverCDP(connectUrl);
       const [context] = browser.contexts();
       assert.ok(context);
+      assert.equal(context.pages()[0]?.url(), 'about:blank');
       await context.addCookies([{ name: 'mark', value: id, url: 'http://a.test/' }]);
       return { id, context, browser };
     }),
@@ -53,8 +49,54 @@ test('several at once never share one: each has a profile of its own', async () 
     );
     await browser.close();
   }
-  assert.equal(await metric(server, 'berth_warm_claims_total{outcome="hit"}'), 2);
   await Promise.all(sessions.map(session => server.release(session.id)));
+  const started = (browser: string) => metric(server, `berth_session_start_seconds_count{browser="${browser}"}`);
+  const [hits, misses] = await Promise.all([
+    metric(server, 'berth_warm_claims_total{outcome="hit"}'),
+    metric(server, 'berth_warm_claims_total{outcome="miss"}'),
+  ]);
+  assert.deepEqual([await started('warm'), await started('cold')], [hits, misses]);
+  assert.equal(hits + misses, 4);
+});
+
+test('a create that finds one on its way takes it over, with its full share of the machine', async () => {
+  const moody = await moodyChromium();
+  moody.mood('slow');
+  const server = await startServer({ env: { BERTH_WARM: '1', BERTH_SLOTS: '2', BERTH_CHROMIUM: moody.path } });
+  await eventually('a browser to be on its way', () => moody.isStarting());
+  const [coming] = boxesOf(server.dataDir);
+  assert.ok(coming);
+  const session = await server.createSession();
+  assert.deepEqual(
+    boxesOf(server.dataDir).filter(({ id }) => id === coming.id).length,
+    1,
+    'the one that was on its way is alive',
+  );
+  assert.equal(processorShareOf(server.dataDir, coming.id), 1);
+  assert.equal(await metric(server, 'berth_warm_claims_total{outcome="hit"}'), 1);
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  assert.equal(await browser.contexts()[0]?.pages()[0]?.evaluate('1 + 1'), 2);
+  await browser.close();
+  await server.release(session.id);
+});
+
+test('one that was started before Chromium was replaced is handed to nobody, and replaced', async () => {
+  const moody = await moodyChromium();
+  const server = await startServer({ env: { BERTH_WARM: '1', BERTH_CHROMIUM: moody.path } });
+  await warm(server, 1);
+  const [old] = boxesOf(server.dataDir);
+  assert.ok(old);
+  moody.upgrade();
+  const session = await server.createSession();
+  assert.equal(await metric(server, 'berth_warm_claims_total{outcome="miss"}'), 1, 'it did not get the old one');
+  await eventually(
+    'another one to wait',
+    () => boxesOf(server.dataDir).map(({ id }) => id),
+    ids => !ids.includes(old.id) && ids.length === 2,
+    30_000,
+  );
+  await warm(server, 1);
+  await server.release(session.id);
 });
 
 test('one that dies while it waits is never handed out', async () => {

@@ -28,7 +28,8 @@ const TYPES: Readonly<Record<number, Question['type']>> = { 1: 'A', 28: 'AAAA' }
 const HEADER_BYTES = 12;
 const MAPPED = Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]);
 
-export async function openNameServer(answer: Answerer): Promise<NameServer> {
+/** `port`: 0 takes a free one. */
+export async function openNameServer(answer: Answerer, port = 0): Promise<NameServer> {
   const socket = createSocket('udp4');
   const times = new Map<string, number>();
   socket.on('message', (message, from) => {
@@ -40,7 +41,7 @@ export async function openNameServer(answer: Answerer): Promise<NameServer> {
     const found = answer({ name, type, time: times.get(key) ?? 0 });
     if (found) socket.send(reply(message.subarray(0, end + 4), found), from.port, from.address);
   });
-  socket.bind(0, '127.0.0.1');
+  socket.bind(port, '127.0.0.1');
   await once(socket, 'listening');
   return {
     address: `127.0.0.1:${socket.address().port}`,

@@ -458,7 +458,10 @@ test('listeners of ours that throw end a connection, not the process', async t =
   const fail = (): never => {
     throw new Error('broken');
   };
-  const world = await openWorld(t, { onRefused: fail, self: { hostname: 'own.test', port: 80, accept: fail } });
+  const world = await openWorld(t, {
+    listener: { refused: fail },
+    self: { hostname: 'own.test', port: 80, accept: fail },
+  });
   for (const how of [[], ['--proxytunnel']]) {
     const { code, err } = await curl(world, '-v', ...how, 'http://10.0.0.1/');
     assert.match(err, /x-berth-refused: private/, `curl ended with ${code}`);

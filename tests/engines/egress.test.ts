@@ -235,6 +235,7 @@ test('counters are live while a tunnel stands, and count it exactly', async t =>
   assert.deepEqual(world.egress.counters(), {
     bytesUp: sent.length,
     bytesDown: sent.length,
+    bytesByProxy: 0,
     connections: 1,
     connectionsOpen: 1,
     refusals: {},
@@ -448,7 +449,10 @@ test('a slow reader holds the sender up instead of filling our memory', async t 
 
 test('a refusal is answered, counted, told and logged, by its rule and nothing more', async t => {
   const told: Refusal[] = [];
-  const world = await openWorld(t, { hosts: { 'inside.test': '10.9.9.9' }, onRefused: refusal => told.push(refusal) });
+  const world = await openWorld(t, {
+    hosts: { 'inside.test': '10.9.9.9' },
+    listener: { refused: refusal => told.push(refusal) },
+  });
   const plain = await curl(world, '-i', '-d', 'body', 'http://inside.test/');
   assert.match(plain.out.toString(), /^HTTP\/1.1 403 Forbidden\r\n/);
   assert.match(plain.out.toString(), /x-berth-refused: private\r\n/);

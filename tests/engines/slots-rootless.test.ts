@@ -1,4 +1,5 @@
-// The slots engine as an ordinary user, whom this test makes: the same suite, in a process of that user.
+// The slots engine, and the profiles that its jails pack, as an ordinary user, whom this test makes: the same suites, in a
+// process of that user.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,14 +13,18 @@ const SUITE_WITHIN_MS = 240_000;
 
 if (process.getuid?.() === 0)
   test('the suite passes as an ordinary user', { timeout: SUITE_WITHIN_MS + 30_000 }, async () => {
-    const { code, output } = await asOrdinaryUser(runSuite);
-    assert.equal(code, 0, output);
-    assert.match(output, /slots, form rootless/);
+    await asOrdinaryUser(async user => {
+      for (const suite of ['slots', 'profiles']) {
+        const { code, output } = await runSuite(user, suite);
+        assert.equal(code, 0, output);
+        assert.match(output, new RegExp(`${suite}, form rootless`));
+      }
+    });
   });
 
-function runSuite(user: OrdinaryUser): Promise<{ code: unknown; output: string }> {
+function runSuite(user: OrdinaryUser, suite: string): Promise<{ code: unknown; output: string }> {
   const options = ['--test', '--test-timeout=60000', '--test-force-exit', '--test-reporter=spec'];
-  const file = join(user.checkout, 'tests/engines/slots.test.ts');
+  const file = join(user.checkout, `tests/engines/${suite}.test.ts`);
   const [command = '', ...args] = [...user.prefix, user.node, ...options, file];
   return within(SUITE_WITHIN_MS, 'the suite of the ordinary user', async signal => {
     const stdio = ['ignore', 'pipe', 'inherit'] as const;

@@ -8,7 +8,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const CHECKOUT = join(import.meta.dirname, '../..');
-const PARTS = ['package.json', 'server/kit', 'server/engines/slots', 'tests/engines', 'tests/attacks'];
+const PARTS = [
+  'package.json',
+  'server/kit',
+  'server/engines/slots',
+  'server/engines/profiles',
+  'tests/engines',
+  'tests/attacks',
+];
 
 export interface OrdinaryUser {
   readonly home: string;

@@ -372,7 +372,14 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
           settings: { viewport: { width: 1 } },
           connectBy: plus(NOW, MINUTE_MS),
         });
-        const expected: SessionRow = { ...asked, status: 'PENDING', proxyBytes: 0, updatedAt: NOW, attached: false };
+        const expected: SessionRow = {
+          ...asked,
+          status: 'PENDING',
+          proxyBytes: 0,
+          egressBytes: 0,
+          updatedAt: NOW,
+          attached: false,
+        };
         assert.deepEqual(await store.sessions.place(asked), { placed: expected });
         assert.deepEqual(await store.sessions.get(applicationId, asked.id), expected);
         assert.deepEqual(await store.sessions.byId(asked.id), expected);

@@ -14,20 +14,27 @@ export interface Cycle {
   readonly restart: boolean;
 }
 
-/** Of so many cycles, one loses something. */
-const KILL_EVERY = 2;
 const KILL_WITHIN_MS = 300;
 
-export function planOf(seed: number, cycles: number, restartEvery: number): readonly Cycle[] {
+export interface PlanWish {
+  readonly seed: number;
+  readonly cycles: number;
+  /** Of so many cycles, one loses something. */
+  readonly killEvery: number;
+  /** Of so many cycles, one sees the server killed. Absent: the server lives. */
+  readonly restartEvery?: number;
+}
+
+export function planOf({ seed, cycles, killEvery, restartEvery }: PlanWish): readonly Cycle[] {
   const random = generator(seed);
   const below = (end: number): number => Math.floor(random() * end);
   return Array.from({ length: cycles }, (_, number) => ({
     number,
     client: below(2) === 0 ? 'playwright' : 'raw',
     keepAlive: below(2) === 0,
-    kill: below(KILL_EVERY) === 0 ? KILLS[below(KILLS.length)] : undefined,
+    kill: below(killEvery) === 0 ? KILLS[below(KILLS.length)] : undefined,
     killAfterMs: below(KILL_WITHIN_MS),
-    restart: number % restartEvery === restartEvery - 1,
+    restart: restartEvery !== undefined && number % restartEvery === restartEvery - 1,
   }));
 }
 

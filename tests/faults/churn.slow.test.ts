@@ -1,17 +1,4 @@
-// Two hundred cycles of create, drive and release with random kills, the server's among them, leave nothing behind.
-import { test } from 'node:test';
-import { liftLimits } from '../harness/limits.ts';
-import { openPages } from '../harness/pages.ts';
-import { startServer } from '../harness/server.ts';
-import { churn } from './churn.ts';
+// As churn.test.ts, a thousand cycles and two hundred.
+import { churnTests } from './churn-tests.ts';
 
-const SEED = 200;
-
-const pages = await openPages();
-const server = await startServer({ pages, env: { BERTH_SLOTS: '8', BERTH_ADOPT_GRACE: '2' } });
-await liftLimits(server);
-
-test(`200 cycles with random kills (seed ${SEED}) leave nothing behind`, async t => {
-  const tally = await churn({ server, pages, seed: SEED, cycles: 200, restartEvery: 40 });
-  for (const [what, count] of Object.entries(tally)) t.diagnostic(`${what}: ${count}`);
-});
+await churnTests({ counted: 1000, restarting: 200, growthMibMax: 24 });

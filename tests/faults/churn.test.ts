@@ -1,17 +1,5 @@
-// Twenty cycles of create, drive and release with random kills leave nothing behind. Two hundred: churn.slow.test.ts.
-import { test } from 'node:test';
-import { liftLimits } from '../harness/limits.ts';
-import { openPages } from '../harness/pages.ts';
-import { startServer } from '../harness/server.ts';
-import { churn } from './churn.ts';
+// Cycles of create, drive and release with random kills leave nothing behind: a hundred with warm browsers and a count
+// every second, twenty in which the server is killed too. Ten times as many: churn.slow.test.ts.
+import { churnTests } from './churn-tests.ts';
 
-const SEED = 20;
-
-const pages = await openPages();
-const server = await startServer({ pages, env: { BERTH_SLOTS: '8', BERTH_ADOPT_GRACE: '2' } });
-await liftLimits(server);
-
-test(`20 cycles with random kills (seed ${SEED}) leave nothing behind`, async t => {
-  const tally = await churn({ server, pages, seed: SEED, cycles: 20, restartEvery: 10 });
-  for (const [what, count] of Object.entries(tally)) t.diagnostic(`${what}: ${count}`);
-});
+await churnTests({ counted: 100, restarting: 20, growthMibMax: 64 });

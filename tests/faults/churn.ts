@@ -4,29 +4,32 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Session } from '../../contract/sessions.ts';
+import { boxesOf } from '../harness/boxes.ts';
 import { CdpClient } from '../harness/cdp.ts';
 import type { Pages } from '../harness/pages.ts';
 import type { CreatedSession, TestServer } from '../harness/server.ts';
 import { eventually, soon } from '../harness/until.ts';
 import { assertRowsAreTrue, openSessions, releaseAll } from './aftermath.ts';
-import { type Cycle, type Kill, planOf } from './churn-plan.ts';
+import type { Census } from './census.ts';
+import { type Cycle, type Kill, type PlanWish, planOf } from './churn-plan.ts';
 import { answersFor, connectPlaywright, firstPage } from './clients.ts';
 import { boxOf, childrenOfServer, killIfThere } from './victims.ts';
 
 const AT_ONCE = 4;
 const CYCLE_MS = 120_000;
 const ENDED_MS = 30_000;
+/** One encoder at a time works through what was recorded. */
+const ENCODED_MS = 60_000;
 const EVALUATIONS = 20;
 /** Connections to the database, requests that are just being answered, and the like. */
 const DESCRIPTORS_SPARE = 16;
 const SESSIONS = '/v1/browsers/sessions';
 
-export interface ChurnWish {
+export interface ChurnWish extends PlanWish {
   readonly server: TestServer;
   readonly pages: Pages;
-  readonly seed: number;
-  readonly cycles: number;
-  readonly restartEvery: number;
+  /** Counts all the while, where the server lives. */
+  readonly census?: Census;
 }
 
 /** How often each thing happened. */
@@ -36,9 +39,14 @@ export async function churn(wish: ChurnWish): Promise<Tally> {
   const run = new Churn(wish);
   const began = performance.now();
   const freshDescriptors = await descriptorsOf(wish.server);
-  await run.all(planOf(wish.seed, wish.cycles, wish.restartEvery));
-  await assertNothingLeft(wish.server, freshDescriptors);
+  wish.census?.begin();
+  try {
+    await run.all(planOf(wish));
+  } finally {
+    await wish.census?.end();
+  }
   const seconds = Math.round((performance.now() - began) / 1000);
+  await assertNothingLeft(wish.server, freshDescriptors);
   return { cycles: wish.cycles, ...run.tally(), seconds };
 }
 
@@ -181,7 +189,7 @@ class Churn {
   ): Promise<void> {
     const { server } = this.#wish;
     const fatal = killed !== undefined && killed !== 'renderer';
-    if (!fatal) await this.#surely(() => this.#visit(session));
+    if (!fatal) await this.#surely(() => this.#visit(cycle, session));
     if (!fatal && cycle.keepAlive) await this.#surely(() => this.#release(session));
     const seen = await this.#surely(() => server.ended(session.id, ENDED_MS));
     const end = `${seen.status} ${seen.endReason}`;
@@ -218,11 +226,13 @@ class Churn {
   }
 
   /** A session that runs answers. The visit also is the leaving of a client, where none has come so far. */
-  async #visit(session: CreatedSession): Promise<void> {
+  async #visit({ kill, keepAlive }: Cycle, session: CreatedSession): Promise<void> {
     try {
       assert.ok(await answersFor(session));
     } catch (error) {
-      const { status } = await this.#wish.server.read(session.id);
+      // One that has lost its client, or its browser, may be ending just now; then the row is about to say so.
+      const mayEnd = kill !== undefined || !keepAlive;
+      const { status } = await (mayEnd ? this.#wish.server.ended(session.id) : this.#wish.server.read(session.id));
       if (status === 'RUNNING') throw error;
     }
   }
@@ -252,10 +262,21 @@ async function assertNothingLeft(server: TestServer, freshDescriptors: number): 
   // Creates whose answer was lost may have come to be; then they run, and are ended now.
   await assertRowsAreTrue(server);
   await releaseAll(server);
-  await server.settles();
+  await eventually(
+    'only browsers that wait to be left',
+    () => boxesOfSessions(server),
+    left => left.length === 0,
+  );
+  await server.settles(waiting(server));
   assert.deepEqual(await openSessions(server), []);
   assert.equal(readFileSync('/proc/self/mountinfo', 'utf8').includes(server.dataDir), false, 'a mount is left');
-  assert.deepEqual(childrenOfServer(server), [], 'children of the server are left');
+  const leaders = boxesOf(server.dataDir).flatMap(({ pids }) => pids);
+  await eventually(
+    'the children of the server to end, once the recordings of all these sessions are encoded',
+    () => childrenOfServer(server).filter(({ pid }) => !leaders.includes(pid)),
+    children => children.length === 0,
+    ENCODED_MS,
+  );
   // An open socket of a box's network namespace would keep the namespace alive.
   await eventually(
     'the server to have closed what it opened for sessions',
@@ -263,6 +284,12 @@ async function assertNothingLeft(server: TestServer, freshDescriptors: number): 
     count => count <= freshDescriptors + DESCRIPTORS_SPARE,
   );
 }
+
+const waiting = (server: TestServer): string[] =>
+  boxesOf(server.dataDir).flatMap(({ id }) => (server.sessionOfBox.has(id) ? [] : [id]));
+
+const boxesOfSessions = (server: TestServer): string[] =>
+  boxesOf(server.dataDir).flatMap(({ id }) => (server.sessionOfBox.has(id) ? [id] : []));
 
 /** Of a server without sessions. */
 const descriptorsOf = async (server: TestServer): Promise<number> => readdirSync(`/proc/${server.pid}/fd`).length;

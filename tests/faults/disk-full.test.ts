@@ -6,6 +6,7 @@ import { closeSync, ftruncateSync, mkdirSync, mkdtempSync, openSync, rmSync, sta
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, test } from 'node:test';
+import type { Readiness } from '../../contract/service.ts';
 import { ask } from '../harness/http.ts';
 import { sessionLeftovers } from '../harness/leftovers.ts';
 import { openPages } from '../harness/pages.ts';
@@ -120,7 +121,9 @@ test('a server that is killed and started on a full disk keeps its sessions', as
   const session = await server.createSession({ keepAlive: true });
   await server.kill();
   leaveFree(NEARLY_FULL_BYTES);
-  await server.start();
+  await server.start('serving');
+  const { status, body } = await server.api<Readiness>('GET', '/readyz');
+  assert.deepEqual([status, body.checks.filter(({ ok }) => !ok).map(({ name }) => name)], [503, ['disk']]);
   assert.ok(await answersFor(session));
   assert.deepEqual(sessionLeftovers(server.dataDir, new Set([session.id])), []);
 });

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { afterEach, test } from 'node:test';
+import type { SessionEventPage } from '../../contract/events.ts';
 import { CdpClient } from '../harness/cdp.ts';
 import { openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
@@ -46,6 +47,20 @@ async function gluttonousPage(session: CreatedSession) {
   return { client, channel, answer };
 }
 
+/** The event list says it too, with who and what. */
+async function assertTold({ id }: CreatedSession, reason: string, actor: string, words: RegExp): Promise<void> {
+  const path = `/v1/browsers/sessions/${id}/events?type=session.end_decided,session.ended`;
+  const { body } = await server.api<SessionEventPage>('GET', path);
+  assert.deepEqual(
+    body.data.map(({ type }) => type),
+    ['session.end_decided', 'session.ended'],
+  );
+  for (const event of body.data) {
+    assert.deepEqual([event.actor.kind, event.detail.status, event.detail.reason], [actor, 'ERROR', reason]);
+    assert.match(String(event.detail.detail), words);
+  }
+}
+
 test('memory is bounded on this machine', () => {
   assert.ok(memoryIsBounded, 'without a memory cgroup the tests below would prove nothing');
 });
@@ -73,6 +88,7 @@ test('where the kernel ends the browser itself for want of memory, the session s
   const { client } = await gluttonousPage(session);
   assert.equal((await client.closed(ENDED_MS)).code, 4002);
   await assertEnded(server, session.id, 'ERROR', 'out_of_memory');
+  await assertTold(session, 'out_of_memory', 'browser', /memory limit/);
   assert.ok(await answersFor(neighbour));
   await server.settles([neighbour.id]);
 });
@@ -101,6 +117,7 @@ test('a session folder beyond its bound ends the session as disk_limit', async (
   const { code, reason } = await client.closed(ENDED_MS);
   assert.deepEqual({ code, reason }, { code: 4002, reason: 'session ended: disk_limit' });
   await assertEnded(server, session.id, 'ERROR', 'disk_limit');
+  await assertTold(session, 'disk_limit', 'service', /passed its bound/);
   assert.ok(await answersFor(neighbour));
   await server.settles([neighbour.id]);
 });

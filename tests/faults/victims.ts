@@ -28,7 +28,7 @@ interface Process {
 
 /** Throws when the box is not whole. */
 export function boxOf(server: TestServer, session: string): BoxProcesses {
-  const mark = `BERTH_BOX=${installIdOf(server.dataDir)}/${session}`;
+  const mark = `BERTH_BOX=${installIdOf(server.dataDir)}/${server.boxOf(session) ?? session}`;
   const all = processes();
   const leader = all.find(({ pid, name }) => name === 'timeout' && environmentOf(pid).includes(mark));
   const [bwrap] = childrenOf(all, leader);
@@ -59,13 +59,13 @@ export function postgresOf(server: TestServer): { postmaster: number; backends: 
 }
 
 /** Children of the server other than its database; dead ones that nobody has collected count. */
-export function childrenOfServer(server: TestServer): readonly string[] {
+export function childrenOfServer(server: TestServer): ReadonlyArray<{ pid: number; name: string; state: string }> {
   const database = postgresOf(server)?.postmaster;
   return readdirSync('/proc')
     .filter(name => /^\d+$/.test(name) && Number(name) !== database)
     .flatMap(name => {
       const found = stat(Number(name));
-      return found?.parent === server.pid ? [`${name} ${found.name} ${found.state}`] : [];
+      return found?.parent === server.pid ? [{ pid: Number(name), name: found.name, state: found.state }] : [];
     });
 }
 

@@ -1,7 +1,8 @@
 // The boxes of an installation as the kernel sees them: which there are, and the processes outside their jails that hold
 // them. For tests that kill.
-import { readdirSync, readFileSync } from 'node:fs';
-import { installIdOf } from './leftovers.ts';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { cgroupsOf, installIdOf } from './leftovers.ts';
 
 export interface SeenBox {
   /** The name it was started under: of its session, or of none while it waited. */
@@ -17,6 +18,16 @@ export function boxesOf(dataDir: string): readonly SeenBox[] {
     if (entry) found.set(entry.slice(mark.length), [...(found.get(entry.slice(mark.length)) ?? []), Number(name)]);
   }
   return [...found].map(([id, pids]) => ({ id, pids }));
+}
+
+/** How much processor time a box gets when others want some too, of what an ordinary one gets; absent without such cgroups. */
+export function processorShareOf(dataDir: string, id: string): number | undefined {
+  const own = cgroupsOf(dataDir).filter(folder => folder.endsWith(`/${id}`));
+  const read = (file: string, ordinary: number) =>
+    own
+      .map(folder => join(folder, file))
+      .flatMap(path => (existsSync(path) ? [Number(readFileSync(path)) / ordinary] : []));
+  return [...read('cpu.shares', 1024), ...read('cpu.weight', 100)][0];
 }
 
 function environmentOf(pid: string): string[] {

@@ -94,6 +94,11 @@ export class CdpClient {
     return soon(what, heard.promise, ANSWER_MS).finally(() => this.#listeners.delete(listen));
   }
 
+  /** Hears every message from now on. */
+  onMessage(listen: (message: CdpMessage) => void): void {
+    this.#listeners.add(listen);
+  }
+
   /** All events so far. */
   get events(): readonly CdpMessage[] {
     return this.#events;

@@ -12,7 +12,7 @@ export function sessionLeftovers(dataDir: string, keep: ReadonlySet<string> = ne
   return [
     ...processes().flatMap(({ pid, command }) => boxesOf(pid, command, dataDir).map(why => `process ${pid}: ${why}`)),
     ...cgroupsOf(dataDir).map(folder => `cgroup ${folder}`),
-    ...list(join(dataDir, 'sessions')).map(name => `folder sessions/${name}`),
+    ...['sessions', 'trash'].flatMap(folder => list(join(dataDir, folder)).map(name => `folder ${folder}/${name}`)),
   ].filter(left => !spared(left));
 }
 
@@ -46,7 +46,7 @@ function processes(): Array<{ pid: number; command: string }> {
 const environmentOf = (pid: number): string[] => (read(`/proc/${pid}/environ`) ?? '').split('\0');
 
 /** `berth-<install>/<session>`, wherever in the tree the server found room. */
-function cgroupsOf(dataDir: string): string[] {
+export function cgroupsOf(dataDir: string): string[] {
   const install = installIdOf(dataDir);
   return install === undefined ? [] : findFolders(CGROUP_ROOT, `berth-${install}`, CGROUP_DEPTH_MAX).flatMap(children);
 }

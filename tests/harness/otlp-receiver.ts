@@ -52,7 +52,14 @@ export interface OtlpReceiver {
   span(name: string, satisfies?: (span: ReceivedSpan) => boolean): Promise<ReceivedSpan>;
 }
 
+/** Closed when the test, or the file, is over. */
 export async function startOtlpReceiver(): Promise<OtlpReceiver> {
+  const receiver = await openOtlpReceiver();
+  after(() => receiver.close());
+  return receiver;
+}
+
+export async function openOtlpReceiver(): Promise<OtlpReceiver & { close(): void }> {
   const spans: ReceivedSpan[] = [];
   const requests: Array<{ path: string; headers: IncomingHttpHeaders }> = [];
   const server = createServer(async (request, response) => {
@@ -62,16 +69,16 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  after(() => {
-    server.close();
-    server.closeAllConnections();
-  });
   const address = server.address();
   if (typeof address !== 'object' || !address) throw new Error('a TCP listener without a port');
   return {
     url: `http://127.0.0.1:${address.port}`,
     requests,
     spans,
+    close: () => {
+      server.close();
+      server.closeAllConnections();
+    },
     span: async (name, satisfies = () => true) => {
       const look = (): ReceivedSpan | undefined => spans.find(span => span.name === name && satisfies(span));
       const seen = await eventually(`the span ${name}`, look, span => span !== undefined);

@@ -66,6 +66,7 @@ export class TestServer {
   #applicationId: string | undefined;
   readonly #options: ServerOptions;
   readonly #lines: string[] = [];
+  readonly #boxes = new Map<string, string>();
   #child: ChildProcess | undefined;
   #aheadMs = 0;
   #closing: Promise<void> | undefined;
@@ -99,6 +100,16 @@ export class TestServer {
     return this.#lines;
   }
 
+  /** The name of the box that the session has: its own, or the one under which its browser waited. */
+  boxOf(session: string): string | undefined {
+    return this.#boxes.get(session);
+  }
+
+  /** Which session each box was given to; a browser that waits is not among them. */
+  get sessionOfBox(): ReadonlyMap<string, string> {
+    return new Map([...this.#boxes].map(([session, box]) => [box, session]));
+  }
+
   /** The environment that commands beside the server need. */
   get env(): Record<string, string> {
     const { env = {}, pages, user } = this.#options;
@@ -117,15 +128,15 @@ export class TestServer {
     return Object.fromEntries(Object.entries(settings).flatMap(([name, value]) => (value ? [[name, value]] : [])));
   }
 
-  /** Starts the process and waits until it is ready to serve. */
-  async start(): Promise<void> {
+  /** Starts the process and waits until it is ready for sessions, or where it cannot be, until it serves. */
+  async start(until: 'ready' | 'serving' = 'ready'): Promise<void> {
     const child = this.#spawn();
     this.#child = child;
     const exited = once(child, 'exit').then(([code]) => {
       throw new Error(`the server ended with ${code} instead of getting ready:\n${this.#tail()}`);
     });
     exited.catch(() => {});
-    const ready = eventually('the server to be ready', () => this.#isReady(), Boolean, READY_MS);
+    const ready = eventually('the server to be ready', () => this.#isReady(until), Boolean, READY_MS);
     await Promise.race([ready, exited]).catch(error => {
       child.kill('SIGKILL');
       throw new Error(`${error instanceof Error ? error.message : error}\n${this.#tail()}`);
@@ -279,11 +290,14 @@ export class TestServer {
 
   #hear(line: string): void {
     this.#lines.push(line);
+    const [, session, box] = /"sessionId":"([^"]+)","box":"([^"]+)".*"event":"session.boxed"/.exec(line) ?? [];
+    if (session && box) this.#boxes.set(session, box);
     this.#key ??= /^ {2}key\s+(bak_\S+)$/.exec(line)?.[1];
   }
 
-  async #isReady(): Promise<boolean> {
-    const answer = await ask(`${this.url}/readyz`, {}).catch(() => undefined);
+  async #isReady(until: 'ready' | 'serving'): Promise<boolean> {
+    const path = until === 'ready' ? 'readyz' : 'healthz';
+    const answer = await ask(`${this.url}/${path}`, {}).catch(() => undefined);
     return (
       answer?.status === 200 && (this.#key !== undefined || this.#lines.some(line => line.startsWith('Berth listens')))
     );

@@ -109,7 +109,7 @@ export class EventService implements Events, Closeable {
 
 /** `session`: as it was when the stream began; one that had ended then has only what is left to read. */
 const isLastPage = (page: Awaited<ReturnType<EventRows['read']>>, session: SessionRow | undefined): boolean =>
-  session !== undefined && (page.events.at(-1)?.type === LAST_TYPE || (hasEnded(session) && !page.full));
+  session !== undefined && (page.events.some(({ type }) => type === LAST_TYPE) || (hasEnded(session) && !page.full));
 
 const filterOf = (
   after: number,

@@ -1,16 +1,23 @@
-// On an empty database: one account, one application, one key, so that the first curl works. Otherwise nothing.
+// On an empty database: one account, one application, one key, so that the first curl works, and one token that signs in
+// to the console. Otherwise nothing.
+import { CONSOLE_LINK_HOURS, CONSOLE_SCOPES, type CreateToken } from '../../../contract/tokens.ts';
 import type { AccountRow, ApplicationRow, Store } from '../../engines/store/store.ts';
-import type { Clock } from '../../kit/clock.ts';
+import { type Clock, plus } from '../../kit/clock.ts';
 import { type AccountId, newId } from '../../kit/ids.ts';
 import type { Secret } from '../../kit/secret.ts';
 import type { AgentKeys } from './agent-keys.ts';
 import type { Applications } from './applications.ts';
+import type { Tokens } from './tokens.ts';
+
+const HOUR_MS = 3_600_000;
 
 export interface FirstStart {
   readonly account: AccountRow;
   readonly application?: ApplicationRow;
   /** Only from the start that made it: it is stored as a hash. */
   readonly key?: Secret;
+  /** Likewise: it signs in to the console for a day. */
+  readonly consoleToken?: Secret;
 }
 
 export interface FirstStartParts {
@@ -18,16 +25,26 @@ export interface FirstStartParts {
   readonly clock: Clock;
   readonly applications: Applications;
   readonly agentKeys: AgentKeys;
+  readonly tokens: Pick<Tokens, 'issue'>;
 }
 
-export async function firstStart({ store, clock, applications, agentKeys }: FirstStartParts): Promise<FirstStart> {
+export async function firstStart(parts: FirstStartParts): Promise<FirstStart> {
+  const { store, clock, applications, agentKeys, tokens } = parts;
   const account = (await store.accounts.first()) ?? (await openAccount(store, clock));
   const [application] = await store.applications.list(account.id, { limit: 1 });
   if (application) return { account, application };
   const made = await applications.insert(account.id, { name: 'Default' });
   const { key } = await agentKeys.issue(made.id, { name: 'First key' });
-  return { account, application: made, key };
+  const { token: consoleToken } = await tokens.issue(account.id, consoleTokenWish(clock));
+  return { account, application: made, key, consoleToken };
 }
+
+/** A token for a link to the console. */
+export const consoleTokenWish = (clock: Clock): CreateToken => ({
+  name: 'Console link',
+  scopes: [...CONSOLE_SCOPES],
+  expiresAt: plus(clock.now(), CONSOLE_LINK_HOURS * HOUR_MS).toISOString(),
+});
 
 async function openAccount(store: Pick<Store, 'accounts'>, clock: Clock): Promise<AccountRow> {
   const now = clock.now();

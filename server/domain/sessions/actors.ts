@@ -1,4 +1,4 @@
-// Who ends a session, for each reason there is; for the event list.
+// Who ends a session, for each reason there is, and how that is said; for the event list.
 import { END_REASONS, type EndReason } from '../../../contract/sessions.ts';
 import type { Actor, SessionEnd } from '../../engines/store/store.ts';
 
@@ -20,8 +20,23 @@ const ACTORS: Readonly<Record<EndReason, Actor['kind']>> = {
   service_restart: 'service',
 };
 
-/** The end with its actor: the one it names, or who ends sessions for such a reason. */
-export function withActor(end: SessionEnd): SessionEnd & { readonly by: Actor } {
+/** What happened, where whoever ends a session has not more to say. */
+const WORDS: Readonly<Partial<Record<EndReason, string>>> = {
+  released: 'a caller released it',
+  client_disconnected: 'its last client left, and none came back in time',
+  browser_closed: 'a client closed the browser',
+  timed_out: 'its time limit was reached',
+  connect_timeout: 'no client connected in time',
+  drained: 'the operator had the service end its sessions and stop',
+};
+
+/** The end with its actor and in words: its own, or those that go with such a reason. */
+export function told(end: SessionEnd): SessionEnd & { readonly by: Actor } {
   const known = END_REASONS.find(word => word === end.reason);
-  return { ...end, by: end.by ?? { kind: known ? ACTORS[known] : 'service' } };
+  const detail = end.detail ?? (known && WORDS[known]);
+  return {
+    ...end,
+    ...(detail === undefined ? {} : { detail }),
+    by: end.by ?? { kind: known ? ACTORS[known] : 'service' },
+  };
 }

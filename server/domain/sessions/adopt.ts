@@ -10,6 +10,7 @@ import type { BringUp } from './bring-up.ts';
 import type { Endings } from './endings.ts';
 import type { LiveSession } from './live.ts';
 import type { Machinery } from './machinery.ts';
+import type { Watchers } from './watchers.ts';
 
 /** Browsers that are taken over at the same time. */
 const AT_ONCE = 8;
@@ -19,6 +20,7 @@ export interface AdoptParts {
   readonly machinery: Machinery;
   readonly bringUp: BringUp;
   readonly endings: Endings;
+  readonly watchers: Watchers;
   readonly host: HostId;
   readonly clock: Clock;
   readonly log: Log;
@@ -35,8 +37,17 @@ export async function adoptSessions(parts: AdoptParts): Promise<{ adopted: numbe
   };
   await Promise.all(Array.from({ length: AT_ONCE }, adoptNext));
   const boxes = new Set(rows.filter(row => adopted.has(row.id)).map(boxIdOf));
-  const swept = await parts.machinery.slots.sweep(boxes);
-  for (const row of rows) if (!adopted.has(row.id)) await parts.endings.end(row.id, row.end ?? endOfLost(row));
+  const lost = rows.filter(row => !adopted.has(row.id));
+  const byBox = new Map<string, SessionRow>();
+  for (const row of lost) {
+    const decided = await parts.rows.decideEnd(row.id, row.end ?? endOfLost(row), parts.clock.now());
+    if (decided) byBox.set(boxIdOf(row), decided);
+  }
+  const swept = await parts.machinery.slots.sweep(boxes, async (box, remains) => {
+    const row = byBox.get(box);
+    if (row) await parts.watchers.salvage(row, remains);
+  });
+  for (const row of lost) await parts.endings.end(row.id, row.end ?? endOfLost(row));
   await parts.rows.resumeTimers(parts.host, plus(parts.clock.now(), parts.graceMs));
   const report = { adopted: adopted.size, ended: rows.length - adopted.size, swept: swept.length };
   if (rows.length + swept.length > 0) parts.log.info('service.adopted', report);

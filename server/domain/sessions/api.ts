@@ -1,6 +1,6 @@
 // What the rest of the server may ask of the session domain, and the values it speaks in. sessions.ts keeps the promise.
 import type { JsonObject, Warning } from '../../../contract/common.ts';
-import type { ProjectUsage, Session } from '../../../contract/sessions.ts';
+import type { BrowserSettings, CreateSession, ProjectUsage, Session } from '../../../contract/sessions.ts';
 import type { IdempotencyRun } from '../../engines/store/store.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { AgentCaller } from '../identity/caller.ts';
@@ -20,8 +20,19 @@ export interface SessionWish {
   readonly regionAsked?: string;
   readonly userMetadata: JsonObject;
   readonly settings: WishedSettings;
+  readonly asks: SessionAsks;
   /** Begin the answer's `warnings`; the domain adds its own behind them. */
   readonly warnings: readonly Warning[];
+}
+
+/** What the create names that a watcher judges, as given; empty lists are left out. Never stored as it is. */
+export interface SessionAsks {
+  readonly context?: NonNullable<BrowserSettings['context']>;
+  readonly extensionIds?: readonly string[];
+  readonly caCertificates?: readonly string[];
+  readonly allowedDomains?: readonly string[];
+  readonly networkPolicy?: NonNullable<BrowserSettings['networkPolicy']>;
+  readonly proxies?: NonNullable<CreateSession['proxies']>;
 }
 
 /** Known settings that were given, as given. One without an effect has its warning. */

@@ -1,10 +1,12 @@
 // A browser that was started and belongs to no session yet: box, egress proxy and the connection to Chromium. A session
 // gets one at its start, either made for it or from the warm pool.
 import type { Box } from '../../engines/slots/slots.ts';
+import type { BoxJson } from '../../engines/store/store.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import { Scope } from '../../kit/scope.ts';
 import type { Browser, Machinery, SessionEgress } from './machinery.ts';
 import type { LaunchSettings } from './settings.ts';
+import type { Preparation } from './watchers.ts';
 
 export interface Booted {
   readonly box: Box;
@@ -19,9 +21,13 @@ export interface BootWish {
   readonly id: SessionId;
   readonly launch: LaunchSettings;
   readonly background: boolean;
+  readonly preparation?: Preparation;
   /** The box stands and nothing was asked of the browser: the last moment to write down where it is. */
   readonly stands?: (box: Box) => Promise<void>;
 }
+
+/** What a row keeps of a box, so that a successor finds it. */
+export const noteOf = (box: Box): BoxJson => ({ ...box.record, id: box.session });
 
 export async function boot(machinery: Machinery, wish: BootWish, signal: AbortSignal): Promise<Booted> {
   const box = await machinery.startBox(wish, signal);

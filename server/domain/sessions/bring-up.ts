@@ -8,12 +8,13 @@ import type { Log } from '../../kit/log.ts';
 import type { Tracer } from '../../kit/trace.ts';
 import { withDeadline } from '../../kit/wait.ts';
 import { diskFull } from '../faults.ts';
-import { type Booted, boot, equipAdopted } from './boot.ts';
+import { type Booted, boot, equipAdopted, noteOf } from './boot.ts';
 import { LiveSession } from './live.ts';
 import type { Machinery } from './machinery.ts';
 import { Presence, type PresenceParts } from './presence.ts';
 import { claimSettings, launchSettings } from './settings.ts';
 import type { WarmPool } from './warm-pool.ts';
+import type { Watchers } from './watchers.ts';
 
 /** A create answers within this, whatever happens. */
 export const BROWSER_START_MS = 30_000;
@@ -26,6 +27,7 @@ export interface BringUpParts {
   readonly log: Log;
   readonly trace: Tracer;
   readonly presence: PresenceParts;
+  readonly watchers: Watchers;
 }
 
 export class BringUp {
@@ -47,7 +49,7 @@ export class BringUp {
       'the browser to start',
       async inner => {
         const booted = await this.#boot(row, inner);
-        return this.#finish(booted, () => this.#settle(row, booted));
+        return this.#finish(booted, () => this.#settle(row, booted, inner));
       },
       signal,
     );
@@ -60,40 +62,55 @@ export class BringUp {
       const box = await machinery.slots.adopt(boxId, record, inner);
       if (!box) return undefined;
       const booted = await equipAdopted(machinery, box, inner);
-      return this.#finish(booted, async () => this.#live(row, booted));
+      return this.#finish(booted, () => this.#live(row, booted, inner));
     });
   }
 
   async #boot(row: SessionRow, signal: AbortSignal): Promise<Booted> {
-    const { machinery, pool, trace } = this.#parts;
-    const launch = launchSettings(row.settings);
-    const warm = pool.claim(launch);
-    if (warm) return trace.during('session.claim', () => this.#claimed(row, warm));
-    const wish = { id: row.id, launch, background: false, stands: (box: Box) => this.#note(row, box) };
+    const { machinery, pool, trace, watchers } = this.#parts;
+    const preparation = await trace.during('session.prepare', () => watchers.prepare(row, signal));
+    const launch = launchSettings(row.settings, preparation);
+    const isItsOwn = preparation?.mounts || preparation?.fill;
+    const warm = isItsOwn ? undefined : await trace.during('session.claim', () => pool.claim(launch, signal));
+    if (warm) return this.#claimed(row, warm);
+    const stands = (box: Box): Promise<void> => this.#note(row, box);
+    const wish = { id: row.id, launch, background: false, stands, ...(preparation ? { preparation } : {}) };
     return trace.during('session.launch', () => boot(machinery, wish, signal));
   }
 
-  #claimed(row: SessionRow, warm: Booted): Promise<Booted> {
+  /** Its box is written with the move to RUNNING: until then no successor would adopt it, and every one would sweep it. */
+  #claimed(row: SessionRow, warm: Booted): Booted {
     warm.box.hasten();
-    return this.#finish(warm, async () => {
-      await this.#note(row, warm.box);
-      return warm;
-    });
+    this.#tellOf(row, warm.box);
+    return warm;
   }
 
-  /** Before anything is asked of the browser: a successor finds it by this even if we die in the next line. */
+  /** Before anything is asked of a browser that was started for the session. */
   #note(row: SessionRow, box: Box): Promise<void> {
-    return this.#parts.rows.setBox(row.id, { ...box.record, id: box.session }, this.#parts.clock.now());
+    this.#tellOf(row, box);
+    return this.#parts.rows.setBox(row.id, noteOf(box), this.#parts.clock.now());
   }
 
-  async #settle(row: SessionRow, booted: Booted): Promise<LiveSession> {
+  #tellOf(row: SessionRow, box: Box): void {
+    this.#parts.log.info('session.boxed', { sessionId: row.id, box: box.session, pid: box.record.pid });
+  }
+
+  async #settle(row: SessionRow, booted: Booted, signal: AbortSignal): Promise<LiveSession> {
     await this.#parts.trace.during('browser.take', () => booted.browser.take(claimSettings(row.settings)));
-    return this.#live(row, booted);
+    return this.#live(row, booted, signal);
   }
 
-  #live(row: SessionRow, booted: Booted): LiveSession {
+  async #live(row: SessionRow, booted: Booted, signal: AbortSignal): Promise<LiveSession> {
+    const { watchers, presence, log, trace } = this.#parts;
     booted.egress.assign(row.id);
-    return new LiveSession(row, booted, new Presence(row.id, row.keepAlive, this.#parts.presence));
+    const live = new LiveSession(row, booted, new Presence(row.id, row.keepAlive, presence), log, trace);
+    try {
+      await trace.during('session.attend', () => watchers.attend(live, row, signal));
+      return live;
+    } catch (error) {
+      await live.partWatchers();
+      throw error;
+    }
   }
 
   async #finish<T>(booted: Booted, work: () => Promise<T>): Promise<T> {

@@ -6,9 +6,11 @@ import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
 import { SingleFlight } from '../../kit/single-flight.ts';
-import { withActor } from './actors.ts';
-import { farewellOf, type LiveSessions } from './live.ts';
+import type { Tracer } from '../../kit/trace.ts';
+import { told } from './actors.ts';
+import type { LiveSessions } from './live.ts';
 import type { Starting } from './starting.ts';
+import type { Watchers } from './watchers.ts';
 
 export interface EndingsParts {
   readonly rows: SessionRows;
@@ -16,7 +18,11 @@ export interface EndingsParts {
   readonly starting: Starting;
   readonly clock: Clock;
   readonly log: Log;
+  readonly trace: Tracer;
+  readonly watchers: Watchers;
   readonly onEnd: (row: SessionRow) => void;
+  /** When what is kept of a session that ends at this time is due to go. */
+  readonly dueTimes: (endedAt: Date) => { readonly filesDueAt: Date; readonly forgetDueAt: Date };
 }
 
 export class Endings {
@@ -54,20 +60,26 @@ export class Endings {
   }
 
   async #end(id: SessionId, end: SessionEnd): Promise<SessionRow | undefined> {
-    const { rows, lives, starting, clock, log, onEnd } = this.#parts;
+    const { rows, lives, starting, watchers, clock, log, trace, onEnd, dueTimes } = this.#parts;
     const began = clock.monotonicMs();
-    const decided = await rows.decideEnd(id, withActor(end), clock.now());
+    const decided = await trace.during('session.decide_end', () => rows.decideEnd(id, told(end), clock.now()));
     if (!decided) return rows.byId(id);
     const standing = decided.end ?? end;
     await starting.cancel(id);
     const live = lives.get(id);
     if (live)
       await live
-        .close(farewellOf(standing))
+        .close(standing, remains => watchers.salvage(decided, remains))
         .catch(error => log.error('session.close_failed', { sessionId: id, error }));
     lives.remove(id);
-    const row = await rows.finish(id, clock.now(), decided.proxyBytes);
-    if (row) onEnd(row);
+    const endedAt = clock.now();
+    const row = await trace.during('session.finish', () =>
+      rows.finish(id, endedAt, decided.proxyBytes, dueTimes(endedAt)),
+    );
+    if (row) {
+      onEnd(row);
+      watchers.ended(row);
+    }
     log.info('session.ended', {
       sessionId: id,
       ...standing,

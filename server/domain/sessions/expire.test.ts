@@ -18,6 +18,7 @@ const row = (changes: Partial<SessionRow>): SessionRow => ({
   userMetadata: {},
   settings: {},
   proxyBytes: 0,
+  egressBytes: 0,
   createdAt: BEFORE,
   updatedAt: BEFORE,
   expiresAt: AFTER,

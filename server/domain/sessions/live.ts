@@ -2,13 +2,19 @@
 // on another host, or not at all.
 import type { Box } from '../../engines/slots/slots.ts';
 import type { SessionEnd, SessionRow } from '../../engines/store/store.ts';
+import { reason } from '../../kit/fault.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';
-import type { Closeable, Scope } from '../../kit/scope.ts';
+import type { Log } from '../../kit/log.ts';
+import type { Scope } from '../../kit/scope.ts';
+import type { Tracer } from '../../kit/trace.ts';
+import { within } from '../../kit/wait.ts';
 import { fault } from '../faults.ts';
 import type { Booted } from './boot.ts';
-import type { Browser } from './machinery.ts';
+import type { Browser, CommandTap, SessionEgress } from './machinery.ts';
 import type { Presence } from './presence.ts';
+import { type Attendance, LAST_WORDS_MS, type Remains, SHUT_DOWN_MS } from './watchers.ts';
 
+const LEAVE_MS = 5_000;
 /** CDP sockets at once on one session. */
 export const CLIENTS_MAX = 20;
 
@@ -36,6 +42,13 @@ export function farewellOf(end: SessionEnd): Farewell {
   return { ...FAREWELLS.failed, words: `session ended: ${end.reason}` };
 }
 
+interface Attending {
+  readonly name: string;
+  readonly attendance: Attendance;
+}
+
+type Call = (one: Attendance) => Promise<void> | void | undefined;
+
 export interface AttachedClient {
   /** Whether its presence keeps the session alive; the session's own extensions do not count. */
   readonly counts: boolean;
@@ -50,20 +63,31 @@ export class LiveSession {
   readonly browser: Browser;
   readonly box: Box;
   readonly presence: Presence;
-  readonly #egress: Closeable;
+  readonly egress: SessionEgress;
+  /** Hears what clients ask of the browser; set before the first of them comes. */
+  tap: CommandTap | undefined;
+  readonly #log: Log;
   readonly #scope: Scope;
+  readonly #trace: Tracer;
+  readonly #attendances: Attending[] = [];
   readonly #clients = new Set<AttachedClient>();
   #leaving = false;
+  #browserIsDead = false;
 
-  constructor(row: SessionRow, parts: Booted, presence: Presence) {
+  constructor(row: SessionRow, parts: Booted, presence: Presence, log: Log, trace: Tracer) {
     this.id = row.id;
     this.applicationId = row.applicationId;
     this.keepAlive = row.keepAlive;
     this.browser = parts.browser;
     this.box = parts.box;
-    this.#egress = parts.egress;
+    this.egress = parts.egress;
     this.presence = presence;
+    this.#log = log.with({ sessionId: row.id });
+    this.#trace = trace;
     this.#scope = parts.scope;
+    void Promise.race([this.box.gone, this.browser.failed]).then(() => {
+      this.#browserIsDead = true;
+    });
   }
 
   get clients(): number {
@@ -86,22 +110,53 @@ export class LiveSession {
     if (client.counts) this.presence.came();
   }
 
-  dismiss(client: AttachedClient): void {
+  /** `why`: in words, where it did not leave by itself. */
+  dismiss(client: AttachedClient, why?: string): void {
     if (!this.#clients.delete(client)) return;
-    if (client.counts && !this.#leaving) this.presence.left();
+    if (client.counts && !this.#leaving) this.presence.left(why);
   }
 
-  /** Ends the browser and everything of it. */
-  async close(farewell: Farewell): Promise<void> {
-    await this.#sayGoodbye(farewell);
-    await this.#scope.close();
+  attendedBy(name: string, attendance: Attendance): void {
+    this.#attendances.push({ name, attendance });
+  }
+
+  /** Ends the browser and everything of it. `salvage` may look at what is left before that is removed. */
+  async close(end: SessionEnd, salvage: (remains: Remains) => Promise<void>): Promise<void> {
+    const trace = this.#trace;
+    await trace.during('session.goodbye', () => this.#sayGoodbye(farewellOf(end)));
+    // A dead one answers nobody: whoever still asks it something shall hear that at once.
+    if (this.#browserIsDead) await this.browser.close();
+    else
+      await trace.during('session.last_words', () =>
+        this.#eachWatcher('last_words', LAST_WORDS_MS, attendance => attendance.lastWords?.(end)),
+      );
+    const shutDowns = this.#attendances.filter(({ attendance }) => attendance.shutDown);
+    await trace.during('session.leave', () => this.partWatchers(end));
+    if (!this.#browserIsDead)
+      await trace.during('session.shut_down', () =>
+        this.#each(shutDowns, 'shut_down', SHUT_DOWN_MS, attendance => attendance.shutDown?.(end)),
+      );
+    try {
+      await this.browser.close();
+      await this.egress.close();
+      const remains = await trace.during('box.end', () => this.box.end());
+      await trace.during('session.salvage', () => salvage(remains));
+    } finally {
+      await trace.during('box.remove', () => this.#scope.close());
+    }
+  }
+
+  async partWatchers(end?: SessionEnd): Promise<void> {
+    await this.#eachWatcher('leave', LEAVE_MS, attendance => attendance.leave?.(end));
+    this.#attendances.length = 0;
   }
 
   /** Lets go of it without ending it: a successor process takes over. */
   async abandon(): Promise<void> {
     await this.#sayGoodbye(FAREWELLS.restart);
+    await this.partWatchers();
     await this.browser.close();
-    await this.#egress.close();
+    await this.egress.close();
     await this.box.abandon();
   }
 
@@ -109,6 +164,21 @@ export class LiveSession {
     this.#leaving = true;
     await Promise.all([...this.#clients].map(client => client.bye(farewell)));
     await this.presence.settled();
+  }
+
+  /** At once, and one that fails takes nothing away from the others. */
+  #eachWatcher(what: string, ms: number, call: Call): Promise<void> {
+    return this.#each(this.#attendances, what, ms, call);
+  }
+
+  async #each(attendances: readonly Attending[], what: string, ms: number, call: Call): Promise<void> {
+    await Promise.all(
+      attendances.map(({ name, attendance }) =>
+        within(ms, `${name} (${what})`, async () => call(attendance)).catch(error =>
+          this.#log.error(`session.${what}_failed`, { what: name, reason: reason(error) }),
+        ),
+      ),
+    );
   }
 }
 

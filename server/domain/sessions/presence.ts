@@ -39,12 +39,13 @@ export class Presence {
     this.#write(() => this.#parts.rows.clientCame(this.#id, now, clients));
   }
 
-  left(): void {
+  /** `why`: in words, where it did not leave by itself. */
+  left(why?: string): void {
     this.#count--;
     const [now, clients] = [this.#parts.clock.now(), this.#count];
-    if (clients > 0) return this.#write(() => this.#parts.rows.clientLeft(this.#id, now, clients));
+    if (clients > 0) return this.#write(() => this.#parts.rows.clientLeft(this.#id, now, clients, why));
     const releaseAt = this.#keepAlive ? undefined : plus(now, this.#parts.graceMs);
-    this.#write(() => this.#parts.rows.clientsGone(this.#id, releaseAt, now));
+    this.#write(() => this.#parts.rows.clientsGone(this.#id, releaseAt, now, why));
     if (releaseAt) void this.#written.then(() => this.#parts.lookIn(this.#parts.graceMs));
   }
 

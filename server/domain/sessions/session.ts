@@ -38,11 +38,18 @@ export function viewOf(row: SessionRow, connect?: ConnectFields): SessionView {
     proxyBytes: row.proxyBytes,
     keepAlive: row.keepAlive,
     region: row.region,
+    ...contextOf(row),
     userMetadata: row.userMetadata,
     ...(connect && !hasEnded(row) ? connect : {}),
     ...(endReason ? { endReason } : {}),
     ...(typeof regionAsked === 'string' ? { regionAsked } : {}),
   };
+}
+
+/** Kept by the watcher of contexts; lists show it too, so it is read from the row. */
+function contextOf({ settings: { context } }: SessionRow): { contextId?: string } {
+  const id = typeof context === 'object' && context !== null && 'id' in context ? context.id : undefined;
+  return typeof id === 'string' ? { contextId: id } : {};
 }
 
 const endReasonOf = (row: SessionRow): EndReason | undefined => END_REASONS.find(word => word === row.end?.reason);

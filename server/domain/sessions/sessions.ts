@@ -1,11 +1,13 @@
 // The verbs of the API on sessions, each as the story one would tell of it. The browser side is bring-up.ts and
 // endings.ts; who is attached is presence.ts; what is due is expire.ts.
 
+import { catalogueEntry, isErrorCode } from '../../../contract/errors.ts';
 import { TIMEOUT_DEFAULT_SECONDS } from '../../../contract/sessions.ts';
 import type { BoxEnd } from '../../engines/slots/slots.ts';
 import type {
   Actor,
   Admission,
+  JsonObject,
   MetadataTerm,
   NewSession,
   Placed,
@@ -32,6 +34,7 @@ import type {
   SessionView,
   SessionWish,
 } from './api.ts';
+import { noteOf } from './boot.ts';
 import { BROWSER_START_MS, type BringUp } from './bring-up.ts';
 import { CONNECT_SCOPE } from './connect.ts';
 import type { Deliveries, Delivery } from './deliveries.ts';
@@ -42,6 +45,7 @@ import { parseMetadataQuery, parseStatuses } from './query.ts';
 import { hasEnded, viewOf } from './session.ts';
 import type { Signing } from './signing.ts';
 import { StartCancelled, type Starting } from './starting.ts';
+import type { Watchers } from './watchers.ts';
 
 /** A session without keepAlive that nobody connects to ends after this. */
 const FIRST_CONNECT_MS = 300_000;
@@ -67,6 +71,7 @@ export interface SessionsParts {
   readonly admission: Admissions;
   readonly deliveries: Deliveries;
   readonly signing: Signing;
+  readonly watchers: Watchers;
   readonly host: HostId;
   readonly defaultRegion: string;
   readonly clock: Clock;
@@ -74,7 +79,7 @@ export interface SessionsParts {
   readonly trace: Tracer;
   readonly usage: Sessions['usage'];
   /** How long a create took to a running browser, for the metrics. */
-  readonly started: (seconds: number) => void;
+  readonly started: (row: SessionRow, seconds: number) => void;
 }
 
 export class SessionService implements Sessions {
@@ -128,7 +133,8 @@ export class SessionService implements Sessions {
   }
 
   async read(caller: AgentCaller, id: string): Promise<SessionView> {
-    return { ...this.#view(caller, await this.#row(caller, id)), uploads: [] };
+    const row = await this.#row(caller, id);
+    return { ...this.#view(caller, row), uploads: [], ...(await this.#parts.watchers.describe(row)) };
   }
 
   async update(caller: AgentCaller, id: string, change: SessionChange): Promise<SessionView> {
@@ -179,19 +185,26 @@ export class SessionService implements Sessions {
   }
 
   async #create(caller: AgentCaller, wish: SessionWish, manner: CreateManner): Promise<Admitted> {
-    const { admission, deliveries, clock, started } = this.#parts;
+    const { admission, deliveries, watchers, clock, started } = this.#parts;
     const { delivery, ...asked } = manner;
+    const id = newId<SessionId>(clock.now());
     const beganMs = clock.monotonicMs();
     await this.#parts.bringUp.demandDiskRoom();
-    const admitted = await admission.admit({
-      ...asked,
-      application: caller.applicationId,
-      ...(wish.timeout === undefined ? {} : { timeout: wish.timeout }),
-      place: ask => this.#place(this.#newRow(caller, wish, delivery), ask),
-    });
+    const { kept, undo } = await watchers.admit(caller, wish, id, manner.signal);
+    const admitted = await admission
+      .admit({
+        ...asked,
+        application: caller.applicationId,
+        ...(wish.timeout === undefined ? {} : { timeout: wish.timeout }),
+        place: ask => this.#place({ ...this.#newRow(caller, wish, kept), id, ...digestOf(delivery) }, ask),
+      })
+      .catch(async error => {
+        await undo();
+        throw error;
+      });
     if (delivery) deliveries.follow(admitted.row.id, delivery);
     const row = await this.#bringUp(admitted.row);
-    started((clock.monotonicMs() - beganMs - admitted.waitedMs) / 1000);
+    started(row, (clock.monotonicMs() - beganMs - admitted.waitedMs) / 1000);
     return { ...admitted, row };
   }
 
@@ -222,22 +235,24 @@ export class SessionService implements Sessions {
     throw error;
   }
 
-  #newRow(caller: AgentCaller, wish: SessionWish, delivery: Delivery | undefined): NewSession {
+  #newRow(caller: AgentCaller, wish: SessionWish, kept: JsonObject): Omit<NewSession, 'id'> {
     const { clock, host, defaultRegion } = this.#parts;
     const now = clock.now();
     return {
-      id: newId<SessionId>(now),
       applicationId: caller.applicationId,
       hostId: host,
       keyId: caller.keyId,
       region: wish.region ?? defaultRegion,
       keepAlive: wish.keepAlive,
       userMetadata: wish.userMetadata,
-      settings: { ...wish.settings, ...(wish.regionAsked === undefined ? {} : { regionAsked: wish.regionAsked }) },
+      settings: {
+        ...wish.settings,
+        ...kept,
+        ...(wish.regionAsked === undefined ? {} : { regionAsked: wish.regionAsked }),
+      },
       createdAt: now,
       expiresAt: plus(now, 1000 * (wish.timeout ?? TIMEOUT_DEFAULT_SECONDS)),
       ...(wish.keepAlive ? {} : { connectBy: plus(now, FIRST_CONNECT_MS) }),
-      ...(delivery ? { createDigest: delivery.digest } : {}),
     };
   }
 
@@ -245,12 +260,13 @@ export class SessionService implements Sessions {
   async #bringUp(row: SessionRow): Promise<SessionRow> {
     const { starting, bringUp, rows, endings, clock, trace } = this.#parts;
     try {
-      await starting.run(row.id, async signal => {
+      const live = await starting.run(row.id, async signal => {
         const live = await bringUp.start(row, signal);
         this.welcome(live);
         return live;
       });
-      const running = await trace.during('session.run', () => rows.run(row.id, clock.now()));
+      const box = live.box.session === row.id ? undefined : noteOf(live.box);
+      const running = await trace.during('session.run', () => rows.run(row.id, clock.now(), box));
       if (running) return running;
     } catch (error) {
       if (!(error instanceof StartCancelled)) throw await this.#startFailed(row, error);
@@ -265,6 +281,7 @@ export class SessionService implements Sessions {
     this.#parts.log.error('session.start_failed', { sessionId: row.id, reason: detail });
     await this.#endFailed(row.id, detail);
     if (isFault(error, 'no_free_slot')) return capacity(this.#parts.lives.all.length, this.#parts.lives.all.length);
+    if (isRefusal(error)) return error;
     const message = `The browser of session ${row.id} did not start: ${detail}.`;
     const advice = 'The session is ERROR / start_failed. Create another; if it happens again, run `berth doctor`.';
     return fault(error instanceof WaitExpired ? 'browser_start_timeout' : 'internal', message, {
@@ -316,6 +333,9 @@ export class SessionService implements Sessions {
   }
 }
 
+const digestOf = (delivery: Delivery | undefined): Pick<NewSession, 'createDigest'> =>
+  delivery ? { createDigest: delivery.digest } : {};
+
 /** The pipe often breaks a moment before the process is seen dead; the box knows why, so it is asked first. */
 async function endOfBox(live: LiveSession, seen: Pick<BoxEnd, 'why' | 'detail'>): Promise<SessionEnd> {
   const box = await within(BOX_VERDICT_MS, 'the box to be seen gone', () => live.box.gone).catch(() => undefined);
@@ -326,3 +346,7 @@ async function endOfBox(live: LiveSession, seen: Pick<BoxEnd, 'why' | 'detail'>)
 }
 
 const BOX_VERDICT_MS = 1_000;
+
+/** The caller asked for what cannot be had, and it showed only now. */
+const isRefusal = (error: unknown): boolean =>
+  isFault(error) && isErrorCode(error.code) && catalogueEntry(error.code).status < 500;

@@ -1,7 +1,9 @@
 // Which of a session's settings decide how its browser is started, and which are applied to one that runs. What holds in
 // every page, worker and service worker is said at the start; nothing is patched in per target.
 import { VIEWPORT_DEFAULT } from '../../../contract/sessions.ts';
+import type { JsonObject } from '../../engines/store/store.ts';
 import type { WishedSettings } from './api.ts';
+import type { Preparation } from './watchers.ts';
 
 /** Two sessions with equal launch settings can be given the same warm browser. */
 export interface LaunchSettings {
@@ -10,6 +12,10 @@ export interface LaunchSettings {
   readonly timezoneId?: string;
   readonly ignoreCertificateErrors?: boolean;
   readonly enablePdfViewer?: boolean;
+  /** What watchers want it started with. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly switches?: readonly string[];
+  readonly policies?: JsonObject;
 }
 
 /** Applied when a session takes the browser, before its first client message. */
@@ -20,7 +26,7 @@ export interface ClaimSettings {
 
 export const DEFAULT_LAUNCH: LaunchSettings = {};
 
-export function launchSettings(wished: WishedSettings): LaunchSettings {
+export function launchSettings(wished: WishedSettings, { env, switches, policies }: Preparation = {}): LaunchSettings {
   const { userAgent, locale, timezoneId, ignoreCertificateErrors, enablePdfViewer } = wished;
   return {
     ...(userAgent === undefined ? {} : { userAgent }),
@@ -28,6 +34,9 @@ export function launchSettings(wished: WishedSettings): LaunchSettings {
     ...(timezoneId === undefined ? {} : { timezoneId }),
     ...(ignoreCertificateErrors ? { ignoreCertificateErrors } : {}),
     ...(enablePdfViewer ? { enablePdfViewer } : {}),
+    ...(env ? { env } : {}),
+    ...(switches ? { switches } : {}),
+    ...(policies ? { policies } : {}),
   };
 }
 

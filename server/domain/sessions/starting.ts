@@ -14,14 +14,25 @@ interface Start {
 
 export class Starting {
   readonly #starts = new Map<SessionId, Start>();
+  readonly #onIdle: () => void;
+
+  /** `onIdle`: nobody waits for a browser any more. */
+  constructor(onIdle: () => void) {
+    this.#onIdle = onIdle;
+  }
 
   /** Runs the start; its outcome is also what waiting clients get. */
   async run(id: SessionId, start: (signal: AbortSignal) => Promise<LiveSession>): Promise<LiveSession> {
     const control = new AbortController();
     const started = start(control.signal);
-    const settled = started.catch(() => undefined).finally(() => this.#starts.delete(id));
+    const settled = started.catch(() => undefined).finally(() => this.#over(id));
     this.#starts.set(id, { control, settled });
     return started;
+  }
+
+  #over(id: SessionId): void {
+    this.#starts.delete(id);
+    if (this.#starts.size === 0) this.#onIdle();
   }
 
   get size(): number {

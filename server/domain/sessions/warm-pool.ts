@@ -1,12 +1,14 @@
 // Started browsers that wait for a session, so that a create need not wait for Chromium. Some equal what an empty create
 // asks for; some have the settings that were asked for lately. A browser is handed out once and never taken back.
+import type { Box } from '../../engines/slots/slots.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import { newId, type SessionId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
+import { within } from '../../kit/wait.ts';
 import { type Booted, boot } from './boot.ts';
 import type { Machinery } from './machinery.ts';
-import { DEFAULT_LAUNCH, fingerprint, type LaunchSettings } from './settings.ts';
+import { claimSettings, DEFAULT_LAUNCH, fingerprint, type LaunchSettings } from './settings.ts';
 
 /** A browser that waited this long is replaced: its memory has grown stale, and nothing is lost. */
 const WAIT_MAX_MS = 30 * 60_000;
@@ -21,7 +23,17 @@ const FAILURES_SICK = 3;
 interface Waiting {
   readonly print: string;
   readonly booted: Booted;
+  /** Of the Chromium that it was started from. */
+  readonly edition: string | undefined;
   readonly replaceAt: Date;
+}
+
+/** A browser that is just being started. A create that would find nothing waiting takes it over. */
+interface Coming {
+  readonly print: string;
+  readonly arrived: PromiseWithResolvers<Booted | undefined>;
+  box?: Box;
+  isPromised: boolean;
 }
 
 export interface WarmPoolParts {
@@ -30,11 +42,9 @@ export interface WarmPoolParts {
   readonly machinery: Machinery;
   readonly clock: Clock;
   readonly log: Log;
-  /** Sessions are being started right now: refilling waits for them. */
+  /** Sessions are being started right now: refilling waits for them, and somebody tends when they are done. */
   readonly busy: () => boolean;
   readonly counted: (outcome: 'hit' | 'miss') => void;
-  /** One was taken: somebody should tend soon. */
-  readonly claimed: () => void;
 }
 
 export class WarmPool {
@@ -42,7 +52,8 @@ export class WarmPool {
   readonly #waiting: Waiting[] = [];
   readonly #recent = new Map<string, { launch: LaunchSettings; until: Date }>();
   readonly #closing = new AbortController();
-  #starting: Promise<void> | undefined;
+  #coming: Coming | undefined;
+  #tending: Promise<void> = Promise.resolve();
   #failures = 0;
   #notBefore: Date | undefined;
 
@@ -64,49 +75,98 @@ export class WarmPool {
   }
 
   /** A browser that was started with these settings, or undefined. It is the caller's from now on. */
-  claim(launch: LaunchSettings): Booted | undefined {
+  async claim(launch: LaunchSettings, signal: AbortSignal): Promise<Booted | undefined> {
     if (this.#parts.size === 0) return undefined;
     const print = fingerprint(launch);
     this.#remember(print, launch);
-    const index = this.#waiting.findIndex(one => one.print === print);
-    const [taken] = index < 0 ? [] : this.#waiting.splice(index, 1);
+    const taken = this.#takeWaiting(print) ?? (await this.#takeComing(print, signal));
     this.#parts.counted(taken ? 'hit' : 'miss');
-    this.#parts.claimed();
-    return taken?.booted;
+    return taken;
   }
 
-  /** One step towards what should be: replaces what is old, ends what nobody wants, starts one that is missing. */
+  /** Towards what should be: ends what is old or unwanted, starts what is missing, one after the other. */
   async tend(): Promise<{ started: number; ended: number }> {
-    if (this.#closing.signal.aborted) return { started: 0, ended: 0 };
     const ended = await this.#endUnwanted();
-    const missing = this.#missing();
-    if (!missing || this.#starting || this.#parts.busy() || this.#backingOff()) return { started: 0, ended };
-    this.#starting = this.#start(missing).finally(() => {
-      this.#starting = undefined;
-    });
-    await this.#starting;
-    return { started: 1, ended };
+    let started = 0;
+    for (let missing = this.#next(); missing; missing = this.#next()) {
+      const tending = this.#start(missing);
+      this.#tending = tending;
+      await tending;
+      started++;
+    }
+    return { started, ended };
   }
 
   async close(): Promise<void> {
     this.#closing.abort(new Error('the warm pool is closing'));
-    await this.#starting;
+    await this.#tending;
     await Promise.all(this.#waiting.splice(0).map(one => one.booted.scope.close()));
+  }
+
+  #takeWaiting(print: string): Booted | undefined {
+    const index = this.#waiting.findIndex(one => one.print === print && this.#isCurrent(one));
+    return index < 0 ? undefined : this.#waiting.splice(index, 1)[0]?.booted;
+  }
+
+  /**
+   * What is half started is there sooner than what is not begun; but before its box stands it cannot be hastened, and gets
+   * only what others leave. Undefined also when it does not come.
+   */
+  async #takeComing(print: string, signal: AbortSignal): Promise<Booted | undefined> {
+    const coming = this.#coming;
+    if (!coming?.box || coming.isPromised || coming.print !== print) return undefined;
+    coming.isPromised = true;
+    coming.box.hasten();
+    try {
+      return await within(START_MS, 'a browser that is coming', () => coming.arrived.promise, signal);
+    } catch (error) {
+      coming.isPromised = false;
+      // It may have arrived in this very moment.
+      void coming.arrived.promise.then(booted => booted?.scope.close());
+      throw error;
+    }
+  }
+
+  /** What is to be started now. Nothing while somebody waits for a browser: it would take processor time from it. */
+  #next(): LaunchSettings | undefined {
+    if (this.#closing.signal.aborted || this.#coming || this.#parts.busy() || this.#backingOff()) return undefined;
+    return this.#missing();
   }
 
   async #start(launch: LaunchSettings): Promise<void> {
     const { machinery, clock, log } = this.#parts;
     const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(START_MS)]);
+    const edition = machinery.edition();
+    const coming: Coming = { print: fingerprint(launch), arrived: Promise.withResolvers(), isPromised: false };
+    this.#coming = coming;
+    const stands = async (box: Box): Promise<void> => {
+      coming.box = box;
+    };
     try {
-      const wish = { id: newId<SessionId>(clock.now()), launch, background: true };
+      const wish = { id: newId<SessionId>(clock.now()), launch, background: true, stands };
       const booted = await boot(machinery, wish, signal);
+      await this.#prepare(booted);
       this.#failures = 0;
-      this.#keep({ print: fingerprint(launch), booted, replaceAt: plus(clock.now(), WAIT_MAX_MS) });
+      if (coming.isPromised) coming.arrived.resolve(booted);
+      else this.#keep({ print: coming.print, booted, edition, replaceAt: plus(clock.now(), WAIT_MAX_MS) });
     } catch (error) {
+      coming.arrived.resolve(undefined);
       if (this.#closing.signal.aborted) return;
       this.#failures++;
       this.#notBefore = plus(clock.now(), Math.min(BACKOFF_MOST_MS, BACKOFF_LEAST_MS * 2 ** (this.#failures - 1)));
       log.warn('warm.start_failed', { failures: this.#failures, reason: reason(error) });
+    } finally {
+      this.#coming = undefined;
+    }
+  }
+
+  /** What most sessions ask for is not asked of it again when it is claimed. */
+  async #prepare({ browser, scope }: Booted): Promise<void> {
+    try {
+      await browser.take(claimSettings({}));
+    } catch (error) {
+      await scope.close();
+      throw error;
     }
   }
 
@@ -142,11 +202,19 @@ export class WarmPool {
     const now = this.#parts.clock.now();
     for (const [print, { until }] of this.#recent) if (until <= now) this.#recent.delete(print);
     const wanted = (one: Waiting): boolean =>
-      one.replaceAt > now && (one.print === fingerprint(DEFAULT_LAUNCH) || this.#recent.has(one.print));
+      this.#isCurrent(one) &&
+      one.replaceAt > now &&
+      (one.print === fingerprint(DEFAULT_LAUNCH) || this.#recent.has(one.print));
     const unwanted = this.#waiting.filter(one => !wanted(one));
     for (const one of unwanted) this.#waiting.splice(this.#waiting.indexOf(one), 1);
     await Promise.all(unwanted.map(one => one.booted.scope.close()));
     return unwanted.length;
+  }
+
+  /** Of the Chromium that is installed now. While that is being replaced, what there is serves. */
+  #isCurrent({ edition }: Waiting): boolean {
+    const installed = this.#parts.machinery.edition();
+    return installed === undefined || edition === installed;
   }
 
   #backingOff(): boolean {

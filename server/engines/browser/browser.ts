@@ -6,9 +6,15 @@ import type { Log } from '../../kit/log.ts';
 import { type Closeable, Scope } from '../../kit/scope.ts';
 import { within } from '../../kit/wait.ts';
 import { Control, type Geolocation, type Page } from './control.ts';
+import { type Cookie, cookiesIn, cookieToSet } from './cookies.ts';
+import type { DownloadListener } from './download-events.ts';
+import { Extensions } from './extensions.ts';
+import { Holds } from './holds.ts';
 import { isObject, type Json, type JsonObject, textAt } from './json.ts';
-import { Mux } from './mux.ts';
-import { type ClientListener, MuxClient, type Policy } from './mux-client.ts';
+import { Mux, ProtocolFailure } from './mux.ts';
+import { type ClientListener, type CommandTap, MuxClient, type Policy } from './mux-client.ts';
+import { NavigationGuard, type NavigationRule } from './navigation-guard.ts';
+import { Observation, type Observer } from './observation.ts';
 import { DOWNLOADS } from './policies.ts';
 
 /** From the first byte to the first page. Under the 30 s that a create may take. */
@@ -24,11 +30,22 @@ export interface BrowserPipes {
   readonly notes: string;
   /** The session folder as the browser sees it. */
   readonly folderInBox: string;
+  /** The session's uploads as the browser sees them. */
+  readonly uploadsInBox: string;
 }
 
 export interface Viewport {
   readonly width: number;
   readonly height: number;
+}
+
+export interface PageInfo {
+  /** The CDP target id. */
+  readonly id: string;
+  readonly url: string;
+  readonly title: string;
+  /** Empty where the page has none, or does not answer. */
+  readonly faviconUrl: string;
 }
 
 const NO_VIEWPORT: Viewport = { width: 0, height: 0 };
@@ -56,7 +73,12 @@ export interface BrowserClient {
 export class Browser implements Closeable {
   readonly #mux: Mux;
   readonly #control: Control;
+  readonly #holds = new Holds();
+  #observation: Observation | undefined;
+  #guardsNavigations = false;
   readonly #pipes: BrowserPipes;
+  /** Those of the session; a client may have what is here and nothing else. */
+  readonly extensions: Extensions;
   readonly #log: Log;
   readonly #scope = new Scope();
   #version: BrowserVersion | undefined;
@@ -69,6 +91,7 @@ export class Browser implements Closeable {
     this.#log = log;
     this.#mux = this.#scope.own(new Mux(pipes.fifoIn, pipes.fifoOut));
     this.#control = new Control(this.#mux);
+    this.extensions = new Extensions(this.#control);
   }
 
   /** Speaks to a Chromium that was just started. Returns when its first page is there. */
@@ -129,17 +152,54 @@ export class Browser implements Closeable {
     return this.#viewport;
   }
 
+  get uploadFolder(): string {
+    return this.#pipes.uploadsInBox;
+  }
+
   /** What a client's own setDownloadBehavior becomes: its path is of its machine, the files belong to the session. */
   get downloadFolder(): string {
     return `${this.#pipes.folderInBox}/${DOWNLOADS}`;
   }
 
+  /** Downloads of every browser context, whoever began them. */
+  tellOfDownloads(listener: DownloadListener): void {
+    this.#control.tellOfDownloads(listener);
+  }
+
+  /** Which context it is in is not told, so each is asked; one that is over is cancelled already. */
+  async cancelDownload(guid: string): Promise<void> {
+    const contexts = await this.contextIds();
+    for (const context of [{}, ...contexts.map(browserContextId => ({ browserContextId }))])
+      await this.#control.send('Browser.cancelDownload', { guid, ...context }).catch(() => {});
+  }
+
+  /** Of the default context: those of contexts that clients made go with these. */
+  async cookies(): Promise<readonly Cookie[]> {
+    return cookiesIn(await this.#control.send('Storage.getCookies'));
+  }
+
+  /** Sets them in the default context. One that Chromium refuses takes none of the others with it; returns how many it refused. */
+  async setCookies(cookies: readonly Cookie[]): Promise<number> {
+    const wanted = cookies.map(cookieToSet).filter(cookie => cookie !== undefined);
+    if (wanted.length === 0) return cookies.length;
+    const all = await this.#setCookies(wanted);
+    if (all) return cookies.length - wanted.length;
+    let set = 0;
+    for (const cookie of wanted) if (await this.#setCookies([cookie])) set++;
+    return cookies.length - set;
+  }
+
+  /** Chromium closes by itself and writes down what it has in memory; the pipe breaks when it is gone. */
+  async shutDown(): Promise<void> {
+    await Promise.race([this.#control.send('Browser.close'), this.#mux.failed]).catch(() => {});
+  }
+
   /** A channel of its own for one client. Pages that do not answer are held back from it until they do. */
-  async openClient(policy: Policy, listener: ClientListener): Promise<BrowserClient> {
+  async openClient(policy: Policy, listener: ClientListener, tap?: CommandTap): Promise<BrowserClient> {
     const stuck = await this.#control.unresponsivePages(PROBE_MS);
     await this.#ensurePage(stuck);
     const tabs = await this.#control.tabsOf(stuck);
-    const client = new MuxClient(this.#mux, policy, listener);
+    const client = new MuxClient(this.#mux, this.#holds, policy, listener, tap);
     for (const page of stuck) {
       const tabId = tabs.get(page);
       const targets = tabId === undefined ? [page.targetId] : [tabId, page.targetId];
@@ -152,8 +212,58 @@ export class Browser implements Closeable {
     return this.#clientHandle(client);
   }
 
+  /** An empty page in front of the others, in the context that pages are in when nobody made one. */
+  async newPage(): Promise<void> {
+    await this.#control.send('Target.createTarget', { url: 'about:blank' });
+  }
+
+  /** The pages as they are now. */
+  async listPages(): Promise<readonly PageInfo[]> {
+    const infos = await this.#control.pageInfos();
+    return Promise.all(infos.map(async info => ({ ...info, faviconUrl: await this.#control.faviconOf(info.id) })));
+  }
+
+  /** Tells of every page, popup, frame and worker, those that are there and those that come, until it is closed. */
+  async observe(observer: Observer): Promise<Closeable> {
+    const observation = this.#observation ?? this.#openObservation();
+    this.#observation = observation;
+    const added = observation.add(observer);
+    await observation.opened;
+    return {
+      close: async () => {
+        await added.close();
+        if (!observation.isWanted) await this.#endObservation(observation);
+      },
+    };
+  }
+
+  /** From now on main frames go only where the rule says, whoever moves them. */
+  async guardNavigations(rule: NavigationRule): Promise<void> {
+    this.#guardsNavigations = true;
+    await new NavigationGuard(this.#mux, rule).open(id => this.#note(`+${id}`));
+  }
+
+  /** A client that stood nearer to the network than we do could lead a request elsewhere after we have judged it. */
+  get guardsNavigations(): boolean {
+    return this.#guardsNavigations;
+  }
+
   async close(): Promise<void> {
     await this.#scope.close();
+    this.#observation?.close();
+  }
+
+  #openObservation(): Observation {
+    return new Observation(this.#mux, this.#holds, id => this.#note(`+${id}`));
+  }
+
+  /** Nobody looks any more: what comes now is not held for us. */
+  async #endObservation(observation: Observation): Promise<void> {
+    if (this.#observation !== observation) return;
+    this.#observation = undefined;
+    await observation.opened.catch(() => {});
+    if (observation.channelId && !this.#mux.isClosed) await this.#detach(observation.channelId);
+    observation.close();
   }
 
   async #ready(signal: AbortSignal, open: () => Promise<void>): Promise<Browser> {
@@ -222,6 +332,7 @@ export class Browser implements Closeable {
       },
       close: async () => {
         if (client.channelId) await this.#detach(client.channelId);
+        client.close();
         await this.keepDownloads();
       },
     };
@@ -234,6 +345,16 @@ export class Browser implements Closeable {
       this.#log.warn('browser.detach_failed', { channel: channelId, error });
     }
     this.#note(`-${channelId}`);
+  }
+
+  async #setCookies(cookies: readonly JsonObject[]): Promise<boolean> {
+    try {
+      await this.#control.send('Storage.setCookies', { cookies });
+      return true;
+    } catch (error) {
+      if (error instanceof ProtocolFailure) return false;
+      throw error;
+    }
   }
 
   #keepDownloadsOf(context: JsonObject): Promise<JsonObject> {

@@ -2,13 +2,21 @@
 // there are, and whether their renderer answers. It never enables anything on a page.
 import { SingleFlight } from '../../kit/single-flight.ts';
 import { WaitExpired, within } from '../../kit/wait.ts';
-import { type JsonObject, objectAt, textAt } from './json.ts';
-import { answerId, encode, type Incoming, parseIncoming, SERVER_ERROR } from './messages.ts';
+import { Asker, COMMAND_MS } from './asker.ts';
+import { type DownloadListener, tellOfDownload } from './download-events.ts';
+import { isObject, type JsonObject, objectAt, textAt } from './json.ts';
+import { type Incoming, SERVER_ERROR } from './messages.ts';
 import { type Channel, type ChannelOwner, type Mux, type OnAnswer, ProtocolFailure } from './mux.ts';
 
-const COMMAND_MS = 15_000;
 /** A page that is stuck is asked again at most this long; then it counts as gone until the next client asks. */
 const STUCK_PAGE_MS = 6 * 3600_000;
+const FAVICON_MS = 500;
+const FAVICON_CHARACTERS_MAX = 2048;
+/** The last one named wins, as in a tab; without one the well-known place, where the document came from the web. */
+const FAVICON = `(() => {
+  const named = [...document.querySelectorAll('link[rel~="icon"]')].at(-1)?.href;
+  return named || (/^https?:$/.test(location.protocol) ? new URL('/favicon.ico', location.href).href : '');
+})()`;
 const only = (type: string): readonly JsonObject[] => [{ type }, { exclude: true }];
 
 export interface Page {
@@ -25,17 +33,19 @@ export interface Geolocation {
 
 export class Control implements ChannelOwner {
   readonly #mux: Mux;
+  readonly #asker: Asker;
   readonly #pages = new Map<string, Page>();
   readonly #probes = new SingleFlight<string, boolean>();
   /** By the channel of a tab that is being asked: its pages so far. */
   readonly #shownIn = new Map<string, Set<string>>();
   readonly #firstPage = Promise.withResolvers<Page>();
   #root: Channel | undefined;
+  #downloads: DownloadListener | undefined;
   #geolocation: Geolocation | undefined;
-  #id = 0;
 
   constructor(mux: Mux) {
     this.#mux = mux;
+    this.#asker = new Asker(mux);
   }
 
   async open(beforeUse: (channelId: string) => void): Promise<void> {
@@ -43,6 +53,11 @@ export class Control implements ChannelOwner {
     // Pages are attached to one by one as they are told of. Auto-attach would make each `window.open` wait for us, and
     // letting it go on would let it go on for clients too, before they have put their scripts into the popup (measured).
     await this.send('Target.setDiscoverTargets', { discover: true });
+  }
+
+  /** From now on these ears hear of downloads. */
+  tellOfDownloads(listener: DownloadListener): void {
+    this.#downloads = listener;
   }
 
   get channelId(): string | undefined {
@@ -77,16 +92,7 @@ export class Control implements ChannelOwner {
   /** A command on the browser, or on one channel of ours. */
   send(method: string, params: JsonObject = {}, channel = this.#root, ms = COMMAND_MS): Promise<JsonObject> {
     if (!channel) throw new Error('the control channel is not open');
-    if (this.#mux.isClosed) throw new Error('the browser is closed');
-    const id = ++this.#id;
-    const answered = Promise.withResolvers<JsonObject>();
-    channel.pending.set(id, answer => {
-      if (answer.error) answered.reject(new ProtocolFailure(method, answer.error.code, answer.error.message));
-      else answered.resolve(answer.result ?? {});
-      return answer;
-    });
-    this.#mux.pipe.send([encode({ id, method, params, sessionId: channel.id })]);
-    return within(ms, `Chromium to answer ${method}`, () => answered.promise).finally(() => channel.pending.delete(id));
+    return this.#asker.send(channel, method, params, ms);
   }
 
   /** Waits until the page's renderer has run a no-op; false when it is gone or stays stuck. Callers share one question. */
@@ -120,6 +126,26 @@ export class Control implements ChannelOwner {
     return stuck.filter(page => this.#pages.has(page.targetId));
   }
 
+  /** Address and title of every page, in the order in which they were met. */
+  async pageInfos(): Promise<ReadonlyArray<{ id: string; url: string; title: string }>> {
+    const { targetInfos } = await this.send('Target.getTargets', { filter: only('page') });
+    const infos = (Array.isArray(targetInfos) ? targetInfos : []).filter(isObject);
+    return this.pages.flatMap(({ targetId: id }) => {
+      const info = infos.find(one => one.targetId === id);
+      return info ? [{ id, url: textAt(info, 'url') ?? '', title: textAt(info, 'title') ?? '' }] : [];
+    });
+  }
+
+  /** Asked in the page itself, where a hostile one may answer anything: only a web address comes through. */
+  async faviconOf(targetId: string): Promise<string> {
+    const page = this.#pages.get(targetId);
+    if (!page) return '';
+    const ask = { expression: FAVICON, returnByValue: true, timeout: FAVICON_MS };
+    const answer = await this.send('Runtime.evaluate', ask, page.channel, FAVICON_MS).catch(() => undefined);
+    const found = textAt(objectAt(answer, 'result'), 'value') ?? '';
+    return found.length <= FAVICON_CHARACTERS_MAX && /^https?:\/\//.test(found) ? found : '';
+  }
+
   /** The tabs that these pages are shown in: targets of their own, which Puppeteer attaches to first. */
   async tabsOf(pages: readonly Page[]): Promise<ReadonlyMap<Page, string>> {
     if (pages.length === 0) return new Map();
@@ -135,14 +161,8 @@ export class Control implements ChannelOwner {
   }
 
   incoming(channel: Channel, message: Buffer): void {
-    const id = answerId(message);
-    const onAnswer = id === undefined ? undefined : channel.pending.get(id);
-    if (id !== undefined && !onAnswer) return;
-    const parsed = parseIncoming(message);
-    if (id !== undefined) {
-      channel.pending.delete(id);
-      void onAnswer?.(parsed);
-    } else this.#event(channel, parsed);
+    const event = this.#asker.event(channel, message);
+    if (event) this.#event(channel, event);
   }
 
   fail(_channel: Channel, id: number, message: string, onAnswer: OnAnswer | undefined): void {
@@ -161,6 +181,10 @@ export class Control implements ChannelOwner {
         return this.#attached(channel, textAt(event.params, 'sessionId'), info);
       case 'Target.detachedFromTarget':
         return this.#detached(textAt(event.params, 'sessionId'));
+      case 'Browser.downloadWillBegin':
+      case 'Browser.downloadProgress':
+        if (channel === this.#root && this.#downloads) tellOfDownload(event.method, event.params, this.#downloads);
+        return;
       case 'Target.targetCrashed':
         if (targetId) this.#mux.targetCrashed(targetId);
         return;

@@ -2,6 +2,7 @@
 // hear. Browser-internal targets are hidden from it; pages whose renderer was stuck when it came are held back until
 // they answer, because stock clients wait for every page before they return from connecting.
 import { BadEnvelope, type Envelope, readEnvelope } from './envelope.ts';
+import type { Holds } from './holds.ts';
 import { isObject, type JsonObject, objectAt, textAt } from './json.ts';
 import {
   answerId,
@@ -31,21 +32,29 @@ const HIDDEN_TYPES: ReadonlySet<string> = new Set(['browser_ui']);
 /** Sent to a page that has just crashed, they bring it back. */
 const REVIVING: ReadonlySet<string> = new Set(['Page.navigate', 'Page.reload']);
 const PARSE_ERROR = -32700;
+const AUTO_ATTACH = 'Target.setAutoAttach';
+const LET_GO = 'Runtime.runIfWaitingForDebugger';
 
 export interface Command {
   readonly method: string;
   readonly params: JsonObject;
+  /** Said to the browser itself rather than to a target. */
+  readonly toBrowser: boolean;
 }
 
 export type Verdict =
   | { readonly pass: true; readonly onAnswer?: OnAnswer }
   | { readonly rewrite: JsonObject; readonly onAnswer?: OnAnswer }
   | { readonly answer: JsonObject }
-  | { readonly refuse: string };
+  | { readonly refuse: string }
+  /** It waits beside the others, which go on. Commands that are set aside keep their order. */
+  | { readonly aside: Promise<Verdict> };
 
 export interface Policy {
   /** Only these methods are parsed and judged; all others pass as the same bytes. */
   readonly watched: ReadonlySet<string>;
+  /** These too, for the time being. */
+  alsoWatched?(method: string): boolean;
   judge(command: Command): Verdict | Promise<Verdict>;
 }
 
@@ -57,21 +66,43 @@ export interface ClientListener {
   hold(on: boolean): void;
 }
 
+/** A command of a client on its way. The bytes are the client's: whoever keeps them longer than a moment copies them. */
+export interface Overheard {
+  readonly method: string;
+  readonly message: Buffer;
+  /** The target that it is for, and those that one is part of; none: the browser itself. */
+  readonly targetIds: readonly string[];
+}
+
+/** Hears some commands and their answers. It must not throw, nor take long. */
+export interface CommandTap {
+  /** All others pass it by. */
+  readonly methods: ReadonlySet<string>;
+  /** Gives who wants the answer, which is the client's too. */
+  asked(command: Overheard): ((answer: Buffer) => void) | undefined;
+}
+
 export class MuxClient implements ChannelOwner {
   readonly #mux: Mux;
+  readonly #holds: Holds;
   readonly #policy: Policy;
   readonly #listener: ClientListener;
+  readonly #tap: CommandTap | undefined;
   readonly #channels = new Map<string, Channel>();
   readonly #held = new Map<string, Array<{ channel: Channel; message: Buffer }>>();
   readonly #hidden = new Set<string>();
+  /** Channels to the browser beside the client's root. */
+  readonly #browserChannels = new Set<string>();
   readonly #waiting: Buffer[] = [];
   #root: Channel | undefined;
   #rootPrefix = Buffer.alloc(0);
   #judging = false;
   #ownId = 0;
 
-  constructor(mux: Mux, policy: Policy, listener: ClientListener) {
+  constructor(mux: Mux, holds: Holds, policy: Policy, listener: ClientListener, tap?: CommandTap) {
     this.#mux = mux;
+    this.#tap = tap;
+    this.#holds = holds;
     this.#policy = policy;
     this.#listener = listener;
   }
@@ -120,7 +151,8 @@ export class MuxClient implements ChannelOwner {
         envelope.id,
         `${PENDING_MAX} commands wait for their answers already. Wait for some.`,
       );
-    if (this.#policy.watched.has(envelope.method)) return this.#watched(channel, envelope, message);
+    if (this.#policy.watched.has(envelope.method) || this.#policy.alsoWatched?.(envelope.method))
+      return this.#watched(channel, envelope, message);
     this.#forward(channel, envelope, message, undefined);
   }
 
@@ -132,12 +164,15 @@ export class MuxClient implements ChannelOwner {
     }
     const onAnswer = channel.pending.get(id);
     if (!channel.pending.delete(id)) return;
+    if (channel.overheard) this.#answered(channel, id, message);
     if (onAnswer) void this.#transformed(channel, message, onAnswer);
     else this.#deliver(channel, message, undefined);
   }
 
   fail(channel: Channel, id: number, message: string): void {
-    this.#listener.message(errorAnswer(channel, id, message));
+    const answer = errorAnswer(channel, id, message);
+    this.#answered(channel, id, answer);
+    this.#listener.message(answer);
   }
 
   rest(): void {
@@ -151,15 +186,16 @@ export class MuxClient implements ChannelOwner {
     const params = parsed.params ?? {};
     if (!isObject(params))
       return this.#say(errorAnswer(channel, envelope.id, "'params' must be an object", INVALID_REQUEST));
-    const verdict = this.#policy.judge({ method: envelope.method, params });
-    if (!(verdict instanceof Promise)) return this.#execute(channel, envelope, params, verdict);
+    const toBrowser = !channel.parent || this.#browserChannels.has(channel.id);
+    const verdict = this.#policy.judge({ method: envelope.method, params, toBrowser });
+    if (!(verdict instanceof Promise)) return this.#execute(channel, envelope, message, params, verdict);
     this.#judging = true;
     this.#listener.hold(true);
     void verdict
       .catch((error: unknown): Verdict => ({ refuse: error instanceof Error ? error.message : String(error) }))
       .then(decided => {
         this.#judging = false;
-        this.#execute(channel, envelope, params, decided);
+        this.#execute(channel, envelope, message, params, decided);
         for (let next = this.#waiting.shift(); next; next = this.#judging ? undefined : this.#waiting.shift())
           this.receive(next);
         if (!this.#judging) this.#listener.hold(false);
@@ -168,9 +204,14 @@ export class MuxClient implements ChannelOwner {
   }
 
   /** What was judged is what is sent: the message is written anew from the parsed value. */
-  #execute(channel: Channel, envelope: Envelope, params: JsonObject, verdict: Verdict): void {
+  #execute(channel: Channel, envelope: Envelope, message: Buffer, params: JsonObject, verdict: Verdict): void {
     const { id, method } = envelope;
-    if ('refuse' in verdict) return this.#refuse(channel, id, verdict.refuse);
+    if ('aside' in verdict) return this.#setAside(channel, envelope, message, params, verdict.aside);
+    if ('refuse' in verdict) {
+      const refusal = errorAnswer(channel, id, verdict.refuse);
+      this.#overheard(channel, method, message)?.(refusal);
+      return this.#say(refusal);
+    }
     if ('answer' in verdict) return this.#say(encode({ id, result: verdict.answer, ...sessionOf(channel) }));
     const clean = encode({
       id,
@@ -178,13 +219,39 @@ export class MuxClient implements ChannelOwner {
       params: 'rewrite' in verdict ? verdict.rewrite : params,
       ...sessionOf(channel),
     });
+    if (method === AUTO_ATTACH) this.#holds.autoAttach(this, channel, params);
     this.#forward(channel, { ...envelope, start: 0 }, clean, verdict.onAnswer);
+  }
+
+  #setAside(channel: Channel, envelope: Envelope, message: Buffer, params: JsonObject, aside: Promise<Verdict>): void {
+    void aside.then(verdict => {
+      if (this.#channels.get(channel.id) !== channel) return this.#say(noSuchSession(envelope.id));
+      this.#execute(channel, envelope, message, params, verdict);
+      this.#listener.rest();
+    });
   }
 
   #forward(channel: Channel, envelope: Envelope, message: Buffer, onAnswer: OnAnswer | undefined): void {
     channel.pending.set(envelope.id, this.#seen(envelope.method, onAnswer));
     if (channel.parent) this.#mux.pipe.send([message]);
     else this.#mux.pipe.send([this.#rootPrefix, message.subarray(envelope.start + 1)]);
+    if (envelope.method === LET_GO) this.#holds.resumed(channel);
+    const answered = this.#overheard(channel, envelope.method, message);
+    if (!answered) return;
+    channel.overheard ??= new Map();
+    channel.overheard.set(envelope.id, answered);
+  }
+
+  #overheard(channel: Channel, method: string, message: Buffer): ((answer: Buffer) => void) | undefined {
+    if (!this.#tap?.methods.has(method)) return undefined;
+    return this.#tap.asked({ method, message, targetIds: targetIdsOf(channel) });
+  }
+
+  #answered(channel: Channel, id: number, answer: Buffer): void {
+    const hear = channel.overheard?.get(id);
+    if (!hear) return;
+    channel.overheard?.delete(id);
+    hear(answer);
   }
 
   #seen(method: string, onAnswer: OnAnswer | undefined): OnAnswer | undefined {
@@ -219,7 +286,9 @@ export class MuxClient implements ChannelOwner {
       if (!sessionId) return;
       const child = this.#mux.open(sessionId, this, channel, targetId);
       this.#channels.set(sessionId, child);
+      if (textAt(info, 'type') === 'browser') this.#browserChannels.add(sessionId);
       if (info && isHidden(info)) return this.#leave(channel, child);
+      this.#holds.told(this, child, textAt(info, 'type') ?? '', event.params?.waitingForDebugger === true);
     }
     if (event.method === 'Target.detachedFromTarget' && sessionId) {
       if (this.#hidden.delete(sessionId)) return this.#forget(sessionId);
@@ -243,7 +312,19 @@ export class MuxClient implements ChannelOwner {
     const channel = this.#channels.get(sessionId);
     if (!channel) return;
     this.#mux.drop(channel);
-    for (const id of this.#channels.keys()) if (!this.#mux.find(id)) this.#channels.delete(id);
+    this.#browserChannels.delete(sessionId);
+    this.#leaveHolds(one => this.#mux.find(one.id) === undefined);
+  }
+
+  /** The client is gone: what it held, others may let go. */
+  close(): void {
+    this.#leaveHolds(() => true);
+  }
+
+  #leaveHolds(isGone: (channel: Channel) => boolean): void {
+    const gone = [...this.#channels.values()].filter(isGone);
+    for (const channel of gone) this.#channels.delete(channel.id);
+    for (const channel of gone) this.#holds.left(channel);
   }
 
   #deliver(channel: Channel, message: Buffer, targetId: string | undefined): void {
@@ -262,6 +343,12 @@ export class MuxClient implements ChannelOwner {
     this.#listener.message(message);
     this.#listener.rest();
   }
+}
+
+function targetIdsOf(channel: Channel): string[] {
+  const ids: string[] = [];
+  for (let each: Channel | undefined = channel; each; each = each.parent) if (each.targetId) ids.push(each.targetId);
+  return ids;
 }
 
 const isHidden = (info: JsonObject): boolean => HIDDEN_TYPES.has(textAt(info, 'type') ?? '');

@@ -34,6 +34,8 @@ export interface Channel {
   readonly targetId: string | undefined;
   /** Commands without an answer yet. */
   readonly pending: Map<number, OnAnswer | undefined>;
+  /** Who hears the answers of commands besides their owner. */
+  overheard?: Map<number, (answer: Buffer) => void>;
 }
 
 export interface ChannelOwner {

@@ -1,7 +1,10 @@
 // The managed policies that every jailed Chromium reads: what pages, extensions and clients may not open whatever way
 // they try. The gateway refuses the same with a clearer message; this is what holds when something steps around it.
+import { createHash } from 'node:crypto';
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { SingleFlight } from '../../kit/single-flight.ts';
+import type { JsonObject } from './json.ts';
 
 /** Where a browser's downloads and uploads stand in its box; `file:` pages of these two may be opened. */
 export const DOWNLOADS = 'downloads';
@@ -33,21 +36,31 @@ const POLICIES = {
   MetricsReportingEnabled: false,
 } as const;
 
-export interface PolicyWish {
-  /** Show PDFs in the tab instead of downloading them. */
-  readonly pdfViewer: boolean;
-}
+/** One folder (`/etc/chromium` of a box) for each set of policies that was asked for since this process started. */
+export class PolicyFolders {
+  readonly #parent: string;
+  readonly #written = new SingleFlight<string, string>();
+  readonly #folders = new Map<string, string>();
 
-/** Writes the policy folder (`/etc/chromium` of the box) and returns its path. */
-export async function writePolicies(folder: string, { pdfViewer }: PolicyWish): Promise<string> {
-  const managed = join(folder, 'policies', 'managed');
-  await mkdir(managed, { recursive: true, mode: 0o755 });
-  const file = join(managed, 'berth.json');
-  await writeFile(
-    `${file}.new`,
-    `${JSON.stringify({ ...POLICIES, AlwaysOpenPdfExternally: !pdfViewer }, undefined, 2)}\n`,
-    { mode: 0o644 },
-  );
-  await rename(`${file}.new`, file);
-  return folder;
+  constructor(parent: string) {
+    this.#parent = parent;
+  }
+
+  /** `pdfViewer`: show PDFs in the tab instead of downloading them. `more`: policies over those of every browser. */
+  async of(pdfViewer: boolean, more: JsonObject = {}): Promise<string> {
+    const text = `${JSON.stringify({ ...POLICIES, AlwaysOpenPdfExternally: !pdfViewer, ...more }, undefined, 2)}\n`;
+    const name = createHash('sha256').update(text).digest('hex').slice(0, 32);
+    return this.#folders.get(name) ?? this.#written.run(name, () => this.#write(name, text));
+  }
+
+  async #write(name: string, text: string): Promise<string> {
+    const folder = join(this.#parent, name);
+    const managed = join(folder, 'policies', 'managed');
+    await mkdir(managed, { recursive: true, mode: 0o755 });
+    const file = join(managed, 'berth.json');
+    await writeFile(`${file}.new`, text, { mode: 0o644 });
+    await rename(`${file}.new`, file);
+    this.#folders.set(name, folder);
+    return folder;
+  }
 }

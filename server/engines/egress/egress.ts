@@ -8,7 +8,7 @@ import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { within } from '../../kit/wait.ts';
-import { answerTo, Failed, type RefusalRule, Refused } from './failure.ts';
+import { answerTo, Failed, ProxyFailed, type ProxyTrouble, type RefusalRule, Refused } from './failure.ts';
 import { Forwarder, sendAnswer } from './forwarder.ts';
 import { Gate } from './gate.ts';
 import { EGRESS_LIMITS, type EgressLimits } from './limits.ts';
@@ -27,8 +27,13 @@ export interface EgressParts {
   readonly log: Log;
   readonly clock: Clock;
   readonly self?: SelfRoute;
-  readonly onRefused?: (refusal: Refusal) => void;
+  readonly listener?: EgressListener;
   readonly limits?: Partial<EgressLimits>;
+}
+
+export interface EgressListener {
+  refused?(refusal: Refusal): void;
+  proxyFailed?(failure: ProxyFailure): void;
 }
 
 export interface Refusal {
@@ -39,10 +44,20 @@ export interface Refusal {
   readonly port: number;
 }
 
+export interface ProxyFailure {
+  readonly at: Date;
+  /** The name of the proxy, never its address. */
+  readonly proxy: string;
+  readonly trouble: ProxyTrouble;
+  readonly hostname: string;
+}
+
 export interface EgressCounters {
   /** From the session to the outside, and back, as the sockets outside counted them. */
   readonly bytesUp: number;
   readonly bytesDown: number;
+  /** Those of both that went by way of other proxies. */
+  readonly bytesByProxy: number;
   /** Connections to the outside: all there were, and those there are. */
   readonly connections: number;
   readonly connectionsOpen: number;
@@ -51,6 +66,8 @@ export interface EgressCounters {
 
 export interface Egress extends Closeable {
   counters(): EgressCounters;
+  /** Who hears of refusals from now on. */
+  listen(listener: EgressListener): void;
   /** From now on, also for connections that stand. */
   replacePolicy(policy: EgressPolicy): void;
   /** Ends every connection. Connections that still arrive are closed at once. */
@@ -71,9 +88,11 @@ class SessionEgress implements Egress {
   readonly #browser = new Map<Socket, Forwarder>();
   readonly #refusals = new Map<RefusalRule, number>();
   readonly #closing = new AbortController();
+  #listener: EgressListener;
 
   constructor(parts: EgressParts) {
     this.#parts = parts;
+    this.#listener = parts.listener ?? {};
     this.#limits = { ...EGRESS_LIMITS, ...parts.limits };
     this.#gate = new Gate({ ...parts, links: this.#links, limits: this.#limits });
     this.#own = parts.self && new OwnAddress(this.#guardedRoute(parts.self), this.#limits);
@@ -87,10 +106,15 @@ class SessionEgress implements Egress {
     return {
       bytesUp: this.#links.bytesUp,
       bytesDown: this.#links.bytesDown,
+      bytesByProxy: this.#links.bytesByProxy,
       connections: this.#links.opened,
       connectionsOpen: this.#links.open,
       refusals: Object.fromEntries(this.#refusals),
     };
+  }
+
+  listen(listener: EgressListener): void {
+    this.#listener = listener;
   }
 
   replacePolicy(policy: EgressPolicy): void {
@@ -220,15 +244,22 @@ class SessionEgress implements Egress {
     else stream.end(emptyAnswer(UNREADABLE[error.code ?? ''] ?? 400), () => stream.destroy());
   }
 
-  #failed(error: unknown, { hostname, port }: Target, via: Refusal['via']): void {
-    if (!(error instanceof Refused)) {
-      this.#parts.log.debug('egress.failed', { hostname, port, via, reason: reason(error) });
-      return;
-    }
-    const { rule } = error;
-    const { clock, log, onRefused } = this.#parts;
-    if (this.#count(rule) <= this.#limits.refusalsLoggedMax) log.info('egress.refused', { hostname, port, via, rule });
-    this.#guarded(() => onRefused?.({ at: clock.now(), rule, via, hostname, port }));
+  #failed(error: unknown, target: Target, via: Refusal['via']): void {
+    if (error instanceof Refused) return this.#refused(error.rule, target, via);
+    const { hostname, port } = target;
+    const { clock, log } = this.#parts;
+    log.debug('egress.failed', { hostname, port, via, reason: reason(error) });
+    if (!(error instanceof ProxyFailed)) return;
+    const { proxy, trouble } = error;
+    this.#guarded(() => this.#listener.proxyFailed?.({ at: clock.now(), proxy, trouble, hostname }));
+  }
+
+  #refused(rule: RefusalRule, { hostname, port }: Target, via: Refusal['via']): void {
+    const { clock, log } = this.#parts;
+    // A browser that waits for its session asks for a thing or two by itself.
+    if (this.#count(rule) <= this.#limits.refusalsLoggedMax && rule !== 'no_session')
+      log.info('egress.refused', { hostname, port, via, rule });
+    this.#guarded(() => this.#listener.refused?.({ at: clock.now(), rule, via, hostname, port }));
   }
 
   /** Whoever was handed to us may throw; here it would end the process, with all sessions. */

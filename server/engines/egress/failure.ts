@@ -1,8 +1,9 @@
 // Why a request did not go out: refused by a rule, or not possible. The text names the rule or the kind of failure,
 // never an answer from inside (no address, no error text of the machine).
+import type { HostRule } from './host-rules.ts';
 import type { AddressRule } from './rules.ts';
 
-export type RefusalRule = AddressRule | 'too_many_connections';
+export type RefusalRule = AddressRule | HostRule | 'too_many_connections';
 
 export class Refused extends Error {
   readonly rule: RefusalRule;
@@ -20,7 +21,17 @@ export type FailureKind =
   | 'name_timed_out'
   | 'connect_failed'
   | 'connect_timed_out'
-  | 'bad_answer';
+  | 'bad_answer'
+  | 'host_not_reached'
+  | ProxyTrouble;
+
+/** What can be wrong with a proxy between us and the host, whichever host was asked for. */
+export type ProxyTrouble =
+  | 'proxy_unreachable'
+  | 'proxy_timed_out'
+  | 'proxy_not_trusted'
+  | 'proxy_refused_user'
+  | 'proxy_is_none';
 
 const STATUS: Readonly<Record<FailureKind, number>> = {
   bad_request: 400,
@@ -29,6 +40,12 @@ const STATUS: Readonly<Record<FailureKind, number>> = {
   connect_failed: 502,
   connect_timed_out: 504,
   bad_answer: 502,
+  host_not_reached: 502,
+  proxy_unreachable: 502,
+  proxy_timed_out: 504,
+  proxy_not_trusted: 502,
+  proxy_refused_user: 502,
+  proxy_is_none: 502,
 };
 
 const WORDS: Readonly<Record<FailureKind, string>> = {
@@ -38,6 +55,12 @@ const WORDS: Readonly<Record<FailureKind, string>> = {
   connect_failed: 'The host did not accept the connection.',
   connect_timed_out: 'The host did not answer in time.',
   bad_answer: 'The host broke off, or sent what is not an HTTP answer.',
+  host_not_reached: "The session's proxy could not reach the host.",
+  proxy_unreachable: "The session's proxy cannot be reached, or does not speak as a proxy does.",
+  proxy_timed_out: "The session's proxy did not answer in time.",
+  proxy_not_trusted: "The certificate of the session's proxy is not trusted.",
+  proxy_refused_user: "The session's proxy refused the user name or the password.",
+  proxy_is_none: "What stands at the address of the session's proxy is no proxy.",
 };
 
 export class Failed extends Error {
@@ -50,10 +73,29 @@ export class Failed extends Error {
   }
 }
 
+/** A proxy of the session does not serve it; `proxy` is its name, never its address. */
+export class ProxyFailed extends Failed {
+  readonly trouble: ProxyTrouble;
+  readonly proxy: string;
+
+  constructor(trouble: ProxyTrouble, proxy: string, cause?: unknown) {
+    super(trouble, cause);
+    this.name = 'ProxyFailed';
+    this.trouble = trouble;
+    this.proxy = proxy;
+  }
+}
+
+const ADVICE: Readonly<Partial<Record<RefusalRule, string>>> = {
+  own_service: 'A session reaches the service by its own connectUrl, and by nothing else.',
+  network_policy: 'The networkPolicy of the session says which hosts it may reach.',
+  ad: 'The session was created with blockAds.',
+  no_session: 'The browser belongs to no session yet.',
+  egress_limit: 'The session has used up its egressBytes.',
+};
+
 const adviceOn = (rule: RefusalRule): string =>
-  rule === 'own_service'
-    ? 'A session reaches the service by its own connectUrl, and by nothing else.'
-    : 'The operator can open addresses with BERTH_EGRESS_ALLOW.';
+  ADVICE[rule] ?? 'The operator can open addresses with BERTH_EGRESS_ALLOW.';
 
 /** What the browser is told. */
 export interface Answer {

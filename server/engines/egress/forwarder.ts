@@ -2,12 +2,15 @@
 // connection is kept for the next request to the same place, so the outside never has more of them than the browser.
 import { type ClientRequest, type IncomingMessage, type ServerResponse, request as send } from 'node:http';
 import { pipeline } from 'node:stream';
-import { answerTo, Failed } from './failure.ts';
+import { answerTo, Failed, ProxyFailed } from './failure.ts';
 import type { Gate } from './gate.ts';
-import { GateAgent } from './gate-agent.ts';
+import { GateAgent, type GateRequestArgs } from './gate-agent.ts';
 import { endToEnd, framing, requestHeaders } from './headers.ts';
+import { proxyAuthorization } from './http-tunnel.ts';
 import type { EgressLimits } from './limits.ts';
+import { RequestSocket } from './request-socket.ts';
 import type { AbsoluteTarget } from './target.ts';
+import type { Upstream } from './upstream.ts';
 
 export class Forwarder {
   readonly #gate: Gate;
@@ -42,7 +45,18 @@ export class Forwarder {
     };
     const body = framing(request.rawHeaders);
     if (body === 'unknown') return fail(new Failed('bad_request'));
-    this.#send({ request, response, wanted, hasBody: body !== 'none', fail }, true);
+    try {
+      const proxy = this.#askedProxy(wanted);
+      this.#send({ request, response, wanted, hasBody: body !== 'none', proxy, fail }, true);
+    } catch (error) {
+      fail(error);
+    }
+  }
+
+  /** The proxy that is asked for the whole URL. One that only carries connections is the gate's business. */
+  #askedProxy({ target }: AbsoluteTarget): Upstream | undefined {
+    const upstream = this.#gate.route(target);
+    return upstream?.scheme === 'socks5' ? undefined : upstream;
   }
 
   /** The browser's connection is gone. */
@@ -56,7 +70,7 @@ export class Forwarder {
     // be, so it never goes out on a kept one.
     this.#agent ??= new GateAgent(this.#gate);
     this.#agent.keepOnly(hasBody ? undefined : wanted.target);
-    const outgoing = this.#request(this.#agent, request, wanted, fail);
+    const outgoing = this.#request(this.#agent, exchange);
     if (!outgoing) return;
     let answered = false;
     const onError = (error: unknown): void => {
@@ -75,7 +89,7 @@ export class Forwarder {
       answered = true;
       // Answered before all of the body was read: the rest is not waited for.
       if (!request.complete) response.shouldKeepAlive = false;
-      passBack(incoming, response, fail);
+      passBack(incoming, response, exchange.proxy, fail);
     });
     response.once('close', () => {
       if (!response.writableFinished || !outgoing.writableEnded) outgoing.destroy();
@@ -84,23 +98,25 @@ export class Forwarder {
     else outgoing.end();
   }
 
-  #request(
-    agent: GateAgent,
-    request: IncomingMessage,
-    { target, host, path }: AbsoluteTarget,
-    fail: (error: unknown) => void,
-  ): ClientRequest | undefined {
+  #request(agent: GateAgent, { request, wanted, proxy, fail }: Exchange): ClientRequest | undefined {
+    const { target, host, path } = wanted;
     const method = request.method ?? 'GET';
+    const user = proxy && proxyAuthorization(proxy);
+    const args: GateRequestArgs = {
+      agent,
+      host: target.hostname,
+      port: target.port,
+      method,
+      path: proxy ? `http://${host}${path}` : path,
+      headers: [
+        ...requestHeaders(method, host, request.rawHeaders),
+        ...(user === undefined ? [] : ['Proxy-Authorization', user]),
+      ],
+      maxHeaderSize: this.#limits.headBytesMax,
+      upstream: proxy,
+    };
     try {
-      const outgoing = send({
-        agent,
-        host: target.hostname,
-        port: target.port,
-        method,
-        path,
-        headers: requestHeaders(method, host, request.rawHeaders),
-        maxHeaderSize: this.#limits.headBytesMax,
-      });
+      const outgoing = send(args);
       // Zero is no limit by count: a silently shortened list is worse, and the bytes are bounded.
       outgoing.maxHeadersCount = 0;
       return outgoing;
@@ -119,6 +135,7 @@ interface Exchange {
   readonly response: ServerResponse;
   readonly wanted: AbsoluteTarget;
   readonly hasBody: boolean;
+  readonly proxy: Upstream | undefined;
   readonly fail: (error: unknown) => void;
 }
 
@@ -130,22 +147,37 @@ function passOn(request: IncomingMessage, outgoing: ClientRequest): void {
 
 const PROXY_AUTHENTICATION_REQUIRED = 407;
 
-function passBack(incoming: IncomingMessage, response: ServerResponse, fail: (error: unknown) => void): void {
+function passBack(
+  incoming: IncomingMessage,
+  response: ServerResponse,
+  proxy: Upstream | undefined,
+  fail: (error: unknown) => void,
+): void {
   incoming.on('error', () => response.destroy());
   const status = incoming.statusCode ?? 0;
   try {
     // From an origin it would make the browser ask its user for the password of a proxy.
-    if (status === PROXY_AUTHENTICATION_REQUIRED) throw new Failed('bad_answer');
+    if (status === PROXY_AUTHENTICATION_REQUIRED)
+      throw proxy ? new ProxyFailed('proxy_refused_user', proxy.name) : new Failed('bad_answer');
     response.sendDate = false;
     response.writeHead(status, incoming.statusMessage, endToEnd(incoming.rawHeaders));
     // The head goes at once: an event stream may have nothing to say for a long time.
     response.write(NOTHING);
   } catch (error) {
     incoming.destroy();
-    fail(new Failed('bad_answer', error));
+    fail(error instanceof Failed ? error : new Failed('bad_answer', error));
     return;
   }
+  reuseMemory(incoming, response);
   pipeline(incoming, response, () => {});
+}
+
+/** A piece that stands in none of the streams was copied by the kernel. */
+function reuseMemory(incoming: IncomingMessage, response: ServerResponse): void {
+  const { socket } = incoming;
+  if (!(socket instanceof RequestSocket)) return;
+  socket.reuseWhen(() => incoming.readableLength === 0 && response.writableLength === 0);
+  incoming.once('close', () => socket.reuseWhen(() => false));
 }
 
 /** Tells the browser why there is no answer; if one has begun, cutting it off is all that can be said. */

@@ -1,9 +1,16 @@
 // The http.Agent of one browser connection: new connections come from the gate, one idle one is kept.
 import { Agent, type ClientRequestArgs } from 'node:http';
-import { Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { type Duplex, PassThrough } from 'node:stream';
 import type { Gate } from './gate.ts';
+import { RequestSocket } from './request-socket.ts';
 import { type Target, targetAt } from './target.ts';
+import type { Upstream } from './upstream.ts';
+
+/** A request knows the proxy that it was written for. */
+export interface GateRequestArgs extends ClientRequestArgs {
+  readonly upstream?: Upstream | undefined;
+}
 
 /** Node's type wants a stream even beside an error, and never looks at it. */
 const NO_STREAM: Duplex = new PassThrough();
@@ -19,12 +26,12 @@ export class GateAgent extends Agent {
   }
 
   override createConnection(
-    { host, port }: ClientRequestArgs,
+    { host, port, upstream }: GateRequestArgs,
     callback?: (error: Error | null, stream: Duplex) => void,
   ): undefined {
     const target = targetAt(host ?? '', Number(port));
     if (!target || !callback) throw new TypeError('an outside connection needs a target and somebody to take it');
-    this.#open(target).then(
+    this.#open(target, upstream).then(
       socket => callback(null, socket),
       (error: Error) => callback(error, NO_STREAM),
     );
@@ -46,8 +53,11 @@ export class GateAgent extends Agent {
     super.destroy();
   }
 
-  async #open(target: Target): Promise<Socket> {
-    const socket = await this.#gate.open(target, () => new Socket({ allowHalfOpen: true }), this.#closing.signal);
+  async #open(target: Target, upstream: Upstream | undefined): Promise<Socket> {
+    const { signal } = this.#closing;
+    const socket = upstream
+      ? await this.#gate.openProxy(upstream, target, signal)
+      : await this.#gate.open(target, () => new RequestSocket(), signal);
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));
     if (this.#closing.signal.aborted) socket.destroy();

@@ -3,12 +3,16 @@
 import type { Socket } from 'node:net';
 import type { Address } from './address.ts';
 import type { EgressLimits } from './limits.ts';
+import type { Upstream } from './upstream.ts';
 
 export interface Link {
   readonly socket: Socket;
+  /** Where it leads in the end. */
   readonly hostname: string;
+  /** What was connected to: of the host itself, or of the proxy before it. */
   readonly address: Address;
   readonly port: number;
+  readonly upstream: Upstream | undefined;
 }
 
 interface Watched extends Link {
@@ -22,6 +26,7 @@ export class Links {
   #opened = 0;
   #closedUp = 0;
   #closedDown = 0;
+  #closedByProxy = 0;
 
   add(link: Link, nowMs: number): void {
     const watched: Watched = { ...link, bytes: 0, sinceMs: nowMs };
@@ -31,6 +36,7 @@ export class Links {
       this.#open.delete(watched);
       this.#closedUp += link.socket.bytesWritten;
       this.#closedDown += link.socket.bytesRead;
+      if (link.upstream) this.#closedByProxy += bytesOf(link);
     });
   }
 
@@ -51,9 +57,14 @@ export class Links {
     return sum(this.#open, link => link.socket.bytesRead, this.#closedDown);
   }
 
+  /** Those of both directions that went by way of other proxies. */
+  get bytesByProxy(): number {
+    return sum(this.#open, link => (link.upstream ? bytesOf(link) : 0), this.#closedByProxy);
+  }
+
   endIdle(nowMs: number, { idleMs, halfClosedIdleMs }: EgressLimits): void {
     for (const link of this.#open) {
-      const bytes = link.socket.bytesRead + link.socket.bytesWritten;
+      const bytes = bytesOf(link);
       if (bytes !== link.bytes) Object.assign(link, { bytes, sinceMs: nowMs });
       const halfClosed = link.socket.readableEnded || link.socket.writableEnded;
       if (nowMs - link.sinceMs >= (halfClosed ? halfClosedIdleMs : idleMs)) link.socket.destroy();
@@ -64,6 +75,8 @@ export class Links {
     for (const link of this.#open) if (wrong(link)) link.socket.destroy();
   }
 }
+
+const bytesOf = ({ socket }: Link): number => socket.bytesRead + socket.bytesWritten;
 
 function sum(links: Iterable<Watched>, bytes: (link: Watched) => number, start: number): number {
   let total = start;

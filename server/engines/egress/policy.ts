@@ -1,10 +1,15 @@
-// What one session may reach, as one replaceable object: the proxy asks it and knows no rule itself. Rules on host
-// names, routes by way of other proxies and budgets become further questions of this interface.
+// What one session may reach and by which way, as one replaceable object: the proxy asks it and knows no rule itself.
 import type { Address, AddressRange } from './address.ts';
+import type { HostJudge, HostRule } from './host-rules.ts';
 import { addressRules, type Verdict } from './rules.ts';
+import type { Upstream } from './upstream.ts';
 
 export interface EgressPolicy {
+  /** The rule that refuses a host before anything is looked up; undefined where none does. */
+  refusesHost(hostname: string): HostRule | undefined;
   judgeAddress(address: Address, port: number): Verdict;
+  /** The proxy that leads to a host; undefined: the session connects to it directly. */
+  routeTo(hostname: string): Upstream | undefined;
 }
 
 export interface PolicyOptions {
@@ -12,9 +17,29 @@ export interface PolicyOptions {
   readonly allow: readonly AddressRange[];
   /** Our own listeners, see own-listeners.ts. */
   readonly own: (port: number) => readonly AddressRange[];
+  /** Absent: every host. */
+  readonly hosts?: HostJudge | undefined;
+  /** Whether a host serves advertisements. Absent: none is blocked. */
+  readonly ads?: HostJudge | undefined;
+  /** Absent: all direct. */
+  readonly routeTo?: EgressPolicy['routeTo'] | undefined;
 }
 
-export function egressPolicy({ allow, own }: PolicyOptions): EgressPolicy {
+export function egressPolicy({ allow, own, hosts, ads, routeTo }: PolicyOptions): EgressPolicy {
   const addresses = addressRules(allow, own);
-  return { judgeAddress: (address, port) => addresses.judge(address, port) };
+  return {
+    refusesHost: hostname => {
+      if (hosts && !hosts(hostname)) return 'network_policy';
+      return ads?.(hostname) ? 'ad' : undefined;
+    },
+    judgeAddress: (address, port) => addresses.judge(address, port),
+    routeTo: routeTo ?? (() => undefined),
+  };
 }
+
+/** Nothing at all: of a browser that belongs to no session yet, or whose session has used up its budget. */
+export const closedPolicy = (rule: HostRule): EgressPolicy => ({
+  refusesHost: () => rule,
+  judgeAddress: () => ({ allowed: false, rule: 'unspecified' }),
+  routeTo: () => undefined,
+});

@@ -55,11 +55,13 @@ class Downstream {
   }
 }
 
-export function join(browser: Socket, outside: OutsideSocket): void {
+/** By way of another proxy the outside is an ordinary stream: its handshake was read from it, and it may be TLS. */
+export function join(browser: Socket, outside: Socket): void {
   tie(browser, outside);
   tie(outside, browser);
   browser.pipe(outside);
-  outside.pourInto(browser);
+  if (outside instanceof OutsideSocket) outside.pourInto(browser);
+  else outside.pipe(browser);
 }
 
 function tie(from: Socket, to: Socket): void {

@@ -37,7 +37,19 @@ export async function adoptBox(
   if (!egress) return undefined;
   const { clock, log, limits } = ground;
   return new RunningBox({
-    ...{ session, record, place, folder, processes, cgroup, egress, onLeft, clock, log },
+    ...{
+      session,
+      record,
+      uid: ground.uidOf(record.slot),
+      place,
+      folder,
+      processes,
+      cgroup,
+      egress,
+      onLeft,
+      clock,
+      log,
+    },
     diskBytes: limits.diskBytes,
   });
 }

@@ -7,6 +7,7 @@ import { findProcess, type Process } from './process-table.ts';
 
 /** A group whose last process has just been reaped is busy for a moment longer. */
 const REMOVE_WITHIN_MS = 5000;
+const LOOK_EVERY_MS = 3;
 
 export class Cgroup {
   readonly folders: readonly string[];
@@ -55,9 +56,8 @@ export class Cgroup {
   }
 
   async remove(): Promise<void> {
-    await until(REMOVE_WITHIN_MS, 'a cgroup to become empty', () =>
-      this.folders.map(removed).every(Boolean) ? true : undefined,
-    );
+    const isRemoved = (): true | undefined => (this.folders.map(removed).every(Boolean) ? true : undefined);
+    await until(REMOVE_WITHIN_MS, 'a cgroup to become empty', isRemoved, LOOK_EVERY_MS);
   }
 }
 

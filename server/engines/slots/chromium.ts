@@ -29,4 +29,10 @@ export async function versionOfChromium(path: string): Promise<string | undefine
   }).catch(() => undefined);
 }
 
+/** Changes when another Chromium is put in its place; undefined while there is none. */
+export function editionOf(path: string): string | undefined {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  return stats && `${path} ${stats.ino} ${stats.mtimeMs} ${stats.size}`;
+}
+
 const isFile = (path: string): boolean => statSync(path).isFile();

@@ -183,7 +183,7 @@ async function tried(
   try {
     const ground = layGround(wish, form);
     const result = await probe(ground, chromium, signal);
-    ground.cgroups.close();
+    await ground.close();
     return result;
   } catch (error) {
     return { ok: false, why: reason(error), cure: '' };

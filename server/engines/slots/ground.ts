@@ -5,8 +5,10 @@ import { fileURLToPath } from 'node:url';
 import type { Clock } from '../../kit/clock.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Cgroups, Limits } from './cgroups.ts';
+import { UIDS_PER_INSTALL } from './install.ts';
 import { SessionFolder } from './session-folder.ts';
 import type { Form } from './slots.ts';
+import { Trash } from './trash.ts';
 
 export interface GroundWish {
   readonly form: Form;
@@ -34,6 +36,7 @@ export class Ground {
   readonly listenerFile = fileURLToPath(new URL('listener.cjs', import.meta.url));
   readonly openFilesMax = hardLimitOfOpenFiles();
   readonly #firstUid: number | undefined;
+  readonly #trash: Trash;
 
   constructor(wish: GroundWish) {
     this.form = wish.form;
@@ -45,14 +48,29 @@ export class Ground {
     this.log = wish.log;
     this.sessionsDir = join(wish.dataDir, 'sessions');
     this.#firstUid = wish.firstUid;
+    this.#trash = new Trash(wish.dataDir, wish.log);
   }
 
   uidOf(slot: number): number | undefined {
     return this.#firstUid === undefined ? undefined : this.#firstUid + slot;
   }
 
+  /** Throws where it is not the user id of a box of ours. */
+  demandOwnUid(uid: number): number {
+    const first = this.#firstUid;
+    if (first === undefined || uid < first || uid >= first + UIDS_PER_INSTALL)
+      throw new Error(`user id ${uid} is not one of our boxes'`);
+    return uid;
+  }
+
   folderOf(session: string): SessionFolder {
-    return new SessionFolder(this.sessionsDir, session);
+    return new SessionFolder(this.sessionsDir, session, this.#trash);
+  }
+
+  /** No box stands on it any more. */
+  async close(): Promise<void> {
+    this.cgroups.close();
+    await this.#trash.close();
   }
 
   markOf(session: string): string {

@@ -15,6 +15,8 @@ export interface JailWish {
 }
 
 export const FOLDER_IN_JAIL = '/session';
+/** The literal path that official clients put before an upload's name. */
+export const UPLOADS_IN_JAIL = '/tmp/.uploads';
 
 const MIB = 1024 ** 2;
 /** Chromium's own scratch files; downloads go to /session. */
@@ -50,7 +52,7 @@ export function jailArguments(wish: JailWish): readonly string[] {
     ...privateFolder('/dev/shm', SHM_BYTES),
     ...privateFolder('/tmp', TMP_BYTES),
     ...privateFolder('/run', RUN_BYTES),
-    ...['--ro-bind', wish.uploadsFolder, '/tmp/.uploads'],
+    ...['--ro-bind', wish.uploadsFolder, UPLOADS_IN_JAIL],
     ...['--bind', wish.boxFolder, FOLDER_IN_JAIL, '--chdir', FOLDER_IN_JAIL],
     ...wish.mounts.flatMap(mount => ['--ro-bind', mount.from, mount.to]),
     // The root and /dev are memory file systems of half the machine's memory, and writable until here.

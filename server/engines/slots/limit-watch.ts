@@ -62,7 +62,7 @@ export class LimitWatch {
   async #look(): Promise<void> {
     this.#countMemoryKills();
     const bounds = { bytes: this.#wish.diskBytes, entries: ENTRIES_MAX, depth: DEPTH_MAX };
-    const measured = await measure(this.#wish.folder, bounds);
+    const measured = await measure(this.#wish.folder, bounds, this.#stop.signal);
     if (measured.over && !this.#stop.signal.aborted) this.#wish.onDiskLimit(measured);
   }
 }

@@ -25,12 +25,14 @@ interface Folder {
   readonly depth: number;
 }
 
-export async function measure(folder: string, bounds: Bounds): Promise<Measured> {
+/** `signal`: what was seen until then. */
+export async function measure(folder: string, bounds: Bounds, signal?: AbortSignal): Promise<Measured> {
   const waiting: Folder[] = [{ path: Buffer.from(folder), depth: 0 }];
   let [bytes, entries] = [0, 0];
   for (let next = waiting.pop(); next; next = waiting.pop()) {
     if (next.depth > bounds.depth) return { bytes, entries, over: 'depth' };
     for await (const entry of entriesOf(next.path)) {
+      if (signal?.aborted) return { bytes, entries };
       entries += 1;
       bytes += await sizeOf(entry.path);
       if (bytes > bounds.bytes) return { bytes, entries, over: 'bytes' };

@@ -72,7 +72,7 @@ async function tryForm(wish: OpenSlotsWish, form: Form, chromium: string, signal
   const cache = new ProbeCache(wish.dataDir, form, chromium);
   const result = cache.hasPassed() ? ({ ok: true } as const) : await probe(ground, chromium, signal);
   if (!result.ok) {
-    ground.cgroups.close();
+    await ground.close();
     return { failed: result };
   }
   cache.pass();

@@ -8,10 +8,11 @@ import type { Log } from '../../kit/log.ts';
 import { Scope } from '../../kit/scope.ts';
 import type { BoxProcesses } from './box-processes.ts';
 import type { Cgroup } from './cgroup.ts';
+import { UPLOADS_IN_JAIL } from './jail.ts';
 import { LimitWatch } from './limit-watch.ts';
 import type { Measured } from './measure.ts';
 import type { SessionFolder } from './session-folder.ts';
-import type { Box, BoxEnd, BoxPlace, BoxRecord } from './slots.ts';
+import type { Box, BoxEnd, BoxPlace, BoxRecord, Remains } from './slots.ts';
 import { type ExitCode, SIGNALLED, type SpawnedChain } from './spawn-chain.ts';
 
 /** How often we look whether a box that is not our child still runs. */
@@ -22,6 +23,7 @@ const SIGTERM = 15;
 export interface RunningBoxWish {
   readonly session: SessionId;
   readonly record: BoxRecord;
+  readonly uid: number | undefined;
   readonly place: BoxPlace;
   readonly folder: SessionFolder;
   readonly processes: BoxProcesses;
@@ -44,6 +46,9 @@ export class RunningBox implements Box {
   readonly notes: string;
   readonly folder: string;
   readonly folderInBox: string;
+  readonly uploads: string;
+  readonly uploadsInBox: string;
+  readonly uid: number | undefined;
   readonly egress: Server;
   readonly egressPort: number;
   readonly gone: Promise<BoxEnd>;
@@ -62,6 +67,9 @@ export class RunningBox implements Box {
     this.notes = wish.folder.notes;
     this.folder = wish.folder.box;
     this.folderInBox = wish.place.folder;
+    this.uploads = wish.folder.uploads;
+    this.uploadsInBox = wish.place.jailed ? UPLOADS_IN_JAIL : wish.folder.uploads;
+    this.uid = wish.uid;
     this.egress = wish.egress;
     this.egressPort = wish.place.egressPort;
     this.#watch = new LimitWatch({ ...wish, folder: wish.folder.box, onDiskLimit: over => this.#endForDisk(over) });
@@ -79,6 +87,13 @@ export class RunningBox implements Box {
   /** Pid 1 of the box's own pid namespace, as this machine counts. */
   firstPid(): number | undefined {
     return this.#wish.processes.first?.pid;
+  }
+
+  async end(): Promise<Remains> {
+    this.#ending ??= { why: 'closed', detail: 'closed by the server' };
+    await this.#wish.processes.end();
+    await this.gone;
+    return this.#wish.folder.remains();
   }
 
   close(): Promise<void> {

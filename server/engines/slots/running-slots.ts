@@ -1,13 +1,16 @@
 // The slots of this process: which are taken, and by which box.
+import type { Readable } from 'node:stream';
 import { Fault } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import { adoptBox } from './adopt-box.ts';
 import { diskRoom } from './disk-room.ts';
 import type { Ground } from './ground.ts';
+import { removeFolder } from './remove-folder.ts';
+import { readTar, writeTar } from './run-tar.ts';
 import type { RunningBox } from './running-box.ts';
 import type { Box, BoxRecord, BoxWish, DiskRoom, Form, Isolation, Slots } from './slots.ts';
 import { startBox } from './start-box.ts';
-import { sweep } from './sweep.ts';
+import { type Salvage, sweep } from './sweep.ts';
 
 export class RunningSlots implements Slots {
   readonly form: Form;
@@ -24,6 +27,10 @@ export class RunningSlots implements Slots {
     this.isolation = ground.form === 'process' ? 'process' : 'slot';
     this.size = size;
     this.missing = missing;
+  }
+
+  get taken(): number {
+    return this.#taken.size;
   }
 
   diskRoom(): Promise<DiskRoom> {
@@ -44,13 +51,25 @@ export class RunningSlots implements Slots {
     return this.#keep(session, leave => adoptBox(this.#ground, session, record, leave, signal));
   }
 
-  sweep(keep: ReadonlySet<SessionId>): Promise<readonly string[]> {
-    return sweep(this.#ground, new Set([...keep, ...this.#taken.keys()]));
+  sweep(keep: ReadonlySet<SessionId>, salvage?: Salvage): Promise<readonly string[]> {
+    return sweep(this.#ground, new Set([...keep, ...this.#taken.keys()]), salvage);
+  }
+
+  readTar<T>(...asked: [string, readonly string[], (tar: Readable) => Promise<T>, AbortSignal]): Promise<T> {
+    return readTar(this.#ground, ...asked);
+  }
+
+  writeTar(folder: string, tar: Readable, signal: AbortSignal): Promise<void> {
+    return writeTar(this.#ground, folder, tar, signal);
+  }
+
+  remove(folder: string): Promise<void> {
+    return removeFolder(folder);
   }
 
   async close(): Promise<void> {
     const ends = await Promise.allSettled([...this.#boxes].map(box => box.close()));
-    this.#ground.cgroups.close();
+    await this.#ground.close();
     const failures = ends.flatMap(end => (end.status === 'rejected' ? [end.reason] : []));
     if (failures.length > 0) throw new AggregateError(failures, `${failures.length} boxes did not close`);
   }

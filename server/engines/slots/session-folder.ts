@@ -1,15 +1,10 @@
 // The folder of one session on disk: notes (ours), uploads (ours, shown to the box) and box (hostile). Makes it, finds
 // it again, and removes it whatever the box has put there.
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { chmod, chown, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, chown, lstat, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { within } from '../../kit/wait.ts';
-import { TOOL_PATH } from './tools.ts';
-
-/** Removing many files from a slow disk takes its time; nobody but a sweep or a close waits for it. */
-const REMOVE_WITHIN_MS = 120_000;
+import type { Remains } from './slots.ts';
+import type { Trash } from './trash.ts';
 
 /** What a successor must know of a box beside its record. */
 export interface BoxNotes {
@@ -20,8 +15,11 @@ export interface BoxNotes {
 export class SessionFolder {
   readonly path: string;
 
-  constructor(sessionsDir: string, session: string) {
+  readonly #trash: Trash;
+
+  constructor(sessionsDir: string, session: string, trash: Trash) {
     this.path = join(sessionsDir, session);
+    this.#trash = trash;
   }
 
   get notes(): string {
@@ -79,13 +77,15 @@ export class SessionFolder {
     return text === undefined ? undefined : asNotes(text);
   }
 
-  /** `rm` walks by open folders: no depth, name or link misleads it. Nothing of the box may be alive any more. */
-  async remove(): Promise<void> {
-    if (!this.exists() || (await succeeds('rm', ['-rf', '--one-file-system', '--', this.path]))) return;
-    // An ordinary user cannot enter folders from which the box took the permissions.
-    await succeeds('chmod', ['-R', 'u+rwX', '--', this.path]);
-    if (!(await succeeds('rm', ['-rf', '--one-file-system', '--', this.path])))
-      throw new Error(`cannot remove ${this.path}`);
+  /** The box's folder was given to the box's user when it was made. */
+  async remains(): Promise<Remains> {
+    const uid = (await lstat(this.box).catch(() => undefined))?.uid;
+    return { folder: this.box, uploads: this.uploads, uid: uid === process.getuid?.() ? undefined : uid };
+  }
+
+  /** Nothing of the box may be alive any more. Its files are removed soon. */
+  remove(): Promise<void> {
+    return this.#trash.take(this.path);
   }
 }
 
@@ -101,12 +101,4 @@ function asNotes(text: string): BoxNotes | undefined {
   } catch {
     return undefined;
   }
-}
-
-function succeeds(command: string, args: readonly string[]): Promise<boolean> {
-  return within(REMOVE_WITHIN_MS, `${command} of a session folder`, async signal => {
-    const child = spawn(command, args, { stdio: 'ignore', env: { PATH: TOOL_PATH }, signal });
-    const [code]: unknown[] = await once(child, 'exit', { signal });
-    return code === 0;
-  });
 }

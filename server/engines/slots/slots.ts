@@ -1,6 +1,7 @@
 // A slot is a place to run one browser: network namespace with our egress listener in it, user id, cgroup, jail,
 // session folder. This file is what the rest of the server knows of it; start.ts makes one.
 import type { Server } from 'node:net';
+import type { Readable } from 'node:stream';
 import type { SessionId } from '../../kit/ids.ts';
 import type { Closeable } from '../../kit/scope.ts';
 
@@ -45,6 +46,18 @@ export interface BoxWish {
   readonly lifetimeMs: number;
   /** Nobody waits for it: it gets little processor time while others want it, until `hasten`. */
   readonly background?: boolean;
+  /** Puts files into the box's folder before anything runs in it; they must belong to `uid`, if there is one. */
+  readonly fill?: (place: Pick<Remains, 'folder' | 'uid'>, signal: AbortSignal) => Promise<void>;
+}
+
+/** What is left of a box when none of its processes is. */
+export interface Remains {
+  /** The session folder; hostile: never follow a link in it. */
+  readonly folder: string;
+  /** Ours, and only read by the box. */
+  readonly uploads: string;
+  /** Who the box's processes were on this machine, if not we. */
+  readonly uid: number | undefined;
 }
 
 /** Everything a successor process needs to find a box again. JSON; kept in the session's row. */
@@ -69,6 +82,12 @@ export interface Box extends Closeable {
   /** The session folder as we see it (hostile: never follow a link in it), and as the box sees it. */
   readonly folder: string;
   readonly folderInBox: string;
+  /** Ours; its files the box reads at /tmp/.uploads, or without a jail right here. */
+  readonly uploads: string;
+  /** The same folder as the box sees it. */
+  readonly uploadsInBox: string;
+  /** Who the box's processes are on this machine, if not we. */
+  readonly uid: number | undefined;
   /** Connections of the box to 127.0.0.1:3128 (`process`: a loopback port) arrive here; already listening. */
   readonly egress: Server;
   readonly egressPort: number;
@@ -78,7 +97,9 @@ export interface Box extends Closeable {
   hasten(): void;
   /** The last lines that the program wrote to its error output. */
   stderrTail(): string;
-  /** Kills every process, waits until they are gone, removes folder and cgroup, frees the slot. Idempotent. */
+  /** Kills every process and waits until they are gone. The folder stays until `close`. */
+  end(): Promise<Remains>;
+  /** Ends it, removes folder and cgroup, frees the slot. Idempotent. */
   close(): Promise<void>;
   /** Lets go of a running box without touching it (a successor adopts it). */
   abandon(): Promise<void>;
@@ -100,6 +121,8 @@ export interface Slots extends Closeable {
   readonly form: Form;
   /** How many boxes may run at once. */
   readonly size: number;
+  /** How many hold a place now, from before their first process until nothing of them is left. */
+  readonly taken: number;
   /** What this form cannot do here, each as one sentence for the operator. */
   readonly missing: readonly string[];
   /** How full the disk is that all session folders share. */
@@ -108,6 +131,26 @@ export interface Slots extends Closeable {
   start(wish: BoxWish, signal: AbortSignal): Promise<Box>;
   /** Finds a box of a former process: same process, slot marked used, a new egress listener in its namespace. Undefined when it is gone. */
   adopt(session: SessionId, record: BoxRecord, signal: AbortSignal): Promise<Box | undefined>;
-  /** Ends and removes every process, cgroup and folder of this data folder that belongs to none of these sessions. Returns their ids. */
-  sweep(keep: ReadonlySet<SessionId>): Promise<readonly string[]>;
+  /**
+   * Hands a tar of these entries of a folder to `take`, read as the folder's owner in a jail with nothing else in it. The
+   * folder is hostile, and so is what stands in the tar.
+   */
+  readTar<T>(
+    folder: string,
+    names: readonly string[],
+    take: (tar: Readable) => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T>;
+  /** Fills a folder from a tar, as the folder's owner in such a jail. Files that are there already make it fail. */
+  writeTar(folder: string, tar: Readable, signal: AbortSignal): Promise<void>;
+  /** Removes a folder that may hold anything. */
+  remove(folder: string): Promise<void>;
+  /**
+   * Ends and removes every process, cgroup and folder of this data folder that belongs to none of these sessions. Returns
+   * their ids. `salvage` is called for each when nothing of it lives, before its folder goes.
+   */
+  sweep(
+    keep: ReadonlySet<SessionId>,
+    salvage?: (session: string, remains: Remains) => Promise<void>,
+  ): Promise<readonly string[]>;
 }

@@ -69,6 +69,7 @@ async function start(
   undo.defer(() => void loopback?.close());
   const place = placeOf(ground.form, folder.box, loopback ? portOf(loopback) : EGRESS_PORT_IN_JAIL, ground.ownSandbox);
   await folder.writeNotes({ egressPort: place.egressPort, cgroupFolders: cgroup.folders });
+  await wish.fill?.({ folder: folder.box, uid }, signal);
   signal.throwIfAborted();
 
   const mark = ground.markOf(wish.session);
@@ -81,7 +82,7 @@ async function start(
   const record = { form: ground.form, slot, ...child.leader, bootId: bootId() };
   const { clock, log, limits } = ground;
   return new RunningBox({
-    ...{ session: wish.session, record, place, folder, processes, cgroup, egress, child, onLeft, clock, log },
+    ...{ session: wish.session, record, uid, place, folder, processes, cgroup, egress, child, onLeft, clock, log },
     diskBytes: limits.diskBytes,
   });
 }

@@ -9,22 +9,29 @@ import { Cgroup } from './cgroup.ts';
 import type { Ground } from './ground.ts';
 import { killProcess, markedProcesses, type Process, processesOfSession } from './process-table.ts';
 import { sessionsOnDisk } from './session-folder.ts';
+import type { Slots } from './slots.ts';
 
 const KILLED_WITHIN_MS = 20_000;
 
-export async function sweep(ground: Ground, keep: ReadonlySet<string>): Promise<readonly string[]> {
+export type Salvage = NonNullable<Parameters<Slots['sweep']>[1]>;
+
+export async function sweep(
+  ground: Ground,
+  keep: ReadonlySet<string>,
+  salvage: Salvage = async () => {},
+): Promise<readonly string[]> {
   const found = [
     ...new Set([...markedSessions(ground), ...cgroupSessions(ground), ...(await sessionsOnDisk(ground.sessionsDir))]),
   ];
   const leftovers = found.filter(session => !keep.has(session));
   for (const session of leftovers)
-    await removeLeftover(ground, session).catch(error =>
+    await removeLeftover(ground, session, salvage).catch(error =>
       ground.log.error('sweep.failed', { session, reason: reason(error) }),
     );
   return leftovers;
 }
 
-async function removeLeftover(ground: Ground, session: string): Promise<void> {
+async function removeLeftover(ground: Ground, session: string, salvage: Salvage): Promise<void> {
   const folder = ground.folderOf(session);
   const noted = (await folder.readNotes())?.cgroupFolders ?? [];
   const ours = ground.cgroups.folders.map(parent => join(parent, session));
@@ -36,6 +43,7 @@ async function removeLeftover(ground: Ground, session: string): Promise<void> {
     10,
   );
   await cgroup.remove();
+  if (folder.exists()) await salvage(session, await folder.remains());
   await folder.remove();
 }
 

@@ -18,6 +18,7 @@ export const TOOLS = {
   mkfifo: 'coreutils',
   rm: 'coreutils',
   sh: 'dash',
+  tar: 'tar',
 } as const;
 
 export type Tool = keyof typeof TOOLS;
@@ -35,8 +36,9 @@ export const JAIL_TOOLS: readonly Tool[] = [
   'mkfifo',
   'rm',
   'sh',
+  'tar',
 ];
-export const PROCESS_TOOLS: readonly Tool[] = ['prlimit', 'timeout', 'mkfifo', 'rm', 'sh'];
+export const PROCESS_TOOLS: readonly Tool[] = ['prlimit', 'timeout', 'mkfifo', 'rm', 'sh', 'tar'];
 
 export function findTool(name: string): string | undefined {
   return TOOL_PATH.split(':')

@@ -18,14 +18,26 @@ import { assertServer, migrate } from './migrate.ts';
 import type { Store } from './store.ts';
 import { accounts } from './tables/accounts.ts';
 import { applications } from './tables/applications.ts';
+import { certificates } from './tables/certificates.ts';
+import { contextUses } from './tables/context-uses.ts';
+import { contexts } from './tables/contexts.ts';
+import { controls } from './tables/controls.ts';
+import { downloads } from './tables/downloads.ts';
 import { events } from './tables/events.ts';
+import { extensions } from './tables/extensions.ts';
 import { hosts } from './tables/hosts.ts';
 import { idempotency } from './tables/idempotency.ts';
 import { keys } from './tables/keys.ts';
 import { limits } from './tables/limits.ts';
+import { logs } from './tables/logs.ts';
+import { outbox } from './tables/outbox.ts';
+import { pages } from './tables/pages.ts';
 import { Recorder } from './tables/recorder.ts';
+import { recordings } from './tables/recordings.ts';
+import { retention } from './tables/retention.ts';
 import { sessions } from './tables/sessions.ts';
 import { tokens } from './tables/tokens.ts';
+import { uploads } from './tables/uploads.ts';
 
 export interface StoreOptions {
   /** Absent: the embedded PostgreSQL in the data folder. */
@@ -161,6 +173,18 @@ function onDatabase(target: Target, { log, clock }: StoreOptions, scope: Scope):
     limits: limits(db),
     idempotency: idempotency(db),
     events: events(db, announcer),
+    controls: controls(db),
+    contexts: contexts(db, announcer),
+    contextUses: contextUses(db, announcer),
+    outbox: outbox(db),
+    uploads: uploads(db),
+    downloads: downloads(db),
+    retention: retention(db),
+    certificates: certificates(db),
+    recordings: recordings(db),
+    extensions: extensions(db),
+    logs: logs(db),
+    pages: pages(db),
     ping: () => ping(db),
     listen: (channel, heard, onGap) => listener.listen(channel, heard, onGap),
     close: () => scope.close(),

@@ -1,7 +1,29 @@
 // The tables as Kysely sees them: columns in camel case here, in snake case in the database (migrations/).
 import type { ColumnType, Generated, GeneratedAlways } from 'kysely';
-import type { AccountId, ApplicationId, HostId, KeyId, SessionId, TokenId } from '../../kit/ids.ts';
-import type { Actor, JsonObject, Role, SessionEnd, SessionEventType, SessionStatus } from './store.ts';
+import type {
+  AccountId,
+  ApplicationId,
+  CertificateId,
+  ContextId,
+  DownloadId,
+  ExtensionId,
+  HostId,
+  KeyId,
+  SessionId,
+  TokenId,
+  UploadId,
+  VersionId,
+} from '../../kit/ids.ts';
+import type {
+  Actor,
+  DownloadState,
+  JsonObject,
+  Role,
+  SessionEnd,
+  SessionEventType,
+  SessionStatus,
+  VersionSource,
+} from './store.ts';
 
 export interface Tables {
   accounts: AccountsTable;
@@ -14,6 +36,23 @@ export interface Tables {
   applicationLimits: ApplicationLimitsTable;
   idempotency: IdempotencyTable;
   sessionEvents: SessionEventsTable;
+  sessionControls: SessionControlsTable;
+  contexts: ContextsTable;
+  contextVersions: ContextVersionsTable;
+  contextUses: ContextUsesTable;
+  outbox: OutboxTable;
+  uploads: UploadsTable;
+  downloads: DownloadsTable;
+  certificates: CertificatesTable;
+  extensionFiles: ExtensionFilesTable;
+  extensions: ExtensionsTable;
+  recordingPages: RecordingPagesTable;
+  recordingSegments: RecordingSegmentsTable;
+  recordingRuns: RecordingRunsTable;
+  recordingSpans: RecordingSpansTable;
+  recordingFiles: RecordingFilesTable;
+  logChunks: LogChunksTable;
+  sessionPages: SessionPagesTable;
 }
 
 /** Written as text, because the driver would write a JavaScript array as a PostgreSQL array. */
@@ -87,6 +126,7 @@ export interface SessionsTable {
   userMetadata: Jsonb;
   settings: Jsonb;
   proxyBytes: Generated<number>;
+  egressBytes: Generated<number>;
   createdAt: Date;
   updatedAt: Date;
   startedAt: OrNull<Date>;
@@ -103,6 +143,9 @@ export interface SessionsTable {
   attached: Generated<boolean>;
   box: JsonbOrNull;
   createDigest: OrNull<Buffer>;
+  /** When its files go, and when the row itself does; null once done, or while it runs. */
+  filesDueAt: OrNull<Date>;
+  forgetDueAt: OrNull<Date>;
   /** The create's answer is on its way, or was lost on it. Null: delivered, or nobody asks. */
   answer: OrNull<'owed' | 'lost'>;
 }
@@ -127,6 +170,15 @@ export interface IdempotencyTable {
   expiresAt: Date;
 }
 
+export interface SessionControlsTable {
+  sessionId: SessionId;
+  applicationId: ApplicationId;
+  fence: Generated<number>;
+  linkEpoch: Generated<number>;
+  holder: OrNull<string>;
+  expiresAt: OrNull<Date>;
+}
+
 export interface SessionEventsTable {
   id: GeneratedAlways<number>;
   applicationId: ApplicationId;
@@ -136,4 +188,183 @@ export interface SessionEventsTable {
   actorKind: Actor['kind'];
   actorId: OrNull<string>;
   detail: Jsonb;
+}
+
+export interface ContextsTable {
+  id: ContextId;
+  applicationId: ApplicationId;
+  name: OrNull<string>;
+  wrappedKey: OrNull<Buffer>;
+  version: Generated<number>;
+  sizeBytes: Generated<number>;
+  lastSessionId: OrNull<SessionId>;
+  createdAt: Date;
+  updatedAt: Date;
+}
+
+export interface ContextVersionsTable {
+  id: VersionId;
+  contextId: ContextId;
+  applicationId: ApplicationId;
+  state: 'writing' | 'kept' | 'gone';
+  version: OrNull<number>;
+  source: VersionSource;
+  sessionId: OrNull<SessionId>;
+  partial: boolean;
+  sizeBytes: Generated<number>;
+  archiveOf: OrNull<VersionId>;
+  archiveChecksum: OrNull<Buffer>;
+  cookiesOf: OrNull<VersionId>;
+  createdAt: Date;
+  /** When it is to be removed, if it is. */
+  dueAt: OrNull<Date>;
+}
+
+export interface ContextUsesTable {
+  sessionId: SessionId;
+  contextId: ContextId;
+  applicationId: ApplicationId;
+  hostId: HostId;
+  exclusive: boolean;
+  fromVersion: OrNull<number>;
+  createdAt: Date;
+  savingSince: OrNull<Date>;
+  tries: Generated<number>;
+  dueAt: OrNull<Date>;
+}
+
+export interface OutboxTable {
+  id: string;
+  applicationId: ApplicationId;
+  hostId: HostId;
+  key: string;
+  staged: string;
+  contentType: OrNull<string>;
+  attempts: Generated<number>;
+  dueAt: Date;
+  createdAt: Date;
+}
+
+export interface UploadsTable {
+  id: UploadId;
+  applicationId: ApplicationId;
+  sessionId: SessionId;
+  name: string;
+  size: number;
+  checksum: string;
+  createdAt: Date;
+}
+
+export interface DownloadsTable {
+  id: DownloadId;
+  applicationId: ApplicationId;
+  sessionId: SessionId;
+  hostId: HostId;
+  guid: string;
+  state: DownloadState;
+  filename: string;
+  mimeType: OrNull<string>;
+  size: OrNull<number>;
+  checksum: OrNull<string>;
+  failure: OrNull<string>;
+  createdAt: Date;
+  finishedAt: OrNull<Date>;
+}
+
+export interface CertificatesTable {
+  id: CertificateId;
+  applicationId: ApplicationId;
+  ders: Buffer[];
+  subjects: string[];
+  fingerprints: string[];
+  notAfter: Date;
+  createdAt: Date;
+}
+
+export interface ExtensionFilesTable {
+  applicationId: ApplicationId;
+  checksum: string;
+  usedAt: Date;
+}
+
+export interface ExtensionsTable {
+  id: ExtensionId;
+  applicationId: ApplicationId;
+  checksum: string;
+  fileName: string;
+  size: number;
+  name: string;
+  version: string;
+  manifestVersion: number;
+  ownId: OrNull<string>;
+  createdAt: Date;
+  usedAt: Date;
+}
+
+export interface RecordingPagesTable {
+  sessionId: SessionId;
+  page: number;
+  startedAt: Date;
+  stored: Generated<boolean>;
+}
+
+export interface RecordingSegmentsTable {
+  sessionId: SessionId;
+  page: number;
+  sequence: number;
+  run: number;
+  startMs: number;
+  durationMs: number;
+  width: number;
+  height: number;
+  bytes: number;
+  payloadAt: number;
+  samples: Jsonb;
+}
+
+export interface RecordingRunsTable {
+  sessionId: SessionId;
+  page: number;
+  run: number;
+  checksum: string;
+}
+
+export interface RecordingSpansTable {
+  sessionId: SessionId;
+  page: number;
+  kind: 'hidden' | 'missing';
+  fromMs: number;
+  toMs: number;
+  why: OrNull<string>;
+}
+
+export interface RecordingFilesTable {
+  sessionId: SessionId;
+  page: number;
+  hostId: HostId;
+  state: 'PENDING' | 'COMPLETED' | 'FAILED';
+  assembly: string;
+  size: OrNull<number>;
+  attempts: Generated<number>;
+  requestedAt: Date;
+  completedAt: OrNull<Date>;
+  failure: OrNull<string>;
+}
+
+export interface LogChunksTable {
+  applicationId: ApplicationId;
+  sessionId: SessionId;
+  first: number;
+  last: number;
+  kinds: Jsonb;
+  lines: Buffer;
+  writtenAt: Date;
+}
+
+export interface SessionPagesTable {
+  applicationId: ApplicationId;
+  sessionId: SessionId;
+  number: number;
+  targetId: string;
+  appearedAt: Date;
 }

@@ -7,14 +7,22 @@ const DOWNLOADS = '/session/downloads';
 let contexts: string[] = [];
 const kept: string[] = [];
 let closeAsked = 0;
+const keptAgain: string[] = [];
 const browser = {
   downloadFolder: DOWNLOADS,
+  uploadFolder: '/tmp/.uploads',
+  keepDownloads: async () => void keptAgain.push('kept'),
   contextIds: async () => contexts,
   equipContext: async (id: string) => void kept.push(id),
   viewport: { width: 800, height: 600 },
+  extensions: {
+    folderOf: (path: string) => (path === '/session/extensions/own' ? path : undefined),
+    loadedIds: async () => ['loaded'],
+  },
 } as unknown as Browser;
 const policy = clientPolicy({ browser, keepAlive: false, closeAsked: () => closeAsked++ });
-const judge = async (method: string, params: JsonObject = {}): Promise<Verdict> => policy.judge({ method, params });
+const judge = async (method: string, params: JsonObject = {}): Promise<Verdict> =>
+  policy.judge({ method, params, toBrowser: false });
 
 const word = (verdict: Verdict): string => Object.keys(verdict).find(key => key !== 'onAnswer') ?? '';
 
@@ -25,12 +33,21 @@ const CASES: Array<[string, JsonObject, string]> = [
   ['Target.exposeDevToolsProtocol', {}, 'refuse'],
   ['Tethering.bind', { port: 1 }, 'refuse'],
   ['Extensions.loadUnpacked', { path: '/etc' }, 'refuse'],
+  ['Extensions.loadUnpacked', {}, 'refuse'],
+  ['Extensions.loadUnpacked', { path: ['/session/extensions/own'] }, 'refuse'],
+  ['Extensions.loadUnpacked', { path: '/session/extensions/own/' }, 'refuse'],
+  ['Extensions.loadUnpacked', { path: '/session/extensions/own/../../downloads' }, 'refuse'],
+  ['Extensions.loadUnpacked', { path: '/session/extensions/own' }, 'rewrite'],
+  ['Extensions.uninstall', { id: 'loaded' }, 'pass'],
+  ['Extensions.uninstall', { id: 'other' }, 'refuse'],
+  ['Extensions.getStorageItems', { storageArea: 'local' }, 'refuse'],
   ['Browser.executeBrowserCommand', { commandId: 'openTabSearch' }, 'refuse'],
   ['PWA.install', { manifestId: 'x', installUrlOrBundleUrl: 'file:///tmp/x.swbn' }, 'refuse'],
   ['PWA.launchFilesInApp', { manifestId: 'x', files: ['/etc/passwd'] }, 'refuse'],
   ['Target.attachToTarget', { targetId: 'x' }, 'refuse'],
   ['Target.attachToTarget', { targetId: 'x', flatten: false }, 'refuse'],
   ['Target.attachToTarget', { targetId: 'x', flatten: true }, 'pass'],
+  ['Target.detachFromTarget', { sessionId: 'x' }, 'pass'],
   ['Target.setAutoAttach', { autoAttach: true, waitForDebuggerOnStart: false }, 'refuse'],
   ['Target.setAutoAttach', { autoAttach: true, waitForDebuggerOnStart: true, flatten: true }, 'pass'],
   ['Target.setAutoAttach', { autoAttach: false, waitForDebuggerOnStart: false }, 'pass'],
@@ -112,4 +129,38 @@ test('Browser.close is answered, and asked of the session rather than the browse
   closeAsked = 0;
   assert.deepEqual(await judge('Browser.close'), { answer: {} });
   assert.equal(closeAsked, 1);
+});
+
+test('downloads are kept again before a client hears that a channel of its own is gone', async () => {
+  const verdict = await judge('Target.detachFromTarget', { sessionId: 'x' });
+  assert.ok('pass' in verdict);
+  assert.deepEqual(await verdict.onAnswer?.({ id: 1, result: {} }), { id: 1, result: {} });
+  assert.deepEqual(keptAgain, ['kept']);
+});
+
+test('without a jail, uploads are attached from where they are', async () => {
+  const folder = '/data/sessions/1/uploads';
+  const bare = clientPolicy({
+    browser: { ...browser, uploadFolder: folder } as unknown as Browser,
+    keepAlive: false,
+    closeAsked: () => {},
+  });
+  const files = ['/tmp/.uploads/a$&b.pdf', `${DOWNLOADS}/x`];
+  const attached = await bare.judge({
+    method: 'DOM.setFileInputFiles',
+    params: { nodeId: 3, files },
+    toBrowser: false,
+  });
+  assert.deepEqual(attached, { rewrite: { nodeId: 3, files: [`${folder}/a$&b.pdf`, `${DOWNLOADS}/x`] } });
+  const data = { items: [], files };
+  const dropped = await bare.judge({
+    method: 'Input.dispatchDragEvent',
+    params: { type: 'drop', data },
+    toBrowser: false,
+  });
+  assert.deepEqual(dropped, {
+    rewrite: { type: 'drop', data: { items: [], files: [`${folder}/a$&b.pdf`, `${DOWNLOADS}/x`] } },
+  });
+  const foreign = { nodeId: 3, files: [`${folder}/../../2/uploads/a`] };
+  assert.ok('refuse' in (await bare.judge({ method: 'DOM.setFileInputFiles', params: foreign, toBrowser: false })));
 });

@@ -1,6 +1,7 @@
 // What a client may say to the browser: refused and rewritten commands, each with its reason. Everything else passes as
 // the same bytes. The jail, the egress proxy and Chromium's managed policies hold without this file; it is here to give
 // clear answers, to keep files with their session, and to leave nothing to one layer alone.
+import type { Takeover } from '../../domain/live/takeover.ts';
 import type { Browser, Command, JsonObject, Policy, Verdict } from '../../domain/sessions/machinery.ts';
 
 /** Browser contexts that clients made and that stand at once in one session. */
@@ -10,6 +11,24 @@ const REFUSED_SCHEMES = ['file:', 'chrome:', 'chrome-untrusted:', 'devtools:', '
 const WEB_SCHEMES_IN_SCHEMES = /^(view-source|blob|filesystem):/;
 
 const PASS: Verdict = { pass: true };
+
+/** What a person who has taken control does instead of the agent, beside everything of `Input`. */
+const STEERING: ReadonlySet<string> = new Set([
+  'Page.navigate',
+  'Page.reload',
+  'Page.navigateToHistoryEntry',
+  'Page.close',
+  'Page.bringToFront',
+  'Page.handleJavaScriptDialog',
+  'Target.activateTarget',
+  'Target.closeTarget',
+  'DOM.setFileInputFiles',
+]);
+/** They set how input is treated, and are none. */
+const NO_INPUT: ReadonlySet<string> = new Set(['Input.setIgnoreInputEvents', 'Input.setInterceptDrags']);
+
+const steers = (method: string): boolean =>
+  STEERING.has(method) || (method.startsWith('Input.') && !NO_INPUT.has(method));
 
 const REFUSED: Readonly<Record<string, string>> = {
   'Browser.crash': 'would end the session as crashed. Release the session instead',
@@ -28,47 +47,102 @@ const REFUSED: Readonly<Record<string, string>> = {
   'Tethering.unbind': 'closes a port of the browser',
   'PWA.install': 'may read a bundle from the host, and there is no desktop to install it on',
   'PWA.launchFilesInApp': 'hands files of the host to a page',
-  'Extensions.loadUnpacked': 'reads a folder of the host. Upload the extension and name it when the session is created',
 };
+
+/** What they name must be an extension of the session. */
+const BY_EXTENSION_ID = [
+  'Extensions.uninstall',
+  'Extensions.triggerAction',
+  'Extensions.getStorageItems',
+  'Extensions.setStorageItems',
+  'Extensions.removeStorageItems',
+  'Extensions.clearStorageItems',
+];
 
 export interface PolicyParts {
   readonly browser: Browser;
   readonly keepAlive: boolean;
   /** The client said Browser.close on a session that ends with it, or on one that stays: then only the client goes. */
   readonly closeAsked: () => void;
+  /** Who drives: while a person does, input of the agent waits or is refused. */
+  readonly takeover?: Pick<Takeover, 'control' | 'judgeInput'> | undefined;
 }
 
 export function clientPolicy(parts: PolicyParts): Policy {
   const { browser } = parts;
-  const rules: Readonly<Record<string, (params: JsonObject) => Verdict | Promise<Verdict>>> = {
+  const rules: Readonly<Record<string, (params: JsonObject, toBrowser: boolean) => Verdict | Promise<Verdict>>> = {
+    ...(browser.guardsNavigations ? { 'Fetch.enable': notNearerThanWe } : {}),
     'Browser.close': () => {
       parts.closeAsked();
       return { answer: {} };
     },
     'Browser.setDownloadBehavior': params => keptDownloads(params, browser.downloadFolder),
     'Page.setDownloadBehavior': params => keptDownloads(params, browser.downloadFolder),
-    'DOM.setFileInputFiles': params => sessionFiles('DOM.setFileInputFiles', params, browser.downloadFolder),
-    'Input.dispatchDragEvent': params => draggedFiles(params, browser.downloadFolder),
+    'DOM.setFileInputFiles': params => sessionFiles('DOM.setFileInputFiles', params, browser),
+    'Input.dispatchDragEvent': params => draggedFiles(params, browser),
     'Page.navigate': params => openable(params, browser.downloadFolder),
     'Network.loadNetworkResource': params => openable(params, browser.downloadFolder),
     'Target.createTarget': params => newTarget(params, browser),
     'Target.attachToTarget': flatOnly,
     'Target.setAutoAttach': flatOnly,
+    'Target.detachFromTarget': () => keptAfterwards(browser),
     'Target.createBrowserContext': params => newContext(params, browser),
+    'Extensions.loadUnpacked': params => ownExtension(params, browser),
+    ...Object.fromEntries(BY_EXTENSION_ID.map(method => [method, params => loadedExtension(method, params, browser)])),
   };
   const watched = new Set([...Object.keys(REFUSED), ...Object.keys(rules)]);
-  const judge = ({ method, params }: Command): Verdict | Promise<Verdict> => {
+  const judgeAlone = ({ method, params, toBrowser }: Command): Verdict | Promise<Verdict> => {
     const why = REFUSED[method];
     if (why) return { refuse: `${method} is refused: it ${why}.` };
-    return rules[method]?.(params) ?? PASS;
+    return rules[method]?.(params, toBrowser) ?? PASS;
   };
-  return { watched, judge };
+  const { takeover } = parts;
+  const alsoWatched = (method: string): boolean => takeover?.control !== undefined && steers(method);
+  const judge = (command: Command): Verdict | Promise<Verdict> =>
+    takeover && alsoWatched(command.method)
+      ? whenAgentDrives(takeover.judgeInput(command.method), () => judgeAlone(command))
+      : judgeAlone(command);
+  return { watched, alsoWatched, judge };
 }
+
+function whenAgentDrives(
+  input: ReturnType<Takeover['judgeInput']>,
+  judge: () => Verdict | Promise<Verdict>,
+): Verdict | Promise<Verdict> {
+  if (input === 'pass') return judge();
+  if ('refuse' in input) return input;
+  return { aside: input.wait.then(free => (free === 'pass' ? judge() : free)) };
+}
+
+/** What is let go on there is not asked of us again, and may have got another address. */
+const notNearerThanWe = (_params: JsonObject, toBrowser: boolean): Verdict =>
+  toBrowser
+    ? {
+        refuse:
+          'Fetch.enable on the browser itself is refused in a session with allowedDomains. Enable it on the pages, as page.route does.',
+      }
+    : PASS;
 
 /** The client names a path of its own machine; the file belongs to the session, under a name that nothing collides with. */
 function keptDownloads(params: JsonObject, folder: string): Verdict {
   if (params.behavior === 'deny') return PASS;
   return { rewrite: { ...params, behavior: 'allowAndName', downloadPath: folder } };
+}
+
+/** What a channel had set for downloads ends with it, and the next file would go to a folder that nobody looks at. */
+const keptAfterwards = (browser: Browser): Verdict => ({
+  pass: true,
+  onAnswer: async answer => {
+    await browser.keepDownloads().catch(() => {}); // the browser is going
+    return answer;
+  },
+});
+
+/** Without a jail the browser sees its uploads where they are. */
+function inBox(params: JsonObject, files: readonly unknown[], uploads: string): Verdict {
+  if (`${uploads}/` === UPLOADS) return PASS;
+  const seen = files.map(file => String(file).replace(UPLOADS, () => `${uploads}/`));
+  return { rewrite: { ...params, files: seen } };
 }
 
 /** A page in a window of its own gets the session's size; in the same window it inherits it. */
@@ -80,19 +154,21 @@ function newTarget(params: JsonObject, browser: Browser): Verdict {
   return { rewrite: { ...params, ...browser.viewport } };
 }
 
-function sessionFiles(method: string, params: JsonObject, downloads: string): Verdict {
+function sessionFiles(method: string, params: JsonObject, browser: Browser): Verdict {
+  const { downloadFolder: downloads } = browser;
   if (params.files !== undefined && !Array.isArray(params.files)) return { refuse: `${method}: files must be a list.` };
   const files: readonly unknown[] = params.files ?? [];
   const foreign = files.find(file => typeof file !== 'string' || !isSessionFile(file, downloads));
-  if (foreign === undefined) return PASS;
+  if (foreign === undefined) return inBox(params, files, browser.uploadFolder);
   return {
     refuse: `${method} is refused for ${JSON.stringify(foreign)}: only files under ${UPLOADS} (uploads) and ${downloads}/ (downloads) may be attached. Upload the file to the session first.`,
   };
 }
 
 /** Files that are dropped on a page are as readable for it as those of a file input. */
-function draggedFiles({ data }: JsonObject, downloads: string): Verdict {
-  return isObject(data) ? sessionFiles('Input.dispatchDragEvent', data, downloads) : PASS;
+function draggedFiles(params: JsonObject, browser: Browser): Verdict {
+  const verdict = isObject(params.data) ? sessionFiles('Input.dispatchDragEvent', params.data, browser) : PASS;
+  return 'rewrite' in verdict ? { rewrite: { ...params, data: verdict.rewrite } } : verdict;
 }
 
 const isObject = (value: unknown): value is JsonObject =>
@@ -164,4 +240,20 @@ async function newContext(params: JsonObject, browser: Browser): Promise<Verdict
       return answer;
     },
   };
+}
+
+/** Any other folder would be one of the box that somebody made, or none of the client's business. */
+function ownExtension(params: JsonObject, browser: Browser): Verdict {
+  const folder = typeof params.path === 'string' ? browser.extensions.folderOf(params.path) : undefined;
+  if (folder !== undefined) return { rewrite: { ...params, path: folder } };
+  return {
+    refuse:
+      'Extensions.loadUnpacked is refused for this path: only extensions that the session was created with can be loaded again, by their id or their folder. Upload the extension and name it when the session is created.',
+  };
+}
+
+async function loadedExtension(method: string, params: JsonObject, browser: Browser): Promise<Verdict> {
+  const loaded = await browser.extensions.loadedIds();
+  if (loaded.some(id => id === params.id)) return PASS;
+  return { refuse: `${method} is refused: ${JSON.stringify(params.id)} is no extension of this session.` };
 }

@@ -2,6 +2,7 @@
 // said is policy.ts; who may come is upgrade.ts.
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
+import type { Takeover } from '../../domain/live/takeover.ts';
 import { type AttachedClient, FAREWELLS, type Farewell, type LiveSession } from '../../domain/sessions/live.ts';
 import type { BrowserClient } from '../../domain/sessions/machinery.ts';
 import type { Clock } from '../../kit/clock.ts';
@@ -27,6 +28,7 @@ export interface RelayParts {
   /** The connection under the WebSocket. */
   readonly connection: Duplex;
   readonly counts: boolean;
+  readonly takeover: Takeover | undefined;
   readonly clock: Clock;
   readonly log: Log;
   /** The client asked to close a browser that is not kept. */
@@ -39,6 +41,8 @@ export class Relay implements AttachedClient {
   readonly #early: Buffer[] = [];
   readonly #gone = Promise.withResolvers<void>();
   readonly #over = new AbortController();
+  /** In words, where we end it. */
+  #why: string | undefined;
   #client: BrowserClient | undefined;
   #unsent: Buffer[] = [];
   #unsentBytes = 0;
@@ -61,12 +65,14 @@ export class Relay implements AttachedClient {
       browser: live.browser,
       keepAlive: live.keepAlive,
       closeAsked: () => this.#closeAsked(),
+      takeover: this.#parts.takeover,
     });
-    const client = await live.browser.openClient(policy, {
-      message: message => this.#send(message),
+    const listener = {
+      message: (message: Buffer) => this.#send(message),
       rest: () => this.#flush(),
-      hold: on => (on ? socket.pause() : socket.resume()),
-    });
+      hold: (on: boolean) => (on ? socket.pause() : socket.resume()),
+    };
+    const client = await live.browser.openClient(policy, listener, live.tap);
     if (socket.readyState !== socket.OPEN) return client.close();
     this.#client = client;
     for (const message of this.#early.splice(0)) client.receive(message);
@@ -75,6 +81,7 @@ export class Relay implements AttachedClient {
 
   async bye(farewell: Farewell): Promise<void> {
     const { socket, log, live } = this.#parts;
+    this.#why ??= farewell.words;
     socket.close(farewell.code, farewell.words);
     const late = setTimeout(() => socket.terminate(), CLOSE_MS);
     await this.#gone.promise;
@@ -154,7 +161,10 @@ export class Relay implements AttachedClient {
   #tick(): void {
     const { socket, clock } = this.#parts;
     const now = clock.monotonicMs();
-    if (now - this.#heardMs > SILENCE_MS) return socket.terminate();
+    if (now - this.#heardMs > SILENCE_MS) {
+      this.#why = 'nothing was heard of it for 65 seconds';
+      return socket.terminate();
+    }
     if (now - this.#commandMs > IDLE_MS) return void this.bye(FAREWELLS.idle);
     socket.ping();
   }
@@ -163,7 +173,7 @@ export class Relay implements AttachedClient {
     const { live, log } = this.#parts;
     this.#over.abort(new Error('the socket is closed'));
     this.#gone.resolve();
-    live.dismiss(this);
+    live.dismiss(this, this.#why);
     if (live.stands)
       await this.#client?.close().catch(error => {
         // Where the session ended meanwhile there was nothing left to detach from.

@@ -4,6 +4,8 @@ import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { catalogueEntry, type ErrorCode, isErrorCode } from '../../../contract/errors.ts';
+import { limitHeaders } from '../../../contract/limit-headers.ts';
+import type { Takeover } from '../../domain/live/takeover.ts';
 import type { Connect, Presented } from '../../domain/sessions/connect.ts';
 import type { LiveSession } from '../../domain/sessions/live.ts';
 import type { Clock } from '../../kit/clock.ts';
@@ -16,6 +18,7 @@ import { Relay } from './relay.ts';
 /** Chromium closes its pipe for good at 110 MiB; above this the client's socket is closed with 1009. */
 const CLIENT_MESSAGE_BYTES_MAX = 96 * 1024 ** 2;
 const REFUSAL_MS = 5_000;
+const GUEST_PATH = /^\/v1\/browsers\/sessions\/([^/]+)\/debug\/?$/;
 const CONNECT_PATH = /^\/v1\/browsers\/sessions\/([^/]+)\/connect\/?$/;
 
 export interface CdpParts {
@@ -23,6 +26,12 @@ export interface CdpParts {
   /** Checks the agent key in the headers; undefined when there is none. */
   readonly agentOf: (request: IncomingMessage) => Presented['agent'] | undefined;
   readonly endSession: (id: SessionId) => Promise<unknown>;
+  /** Who drives a session that runs here. */
+  readonly takeoverOf: (id: SessionId) => Takeover | undefined;
+  /** A person's CDP socket, by a live view token with the right to drive. */
+  readonly guestOf: (token: string, id: string) => LiveSession;
+  /** Takes upgrades at addresses that are not ours. Undefined: none of theirs either. */
+  readonly elsewhere: (request: IncomingMessage, connection: Duplex, head: Buffer) => Promise<void> | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly trace: Tracer;
@@ -71,13 +80,22 @@ export class CdpEntry {
     only: { readonly id: SessionId | undefined } | undefined,
     span: Span,
   ): Promise<void> {
+    const elsewhere = only ? undefined : this.#parts.elsewhere(request, connection, head);
+    if (elsewhere) {
+      connection.once('close', () => span.end());
+      return elsewhere;
+    }
     const url = new URL(request.url ?? '/', 'http://localhost');
     const id = CONNECT_PATH.exec(url.pathname)?.[1];
-    if (!id || (only && id !== only.id))
+    const guest = only ? undefined : GUEST_PATH.exec(url.pathname)?.[1];
+    if (guest === undefined && (!id || (only && id !== only.id)))
       throw new Fault('route_not_found', 'There is nothing to connect to at this address.', {
         advice: 'Use the connectUrl of the session.',
       });
-    const live = await this.#parts.connect.open(id, this.#presented(request, url));
+    const live =
+      guest === undefined
+        ? await this.#parts.connect.open(id ?? '', this.#presented(request, url))
+        : this.#parts.guestOf(url.searchParams.get('token') ?? '', guest);
     span.share({ 'berth.session_id': live.id, 'berth.application_id': live.applicationId });
     connection.once('close', () => span.end());
     if (connection.destroyed) return span.end();
@@ -85,7 +103,7 @@ export class CdpEntry {
     this.#sockets.handleUpgrade(request, connection, head, socket => {
       place.giveBack();
       socket.once('close', code => span.set({ 'berth.close_code': code }));
-      void this.#attach(live, socket, connection, isFromInside(request));
+      void this.#attach(live, socket, connection, guest !== undefined || isFromInside(request));
     });
     // A handshake that is no WebSocket's was answered with 400 and never came to the line above.
     place.giveBack();
@@ -110,6 +128,7 @@ export class CdpEntry {
       socket,
       connection,
       counts: !inside,
+      takeover: this.#parts.takeoverOf(live.id),
       clock,
       log,
       endSession: () => endSession(live.id),
@@ -135,9 +154,10 @@ export class CdpEntry {
     if (code === 'internal') this.#parts.log.error('cdp.upgrade_failed', { requestId, reason: reason(thrown) });
     const { status, retryAfterSeconds } = catalogueEntry(code);
     const message = isFault(thrown) ? thrown.message : 'Something went wrong here.';
-    const details = isFault(thrown) && thrown.details ? { details: thrown.details } : {};
+    const details = isFault(thrown) ? thrown.details : undefined;
     const error = STATUS_CODES[status];
-    const body = JSON.stringify({ statusCode: status, error, message, code, requestId, ...details });
+    const body = JSON.stringify({ statusCode: status, error, message, code, requestId, ...(details && { details }) });
+    const limits = status === 429 ? limitHeaders(details ?? {}, retryAfterSeconds) : {};
     const head = [
       `HTTP/1.1 ${status} ${error}`,
       'Content-Type: application/json; charset=utf-8',
@@ -145,6 +165,7 @@ export class CdpEntry {
       'Connection: close',
       `X-Request-Id: ${requestId}`,
       ...(retryAfterSeconds === undefined ? [] : [`Retry-After: ${retryAfterSeconds}`]),
+      ...Object.entries(limits).map(([name, value]) => `${name}: ${value}`),
       ...(status === 401 ? ['WWW-Authenticate: Bearer'] : []),
     ];
     const late = setTimeout(() => connection.destroy(), REFUSAL_MS);

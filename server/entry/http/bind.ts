@@ -1,5 +1,6 @@
 // The one path of every operation: credential, scope, validation, handler, answer. Handlers repeat none of it.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { TSchema } from 'typebox';
 import type { Issue, Warning } from '../../../contract/common.ts';
 import {
   type Asked,
@@ -14,9 +15,11 @@ import type { IdempotencyRun } from '../../domain/idempotency/idempotency.ts';
 import type { AccountCaller, AgentCaller, Caller } from '../../domain/identity/caller.ts';
 import type { Callers, Presented } from '../../domain/identity/callers.ts';
 import type { CreateManner } from '../../domain/sessions/api.ts';
+import type { Clock } from '../../kit/clock.ts';
 import { isUuid } from '../../kit/ids.ts';
 import type { Answer } from './answer.ts';
 import { EVENT_STREAM } from './event-stream.ts';
+import { acceptMultipart, type UploadedFile, UploadPlaces, withUploadedFile } from './multipart.ts';
 import { readPreferences } from './preferences.ts';
 import type { Repeats } from './repeats.ts';
 import { unknownFields } from './schema-walk.ts';
@@ -31,18 +34,32 @@ type CallerFor<Id extends OperationId> = (typeof OPERATIONS)[Id]['credential'] e
     ? AccountCaller
     : undefined;
 
+type UploadFor<Id extends OperationId> = (typeof OPERATIONS)[Id] extends { readonly upload: object }
+  ? UploadedFile
+  : undefined;
+
 /** What a handler gets: all of it validated. */
 export interface In<Id extends OperationId> extends Asked<Id> {
   readonly caller: CallerFor<Id>;
   readonly mount: MountName;
+  /** As it was asked for, without the query. */
+  readonly path: string;
   /** Body fields that the operation does not know, where it only warns of them. */
   readonly warnings: readonly Warning[];
   /** Aborted when the caller goes away before the answer. */
   readonly signal: AbortSignal;
+  /** The upload, for operations that have one. */
+  readonly file: UploadFor<Id>;
   /** For operations that create a session. */
   readonly manner: CreateManner;
+  /** An official client sends it once more, after an answer that was lost. */
+  readonly isResent: boolean;
   readonly presented: Presented;
   readonly wantsHtml: boolean;
+  /** Nobody reads the body of the answer. */
+  readonly isHead: boolean;
+  /** The Accept header as it came. */
+  readonly accepts: string;
   /** Present when the caller accepts server-sent events; the id is that of the last one it has. */
   readonly stream: { readonly lastEventId?: string } | undefined;
 }
@@ -63,46 +80,89 @@ export interface BindParts {
   readonly visits: Visits;
   readonly repeats: Repeats;
   readonly compat: boolean;
+  readonly clock: Clock;
+  /** Where uploads stand while they come in. */
+  readonly incomingDir: string;
+  /** Before a byte of an upload into a session is read: whether it may come, and how much of it. */
+  readonly admitUpload: (caller: AgentCaller, session: string) => Promise<{ readonly maxBytes: number }>;
 }
 
 /** Registers every operation at every path it has. Returns the methods there are at each path. */
 export function bindOperations(app: FastifyInstance, parts: BindParts): ReadonlyMap<string, ReadonlySet<string>> {
+  acceptMultipart(app);
+  const places = new UploadPlaces();
   const methods = new Map<string, Set<string>>();
   for (const id of OPERATION_IDS)
     for (const { path, mount } of pathsOf(id, parts.compat)) {
       const plain = path.replace(/\{(\w+)\}/g, ':$1');
       for (const url of operation(id).alsoWithSlash ? [plain, `${plain}/`] : [plain]) {
-        bind(app, id, url, mount, parts);
+        bind(app, id, url, mount, parts, places);
         methods.set(url, (methods.get(url) ?? new Set()).add(operation(id).method));
       }
     }
   return methods;
 }
 
-function bind(app: FastifyInstance, id: OperationId, url: string, mount: MountName, parts: BindParts): void {
-  const { method, responses } = operation(id);
-  const handler = parts.handlers[id] as AnyHandler; // The table gives each id its own validated shape; the loop over it cannot say which.
+function bind(
+  app: FastifyInstance,
+  id: OperationId,
+  url: string,
+  mount: MountName,
+  parts: BindParts,
+  places: UploadPlaces,
+): void {
+  const { method, upload } = operation(id);
   const read = readerOf(id);
-  const status = Number(Object.keys(responses)[0] ?? 200);
+  const perform = performerOf(id, mount, parts);
   app.route({
     method,
     url,
     config: { operation: id },
     onRequest: async request => identify(id, request, parts),
     handler: async (request, reply) => {
+      if (!upload) return perform(request, reply, read(request), undefined);
       const given = read(request);
-      const asked = { ...given, ...circumstances(id, request, reply, mount, parts, given.body) };
-      // `read` has just validated every part.
-      const work = (manner: CreateManner): Promise<Answer> =>
-        parts.visits.around(request, () => handler({ ...asked, manner } as never));
-      const key = parts.repeats.keyOf(id, request.headers['idempotency-key']);
-      if (key === undefined) return send(reply, status, await work(asked.manner));
-      const replayed = (): void => void reply.header('idempotency-replayed', 'true');
-      const write = { id, key, path: pathOf(request) };
-      const first = (run: IdempotencyRun): Promise<Answer> => work({ ...asked.manner, run });
-      return send(reply, status, await parts.repeats.answer(write, asked, first, replayed));
+      const { applicationId } = uploader(request, parts);
+      return places.within(applicationId, async () => {
+        const maxBytes = upload.maxBytes ?? (await roomFor(request, given, parts));
+        const bounds = { folder: parts.incomingDir, maxBytes };
+        return withUploadedFile(request, bounds, parts.clock.now(), file => perform(request, reply, given, file));
+      });
     },
   });
+}
+
+function uploader(request: FastifyRequest, { visits }: BindParts): AgentCaller {
+  const { caller } = visits.of(request);
+  if (caller?.kind !== 'agentKey') throw new Error('an upload without an agent key');
+  return caller;
+}
+
+async function roomFor(request: FastifyRequest, { params }: Given, parts: BindParts): Promise<number> {
+  // Its id was looked at by the reader.
+  return (await parts.admitUpload(uploader(request, parts), Object(params).id)).maxBytes;
+}
+
+type Given = ReturnType<ReturnType<typeof readerOf>>;
+
+/** From a request that was read to its answer. */
+function performerOf(id: OperationId, mount: MountName, parts: BindParts) {
+  const handler = parts.handlers[id] as AnyHandler; // The table gives each id its own validated shape; the loop over it cannot say which.
+  const status = Number(Object.keys(operation(id).responses)[0] ?? 200);
+  return async (request: FastifyRequest, reply: FastifyReply, given: Given, file: UploadedFile | undefined) => {
+    // What a repetition is compared by: of a file its name and digest.
+    const body = file ? { fileName: file.fileName, checksum: file.checksum } : given.body;
+    const asked = { ...given, file, ...circumstances(id, request, reply, mount, parts, body) };
+    // `read` has just validated every part.
+    const work = (manner: CreateManner): Promise<Answer> =>
+      parts.visits.around(request, () => handler({ ...asked, manner } as never));
+    const key = parts.repeats.keyOf(id, request.headers['idempotency-key']);
+    if (key === undefined) return send(reply, status, await work(asked.manner));
+    const replayed = (): void => void reply.header('idempotency-replayed', 'true');
+    const write = { id, key, path: pathOf(request) };
+    const first = (run: IdempotencyRun): Promise<Answer> => work({ ...asked.manner, run });
+    return send(reply, status, await parts.repeats.answer(write, { ...asked, body }, first, replayed));
+  };
 }
 
 // ---- credential and scope ------------------------------------------------------------------------------------------
@@ -129,8 +189,10 @@ function readerOf(id: OperationId) {
   const checkQuery = query && validatorOf(query);
   const checkHeaders = headers && validatorOf(headers);
   const checkBody = body && validatorOf(body);
+  const ids = params ? idsOf(params) : [];
   return (request: FastifyRequest) => {
-    if (params) demandIds(tag, Object(request.params));
+    if (request.isMultipart() && !operation(id).upload) throw onlyJson();
+    if (params) demandIds(tag, ids, Object(request.params));
     const asked = query ? readQuery(query, request.query) : undefined;
     const given = body && request.body === undefined ? {} : request.body;
     const strangers = body && onUnknown !== 'ignore' ? unknownFields(body, given) : [];
@@ -150,10 +212,22 @@ function readerOf(id: OperationId) {
   };
 }
 
+const onlyJson = () =>
+  fault('unsupported_media_type', 'The body has a content type that this operation does not read.', {
+    advice: 'Send Content-Type: application/json.',
+  });
+
 /** A path with something that cannot be an id names nothing. */
-function demandIds(noun: string, params: Readonly<Record<string, string>>): void {
-  for (const value of Object.values(params)) if (!isUuid(value)) throw notFound(noun.replace(/s$/, ''), value);
+function demandIds(noun: string, names: readonly string[], params: Readonly<Record<string, string>>): void {
+  const bad = names.map(name => params[name] ?? '').find(value => !isUuid(value));
+  if (bad !== undefined) throw notFound(noun.replace(/s$/, ''), bad);
 }
+
+/** The parameters that are ids. */
+const idsOf = (params: TSchema): readonly string[] =>
+  Object.entries<{ format?: string }>(Object(Object(params).properties)).flatMap(([name, { format }]) =>
+    format === 'uuid' ? [name] : [],
+  );
 
 function refuse(issues: readonly Issue[], strangers: readonly string[]): void {
   if (strangers.length === 0 && issues.length === 0) return;
@@ -191,14 +265,18 @@ function circumstances(
   return {
     caller,
     mount,
+    path: pathOf(request),
     signal: gone.signal,
     manner: {
       signal: gone.signal,
       ...preferred(id, request, reply),
       ...(isResendable(id, request) ? { delivery: deliveryOf(request, repeats.digestOf(id, body), arrived) } : {}),
     },
+    isResent: isResent(request),
     presented: presentedBy(request),
     wantsHtml: (request.headers.accept ?? '').includes('text/html'),
+    isHead: request.method === 'HEAD',
+    accepts: request.headers.accept ?? '',
     stream: streamWish(request),
   };
 }
@@ -231,9 +309,11 @@ const RETRY_COUNT = 'x-stainless-retry-count';
 const isResendable = (id: OperationId, { headers }: FastifyRequest): boolean =>
   operation(id).mayWait === true && headers[RETRY_COUNT] !== undefined && headers['idempotency-key'] === undefined;
 
+const isResent = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean => Number(headers[RETRY_COUNT]) >= 1;
+
 const deliveryOf = ({ headers }: FastifyRequest, digest: Buffer, arrived: Promise<boolean>) => ({
   digest,
-  isResend: Number(headers[RETRY_COUNT]) >= 1,
+  isResend: isResent({ headers }),
   arrived,
 });
 

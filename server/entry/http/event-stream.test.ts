@@ -19,6 +19,8 @@ const EVENT: SessionEvent = {
 };
 const SHOWN = `id: ${EVENT.id}\nevent: session.started\ndata: ${JSON.stringify(EVENT)}\n\n`;
 
+const shown = (event: SessionEvent) => ({ id: event.id, type: event.type, data: event });
+
 /** Time stands still until it is moved. */
 class StillClock implements Clock {
   #ms = 0;
@@ -93,7 +95,7 @@ async function opened(demandCredential: () => Promise<unknown> = async () => {})
   const source = new Source();
   const rest = source.follow();
   await rest.next();
-  const stream = eventStream({ first: [EVENT], rest, demandCredential, clock, log: silentLog });
+  const stream = eventStream({ first: [EVENT], rest, shown, demandCredential, clock, log: silentLog });
   const said: string[] = [];
   return { clock, source, stream, said };
 }

@@ -1,7 +1,6 @@
-// Events as server-sent events (WHATWG HTML, 9.2). What a reader does not take is not read either; one that takes
+// What happens, as server-sent events (WHATWG HTML, 9.2). What a reader does not take is not read either; one that takes
 // nothing for a while is closed, and comes back with Last-Event-ID.
 import { Readable } from 'node:stream';
-import type { SessionEvent } from '../../../contract/events.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
@@ -16,17 +15,24 @@ const STALLED_MS = 30_000;
 const RETRY_MS = 2_000;
 const WAITING_BYTES_MAX = 64 * 1024;
 
-export interface EventStreamParts {
-  readonly first: readonly SessionEvent[];
+export interface StreamedItem {
+  readonly id: string;
+  readonly type: string;
+  readonly data: unknown;
+}
+
+export interface EventStreamParts<Item> {
+  readonly first: readonly Item[];
   /** Yields now and then, also when there is nothing. */
-  readonly rest: AsyncGenerator<readonly SessionEvent[], void>;
+  readonly rest: AsyncGenerator<readonly Item[], void>;
+  readonly shown: (item: Item) => StreamedItem;
   /** Rejects when the reader may not read any more. */
   readonly demandCredential: () => Promise<unknown>;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-export function eventStream(parts: EventStreamParts): Readable {
+export function eventStream<Item>(parts: EventStreamParts<Item>): Readable {
   const tooSlow = (): void => void stream.destroy(new Error('the reader takes nothing'));
   const stream = Readable.from(watched(pieces(parts), parts.clock, tooSlow), {
     objectMode: false,
@@ -38,7 +44,9 @@ export function eventStream(parts: EventStreamParts): Readable {
   return stream;
 }
 
-async function* pieces({ first, rest, demandCredential, clock }: EventStreamParts): AsyncGenerator<string, void> {
+async function* pieces<Item>(parts: EventStreamParts<Item>): AsyncGenerator<string, void> {
+  const { first, rest, demandCredential, clock } = parts;
+  const piece = (item: Item): string => pieceOf(parts.shown(item));
   yield `retry: ${RETRY_MS}\n\n${first.map(piece).join('')}`;
   let saidMs = clock.monotonicMs();
   let checkedMs = saidMs;
@@ -54,8 +62,8 @@ async function* pieces({ first, rest, demandCredential, clock }: EventStreamPart
   }
 }
 
-const piece = (event: SessionEvent): string =>
-  `id: ${event.id}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+const pieceOf = ({ id, type, data }: StreamedItem): string =>
+  `id: ${id}\nevent: ${type}\ndata: ${JSON.stringify(data)}\n\n`;
 
 /** Passes the pieces on, and says so when one of them is not taken in time. */
 async function* watched(

@@ -1,5 +1,5 @@
 // Handlers of events: the same list as JSON, or as a stream for a caller who accepts one.
-import { EVENT_LIMIT_DEFAULT } from '../../../contract/events.ts';
+import { EVENT_LIMIT_DEFAULT, type SessionEvent } from '../../../contract/events.ts';
 import type { EventQuery, Events } from '../../domain/events/api.ts';
 import { invalidRequest } from '../../domain/faults.ts';
 import type { Callers } from '../../domain/identity/callers.ts';
@@ -53,12 +53,14 @@ async function streamed(
   if (first.done) return { ...nothing(), status: 204 }; // Any other status, and a reader would ask for ever.
   const demandCredential = () => callers.authenticate(asked.presented, 'agentKey');
   return {
-    body: eventStream({ first: first.value, rest, demandCredential, clock, log }),
+    body: eventStream({ first: first.value, rest, shown, demandCredential, clock, log }),
     contentType: EVENT_STREAM,
     // A proxy in front must not wait for the end of what has none.
     headers: { 'x-accel-buffering': 'no' },
   };
 }
+
+const shown = (event: SessionEvent) => ({ id: event.id, type: event.type, data: event });
 
 function lastSeen(id: string | undefined): { after?: string } {
   if (!id) return {};

@@ -2,6 +2,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { ErrorBody } from '../../../contract/common.ts';
 import { catalogueEntry, type ErrorCode, isErrorCode } from '../../../contract/errors.ts';
+import { type LimitDetails, limitHeaders } from '../../../contract/limit-headers.ts';
 import { fault } from '../../domain/faults.ts';
 import { type Fault, isFault } from '../../kit/fault.ts';
 import { BODY_BYTES_MAX } from './json-body.ts';
@@ -18,7 +19,7 @@ export function failureOf(thrown: unknown, requestId: string, isWrite: boolean):
   const refusal = asFault(thrown);
   const code: ErrorCode = isErrorCode(refusal.code) ? refusal.code : 'internal';
   const { status, retry, retryAfterSeconds } = catalogueEntry(code);
-  const details: LimitDetails = refusal.details ?? {};
+  const details: LimitDetails & { readonly waitedMs?: number } = refusal.details ?? {};
   const retryAfter = details.retryAfterSeconds ?? retryAfterSeconds;
   return {
     status,
@@ -32,23 +33,6 @@ export function failureOf(thrown: unknown, requestId: string, isWrite: boolean):
     },
     body: bodyOf(status, refusal, code, requestId),
     isOurs: code === 'internal',
-  };
-}
-
-/** What the refusals of limits say in their details. */
-interface LimitDetails {
-  readonly limit?: number;
-  readonly used?: number;
-  readonly retryAfterSeconds?: number;
-  readonly waitedMs?: number;
-}
-
-function limitHeaders({ limit, used }: LimitDetails, resetSeconds = 0): Record<string, string> {
-  if (limit === undefined || used === undefined) return {};
-  return {
-    'x-ratelimit-limit': String(limit),
-    'x-ratelimit-remaining': String(Math.max(0, limit - used)),
-    'x-ratelimit-reset': String(resetSeconds),
   };
 }
 

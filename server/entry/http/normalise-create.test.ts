@@ -10,7 +10,7 @@ const COMPAT: Where = { ...NATIVE, mount: 'compat' };
 const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
 const OTHER_ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11';
 
-const PLAIN = { keepAlive: false, userMetadata: {}, settings: {}, warnings: [] };
+const PLAIN = { keepAlive: false, userMetadata: {}, settings: {}, asks: {}, warnings: [] };
 
 test('an empty body is a wish with nothing in it', () => assert.deepEqual(normaliseCreate({}, NATIVE), PLAIN));
 
@@ -38,17 +38,6 @@ for (const [name, body] of FINE)
   test(`${name} is fine, without a warning`, () => assert.deepEqual(normaliseCreate(body, NATIVE).warnings, []));
 
 const UNAVAILABLE: ReadonlyArray<readonly [string, CreateSession]> = [
-  ['browserSettings.context', { context: { id: ID } }],
-  ['browserSettings.context', { contextId: ID }],
-  ['browserSettings.context', { browserSettings: { context: { id: ID, persist: true } } }],
-  ['browserSettings.extensionIds', { extensionId: ID }],
-  ['browserSettings.extensionIds', { browserSettings: { extensionIds: [ID] } }],
-  ['browserSettings.allowedDomains', { allowedDomains: ['a.test'] }],
-  ['browserSettings.networkPolicy', { browserSettings: { networkPolicy: { default: 'deny' } } }],
-  ['browserSettings.networkPolicy', { browserSettings: { networkPolicy: { deny: ['a.test'] } } }],
-  ['proxies', { proxies: true }],
-  ['proxies', { proxies: [{ type: 'none' }] }],
-  ['proxySettings.caCertificates', { proxySettings: { caCertificates: [ID] } }],
   ['browserSettings.verified', { browserSettings: { verified: true, os: 'mac' } }],
   ['browserSettings.advancedStealth', { browserSettings: { advancedStealth: true } }],
 ];
@@ -56,7 +45,7 @@ for (const [field, body] of UNAVAILABLE)
   test(`${JSON.stringify(body)} is not available`, () =>
     assert.equal(refusal(body, NATIVE, 'feature_unavailable').details?.field, field));
 
-test('on the compatibility mount only what guards the caller is refused', () => {
+test('on the compatibility mount what is not offered has no effect, and says so', () => {
   const wish = normaliseCreate({ browserSettings: { verified: true, os: 'mac' } }, COMPAT);
   assert.deepEqual(
     wish.warnings.map(({ code, path }) => [code, path]),
@@ -65,7 +54,6 @@ test('on the compatibility mount only what guards the caller is refused', () => 
       ['ignored', 'browserSettings.os'],
     ],
   );
-  refusal({ proxies: true }, COMPAT, 'feature_unavailable');
 });
 
 const CONFLICTS: ReadonlyArray<readonly [readonly string[], CreateSession]> = [
@@ -91,8 +79,6 @@ for (const [paths, body] of CONFLICTS)
     assert.deepEqual(refusal(body, NATIVE, 'conflicting_fields').details?.paths, paths));
 
 const WARNED: ReadonlyArray<readonly [string, string, NonNullable<CreateSession['browserSettings']>]> = [
-  ['not_yet_supported', 'blockAds', { blockAds: true }],
-  ['not_yet_supported', 'recordSession', { recordSession: true }],
   ['not_yet_supported', 'takeover', { takeover: 'refuse' }],
   ['captcha_not_supported', 'solveCaptchas', { solveCaptchas: true }],
   ['ignored', 'fingerprint', { fingerprint: { a: 1 } }],

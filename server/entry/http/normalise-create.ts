@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Warning } from '../../../contract/common.ts';
 import { type CreateSession, FOREIGN_REGIONS, VIEWPORT_DEFAULT } from '../../../contract/sessions.ts';
 import { fault, invalidRequest } from '../../domain/faults.ts';
-import type { SessionWish, WishedSettings } from '../../domain/sessions/api.ts';
+import type { SessionAsks, SessionWish, WishedSettings } from '../../domain/sessions/api.ts';
 import { checkedMetadata } from '../../domain/sessions/metadata.ts';
 
 export interface Where {
@@ -20,7 +20,7 @@ export function normaliseCreate(body: CreateSession, where: Where): SessionWish 
   refuseUnknownPlace(settings);
   const region = chooseRegion(body.region, where.regions);
   const userMetadata = checkedMetadata(body.userMetadata ?? {});
-  refuseUnavailable(body, settings, where.mount);
+  refuseUnavailable(settings, where.mount);
   return {
     ...(body.projectId === undefined ? {} : { projectId: body.projectId }),
     ...(body.timeout === undefined ? {} : { timeout: body.timeout }),
@@ -28,6 +28,7 @@ export function normaliseCreate(body: CreateSession, where: Where): SessionWish 
     ...region.chosen,
     userMetadata,
     settings: wishedSettings(settings),
+    asks: asksOf(body, settings),
     warnings: [...region.warnings, ...warningsFor(settings)],
   };
 }
@@ -120,19 +121,8 @@ const regionNotLocal = (asked: string, [local]: readonly string[]): Warning => (
 });
 
 /** Settings that guard the caller: going on without them would be unsafe, so they are refused until they are built. */
-function refuseUnavailable(body: CreateSession, settings: BrowserSettings, mount: Where['mount']): void {
-  const { networkPolicy: policy } = settings;
+function refuseUnavailable(settings: BrowserSettings, mount: Where['mount']): void {
   const refused: ReadonlyArray<readonly [string, boolean]> = [
-    ['browserSettings.context', settings.context !== undefined],
-    ['browserSettings.extensionIds', (settings.extensionIds ?? []).length > 0],
-    ['browserSettings.allowedDomains', (settings.allowedDomains ?? []).length > 0],
-    [
-      'browserSettings.networkPolicy',
-      policy !== undefined &&
-        [...(policy.allow ?? []), ...(policy.deny ?? [])].length + Number(policy.default === 'deny') > 0,
-    ],
-    ['proxies', Array.isArray(body.proxies) ? body.proxies.length > 0 : body.proxies === true],
-    ['proxySettings.caCertificates', (body.proxySettings?.caCertificates ?? []).length > 0],
     ['browserSettings.verified', settings.verified === true && mount === 'native'],
     ['browserSettings.advancedStealth', settings.advancedStealth === true && mount === 'native'],
   ];
@@ -150,11 +140,6 @@ function refuseUnavailable(body: CreateSession, settings: BrowserSettings, mount
 const WITHOUT_EFFECT: ReadonlyArray<
   readonly [keyof BrowserSettings, Warning['code'], (settings: BrowserSettings) => boolean]
 > = [
-  ['recordSession', 'not_yet_supported', ({ recordSession }) => recordSession === true],
-  ['logSession', 'not_yet_supported', ({ logSession }) => logSession === true],
-  ['blockAds', 'not_yet_supported', it => it.blockAds === true],
-  ['maskInputs', 'not_yet_supported', it => it.maskInputs !== undefined && it.maskInputs !== 'password'],
-  ['egressBytes', 'not_yet_supported', it => it.egressBytes !== undefined],
   ['takeover', 'not_yet_supported', it => it.takeover === 'refuse'],
   ['solveCaptchas', 'captcha_not_supported', it => it.solveCaptchas === true],
   ['captchaImageSelector', 'captcha_not_supported', it => it.captchaImageSelector !== undefined],
@@ -194,6 +179,20 @@ const KEPT = [
   'egressBytes',
   'takeover',
 ] as const satisfies ReadonlyArray<keyof WishedSettings>;
+
+/** What watchers judge. Nothing asked is nothing named. */
+function asksOf({ proxies, proxySettings }: CreateSession, settings: BrowserSettings): SessionAsks {
+  const { context, networkPolicy, extensionIds = [], allowedDomains = [] } = settings;
+  const caCertificates = proxySettings?.caCertificates ?? [];
+  return {
+    ...(context ? { context } : {}),
+    ...(extensionIds.length > 0 ? { extensionIds: [...new Set(extensionIds)] } : {}),
+    ...(caCertificates.length > 0 ? { caCertificates: [...new Set(caCertificates)] } : {}),
+    ...(allowedDomains.length > 0 ? { allowedDomains } : {}),
+    ...(networkPolicy ? { networkPolicy } : {}),
+    ...(proxies === undefined || proxies === false ? {} : { proxies }),
+  };
+}
 
 const wishedSettings = (settings: BrowserSettings): WishedSettings => ({
   ...Object.fromEntries(KEPT.flatMap(name => (settings[name] === undefined ? [] : [[name, settings[name]]]))),

@@ -28,7 +28,11 @@ const WRONG: ReadonlyArray<readonly [unknown, string, string]> = [
   ],
   [{ browserSettings: { context: {} } }, 'browserSettings.context.id', 'is missing; expected a UUID'],
   [{ proxies: 'on' }, 'proxies', 'is "on"; expected true or false or a list of at most 20 entries'],
-  [{ proxies: [{ type: 'external' }] }, 'proxies[0].server', 'is missing; expected a string matching ^https?://'],
+  [
+    { proxies: [{ type: 'external' }] },
+    'proxies[0].server',
+    'is missing; expected a string matching ^(https?|socks5)://',
+  ],
   [{ allowedDomains: ['a.test', 4] }, 'allowedDomains[1]', 'is 4; expected a string of 1 to 253 characters'],
   [[], '', 'is a list of 0; expected an object'],
 ];

@@ -1,8 +1,11 @@
 // The rules of HTTP, asked over a real socket. The domain behind is small objects that say what they were asked.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { rmSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { Registry } from 'prom-client';
 import { parse } from 'yaml';
@@ -10,10 +13,13 @@ import type { Application } from '../../../contract/applications.ts';
 import type { Issue, Warning } from '../../../contract/common.ts';
 import { BROWSER_LIMITS_DEFAULT } from '../../../contract/limits.ts';
 import { OPERATION_IDS, operation, pathsOf } from '../../../contract/operations.ts';
+import type { ContextVerbs } from '../../domain/contexts/contexts.ts';
 import type { Events } from '../../domain/events/api.ts';
 import { fault, sessionNotRunning } from '../../domain/faults.ts';
 import type { AccountCaller, AgentCaller } from '../../domain/identity/caller.ts';
 import type { IdentityVerbs } from '../../domain/identity/identity.ts';
+import type { Logs } from '../../domain/logs/api.ts';
+import type { Recordings } from '../../domain/recordings/api.ts';
 import type { Sessions, SessionView, SessionWish } from '../../domain/sessions/api.ts';
 import { systemClock } from '../../kit/clock.ts';
 import type { AccountId, ApplicationId, KeyId, TokenId } from '../../kit/ids.ts';
@@ -67,7 +73,23 @@ const account: AccountCaller = {
   scopes: new Set(['applications:write', 'keys:write', 'account:tokens']),
 };
 
+/** Nothing stands there when a request is over. */
+const INCOMING = join(tmpdir(), `berth-incoming-${process.pid}`);
+after(() => rmSync(INCOMING, { recursive: true, force: true }));
+
 const unasked = async (): Promise<never> => assert.fail('this should not have been asked');
+
+const CONTEXTS: ContextVerbs = {
+  create: unasked,
+  list: unasked,
+  read: unasked,
+  destroy: unasked,
+  versions: unasked,
+  restore: unasked,
+  fork: unasked,
+  exportState: unasked,
+  importState: unasked,
+};
 
 const SESSIONS: Sessions = {
   create: async (_, wish) => ({ session: VIEW, warnings: wish.warnings, waitedMs: 0 }),
@@ -84,9 +106,34 @@ const LIMITS: HttpParts['limits'] = {
   effective: async () => ({ ...BROWSER_LIMITS_DEFAULT, maxConcurrent: 4 }),
 };
 
+const FILES: HttpParts['files'] = {
+  uploads: { admit: unasked, upload: unasked },
+  downloads: {
+    list: unasked,
+    read: unasked,
+    bytes: unasked,
+    remove: unasked,
+    archive: async () => [],
+    linked: unasked,
+  },
+};
+
 const EVENTS: Events = {
   list: async () => ({ events: [] }),
   follow: unfollowed,
+};
+
+const RECORDINGS: Recordings = {
+  replays: async () => [],
+  playlist: async () => '#EXTM3U\n',
+  askForFiles: async () => [],
+  files: async () => [],
+};
+
+const LOGS: Logs = {
+  list: async () => ({ entries: [], state: 'disabled' }),
+  follow: unfollowed,
+  har: async () => ({ pieces: unfollowed(), state: 'on' }),
 };
 
 async function* unfollowed(): AsyncGenerator<never, void> {}
@@ -197,9 +244,17 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     identity: IDENTITY,
     sessions: SESSIONS,
     limits: LIMITS,
+    files: FILES,
     idempotency: { begin: unasked, digestOf: () => Buffer.alloc(32) },
+    contexts: CONTEXTS,
+    incomingDir: INCOMING,
+    extensions: { upload: unasked, read: unasked, remove: unasked },
+    certificates: { upload: unasked, list: unasked, read: unasked, remove: unasked },
     events: EVENTS,
+    logs: LOGS,
+    recordings: RECORDINGS,
     discover: unasked,
+    live: { urls: unasked, revoke: unasked, sender: () => assert.fail('this should not have been asked') },
     ready: async () => ({ ok: true, checks: [] }),
     metrics: new Registry(),
     ...parts,

@@ -1,14 +1,19 @@
 // Opens the HTTP side: limits, hooks that every request passes, routes, errors. What an operation does is in bind.ts and beside it.
+import { rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Registry } from 'prom-client';
 import { operation } from '../../../contract/operations.ts';
+import type { ContextVerbs } from '../../domain/contexts/contexts.ts';
 import type { Events } from '../../domain/events/api.ts';
 import { fault } from '../../domain/faults.ts';
 import type { Idempotency } from '../../domain/idempotency/idempotency.ts';
 import type { IdentityVerbs } from '../../domain/identity/identity.ts';
 import type { Limits } from '../../domain/limits/limits.ts';
+import type { LiveView } from '../../domain/live/live-view.ts';
+import type { Logs } from '../../domain/logs/api.ts';
+import type { Recordings } from '../../domain/recordings/api.ts';
 import type { Sessions } from '../../domain/sessions/api.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { Log } from '../../kit/log.ts';
@@ -17,24 +22,36 @@ import type { Tracer } from '../../kit/trace.ts';
 import { agentKeyHandlers } from './agent-keys.ts';
 import { applicationHandlers } from './applications.ts';
 import { bindOperations } from './bind.ts';
+import { type CertificateVerbs, certificateHandlers } from './certificates.ts';
 import { compatHandlers, compatMakers } from './compat.ts';
 import { connectHandlers, type Discover } from './connect.ts';
+import { serveConsole } from './console.ts';
+import { contextHandlers } from './contexts.ts';
 import { serveDocs } from './docs/serve.ts';
 import { eventHandlers } from './events.ts';
+import { type ExtensionVerbs, extensionHandlers } from './extensions.ts';
 import { failureOf } from './failures.ts';
+import { type FileVerbs, fileHandlers } from './files.ts';
 import { BODY_BYTES_MAX, readJsonBody } from './json-body.ts';
 import { limitHandlers } from './limits.ts';
+import { liveHandlers } from './live.ts';
+import { serveLiveView } from './live-page.ts';
+import { logHandlers } from './logs.ts';
+import { recordingHandlers } from './recordings.ts';
 import { Repeats } from './repeats.ts';
 import { type Ready, serviceHandlers } from './service.ts';
 import { sessionHandlers, sessionMakers } from './sessions.ts';
 import { tokenHandlers } from './tokens.ts';
 import { Visits } from './visits.ts';
+import { WebFiles } from './web-files.ts';
 import { refuseWebDriver } from './webdriver.ts';
 
 const HEADER_BYTES_MAX = 16 * 1024;
 const HEADERS_MS = 15_000;
-/** From the first byte of a request to the last one of its body. Answers may take longer. */
+/** From the headers of a request to the last byte of its body. Answers may take longer, and so may files that come in. */
 const REQUEST_MS = 60_000;
+/** So long an upload may stand still. */
+const UPLOAD_SILENCE_MS = 60_000;
 /** Above the 60 s that proxies in front keep a connection, so that it is never ours that closes first. */
 const KEEP_ALIVE_MS = 75_000;
 const PATH_PART_CHARACTERS_MAX = 2048;
@@ -57,6 +74,8 @@ export interface HttpParts {
   readonly publicUrl?: string;
   readonly compat: boolean;
   readonly regions: readonly string[];
+  /** Where uploads stand while they come in. */
+  readonly incomingDir: string;
   readonly version: string;
   readonly clock: Clock;
   readonly log: Log;
@@ -65,10 +84,19 @@ export interface HttpParts {
   readonly sessions: Sessions;
   readonly limits: Pick<Limits, 'read' | 'replace' | 'effective'>;
   readonly idempotency: Pick<Idempotency, 'begin' | 'digestOf'>;
+  readonly contexts: ContextVerbs;
+  readonly certificates: CertificateVerbs;
+  readonly extensions: ExtensionVerbs;
   readonly events: Events;
+  readonly files: FileVerbs;
+  readonly logs: Logs;
+  readonly recordings: Recordings;
   readonly discover: Discover;
   readonly ready: () => Promise<Ready>;
+  readonly live: Pick<LiveView, 'urls' | 'revoke' | 'sender'>;
   readonly metrics: Registry;
+  /** Where the built console and docs site stand, and the origins of signed links that the console may load. */
+  readonly web?: { readonly folder: string; readonly linkOrigins: readonly string[] };
 }
 
 export interface Http extends Closeable {
@@ -80,6 +108,7 @@ export interface Http extends Closeable {
 }
 
 export async function openHttp(parts: HttpParts): Promise<Http> {
+  await rm(parts.incomingDir, { recursive: true, force: true }); // What a killed server was receiving.
   const { app, server } = buildHttp(parts);
   const sockets = new Set<Socket>();
   server.on('connection', socket => {
@@ -96,7 +125,7 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
   const server = createServer({
     maxHeaderSize: HEADER_BYTES_MAX,
     headersTimeout: HEADERS_MS,
-    requestTimeout: REQUEST_MS,
+    requestTimeout: 0, // hurry() does it
     keepAliveTimeout: KEEP_ALIVE_MS,
   });
   const app = fastify({
@@ -119,10 +148,19 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
     visits,
     repeats: repeatsOf(parts),
     compat: parts.compat,
+    clock: parts.clock,
+    incomingDir: parts.incomingDir,
+    admitUpload: (caller, session) => parts.files.uploads.admit(caller, session),
   });
   refuseOtherMethods(app, methods);
   refuseWebDriver(app);
-  serveDocs(app, parts);
+  serveDocs(app, parts, parts.web && WebFiles.read(parts.web.folder, 'docs'));
+  serveLiveView(
+    app,
+    { ...parts, uploads: parts.files.uploads },
+    parts.web && WebFiles.read(parts.web.folder, 'live-view'),
+  );
+  serveConsole(app, parts.web && WebFiles.read(parts.web.folder, 'console'), parts.web?.linkOrigins);
   app.setNotFoundHandler(request => {
     throw fault('route_not_found', `There is nothing at ${request.method} ${pathOf(request)}.`, {
       advice: 'See the reference at /docs for the paths there are.',
@@ -138,19 +176,33 @@ const handlersOf = ({
   clock,
   log,
   sessions,
+  contexts,
   events,
+  logs,
+  recordings,
   limits,
+  files,
+  certificates,
+  extensions,
   identity,
   regions,
   discover,
   version,
   ready,
+  live,
   metrics,
 }: HttpParts) => ({
   ...sessionHandlers(sessions, regions),
+  ...contextHandlers(contexts),
   ...eventHandlers({ events, callers: identity.callers, clock, log }),
+  ...logHandlers({ logs, callers: identity.callers, clock, log }),
+  ...recordingHandlers({ recordings }),
   ...applicationHandlers(identity.applications),
   ...limitHandlers(limits),
+  ...liveHandlers(live),
+  ...fileHandlers(files),
+  ...certificateHandlers(certificates),
+  ...extensionHandlers(extensions),
   ...agentKeyHandlers(identity.agentKeys),
   ...tokenHandlers(identity.tokens),
   ...connectHandlers(discover),
@@ -170,9 +222,26 @@ function readOnlyJson(app: FastifyInstance): void {
 function followVisits(app: FastifyInstance, visits: Visits): void {
   app.addHook('onRequest', async (request, reply) => {
     visits.begin(request, request.routeOptions.config.operation);
+    hurry(request);
     reply.headers({ ...SECURITY_HEADERS, 'x-request-id': request.id });
     reply.raw.once('close', () => visits.end(request, reply.raw.statusCode, reply.raw.writableFinished));
   });
+}
+
+/** Node's own limit knows no difference between a file of gigabytes and a few fields that never come. */
+function hurry({ raw, routeOptions }: FastifyRequest): void {
+  const id = routeOptions.config.operation;
+  const arrived = (): void => {
+    clearTimeout(late);
+    raw.socket.setTimeout(0);
+  };
+  const isUpload = id !== undefined && operation(id).upload !== undefined;
+  // A request without a body has no end that anybody hears of; it is complete, and its answer may be a stream of hours.
+  const expire = (): void => void (raw.complete || raw.socket.destroy());
+  const late = isUpload ? undefined : setTimeout(expire, REQUEST_MS).unref();
+  if (isUpload) raw.socket.setTimeout(UPLOAD_SILENCE_MS); // Node destroys it then
+  raw.once('end', arrived);
+  raw.once('close', arrived);
 }
 
 function sendFailure(error: unknown, request: FastifyRequest, reply: FastifyReply, visits: Visits): void {

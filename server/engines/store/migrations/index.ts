@@ -3,9 +3,23 @@ import type { Migration } from 'kysely/migration';
 import { up as first } from './0001-first.ts';
 import { up as limits } from './0002-limits.ts';
 import { up as events } from './0004-events.ts';
+import { up as files } from './0005-files.ts';
+import { up as contexts } from './0006-contexts.ts';
+import { up as network } from './0007-network.ts';
+import { up as certificatesAndExtensions } from './0008-certificates-and-extensions.ts';
+import { up as recordings } from './0009-recordings.ts';
+import { up as logs } from './0010-logs.ts';
+import { up as live } from './0011-live.ts';
 
 export const migrations: Record<string, Migration> = {
   '0001-first': { up: first },
   '0002-limits': { up: limits },
   '0004-events': { up: events },
+  '0005-files': { up: files },
+  '0006-contexts': { up: contexts },
+  '0007-network': { up: network },
+  '0008-certificates-and-extensions': { up: certificatesAndExtensions },
+  '0009-recordings': { up: recordings },
+  '0010-logs': { up: logs },
+  '0011-live': { up: live },
 };

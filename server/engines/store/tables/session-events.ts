@@ -47,12 +47,19 @@ export const connected = (clients: number, at: Date): Recording => ({
   detail: { clients },
 });
 
-export const disconnected = (clients: number, releaseAt: Date | undefined, at: Date): Recording => ({
+export const disconnected = ({ clients, why, releaseAt }: Disconnection, at: Date): Recording => ({
   type: 'client.disconnected',
   at,
   actor: { kind: 'client' },
-  detail: { clients, ...(releaseAt ? { releaseAt: releaseAt.toISOString() } : {}) },
+  detail: { clients, ...(why ? { why } : {}), ...(releaseAt ? { releaseAt: releaseAt.toISOString() } : {}) },
 });
+
+interface Disconnection {
+  readonly clients: number;
+  /** Absent: it left by itself. */
+  readonly why: string | undefined;
+  readonly releaseAt?: Date | undefined;
+}
 
 export const adopted = (at: Date): Recording => ({ type: 'session.adopted', at, actor: SERVICE, detail: {} });
 

@@ -5,7 +5,8 @@ import type { SessionEnd, SessionRow } from '../store.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 export function sessionRow(row: Selectable<SessionsTable>): SessionRow {
-  const { endStatus, endReason, endDetail, endDecidedAt: _, dueAt: __, createDigest: ___, answer: ____, ...rest } = row;
+  const { endStatus, endReason, endDetail, endDecidedAt: _, dueAt: __, createDigest: ___, answer: ____, ...more } = row;
+  const { filesDueAt: _____, forgetDueAt: ______, ...rest } = more;
   const end = endStatus && endReason !== null ? { end: sessionEnd(endStatus, endReason, endDetail) } : {};
   return { ...withoutNulls(rest), ...end };
 }

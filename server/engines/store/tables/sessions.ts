@@ -71,15 +71,16 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
     await recorder.write(set.where('id', '=', id).where(isLiving).returningAll(), event.boxed(id, box, now));
   },
 
-  run: async (id, startedAt) => {
+  run: async (id, startedAt, box) => {
     const moved = db
       .updateTable('sessions')
-      .set({ status: 'RUNNING', startedAt, updatedAt: startedAt })
+      .set({ status: 'RUNNING', startedAt, updatedAt: startedAt, ...(box ? { box: JSON.stringify(box) } : {}) })
       .where('id', '=', id)
       .where('status', '=', 'PENDING')
       .where(isUndecided)
       .returningAll();
-    return (await recorder.write(moved, event.started(startedAt)))[0];
+    const events = [...(box ? [event.boxed(id, box, startedAt)] : []), event.started(startedAt)];
+    return (await recorder.write(moved, ...events))[0];
   },
 
   change: async (application, id, change, now) => {
@@ -116,18 +117,20 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
     return first ?? living(db, id);
   },
 
-  finish: async (id, endedAt, proxyBytes) => {
+  finish: async (id, endedAt, proxyBytes, kept) => {
     const finished = db
       .updateTable('sessions')
       .set(eb => ({
         status: eb.ref('endStatus').$notNull(),
         endedAt,
         updatedAt: endedAt,
-        proxyBytes,
+        // What was counted after the end was decided stands.
+        proxyBytes: sql<number>`greatest(proxy_bytes, ${proxyBytes}::bigint)`,
         box: null,
         attached: false,
         connectBy: null,
         releaseAt: null,
+        ...kept,
       }))
       .where('id', '=', id)
       .where(isLiving)
@@ -137,24 +140,32 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
     return moved ?? ended(db, id);
   },
 
+  countTraffic: async (id, { proxyBytes, egressBytes }) => {
+    const counted = db.updateTable('sessions').set({
+      proxyBytes: sql<number>`greatest(proxy_bytes, ${proxyBytes}::bigint)`,
+      egressBytes: sql<number>`greatest(egress_bytes, ${egressBytes}::bigint)`,
+    });
+    await counted.where('id', '=', id).where(isLiving).execute();
+  },
+
   clientCame: async (id, now, clients = 1) => {
     const came = db.updateTable('sessions').set({ attached: true, connectBy: null, releaseAt: null, updatedAt: now });
     await recorder.write(came.where('id', '=', id).where(isLiving).returningAll(), event.connected(clients, now));
   },
 
-  clientLeft: async (id, now, clients) => {
+  clientLeft: async (id, now, clients, why) => {
     const left = db.updateTable('sessions').set({ updatedAt: now });
     await recorder.write(
       left.where('id', '=', id).where(isLiving).returningAll(),
-      event.disconnected(clients, undefined, now),
+      event.disconnected({ clients, why }, now),
     );
   },
 
-  clientsGone: async (id, releaseAt, now) => {
+  clientsGone: async (id, releaseAt, now, why) => {
     const gone = db.updateTable('sessions').set({ attached: false, releaseAt: releaseAt ?? null, updatedAt: now });
     await recorder.write(
       gone.where('id', '=', id).where(isLiving).returningAll(),
-      event.disconnected(0, releaseAt, now),
+      event.disconnected({ clients: 0, why, releaseAt }, now),
     );
   },
 

@@ -21,7 +21,8 @@ li span + span { color: var(--soft); font-size: 14px; }
 `;
 
 const LINKS = [
-  ['/docs', 'API reference', 'for people'],
+  ['/console', 'Console', 'sessions, keys, limits'],
+  ['/docs', 'Docs', 'for people'],
   ['/openapi.yaml', 'OpenAPI 3.1', 'for programs'],
   ['/readyz', 'Readiness', 'for operators'],
 ] as const;

@@ -59,7 +59,7 @@ export function operationSection(id: OperationId, baseUrl: string): string {
 <p class="route">${methodBadge(it.method)}<code class="path">${pathWords(it.path)}</code></p>
 <p>${prose(it.description)}</p>
 ${facts(id, it)}
-${part('Path', it.params, true)}${part('Query', it.query)}${headersOf(id, it)}${part('Body', it.body)}
+${part('Path', it.params, true)}${part('Query', it.query)}${headersOf(id, it)}${part('Body', it.body)}${uploadOf(it)}
 ${answersOf(it)}
 ${errorsSection(id)}
 </div>
@@ -92,6 +92,11 @@ function facts(id: OperationId, it: Operation): string {
 const part = (title: string, schema: Operation['body'], allRequired = false): string =>
   schema && hasFields(schema)
     ? `<h4>${title}</h4>${title === 'Body' ? about(schema) : ''}${fieldList(schema, allRequired)}`
+    : '';
+
+const uploadOf = ({ upload }: Operation): string =>
+  upload
+    ? `<h4>Body</h4><p><code>multipart/form-data</code> with one part, a file named <code>file</code>: ${prose(upload.description)}</p>`
     : '';
 
 function headersOf(id: OperationId, { headers }: Operation): string {
@@ -144,7 +149,7 @@ const lines = (code: string): string =>
 export const codeBlock = (title: string, inner: string): string =>
   `<figure class="code"><figcaption><span>${title}</span><button type="button" class="copy" hidden>Copy</button></figcaption><pre tabindex="0"><code>${lines(inner)}</code></pre></figure>`;
 
-function curl({ method, path, credential, body, bodyExample, headers }: Operation, baseUrl: string): string {
+function curl({ method, path, credential, body, bodyExample, headers, upload }: Operation, baseUrl: string): string {
   const url = baseUrl + path.replace(/\{(\w+)\}/g, (_, name: string) => EXAMPLE_IDS[name] ?? '$ID');
   if (path.endsWith('/connect')) return `# Give the whole connectUrl to a CDP client\n"$CONNECT_URL"`;
   const query = credential === 'connect' ? '?signingKey=$SIGNING_KEY' : '';
@@ -152,6 +157,7 @@ function curl({ method, path, credential, body, bodyExample, headers }: Operatio
     `curl${method === 'GET' ? '' : ` -X ${method}`} "${url}${query}"`,
     ...(credential === 'agentKey' ? ['  -H "Authorization: Bearer $BERTH_KEY"'] : []),
     ...(credential === 'account' ? ['  -H "Authorization: Bearer $BERTH_TOKEN"'] : []),
+    ...(upload ? [`  -F "file=@${upload.example}"`] : []),
     ...(headers ? [`  -H 'If-Match: "1"'`] : []),
     ...(body && bodyExample !== undefined
       ? ['  -H "Content-Type: application/json"', `  -d '${JSON.stringify(bodyExample)}'`]

@@ -27,11 +27,11 @@ ${ICON_LINK}
 <header class="top">
 <a class="brand" href="#start">${MARK}<span>Berth</span></a>
 <details class="menu"><summary>Contents</summary><nav aria-label="Contents">${contents()}</nav></details>
-<a class="top-link" href="/openapi.yaml">openapi.yaml</a>
+<a class="top-link" href="/docs">All docs</a>
 </header>
 <div class="frame">
 <nav class="side" aria-label="Contents"><a class="brand" href="#start">${MARK}<span>Berth</span><small>API reference</small></a>${contents()}
-<p class="foot">Version ${escapeText(version)}<br><a href="/openapi.yaml">OpenAPI 3.1</a> · <a href="/v1/browsers/openapi.json">JSON</a></p></nav>
+<p class="foot">Version ${escapeText(version)}<br><a href="/docs">All docs</a> · <a href="/console">Console</a><br><a href="/openapi.yaml">OpenAPI 3.1</a> · <a href="/v1/browsers/openapi.json">JSON</a></p></nav>
 <main id="main">
 ${start(baseUrl)}
 ${conventions()}

@@ -3,6 +3,8 @@ import { createHash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { stringify } from 'yaml';
 import { openApiDocument } from '../../../../contract/openapi.ts';
+import { fault } from '../../../domain/faults.ts';
+import type { WebFiles } from '../web-files.ts';
 import { referencePage } from './page.ts';
 import { policyFor } from './policy.ts';
 import { SCRIPT } from './script.ts';
@@ -14,17 +16,36 @@ export interface DocsFacts {
   readonly listen: { readonly host: string; readonly port: number };
 }
 
-export function serveDocs(app: FastifyInstance, { publicUrl, version, listen }: DocsFacts): void {
+export function serveDocs(app: FastifyInstance, { publicUrl, version, listen }: DocsFacts, site?: WebFiles): void {
   const document = openApiDocument(version);
   const baseUrl = publicUrl ?? `http://${listen.host}:${listen.port}`;
   const yaml = stringify(document, { lineWidth: 120, aliasDuplicateObjects: false });
   const json = JSON.stringify(document);
   const page = referencePage({ baseUrl, version });
   const policy = { 'content-security-policy': policyFor({ style: STYLE, script: SCRIPT }) };
-  for (const url of ['/docs', '/docs/']) serveText(app, url, 'text/html; charset=utf-8', page, policy);
+  // The site's start is at /docs; where it is not built, the reference is all there is.
+  for (const url of site ? ['/docs/api'] : ['/docs', '/docs/', '/docs/api'])
+    serveText(app, url, 'text/html; charset=utf-8', page, policy);
+  if (site) serveSite(app, site);
   for (const url of ['/openapi.yaml', '/docs/openapi.yaml'])
     serveText(app, url, 'application/yaml; charset=utf-8', yaml);
   serveText(app, '/v1/browsers/openapi.json', 'application/json; charset=utf-8', json);
+}
+
+const SITE_POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/** Every page of the site is a file `name/index.html`, asked for without its slash. */
+function serveSite(app: FastifyInstance, site: WebFiles): void {
+  for (const url of ['/docs', '/docs/*'])
+    app.get(url, async (request, reply) => {
+      const path = (request.url.split('?', 1)[0] ?? '').slice('/docs'.length).replace(/^\/|\/$/g, '');
+      const found = [path, path === '' ? 'index.html' : `${path}/index.html`].find(one => site.has(one));
+      if (found === undefined)
+        throw fault('route_not_found', `There is no page at ${request.url}.`, { advice: 'Begin at /docs.' });
+      reply.header('content-security-policy', SITE_POLICY);
+      return site.send(found, request, reply, path.startsWith('assets/'));
+    });
 }
 
 function serveText(

@@ -1,0 +1,48 @@
+// Many sessions held at once, each with a page: whether all answer, and what one of them costs.
+import { systemClock } from '../server/kit/clock.ts';
+import type { CreatedSession, TestServer } from '../tests/harness/server.ts';
+import { CdpConnection } from './cdp-connection.ts';
+import { memoryOfBoxes } from './memory.ts';
+
+const AT_ONCE = 4;
+const PAGE = 'data:text/html,<title>crowd</title><h1>A page</h1>';
+
+export interface CrowdFigure {
+  readonly sessions: number;
+  /** Until all were there and had their page. */
+  readonly seconds: number;
+  readonly pssMibEach: number;
+  readonly privateMibEach: number;
+}
+
+export async function measureCrowd(server: TestServer, sessions: number, settleMs: number): Promise<CrowdFigure> {
+  const held: Array<{ readonly session: CreatedSession; readonly connection: CdpConnection; readonly page: string }> =
+    [];
+  const began = systemClock.monotonicMs();
+  try {
+    const lane = async (): Promise<void> => {
+      for (let left = sessions; left > 0; left -= AT_ONCE) {
+        const session = await server.createSession({ keepAlive: true });
+        const connection = await CdpConnection.open(session.connectUrl);
+        const page = await connection.attachToPage();
+        held.push({ session, connection, page });
+        await connection.visit(PAGE, page);
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, lane));
+    const seconds = (systemClock.monotonicMs() - began) / 1000;
+    await systemClock.sleep(settleMs);
+    for (const { connection, page } of held)
+      if ((await connection.evaluate('document.title', page)) !== 'crowd') throw new Error('a session does not answer');
+    const { pssMib, privateMib } = memoryOfBoxes(server, new Set(held.map(({ session }) => session.id)));
+    return {
+      sessions: held.length,
+      seconds,
+      pssMibEach: pssMib / held.length,
+      privateMibEach: privateMib / held.length,
+    };
+  } finally {
+    for (const { connection } of held) connection.close();
+    await Promise.all(held.map(({ session }) => server.release(session.id)));
+  }
+}

@@ -1,0 +1,125 @@
+// Files through the service beside the same bytes through a plain HTTP server that only writes and reads a file, in turns.
+import { createReadStream, createWriteStream, mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type IncomingMessage, request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { chromium } from 'playwright-core';
+import type { DownloadPage } from '../contract/files.ts';
+import type { CreatedSession, TestServer } from '../tests/harness/server.ts';
+import { eventually } from '../tests/harness/until.ts';
+import { type Comparison, comparison } from './statistics.ts';
+
+const MIB = 1024 ** 2;
+const SIZE_MIB = 256;
+const FILES_BYTES = SIZE_MIB * MIB;
+const DOWNLOAD_MS = 60_000;
+const megabyte = Buffer.alloc(MIB, 'berth');
+
+export interface FilesFigure {
+  readonly name: 'upload' | 'download';
+  /** MiB a second. */
+  readonly comparison: Comparison;
+}
+
+export async function measureFiles(server: TestServer, rounds: number): Promise<readonly FilesFigure[]> {
+  const session = await server.createSession({ keepAlive: true });
+  const plain = await startPlain();
+  const seen = { up: [] as number[], plainUp: [] as number[], down: [] as number[], plainDown: [] as number[] };
+  try {
+    const link = await downloadOnce(server, session);
+    const target = `${server.url}/v1/browsers/sessions/${session.id}/uploads`;
+    for (let round = 0; round < rounds; round++) {
+      seen.plainUp.push(await speed(() => send(plain.url, {})));
+      seen.up.push(await speed(() => send(target, { authorization: `Bearer ${server.key}` })));
+      seen.plainDown.push(await speed(() => receive(plain.url)));
+      seen.down.push(await speed(() => receive(link)));
+    }
+  } finally {
+    plain.close();
+    await server.release(session.id);
+  }
+  return [
+    { name: 'upload', comparison: comparison(seen.plainUp, seen.up) },
+    { name: 'download', comparison: comparison(seen.plainDown, seen.down) },
+  ];
+}
+
+/** A page makes the file itself, so nothing of the network is in it. */
+async function downloadOnce(server: TestServer, { id, connectUrl }: CreatedSession): Promise<string> {
+  const browser = await chromium.connectOverCDP(connectUrl);
+  const page = browser.contexts()[0]?.pages()[0];
+  await page?.evaluate(
+    `Object.assign(document.createElement('a'), { download: 'bench.bin',
+      href: URL.createObjectURL(new Blob(Array(${SIZE_MIB}).fill(new Uint8Array(${MIB}).fill(98)))) }).click()`,
+  );
+  const look = async () => (await server.api<DownloadPage>('GET', `/v1/browsers/downloads?sessionId=${id}`)).body;
+  const { downloads } = await eventually('the download of the bench', look, ({ total }) => total === 1, DOWNLOAD_MS);
+  await browser.close();
+  return String(downloads[0]?.downloadUrl);
+}
+
+async function startPlain(): Promise<{ url: string; close(): void }> {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-bench-files-'));
+  const path = join(folder, 'plain');
+  const plain = createServer((incoming, response) => {
+    const work = incoming.method === 'POST' ? store(incoming, path) : pipeline(createReadStream(path), response);
+    work.then(
+      () => response.end(),
+      () => response.destroy(),
+    );
+  });
+  await new Promise<void>(resolve => plain.listen(0, '127.0.0.1', resolve));
+  const address = plain.address();
+  const close = (): void => {
+    plain.close();
+    rmSync(folder, { recursive: true });
+  };
+  return { url: `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}/`, close };
+}
+
+/** A copy that is on the disk when it is answered, as ours is. */
+async function store(incoming: IncomingMessage, path: string): Promise<void> {
+  await pipeline(incoming, createWriteStream(path, { flush: true }));
+}
+
+async function speed(work: () => Promise<void>): Promise<number> {
+  const began = performance.now();
+  await work();
+  return (1000 * SIZE_MIB) / (performance.now() - began);
+}
+
+async function send(url: string, headers: Record<string, string>): Promise<void> {
+  const head = Buffer.from('--b\r\ncontent-disposition: form-data; name="file"; filename="bench.bin"\r\n\r\n');
+  const tail = Buffer.from('\r\n--b--\r\n');
+  const length = head.length + FILES_BYTES + tail.length;
+  const type = 'multipart/form-data; boundary=b';
+  const sent = request(url, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': type, 'content-length': length },
+  });
+  const answered = new Promise<void>((resolve, reject) => {
+    sent.once('response', response => {
+      response
+        .resume()
+        .once('end', () => (response.statusCode === 200 ? resolve() : reject(new Error(`${response.statusCode}`))));
+    });
+    sent.once('error', reject);
+  });
+  const body = function* () {
+    yield head;
+    for (let i = 0; i < SIZE_MIB; i++) yield megabyte;
+    yield tail;
+  };
+  await pipeline(Readable.from(body()), sent);
+  await answered;
+}
+
+async function receive(url: string): Promise<void> {
+  const answer = await fetch(url);
+  let bytes = 0;
+  for await (const chunk of answer.body ?? []) bytes += chunk.length;
+  if (bytes < FILES_BYTES) throw new Error(`${url} gave ${bytes} bytes`);
+}

@@ -1,0 +1,85 @@
+// What the log of a session costs: CDP through the gateway, and computing while pages say and ask for much, with the log on
+// against off, on one server and in turns. Recording is off on both sides.
+import { systemClock } from '../server/kit/clock.ts';
+import type { TestServer } from '../tests/harness/server.ts';
+import { processesOf } from '../tests/harness/session-processes.ts';
+import { inTurns, MEASURES, prepare, type Side } from './gateway.ts';
+import { openSite, type Site } from './log-site.ts';
+import { cpuSecondsOf } from './processes.ts';
+import { type Comparison, comparison, type Summary, summary } from './statistics.ts';
+
+export interface LogFigures {
+  readonly gateway: ReadonlyArray<{
+    readonly name: string;
+    readonly unit: 'ms' | 'per s';
+    readonly comparison: Comparison;
+  }>;
+  readonly work: readonly WorkFigure[];
+}
+
+/** CPU-seconds a minute. */
+export interface WorkFigure {
+  readonly page: string;
+  readonly chromium: { readonly off: Summary; readonly on: Summary };
+  readonly server: { readonly off: Summary; readonly on: Summary };
+}
+
+interface Watched extends Side {
+  readonly id: string;
+}
+
+export async function measureLogs(
+  server: TestServer,
+  pairs: number,
+  turns: number,
+  turnMs: number,
+): Promise<LogFigures> {
+  const site = await openSite();
+  const sides = [await open(server, false), await open(server, true)];
+  const gateway: LogFigures['gateway'][number][] = [];
+  for (const measure of MEASURES) {
+    const [off = [], on = []] = await inTurns(measure, sides, pairs);
+    gateway.push({ name: measure.name, unit: measure.unit, comparison: comparison(off, on) });
+  }
+  const work: WorkFigure[] = [];
+  for (const page of site.pages) work.push(await measureWork(server, sides, site, page, turns, turnMs));
+  for (const { connection, id } of sides) {
+    connection.close();
+    await server.release(id);
+  }
+  await site.close();
+  return { gateway, work };
+}
+
+/** Never warm, so that its processes are found by its name. */
+async function open(server: TestServer, logSession: boolean): Promise<Watched> {
+  const browserSettings = { logSession, recordSession: false, locale: 'de-DE' };
+  const { id, connectUrl } = await server.createSession({ keepAlive: true, browserSettings });
+  return { id, ...(await prepare(connectUrl)) };
+}
+
+async function measureWork(
+  server: TestServer,
+  sides: readonly Watched[],
+  site: Site,
+  page: string,
+  turns: number,
+  turnMs: number,
+): Promise<WorkFigure> {
+  const perMinute = sides.map(() => ({ chromium: [] as number[], server: [] as number[] }));
+  for (let turn = 0; turn < turns; turn++)
+    for (const [index, side] of sides.entries()) {
+      await side.connection.visit(site.url + page, side.page);
+      const box = processesOf(side.id).map(({ pid }) => pid);
+      const before = [cpuSecondsOf(box), cpuSecondsOf([server.pid])] as const;
+      const beganMs = systemClock.monotonicMs();
+      await systemClock.sleep(turnMs);
+      const minutes = (systemClock.monotonicMs() - beganMs) / 60_000;
+      perMinute[index]?.chromium.push((cpuSecondsOf(box) - before[0]) / minutes);
+      perMinute[index]?.server.push((cpuSecondsOf([server.pid]) - before[1]) / minutes);
+      await side.connection.visit('about:blank', side.page);
+    }
+  const [off, on] = perMinute;
+  const both = (part: 'chromium' | 'server') => ({ off: summary(off?.[part] ?? []), on: summary(on?.[part] ?? []) });
+  return { page, chromium: both('chromium'), server: both('server') };
+}

@@ -1,0 +1,227 @@
+// `node bench/recording.ts [--seconds N]`: what recording costs, beside the same pages without it and beside constant 25 fps
+// x264, the way of most others; and what playlists and files of an hour cost. Prints a Markdown table.
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { parseArgs } from 'node:util';
+import { openDisk } from '../server/engines/artifacts/disk.ts';
+import { asKey } from '../server/engines/artifacts/keys.ts';
+import { Ffmpeg } from '../server/engines/recorder/ffmpeg.ts';
+import { segmentBytes } from '../server/engines/recorder/fmp4.ts';
+import { mp4Head } from '../server/engines/recorder/mp4.ts';
+import { systemClock } from '../server/kit/clock.ts';
+import { boxesOf } from '../tests/harness/boxes.ts';
+import { CdpClient } from '../tests/harness/cdp.ts';
+import { freePort } from '../tests/harness/free-port.ts';
+import { playlistOf, replaysOf } from '../tests/harness/recordings.ts';
+import { TestServer } from '../tests/harness/server.ts';
+import { inWords, thisMachine } from './machine.ts';
+import { descendants } from './processes.ts';
+
+const SETTLE_MS = 3_000;
+const STORED_MS = 8_000;
+const TICKS_PER_SECOND = 100;
+const CONSTANT_FPS = 25;
+const HOUR_SEGMENTS = 600;
+const PLAYLISTS = 50;
+
+/** `agent`: 2.5 small changes a second, and a jump now and then. */
+const PAGES: Readonly<Record<string, string>> = {
+  idle: '<h1>At rest</h1>',
+  agent: `<h1 id=h>0</h1><p>${'words on a page '.repeat(400)}</p><script>let n=0;setInterval(()=>{h.textContent=++n;if(n%12===0)scrollTo(0,n%24*40)},400)</script>`,
+  moving: `<style>p{animation:m 4s linear infinite}@keyframes m{to{transform:translateY(-900px)}}</style><p>${'words on a page '.repeat(1500)}</p>`,
+};
+const WAYS = ['off', 'recorded', 'x264 at 25 fps'] as const;
+
+interface Cost {
+  /** CPU seconds a minute. */
+  readonly browser: number;
+  readonly outside: number;
+  readonly mebibytes: number;
+}
+
+const { values } = parseArgs({ options: { seconds: { type: 'string', default: '60' } } });
+const seconds = Number(values.seconds);
+const server = new TestServer({}, await freePort());
+
+/** Of living processes, with those of their children that ended. */
+function cpuOf(pids: readonly number[]): number {
+  const ticks = pids.map(pid => {
+    try {
+      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+      return [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at] ?? 0), 0);
+    } catch {
+      return 0;
+    }
+  });
+  return ticks.reduce((sum, one) => sum + one, 0) / TICKS_PER_SECOND;
+}
+
+const boxPids = (): readonly number[] => descendants(boxesOf(server.dataDir).flatMap(({ pids }) => pids));
+/** The server with its database and encoders, without the browsers. */
+const outsidePids = (): readonly number[] => {
+  const inside = new Set(boxPids());
+  return descendants([server.pid]).filter(pid => !inside.has(pid));
+};
+
+async function costOf(page: string, way: (typeof WAYS)[number]): Promise<Cost> {
+  const { id, connectUrl } = await server.createSession({
+    keepAlive: true,
+    recordSession: way === 'recorded',
+    logSession: false,
+  });
+  const client = await CdpClient.connect(connectUrl);
+  const channel = await client.attachToPage();
+  const html = `data:text/html,${encodeURIComponent(`<!doctype html>${PAGES[page]}`)}`;
+  await client.send('Page.navigate', { url: html }, channel);
+  const constant = way === 'x264 at 25 fps' ? await recordConstantly(client, channel) : undefined;
+  await systemClock.sleep(SETTLE_MS);
+  const before = { box: cpuOf(boxPids()), outside: cpuOf(outsidePids()), constant: constant?.cpu() ?? 0 };
+  await systemClock.sleep(seconds * 1000);
+  const browser = cpuOf(boxPids()) - before.box;
+  const encoder = (constant?.cpu() ?? 0) - before.constant;
+  const outside = cpuOf(outsidePids()) - before.outside + encoder;
+  const constantBytes = await constant?.stop();
+  if (way === 'recorded') await systemClock.sleep(STORED_MS);
+  const bytes = constantBytes ?? (way === 'recorded' ? await storedBytes(id) : 0);
+  await client.close();
+  await server.release(id);
+  const perMinute = 60 / seconds;
+  const wholeMs = (SETTLE_MS + seconds * 1000) / 60_000;
+  return { browser: browser * perMinute, outside: outside * perMinute, mebibytes: bytes / wholeMs / 1024 ** 2 };
+}
+
+async function storedBytes(id: string): Promise<number> {
+  const playlist = (await playlistOf(server, id, '0')) ?? '';
+  const urls = playlist.split('\n').filter(line => line.startsWith('http'));
+  const sizes = await Promise.all(
+    urls.map(async url => Number((await fetch(url, { method: 'HEAD' })).headers.get('content-length'))),
+  );
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
+
+/** A frame whenever the page changes, and the newest one encoded 25 times a second, changed or not. */
+async function recordConstantly(client: CdpClient, channel: string) {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-bench-'));
+  const file = join(folder, 'film.mp4');
+  const input = ['-f', 'image2pipe', '-c:v', 'mjpeg', '-framerate', String(CONSTANT_FPS), '-i', 'pipe:0'];
+  const ffmpeg = spawn(
+    'ffmpeg',
+    ['-v', 'error', ...input, '-c:v', 'libx264', '-preset', 'veryfast', '-pix_fmt', 'yuv420p', '-threads', '1', file],
+    { stdio: ['pipe', 'ignore', 'ignore'] },
+  );
+  let newest: Buffer | undefined;
+  let seen = 0;
+  const timer = setInterval(() => {
+    for (; seen < client.events.length; seen++) {
+      const { method, params } = client.events[seen] ?? {};
+      if (method !== 'Page.screencastFrame') continue;
+      newest = Buffer.from(String(params?.data), 'base64');
+      void client.ask('Page.screencastFrameAck', { sessionId: params?.sessionId }, channel).catch(() => {});
+    }
+    if (newest) ffmpeg.stdin.write(newest);
+  }, 1000 / CONSTANT_FPS);
+  await client.send('Page.startScreencast', { format: 'jpeg', quality: 80 }, channel);
+  return {
+    cpu: () => cpuOf([ffmpeg.pid ?? 0]),
+    stop: async () => {
+      clearInterval(timer);
+      ffmpeg.stdin.end();
+      await new Promise(resolve => ffmpeg.once('close', resolve));
+      const { size } = statSync(file);
+      rmSync(folder, { recursive: true, force: true });
+      return size;
+    },
+  };
+}
+
+async function playlistMs(): Promise<number> {
+  const { id } = await server.createSession({ keepAlive: true });
+  while ((await replaysOf(server, id)).length === 0) await systemClock.sleep(500);
+  const took: number[] = [];
+  for (let turn = 0; turn < PLAYLISTS; turn++) {
+    const before = systemClock.monotonicMs();
+    await playlistOf(server, id, '0');
+    took.push(systemClock.monotonicMs() - before);
+  }
+  await server.release(id);
+  return took.sort((a, b) => a - b)[PLAYLISTS / 2] ?? 0;
+}
+
+/** Six hundred segments of 200 KiB, put together and written durably. */
+async function hour(): Promise<{ wallMs: number; cpuS: number }> {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-bench-'));
+  try {
+    const disk = await openDisk(folder);
+    const source = [
+      '-v',
+      'error',
+      '-f',
+      'lavfi',
+      '-i',
+      'testsrc2=size=1280x720:rate=5',
+      '-frames:v',
+      '1',
+      '-f',
+      'mjpeg',
+      'pipe:1',
+    ];
+    const jpeg = await buffer(spawn('ffmpeg', source, { stdio: ['ignore', 'pipe', 'ignore'] }).stdout);
+    const size = { width: 1280, height: 720 };
+    const { init } = await new Ffmpeg().encode([{ atMs: 0, jpeg }], size);
+    const sizes = Array.from({ length: 30 }, () => 7_000);
+    const durationsMs = sizes.map(() => 200);
+    const payload = Buffer.alloc(210_000, 7);
+    const keyOf = (n: number) => asKey(`bench/${n}.m4s`);
+    for (let n = 0; n < HOUR_SEGMENTS; n++) {
+      const { bytes } = segmentBytes({ sequence: n + 1, startMs: n * 6000, durationsMs, sizes, payload });
+      await disk.put(
+        keyOf(n),
+        (async function* () {
+          yield bytes;
+        })(),
+      );
+    }
+    const [beforeMs, beforeCpu] = [systemClock.monotonicMs(), process.cpuUsage()];
+    const { head } = mp4Head(
+      init,
+      size,
+      Array.from({ length: HOUR_SEGMENTS }, () => ({ durationsMs, sizes })),
+    );
+    await disk.put(
+      asKey('bench/film.mp4'),
+      (async function* () {
+        yield head;
+        for (let n = 0; n < HOUR_SEGMENTS; n++)
+          for await (const chunk of (await disk.open(keyOf(n)))?.body ?? []) yield chunk;
+      })(),
+    );
+    const { user, system } = process.cpuUsage(beforeCpu);
+    return { wallMs: systemClock.monotonicMs() - beforeMs, cpuS: (user + system) / 1e6 };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+try {
+  await server.start();
+  const rows: string[] = [];
+  for (const page of Object.keys(PAGES))
+    for (const way of WAYS) {
+      process.stderr.write(`bench: ${page}, ${way}\n`);
+      const { browser, outside, mebibytes } = await costOf(page, way);
+      rows.push(`| ${page} | ${way} | ${browser.toFixed(2)} | ${outside.toFixed(2)} | ${mebibytes.toFixed(2)} |`);
+    }
+  const [playlist, film] = [await playlistMs(), await hour()];
+  process.stdout.write(`Measured on: ${inWords(await thisMachine())}; ${seconds} s each.\n\n`);
+  process.stdout.write(
+    '| Page | Recording | Chromium, CPU s/min | outside, CPU s/min | MiB/min |\n| --- | --- | ---: | ---: | ---: |\n',
+  );
+  process.stdout.write(`${rows.join('\n')}\n\nPlaylist, median: ${playlist.toFixed(1)} ms. `);
+  process.stdout.write(`MP4 of an hour (126 MB): ${film.wallMs.toFixed(0)} ms, ${film.cpuS.toFixed(2)} CPU s.\n`);
+} finally {
+  await server.close();
+}
+process.exit();

@@ -1,0 +1,68 @@
+// Where the time of a create and of a release goes, step by step, as the server's own spans tell it. A server of its own:
+// telling costs time, which must not be part of the other figures.
+import { systemClock } from '../server/kit/clock.ts';
+import { freePort } from '../tests/harness/free-port.ts';
+import { liftLimits } from '../tests/harness/limits.ts';
+import { openOtlpReceiver, type ReceivedSpan } from '../tests/harness/otlp-receiver.ts';
+import { TestServer } from '../tests/harness/server.ts';
+import { untilRefilled } from './lifecycle.ts';
+import { type Summary, summary } from './statistics.ts';
+
+const SENT_MS = 7_000;
+/** What the spans do not name: HTTP itself, the credential, reading the row, the answer. */
+const REST = 'the rest: HTTP, credential, limits, answer';
+
+export interface StepFigure {
+  readonly operation: string;
+  readonly step: string;
+  readonly ms: Summary;
+}
+
+export async function measureSteps(rounds: number, slots: number): Promise<readonly StepFigure[]> {
+  const receiver = await openOtlpReceiver();
+  const env = { BERTH_SLOTS: String(slots), BERTH_WARM: undefined, OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url };
+  const server = new TestServer({ env }, await freePort());
+  try {
+    await server.start();
+    await liftLimits(server);
+    for (let round = 0; round < rounds; round++) {
+      await untilRefilled(server);
+      const session = await server.createSession();
+      await server.release(session.id);
+    }
+    await systemClock.sleep(SENT_MS);
+    return ['createSession', 'updateSession'].flatMap(operation => stepsOf(operation, receiver.spans));
+  } finally {
+    await server.close();
+    receiver.close();
+  }
+}
+
+/** One after the other as they begin; the first round, in which everything is new, is left out. */
+function stepsOf(operation: string, spans: readonly ReceivedSpan[]): StepFigure[] {
+  const wholes = spans.filter(span => span.name === operation).slice(1);
+  const partsOf = ({ spanId }: ReceivedSpan): ReceivedSpan[] => spans.filter(span => span.parentSpanId === spanId);
+  const names = [
+    ...new Set(
+      wholes
+        .flatMap(partsOf)
+        .sort(byBegin)
+        .map(({ name }) => name),
+    ),
+  ];
+  const figure = (step: string, ms: (whole: ReceivedSpan) => number): StepFigure => ({
+    operation,
+    step,
+    ms: summary(wholes.map(ms)),
+  });
+  const sum = (parts: readonly ReceivedSpan[]): number => parts.reduce((total, part) => total + msOf(part), 0);
+  return [
+    ...names.map(name => figure(name, whole => sum(partsOf(whole).filter(part => part.name === name)))),
+    figure(REST, whole => msOf(whole) - sum(partsOf(whole))),
+    figure('whole', msOf),
+  ];
+}
+
+const msOf = ({ beganNs, endedNs }: ReceivedSpan): number => Number(endedNs - beganNs) / 1e6;
+
+const byBegin = (one: ReceivedSpan, other: ReceivedSpan): number => Number(one.beganNs - other.beganNs);

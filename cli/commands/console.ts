@@ -1,0 +1,13 @@
+// berth console: a link with a token of its own in the fragment, which is never sent to a server.
+import { printJson, type Terminal } from '../terminal.ts';
+import { withLocal } from './keys.ts';
+
+export function consoleLink(terminal: Terminal, options: { json?: true }): Promise<void> {
+  return withLocal(terminal, async local => {
+    const token = await local.createConsoleToken();
+    const url = `${local.config.publicUrl}/console#token=${token.reveal()}`;
+    if (options.json) return printJson(terminal, { url });
+    terminal.say('Open this within a day. Whoever has it is signed in as you:\n\n');
+    terminal.print(`${url}\n`);
+  });
+}

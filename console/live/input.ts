@@ -1,0 +1,220 @@
+// Mouse, wheel, touch and keys of the person, as messages. A hidden text field has the focus, so that compositions, dead keys,
+// pasted text and on-screen keyboards arrive as what they type.
+import type { DriveMessage } from '../../contract/live-messages.ts';
+import { parts } from './parts.ts';
+import type { PictureView } from './picture.ts';
+
+/** A member of the union without what every message has. */
+export type Doing = DriveMessage extends infer One
+  ? One extends DriveMessage
+    ? Omit<One, 'fence' | 'page'>
+    : never
+  : never;
+export type Do = (doing: Doing) => void;
+
+const BUTTONS = ['left', 'middle', 'right', 'back', 'forward'] as const;
+const MAC = /Mac|iP(hone|ad|od)/.test(navigator.platform);
+/** What the text field always holds, so that an on-screen keyboard has something to delete. */
+const FILLING = '\u200b\u200b';
+/** Line and page of a wheel, in pixels, as Chromium has them. */
+const WHEEL = [1, 40, 800] as const;
+
+export class Input {
+  readonly #do: Do;
+  readonly #view: PictureView;
+  readonly #isDriving: () => boolean;
+  #move: { event: PointerEvent } | undefined;
+  #composing = false;
+
+  constructor(view: PictureView, isDriving: () => boolean, doIt: Do) {
+    this.#view = view;
+    this.#isDriving = isDriving;
+    this.#do = doIt;
+    this.#listenToPointer();
+    this.#listenToKeys();
+    parts.keys.value = FILLING;
+  }
+
+  focus(): void {
+    parts.keys.focus({ preventScroll: true });
+  }
+
+  // ---- mouse, touch ----------------------------------------------------------------------------------------------------
+
+  #listenToPointer(): void {
+    const { canvas } = parts;
+    const on = <K extends keyof HTMLElementEventMap>(
+      type: K,
+      listener: (event: HTMLElementEventMap[K]) => void,
+    ): void =>
+      canvas.addEventListener(
+        type,
+        event => {
+          if (!this.#isDriving()) return;
+          if (event.cancelable) event.preventDefault();
+          listener(event);
+        },
+        { passive: false },
+      );
+    on('pointerdown', event => this.#pointer('down', event));
+    on('pointerup', event => this.#pointer('up', event));
+    on('pointermove', event => this.#moved(event));
+    on('pointercancel', event => this.#pointer('up', event));
+    on('contextmenu', () => {});
+    on('auxclick', () => {});
+    on('wheel', event => this.#wheel(event));
+    on('touchstart', event => this.#touch('start', event));
+    on('touchmove', event => this.#touch('move', event));
+    on('touchend', event => this.#touch('end', event));
+    on('touchcancel', event => this.#touch('cancel', event));
+  }
+
+  #pointer(action: 'down' | 'up', event: PointerEvent): void {
+    if (event.pointerType === 'touch') return;
+    this.#flushMove();
+    if (action === 'down') {
+      parts.canvas.setPointerCapture(event.pointerId);
+      this.focus();
+    }
+    this.#mouse(action, event, BUTTONS[event.button] ?? 'left');
+  }
+
+  /** One a painted frame: a mouse tells of more than a page can use. */
+  #moved(event: PointerEvent): void {
+    if (event.pointerType === 'touch') return;
+    const first = this.#move === undefined;
+    this.#move = { event };
+    if (first) requestAnimationFrame(() => this.#flushMove());
+  }
+
+  #flushMove(): void {
+    const move = this.#move;
+    this.#move = undefined;
+    // A browser drags only with moves that name the button which is held.
+    if (move && this.#isDriving()) this.#mouse('move', move.event, heldButton(move.event.buttons));
+  }
+
+  #mouse(action: 'move' | 'down' | 'up', event: PointerEvent, button: 'none' | (typeof BUTTONS)[number]): void {
+    const clicks = action === 'move' ? 0 : this.#clicksOf(action, event);
+    this.#do({
+      type: 'mouse',
+      ...{ action, button, clicks, buttons: event.buttons },
+      ...{ ...this.#view.pointOf(event), modifiers: modifiersOf(event) },
+    });
+  }
+
+  #last = { time: Number.NEGATIVE_INFINITY, x: 0, y: 0, button: -1, clicks: 0 };
+
+  /** Pointer events do not count clicks. */
+  #clicksOf(action: 'down' | 'up', { timeStamp, clientX, clientY, button }: PointerEvent): number {
+    const last = this.#last;
+    if (action === 'up') return last.clicks;
+    const near =
+      Math.hypot(clientX - last.x, clientY - last.y) < 5 && timeStamp - last.time < 500 && last.button === button;
+    this.#last = { time: timeStamp, x: clientX, y: clientY, button, clicks: near ? Math.min(3, last.clicks + 1) : 1 };
+    return this.#last.clicks;
+  }
+
+  #wheel(event: WheelEvent): void {
+    const unit = WHEEL[event.deltaMode] ?? 1;
+    const deltas = { deltaX: event.deltaX * unit, deltaY: event.deltaY * unit };
+    this.#do({ type: 'wheel', ...this.#view.pointOf(event), ...deltas, modifiers: modifiersOf(event) });
+  }
+
+  #touch(action: 'start' | 'move' | 'end' | 'cancel', event: TouchEvent): void {
+    const points = [...event.touches]
+      .slice(0, 10)
+      .map(touch => ({ id: touch.identifier, ...this.#view.pointOf(touch) }));
+    this.#do({ type: 'touch', action, points, modifiers: modifiersOf(event) });
+  }
+
+  // ---- keys ------------------------------------------------------------------------------------------------------------
+
+  #listenToKeys(): void {
+    const { keys } = parts;
+    keys.addEventListener('keydown', event => this.#key('down', event));
+    keys.addEventListener('keyup', event => this.#key('up', event));
+    keys.addEventListener('compositionstart', () => {
+      this.#composing = true;
+    });
+    keys.addEventListener('compositionupdate', ({ data }) => {
+      if (this.#isDriving()) this.#do({ type: 'compose', text: data, start: data.length, end: data.length });
+    });
+    keys.addEventListener('compositionend', ({ data }) => {
+      this.#composing = false;
+      if (this.#isDriving())
+        this.#do(data === '' ? { type: 'compose', text: '', start: 0, end: 0 } : { type: 'text', text: data });
+      this.#refill();
+    });
+    keys.addEventListener('input', event => this.#typed(event));
+    keys.addEventListener('paste', event => {
+      event.preventDefault();
+      const text = event.clipboardData?.getData('text/plain') ?? '';
+      if (this.#isDriving() && text !== '') this.#do({ type: 'text', text });
+    });
+    keys.addEventListener('copy', event => event.preventDefault());
+    keys.addEventListener('cut', event => event.preventDefault());
+  }
+
+  #key(action: 'down' | 'up', event: KeyboardEvent): void {
+    // What is being composed, or comes from an on-screen keyboard, arrives as text.
+    if (!this.#isDriving() || event.isComposing || this.#composing || event.keyCode === 229 || event.key === 'Dead')
+      return;
+    const shortcut = (MAC ? event.metaKey : event.ctrlKey) && !event.altKey;
+    const letter = event.key.toLowerCase();
+    if (shortcut && letter === 'v') return; // the paste event has the text
+    event.preventDefault();
+    if (shortcut && (letter === 'c' || letter === 'x')) {
+      if (action === 'down' && !event.repeat) this.#do({ type: 'copy', cut: letter === 'x' });
+      return;
+    }
+    const typed = !shortcut && !event.metaKey && [...event.key].length === 1;
+    this.#do({
+      type: 'key',
+      ...{ action, key: event.key, code: event.code, keyCode: event.keyCode, location: event.location },
+      ...{ text: action === 'down' ? textOf(event, typed) : '', repeats: event.repeat },
+      ...{ modifiers: modifiersOf(event, typed), mac: MAC },
+    });
+  }
+
+  #typed(event: Event): void {
+    if (!(event instanceof InputEvent) || event.isComposing || !this.#isDriving()) return;
+    if (event.inputType === 'insertText' && event.data) this.#do({ type: 'text', text: event.data });
+    else if (event.inputType === 'insertLineBreak') this.#press('Enter', 13, '\r');
+    else if (event.inputType === 'deleteContentBackward') this.#press('Backspace', 8, '');
+    this.#refill();
+  }
+
+  #press(key: string, keyCode: number, text: string): void {
+    const common = { key, code: key, keyCode, location: 0, repeats: false, modifiers: 0, mac: MAC };
+    this.#do({ type: 'key', action: 'down', text, ...common });
+    this.#do({ type: 'key', action: 'up', text: '', ...common });
+  }
+
+  #refill(): void {
+    parts.keys.value = FILLING;
+    parts.keys.setSelectionRange(FILLING.length, FILLING.length);
+  }
+}
+
+const heldButton = (buttons: number): 'none' | 'left' | 'middle' | 'right' =>
+  buttons & 1 ? 'left' : buttons & 2 ? 'right' : buttons & 4 ? 'middle' : 'none';
+
+const textOf = (event: KeyboardEvent, typed: boolean): string =>
+  event.key === 'Enter' ? '\r' : typed ? event.key : '';
+
+interface Modified {
+  readonly altKey: boolean;
+  readonly ctrlKey: boolean;
+  readonly metaKey: boolean;
+  readonly shiftKey: boolean;
+  getModifierState?(name: string): boolean;
+}
+
+/** With AltGr, and Option on a Mac, the letter is typed: they are no shortcut then. */
+function modifiersOf(event: Modified, typed = false): number {
+  const third =
+    typed && (event.getModifierState?.('AltGraph') || (event.ctrlKey && event.altKey) || (MAC && event.altKey));
+  const [alt, control] = third ? [false, false] : [event.altKey, event.ctrlKey];
+  return Number(alt) + 2 * Number(control) + 4 * Number(event.metaKey) + 8 * Number(event.shiftKey);
+}

@@ -1,0 +1,177 @@
+// What the page's picture never shows: its dialogs, the list of a select, its question for a file. Drawn by us.
+import type { DialogState, SelectState } from '../../contract/live-messages.ts';
+import type { Do } from './input.ts';
+import { parts } from './parts.ts';
+import type { PictureView } from './picture.ts';
+
+export type Upload = (file: File) => Promise<string>;
+
+export class Overlays {
+  readonly #do: Do;
+  readonly #view: PictureView;
+  readonly #tell: (words: string) => void;
+  readonly #upload: Upload;
+  #at = -1;
+
+  constructor(view: PictureView, doIt: Do, upload: Upload, tell: (words: string) => void) {
+    this.#view = view;
+    this.#do = doIt;
+    this.#upload = upload;
+    this.#tell = tell;
+    parts.dialog.addEventListener('close', () => this.#answered());
+    parts.files.addEventListener('close', () => void this.#filesChosen());
+    parts.select.addEventListener('keydown', event => this.#selectKey(event));
+    parts.select.addEventListener('click', event => this.#selectClick(event));
+    parts.select.addEventListener('blur', () => this.#choose(undefined));
+  }
+
+  /** Nothing of it for those who only watch: they could not answer. */
+  show(dialog: DialogState | null, select: SelectState | null, files: 'one' | 'many' | null): void {
+    this.#showDialog(dialog);
+    this.#showSelect(select);
+    this.#showFiles(files);
+  }
+
+  // ---- dialogs ---------------------------------------------------------------------------------------------------------
+
+  #showDialog(state: DialogState | null): void {
+    const { dialog, dialogText, dialogAnswer, dialogCancel } = parts;
+    if (!state) {
+      if (dialog.open) {
+        dialog.dataset.byPage = '';
+        dialog.close();
+      }
+      return;
+    }
+    if (dialog.open) return;
+    delete dialog.dataset.byPage;
+    dialog.returnValue = '';
+    dialogText.textContent =
+      state.kind === 'beforeunload' ? 'Leave this page? What you entered may be lost.' : state.message;
+    dialogAnswer.hidden = state.kind !== 'prompt';
+    dialogAnswer.value = state.answer;
+    dialogCancel.hidden = state.kind === 'alert';
+    dialog.showModal();
+  }
+
+  #answered(): void {
+    if (parts.dialog.dataset.byPage !== undefined) return;
+    this.#do({ type: 'dialog', accept: parts.dialog.returnValue === 'ok', text: parts.dialogAnswer.value });
+  }
+
+  // ---- select ----------------------------------------------------------------------------------------------------------
+
+  #showSelect(state: SelectState | null): void {
+    const { select } = parts;
+    if (!state) {
+      select.hidden = true;
+      return;
+    }
+    if (!select.hidden) return;
+    const box = this.#view.boxOf(state.box);
+    let group = '';
+    select.replaceChildren(
+      ...state.options.flatMap((option, index) => {
+        const heading = option.group !== group && option.group !== '' ? [groupElement(option.group)] : [];
+        group = option.group;
+        return [...heading, optionElement(option, index)];
+      }),
+    );
+    select.hidden = false;
+    select.style.minWidth = `${Math.max(120, box.width)}px`;
+    const below = innerHeight - box.bottom > Math.min(320, select.offsetHeight);
+    select.style.left = `${Math.max(4, Math.min(box.left, innerWidth - select.offsetWidth - 4))}px`;
+    select.style.top = below ? `${box.bottom + 2}px` : `${Math.max(4, box.top - select.offsetHeight - 2)}px`;
+    this.#goTo(state.options.findIndex(option => option.chosen));
+    select.focus();
+  }
+
+  #selectKey(event: KeyboardEvent): void {
+    event.preventDefault();
+    event.stopPropagation();
+    const options = this.#options();
+    if (event.key === 'Escape' || event.key === 'Tab') return this.#choose(undefined);
+    if (event.key === 'Enter' || event.key === ' ') return this.#choose(this.#at);
+    if (event.key === 'ArrowDown') this.#goTo(next(options, this.#at, 1));
+    else if (event.key === 'ArrowUp') this.#goTo(next(options, this.#at, -1));
+    else if (event.key === 'Home') this.#goTo(next(options, -1, 1));
+    else if (event.key === 'End') this.#goTo(next(options, options.length, -1));
+    else if (event.key.length === 1) {
+      const found = options.findIndex(
+        (option, index) => index > this.#at && option.textContent?.toLowerCase().startsWith(event.key.toLowerCase()),
+      );
+      if (found >= 0) this.#goTo(found);
+    }
+  }
+
+  #selectClick({ target }: MouseEvent): void {
+    const option = target instanceof Element ? target.closest('[role="option"]') : null;
+    if (option && option.getAttribute('aria-disabled') !== 'true') this.#choose(this.#options().indexOf(option));
+  }
+
+  #goTo(index: number): void {
+    this.#at = index;
+    for (const [each, option] of this.#options().entries()) {
+      option.classList.toggle('at', each === index);
+      option.setAttribute('aria-selected', String(each === index));
+      if (each === index) option.scrollIntoView({ block: 'nearest' });
+    }
+  }
+
+  #choose(index: number | undefined): void {
+    if (parts.select.hidden) return;
+    parts.select.hidden = true;
+    this.#do({ type: 'choose', options: index === undefined || index < 0 ? [] : [index] });
+    parts.keys.focus({ preventScroll: true });
+  }
+
+  #options(): Element[] {
+    return [...parts.select.querySelectorAll('[role="option"]')];
+  }
+
+  // ---- files -----------------------------------------------------------------------------------------------------------
+
+  #showFiles(wanted: 'one' | 'many' | null): void {
+    if (!wanted || parts.files.open) return;
+    parts.filesInput.value = '';
+    parts.filesInput.multiple = wanted === 'many';
+    parts.files.returnValue = '';
+    parts.files.showModal();
+  }
+
+  async #filesChosen(): Promise<void> {
+    const chosen = parts.files.returnValue === 'ok' ? [...(parts.filesInput.files ?? [])] : [];
+    try {
+      const names: string[] = [];
+      for (const file of chosen) names.push(await this.#upload(file));
+      this.#do({ type: 'files', names });
+    } catch (error) {
+      this.#do({ type: 'files', names: [] });
+      this.#tell(error instanceof Error ? error.message : 'The file could not be uploaded.');
+    }
+  }
+}
+
+function optionElement(option: SelectState['options'][number], index: number): HTMLElement {
+  const element = document.createElement('div');
+  element.role = 'option';
+  element.id = `option-${index}`;
+  element.textContent = option.label || '\u00a0';
+  if (option.disabled) element.setAttribute('aria-disabled', 'true');
+  return element;
+}
+
+function groupElement(name: string): HTMLElement {
+  const element = document.createElement('div');
+  element.className = 'group';
+  element.role = 'presentation';
+  element.textContent = name;
+  return element;
+}
+
+/** The next option in this direction that can be chosen. */
+function next(options: readonly Element[], from: number, step: 1 | -1): number {
+  for (let index = from + step; index >= 0 && index < options.length; index += step)
+    if (options[index]?.getAttribute('aria-disabled') !== 'true') return index;
+  return from;
+}

@@ -1,0 +1,53 @@
+// The canvas: draws the newest frame as large as there is room, and knows which point of the page is under the mouse.
+import type { FrameHead } from '../../contract/live-messages.ts';
+import { parts } from './parts.ts';
+
+export class PictureView {
+  #size = { width: 1280, height: 720 };
+
+  constructor() {
+    new ResizeObserver(() => this.#fit()).observe(parts.stage);
+    this.#fit();
+  }
+
+  async draw({ width, height }: FrameHead, jpeg: Blob): Promise<void> {
+    const bitmap = await createImageBitmap(jpeg);
+    const { canvas } = parts;
+    if (canvas.width !== bitmap.width || canvas.height !== bitmap.height) {
+      canvas.width = bitmap.width;
+      canvas.height = bitmap.height;
+    }
+    if (width !== this.#size.width || height !== this.#size.height) {
+      this.#size = { width, height };
+      this.#fit();
+    }
+    canvas.getContext('2d', { alpha: false })?.drawImage(bitmap, 0, 0);
+    bitmap.close();
+  }
+
+  /** In CSS pixels of the page. */
+  pointOf({ clientX, clientY }: { clientX: number; clientY: number }): { x: number; y: number } {
+    const box = parts.canvas.getBoundingClientRect();
+    const { width, height } = this.#size;
+    return { x: ((clientX - box.left) * width) / box.width, y: ((clientY - box.top) * height) / box.height };
+  }
+
+  /** Where a box of the page stands on this screen. */
+  boxOf(box: { x: number; y: number; width: number; height: number }): DOMRect {
+    const shown = parts.canvas.getBoundingClientRect();
+    const scale = shown.width / this.#size.width;
+    return new DOMRect(shown.left + box.x * scale, shown.top + box.y * scale, box.width * scale, box.height * scale);
+  }
+
+  #fit(): void {
+    const { width, height } = this.#size;
+    const style = getComputedStyle(parts.stage);
+    const room = {
+      width: parts.stage.clientWidth - Number.parseFloat(style.paddingLeft) * 2,
+      height: parts.stage.clientHeight - Number.parseFloat(style.paddingTop) * 2,
+    };
+    const scale = Math.min(room.width / width, room.height / height, 2);
+    parts.canvas.style.width = `${Math.max(1, Math.floor(width * scale))}px`;
+    parts.canvas.style.height = `${Math.max(1, Math.floor(height * scale))}px`;
+  }
+}

@@ -1,0 +1,109 @@
+// One way to ask the API: by the operation's name, with the types of the contract. The credential follows from the
+// operation; an answer that is no success is thrown as an ApiError with the API's own words.
+import type { Static, TSchema } from 'typebox';
+import type { Asked, OPERATIONS, OperationId } from '../../../contract/operations.ts';
+import { ApiError } from './api-error.ts';
+import { agentKey, forgetAgentKey, signOut, token } from './credentials.ts';
+
+type SchemaOf<Response> = Response extends { readonly schema: infer Schema extends TSchema }
+  ? Static<Schema>
+  : undefined;
+type Responses<Id extends OperationId> = (typeof OPERATIONS)[Id]['responses'];
+export type Answered<Id extends OperationId> = SchemaOf<Responses<Id>[keyof Responses<Id>]>;
+
+type Given<Id extends OperationId, Part extends 'params' | 'query' | 'body'> = Asked<Id>[Part] extends undefined
+  ? { readonly [Key in Part]?: undefined }
+  : Part extends 'params'
+    ? { readonly [Key in Part]: Asked<Id>[Part] }
+    : { readonly [Key in Part]?: Asked<Id>[Part] };
+
+export type Input<Id extends OperationId> = Given<Id, 'params'> &
+  Given<Id, 'query'> &
+  Given<Id, 'body'> & {
+    /** The application whose key asks, for operations that need an agent key. */
+    readonly app?: string;
+    /** For uploads: instead of a body. */
+    readonly form?: FormData;
+    readonly headers?: Readonly<Record<string, string>>;
+    readonly signal?: AbortSignal;
+  };
+
+export interface Reply<Id extends OperationId> {
+  readonly body: Answered<Id>;
+  readonly headers: Headers;
+}
+
+/** Whether this service has the operation: what it has not is not shown. */
+export const offers = (id: string): boolean => id in BERTH_OPERATIONS;
+
+export const call = async <Id extends OperationId>(id: Id, input: Input<Id>): Promise<Answered<Id>> =>
+  (await callFully(id, input)).body;
+
+export async function callFully<Id extends OperationId>(id: Id, input: Input<Id>): Promise<Reply<Id>> {
+  const response = await ask(id, input);
+  const text = await response.text();
+  const isJson = (response.headers.get('content-type') ?? '').includes('json');
+  // The contract says what a success of this operation holds.
+  return { body: (isJson && text !== '' ? JSON.parse(text) : text) as Answered<Id>, headers: response.headers };
+}
+
+/** The response as it comes, for streams and files. Throws for what is no success. */
+export async function ask<Id extends OperationId>(id: Id, input: Input<Id>): Promise<Response> {
+  const response = await attempt(id, input);
+  if (response.status !== 401) return demandSuccess(response);
+  if (credentialOf(id) === 'account') {
+    signOut('The token does not work any more. It has expired, or was revoked.');
+    return demandSuccess(response);
+  }
+  // The key of this tab ended before its time; nothing was done with it, so a new one may ask again.
+  forgetAgentKey(input.app ?? '');
+  return demandSuccess(await attempt(id, input));
+}
+
+const credentialOf = (id: OperationId): string => BERTH_OPERATIONS[id]?.credential ?? 'public';
+
+async function attempt<Id extends OperationId>(id: Id, input: Input<Id>): Promise<Response> {
+  const known = BERTH_OPERATIONS[id];
+  if (!known) throw new Error(`this service has no operation ${id}`);
+  const { body, form, headers = {}, signal } = input;
+  try {
+    return await fetch(urlOf(known.path, input.params, input.query), {
+      method: known.method,
+      headers: {
+        accept: 'application/json',
+        ...(await credential(known.credential, input.app)),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(form ? { body: form } : {}),
+      ...(signal ? { signal } : {}),
+    });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new ApiError(0, {}, 'Berth does not answer. Is the service running, and can this browser reach it?');
+  }
+}
+
+async function credential(kind: string, app: string | undefined): Promise<Record<string, string>> {
+  if (kind === 'account') return { authorization: `Bearer ${token() ?? ''}` };
+  if (kind === 'agentKey' && app !== undefined) return { authorization: `Bearer ${await agentKey(app)}` };
+  return {};
+}
+
+async function demandSuccess(response: Response): Promise<Response> {
+  if (response.ok) return response;
+  const body = await response.json().catch(() => ({}));
+  throw new ApiError(response.status, Object(body), `The service answered ${response.status}.`);
+}
+
+export function urlOf(path: string, params: unknown = {}, query: unknown = {}): string {
+  const named = new Map(Object.entries(Object(params)));
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(named.get(name) ?? '')));
+  const search = new URLSearchParams(
+    Object.entries(Object(query)).flatMap(([name, value]) =>
+      value === undefined || value === '' ? [] : [[name, String(value)]],
+    ),
+  );
+  return search.size > 0 ? `${filled}?${search}` : filled;
+}

@@ -1,0 +1,108 @@
+// Who is signed in. The personal access token stands in this tab's sessionStorage, so that a reload keeps it and closing
+// the tab ends it. Browser routes take an agent key only: one an application is issued for an hour, kept in memory, renewed
+// before it ends, and revoked when the tab goes.
+import type { IssuedAgentKey } from '../../../contract/agent-keys.ts';
+import { ApiError } from './api-error.ts';
+
+const STORED = 'berth.token';
+const KEY_LIFE_MS = 3_600_000;
+const RENEW_BEFORE_MS = 300_000;
+/** The name by which the list of keys knows those of consoles. */
+export const CONSOLE_KEY_NAME = 'Console';
+
+interface HeldKey {
+  readonly id: string;
+  readonly key: string;
+  readonly untilMs: number;
+}
+
+let signedIn: string | undefined = sessionStorage.getItem(STORED) ?? undefined;
+let farewell: string | undefined;
+const keys = new Map<string, Promise<HeldKey>>();
+const watching = new Set<() => void>();
+
+export const token = (): string | undefined => signedIn;
+
+/** Why the last sign-in ended, when it was not the user who ended it. */
+export const signOutReason = (): string | undefined => farewell;
+
+export function onSignedIn(listener: () => void): () => void {
+  watching.add(listener);
+  return () => watching.delete(listener);
+}
+
+/** A link of `berth console` carries its token in the fragment; it is taken out of the address before anything else. */
+export function takeTokenFromAddress(): void {
+  const found = new URLSearchParams(location.hash.slice(1)).get('token');
+  if (!found) return;
+  history.replaceState(null, '', location.pathname + location.search);
+  signIn(found);
+}
+
+/** Asks the API about a token before it is kept. */
+export async function tryToken(text: string): Promise<void> {
+  const response = await fetch('/v1/account/tokens/current', { headers: { authorization: `Bearer ${text}` } });
+  if (response.ok) return;
+  const body: unknown = await response.json().catch(() => ({}));
+  throw new ApiError(response.status, Object(body), 'The token could not be tried.');
+}
+
+export function signIn(text: string): void {
+  signedIn = text;
+  farewell = undefined;
+  sessionStorage.setItem(STORED, text);
+  tell();
+}
+
+export function signOut(reason?: string): void {
+  revokeKeys();
+  signedIn = undefined;
+  farewell = reason;
+  sessionStorage.removeItem(STORED);
+  tell();
+}
+
+const tell = (): void => {
+  for (const listener of watching) listener();
+};
+
+// ---- agent keys of this tab ------------------------------------------------------------------------------------------
+
+export async function agentKey(app: string): Promise<string> {
+  const held = await keys.get(app)?.catch(() => undefined);
+  if (held && held.untilMs - Date.now() > RENEW_BEFORE_MS) return held.key;
+  const issued = issueKey(app);
+  keys.set(app, issued);
+  issued.catch(() => keys.delete(app));
+  const { key } = await issued;
+  if (held) void revokeKey(app, held.id);
+  return key;
+}
+
+export const forgetAgentKey = (app: string): void => void keys.delete(app);
+
+async function issueKey(app: string): Promise<HeldKey> {
+  const untilMs = Date.now() + KEY_LIFE_MS;
+  const response = await fetch(`/v1/applications/${encodeURIComponent(app)}/agent-keys`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${signedIn ?? ''}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ name: CONSOLE_KEY_NAME, expiresAt: new Date(untilMs).toISOString() }),
+  });
+  const body: unknown = await response.json().catch(() => ({}));
+  if (!response.ok) throw new ApiError(response.status, Object(body), 'No agent key could be issued for this tab.');
+  const { id, key } = body as IssuedAgentKey; // What a 201 of this operation holds.
+  return { id, key, untilMs };
+}
+
+const revokeKey = (app: string, id: string): Promise<unknown> =>
+  fetch(`/v1/applications/${encodeURIComponent(app)}/agent-keys/${id}`, {
+    method: 'DELETE',
+    headers: { authorization: `Bearer ${signedIn ?? ''}` },
+    keepalive: true,
+  }).catch(() => undefined);
+
+/** Keys that this tab has issued do not outlive it. */
+export function revokeKeys(): void {
+  for (const [app, issued] of keys) void issued.then(({ id }) => revokeKey(app, id)).catch(() => undefined);
+  keys.clear();
+}

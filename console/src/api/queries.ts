@@ -1,0 +1,87 @@
+// What pages ask for, by name: keys of the cache and how each is fetched.
+import { keepPreviousData, QueryClient, queryOptions } from '@tanstack/react-query';
+import type { Readiness } from '../../../contract/service.ts';
+import { ApiError } from './api-error.ts';
+import { ask, call } from './call.ts';
+import { readMetrics } from './metrics.ts';
+
+const FRESH_MS = 5_000;
+const RETRIES = 2;
+const APPLICATIONS_SHOWN = 100;
+const KEYS_SHOWN = 100;
+const CONTEXTS_SHOWN = 200;
+
+export const queryClient = new QueryClient({
+  defaultOptions: {
+    queries: { staleTime: FRESH_MS, retry: (count, error) => count < RETRIES && mayPass(error) },
+    mutations: { retry: false },
+  },
+});
+
+/** What may be different next time: no network, or a fault on the other side. */
+const mayPass = (error: unknown): boolean => error instanceof ApiError && (error.status === 0 || error.status >= 500);
+
+export const applicationsQuery = queryOptions({
+  queryKey: ['applications'],
+  queryFn: ({ signal }) => call('listApplications', { query: { limit: APPLICATIONS_SHOWN }, signal }),
+});
+
+export const currentTokenQuery = queryOptions({
+  queryKey: ['token'],
+  queryFn: ({ signal }) => call('readCurrentToken', { signal }),
+});
+
+export const tokensQuery = queryOptions({
+  queryKey: ['tokens'],
+  queryFn: ({ signal }) => call('listTokens', { query: { limit: KEYS_SHOWN }, signal }),
+});
+
+export const keysQuery = (app: string) =>
+  queryOptions({
+    queryKey: ['keys', app],
+    queryFn: ({ signal }) => call('listAgentKeys', { params: { appId: app }, query: { limit: KEYS_SHOWN }, signal }),
+    placeholderData: keepPreviousData,
+  });
+
+export const limitsQuery = (app: string) =>
+  queryOptions({
+    queryKey: ['limits', app],
+    queryFn: ({ signal }) => call('readLimits', { params: { appId: app }, signal }),
+  });
+
+export const sessionQuery = (app: string, id: string) =>
+  queryOptions({
+    queryKey: ['session', app, id],
+    queryFn: ({ signal }) => call('readSession', { app, params: { id }, signal }),
+  });
+
+/** Of the compatibility routes, which an operator may have turned off: then it is not shown. */
+export const usageQuery = (app: string) =>
+  queryOptions({
+    queryKey: ['usage', app],
+    queryFn: ({ signal }) => call('readProjectUsage', { app, params: { id: app }, signal }),
+    retry: false,
+  });
+
+export const readinessQuery = queryOptions({
+  queryKey: ['readiness'],
+  // 503 is an answer too: its checks say what is wrong.
+  queryFn: async ({ signal }) => (await fetch('/readyz', { signal })).json() as Promise<Readiness>,
+});
+
+export const metricsQuery = queryOptions({
+  queryKey: ['metrics'],
+  queryFn: async ({ signal }) => readMetrics(await (await ask('readMetrics', { signal })).text()),
+});
+
+export const contextsQuery = (app: string) =>
+  queryOptions({
+    queryKey: ['contexts', app],
+    queryFn: ({ signal }) => call('listContexts', { app, query: { limit: CONTEXTS_SHOWN }, signal }),
+  });
+
+export const certificatesQuery = (app: string) =>
+  queryOptions({
+    queryKey: ['certificates', app],
+    queryFn: ({ signal }) => call('listCertificates', { app, signal }),
+  });

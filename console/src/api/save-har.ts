@@ -1,0 +1,12 @@
+// The network part of a log as a HAR file, saved by the browser.
+import { ask } from './call.ts';
+
+export async function saveHar(app: string, id: string): Promise<void> {
+  const response = await ask('listSessionLogs', { app, params: { id }, query: { format: 'har' } });
+  const url = URL.createObjectURL(await response.blob());
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = `${id}.har`;
+  link.click();
+  URL.revokeObjectURL(url);
+}

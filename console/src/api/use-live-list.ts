@@ -1,0 +1,28 @@
+// Keeps what is shown of an application's sessions up to date: every event of the application makes the cache ask again,
+// at most once a second.
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect, useState } from 'react';
+import { listen, type StreamState } from './event-stream.ts';
+
+const GATHER_MS = 1_000;
+
+export function useLiveList(app: string): StreamState {
+  const [state, setState] = useState<StreamState>('connecting');
+  const client = useQueryClient();
+  useEffect(() => {
+    const gone = new AbortController();
+    let gathering: ReturnType<typeof setTimeout> | undefined;
+    const onEvents = (): void => {
+      gathering ??= setTimeout(() => {
+        gathering = undefined;
+        void client.invalidateQueries({ queryKey: ['sessions', app] });
+      }, GATHER_MS);
+    };
+    void listen({ app, onEvents, onState: setState }, gone.signal);
+    return () => {
+      gone.abort();
+      clearTimeout(gathering);
+    };
+  }, [app, client]);
+  return state;
+}

@@ -1,0 +1,36 @@
+// A session's events, all of them from the first on, as they happen. Each makes the cache read the session again.
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect, useState } from 'react';
+import type { SessionEvent } from '../../../contract/events.ts';
+import { listen, type StreamState } from './event-stream.ts';
+
+const GATHER_MS = 150;
+
+export function useSessionEvents(app: string, id: string): { events: readonly SessionEvent[]; state: StreamState } {
+  const [state, setState] = useState<StreamState>('connecting');
+  const [events, setEvents] = useState<readonly SessionEvent[]>([]);
+  const client = useQueryClient();
+  useEffect(() => {
+    const gone = new AbortController();
+    let waiting: SessionEvent[] = [];
+    let gathering: ReturnType<typeof setTimeout> | undefined;
+    const show = (): void => {
+      const next = waiting;
+      waiting = [];
+      gathering = undefined;
+      setEvents(old => [...old, ...next]);
+      void client.invalidateQueries({ queryKey: ['session', app, id] });
+    };
+    const onEvents = (more: readonly SessionEvent[]): void => {
+      waiting.push(...more);
+      gathering ??= setTimeout(show, GATHER_MS);
+    };
+    void listen({ app, sessionId: id, onEvents, onState: setState }, gone.signal);
+    return () => {
+      gone.abort();
+      clearTimeout(gathering);
+      setEvents([]);
+    };
+  }, [app, id, client]);
+  return { events, state };
+}

@@ -1,0 +1,41 @@
+// The log of a session: everything so far, and while it runs what is added.
+import { useQuery } from '@tanstack/react-query';
+import type { SessionLog } from '../../../contract/logs.ts';
+import { callFully } from './call.ts';
+import { queryClient } from './queries.ts';
+
+const LOOK_MS = 2_000;
+/** Entries that a page keeps; a longer log is for programs. */
+export const LOGS_SHOWN_MAX = 20_000;
+
+export interface SessionLogs {
+  readonly logs: readonly SessionLog[];
+  /** `disabled`, or `expired`. */
+  readonly why?: string;
+}
+
+interface Read extends SessionLogs {
+  readonly after?: string;
+}
+
+export function useSessionLogs(app: string, id: string, isOpen: boolean) {
+  const queryKey = ['logs', app, id];
+  return useQuery({
+    queryKey,
+    queryFn: async ({ signal }): Promise<Read> => {
+      const known = queryClient.getQueryData<Read>(queryKey);
+      if (known && known.logs.length >= LOGS_SHOWN_MAX) return known;
+      const query = known?.after === undefined ? {} : { after: known.after };
+      const { body, headers } = await callFully('listSessionLogs', { app, params: { id }, query, signal });
+      const after = headers.get('x-next-after') ?? known?.after;
+      const why = headers.get('x-logging');
+      return {
+        logs: [...(known?.logs ?? []), ...body],
+        ...(after === undefined ? {} : { after }),
+        ...(why ? { why } : {}),
+      };
+    },
+    refetchInterval: isOpen ? LOOK_MS : false,
+    structuralSharing: false,
+  });
+}

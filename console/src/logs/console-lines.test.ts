@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { JsonObject } from '../../../contract/common.ts';
+import { consoleLines } from './console-lines.ts';
+
+const lineOf = (method: string, params: JsonObject) =>
+  consoleLines([{ method, pageId: 0, sessionId: 's', timestamp: 5, request: { params, rawBody: '' } }])[0];
+
+test('a call of the console is a line with its values and its place', () => {
+  const line = lineOf('Runtime.consoleAPICalled', {
+    type: 'warning',
+    args: [
+      { type: 'string', value: 'careful' },
+      { type: 'number', value: 7 },
+      { type: 'object', description: 'Object' },
+    ],
+    stackTrace: { callFrames: [{ url: 'http://a.test/x/app.js?v=1', lineNumber: 11 }] },
+  });
+  assert.deepEqual([line?.level, line?.words, line?.place], ['warning', 'careful 7 Object', 'app.js:12']);
+});
+
+test('what was thrown and what the browser remarks are lines too', () => {
+  const thrown = lineOf('Runtime.exceptionThrown', {
+    exceptionDetails: { text: 'Uncaught', exception: { description: 'Error: broken' } },
+  });
+  assert.deepEqual([thrown?.level, thrown?.words], ['error', 'Error: broken']);
+  const remark = lineOf('Log.entryAdded', { entry: { level: 'error', text: 'Failed to load', url: 'http://a.test/' } });
+  assert.deepEqual([remark?.level, remark?.words, remark?.place], ['error', 'Failed to load', 'http://a.test/']);
+});
+
+test('entries of any shape do no harm', () => {
+  assert.equal(lineOf('Runtime.consoleAPICalled', { args: 'x', stackTrace: [] })?.words, '');
+  assert.equal(lineOf('Page.loadEventFired', {}), undefined);
+});

@@ -1,0 +1,61 @@
+// What pages said: console calls, uncaught exceptions and the browser's own remarks, as lines of text.
+import type { JsonObject } from '../../../contract/common.ts';
+import type { SessionLog } from '../../../contract/logs.ts';
+import { list, number, object, text } from './reading.ts';
+
+export interface ConsoleLine {
+  readonly key: number;
+  readonly timeMs: number;
+  readonly pageId: number;
+  readonly level: 'error' | 'warning' | 'info';
+  readonly words: string;
+  /** Where it was said, `app.js:12`. */
+  readonly place: string;
+}
+
+export function consoleLines(logs: readonly SessionLog[]): ConsoleLine[] {
+  return logs.flatMap((entry, key) => {
+    const params = entry.request?.params ?? {};
+    const read = READERS[entry.method];
+    return read ? [{ key, timeMs: entry.timestamp ?? 0, pageId: entry.pageId, ...read(params) }] : [];
+  });
+}
+
+type Said = Pick<ConsoleLine, 'level' | 'words' | 'place'>;
+
+const READERS: Readonly<Record<string, (params: JsonObject) => Said>> = {
+  'Runtime.consoleAPICalled': params => ({
+    level: levelOf(text(params.type)),
+    words: list(params.args).map(argument).join(' '),
+    place: placeOf(object(list(object(params.stackTrace).callFrames)[0])),
+  }),
+  'Runtime.exceptionThrown': params => {
+    const details = object(params.exceptionDetails);
+    const thrown = text(object(details.exception).description);
+    return { level: 'error', words: thrown || text(details.text), place: placeOf(details) };
+  },
+  'Log.entryAdded': params => {
+    const entry = object(params.entry);
+    return { level: levelOf(text(entry.level)), words: text(entry.text), place: placeOf(entry) };
+  },
+};
+
+const levelOf = (word: string): Said['level'] =>
+  word === 'error' || word === 'assert' ? 'error' : word === 'warning' ? 'warning' : 'info';
+
+function argument(value: unknown): string {
+  const given = object(value);
+  if (typeof given.value === 'string') return given.value;
+  if (given.value !== undefined) return JSON.stringify(given.value);
+  const properties = list(object(given.preview).properties).map(object);
+  if (properties.length > 0)
+    return `{${properties.map(({ name, value }) => `${text(name)}: ${text(value)}`).join(', ')}}`;
+  return text(given.description) || text(given.unserializableValue) || text(given.type);
+}
+
+function placeOf(frame: JsonObject): string {
+  const url = text(frame.url);
+  if (!url) return '';
+  const line = number(frame.lineNumber);
+  return `${url.split(/[?#]/, 1)[0]?.split('/').at(-1) || url}${line === undefined ? '' : `:${line + 1}`}`;
+}

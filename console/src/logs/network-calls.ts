@@ -1,0 +1,80 @@
+// What pages asked of the network: the events of one request put together.
+import type { JsonObject } from '../../../contract/common.ts';
+import type { SessionLog } from '../../../contract/logs.ts';
+import { number, object, text } from './reading.ts';
+
+export interface NetworkCall {
+  readonly key: string;
+  readonly pageId: number;
+  readonly method: string;
+  readonly url: string;
+  readonly type: string;
+  readonly startMs: number;
+  readonly endMs?: number;
+  readonly status?: number;
+  readonly mimeType?: string;
+  readonly bytes?: number;
+  readonly failed?: string;
+  readonly requestHeaders: JsonObject;
+  readonly responseHeaders: JsonObject;
+  readonly remoteAddress?: string;
+  readonly protocol?: string;
+}
+
+export function networkCalls(logs: readonly SessionLog[]): NetworkCall[] {
+  const calls = new Map<string, NetworkCall>();
+  /** A redirect keeps the id of its request: each hop gets a key of its own. */
+  const hops = new Map<string, number>();
+  for (const { method, pageId, timestamp = 0, request } of logs) {
+    const params = request?.params ?? {};
+    const id = `${pageId} ${text(params.requestId)}`;
+    const key = (): string => `${id} ${hops.get(id) ?? 0}`;
+    if (method === 'Network.requestWillBeSent') {
+      const redirected = calls.get(key());
+      if (redirected && params.redirectResponse) {
+        calls.set(key(), { ...redirected, ...responded(object(params.redirectResponse)), endMs: timestamp });
+        hops.set(id, (hops.get(id) ?? 0) + 1);
+      }
+      const sent = object(params.request);
+      calls.set(key(), {
+        key: key(),
+        pageId,
+        method: text(sent.method) || 'GET',
+        url: text(sent.url),
+        type: text(params.type) || 'Other',
+        startMs: timestamp,
+        requestHeaders: object(sent.headers),
+        responseHeaders: {},
+      });
+      continue;
+    }
+    const call = calls.get(key());
+    if (!call) continue;
+    if (method === 'Network.responseReceived') calls.set(key(), { ...call, ...responded(object(params.response)) });
+    if (method === 'Network.loadingFinished')
+      calls.set(key(), { ...call, endMs: timestamp, bytes: number(params.encodedDataLength) ?? call.bytes ?? 0 });
+    if (method === 'Network.loadingFailed')
+      calls.set(key(), { ...call, endMs: timestamp, failed: text(params.errorText) || 'failed' });
+  }
+  return [...calls.values()];
+}
+
+function responded(response: JsonObject): Partial<NetworkCall> {
+  const status = number(response.status);
+  const address = text(response.remoteIPAddress);
+  return {
+    ...(status === undefined ? {} : { status }),
+    mimeType: text(response.mimeType),
+    protocol: text(response.protocol),
+    responseHeaders: object(response.headers),
+    ...(address ? { remoteAddress: `${address}:${number(response.remotePort) ?? ''}` } : {}),
+  };
+}
+
+/** The last part of the path, or the host: what a row shows of an address. */
+export function shortUrl(url: string): string {
+  if (!URL.canParse(url)) return url;
+  const { hostname, pathname, protocol } = new URL(url);
+  if (protocol === 'data:') return 'data:…';
+  return pathname.split('/').filter(Boolean).at(-1) ?? hostname;
+}

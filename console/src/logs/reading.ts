@@ -1,0 +1,11 @@
+// Reading what pages caused to be logged: it may have any shape, so nothing is believed.
+import type { JsonObject } from '../../../contract/common.ts';
+
+export const text = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+export const number = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined);
+
+export const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+
+export const object = (value: unknown): JsonObject =>
+  value !== null && typeof value === 'object' && !Array.isArray(value) ? (value as JsonObject) : {};

@@ -1,0 +1,32 @@
+// Starts the console: the token out of the address, the colours, the pages.
+import { QueryClientProvider } from '@tanstack/react-query';
+import { RouterProvider } from '@tanstack/react-router';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { onSignedIn, revokeKeys, takeTokenFromAddress, token } from './api/credentials.ts';
+import { queryClient } from './api/queries.ts';
+import { router } from './router.tsx';
+import { forgetApplication } from './shell/recent-application.ts';
+import { applyTheme, storedTheme } from './shell/theme.ts';
+import './styles.css';
+
+applyTheme(storedTheme());
+takeTokenFromAddress();
+addEventListener('hashchange', takeTokenFromAddress);
+addEventListener('pagehide', revokeKeys);
+// What one person was shown is not there for the next one.
+onSignedIn(() => {
+  if (token() !== undefined) return;
+  queryClient.clear();
+  forgetApplication();
+});
+
+const root = document.getElementById('root');
+if (!root) throw new Error('the page has no place for the console');
+createRoot(root).render(
+  <StrictMode>
+    <QueryClientProvider client={queryClient}>
+      <RouterProvider router={router} />
+    </QueryClientProvider>
+  </StrictMode>,
+);

@@ -1,0 +1,121 @@
+// Applications of the account: what owns keys, sessions and limits.
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { type FormEvent, useState } from 'react';
+import type { Application } from '../../../contract/applications.ts';
+import { call } from '../api/call.ts';
+import { applicationsQuery } from '../api/queries.ts';
+import { Button } from '../ui/button.tsx';
+import { CopyButton } from '../ui/copy-button.tsx';
+import { Dialog } from '../ui/dialog.tsx';
+import { TextField } from '../ui/form.tsx';
+import { Page, Panel } from '../ui/page.tsx';
+import { Empty, Failed, FormError, Loading } from '../ui/states.tsx';
+import { Ago } from '../ui/time.tsx';
+
+export function ApplicationsPage() {
+  const { data, error, refetch } = useQuery(applicationsQuery);
+  const [editing, setEditing] = useState<Application | 'new' | undefined>();
+  return (
+    <Page
+      title="Applications"
+      about="Each owns its keys, sessions and limits. Sessions of one are invisible to the others."
+      actions={
+        <Button look="primary" icon="plus" onClick={() => setEditing('new')}>
+          New application
+        </Button>
+      }
+    >
+      <Panel>
+        {error ? (
+          <Failed error={error} retry={() => void refetch()} />
+        ) : !data ? (
+          <Loading what="applications" rows={3} />
+        ) : data.data.length === 0 ? (
+          <Empty icon="applications" title="No applications">
+            Create one to issue keys for it.
+          </Empty>
+        ) : (
+          <ul className="divide-y divide-line">
+            {data.data.map(one => (
+              <ApplicationRow key={one.id} application={one} rename={() => setEditing(one)} />
+            ))}
+          </ul>
+        )}
+      </Panel>
+      {editing && <Edit what={editing} close={() => setEditing(undefined)} />}
+    </Page>
+  );
+}
+
+const ApplicationRow = ({
+  application: { id, name, role, createdAt },
+  rename,
+}: {
+  readonly application: Application;
+  readonly rename: () => void;
+}) => (
+  <li className="flex flex-wrap items-center gap-x-6 gap-y-1 px-4 py-2.5">
+    <Link to="/a/$app/sessions" params={{ app: id }} className="min-w-0 grow basis-52 font-medium hover:text-accent">
+      {name}
+    </Link>
+    <span className="flex min-w-0 items-center gap-1">
+      <code className="truncate font-mono text-xs text-soft">{id}</code>
+      <CopyButton text={id} label={`Copy the id of ${name}`} />
+    </span>
+    <span className="w-16 text-sm text-soft">{role}</span>
+    <span className="w-20 text-sm text-soft">
+      <Ago time={createdAt} />
+    </span>
+    <Button look="quiet" onClick={rename} aria-label={`Rename ${name}`}>
+      Rename
+    </Button>
+  </li>
+);
+
+function Edit({ what, close }: { readonly what: Application | 'new'; readonly close: () => void }) {
+  const isNew = what === 'new';
+  const [name, setName] = useState(isNew ? '' : what.name);
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const save = useMutation({
+    mutationFn: () =>
+      isNew
+        ? call('createApplication', { body: { name } })
+        : call('renameApplication', {
+            params: { appId: what.id },
+            body: { name },
+            headers: { 'if-match': `"${what.revision}"` },
+          }),
+    onSuccess: async ({ id }) => {
+      await client.invalidateQueries({ queryKey: applicationsQuery.queryKey });
+      close();
+      if (isNew) await navigate({ to: '/a/$app/keys', params: { app: id } });
+    },
+  });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    save.mutate();
+  };
+  return (
+    <Dialog open onClose={close} title={isNew ? 'New application' : 'Rename application'}>
+      <form onSubmit={submit} className="grid gap-4">
+        <TextField
+          label="Name"
+          hint="For people; it need not be unique."
+          value={name}
+          onChange={event => setName(event.target.value)}
+          maxLength={64}
+          required
+        />
+        <FormError error={save.error} />
+        <div className="flex justify-end gap-2">
+          <Button onClick={close}>Cancel</Button>
+          <Button type="submit" look="primary" busy={save.isPending}>
+            {isNew ? 'Create' : 'Rename'}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,99 @@
+// Certificate authorities that sessions can be told to trust.
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { Certificate } from '../../../contract/certificates.ts';
+import { call } from '../api/call.ts';
+import { certificatesQuery } from '../api/queries.ts';
+import { Button } from '../ui/button.tsx';
+import { Confirm } from '../ui/confirm.tsx';
+import { CopyButton } from '../ui/copy-button.tsx';
+import { FileButton } from '../ui/file-button.tsx';
+import { Page, Panel } from '../ui/page.tsx';
+import { Empty, Failed, FormError, Loading } from '../ui/states.tsx';
+import { fullTime } from '../ui/time.tsx';
+
+export function CertificatesPage({ app }: { readonly app: string }) {
+  const { data, error, refetch } = useQuery(certificatesQuery(app));
+  const [removing, setRemoving] = useState<Certificate | undefined>();
+  const client = useQueryClient();
+  const refresh = () => client.invalidateQueries({ queryKey: certificatesQuery(app).queryKey });
+  const upload = useMutation({
+    mutationFn: (form: FormData) => call('uploadCertificate', { app, form }),
+    onSuccess: refresh,
+  });
+  return (
+    <Page
+      title="Certificates"
+      about="Authorities that a session trusts when it names them, and no other session does."
+      actions={<FileButton label="Upload PEM" accept=".pem,.crt,.cer" busy={upload.isPending} onFile={upload.mutate} />}
+    >
+      {upload.error && (
+        <div className="mb-3">
+          <FormError error={upload.error} />
+        </div>
+      )}
+      {upload.data?.warnings?.map(({ code, message }) => (
+        <p key={code} role="status" className="mb-3 rounded-md bg-warn-soft px-3 py-2 text-sm">
+          {message}
+        </p>
+      ))}
+      <Panel>
+        {error ? (
+          <Failed error={error} retry={() => void refetch()} />
+        ) : !data ? (
+          <Loading what="certificates" rows={3} />
+        ) : data.length === 0 ? (
+          <Empty icon="certificates" title="No certificates">
+            Upload the authority of your own network, in PEM, and name it when a session is created.
+          </Empty>
+        ) : (
+          <ul className="divide-y divide-line">
+            {data.map(one => (
+              <Row key={one.id} certificate={one} remove={() => setRemoving(one)} />
+            ))}
+          </ul>
+        )}
+      </Panel>
+      {removing && (
+        <Confirm
+          title="Delete these certificates?"
+          action="Delete"
+          close={() => setRemoving(undefined)}
+          act={async () => {
+            await call('deleteCertificate', { app, params: { id: removing.id } });
+            await refresh();
+          }}
+        >
+          Sessions that run go on trusting them; a create that names them is refused from now on.
+        </Confirm>
+      )}
+    </Page>
+  );
+}
+
+const Row = ({
+  certificate: { id, subjects, fingerprints, notAfter },
+  remove,
+}: {
+  readonly certificate: Certificate;
+  readonly remove: () => void;
+}) => (
+  <li className="flex flex-wrap items-center gap-x-6 gap-y-1 px-4 py-3">
+    <div className="min-w-0 grow basis-64">
+      {subjects.map((subject, at) => (
+        <p key={fingerprints[at] ?? subject} className="break-words">
+          <span className="font-medium">{subject}</span>
+          <code className="block truncate font-mono text-xs text-soft">{fingerprints[at]}</code>
+        </p>
+      ))}
+    </div>
+    <span className="text-sm text-soft">until {fullTime(notAfter)}</span>
+    <span className="flex min-w-0 items-center gap-1">
+      <code className="truncate font-mono text-xs text-soft">{id}</code>
+      <CopyButton text={id} label={`Copy the id of ${subjects[0] ?? 'the certificate'}`} />
+    </span>
+    <Button look="quiet" onClick={remove} aria-label={`Delete ${subjects[0] ?? id}`} className="-ml-2">
+      Delete
+    </Button>
+  </li>
+);

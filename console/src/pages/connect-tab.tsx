@@ -1,0 +1,52 @@
+// How to drive this session: its address, and the lines that clients need. The address is a secret and hidden at first.
+import { useState } from 'react';
+import type { Session } from '../../../contract/sessions.ts';
+import { Button } from '../ui/button.tsx';
+import { CodeBlock } from '../ui/code-block.tsx';
+import { Empty } from '../ui/states.tsx';
+
+export function ConnectTab({ session }: { readonly session: Session }) {
+  const [shown, setShown] = useState(false);
+  const { connectUrl } = session;
+  if (!connectUrl)
+    return (
+      <Empty icon="keys" title="No address to show">
+        The token that you are signed in with gives no key that may connect.
+      </Empty>
+    );
+  const address = shown ? connectUrl : connectUrl.replace(/(signingKey=).*/, '$1…');
+  return (
+    <div className="grid gap-5 p-4">
+      <section>
+        <div className="mb-2 flex items-end justify-between gap-3">
+          <div>
+            <h2 className="text-sm font-semibold">Connect address</h2>
+            <p className="text-sm text-soft">Whoever has it drives this browser, until the session ends.</p>
+          </div>
+          <Button onClick={() => setShown(!shown)} aria-pressed={shown}>
+            {shown ? 'Hide the key' : 'Show the key'}
+          </Button>
+        </div>
+        <CodeBlock code={address} label="the connect address" />
+      </section>
+      {snippets(address).map(([name, code]) => (
+        <section key={name}>
+          <h2 className="mb-2 text-sm font-semibold">{name}</h2>
+          <CodeBlock code={code} label={`the lines for ${name}`} />
+        </section>
+      ))}
+    </div>
+  );
+}
+
+const snippets = (address: string): ReadonlyArray<readonly [string, string]> => [
+  [
+    'Playwright',
+    `const browser = await chromium.connectOverCDP('${address}');\nconst page = browser.contexts()[0].pages()[0];`,
+  ],
+  [
+    'Puppeteer',
+    `const browser = await puppeteer.connect({\n  browserWSEndpoint: '${address}',\n  defaultViewport: null,\n});`,
+  ],
+  ['browser-use', `session = BrowserSession(cdp_url="${address}")`],
+];

@@ -1,0 +1,79 @@
+// What the pages of a session wrote to their consoles.
+import { useMemo, useState } from 'react';
+import { useSessionLogs } from '../api/use-session-logs.ts';
+import { type ConsoleLine, consoleLines } from '../logs/console-lines.ts';
+import { Rows } from '../ui/rows.tsx';
+import { clockTime, fullTime } from '../ui/time.tsx';
+import { LogsState } from './logs-state.tsx';
+
+const ROW_PX = 29;
+
+const INKS: Readonly<Record<ConsoleLine['level'], string>> = {
+  error: 'text-bad',
+  warning: 'text-warn',
+  info: 'text-ink',
+};
+
+export function ConsoleTab({
+  app,
+  id,
+  isOpen,
+}: {
+  readonly app: string;
+  readonly id: string;
+  readonly isOpen: boolean;
+}) {
+  const { data, error, refetch } = useSessionLogs(app, id, isOpen);
+  const [find, setFind] = useState('');
+  const all = useMemo(() => consoleLines(data?.logs ?? []), [data]);
+  const lines = find ? all.filter(line => line.words.toLowerCase().includes(find.toLowerCase())) : all;
+  return (
+    <LogsState
+      data={data}
+      error={error}
+      retry={() => void refetch()}
+      isEmpty={all.length === 0}
+      nothing="No page has written to its console"
+    >
+      <div className="flex items-center gap-3 border-b border-line px-4 py-2">
+        <input
+          type="search"
+          aria-label="Filter the console"
+          placeholder="Filter"
+          value={find}
+          onChange={event => setFind(event.target.value)}
+          className="h-8 w-full max-w-64 rounded-md border border-line-strong bg-raised px-2.5 text-sm"
+        />
+        <span role="status" className="text-xs text-soft">
+          {lines.length} {lines.length === 1 ? 'line' : 'lines'}
+        </span>
+      </div>
+      <Rows
+        label="Console"
+        count={lines.length}
+        rowPx={ROW_PX}
+        row={index => {
+          const line = lines[index];
+          return line && <Line line={line} />;
+        }}
+      />
+    </LogsState>
+  );
+}
+
+const Line = ({ line: { timeMs, pageId, level, words, place } }: { readonly line: ConsoleLine }) => {
+  const time = new Date(timeMs).toISOString();
+  return (
+    <div className="grid grid-cols-[60px_minmax(0,1fr)] gap-x-3 px-4 py-1.5 font-mono text-xs leading-4 md:grid-cols-[60px_44px_minmax(0,1fr)_auto]">
+      <time dateTime={time} title={fullTime(time)} className="text-faint">
+        {clockTime(time)}
+      </time>
+      <span className="hidden text-faint md:block">{pageId < 0 ? '' : `page ${pageId}`}</span>
+      <span className={`break-words whitespace-pre-wrap ${INKS[level]}`}>
+        {level === 'info' ? '' : <span className="sr-only">{level}: </span>}
+        {words}
+      </span>
+      <span className="hidden max-w-44 truncate text-faint md:block">{place}</span>
+    </div>
+  );
+};

@@ -1,0 +1,217 @@
+// Contexts: cookies and storage that outlive a session, with their versions.
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import type { Context } from '../../../contract/contexts.ts';
+import { call } from '../api/call.ts';
+import { contextsQuery } from '../api/queries.ts';
+import { Button } from '../ui/button.tsx';
+import { Confirm } from '../ui/confirm.tsx';
+import { CopyButton } from '../ui/copy-button.tsx';
+import { Dialog } from '../ui/dialog.tsx';
+import { TextField } from '../ui/form.tsx';
+import { Page, Panel } from '../ui/page.tsx';
+import { Empty, Failed, FormError, Loading } from '../ui/states.tsx';
+import { Ago, bytesWords } from '../ui/time.tsx';
+
+type Doing = 'create' | { readonly versions: Context } | { readonly remove: Context };
+
+export function ContextsPage({ app }: { readonly app: string }) {
+  const { data, error, refetch } = useQuery(contextsQuery(app));
+  const [doing, setDoing] = useState<Doing | undefined>();
+  const client = useQueryClient();
+  const close = (): void => setDoing(undefined);
+  const refresh = () => client.invalidateQueries({ queryKey: contextsQuery(app).queryKey });
+  return (
+    <Page
+      title="Contexts"
+      about="Cookies and storage that sessions start from, and save back when they are told to."
+      actions={
+        <Button look="primary" icon="plus" onClick={() => setDoing('create')}>
+          New context
+        </Button>
+      }
+    >
+      <Panel>
+        {error ? (
+          <Failed error={error} retry={() => void refetch()} />
+        ) : !data ? (
+          <Loading what="contexts" rows={4} />
+        ) : data.length === 0 ? (
+          <Empty icon="contexts" title="No contexts yet">
+            Sign in to a site once, in a session that saves into a context; later sessions are signed in already.
+          </Empty>
+        ) : (
+          <ul className="divide-y divide-line">
+            {data.map(context => (
+              <Row
+                key={context.id}
+                context={context}
+                versions={() => setDoing({ versions: context })}
+                remove={() => setDoing({ remove: context })}
+              />
+            ))}
+          </ul>
+        )}
+      </Panel>
+      {doing === 'create' && <Create app={app} close={close} done={refresh} />}
+      {typeof doing === 'object' && 'versions' in doing && (
+        <Versions app={app} context={doing.versions} close={close} done={refresh} />
+      )}
+      {typeof doing === 'object' && 'remove' in doing && (
+        <Confirm
+          title={`Delete ${nameOf(doing.remove)}?`}
+          action="Delete"
+          close={close}
+          act={async () => {
+            await call('deleteContext', { app, params: { id: doing.remove.id } });
+            await refresh();
+          }}
+        >
+          Its key is destroyed, and with it every version. This cannot be undone.
+        </Confirm>
+      )}
+    </Page>
+  );
+}
+
+const nameOf = ({ name, id }: Context): string => name ?? `context ${id.slice(-8)}`;
+
+const Row = ({
+  context,
+  versions,
+  remove,
+}: {
+  readonly context: Context;
+  readonly versions: () => void;
+  readonly remove: () => void;
+}) => (
+  <li className="flex flex-wrap items-center gap-x-6 gap-y-1 px-4 py-2.5">
+    <span className="min-w-0 grow basis-44 truncate font-medium">{nameOf(context)}</span>
+    <span className="flex min-w-0 items-center gap-1">
+      <code className="truncate font-mono text-xs text-soft">{context.id}</code>
+      <CopyButton text={context.id} label={`Copy the id of ${nameOf(context)}`} />
+    </span>
+    <span className="w-44 text-sm text-soft">
+      {context.version === 0 ? 'empty' : `version ${context.version}, ${bytesWords(context.sizeBytes)}`}
+    </span>
+    <span className="w-20 text-sm text-soft">
+      <Ago time={context.updatedAt} />
+    </span>
+    <span className="-ml-2 flex">
+      <Button
+        look="quiet"
+        onClick={versions}
+        disabled={context.version === 0}
+        aria-label={`Versions of ${nameOf(context)}`}
+      >
+        Versions
+      </Button>
+      <Button look="quiet" onClick={remove} aria-label={`Delete ${nameOf(context)}`}>
+        Delete
+      </Button>
+    </span>
+  </li>
+);
+
+function Create({
+  app,
+  close,
+  done,
+}: {
+  readonly app: string;
+  readonly close: () => void;
+  readonly done: () => Promise<void>;
+}) {
+  const [name, setName] = useState('');
+  const create = useMutation({
+    mutationFn: () => call('createContext', { app, body: name.trim() ? { name: name.trim() } : {} }),
+    onSuccess: async () => {
+      await done();
+      close();
+    },
+  });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    create.mutate();
+  };
+  return (
+    <Dialog open onClose={close} title="New context">
+      <form onSubmit={submit} className="grid gap-4">
+        <TextField
+          label="Name"
+          hint="May be left out. Unique among the application's contexts."
+          placeholder="shop-login"
+          maxLength={128}
+          value={name}
+          onChange={event => setName(event.target.value)}
+        />
+        <FormError error={create.error} />
+        <div className="flex justify-end gap-2">
+          <Button onClick={close}>Cancel</Button>
+          <Button type="submit" look="primary" busy={create.isPending}>
+            Create
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function Versions({
+  app,
+  context,
+  close,
+  done,
+}: {
+  readonly app: string;
+  readonly context: Context;
+  readonly close: () => void;
+  readonly done: () => Promise<void>;
+}) {
+  const params = { id: context.id };
+  const { data, error, refetch } = useQuery({
+    queryKey: ['versions', app, context.id],
+    queryFn: ({ signal }) => call('listContextVersions', { app, params, signal }),
+  });
+  const restore = useMutation({
+    mutationFn: (version: number) => call('restoreContext', { app, params, body: { version } }),
+    onSuccess: async () => {
+      await refetch();
+      await done();
+    },
+  });
+  return (
+    <Dialog
+      open
+      onClose={close}
+      title={`Versions of ${nameOf(context)}`}
+      about="Up to five earlier ones are kept, for seven days."
+    >
+      <FormError error={error ?? restore.error} />
+      <ul className="-mx-5 divide-y divide-line border-t border-line">
+        {(data ?? []).map(({ version, createdAt, source, partial, sizeBytes, current }) => (
+          <li key={version} className="flex items-center gap-3 px-5 py-2">
+            <span className="min-w-0 grow">
+              <span className="font-medium">Version {version}</span>
+              <span className="block text-xs text-soft">
+                {source}
+                {partial ? ', partial' : ''}, {bytesWords(sizeBytes)}, <Ago time={createdAt} />
+              </span>
+            </span>
+            {current ? (
+              <span className="text-sm text-soft">newest</span>
+            ) : (
+              <Button
+                busy={restore.isPending}
+                onClick={() => restore.mutate(version)}
+                aria-label={`Restore version ${version}`}
+              >
+                Restore
+              </Button>
+            )}
+          </li>
+        ))}
+      </ul>
+    </Dialog>
+  );
+}

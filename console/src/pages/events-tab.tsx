@@ -1,0 +1,101 @@
+// The timeline of a session: what happened, when, and who did it.
+import type { EventType, SessionEvent } from '../../../contract/events.ts';
+import type { StreamState } from '../api/event-stream.ts';
+import { LiveMark } from '../ui/live-mark.tsx';
+import { Empty, Failed, Loading } from '../ui/states.tsx';
+import { clockTime, durationWords, fullTime } from '../ui/time.tsx';
+
+const WORDS: Readonly<Partial<Record<EventType, string>>> = {
+  'session.created': 'Created',
+  'session.launched': 'Browser launched',
+  'session.claimed': 'Took a warm browser',
+  'session.started': 'Running',
+  'client.connected': 'Client connected',
+  'client.disconnected': 'Client left',
+  'client.refused': 'Client refused',
+  'session.updated': 'Changed',
+  'file.uploaded': 'File uploaded',
+  'download.completed': 'Download complete',
+  'download.failed': 'Download failed',
+  'context.restored': 'Context restored',
+  'context.version_skipped': 'Damaged version passed over',
+  'context.saved': 'Context saved',
+  'context.saved_partially': 'Context saved in part',
+  'context.save_failed': 'Context not saved',
+  'context.overtaken': 'Context overtaken',
+  'network.refused': 'Host refused',
+  'navigation.refused': 'Navigation refused',
+  'proxy.failed': 'Proxy failed',
+  'session.adopted': 'Taken over after a restart',
+  'session.release_requested': 'Release asked for',
+  'session.end_decided': 'End decided',
+  'session.ended': 'Ended',
+  'session.events_limited': 'Too many events; only the end is still told',
+};
+
+const ACTORS: Readonly<Record<SessionEvent['actor']['kind'], string>> = {
+  agentKey: 'caller',
+  client: 'client',
+  clock: 'time limit',
+  operator: 'operator',
+  service: 'Berth',
+  browser: 'browser',
+  viewer: 'Person',
+};
+
+export function EventsTab({
+  events,
+  state,
+  startedAt,
+}: {
+  readonly events: readonly SessionEvent[];
+  readonly state: StreamState;
+  readonly startedAt: string;
+}) {
+  if (events.length === 0 && state === 'broken')
+    return <Failed error={new Error('The events could not be read. They are asked for again.')} />;
+  if (events.length === 0 && state === 'over')
+    return (
+      <Empty icon="sessions" title="No events are kept">
+        They are kept for 31 days after a session's end.
+      </Empty>
+    );
+  if (events.length === 0) return <Loading what="events" rows={4} />;
+  return (
+    <>
+      <div className="flex h-10 items-center border-b border-line px-4">
+        <LiveMark state={state} />
+      </div>
+      <ol aria-label="Events" className="py-2">
+        {events.map(event => (
+          <Entry key={event.id} event={event} startedAt={startedAt} />
+        ))}
+      </ol>
+    </>
+  );
+}
+
+const Entry = ({ event, startedAt }: { readonly event: SessionEvent; readonly startedAt: string }) => (
+  <li className="grid grid-cols-[64px_minmax(0,1fr)] gap-x-4 px-4 py-1.5 md:grid-cols-[64px_52px_180px_minmax(0,1fr)]">
+    <time dateTime={event.time} title={fullTime(event.time)} className="font-mono text-xs leading-5 text-faint">
+      {clockTime(event.time)}
+    </time>
+    <span className="hidden text-right font-mono text-xs leading-5 text-faint md:block">
+      +{durationWords((Date.parse(event.time) - Date.parse(startedAt)) / 1000)}
+    </span>
+    <span className="text-sm font-medium">
+      {WORDS[event.type] ?? event.type}
+      <span className="ml-2 font-normal text-faint md:hidden">{ACTORS[event.actor.kind]}</span>
+    </span>
+    <span className="col-start-2 min-w-0 text-sm break-words text-soft md:col-start-auto">
+      <span className="hidden md:inline">{ACTORS[event.actor.kind]}</span>
+      {Object.entries(event.detail).map(([name, value]) => (
+        <span key={name} className="mr-3 inline-block max-w-full text-xs break-words md:mr-0 md:ml-3">
+          <span className="text-faint">{name}</span> {detailText(value)}
+        </span>
+      ))}
+    </span>
+  </li>
+);
+
+const detailText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));

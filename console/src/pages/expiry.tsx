@@ -1,0 +1,30 @@
+// When a credential ends, as a choice of a few spans.
+import { SelectField } from '../ui/form.tsx';
+
+const DAY_MS = 86_400_000;
+
+export const EXPIRIES = { '1': '1 day', '30': '30 days', '90': '90 days', '365': '1 year' } as const;
+
+/** A number of days, or nothing for never. */
+export const expiresAtOf = (days: string): { expiresAt?: string } =>
+  days === '' ? {} : { expiresAt: new Date(Date.now() + Number(days) * DAY_MS).toISOString() };
+
+export const ExpiryField = ({
+  value,
+  onChange,
+  never = false,
+}: {
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  /** Whether it may live for ever. */
+  readonly never?: boolean;
+}) => (
+  <SelectField label="Expires" value={value} onChange={event => onChange(event.target.value)}>
+    {never && <option value="">Never</option>}
+    {Object.entries(EXPIRIES).map(([days, words]) => (
+      <option key={days} value={days}>
+        In {words}
+      </option>
+    ))}
+  </SelectField>
+);

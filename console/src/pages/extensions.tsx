@@ -1,0 +1,146 @@
+// Extensions that sessions can load. The API lists none, because programs upload and delete them at every launch; so the
+// page shows those that were uploaded from this browser, and any other by its id.
+import { useMutation, useQueries } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import type { Extension } from '../../../contract/extensions.ts';
+import { ApiError } from '../api/api-error.ts';
+import { call } from '../api/call.ts';
+import { knownExtensions, rememberExtensions } from '../api/known-extensions.ts';
+import { Button } from '../ui/button.tsx';
+import { Confirm } from '../ui/confirm.tsx';
+import { CopyButton } from '../ui/copy-button.tsx';
+import { FileButton } from '../ui/file-button.tsx';
+import { Page, Panel } from '../ui/page.tsx';
+import { Empty, Failed, FormError } from '../ui/states.tsx';
+import { Ago, bytesWords } from '../ui/time.tsx';
+
+export function ExtensionsPage({ app }: { readonly app: string }) {
+  const [ids, setIds] = useState(() => knownExtensions(app));
+  const [removing, setRemoving] = useState<Extension | undefined>();
+  const keep = (next: readonly string[]): void => {
+    rememberExtensions(app, next);
+    setIds(next);
+  };
+  const upload = useMutation({
+    mutationFn: (form: FormData) => call('uploadExtension', { app, form }),
+    onSuccess: ({ id }) => keep([id, ...ids.filter(one => one !== id)]),
+  });
+  const reads = useQueries({
+    queries: ids.map(id => ({
+      queryKey: ['extension', app, id],
+      queryFn: () => call('readExtension', { app, params: { id } }),
+      retry: false,
+    })),
+  });
+  return (
+    <Page
+      title="Extensions"
+      about="Loaded by the sessions that name them, before the first client connects."
+      actions={
+        <FileButton label="Upload zip or crx" accept=".zip,.crx" busy={upload.isPending} onFile={upload.mutate} />
+      }
+    >
+      {upload.error && (
+        <div className="mb-3">
+          <FormError error={upload.error} />
+        </div>
+      )}
+      <Find add={id => keep([id, ...ids.filter(one => one !== id)])} />
+      <Panel>
+        {ids.length === 0 ? (
+          <Empty icon="extensions" title="None from this browser">
+            The service lists no extensions. Those that you upload here are remembered here; any other is shown by its
+            id.
+          </Empty>
+        ) : (
+          <ul className="divide-y divide-line">
+            {reads.map(({ data, error }, at) => {
+              const id = ids[at] ?? '';
+              const forget = (): void => keep(ids.filter(one => one !== id));
+              if (data) return <Row key={id} extension={data} remove={() => setRemoving(data)} />;
+              if (error) return <Gone key={id} id={id} error={error} forget={forget} />;
+              return <li key={id} className="h-14" />;
+            })}
+          </ul>
+        )}
+      </Panel>
+      {removing && (
+        <Confirm
+          title={`Delete ${removing.name}?`}
+          action="Delete"
+          close={() => setRemoving(undefined)}
+          act={async () => {
+            await call('deleteExtension', { app, params: { id: removing.id } });
+            keep(ids.filter(one => one !== removing.id));
+          }}
+        >
+          Sessions that run keep their copy; a create that names it is refused from now on.
+        </Confirm>
+      )}
+    </Page>
+  );
+}
+
+function Find({ add }: { readonly add: (id: string) => void }) {
+  const [id, setId] = useState('');
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    if (id.trim() === '') return;
+    add(id.trim());
+    setId('');
+  };
+  return (
+    <form onSubmit={submit} className="mb-3 flex max-w-md gap-2">
+      <input
+        aria-label="Id of an extension"
+        placeholder="Id of an extension"
+        value={id}
+        onChange={event => setId(event.target.value)}
+        className="h-9 min-w-0 grow rounded-md border border-line-strong bg-raised px-2.5 font-mono text-xs md:h-8"
+      />
+      <Button type="submit">Show</Button>
+    </form>
+  );
+}
+
+const Row = ({
+  extension: { id, name, version, fileName, size, createdAt },
+  remove,
+}: {
+  readonly extension: Extension;
+  readonly remove: () => void;
+}) => (
+  <li className="flex flex-wrap items-center gap-x-6 gap-y-1 px-4 py-2.5">
+    <span className="min-w-0 grow basis-52">
+      <span className="block truncate font-medium">
+        {name} <span className="font-normal text-soft">{version}</span>
+      </span>
+      <span className="block truncate text-xs text-soft">
+        {fileName}, {bytesWords(size)}, <Ago time={createdAt} />
+      </span>
+    </span>
+    <span className="flex min-w-0 items-center gap-1">
+      <code className="truncate font-mono text-xs text-soft">{id}</code>
+      <CopyButton text={id} label={`Copy the id of ${name}`} />
+    </span>
+    <Button look="quiet" onClick={remove} aria-label={`Delete ${name}`} className="-ml-2">
+      Delete
+    </Button>
+  </li>
+);
+
+/** One that was deleted elsewhere is forgotten by the user's hand; anything else may pass. */
+const Gone = ({ id, error, forget }: { readonly id: string; readonly error: unknown; readonly forget: () => void }) =>
+  error instanceof ApiError && [400, 404].includes(error.status) ? (
+    <li className="flex flex-wrap items-center gap-x-6 gap-y-1 px-4 py-2.5 text-soft">
+      <span className="grow text-sm">There is no such extension in this application.</span>
+      <code className="truncate font-mono text-xs">{id}</code>
+      <Button look="quiet" onClick={forget} className="-ml-2">
+        Forget
+      </Button>
+    </li>
+  ) : (
+    <li>
+      <Failed error={error} />
+    </li>
+  );

@@ -1,0 +1,17 @@
+// The start: to the sessions of the application that was looked at last, or of the first one there is.
+import { useQuery } from '@tanstack/react-query';
+import { Navigate } from '@tanstack/react-router';
+import { applicationsQuery } from '../api/queries.ts';
+import { forgetApplication, recentApplication } from '../shell/recent-application.ts';
+import { Failed, Loading } from '../ui/states.tsx';
+
+export function HomePage() {
+  const { data, error, refetch } = useQuery(applicationsQuery);
+  if (error) return <Failed error={error} retry={() => void refetch()} />;
+  if (!data) return <Loading what="applications" />;
+  const recent = recentApplication();
+  const app = data.data.find(({ id }) => id === recent) ?? data.data[0];
+  if (app) return <Navigate to="/a/$app/sessions" params={{ app: app.id }} replace />;
+  forgetApplication();
+  return <Navigate to="/applications" replace />;
+}

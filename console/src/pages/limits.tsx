@@ -1,0 +1,152 @@
+// What the application may use, how much of it is used, and what its owner has set.
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import type { BrowserLimits, Limits } from '../../../contract/limits.ts';
+import { call } from '../api/call.ts';
+import { applicationsQuery, limitsQuery, usageQuery } from '../api/queries.ts';
+import { Button } from '../ui/button.tsx';
+import { TextField } from '../ui/form.tsx';
+import { Meter } from '../ui/meter.tsx';
+import { Facts, Page, Panel } from '../ui/page.tsx';
+import { Failed, FormError, Loading } from '../ui/states.tsx';
+import { bytesWords } from '../ui/time.tsx';
+
+type Member = keyof BrowserLimits;
+
+const GIB = 1024 ** 3;
+
+const FIELDS: ReadonlyArray<{
+  readonly member: Member;
+  readonly label: string;
+  readonly hint: string;
+  /** How many of the API's units one of the field's is. */
+  readonly each: number;
+}> = [
+  { member: 'maxConcurrent', label: 'Sessions at once', hint: 'Starting ones included.', each: 1 },
+  { member: 'maxCreatesPerMinute', label: 'Creates a minute', hint: 'In any 60 seconds.', each: 1 },
+  { member: 'maxWaiting', label: 'Creates in line', hint: 'Of callers who rather wait than be refused.', each: 1 },
+  { member: 'defaultTimeout', label: 'Default lifetime, minutes', hint: 'Where a create names none.', each: 60 },
+  { member: 'maxTimeout', label: 'Longest lifetime, minutes', hint: 'At most 360.', each: 60 },
+  { member: 'maxStoredBytes', label: 'Stored data, GB', hint: 'Of the application in all.', each: GIB },
+  { member: 'maxUploadBytes', label: 'One upload, GB', hint: 'Of one file.', each: GIB },
+];
+
+export function LimitsPage({ app }: { readonly app: string }) {
+  const { data, error, refetch } = useQuery({ ...limitsQuery(app), refetchInterval: 5_000 });
+  return (
+    <Page title="Limits and usage" about="Decided where a session is placed. The operator's own limits cap yours.">
+      {error && !data ? (
+        <Failed error={error} retry={() => void refetch()} />
+      ) : !data ? (
+        <Panel>
+          <Loading what="limits" rows={3} />
+        </Panel>
+      ) : (
+        <div className="grid gap-5 lg:grid-cols-[minmax(0,1fr)_minmax(0,1.3fr)] lg:items-start">
+          <div className="grid gap-5">
+            <UsageNow limits={data} />
+            <UsageSoFar app={app} />
+          </div>
+          <Configure key={data.revision} app={app} limits={data} />
+        </div>
+      )}
+    </Page>
+  );
+}
+
+const UsageNow = ({ limits: { usage, effective } }: { readonly limits: Limits }) => (
+  <Panel title="Now">
+    <Meter label="Sessions" used={usage.browsers.maxConcurrent} limit={effective.browsers.maxConcurrent} />
+    <Meter
+      label="Creates in the last minute"
+      used={usage.browsers.maxCreatesPerMinute}
+      limit={effective.browsers.maxCreatesPerMinute}
+    />
+    <Meter label="Creates in line" used={usage.browsers.maxWaiting} limit={effective.browsers.maxWaiting} />
+  </Panel>
+);
+
+function UsageSoFar({ app }: { readonly app: string }) {
+  const { data } = useQuery(usageQuery(app));
+  if (!data) return null;
+  const minutes = data.browserMinutes;
+  return (
+    <Panel title="So far">
+      <Facts
+        facts={[
+          ['Browser time', minutes < 120 ? `${minutes.toFixed(1)} minutes` : `${(minutes / 60).toFixed(1)} hours`],
+          ['Through proxies', bytesWords(data.proxyBytes)],
+        ]}
+      />
+    </Panel>
+  );
+}
+
+const shown = (value: number, each: number): string => String(Number((value / each).toFixed(2)));
+
+function Configure({ app, limits }: { readonly app: string; readonly limits: Limits }) {
+  const { configured, ceiling, revision } = limits;
+  const [texts, setTexts] = useState<Readonly<Record<string, string>>>(() =>
+    Object.fromEntries(FIELDS.map(({ member, each }) => [member, shown(configured.browsers[member], each)])),
+  );
+  const { data: applications } = useQuery(applicationsQuery);
+  const isOwner = applications?.data.find(({ id }) => id === app)?.role === 'owner';
+  const client = useQueryClient();
+  const changed = FIELDS.some(({ member, each }) => texts[member] !== shown(configured.browsers[member], each));
+  const save = useMutation({
+    mutationFn: () => {
+      const browsers = Object.fromEntries(
+        FIELDS.map(({ member, each }) => [
+          member,
+          texts[member] === shown(configured.browsers[member], each)
+            ? configured.browsers[member]
+            : Math.round(Number(texts[member]) * each),
+        ]),
+      );
+      return call('replaceLimits', {
+        params: { appId: app },
+        body: { browsers },
+        headers: { 'if-match': `"${revision}"` },
+      });
+    },
+    onSuccess: next => client.setQueryData(limitsQuery(app).queryKey, next),
+  });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    save.mutate();
+  };
+  return (
+    <Panel title="Configured">
+      <form onSubmit={submit} className="grid gap-4 p-4">
+        <div className="grid gap-4 sm:grid-cols-2">
+          {FIELDS.map(({ member, label, hint, each }) => {
+            const cap = ceiling.browsers[member];
+            return (
+              <TextField
+                key={member}
+                label={label}
+                hint={cap === undefined ? hint : `${hint} The operator allows ${shown(cap, each)}.`}
+                type="number"
+                min={0}
+                step="any"
+                value={texts[member] ?? ''}
+                disabled={!isOwner}
+                onChange={event => setTexts({ ...texts, [member]: event.target.value })}
+                required
+              />
+            );
+          })}
+        </div>
+        <FormError error={save.error} />
+        <div className="flex items-center justify-end gap-3">
+          <p className="mr-auto text-xs text-soft">
+            {isOwner ? 'Holds from the next create on; nothing that runs is ended.' : 'Only an owner may change these.'}
+          </p>
+          <Button type="submit" look="primary" busy={save.isPending} disabled={!changed}>
+            Save
+          </Button>
+        </div>
+      </form>
+    </Panel>
+  );
+}

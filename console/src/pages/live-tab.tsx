@@ -1,0 +1,26 @@
+// The live view of a session: the page behind its debug address, in a frame of this page.
+import { useQuery } from '@tanstack/react-query';
+import { readLiveAddress } from '../api/live-address.ts';
+import { Failed, Loading } from '../ui/states.tsx';
+
+export function LiveTab({ app, id }: { readonly app: string; readonly id: string }) {
+  const { data, error, refetch } = useQuery({
+    queryKey: ['live', app, id],
+    queryFn: ({ signal }) => readLiveAddress(app, id, signal),
+    // A frame that stands keeps its connection; a new address would load it anew.
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+    retry: false,
+  });
+  if (error) return <Failed error={error} retry={() => void refetch()} />;
+  if (!data) return <Loading what="the live view" rows={4} />;
+  return (
+    <iframe
+      src={data}
+      title="Live view of the session"
+      allow="clipboard-read; clipboard-write"
+      sandbox="allow-same-origin allow-scripts allow-downloads"
+      className="block h-[min(72vh,820px)] w-full bg-code"
+    />
+  );
+}

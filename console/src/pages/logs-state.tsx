@@ -1,0 +1,38 @@
+// What tabs made of the log show when there is nothing in it, and why.
+import type { ReactNode } from 'react';
+import type { SessionLogs } from '../api/use-session-logs.ts';
+import { Empty, Failed, Loading } from '../ui/states.tsx';
+
+export function LogsState({
+  data,
+  error,
+  retry,
+  isEmpty,
+  nothing,
+  children,
+}: {
+  readonly data: SessionLogs | undefined;
+  readonly error: unknown;
+  readonly retry: () => void;
+  readonly isEmpty: boolean;
+  /** When the log is kept, and nothing of this kind is in it. */
+  readonly nothing: string;
+  readonly children: ReactNode;
+}) {
+  if (error && !data) return <Failed error={error} retry={retry} />;
+  if (!data) return <Loading what="the log" rows={6} />;
+  if (!isEmpty) return children;
+  if (data.why === 'disabled')
+    return (
+      <Empty icon="sessions" title="Nothing was logged">
+        The session was made with <code>logSession</code> false.
+      </Empty>
+    );
+  if (data.why === 'expired')
+    return (
+      <Empty icon="sessions" title="The log is gone">
+        Logs are kept for 31 days after a session's end.
+      </Empty>
+    );
+  return <Empty icon="sessions" title={nothing} />;
+}

@@ -1,0 +1,12 @@
+// Metadata as pairs of a dotted path and a text, as the search takes them.
+import type { Json, JsonObject } from '../../../contract/common.ts';
+
+export function metadataPairs(metadata: JsonObject | undefined): Array<readonly [string, string]> {
+  return metadata ? Object.entries(metadata).flatMap(([name, value]) => pairs(name, value)) : [];
+}
+
+function pairs(path: string, value: Json): Array<readonly [string, string]> {
+  if (value !== null && typeof value === 'object' && !Array.isArray(value))
+    return Object.entries(value as JsonObject).flatMap(([name, inner]) => pairs(`${path}.${name}`, inner));
+  return [[path, typeof value === 'string' ? value : JSON.stringify(value)]];
+}

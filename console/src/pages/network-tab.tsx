@@ -1,0 +1,143 @@
+// What the pages of a session asked of the network, as a waterfall; one request with its details beside it.
+import { useMemo, useState } from 'react';
+import type { JsonObject } from '../../../contract/common.ts';
+import { saveHar } from '../api/save-har.ts';
+import { useSessionLogs } from '../api/use-session-logs.ts';
+import { type NetworkCall, networkCalls, shortUrl } from '../logs/network-calls.ts';
+import { Button } from '../ui/button.tsx';
+import { Dialog } from '../ui/dialog.tsx';
+import { Facts } from '../ui/page.tsx';
+import { Rows } from '../ui/rows.tsx';
+import { FormError } from '../ui/states.tsx';
+import { bytesWords } from '../ui/time.tsx';
+import { LogsState } from './logs-state.tsx';
+
+const ROW_PX = 33;
+const LEAST_SHARE = 0.004;
+
+export function NetworkTab({
+  app,
+  id,
+  isOpen,
+}: {
+  readonly app: string;
+  readonly id: string;
+  readonly isOpen: boolean;
+}) {
+  const { data, error, refetch } = useSessionLogs(app, id, isOpen);
+  const [chosen, setChosen] = useState<NetworkCall | undefined>();
+  const [problem, setProblem] = useState<unknown>();
+  const calls = useMemo(() => networkCalls(data?.logs ?? []), [data]);
+  const fromMs = calls[0]?.startMs ?? 0;
+  const toMs = Math.max(fromMs + 1, ...calls.map(call => call.endMs ?? call.startMs));
+  return (
+    <LogsState
+      data={data}
+      error={error}
+      retry={() => void refetch()}
+      isEmpty={calls.length === 0}
+      nothing="No page has asked for anything"
+    >
+      <div className="flex items-center justify-between gap-3 border-b border-line px-4 py-2">
+        <span role="status" className="text-xs text-soft">
+          {calls.length} {calls.length === 1 ? 'request' : 'requests'}
+        </span>
+        <Button icon="download" onClick={() => saveHar(app, id).then(() => setProblem(undefined), setProblem)}>
+          HAR file
+        </Button>
+      </div>
+      <FormError error={problem} />
+      <Rows
+        label="Requests"
+        count={calls.length}
+        rowPx={ROW_PX}
+        row={index => {
+          const call = calls[index];
+          return call && <Row call={call} fromMs={fromMs} toMs={toMs} choose={() => setChosen(call)} />;
+        }}
+      />
+      {chosen && <Details call={chosen} close={() => setChosen(undefined)} />}
+    </LogsState>
+  );
+}
+
+function Row({
+  call,
+  fromMs,
+  toMs,
+  choose,
+}: {
+  readonly call: NetworkCall;
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly choose: () => void;
+}) {
+  const { startMs, endMs, failed, status, bytes } = call;
+  const isBad = failed !== undefined || (status ?? 0) >= 400;
+  const share = (ms: number): number => (ms - fromMs) / (toMs - fromMs);
+  const width = Math.max(LEAST_SHARE, share(endMs ?? toMs) - share(startMs));
+  return (
+    <button
+      type="button"
+      onClick={choose}
+      className="grid h-8 w-full grid-cols-[44px_minmax(0,1fr)_64px] items-center gap-x-3 px-4 text-left text-xs -outline-offset-2 hover:bg-sunk md:grid-cols-[44px_52px_minmax(0,1fr)_72px_64px_64px_minmax(0,0.8fr)]"
+    >
+      <span className={`font-mono ${isBad ? 'text-bad' : 'text-soft'}`}>{failed ? 'fail' : (status ?? '…')}</span>
+      <span className="hidden font-mono text-soft md:block">{call.method}</span>
+      <span className="truncate" title={call.url}>
+        {shortUrl(call.url)}
+      </span>
+      <span className="hidden truncate text-soft md:block">{call.type}</span>
+      <span className="hidden text-right text-soft tabular-nums md:block">
+        {bytes === undefined ? '' : bytesWords(bytes)}
+      </span>
+      <span className="text-right text-soft tabular-nums">{tookWords(call)}</span>
+      <span aria-hidden="true" className="relative hidden h-2 md:block">
+        <span
+          className={`absolute h-2 min-w-0.5 rounded-sm ${isBad ? 'bg-bad' : 'bg-accent'}`}
+          style={{ left: `${share(startMs) * 100}%`, width: `${width * 100}%` }}
+        />
+      </span>
+    </button>
+  );
+}
+
+const tookWords = ({ startMs, endMs }: NetworkCall): string => {
+  if (endMs === undefined) return '';
+  const ms = endMs - startMs;
+  return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
+};
+
+const Details = ({ call, close }: { readonly call: NetworkCall; readonly close: () => void }) => (
+  <Dialog open onClose={close} title={shortUrl(call.url)} about={<span className="break-all">{call.url}</span>}>
+    <div className="-mx-5 border-t border-line">
+      <Facts
+        facts={[
+          ['Answer', call.failed ?? String(call.status ?? 'none yet')],
+          ['Method', call.method],
+          ['Kind', [call.type, call.mimeType].filter(Boolean).join(', ')],
+          ['Took', tookWords(call) || 'still under way'],
+          ...(call.bytes === undefined ? [] : [['Size', bytesWords(call.bytes)] as const]),
+          ...(call.protocol ? [['Protocol', call.protocol] as const] : []),
+        ]}
+      />
+      <Headers name="Request headers" headers={call.requestHeaders} />
+      <Headers name="Response headers" headers={call.responseHeaders} />
+    </div>
+  </Dialog>
+);
+
+const Headers = ({ name, headers }: { readonly name: string; readonly headers: JsonObject }) =>
+  Object.keys(headers).length === 0 ? null : (
+    <section>
+      <h3 className="border-y border-line bg-sunk px-4 py-1.5 text-xs font-semibold">{name}</h3>
+      <dl className="px-4 py-2 font-mono text-xs leading-relaxed break-all">
+        {Object.entries(headers).map(([header, value]) => (
+          <div key={header}>
+            <dt className="inline text-soft">{header}: </dt>
+            <dd className="inline">{String(value)}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  );

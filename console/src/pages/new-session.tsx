@@ -1,0 +1,289 @@
+// The form for a new session, beside the same request as code.
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { type FormEvent, useState } from 'react';
+import { call } from '../api/call.ts';
+import { contextsQuery } from '../api/queries.ts';
+import { Button, buttonClass, IconButton } from '../ui/button.tsx';
+import { CodeBlock } from '../ui/code-block.tsx';
+import { CheckField, SelectField, TextField } from '../ui/form.tsx';
+import { Icon } from '../ui/icon.tsx';
+import { Page, Panel } from '../ui/page.tsx';
+import { FormError } from '../ui/states.tsx';
+import { Tabs } from '../ui/tabs.tsx';
+import { LANGUAGES, type Language, requestCode } from './request-code.ts';
+import { FIRST_WISH, requestOf, type SessionWish } from './session-wish.ts';
+
+const SIZES = {
+  '1280x720': 'Desk, 1280 × 720',
+  '1440x900': 'Desk, 1440 × 900',
+  '1920x1080': 'Desk, 1920 × 1080',
+  '820x1180': 'Tablet, 820 × 1180',
+  '390x844': 'Phone, 390 × 844',
+} as const;
+
+export function NewSessionPage({ app }: { readonly app: string }) {
+  const [wish, setWish] = useState(FIRST_WISH);
+  const [language, setLanguage] = useState<Language>('curl');
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const request = requestOf(wish);
+  const create = useMutation({
+    mutationFn: () => call('createSession', { app, body: request }),
+    onSuccess: async session => {
+      await client.invalidateQueries({ queryKey: ['sessions', app] });
+      await navigate({ to: '/a/$app/sessions/$id', params: { app, id: session.id } });
+    },
+  });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    create.mutate();
+  };
+  return (
+    <Page title="New session" above={<Back app={app} />}>
+      <form onSubmit={submit} className="grid gap-5 lg:grid-cols-[minmax(0,1.15fr)_minmax(0,1fr)] lg:items-start">
+        <div className="grid gap-5">
+          <Life wish={wish} set={setWish} />
+          <Settings wish={wish} set={setWish} />
+          <Kept app={app} wish={wish} set={setWish} />
+          <Metadata wish={wish} set={setWish} />
+        </div>
+        <div className="grid gap-4 lg:sticky lg:top-7">
+          <Panel>
+            <Tabs
+              label="The request as code"
+              value={language}
+              onChange={id => setLanguage(LANGUAGES.find(one => one === id) ?? 'curl')}
+              tabs={LANGUAGES.map(one => ({
+                id: one,
+                name: one,
+                panel: (
+                  <div className="p-3">
+                    <CodeBlock code={requestCode(one, request, location.origin)} label={`the request in ${one}`} />
+                  </div>
+                ),
+              }))}
+            />
+          </Panel>
+          <FormError error={create.error} />
+          <div className="flex items-center justify-end gap-2">
+            <Link to="/a/$app/sessions" params={{ app }} className={buttonClass('plain')}>
+              Cancel
+            </Link>
+            <Button type="submit" look="primary" busy={create.isPending}>
+              {create.isPending ? 'Starting a browser' : 'Create session'}
+            </Button>
+          </div>
+        </div>
+      </form>
+    </Page>
+  );
+}
+
+export const Back = ({ app }: { readonly app: string }) => (
+  <Link
+    to="/a/$app/sessions"
+    params={{ app }}
+    className="mb-2 -ml-1 inline-flex h-8 items-center gap-1 rounded pr-2 text-sm text-soft hover:text-ink"
+  >
+    <Icon name="back" size={16} />
+    Sessions
+  </Link>
+);
+
+interface Part {
+  readonly wish: SessionWish;
+  readonly set: (wish: SessionWish) => void;
+}
+
+const Life = ({ wish, set }: Part) => (
+  <Panel title="Life">
+    <div className="grid gap-4 p-4 sm:grid-cols-2">
+      <TextField
+        label="Ends after, minutes"
+        hint="From creation, whatever happens. 1 to 360."
+        type="number"
+        min={1}
+        max={360}
+        value={wish.minutes}
+        onChange={event => set({ ...wish, minutes: event.target.value })}
+        required
+      />
+      <CheckField
+        label="Keep alive"
+        hint="Goes on without clients. Otherwise it ends when the last one leaves, or none came within 5 minutes."
+        checked={wish.keepAlive}
+        onChange={event => set({ ...wish, keepAlive: event.target.checked })}
+        className="sm:pt-1"
+      />
+    </div>
+  </Panel>
+);
+
+function Settings({ wish, set }: Part) {
+  const size = `${wish.width}x${wish.height}`;
+  const choose = (text: string): void => {
+    const [width = '', height = ''] = text.split('x');
+    set({ ...wish, width, height });
+  };
+  return (
+    <Panel title="Browser">
+      <div className="grid gap-4 p-4 sm:grid-cols-2">
+        <SelectField label="Page size" value={size} onChange={event => choose(event.target.value)}>
+          {Object.entries(SIZES).map(([value, name]) => (
+            <option key={value} value={value}>
+              {name}
+            </option>
+          ))}
+        </SelectField>
+        <TextField
+          label="Language"
+          placeholder="de-DE"
+          value={wish.locale}
+          onChange={event => set({ ...wish, locale: event.target.value })}
+        />
+        <TextField
+          label="Time zone"
+          placeholder="Europe/Berlin"
+          value={wish.timezoneId}
+          onChange={event => set({ ...wish, timezoneId: event.target.value })}
+        />
+        <TextField
+          label="User agent"
+          placeholder="Chromium's own"
+          value={wish.userAgent}
+          onChange={event => set({ ...wish, userAgent: event.target.value })}
+        />
+        <TextField
+          label="Latitude"
+          type="number"
+          step="any"
+          min={-90}
+          max={90}
+          placeholder="52.52"
+          value={wish.latitude}
+          onChange={event => set({ ...wish, latitude: event.target.value })}
+        />
+        <TextField
+          label="Longitude"
+          type="number"
+          step="any"
+          min={-180}
+          max={180}
+          placeholder="13.40"
+          value={wish.longitude}
+          onChange={event => set({ ...wish, longitude: event.target.value })}
+        />
+        <CheckField
+          label="Show PDFs in the tab"
+          hint="Otherwise they are downloaded."
+          checked={wish.enablePdfViewer}
+          onChange={event => set({ ...wish, enablePdfViewer: event.target.checked })}
+        />
+        <CheckField
+          label="Ignore certificate errors"
+          hint="TLS protects nothing then."
+          checked={wish.ignoreCertificateErrors}
+          onChange={event => set({ ...wish, ignoreCertificateErrors: event.target.checked })}
+        />
+      </div>
+    </Panel>
+  );
+}
+
+function Kept({ app, wish, set }: Part & { readonly app: string }) {
+  const { data: contexts = [] } = useQuery(contextsQuery(app));
+  return (
+    <Panel title="What it keeps, and where it may go">
+      <div className="grid gap-4 p-4 sm:grid-cols-2">
+        <SelectField
+          label="Context"
+          hint="Cookies and storage to start from."
+          value={wish.contextId}
+          onChange={event => set({ ...wish, contextId: event.target.value })}
+        >
+          <option value="">None: empty, and forgotten</option>
+          {contexts.map(({ id, name }) => (
+            <option key={id} value={id}>
+              {name ?? id}
+            </option>
+          ))}
+        </SelectField>
+        <CheckField
+          label="Save into the context"
+          hint="At its end, as a new version."
+          disabled={wish.contextId === ''}
+          checked={wish.persist}
+          onChange={event => set({ ...wish, persist: event.target.checked })}
+          className="sm:pt-1"
+        />
+        <TextField
+          label="Allowed domains"
+          hint="Pages may go to these and their subdomains only. Separated by commas."
+          placeholder="example.com, shop.example"
+          value={wish.allowedDomains}
+          onChange={event => set({ ...wish, allowedDomains: event.target.value })}
+          className="sm:col-span-2"
+        />
+        <CheckField
+          label="Record"
+          hint="A replay of every page, for 31 days."
+          checked={wish.recordSession}
+          onChange={event => set({ ...wish, recordSession: event.target.checked })}
+        />
+        <CheckField
+          label="Log"
+          hint="Console, network and commands."
+          checked={wish.logSession}
+          onChange={event => set({ ...wish, logSession: event.target.checked })}
+        />
+      </div>
+    </Panel>
+  );
+}
+
+function Metadata({ wish, set }: Part) {
+  const change = (id: number, part: { name?: string; value?: string }): void =>
+    set({ ...wish, metadata: wish.metadata.map(one => (one.id === id ? { ...one, ...part } : one)) });
+  const add = (): void => {
+    const id = Math.max(0, ...wish.metadata.map(one => one.id)) + 1;
+    set({ ...wish, metadata: [...wish.metadata, { id, name: '', value: '' }] });
+  };
+  return (
+    <Panel
+      title="Metadata"
+      actions={
+        <Button look="quiet" icon="plus" onClick={add}>
+          Add
+        </Button>
+      }
+    >
+      <div className="grid gap-2 p-4">
+        <p className="text-xs text-soft">Yours to fill; sessions can be found by it later.</p>
+        {wish.metadata.map(({ id, name, value }) => (
+          <div key={id} className="flex items-end gap-2">
+            <TextField
+              label="Name"
+              className="flex-1"
+              placeholder="run"
+              value={name}
+              onChange={event => change(id, { name: event.target.value })}
+            />
+            <TextField
+              label="Value"
+              className="flex-1"
+              placeholder="r-1842"
+              value={value}
+              onChange={event => change(id, { value: event.target.value })}
+            />
+            <IconButton
+              label={`Remove ${name || 'this pair'}`}
+              icon="close"
+              onClick={() => set({ ...wish, metadata: wish.metadata.filter(one => one.id !== id) })}
+            />
+          </div>
+        ))}
+      </div>
+    </Panel>
+  );
+}

@@ -1,0 +1,100 @@
+// Plays one recorded page. The playlist needs a credential, its segments are signed links; the player is loaded when it
+// is first wanted.
+import { useEffect, useRef, useState } from 'react';
+import { agentKey } from '../api/credentials.ts';
+import { Failed } from '../ui/states.tsx';
+
+const GUARDED = /^\/v1\/browsers\/sessions\//;
+
+export interface Position {
+  /** When the first picture was taken, in milliseconds since 1970; unknown until the playlist is read. */
+  readonly startedMs: number;
+  readonly seconds: number;
+  readonly durationSeconds: number;
+}
+
+export function Player({
+  app,
+  url,
+  seekTo,
+  onPosition,
+}: {
+  readonly app: string;
+  /** Path of the playlist. */
+  readonly url: string;
+  readonly seekTo: { readonly seconds: number } | undefined;
+  readonly onPosition: (position: Position) => void;
+}) {
+  const video = useRef<HTMLVideoElement>(null);
+  const startedMs = useRef(0);
+  const [error, setError] = useState<unknown>();
+  useEffect(() => {
+    const element = video.current;
+    if (!element) return;
+    const gone = new AbortController();
+    play(app, url, element, gone.signal, ms => {
+      startedMs.current = ms;
+    }).catch(problem => gone.signal.aborted || setError(problem));
+    return () => gone.abort();
+  }, [app, url]);
+  useEffect(() => {
+    if (video.current && seekTo) video.current.currentTime = seekTo.seconds;
+  }, [seekTo]);
+  const tell = (): void => {
+    const element = video.current;
+    if (!element || !Number.isFinite(element.duration) || startedMs.current === 0) return;
+    onPosition({ startedMs: startedMs.current, seconds: element.currentTime, durationSeconds: element.duration });
+  };
+  if (error) return <Failed error={error} />;
+  return (
+    <div className="bg-code">
+      <video
+        ref={video}
+        controls
+        muted
+        playsInline
+        aria-label="Replay of the page"
+        onTimeUpdate={tell}
+        onDurationChange={tell}
+        onSeeked={tell}
+        className="mx-auto block max-h-[62vh] min-h-40 w-full"
+      />
+    </div>
+  );
+}
+
+/** Resolves when it plays or can; rejects when it never will. */
+async function play(
+  app: string,
+  url: string,
+  element: HTMLVideoElement,
+  signal: AbortSignal,
+  onStart: (ms: number) => void,
+): Promise<void> {
+  const { default: Hls } = await import('hls.js/light');
+  if (!Hls.isSupported()) throw new Error('This browser cannot play the replay. The MP4 files can be saved instead.');
+  const authorization = `Bearer ${await agentKey(app)}`;
+  if (signal.aborted) return;
+  const hls = new Hls({
+    // A worker would be made of a text, which the policy of the page forbids.
+    enableWorker: false,
+    startPosition: 0,
+    xhrSetup: (request, asked) => {
+      if (GUARDED.test(new URL(asked, location.href).pathname))
+        request.setRequestHeader('authorization', authorization);
+    },
+  });
+  signal.addEventListener('abort', () => hls.destroy());
+  hls.on(Hls.Events.LEVEL_LOADED, (_, { details }) => {
+    const time = details.fragments[0]?.programDateTime;
+    if (time) onStart(time);
+  });
+  const failed = new Promise<never>((_, reject) => {
+    hls.on(Hls.Events.ERROR, (_, { fatal, details }) => {
+      if (fatal) reject(new Error(`The replay cannot be played (${details}). Reload the page to try again.`));
+    });
+  });
+  hls.loadSource(url);
+  hls.attachMedia(element);
+  await failed;
+}

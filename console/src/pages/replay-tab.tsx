@@ -1,0 +1,100 @@
+// The replay of a session: a player with a tab for each recorded page, and under it a timeline on which pages, requests,
+// console, commands and events line up with the picture.
+import { useQuery } from '@tanstack/react-query';
+import { useMemo, useState } from 'react';
+import type { SessionEvent } from '../../../contract/events.ts';
+import type { Replay } from '../../../contract/recordings.ts';
+import { ApiError } from '../api/api-error.ts';
+import { call } from '../api/call.ts';
+import { useSessionLogs } from '../api/use-session-logs.ts';
+import { lanesOf } from '../logs/marks.ts';
+import { Empty, Failed, Loading } from '../ui/states.tsx';
+import { durationWords } from '../ui/time.tsx';
+import { Player, type Position } from './player.tsx';
+import { RecordingFiles } from './recording-files.tsx';
+import { Timeline } from './timeline.tsx';
+
+const LOOK_MS = 4_000;
+/** After its end the last pictures are still being encoded. */
+const SETTLES_MS = 60_000;
+
+interface Props {
+  readonly app: string;
+  readonly id: string;
+  readonly isOpen: boolean;
+  readonly endedAt: string | undefined;
+  readonly events: readonly SessionEvent[];
+}
+
+export function ReplayTab({ app, id, isOpen, endedAt, events }: Props) {
+  const isSettling = (): boolean => endedAt !== undefined && Date.now() - Date.parse(endedAt) < SETTLES_MS;
+  const { data, error, refetch } = useQuery({
+    queryKey: ['replays', app, id],
+    queryFn: ({ signal }) => call('listReplays', { app, params: { id }, signal }),
+    refetchInterval: () => (isOpen || isSettling() ? LOOK_MS : false),
+    retry: false,
+  });
+  const [chosen, setChosen] = useState('0');
+  if (error instanceof ApiError && error.code === 'replay_not_found')
+    return (
+      <Empty icon="play" title={isOpen || isSettling() ? 'Nothing recorded yet' : 'There is no replay'}>
+        {isOpen
+          ? 'A page is recorded from its first picture on.'
+          : isSettling()
+            ? 'The last pictures are being put together.'
+            : 'Recording was off, nothing was to be seen, or 31 days have passed.'}
+      </Empty>
+    );
+  if (error && !data) return <Failed error={error} retry={() => void refetch()} />;
+  if (!data) return <Loading what="the replay" rows={4} />;
+  const page = data.pages.find(({ pageId }) => pageId === chosen) ?? data.pages[0];
+  if (!page) return <Empty icon="play" title="Nothing was recorded" />;
+  return (
+    <>
+      {data.pages.length > 1 && <Pages pages={data.pages} chosen={page.pageId} choose={setChosen} />}
+      <PageReplay key={page.pageId} app={app} id={id} isOpen={isOpen} endedAt={endedAt} events={events} page={page} />
+      {!isOpen && <RecordingFiles app={app} id={id} />}
+    </>
+  );
+}
+
+const Pages = ({
+  pages,
+  chosen,
+  choose,
+}: {
+  readonly pages: readonly Replay[];
+  readonly chosen: string;
+  readonly choose: (pageId: string) => void;
+}) => (
+  <fieldset className="flex gap-1 overflow-x-auto border-b border-line px-3 py-2">
+    <legend className="sr-only">Recorded pages</legend>
+    {pages.map(({ pageId, startTimeMs, endTimeMs }) => (
+      <button
+        key={pageId}
+        type="button"
+        aria-pressed={pageId === chosen}
+        onClick={() => choose(pageId)}
+        className="h-8 shrink-0 rounded-md px-2.5 text-sm text-soft hover:bg-sunk hover:text-ink aria-pressed:bg-accent-soft aria-pressed:font-medium aria-pressed:text-accent"
+      >
+        Page {pageId}
+        <span className="ml-2 text-xs tabular-nums">{durationWords((endTimeMs - startTimeMs) / 1000)}</span>
+      </button>
+    ))}
+  </fieldset>
+);
+
+function PageReplay({ app, id, isOpen, events, page }: Props & { readonly page: Replay }) {
+  const { data } = useSessionLogs(app, id, isOpen);
+  const [position, setPosition] = useState<Position | undefined>();
+  const [seekTo, setSeekTo] = useState<{ readonly seconds: number } | undefined>();
+  const lanes = useMemo(() => lanesOf(data?.logs ?? [], events, Number(page.pageId)), [data, events, page.pageId]);
+  return (
+    <>
+      <Player app={app} url={page.url} seekTo={seekTo} onPosition={setPosition} />
+      {position && position.durationSeconds > 0 && (
+        <Timeline lanes={lanes} position={position} seek={seconds => setSeekTo({ seconds })} />
+      )}
+    </>
+  );
+}

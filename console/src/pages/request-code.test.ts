@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { test } from 'node:test';
+import type { CreateSession } from '../../../contract/sessions.ts';
+import { requestCode } from './request-code.ts';
+import { FIRST_WISH, requestOf } from './session-wish.ts';
+
+const REQUEST: CreateSession = {
+  timeout: 900,
+  keepAlive: true,
+  userMetadata: { run: 'it\'s \\ "r"', 'two words': 'x' },
+  browserSettings: { allowedDomains: ['a.test', 'b.test'], viewport: { width: 390, height: 844 } },
+};
+
+test('only what differs from the defaults is asked for', () => {
+  assert.deepEqual(requestOf(FIRST_WISH), { timeout: 900, keepAlive: true });
+  const { browserSettings } = requestOf({
+    ...FIRST_WISH,
+    width: '390',
+    height: '844',
+    allowedDomains: 'a.test, b.test',
+  });
+  assert.deepEqual(browserSettings, REQUEST.browserSettings);
+  assert.deepEqual(requestOf({ ...FIRST_WISH, contextId: 'c', persist: true }).browserSettings, {
+    context: { id: 'c', persist: true },
+  });
+});
+
+test('a shell hands curl the very request', () => {
+  const code = requestCode('curl', REQUEST, 'http://127.0.0.1:1').replace(/^curl/, `printf '%s\\n'`);
+  const { stdout } = spawnSync('bash', ['-c', code], { encoding: 'utf8', env: { BERTH_KEY: 'bak_x' } });
+  const body = stdout.slice(stdout.indexOf('{'), stdout.lastIndexOf('}') + 1);
+  assert.deepEqual(JSON.parse(body), REQUEST);
+  assert.match(stdout, /Authorization: Bearer bak_x/);
+});
+
+test('the object in TypeScript is the very request', () => {
+  const code = requestCode('TypeScript', REQUEST, 'http://127.0.0.1:1');
+  const literal = /JSON\.stringify\((\{[\s\S]*?\n {2}\})\)/.exec(code)?.[1] ?? '';
+  const { stdout } = spawnSync(process.execPath, ['-p', `JSON.stringify(${literal})`], { encoding: 'utf8' });
+  assert.deepEqual(JSON.parse(stdout), REQUEST);
+});
+
+test('Python has its own words for true and false', () => {
+  const code = requestCode('Python', REQUEST, 'http://127.0.0.1:1');
+  assert.match(code, /"keepAlive": True,/);
+  assert.match(code, /"allowedDomains": \["a\.test", "b\.test"\],/);
+  assert.match(code, /"run": "it's \\\\ \\"r\\"",/);
+});

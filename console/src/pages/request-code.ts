@@ -1,0 +1,81 @@
+// One create request as programs write it.
+import type { CreateSession } from '../../../contract/sessions.ts';
+
+export type Language = 'curl' | 'TypeScript' | 'Python';
+export const LANGUAGES: readonly Language[] = ['curl', 'TypeScript', 'Python'];
+
+export function requestCode(language: Language, request: CreateSession, origin: string): string {
+  if (language === 'curl') return curl(request, origin);
+  return language === 'TypeScript' ? typescript(request, origin) : python(request, origin);
+}
+
+const curl = (request: CreateSession, origin: string): string =>
+  [
+    `curl -X POST ${origin}/v1/browsers/sessions \\`,
+    '  -H "Authorization: Bearer $BERTH_KEY" \\',
+    "  -H 'Content-Type: application/json' \\",
+    // A quote inside single quotes of a shell: close, escape, open again.
+    `  -d '${JSON.stringify(request, null, 2).replaceAll('\n', '\n  ').replaceAll("'", "'\\''")}'`,
+  ].join('\n');
+
+const typescript = (request: CreateSession, origin: string): string =>
+  [
+    "import { chromium } from 'playwright-core';",
+    '',
+    `const answer = await fetch('${origin}/v1/browsers/sessions', {`,
+    "  method: 'POST',",
+    '  headers: {',
+    '    authorization: `Bearer ${process.env.BERTH_KEY}`,',
+    "    'content-type': 'application/json',",
+    '  },',
+    `  body: JSON.stringify(${scriptValue(request, 1)}),`,
+    '});',
+    'const session = await answer.json();',
+    'if (!answer.ok) throw new Error(session.message);',
+    '',
+    'const browser = await chromium.connectOverCDP(session.connectUrl);',
+    'const page = browser.contexts()[0].pages()[0];',
+  ].join('\n');
+
+const python = (request: CreateSession, origin: string): string =>
+  [
+    'import os',
+    'import requests',
+    'from playwright.sync_api import sync_playwright',
+    '',
+    'answer = requests.post(',
+    `    "${origin}/v1/browsers/sessions",`,
+    '    headers={"Authorization": f"Bearer {os.environ[\'BERTH_KEY\']}"},',
+    `    json=${pythonValue(request, 1)},`,
+    ')',
+    'session = answer.json()',
+    'if not answer.ok:',
+    '    raise RuntimeError(session["message"])',
+    '',
+    'with sync_playwright() as playwright:',
+    '    browser = playwright.chromium.connect_over_cdp(session["connectUrl"])',
+    '    page = browser.contexts[0].pages[0]',
+  ].join('\n');
+
+function scriptValue(value: unknown, depth: number): string {
+  if (typeof value === 'string') return `'${value.replace(/[\\']/g, found => `\\${found}`)}'`;
+  if (value === null || typeof value !== 'object') return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(one => scriptValue(one, depth)).join(', ')}]`;
+  const inner = '  '.repeat(depth + 1);
+  const lines = Object.entries(value).map(
+    ([name, one]) =>
+      `${inner}${/^[a-zA-Z_$][\w$]*$/.test(name) ? name : scriptValue(name, 0)}: ${scriptValue(one, depth + 1)},`,
+  );
+  return lines.length === 0 ? '{}' : `{\n${lines.join('\n')}\n${'  '.repeat(depth)}}`;
+}
+
+function pythonValue(value: unknown, depth: number): string {
+  if (typeof value === 'boolean') return value ? 'True' : 'False';
+  if (value === null || typeof value !== 'object') return value === null ? 'None' : JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(one => pythonValue(one, depth)).join(', ')}]`;
+  const inner = '    '.repeat(depth + 1);
+  const lines = Object.entries(value).map(
+    ([name, one]) => `${inner}${JSON.stringify(name)}: ${pythonValue(one, depth + 1)},`,
+  );
+  return lines.length === 0 ? '{}' : `{\n${lines.join('\n')}\n${'    '.repeat(depth)}}`;
+}

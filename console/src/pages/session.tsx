@@ -1,0 +1,205 @@
+// One session: what it shows now, what it did, what is left of it. Tabs are there for what this service offers.
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { Session } from '../../../contract/sessions.ts';
+import { call, offers } from '../api/call.ts';
+import { offersLiveView } from '../api/live-address.ts';
+import { sessionQuery } from '../api/queries.ts';
+import { useSessionEvents } from '../api/use-session-events.ts';
+import { Button } from '../ui/button.tsx';
+import { Confirm } from '../ui/confirm.tsx';
+import { CopyButton } from '../ui/copy-button.tsx';
+import { Facts, Page, Panel } from '../ui/page.tsx';
+import { Failed, Loading } from '../ui/states.tsx';
+import { endReasonWords, Status } from '../ui/status.tsx';
+import { type Tab, Tabs } from '../ui/tabs.tsx';
+import { Ago, durationWords, fullTime, Lasting, useNow } from '../ui/time.tsx';
+import { ChangeSession } from './change-session.tsx';
+import { ConnectTab } from './connect-tab.tsx';
+import { ConsoleTab } from './console-tab.tsx';
+import { EventsTab } from './events-tab.tsx';
+import { FilesTab } from './files-tab.tsx';
+import { LiveTab } from './live-tab.tsx';
+import { metadataPairs } from './metadata-pairs.ts';
+import { NetworkTab } from './network-tab.tsx';
+import { Back } from './new-session.tsx';
+import { ReplayTab } from './replay-tab.tsx';
+import { settingRows } from './session-settings.ts';
+
+export const isOpen = ({ status }: Session): boolean => status === 'PENDING' || status === 'RUNNING';
+
+export function SessionPage({
+  app,
+  id,
+  tab,
+}: {
+  readonly app: string;
+  readonly id: string;
+  readonly tab: string | undefined;
+}) {
+  const { data, error, refetch } = useQuery(sessionQuery(app, id));
+  return (
+    <Page
+      title="Session"
+      above={<Back app={app} />}
+      mark={data && <Status status={data.status} />}
+      about={
+        <span className="inline-flex max-w-full items-center gap-1 align-top">
+          <code className="truncate font-mono text-xs">{id}</code>
+          <CopyButton text={id} label="Copy the session's id" />
+        </span>
+      }
+      actions={data && isOpen(data) && <Actions app={app} session={data} />}
+    >
+      {data ? (
+        <Told app={app} session={data} tab={tab} />
+      ) : (
+        <Panel>{error ? <Failed error={error} retry={() => void refetch()} /> : <Loading what="the session" />}</Panel>
+      )}
+    </Page>
+  );
+}
+
+function Told({
+  app,
+  session,
+  tab,
+}: {
+  readonly app: string;
+  readonly session: Session;
+  readonly tab: string | undefined;
+}) {
+  const { events, state } = useSessionEvents(app, session.id);
+  const navigate = useNavigate();
+  const open = isOpen(session);
+  const logs = { app, id: session.id, isOpen: open };
+  const live = open && offersLiveView();
+  const tabs: Tab[] = [
+    ...(live ? [{ id: 'live', name: 'Live', needs: 'readSession', panel: <LiveTab app={app} id={session.id} /> }] : []),
+    {
+      id: 'replay',
+      name: 'Replay',
+      needs: 'listReplays',
+      panel: <ReplayTab {...logs} endedAt={session.endedAt} events={events} />,
+    },
+    { id: 'console', name: 'Console', needs: 'listSessionLogs', panel: <ConsoleTab {...logs} /> },
+    { id: 'network', name: 'Network', needs: 'listSessionLogs', panel: <NetworkTab {...logs} /> },
+    {
+      id: 'files',
+      name: 'Files',
+      needs: 'listDownloads',
+      panel: <FilesTab app={app} session={session} isOpen={open} />,
+    },
+    {
+      id: 'events',
+      name: 'Events',
+      needs: 'listSessionEvents',
+      panel: <EventsTab events={events} state={state} startedAt={session.createdAt} />,
+    },
+    ...(open
+      ? [{ id: 'connect', name: 'Connect', needs: 'connectSession', panel: <ConnectTab session={session} /> }]
+      : []),
+  ].filter(({ needs }) => offers(needs));
+  const chosen = tabs.find(one => one.id === tab) ?? tabs[0];
+  return (
+    <div className="grid gap-5 lg:grid-cols-[minmax(0,1fr)_340px] lg:items-start">
+      <Panel>
+        <Tabs
+          label="Views of the session"
+          tabs={tabs}
+          value={chosen?.id ?? ''}
+          onChange={next =>
+            void navigate({
+              to: '/a/$app/sessions/$id',
+              params: { app, id: session.id },
+              search: { tab: next },
+              replace: true,
+            })
+          }
+        />
+      </Panel>
+      <Summary session={session} />
+    </div>
+  );
+}
+
+const Summary = ({ session }: { readonly session: Session }) => {
+  const pairs = metadataPairs(session.userMetadata);
+  return (
+    <div className="grid gap-5">
+      <Panel>
+        <Facts
+          facts={[
+            ...(session.endReason
+              ? [['Ended because', <EndReasonWords key="reason" session={session} />] as const]
+              : []),
+            ['Created', <Moment key="created" time={session.createdAt} />],
+            ...(session.endedAt
+              ? [['Ended', <Moment key="ended" time={session.endedAt} />] as const]
+              : [['Ends in', <Left key="left" until={session.expiresAt} />] as const]),
+            ['Lasted', <Lasting key="lasted" from={session.createdAt} to={session.endedAt} />],
+          ]}
+        />
+      </Panel>
+      <Panel title="Settings">
+        <Facts facts={settingRows(session)} />
+      </Panel>
+      {pairs.length > 0 && (
+        <Panel title="Metadata">
+          <Facts facts={pairs.map(([name, value]) => [name, <code key={name}>{value}</code>] as const)} />
+        </Panel>
+      )}
+    </div>
+  );
+};
+
+const EndReasonWords = ({ session }: { readonly session: Session }) =>
+  session.endReason ? (
+    <>
+      {endReasonWords(session.endReason)}
+      <code className="block font-mono text-xs text-soft">{session.endReason}</code>
+    </>
+  ) : null;
+
+const Moment = ({ time }: { readonly time: string }) => (
+  <>
+    {fullTime(time)}
+    <span className="block text-xs text-soft">
+      <Ago time={time} />
+    </span>
+  </>
+);
+
+function Left({ until }: { readonly until: string }) {
+  const now = useNow();
+  return <span className="tabular-nums">{durationWords((Date.parse(until) - now) / 1000)}</span>;
+}
+
+function Actions({ app, session }: { readonly app: string; readonly session: Session }) {
+  const [doing, setDoing] = useState<'release' | 'change' | undefined>();
+  const client = useQueryClient();
+  const close = (): void => setDoing(undefined);
+  return (
+    <>
+      <Button onClick={() => setDoing('change')}>Change</Button>
+      <Button look="danger" onClick={() => setDoing('release')}>
+        Release
+      </Button>
+      {doing === 'change' && <ChangeSession app={app} session={session} close={close} />}
+      {doing === 'release' && (
+        <Confirm
+          title="Release this session?"
+          action="Release"
+          close={close}
+          act={async () => {
+            await call('updateSession', { app, params: { id: session.id }, body: { status: 'REQUEST_RELEASE' } });
+            await client.invalidateQueries({ queryKey: ['session', app, session.id] });
+          }}
+        >
+          Its browser is closed and its clients are cut off. What was stored of it stays.
+        </Confirm>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,110 @@
+// What happened, under the picture of when it happened: a lane for each kind, one cursor through all of them, and in words
+// what was last at the cursor. The lanes are for the eye and the pointer; the slider and the words are for everybody.
+import { type MouseEvent, useMemo } from 'react';
+import type { Lane, Mark } from '../logs/marks.ts';
+import { durationWords } from '../ui/time.tsx';
+import type { Position } from './player.tsx';
+
+const RECENT_SHOWN = 6;
+/** More would not be told apart. */
+const MARKS_DRAWN_MAX = 600;
+
+export function Timeline({
+  lanes,
+  position,
+  seek,
+}: {
+  readonly lanes: readonly Lane[];
+  readonly position: Position;
+  readonly seek: (seconds: number) => void;
+}) {
+  const { startedMs, seconds, durationSeconds } = position;
+  const share = (ms: number): number => (ms - startedMs) / (durationSeconds * 1000);
+  const onLane = (event: MouseEvent<HTMLDivElement>): void => {
+    const { left, width } = event.currentTarget.getBoundingClientRect();
+    seek(((event.clientX - left) / width) * durationSeconds);
+  };
+  return (
+    <div className="border-t border-line px-4 py-3">
+      <label className="mb-2 grid grid-cols-[72px_minmax(0,1fr)_84px] items-center gap-3 text-xs text-soft">
+        Time
+        <input
+          type="range"
+          min={0}
+          max={durationSeconds}
+          step={0.1}
+          value={seconds}
+          onChange={event => seek(Number(event.target.value))}
+          className="w-full accent-accent"
+        />
+        <span className="text-right tabular-nums">
+          {durationWords(seconds)} / {durationWords(durationSeconds)}
+        </span>
+      </label>
+      {lanes.map(({ name, marks }) => (
+        <div key={name} className="grid grid-cols-[72px_minmax(0,1fr)_84px] items-center gap-3">
+          <span className="text-xs text-soft">{name}</span>
+          <div aria-hidden="true" onClick={onLane} className="relative h-5 cursor-pointer border-b border-line">
+            {marks.slice(0, MARKS_DRAWN_MAX).map(mark => (
+              <Drawn key={mark.key} mark={mark} share={share} />
+            ))}
+            <span
+              className="pointer-events-none absolute inset-y-0 w-px bg-ink"
+              style={{ left: `${(seconds / durationSeconds) * 100}%` }}
+            />
+          </div>
+          <span className="text-right text-xs text-faint tabular-nums">{marks.length}</span>
+        </div>
+      ))}
+      <Recent lanes={lanes} atMs={startedMs + seconds * 1000} startedMs={startedMs} />
+    </div>
+  );
+}
+
+function Drawn({ mark, share }: { readonly mark: Mark; readonly share: (ms: number) => number }) {
+  const from = share(mark.atMs);
+  const to = share(mark.untilMs ?? mark.atMs);
+  if (to < 0 || from > 1) return null;
+  const left = Math.max(0, from);
+  return (
+    <span
+      title={mark.words}
+      className={`absolute top-1.5 h-2 min-w-[3px] rounded-[1px] ${mark.isBad ? 'bg-bad' : 'bg-accent opacity-70'}`}
+      style={{ left: `${left * 100}%`, width: `${(Math.min(1, to) - left) * 100}%` }}
+    />
+  );
+}
+
+function Recent({
+  lanes,
+  atMs,
+  startedMs,
+}: {
+  readonly lanes: readonly Lane[];
+  readonly atMs: number;
+  readonly startedMs: number;
+}) {
+  const all = useMemo(
+    () =>
+      lanes.flatMap(({ name, marks }) => marks.map(mark => ({ ...mark, lane: name }))).sort((a, b) => a.atMs - b.atMs),
+    [lanes],
+  );
+  const recent = all.filter(mark => mark.atMs <= atMs).slice(-RECENT_SHOWN);
+  return (
+    <section aria-label="At this moment" className="mt-3">
+      {recent.length > 0 && (
+        <ol className="grid gap-1">
+          {recent.map(({ lane, key, atMs: time, words, isBad }) => (
+            <li key={`${lane} ${key}`} className="grid grid-cols-[72px_minmax(0,1fr)_84px] gap-3 text-xs">
+              <span className="text-faint">{lane}</span>
+              <span className={`truncate ${isBad ? 'text-bad' : ''}`}>{words}</span>
+              <span className="text-right text-faint tabular-nums">
+                {time < startedMs ? 'before' : durationWords((time - startedMs) / 1000)}
+              </span>
+            </li>
+          ))}
+        </ol>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,116 @@
+// Which page stands at which address.
+import { createRootRoute, createRoute, createRouter } from '@tanstack/react-router';
+import { ApplicationsPage } from './pages/applications.tsx';
+import { CertificatesPage } from './pages/certificates.tsx';
+import { ContextsPage } from './pages/contexts.tsx';
+import { ExtensionsPage } from './pages/extensions.tsx';
+import { HomePage } from './pages/home.tsx';
+import { HostPage } from './pages/host.tsx';
+import { KeysPage } from './pages/keys.tsx';
+import { LimitsPage } from './pages/limits.tsx';
+import { MissingPage } from './pages/missing.tsx';
+import { NewSessionPage } from './pages/new-session.tsx';
+import { SessionPage } from './pages/session.tsx';
+import { readFilters, SessionsPage } from './pages/sessions.tsx';
+import { TokensPage } from './pages/tokens.tsx';
+import { Shell } from './shell/shell.tsx';
+
+const root = createRootRoute({ component: Shell, notFoundComponent: MissingPage });
+const under = () => root;
+
+const home = createRoute({ getParentRoute: under, path: '/', component: HomePage });
+const sessions = createRoute({
+  getParentRoute: under,
+  path: '/a/$app/sessions',
+  validateSearch: readFilters,
+  component: function Sessions() {
+    const { app } = sessions.useParams();
+    return <SessionsPage key={app} app={app} filters={sessions.useSearch()} />;
+  },
+});
+const newSession = createRoute({
+  getParentRoute: under,
+  path: '/a/$app/sessions/new',
+  component: function NewSession() {
+    const { app } = newSession.useParams();
+    return <NewSessionPage key={app} app={app} />;
+  },
+});
+const session = createRoute({
+  getParentRoute: under,
+  path: '/a/$app/sessions/$id',
+  validateSearch: (search: Record<string, unknown>): { tab?: string } =>
+    typeof search.tab === 'string' ? { tab: search.tab } : {},
+  component: function Session() {
+    const { app, id } = session.useParams();
+    return <SessionPage key={id} app={app} id={id} tab={session.useSearch().tab} />;
+  },
+});
+const keys = createRoute({
+  getParentRoute: under,
+  path: '/a/$app/keys',
+  component: function Keys() {
+    const { app } = keys.useParams();
+    return <KeysPage key={app} app={app} />;
+  },
+});
+const limits = createRoute({
+  getParentRoute: under,
+  path: '/a/$app/limits',
+  component: function Limits() {
+    const { app } = limits.useParams();
+    return <LimitsPage key={app} app={app} />;
+  },
+});
+const contexts = createRoute({
+  getParentRoute: under,
+  path: '/a/$app/contexts',
+  component: function Contexts() {
+    const { app } = contexts.useParams();
+    return <ContextsPage key={app} app={app} />;
+  },
+});
+const extensions = createRoute({
+  getParentRoute: under,
+  path: '/a/$app/extensions',
+  component: function Extensions() {
+    const { app } = extensions.useParams();
+    return <ExtensionsPage key={app} app={app} />;
+  },
+});
+const certificates = createRoute({
+  getParentRoute: under,
+  path: '/a/$app/certificates',
+  component: function Certificates() {
+    const { app } = certificates.useParams();
+    return <CertificatesPage key={app} app={app} />;
+  },
+});
+const applications = createRoute({ getParentRoute: under, path: '/applications', component: ApplicationsPage });
+const tokens = createRoute({ getParentRoute: under, path: '/tokens', component: TokensPage });
+const host = createRoute({ getParentRoute: under, path: '/host', component: HostPage });
+
+export const router = createRouter({
+  routeTree: root.addChildren([
+    home,
+    sessions,
+    newSession,
+    session,
+    contexts,
+    extensions,
+    certificates,
+    keys,
+    limits,
+    applications,
+    tokens,
+    host,
+  ]),
+  basepath: '/console',
+  scrollRestoration: true,
+});
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router;
+  }
+}

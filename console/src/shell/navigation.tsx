@@ -1,0 +1,101 @@
+// The way around: which application, its pages, and what concerns the whole service.
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { offers } from '../api/call.ts';
+import { signOut } from '../api/credentials.ts';
+import { applicationsQuery } from '../api/queries.ts';
+import { IconButton } from '../ui/button.tsx';
+import { Icon, type IconName } from '../ui/icon.tsx';
+import { ThemeToggle } from './theme-toggle.tsx';
+
+const ENTRY =
+  'flex h-10 md:h-8 items-center gap-2.5 rounded-md px-2.5 text-base md:text-sm text-soft transition-colors hover:bg-sunk hover:text-ink aria-[current=page]:bg-accent-soft aria-[current=page]:font-medium aria-[current=page]:text-accent';
+
+/** Pages of an application, and the operation without which there is none. */
+const PAGES = [
+  { to: '/a/$app/sessions', icon: 'sessions', name: 'Sessions', needs: 'listSessions' },
+  { to: '/a/$app/contexts', icon: 'contexts', name: 'Contexts', needs: 'listContexts' },
+  { to: '/a/$app/extensions', icon: 'extensions', name: 'Extensions', needs: 'uploadExtension' },
+  { to: '/a/$app/certificates', icon: 'certificates', name: 'Certificates', needs: 'listCertificates' },
+  { to: '/a/$app/keys', icon: 'keys', name: 'Agent keys', needs: 'listAgentKeys' },
+  { to: '/a/$app/limits', icon: 'limits', name: 'Limits and usage', needs: 'readLimits' },
+] as const satisfies ReadonlyArray<{ to: string; icon: IconName; name: string; needs: string }>;
+
+export function Navigation({ app, onGo }: { readonly app: string | undefined; readonly onGo?: () => void }) {
+  return (
+    <div className="flex h-full flex-col gap-5">
+      {app !== undefined && <ApplicationChoice app={app} />}
+      {app !== undefined && (
+        <ul className="grid gap-0.5">
+          {PAGES.filter(({ needs }) => offers(needs)).map(({ to, icon, name }) => (
+            <li key={to}>
+              <Link to={to} params={{ app }} className={ENTRY} {...(onGo ? { onClick: onGo } : {})}>
+                <Icon name={icon} />
+                {name}
+              </Link>
+            </li>
+          ))}
+        </ul>
+      )}
+      <div>
+        <h2 className="mb-1 px-2.5 text-xs font-medium text-faint">Service</h2>
+        <ul className="grid gap-0.5">
+          {(
+            [
+              ['/applications', 'applications', 'Applications'],
+              ['/tokens', 'tokens', 'Access tokens'],
+              ['/host', 'host', 'This host'],
+            ] as const
+          ).map(([to, icon, name]) => (
+            <li key={to}>
+              <Link to={to} className={ENTRY} {...(onGo ? { onClick: onGo } : {})}>
+                <Icon name={icon} />
+                {name}
+              </Link>
+            </li>
+          ))}
+          <li>
+            <a href="/docs" className={ENTRY}>
+              <Icon name="docs" />
+              Docs
+            </a>
+          </li>
+        </ul>
+      </div>
+      <div className="mt-auto flex items-center justify-between border-t border-line pt-3">
+        <span className="px-2.5 text-xs text-faint">Berth {BERTH_VERSION}</span>
+        <span className="flex">
+          <ThemeToggle />
+          <IconButton label="Sign out" icon="exit" onClick={() => signOut()} />
+        </span>
+      </div>
+    </div>
+  );
+}
+
+function ApplicationChoice({ app }: { readonly app: string }) {
+  const { data } = useQuery(applicationsQuery);
+  const navigate = useNavigate();
+  return (
+    <div className="relative">
+      <label htmlFor="application" className="sr-only">
+        Application
+      </label>
+      <select
+        id="application"
+        value={app}
+        onChange={event => void navigate({ to: '/a/$app/sessions', params: { app: event.target.value } })}
+        className="h-10 w-full appearance-none truncate rounded-md border border-line-strong bg-raised pr-8 pl-2.5 text-base font-medium md:h-9 md:text-sm"
+      >
+        {(data?.data ?? []).map(({ id, name }) => (
+          <option key={id} value={id}>
+            {name}
+          </option>
+        ))}
+      </select>
+      <span className="pointer-events-none absolute top-1/2 right-2 -translate-y-1/2 text-faint">
+        <Icon name="down" size={16} />
+      </span>
+    </div>
+  );
+}

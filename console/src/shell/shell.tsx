@@ -1,0 +1,75 @@
+// The frame around every page: navigation beside it on a desk, behind a button on a phone. Without a token, the sign-in.
+import { Dialog } from '@base-ui/react/dialog';
+import { Link, Outlet, useParams } from '@tanstack/react-router';
+import { useState, useSyncExternalStore } from 'react';
+import { onSignedIn, token } from '../api/credentials.ts';
+import { IconButton } from '../ui/button.tsx';
+import { Mark } from '../ui/icon.tsx';
+import { Navigation } from './navigation.tsx';
+import { recentApplication, rememberApplication } from './recent-application.ts';
+import { SignIn } from './sign-in.tsx';
+
+export function Shell() {
+  const signedIn = useSyncExternalStore(onSignedIn, token) !== undefined;
+  return signedIn ? <Frame /> : <SignIn />;
+}
+
+function Frame() {
+  const params = useParams({ strict: false });
+  const app = params.app ?? recentApplication();
+  if (params.app) rememberApplication(params.app);
+  return (
+    <div className="min-h-dvh md:grid md:grid-cols-[232px_minmax(0,1fr)]">
+      <a
+        href="#main"
+        className="sr-only z-50 rounded-md bg-raised px-3 py-2 focus:not-sr-only focus:!fixed focus:top-2 focus:left-2"
+      >
+        Skip to content
+      </a>
+      <header className="sticky top-0 z-30 flex h-13 items-center justify-between border-b border-line bg-paper px-4 md:hidden">
+        <Brand />
+        <Menu app={app} />
+      </header>
+      <nav
+        aria-label="Main"
+        className="sticky top-0 hidden h-dvh flex-col gap-5 overflow-y-auto border-r border-line px-4 py-5 md:flex"
+      >
+        <Brand />
+        <div className="min-h-0 flex-1">
+          <Navigation app={app} />
+        </div>
+      </nav>
+      <main id="main" tabIndex={-1} className="min-w-0 outline-none">
+        <Outlet />
+      </main>
+    </div>
+  );
+}
+
+const Brand = () => (
+  <Link to="/" className="flex items-center gap-2.5 text-lg font-semibold tracking-tight md:px-1">
+    <Mark />
+    Berth
+  </Link>
+);
+
+function Menu({ app }: { readonly app: string | undefined }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <Dialog.Root open={open} onOpenChange={setOpen}>
+      <Dialog.Trigger render={<IconButton label="Menu" icon="menu" className="-mr-2" />} />
+      <Dialog.Portal>
+        <Dialog.Backdrop className="fixed inset-0 z-40 bg-code/40" />
+        <Dialog.Popup className="fixed inset-y-0 right-0 z-50 flex w-[min(300px,86vw)] flex-col gap-4 overflow-y-auto border-l border-line bg-paper p-4">
+          <div className="flex items-center justify-between">
+            <Dialog.Title className="text-lg font-semibold">Menu</Dialog.Title>
+            <Dialog.Close render={<IconButton label="Close" icon="close" className="-mr-2" />} />
+          </div>
+          <nav aria-label="Main" className="min-h-0 flex-1">
+            <Navigation app={app} onGo={() => setOpen(false)} />
+          </nav>
+        </Dialog.Popup>
+      </Dialog.Portal>
+    </Dialog.Root>
+  );
+}

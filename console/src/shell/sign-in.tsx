@@ -1,0 +1,84 @@
+// The page of those who are not signed in: one token, pasted. It is tried before it is kept.
+import { type FormEvent, useEffect, useState } from 'react';
+import { signIn, signOutReason, tryToken } from '../api/credentials.ts';
+import { Button } from '../ui/button.tsx';
+import { CodeBlock } from '../ui/code-block.tsx';
+import { TextField } from '../ui/form.tsx';
+import { Mark } from '../ui/icon.tsx';
+import { FormError } from '../ui/states.tsx';
+import { ThemeToggle } from './theme-toggle.tsx';
+
+export function SignIn() {
+  const [text, setText] = useState('');
+  const [error, setError] = useState<unknown>();
+  const [busy, setBusy] = useState(false);
+  const reason = signOutReason();
+  useEffect(() => {
+    document.title = 'Sign in · Berth';
+  }, []);
+  const submit = async (event: FormEvent): Promise<void> => {
+    event.preventDefault();
+    const given = text.trim();
+    if (!given.startsWith('bpt_'))
+      return setError(
+        new Error('That is not a personal access token: those begin with bpt_. Agent keys open no console.'),
+      );
+    setBusy(true);
+    setError(await problemWith(given));
+    setBusy(false);
+  };
+  return (
+    <div className="grid min-h-dvh grid-rows-[auto_1fr]">
+      <div className="flex justify-end p-3">
+        <ThemeToggle />
+      </div>
+      <main className="mx-auto w-full max-w-[400px] px-5 pt-[8vh] pb-16">
+        <Mark size={40} />
+        <h1 className="mt-4 text-xl font-semibold tracking-tight">Sign in to Berth</h1>
+        <p className="mt-1.5 mb-6 text-soft">
+          With a personal access token. It stays in this tab and is forgotten when you close it.
+        </p>
+        <form onSubmit={event => void submit(event)} className="grid gap-4">
+          {reason && !error && (
+            <p role="status" className="rounded-md bg-warn-soft px-3 py-2 text-sm">
+              {reason}
+            </p>
+          )}
+          <TextField
+            label="Personal access token"
+            type="password"
+            autoComplete="off"
+            spellCheck={false}
+            placeholder="bpt_…"
+            value={text}
+            onChange={event => setText(event.target.value)}
+            aria-invalid={Boolean(error) || undefined}
+            required
+          />
+          <FormError error={error} />
+          <Button type="submit" look="primary" busy={busy}>
+            Sign in
+          </Button>
+        </form>
+        <div className="mt-10 border-t border-line pt-5">
+          <h2 className="mb-2 text-sm font-semibold">No token at hand?</h2>
+          <p className="mb-3 text-sm text-soft">
+            On the machine that Berth runs on, this prints a link that signs you in:
+          </p>
+          <CodeBlock code="npm run -s berth -- console" label="the command" />
+        </div>
+      </main>
+    </div>
+  );
+}
+
+/** Signs in, or says why not. */
+async function problemWith(given: string): Promise<unknown> {
+  try {
+    await tryToken(given);
+    signIn(given);
+    return undefined;
+  } catch (error) {
+    return error;
+  }
+}

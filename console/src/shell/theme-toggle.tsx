@@ -1,0 +1,21 @@
+// One button that goes through system, light and dark.
+import { useState } from 'react';
+import { IconButton } from '../ui/button.tsx';
+import type { IconName } from '../ui/icon.tsx';
+import { applyTheme, storedTheme, type Theme } from './theme.ts';
+
+const NEXT: Readonly<Record<Theme, Theme>> = { system: 'light', light: 'dark', dark: 'system' };
+const ICONS: Readonly<Record<Theme, IconName>> = { system: 'system', light: 'sun', dark: 'moon' };
+const WORDS: Readonly<Record<Theme, string>> = { system: 'as the system', light: 'light', dark: 'dark' };
+
+export function ThemeToggle() {
+  const [theme, setTheme] = useState(storedTheme);
+  const next = NEXT[theme];
+  const change = (): void => {
+    applyTheme(next);
+    setTheme(next);
+  };
+  return (
+    <IconButton label={`Colours: ${WORDS[theme]}. Change to ${WORDS[next]}`} icon={ICONS[theme]} onClick={change} />
+  );
+}

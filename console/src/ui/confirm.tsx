@@ -1,0 +1,37 @@
+// Asks before something that cannot be undone, and stays until it is done or refused.
+import { useMutation } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { Button } from './button.tsx';
+import { Dialog } from './dialog.tsx';
+import { FormError } from './states.tsx';
+
+export function Confirm({
+  title,
+  children,
+  action,
+  act,
+  close,
+}: {
+  readonly title: string;
+  readonly children: ReactNode;
+  /** The word on the button. */
+  readonly action: string;
+  readonly act: () => Promise<unknown>;
+  readonly close: () => void;
+}) {
+  const work = useMutation({ mutationFn: act, onSuccess: close });
+  return (
+    <Dialog open onClose={close} title={title}>
+      <div className="text-soft">{children}</div>
+      <div className="mt-3">
+        <FormError error={work.error} />
+      </div>
+      <div className="mt-5 flex justify-end gap-2">
+        <Button onClick={close}>Cancel</Button>
+        <Button look="danger" busy={work.isPending} onClick={() => work.mutate()}>
+          {action}
+        </Button>
+      </div>
+    </Dialog>
+  );
+}

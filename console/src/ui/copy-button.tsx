@@ -1,0 +1,55 @@
+// Copies a text, and says that it did.
+import { useEffect, useState } from 'react';
+import { Icon } from './icon.tsx';
+
+const SAID_MS = 1_600;
+
+export function CopyButton({
+  text,
+  label,
+  className = '',
+}: {
+  readonly text: string;
+  readonly label: string;
+  readonly className?: string;
+}) {
+  const [said, setSaid] = useState<'copied' | 'failed' | undefined>();
+  useEffect(() => {
+    if (said === undefined) return;
+    const timer = setTimeout(() => setSaid(undefined), SAID_MS);
+    return () => clearTimeout(timer);
+  }, [said]);
+  const copy = (): void => {
+    copyText(text).then(
+      () => setSaid('copied'),
+      () => setSaid('failed'),
+    );
+  };
+  return (
+    <button
+      type="button"
+      onClick={copy}
+      aria-label={label}
+      title={label}
+      className={`inline-flex size-7 shrink-0 items-center justify-center rounded text-faint transition-colors hover:bg-sunk hover:text-ink ${className}`}
+    >
+      <Icon name={said === 'copied' ? 'check' : said === 'failed' ? 'warning' : 'copy'} size={15} />
+      <span role="status" className="sr-only">
+        {said === 'copied' ? 'Copied' : said === 'failed' ? 'Could not copy' : ''}
+      </span>
+    </button>
+  );
+}
+
+/** The clipboard exists in secure contexts only; elsewhere a selection does the same. */
+async function copyText(text: string): Promise<void> {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const area = document.createElement('textarea');
+  area.value = text;
+  area.className = 'sr-only';
+  document.body.append(area);
+  area.select();
+  const copied = document.execCommand('copy');
+  area.remove();
+  if (!copied) throw new Error('this browser does not let pages copy');
+}

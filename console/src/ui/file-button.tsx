@@ -1,0 +1,33 @@
+// A button that asks for a file, and hands it on as a form.
+import { type ChangeEvent, useRef } from 'react';
+import { Button } from './button.tsx';
+
+export function FileButton({
+  label,
+  accept,
+  busy,
+  onFile,
+}: {
+  readonly label: string;
+  readonly accept?: string;
+  readonly busy: boolean;
+  readonly onFile: (form: FormData) => void;
+}) {
+  const chooser = useRef<HTMLInputElement>(null);
+  const choose = (event: ChangeEvent<HTMLInputElement>): void => {
+    const file = event.target.files?.[0];
+    event.target.value = '';
+    if (!file) return;
+    const form = new FormData();
+    form.append('file', file);
+    onFile(form);
+  };
+  return (
+    <>
+      <Button look="primary" icon="plus" busy={busy} onClick={() => chooser.current?.click()}>
+        {label}
+      </Button>
+      <input ref={chooser} type="file" accept={accept} aria-label={label} className="hidden" onChange={choose} />
+    </>
+  );
+}

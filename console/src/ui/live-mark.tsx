@@ -1,0 +1,16 @@
+// Whether what is shown follows by itself.
+import type { StreamState } from '../api/event-stream.ts';
+
+const WORDS: Readonly<Record<StreamState, { readonly text: string; readonly dot: string }>> = {
+  connecting: { text: 'Connecting', dot: 'bg-line-strong' },
+  live: { text: 'Live', dot: 'bg-good' },
+  broken: { text: 'Not live; trying again', dot: 'bg-warn' },
+  over: { text: 'Ended', dot: 'bg-line-strong' },
+};
+
+export const LiveMark = ({ state }: { readonly state: StreamState }) => (
+  <span role="status" className="inline-flex items-center gap-2 text-sm text-soft">
+    <span aria-hidden="true" className={`size-1.5 rounded-full ${WORDS[state].dot}`} />
+    {WORDS[state].text}
+  </span>
+);

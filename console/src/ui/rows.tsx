@@ -1,0 +1,47 @@
+// Many rows, of which only those in view are in the page; the window scrolls them.
+import { useWindowVirtualizer } from '@tanstack/react-virtual';
+import { type ReactNode, useLayoutEffect, useRef, useState } from 'react';
+
+const OVERSCAN = 16;
+
+export function Rows({
+  label,
+  count,
+  rowPx,
+  row,
+}: {
+  readonly label: string;
+  readonly count: number;
+  /** About how high one is; rows are measured when they are there. */
+  readonly rowPx: number;
+  readonly row: (index: number) => ReactNode;
+}) {
+  const list = useRef<HTMLOListElement>(null);
+  const [top, setTop] = useState(0);
+  useLayoutEffect(() => {
+    if (list.current) setTop(list.current.getBoundingClientRect().top + scrollY);
+  }, []);
+  const rows = useWindowVirtualizer({
+    count,
+    estimateSize: () => rowPx,
+    overscan: OVERSCAN,
+    scrollMargin: top,
+  });
+  return (
+    <ol ref={list} aria-label={label} className="relative" style={{ height: rows.getTotalSize() }}>
+      {rows.getVirtualItems().map(({ index, key, start }) => (
+        <li
+          key={key}
+          ref={rows.measureElement}
+          data-index={index}
+          aria-setsize={count}
+          aria-posinset={index + 1}
+          className="absolute inset-x-0 top-0 border-b border-line"
+          style={{ minHeight: rowPx, transform: `translateY(${start - rows.options.scrollMargin}px)` }}
+        >
+          {row(index)}
+        </li>
+      ))}
+    </ol>
+  );
+}

@@ -1,0 +1,43 @@
+// How a session stands, as a word with a colour; the colour alone says nothing.
+import type { EndReason, SessionStatus } from '../../../contract/sessions.ts';
+
+const STATUSES: Readonly<Record<SessionStatus, { readonly word: string; readonly dot: string; readonly ink: string }>> =
+  {
+    PENDING: { word: 'Starting', dot: 'border-2 border-accent', ink: 'text-accent' },
+    RUNNING: { word: 'Running', dot: 'bg-good', ink: 'text-good' },
+    COMPLETED: { word: 'Completed', dot: 'bg-line-strong', ink: 'text-soft' },
+    TIMED_OUT: { word: 'Timed out', dot: 'bg-warn', ink: 'text-warn' },
+    ERROR: { word: 'Error', dot: 'bg-bad', ink: 'text-bad' },
+  };
+
+export const statusWord = (status: SessionStatus): string => STATUSES[status].word;
+
+export const Status = ({ status }: { readonly status: SessionStatus }) => {
+  const { word, dot, ink } = STATUSES[status];
+  return (
+    <span className={`inline-flex items-center gap-2 text-sm font-medium whitespace-nowrap ${ink}`}>
+      <span aria-hidden="true" className={`size-2 rounded-full ${dot}`} />
+      {word}
+    </span>
+  );
+};
+
+const REASONS: Readonly<Record<EndReason, string>> = {
+  released: 'Released by a caller',
+  client_disconnected: 'The last client left',
+  browser_closed: 'A client closed the browser',
+  timed_out: 'Its time was over',
+  connect_timeout: 'No client came in time',
+  crashed: 'The browser crashed',
+  out_of_memory: 'The browser ran out of memory',
+  start_failed: 'The browser did not start',
+  proxy_failed: 'Its proxy failed',
+  egress_limit: 'Its network budget was used up',
+  disk_limit: 'Its disk was full',
+  operator: 'Ended by the operator',
+  drained: 'The service was shut down',
+  host_lost: 'Its host was lost',
+  service_restart: 'Could not be taken over after a restart',
+};
+
+export const endReasonWords = (reason: EndReason): string => REASONS[reason];

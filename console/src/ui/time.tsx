@@ -1,0 +1,94 @@
+// Times as people say them. One clock ticks for all that is shown.
+import { useSyncExternalStore } from 'react';
+
+const TICK_MS = 1_000;
+const MINUTE = 60;
+const HOUR = 3_600;
+const DAY = 86_400;
+
+let nowMs = Date.now();
+const listeners = new Set<() => void>();
+let timer: ReturnType<typeof setInterval> | undefined;
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  timer ??= setInterval(() => {
+    nowMs = Date.now();
+    for (const one of listeners) one();
+  }, TICK_MS);
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  };
+}
+
+/** The time, to the second. */
+export const useNow = (): number => useSyncExternalStore(subscribe, () => nowMs);
+
+/** `4 min ago`; hovering tells the moment. */
+export function Ago({ time }: { readonly time: string }) {
+  const now = useNow();
+  return (
+    <time dateTime={time} title={fullTime(time)} className="whitespace-nowrap">
+      {agoWords((now - Date.parse(time)) / 1000)}
+    </time>
+  );
+}
+
+/** How long from one moment to another, or until now. */
+export function Lasting({ from, to }: { readonly from: string; readonly to?: string | undefined }) {
+  const now = useNow();
+  const seconds = ((to ? Date.parse(to) : now) - Date.parse(from)) / 1000;
+  return <span className="whitespace-nowrap tabular-nums">{durationWords(seconds)}</span>;
+}
+
+export function agoWords(seconds: number): string {
+  if (seconds < 5) return 'just now';
+  if (seconds < MINUTE) return `${Math.floor(seconds)} s ago`;
+  if (seconds < HOUR) return `${Math.floor(seconds / MINUTE)} min ago`;
+  if (seconds < DAY) return `${Math.floor(seconds / HOUR)} h ago`;
+  return `${Math.floor(seconds / DAY)} d ago`;
+}
+
+/** `1:02:03`, `4:05`, `0:07`. */
+export function durationWords(seconds: number): string {
+  const whole = Math.max(0, Math.floor(seconds));
+  const two = (part: number): string => String(part).padStart(2, '0');
+  const minutes = Math.floor((whole % HOUR) / MINUTE);
+  if (whole >= HOUR) return `${Math.floor(whole / HOUR)}:${two(minutes)}:${two(whole % MINUTE)}`;
+  return `${minutes}:${two(whole % MINUTE)}`;
+}
+
+const FULL = new Intl.DateTimeFormat(undefined, {
+  day: 'numeric',
+  month: 'short',
+  year: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  hourCycle: 'h23',
+});
+const CLOCK = new Intl.DateTimeFormat(undefined, {
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  hourCycle: 'h23',
+});
+
+export const fullTime = (time: string): string => FULL.format(new Date(time));
+export const clockTime = (time: string): string => CLOCK.format(new Date(time));
+
+const UNITS = ['B', 'KB', 'MB', 'GB', 'TB'] as const;
+
+/** Bytes, in steps of 1024. */
+export function bytesWords(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1024 && unit < UNITS.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  return `${value >= 100 || unit === 0 ? Math.round(value) : Number(value.toFixed(1))} ${UNITS[unit]}`;
+}

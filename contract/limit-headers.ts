@@ -1,0 +1,18 @@
+// What a 429 says of its limit in headers, over HTTP and in the refusal of an upgrade alike.
+
+/** What the refusals of limits say in their details. */
+export interface LimitDetails {
+  readonly limit?: number;
+  readonly used?: number;
+  readonly retryAfterSeconds?: number;
+}
+
+/** Empty where the refusal has no number. */
+export function limitHeaders({ limit, used }: LimitDetails, resetSeconds = 0): Record<string, string> {
+  if (limit === undefined || used === undefined) return {};
+  return {
+    'x-ratelimit-limit': String(limit),
+    'x-ratelimit-remaining': String(Math.max(0, limit - used)),
+    'x-ratelimit-reset': String(resetSeconds),
+  };
+}

@@ -1,0 +1,137 @@
+// What a live view page and the server say to each other over its WebSocket. Text messages are JSON as below; binary ones
+// from the server are frames: two bytes, the length of the JSON head that follows (`FrameHead`), then the JPEG.
+import { type Static, type TSchema, Type } from 'typebox';
+
+export const TEXT_CHARACTERS_MAX = 1_000_000;
+const COORDINATE_MAX = 100_000;
+
+const Page = Type.String({ minLength: 1, maxLength: 64 });
+const Fence = Type.Integer({ minimum: 0 });
+const Coordinate = Type.Number({ minimum: -COORDINATE_MAX, maximum: COORDINATE_MAX });
+/** As in CDP: Alt 1, Ctrl 2, Meta 4, Shift 8. */
+const Modifiers = Type.Integer({ minimum: 0, maximum: 15 });
+const Text = Type.String({ maxLength: TEXT_CHARACTERS_MAX });
+const Word = Type.String({ maxLength: 64 });
+
+const message = <const Name extends string, T extends Record<string, TSchema>>(type: Name, members: T) =>
+  Type.Object({ type: Type.Literal(type), ...members }, { additionalProperties: false });
+const driving = <const Name extends string, T extends Record<string, TSchema>>(type: Name, members: T) =>
+  message(type, { fence: Fence, page: Page, ...members });
+
+/** Any viewer may say these. */
+export const WatchMessage = Type.Union([
+  /** Look at this page. It comes to the front for nobody. */
+  message('watch', { page: Page }),
+  /** The newest frame was drawn: the next may come. */
+  message('drawn', {}),
+  message('take', {}),
+  message('give', { fence: Fence }),
+]);
+
+/** Only under the fence of the control that the viewer holds. */
+export const DriveMessage = Type.Union([
+  driving('mouse', {
+    action: Type.Enum(['move', 'down', 'up']),
+    x: Coordinate,
+    y: Coordinate,
+    button: Type.Enum(['none', 'left', 'middle', 'right', 'back', 'forward']),
+    buttons: Type.Integer({ minimum: 0, maximum: 31 }),
+    clicks: Type.Integer({ minimum: 0, maximum: 3 }),
+    modifiers: Modifiers,
+  }),
+  driving('wheel', { x: Coordinate, y: Coordinate, deltaX: Coordinate, deltaY: Coordinate, modifiers: Modifiers }),
+  driving('touch', {
+    action: Type.Enum(['start', 'move', 'end', 'cancel']),
+    points: Type.Array(Type.Object({ id: Type.Integer(), x: Coordinate, y: Coordinate }), { maxItems: 10 }),
+    modifiers: Modifiers,
+  }),
+  driving('key', {
+    action: Type.Enum(['down', 'up']),
+    key: Word,
+    code: Word,
+    keyCode: Type.Integer({ minimum: 0, maximum: 65_535 }),
+    /** What it types, if anything. */
+    text: Word,
+    location: Type.Integer({ minimum: 0, maximum: 3 }),
+    repeats: Type.Boolean(),
+    modifiers: Modifiers,
+    /** The viewer's machine is a Mac: its shortcuts are Cmd where ours are Ctrl. */
+    mac: Type.Boolean(),
+  }),
+  /** Typed without keys: pasted, dictated, from an on-screen keyboard, or a finished composition. */
+  driving('text', { text: Text }),
+  driving('compose', { text: Text, start: Type.Integer({ minimum: 0 }), end: Type.Integer({ minimum: 0 }) }),
+  driving('copy', { cut: Type.Boolean() }),
+  driving('navigate', { url: Type.String({ minLength: 1, maxLength: 8192 }) }),
+  driving('history', { action: Type.Enum(['back', 'forward', 'reload', 'stop']) }),
+  driving('dialog', { accept: Type.Boolean(), text: Text }),
+  driving('choose', { options: Type.Array(Type.Integer({ minimum: 0 }), { maxItems: 10_000 }) }),
+  driving('files', { names: Type.Array(Type.String({ minLength: 1, maxLength: 255 }), { maxItems: 1000 }) }),
+  driving('front', {}),
+  driving('close', {}),
+  message('newTab', { fence: Fence }),
+]);
+
+export const ViewerMessage = Type.Union([WatchMessage, DriveMessage]);
+export type WatchMessage = Static<typeof WatchMessage>;
+export type DriveMessage = Static<typeof DriveMessage>;
+export type ViewerMessage = Static<typeof ViewerMessage>;
+
+// ---- from the server -------------------------------------------------------------------------------------------------
+
+export interface FrameHead {
+  readonly page: string;
+  /** CSS pixels of the page that the picture shows. */
+  readonly width: number;
+  readonly height: number;
+}
+
+export interface TabState {
+  readonly page: string;
+  readonly url: string;
+  readonly title: string;
+  readonly faviconUrl: string;
+  /** False: it is behind another tab, and its picture is its last one. */
+  readonly visible: boolean;
+}
+
+export interface DialogState {
+  readonly kind: 'alert' | 'confirm' | 'prompt' | 'beforeunload';
+  readonly message: string;
+  readonly answer: string;
+}
+
+export interface SelectState {
+  readonly multiple: boolean;
+  readonly box: { readonly x: number; readonly y: number; readonly width: number; readonly height: number };
+  readonly options: ReadonlyArray<{
+    readonly label: string;
+    readonly group: string;
+    readonly disabled: boolean;
+    readonly chosen: boolean;
+  }>;
+}
+
+export type ServerMessage =
+  | { readonly type: 'welcome'; readonly right: 'view' | 'control'; readonly holder: string }
+  | { readonly type: 'tabs'; readonly tabs: readonly TabState[] }
+  | {
+      readonly type: 'control';
+      /** `you` with the fence to drive under; `other`; `agent`: nobody took over. */
+      readonly who: 'you' | 'other' | 'agent';
+      readonly fence: number;
+    }
+  | { readonly type: 'refused'; readonly what: string; readonly why: string }
+  | {
+      readonly type: 'page';
+      readonly page: string;
+      readonly canGoBack: boolean;
+      readonly canGoForward: boolean;
+      readonly loading: boolean;
+      readonly dialog: DialogState | null;
+      readonly select: SelectState | null;
+      readonly files: 'one' | 'many' | null;
+    }
+  | { readonly type: 'cursor'; readonly cursor: string }
+  | { readonly type: 'copied'; readonly text: string }
+  | { readonly type: 'ended'; readonly why: string };

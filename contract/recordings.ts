@@ -1,0 +1,66 @@
+// What was to be seen in a session: replays of its pages, and files of them.
+import { type Static, Type } from 'typebox';
+import { Time, Uuid } from './common.ts';
+
+export const REPLAY_TYPE = 'application/vnd.apple.mpegurl';
+export const PLAYLISTS_PER_MINUTE = 120;
+export const ASSEMBLIES_PER_MINUTE = 5;
+
+const PageId = Type.String({
+  pattern: '^[0-9]{1,3}$',
+  description: 'Number of the page, from 0 in the order in which pages appeared; the same as in logs.',
+});
+
+export const ReplayParams = Type.Object({ id: Uuid('The session.'), pageId: PageId });
+
+const Milliseconds = (description: string) => Type.Integer({ minimum: 0, description });
+
+const Gap = Type.Object(
+  {
+    startTimeMs: Milliseconds('Where it begins.'),
+    endTimeMs: Milliseconds('Where it ends.'),
+    why: Type.Union([Type.Literal('hidden'), Type.Literal('missing')], {
+      description: '`hidden`: another tab was in front, the last picture is held. `missing`: could not be recorded.',
+    }),
+  },
+  { description: 'A time of which the replay shows nothing of its own.' },
+);
+
+export const Replay = Type.Object(
+  {
+    pageId: PageId,
+    url: Type.String({ description: 'Path of its HLS playlist, relative to the host.' }),
+    startTimeMs: Milliseconds('When its recording begins, counted from that of the first page.'),
+    endTimeMs: Milliseconds('When it ends; while the session runs, what is stored so far.'),
+    gaps: Type.Optional(
+      Type.Array(Gap, { description: 'Times, counted alike, of which it shows nothing of its own.' }),
+    ),
+  },
+  { description: 'The replay of one page.' },
+);
+export type Replay = Static<typeof Replay>;
+
+export const Replays = Type.Object({
+  pages: Type.Array(Replay, { description: 'By number.' }),
+  pageCount: Type.Integer({ description: 'How many there are.' }),
+});
+
+export const RecordingDownload = Type.Object(
+  {
+    pageId: PageId,
+    status: Type.Union(
+      [Type.Literal('NOT_REQUESTED'), Type.Literal('PENDING'), Type.Literal('COMPLETED'), Type.Literal('FAILED')],
+      { description: 'What became of its file.' },
+    ),
+    completedAt: Type.Optional(Time('When the file was whole.')),
+    downloadUrl: Type.Optional(Type.String({ description: 'Where it can be fetched, without a credential.' })),
+    downloadUrlExpiresAt: Type.Optional(Time('Until when; each answer gives a new address.')),
+    size: Type.Optional(Type.Integer({ description: 'Bytes.' })),
+  },
+  { description: 'The MP4 file of one page.' },
+);
+export type RecordingDownload = Static<typeof RecordingDownload>;
+
+export const RecordingDownloads = Type.Object({
+  downloads: Type.Array(RecordingDownload, { description: 'By number of the page.' }),
+});

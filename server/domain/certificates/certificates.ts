@@ -1,0 +1,83 @@
+// Certificate authorities of an application: uploaded, listed, read, deleted.
+import { CERTIFICATES_PER_APPLICATION_MAX, type Certificate } from '../../../contract/certificates.ts';
+import type { Warning } from '../../../contract/common.ts';
+import type { CertificateRow, CertificateRows } from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { type CertificateId, isUuid, newId } from '../../kit/ids.ts';
+import { limitReached, notFound } from '../faults.ts';
+import type { AgentCaller } from '../identity/caller.ts';
+import { type ReadCertificate, readCertificates } from './pem.ts';
+
+export interface CertificatesParts {
+  readonly rows: CertificateRows;
+  readonly clock: Clock;
+}
+
+export class Certificates {
+  readonly #parts: CertificatesParts;
+
+  constructor(parts: CertificatesParts) {
+    this.#parts = parts;
+  }
+
+  async upload(caller: AgentCaller, file: Buffer): Promise<Certificate> {
+    const certificates = readCertificates(file);
+    const now = this.#parts.clock.now();
+    const row: CertificateRow = {
+      id: newId<CertificateId>(now),
+      applicationId: caller.applicationId,
+      subjects: certificates.map(({ subject }) => subject),
+      fingerprints: certificates.map(({ fingerprint }) => fingerprint),
+      notAfter: new Date(Math.min(...certificates.map(({ notAfter }) => notAfter.getTime()))),
+      createdAt: now,
+    };
+    await this.#insert(row, certificates);
+    const warnings = warningsFor(certificates, now);
+    return { ...viewOf(row), ...(warnings.length > 0 ? { warnings } : {}) };
+  }
+
+  async list(caller: AgentCaller): Promise<Certificate[]> {
+    return (await this.#parts.rows.list(caller.applicationId)).map(viewOf);
+  }
+
+  async read(caller: AgentCaller, id: string): Promise<Certificate> {
+    const row = isUuid(id) ? await this.#parts.rows.get(caller.applicationId, id as CertificateId) : undefined;
+    if (!row) throw notFound('Certificate', id);
+    return viewOf(row);
+  }
+
+  /** Running sessions go on trusting it; the next create that names it is refused. */
+  async remove(caller: AgentCaller, id: string): Promise<void> {
+    const removed = isUuid(id) && (await this.#parts.rows.remove(caller.applicationId, id as CertificateId));
+    if (!removed) throw notFound('Certificate', id);
+  }
+
+  async #insert(row: CertificateRow, certificates: readonly ReadCertificate[]): Promise<void> {
+    const ders = certificates.map(({ der }) => der);
+    const outcome = await this.#parts.rows.insert(row, ders, CERTIFICATES_PER_APPLICATION_MAX);
+    if (outcome === 'limit_reached')
+      throw limitReached('uploads of certificates in this application', CERTIFICATES_PER_APPLICATION_MAX);
+  }
+}
+
+const viewOf = (row: CertificateRow): Certificate => ({
+  id: row.id,
+  createdAt: row.createdAt.toISOString(),
+  updatedAt: row.createdAt.toISOString(),
+  projectId: row.applicationId,
+  subjects: [...row.subjects],
+  fingerprints: [...row.fingerprints],
+  notAfter: row.notAfter.toISOString(),
+});
+
+function warningsFor(certificates: readonly ReadCertificate[], now: Date): Warning[] {
+  const warn = (code: string, message: string, isSo: (certificate: ReadCertificate) => boolean): Warning[] => {
+    const subjects = certificates.filter(isSo).map(({ subject }) => subject);
+    return subjects.length === 0 ? [] : [{ code, path: 'file', message: `${message}: ${subjects.join('; ')}.` }];
+  };
+  return [
+    ...warn('not_a_ca', 'Not a certificate authority, so nothing that it signed is trusted', it => !it.isAuthority),
+    ...warn('expired', 'Expired, so nothing that it signed is trusted', it => it.notAfter <= now),
+    ...warn('not_yet_valid', 'Not valid yet', it => it.notBefore > now),
+  ];
+}

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { test } from 'node:test';
+import { makeAuthority } from '../../../tests/harness/authority.ts';
+import { isFault } from '../../kit/fault.ts';
+import { readCertificates } from './pem.ts';
+
+const root = makeAuthority('Example Root');
+const other = makeAuthority('Other Root');
+const leaf = root.issue('a.test', { from: -9, to: -2 });
+
+const refuses = (text: string | Buffer, words: RegExp): void =>
+  assert.throws(
+    () => readCertificates(Buffer.from(text)),
+    error => isFault(error, 'invalid_file') && words.test(error.message),
+  );
+
+test('one certificate, whatever stands around it', () => {
+  const [read, ...more] = readCertificates(Buffer.from(`# our root\r\n${root.pem.replaceAll('\n', '\r\n')}\nthe end`));
+  const { der } = root;
+  assert.deepEqual(more, []);
+  assert.equal(read?.subject, 'CN=Example Root');
+  assert.equal(read?.fingerprint, `sha256:${createHash('sha256').update(der).digest('hex')}`);
+  assert.deepEqual(read?.der, der);
+  assert.equal(read?.isAuthority, true);
+});
+
+test('several, in the order of the file and each once', () => {
+  const found = readCertificates(Buffer.from(root.pem + leaf.cert + other.pem + root.pem));
+  assert.deepEqual(
+    found.map(({ subject, isAuthority }) => [subject, isAuthority]),
+    [
+      ['CN=Example Root', true],
+      ['CN=a.test', false],
+      ['CN=Other Root', true],
+    ],
+  );
+  assert.ok(found[1] && found[1].notAfter < new Date());
+});
+
+test('a private key is refused wherever it stands and however it is called', () => {
+  refuses(root.pem + leaf.key, /private key/);
+  refuses(`${root.pem}-----BEGIN OPENSSH PRIVATE KEY-----\nx\n-----END OPENSSH PRIVATE KEY-----`, /private key/);
+  refuses(`${root.pem}-----begin rsa private key-----`, /private key/);
+});
+
+test('what is no certificate is refused with what it is', () => {
+  refuses('', /no PEM certificate.*BEGIN CERTIFICATE/);
+  refuses(root.der, /DER/);
+  refuses(`${root.pem}-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----`, /block 2 is a X509 CRL/);
+  refuses('-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----', /block 1 is no certificate/);
+  refuses(root.pem.slice(0, -30), /no PEM certificate/);
+});

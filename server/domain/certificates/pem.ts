@@ -1,0 +1,70 @@
+// What an upload of certificates holds: PEM blocks, each a certificate and nothing else. Refuses with the reason.
+import { X509Certificate } from 'node:crypto';
+import type { ErrorCode } from '../../../contract/errors.ts';
+import type { Fault } from '../../kit/fault.ts';
+import { fault } from '../faults.ts';
+
+/** A name longer than this is cut where it is shown. */
+const SUBJECT_CHARACTERS_MAX = 512;
+const BLOCK = /-----BEGIN ([A-Z0-9 ]{1,40})-----([\s\S]*?)-----END \1-----/g;
+const LABELS = ['CERTIFICATE', 'X509 CERTIFICATE'];
+
+export interface ReadCertificate {
+  readonly der: Buffer;
+  readonly subject: string;
+  readonly fingerprint: string;
+  readonly isAuthority: boolean;
+  readonly notBefore: Date;
+  readonly notAfter: Date;
+}
+
+/** In the order of the file, each once. */
+export function readCertificates(file: Buffer): readonly ReadCertificate[] {
+  const text = file.toString('latin1');
+  // Looked for before anything is understood: whatever stands around it, a key must not be kept.
+  if (/PRIVATE KEY/i.test(text))
+    throw invalid('it holds a private key', 'Treat that key as disclosed, and upload the certificate without it.');
+  const blocks = [...text.matchAll(BLOCK)];
+  if (blocks.length === 0) throw invalid('it holds no PEM certificate', adviceFor(file));
+  const found = blocks.map(([, label = '', body = ''], index) => readBlock(label, body, index + 1));
+  return [...new Map(found.map(certificate => [certificate.fingerprint, certificate])).values()];
+}
+
+function readBlock(label: string, body: string, number: number): ReadCertificate {
+  if (!LABELS.includes(label))
+    throw invalid(`its block ${number} is a ${label}`, 'Only blocks named CERTIFICATE are expected.');
+  const certificate = parse(Buffer.from(body, 'base64'));
+  if (!certificate)
+    throw invalid(`its block ${number} is no certificate that can be read`, 'Export it again, or leave it out.');
+  return {
+    der: certificate.raw,
+    subject: oneLine(certificate.subject),
+    fingerprint: `sha256:${certificate.fingerprint256.replaceAll(':', '').toLowerCase()}`,
+    isAuthority: certificate.ca,
+    notBefore: certificate.validFromDate,
+    notAfter: certificate.validToDate,
+  };
+}
+
+/** One whose dates cannot be read is none either. */
+function parse(der: Buffer): X509Certificate | undefined {
+  try {
+    const certificate = new X509Certificate(der);
+    const dates = [certificate.validFromDate, certificate.validToDate];
+    return dates.every(date => !Number.isNaN(date.getTime())) ? certificate : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** An empty subject is allowed, and has no text. */
+const oneLine = (subject: string | undefined): string =>
+  (subject ?? '').split('\n').join(', ').slice(0, SUBJECT_CHARACTERS_MAX);
+
+const adviceFor = (file: Buffer): string =>
+  parse(file)
+    ? 'It is a certificate in DER form; convert it with `openssl x509 -inform der -out ca.pem`.'
+    : 'Expected is text with one or more blocks that begin with -----BEGIN CERTIFICATE-----.';
+
+const invalid = (what: string, advice: string): Fault<ErrorCode> =>
+  fault('invalid_file', `The file cannot be used: ${what}.`, { advice });

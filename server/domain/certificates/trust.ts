@@ -1,0 +1,56 @@
+// Makes a session trust the certificate authorities that its create names, and no other session. Chromium reads them as a
+// managed policy when it starts; verification stays as it is: wrong names, dates and unknown issuers still fail.
+import { TRUSTED_BYTES_MAX } from '../../../contract/certificates.ts';
+import type { CertificateRows, SessionRow } from '../../engines/store/store.ts';
+import type { ApplicationId, CertificateId } from '../../kit/ids.ts';
+import { fault, invalidRequest } from '../faults.ts';
+import type { Watcher } from '../sessions/watchers.ts';
+
+const FIELD = 'proxySettings.caCertificates';
+
+export const trustWatcher = (rows: Pick<CertificateRows, 'ders'>): Watcher => ({
+  name: 'certificates',
+
+  admit: async (caller, { asks }) => {
+    if (!asks.caCertificates) return undefined;
+    await trusted(rows, caller.applicationId, asks.caCertificates);
+    return { kept: { ids: asks.caCertificates } };
+  },
+
+  prepare: async row => {
+    const ids = keptIds(row);
+    if (ids.length === 0) return undefined;
+    return { policies: { CACertificates: await trusted(rows, row.applicationId, ids) } };
+  },
+});
+
+/** Each certificate once, in an order that does not depend on how they were named: equal sets are equal policies. */
+async function trusted(
+  rows: Pick<CertificateRows, 'ders'>,
+  application: ApplicationId,
+  ids: readonly string[],
+): Promise<readonly string[]> {
+  const found = await rows.ders(application, ids as readonly CertificateId[]); // A foreign or missing one is not found.
+  const missing = ids.find(id => !found.has(id as CertificateId));
+  if (missing !== undefined)
+    throw fault('unknown_certificate', `${FIELD} names ${missing}, which does not exist or is not yours.`, {
+      advice: 'Upload the certificate first, or correct the id.',
+      details: { field: FIELD, id: missing },
+    });
+  const ders = new Set([...found.values()].flat().map(der => der.toString('base64')));
+  demandRoom([...ders].reduce((sum, der) => sum + der.length, 0) * (3 / 4));
+  return [...ders].sort();
+}
+
+function demandRoom(bytes: number): void {
+  if (bytes > TRUSTED_BYTES_MAX)
+    throw invalidRequest([
+      { path: FIELD, message: `names ${bytes} bytes of certificates in all; expected at most ${TRUSTED_BYTES_MAX}` },
+    ]);
+}
+
+/** As `admit` has written it. */
+function keptIds({ settings }: SessionRow): readonly string[] {
+  const { ids }: { ids?: unknown } = Object(settings.certificates);
+  return Array.isArray(ids) ? ids.map(String) : [];
+}

@@ -1,0 +1,291 @@
+// The verbs of the API on contexts. What sessions do with them is context-watcher.ts and saver.ts.
+import {
+  CONTEXT_LIST_MAX,
+  CONTEXT_NAME_MAX_CHARACTERS,
+  CONTEXTS_PER_APPLICATION_MAX,
+  type Context,
+  type ContextQuery,
+  type ContextVersion,
+  type CreateContext,
+  type ForkContext,
+  type StorageState,
+} from '../../../contract/contexts.ts';
+import type { Packed, Profiles, Staging } from '../../engines/profiles/profiles.ts';
+import type { ContextRow, ContextRows, VersionFacts, VersionRow, VersionSource } from '../../engines/store/store.ts';
+import { type Clock, plus } from '../../kit/clock.ts';
+import { type ContextId, isUuid, newId, type VersionId } from '../../kit/ids.ts';
+import { fault, invalidRequest, limitReached, notFound, projectMismatch } from '../faults.ts';
+import type { AgentCaller } from '../identity/caller.ts';
+import { keepWish } from './earlier-versions.ts';
+import { importedCookies, shownCookies } from './storage-state.ts';
+import type { StoredVersions } from './stored-versions.ts';
+
+/** A fork or an import that was cut off leaves nothing behind after this. */
+const WRITING_MS = 3_600_000;
+
+export interface ContextsParts {
+  readonly rows: ContextRows;
+  readonly stored: StoredVersions;
+  readonly profiles: Profiles;
+  readonly clock: Clock;
+  /** Something is to be removed. */
+  readonly prompt: () => void;
+}
+
+/** What callers may ask. */
+export type ContextVerbs = Pick<Contexts, keyof Contexts>;
+
+export class Contexts {
+  readonly #parts: ContextsParts;
+
+  constructor(parts: ContextsParts) {
+    this.#parts = parts;
+  }
+
+  async create(caller: AgentCaller, { projectId, name }: CreateContext): Promise<Context> {
+    if (projectId !== undefined && projectId !== caller.applicationId) throw projectMismatch(projectId);
+    return viewOf(await this.#insert(caller, name));
+  }
+
+  async list(caller: AgentCaller, query: ContextQuery): Promise<{ contexts: Context[]; nextBefore?: string }> {
+    const limit = query.limit ?? CONTEXT_LIST_MAX;
+    const before = query.before === undefined ? {} : { before: query.before as ContextId };
+    const rows = await this.#parts.rows.list(caller.applicationId, { limit: limit + 1, ...before });
+    const last = rows[limit - 1];
+    const contexts = rows.slice(0, limit).map(viewOf);
+    return rows.length > limit && last ? { contexts, nextBefore: last.id } : { contexts };
+  }
+
+  async read(caller: AgentCaller, id: string): Promise<Context> {
+    return viewOf(await this.#row(caller, id));
+  }
+
+  async destroy(caller: AgentCaller, id: string): Promise<void> {
+    const { id: known } = await this.#row(caller, id);
+    const destroyed = await this.#parts.rows.destroy(caller.applicationId, known, this.#parts.clock.now());
+    if (!destroyed) throw notFound('Context', id);
+    this.#parts.prompt();
+  }
+
+  async versions(caller: AgentCaller, id: string): Promise<ContextVersion[]> {
+    const row = await this.#row(caller, id);
+    const now = this.#parts.clock.now();
+    const versions = await this.#parts.rows.versions(caller.applicationId, row.id);
+    return versions.filter(({ expiresAt }) => !expiresAt || expiresAt > now).map(one => versionView(one, row));
+  }
+
+  async restore(caller: AgentCaller, id: string, number: number): Promise<Context> {
+    const row = await this.#row(caller, id);
+    const version = await this.#version(row, number);
+    const { rows, clock } = this.#parts;
+    const restored = newId<VersionId>(clock.now());
+    const { archive, cookiesOf, partial, sizeBytes } = version;
+    const facts = { source: 'restore', partial, sizeBytes, ...partsOf({ archive, cookiesOf }) } as const;
+    const kept = await rows.keep(row.applicationId, row.id, { ...keepWish(clock.now()), id: restored, facts });
+    return viewOf(existing(kept?.context, id));
+  }
+
+  async fork(caller: AgentCaller, id: string, wish: ForkContext, signal: AbortSignal): Promise<Context> {
+    const row = await this.#row(caller, id);
+    const version =
+      wish.version === undefined && row.version === 0 ? undefined : await this.#version(row, wish.version);
+    const copy = await this.#insert(caller, wish.name);
+    if (!version) return viewOf(copy);
+    const { rows, clock } = this.#parts;
+    try {
+      return await this.#make(copy, 'fork', signal, (id, staging) =>
+        this.#copy(row, version, copy, { id, staging, signal }),
+      );
+    } catch (error) {
+      await rows.destroy(copy.applicationId, copy.id, clock.now());
+      throw this.#unreadable(error, version);
+    }
+  }
+
+  async exportState(caller: AgentCaller, id: string): Promise<StorageState> {
+    const row = await this.#row(caller, id);
+    if (row.version === 0) return { cookies: [], origins: [] };
+    const version = await this.#version(row, undefined);
+    const { stored, profiles } = this.#parts;
+    try {
+      const cookies = version.cookiesOf ? await stored.openCookies(row, version.cookiesOf) : [];
+      const archive = version.archive && (await stored.openArchive(row, version.archive));
+      const origins = archive ? await profiles.readLocalStorage(archive) : [];
+      return {
+        cookies: shownCookies(cookies),
+        origins: origins.map(({ origin, items }) => ({
+          origin,
+          localStorage: [...items].map(([name, value]) => ({ name, value })),
+        })),
+      };
+    } catch (error) {
+      throw this.#unreadable(error, version);
+    }
+  }
+
+  async importState(caller: AgentCaller, id: string, state: StorageState, signal: AbortSignal): Promise<Context> {
+    const row = await this.#row(caller, id);
+    const cookies = importedCookies(state.cookies);
+    const origins = state.origins.map(({ origin, localStorage }, index) => {
+      if (!isOrigin(origin)) throw badOrigin(index, origin);
+      return { origin, items: new Map(localStorage.map(({ name, value }) => [name, value])) };
+    });
+    const { profiles, stored, clock } = this.#parts;
+    return this.#make(row, 'import', signal, async (id, staging) => {
+      const sealed = await profiles.sealCookies(cookies, stored.cookiesSeal(row, id));
+      await stored.storeCookies(row, id, sealed, signal);
+      const seal = stored.archiveSeal(row, id);
+      const packed = await profiles.packLocalStorage(origins, staging, seal, { now: clock.now(), signal });
+      return { ...(await this.#storePacked(row, id, staging, packed, signal)), partial: false, cookiesOf: id };
+    });
+  }
+
+  async #insert(caller: AgentCaller, name: string | undefined): Promise<ContextRow> {
+    const { rows, profiles, clock } = this.#parts;
+    const now = clock.now();
+    const id = newId<ContextId>(now);
+    const named = name === undefined ? {} : { name: cleanName(name) };
+    const row = { id, applicationId: caller.applicationId, ...named, wrappedKey: profiles.makeKey(id), createdAt: now };
+    const outcome = await rows.insert(row, CONTEXTS_PER_APPLICATION_MAX);
+    if (outcome === 'limit_reached') throw limitReached('contexts in this application', CONTEXTS_PER_APPLICATION_MAX);
+    if (outcome === 'name_taken') throw nameTaken(named.name ?? '');
+    return { ...row, version: 0, sizeBytes: 0, updatedAt: now };
+  }
+
+  /** A version with objects of its own: they are stored first, and forgotten unless it is kept. */
+  async #make(
+    row: ContextRow,
+    source: VersionSource,
+    signal: AbortSignal,
+    store: (id: VersionId, staging: Staging) => Promise<Omit<VersionFacts, 'source'>>,
+  ): Promise<Context> {
+    const { rows, profiles, clock, prompt } = this.#parts;
+    const id = newId<VersionId>(clock.now());
+    const reserve = { id, source, now: clock.now(), until: plus(clock.now(), WRITING_MS) };
+    if (!(await rows.reserve(row.applicationId, row.id, reserve))) throw notFound('Context', row.id);
+    const staging = profiles.staging(id);
+    try {
+      await staging.make();
+      const facts = { ...(await store(id, staging)), source };
+      signal.throwIfAborted();
+      const kept = await rows.keep(row.applicationId, row.id, { ...keepWish(clock.now()), id, facts });
+      return viewOf(existing(kept?.context, row.id));
+    } catch (error) {
+      await rows.abandon(id, clock.now());
+      prompt();
+      throw error;
+    } finally {
+      await staging.remove();
+    }
+  }
+
+  async #copy(
+    from: ContextRow,
+    version: VersionRow,
+    to: ContextRow,
+    { id, staging, signal }: { id: VersionId; staging: Staging; signal: AbortSignal },
+  ): Promise<Omit<VersionFacts, 'source'>> {
+    const { stored, profiles } = this.#parts;
+    const { archive, cookiesOf, partial, sizeBytes } = version;
+    if (cookiesOf) {
+      const cookies = await stored.openCookies(from, cookiesOf);
+      await stored.storeCookies(to, id, await profiles.sealCookies(cookies, stored.cookiesSeal(to, id)), signal);
+    }
+    const own = { partial, ...(cookiesOf ? { cookiesOf: id } : {}) };
+    if (!archive) return { ...own, sizeBytes };
+    const sealed = await stored.openArchive(from, archive);
+    const packed = await profiles.reseal(sealed, staging, stored.archiveSeal(to, id), signal);
+    return { ...own, ...(await this.#storePacked(to, id, staging, packed, signal)) };
+  }
+
+  async #storePacked(row: ContextRow, id: VersionId, staging: Staging, packed: Packed, signal: AbortSignal) {
+    await this.#parts.stored.storeArchive(row, id, staging.archiveFile, signal);
+    return { sizeBytes: packed.sizeBytes, archive: { of: id, checksum: packed.checksum } };
+  }
+
+  async #row(caller: AgentCaller, id: string): Promise<ContextRow> {
+    const row = isUuid(id) ? await this.#parts.rows.get(caller.applicationId, id as ContextId) : undefined;
+    return existing(row, id);
+  }
+
+  /** Absent: the newest. One that has expired is gone, whether it was removed already or not. */
+  async #version(row: ContextRow, number: number | undefined): Promise<VersionRow> {
+    const now = this.#parts.clock.now();
+    const versions = await this.#parts.rows.versions(row.applicationId, row.id);
+    const found = number === undefined ? versions[0] : versions.find(({ version }) => version === number);
+    if (!found || (found.expiresAt && found.expiresAt <= now)) throw notFound('Version', `${number ?? row.version}`);
+    return found;
+  }
+
+  #unreadable(error: unknown, { version }: VersionRow): unknown {
+    if (!this.#parts.stored.isDamage(error)) return error;
+    return fault('context_unreadable', `The stored data of version ${version} is damaged.`, {
+      advice: 'Restore an earlier version, or name one.',
+      details: { version },
+      cause: error,
+    });
+  }
+}
+
+export function viewOf(row: ContextRow): Context {
+  const { id, applicationId, name, version, sizeBytes, lastSessionId, createdAt, updatedAt } = row;
+  return {
+    id,
+    createdAt: createdAt.toISOString(),
+    updatedAt: updatedAt.toISOString(),
+    projectId: applicationId,
+    ...(name === undefined ? {} : { name }),
+    version,
+    sizeBytes,
+    ...(lastSessionId ? { lastSessionId } : {}),
+  };
+}
+
+const versionView = (row: VersionRow, { version }: ContextRow): ContextVersion => ({
+  version: row.version,
+  createdAt: row.createdAt.toISOString(),
+  source: row.source,
+  ...(row.sessionId ? { sessionId: row.sessionId } : {}),
+  partial: row.partial,
+  sizeBytes: row.sizeBytes,
+  current: row.version === version,
+  ...(row.expiresAt ? { expiresAt: row.expiresAt.toISOString() } : {}),
+});
+
+const partsOf = ({ archive, cookiesOf }: { [Name in 'archive' | 'cookiesOf']: VersionRow[Name] | undefined }) => ({
+  ...(archive ? { archive } : {}),
+  ...(cookiesOf ? { cookiesOf } : {}),
+});
+
+function existing(row: ContextRow | undefined, id: string): ContextRow {
+  if (!row) throw notFound('Context', id);
+  return row;
+}
+
+function cleanName(text: string): string {
+  const name = text.trim().normalize('NFC');
+  const length = [...name].length;
+  if (length < 1 || length > CONTEXT_NAME_MAX_CHARACTERS || /\p{Cc}/u.test(name))
+    throw invalidRequest([
+      {
+        path: 'name',
+        message: `must be 1 to ${CONTEXT_NAME_MAX_CHARACTERS} printable characters, blanks around it apart`,
+      },
+    ]);
+  return name;
+}
+
+const nameTaken = (name: string) =>
+  fault('context_name_taken', `There is a context named ${JSON.stringify(name)} already.`, {
+    advice: 'Choose another name, or use that context.',
+  });
+
+const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text;
+
+const badOrigin = (index: number, origin: string) =>
+  invalidRequest([
+    {
+      path: `origins[${index}].origin`,
+      message: `is ${JSON.stringify(origin)}; expected an origin such as https://shop.example`,
+    },
+  ]);

@@ -1,0 +1,11 @@
+// How many versions stay behind the newest one, and for how long.
+import { EARLIER_VERSIONS_DAYS, EARLIER_VERSIONS_MAX } from '../../../contract/contexts.ts';
+import type { KeepVersion } from '../../engines/store/store.ts';
+import { plus } from '../../kit/clock.ts';
+
+const DAY_MS = 24 * 3_600_000;
+
+export const keepWish = (now: Date): Pick<KeepVersion, 'now' | 'earlier'> => ({
+  now,
+  earlier: { most: EARLIER_VERSIONS_MAX, until: plus(now, EARLIER_VERSIONS_DAYS * DAY_MS) },
+});

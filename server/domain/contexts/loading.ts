@@ -1,0 +1,105 @@
+// Gives a new browser the newest version of a context that can be read: files before it starts, cookies before its first
+// client. A damaged version is passed over, and the session's events say so.
+import type { CookieList, Profiles } from '../../engines/profiles/profiles.ts';
+import type {
+  ContextRow,
+  ContextRows,
+  ContextUses,
+  EventRows,
+  SessionRow,
+  VersionRow,
+} from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { reason } from '../../kit/fault.ts';
+import type { SessionId } from '../../kit/ids.ts';
+import type { Log } from '../../kit/log.ts';
+import type { FillPlace } from '../sessions/watchers.ts';
+import type { StoredVersions } from './stored-versions.ts';
+
+export interface LoadingParts {
+  readonly rows: ContextRows;
+  readonly uses: ContextUses;
+  readonly events: Pick<EventRows, 'append'>;
+  readonly stored: StoredVersions;
+  readonly profiles: Profiles;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const SERVICE = { kind: 'service' } as const;
+
+export class Loading {
+  readonly #parts: LoadingParts;
+  /** By session: what is to be set once its browser runs. */
+  readonly #cookies = new Map<SessionId, CookieList>();
+
+  constructor(parts: LoadingParts) {
+    this.#parts = parts;
+  }
+
+  /** Fills the folder of a box whose browser has not started. */
+  async fill(session: SessionRow, context: ContextRow, { folder }: FillPlace, signal: AbortSignal): Promise<void> {
+    const { rows, uses, clock } = this.#parts;
+    const began = clock.monotonicMs();
+    const now = clock.now();
+    const versions = await rows.versions(context.applicationId, context.id);
+    for (const version of versions) {
+      if (version.expiresAt && version.expiresAt <= now) continue;
+      const cookies = await this.#load(session, context, version, folder, signal);
+      if (!cookies) continue;
+      this.#cookies.set(session.id, cookies);
+      await uses.started(session.id, version.version);
+      const tookMs = Math.round(clock.monotonicMs() - began);
+      return this.#tell(session, 'context.restored', { contextId: context.id, version: version.version, tookMs });
+    }
+    if (versions.length > 0) throw new Error(`no version of context ${context.id} can be read`);
+  }
+
+  /** What is still to be set in the session's browser; asked once. */
+  takeCookies(session: SessionId): CookieList | undefined {
+    const cookies = this.#cookies.get(session);
+    this.#cookies.delete(session);
+    return cookies;
+  }
+
+  /** Undefined when it is damaged. */
+  async #load(
+    session: SessionRow,
+    context: ContextRow,
+    version: VersionRow,
+    folder: string,
+    signal: AbortSignal,
+  ): Promise<CookieList | undefined> {
+    const { stored, profiles } = this.#parts;
+    try {
+      const cookies = version.cookiesOf ? await stored.openCookies(context, version.cookiesOf) : [];
+      const archive = version.archive && (await stored.openArchive(context, version.archive));
+      // The cookies in the archive of a partial version are older than those copied aside.
+      if (archive) await profiles.unpack(archive, folder, !version.partial, signal);
+      return cookies;
+    } catch (error) {
+      if (!stored.isDamage(error)) throw error;
+      const why = reason(error);
+      this.#parts.log.error('context.version_damaged', {
+        contextId: context.id,
+        version: version.version,
+        reason: why,
+      });
+      await this.#tell(session, 'context.version_skipped', {
+        contextId: context.id,
+        version: version.version,
+        reason: why,
+      });
+      return undefined;
+    }
+  }
+
+  async #tell(
+    session: SessionRow,
+    type: 'context.restored' | 'context.version_skipped',
+    detail: { readonly [name: string]: string | number },
+  ): Promise<void> {
+    const { events, clock } = this.#parts;
+    await events.append(session.id, { type, at: clock.now(), actor: SERVICE, detail });
+  }
+}

@@ -1,0 +1,251 @@
+// Makes versions of what ended sessions left, and removes what is to go. Everything stands in rows and in the staging
+// folder, each step done once or twice with the same result, so it goes on where a dead process stopped.
+import type { Profiles, Staging } from '../../engines/profiles/profiles.ts';
+import type {
+  ContextRow,
+  ContextRows,
+  ContextUse,
+  ContextUses,
+  JsonObject,
+  Kept,
+  SessionEventType,
+  SessionNews,
+  SessionRows,
+  VersionFacts,
+} from '../../engines/store/store.ts';
+import { type Clock, plus } from '../../kit/clock.ts';
+import { reason } from '../../kit/fault.ts';
+import type { HostId, SessionId } from '../../kit/ids.ts';
+import type { Log } from '../../kit/log.ts';
+import type { Closeable } from '../../kit/scope.ts';
+import { within } from '../../kit/wait.ts';
+import { keepWish } from './earlier-versions.ts';
+import { type StoredVersions, versionOfSession } from './stored-versions.ts';
+
+const AT_ONCE = 4;
+const SAVE_WITHIN_MS = 600_000;
+const BATCH = 50;
+const RETRY_LEAST_MS = 1_000;
+const RETRY_MOST_MS = 60_000;
+/** A store that is away for a day does not come back for this save. */
+const GIVE_UP_MS = 24 * 3_600_000;
+/** A use whose session was not written by then belongs to a create that was cut off. */
+const NEVER_CAME_MS = 5 * 60_000;
+const CLOSE_MS = 3_000;
+
+export interface SaverParts {
+  readonly rows: ContextRows;
+  readonly uses: ContextUses;
+  readonly sessions: Pick<SessionRows, 'byId'>;
+  readonly stored: StoredVersions;
+  readonly profiles: Profiles;
+  readonly host: HostId;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** There is nothing that could be saved. */
+class NothingToSave extends Error {
+  override readonly name = 'NothingToSave';
+}
+
+export class Saver implements Closeable {
+  readonly #parts: SaverParts;
+  readonly #running = new Map<SessionId, Promise<void>>();
+  readonly #closing = new AbortController();
+
+  constructor(parts: SaverParts) {
+    this.#parts = parts;
+  }
+
+  /** At the start of the process, when sessions were adopted: staging folders of which no row knows are forgotten. */
+  async recover(): Promise<void> {
+    const { uses, profiles, host } = this.#parts;
+    const known = new Set<string>(await uses.ofHost(host));
+    for (const id of await profiles.stagedSessions()) if (!known.has(id)) await profiles.staging(id).remove();
+  }
+
+  /** Begins what is due, and does not wait for it. */
+  async tend(): Promise<{ begun: number; removed: number }> {
+    const { uses, host, clock } = this.#parts;
+    const now = clock.now();
+    for (const session of await uses.orphans(host, plus(now, -NEVER_CAME_MS))) await uses.toSave(session, now);
+    const due = await uses.due(host, now, BATCH);
+    const fresh = due.filter(use => !this.#running.has(use.sessionId)).slice(0, AT_ONCE - this.#running.size);
+    if (!this.#closing.signal.aborted) for (const use of fresh) this.#begin(use);
+    return { begun: fresh.length, removed: await this.#remove(now) };
+  }
+
+  /** A save that is cut off goes on in the next process. */
+  async close(): Promise<void> {
+    const all = (): Promise<unknown> => Promise.all(this.#running.values());
+    await within(CLOSE_MS, 'saves of contexts', all).catch(() => {});
+    this.#closing.abort(new Error('the service stops'));
+    await all();
+  }
+
+  #begin(use: ContextUse): void {
+    const saving = this.#save(use).finally(() => {
+      this.#running.delete(use.sessionId);
+    });
+    this.#running.set(use.sessionId, saving);
+  }
+
+  async #save(use: ContextUse): Promise<void> {
+    const { clock, log } = this.#parts;
+    const began = clock.monotonicMs();
+    try {
+      const version = await within(
+        SAVE_WITHIN_MS,
+        'a context to be saved',
+        signal => this.#try(use, signal),
+        this.#closing.signal,
+      );
+      const tookMs = Math.round(clock.monotonicMs() - began);
+      log.info('context.saved', { sessionId: use.sessionId, contextId: use.contextId, version, tookMs });
+    } catch (error) {
+      await this.#failed(use, error).catch(problem =>
+        log.error('context.failure_not_written', { sessionId: use.sessionId, reason: reason(problem) }),
+      );
+    }
+  }
+
+  /** The number of the version that was made; 0 when none was to be made. */
+  async #try(use: ContextUse, signal: AbortSignal): Promise<number> {
+    const { rows, profiles } = this.#parts;
+    const staging = profiles.staging(use.sessionId);
+    const context = await rows.get(use.applicationId, use.contextId);
+    if (!context) return this.#discard(use, staging);
+    const cookies = await staging.readCookies();
+    const isWhole = (await staging.packed()) !== undefined || (await staging.hasProfile());
+    if (!cookies) return this.#nothing(use, staging);
+    const facts = isWhole
+      ? await this.#storeWhole(use, context, staging, cookies, signal)
+      : await this.#storePartial(use, context, cookies, signal);
+    if (!facts) return this.#discard(use, staging);
+    const kept = await this.#keep(use, facts);
+    await staging.remove();
+    return kept?.context.version ?? 0;
+  }
+
+  async #storeWhole(
+    use: ContextUse,
+    context: ContextRow,
+    staging: Staging,
+    cookies: Buffer,
+    signal: AbortSignal,
+  ): Promise<VersionFacts | undefined> {
+    const { profiles, stored } = this.#parts;
+    const id = versionOfSession(use.sessionId);
+    if (!(await this.#reserve(use))) return undefined;
+    const packed = await profiles.pack(staging, stored.archiveSeal(context, id), signal);
+    await stored.storeCookies(context, id, cookies, signal);
+    await stored.storeArchive(context, id, staging.archiveFile, signal);
+    const archive = { of: id, checksum: packed.checksum };
+    if (packed.skipped > 0)
+      this.#parts.log.warn('context.entries_skipped', { sessionId: use.sessionId, skipped: packed.skipped });
+    return { ...ofSession(use), partial: false, sizeBytes: packed.sizeBytes, archive, cookiesOf: id };
+  }
+
+  /** What the session started from, with the cookies copied aside while it ran. */
+  async #storePartial(
+    use: ContextUse,
+    context: ContextRow,
+    cookies: Buffer,
+    signal: AbortSignal,
+  ): Promise<VersionFacts | undefined> {
+    const { rows, stored } = this.#parts;
+    const versions = await rows.versions(use.applicationId, use.contextId);
+    const base = versions.find(({ version }) => version === use.fromVersion) ?? versions[0];
+    const archive = use.fromVersion === undefined ? undefined : base?.archive;
+    if (!(await this.#reserve(use, archive?.of))) return undefined;
+    const id = versionOfSession(use.sessionId);
+    await stored.storeCookies(context, id, cookies, signal);
+    const sizeBytes = archive ? (base?.sizeBytes ?? 0) : 0;
+    return { ...ofSession(use), partial: true, sizeBytes, ...(archive ? { archive } : {}), cookiesOf: id };
+  }
+
+  #reserve(use: ContextUse, archiveOf?: ReturnType<typeof versionOfSession>): Promise<boolean> {
+    const now = this.#parts.clock.now();
+    return this.#parts.rows.reserve(use.applicationId, use.contextId, {
+      ...{ id: versionOfSession(use.sessionId), source: 'session', now, until: plus(now, 2 * GIVE_UP_MS) },
+      ...(archiveOf ? { archiveOf } : {}),
+    });
+  }
+
+  async #keep(use: ContextUse, facts: VersionFacts): Promise<Kept | undefined> {
+    const { rows, clock } = this.#parts;
+    const now = clock.now();
+    const wish = { ...keepWish(now), id: versionOfSession(use.sessionId), facts };
+    const events = (kept: Kept): SessionNews[] => newsOf(use, facts, kept, now);
+    return rows.keep(use.applicationId, use.contextId, wish, { id: use.sessionId, events });
+  }
+
+  /** The context is gone: what was to be saved goes too. */
+  async #discard(use: ContextUse, staging: Staging): Promise<number> {
+    const { rows, uses, clock } = this.#parts;
+    await rows.abandon(versionOfSession(use.sessionId), clock.now());
+    await staging.remove();
+    await uses.close(use.sessionId);
+    return 0;
+  }
+
+  /** A session that never ran had nothing to lose; one that ran and left no copy says that the save failed. */
+  async #nothing(use: ContextUse, staging: Staging): Promise<number> {
+    const session = await this.#parts.sessions.byId(use.sessionId);
+    if (session?.startedAt) throw new NothingToSave('the browser ended before anything was copied aside');
+    return this.#discard(use, staging);
+  }
+
+  async #failed(use: ContextUse, error: unknown): Promise<void> {
+    const { rows, uses, profiles, clock, log } = this.#parts;
+    const now = clock.now();
+    const why = reason(error);
+    const isFinal =
+      error instanceof NothingToSave ||
+      profiles.isRefusal(error) ||
+      (use.savingSince !== undefined && plus(use.savingSince, GIVE_UP_MS) <= now);
+    log[isFinal ? 'error' : 'warn']('context.save_failed', {
+      sessionId: use.sessionId,
+      tries: use.tries + 1,
+      reason: why,
+    });
+    if (!isFinal) {
+      const waitMs = Math.min(RETRY_MOST_MS, RETRY_LEAST_MS * 2 ** Math.min(use.tries, 10));
+      return uses.retry(use.sessionId, plus(now, waitMs));
+    }
+    await rows.abandon(versionOfSession(use.sessionId), now);
+    await uses.fail(newsAt(now, use.sessionId, 'context.save_failed', { contextId: use.contextId, reason: why }));
+    await profiles.staging(use.sessionId).remove();
+  }
+
+  async #remove(now: Date): Promise<number> {
+    const { rows, stored } = this.#parts;
+    const removable = await rows.removable(now, BATCH);
+    for (const version of removable) await stored.remove(version);
+    await rows.forget(removable.map(({ id }) => id));
+    return removable.length;
+  }
+}
+
+const ofSession = ({ sessionId }: ContextUse) => ({ source: 'session', sessionId }) as const;
+
+const newsAt = (at: Date, session: SessionId, type: SessionEventType, detail: JsonObject): SessionNews => ({
+  session,
+  type,
+  at,
+  actor: { kind: 'service' },
+  detail,
+});
+
+function newsOf(use: ContextUse, facts: VersionFacts, { context, overtook }: Kept, now: Date): SessionNews[] {
+  const { id: contextId, version } = context;
+  const type = facts.partial ? 'context.saved_partially' : 'context.saved';
+  const saved = newsAt(now, use.sessionId, type, {
+    ...{ contextId, version, sizeBytes: facts.sizeBytes },
+    ...(overtook ? { overtook: overtook.version } : {}),
+  });
+  if (!overtook?.sessionId) return [saved];
+  const overtaken = { contextId, version: overtook.version, by: use.sessionId, byVersion: version };
+  return [newsAt(now, overtook.sessionId, 'context.overtaken', overtaken), saved];
+}

@@ -1,0 +1,34 @@
+// Cookies between Chromium's words, which are stored, and Playwright's, which are exchanged. Pure.
+import type { StorageState } from '../../../contract/contexts.ts';
+import type { CookieList } from '../../engines/profiles/profiles.ts';
+
+type Shown = StorageState['cookies'][number];
+
+export const shownCookies = (cookies: CookieList): Shown[] =>
+  cookies.map(cookie => ({
+    name: textOf(cookie.name),
+    value: textOf(cookie.value),
+    domain: textOf(cookie.domain),
+    path: textOf(cookie.path),
+    expires: cookie.session === true || typeof cookie.expires !== 'number' ? -1 : cookie.expires,
+    httpOnly: cookie.httpOnly === true,
+    secure: cookie.secure === true,
+    sameSite: cookie.sameSite === 'Strict' || cookie.sameSite === 'None' ? cookie.sameSite : 'Lax',
+    ...partitionOf(cookie.partitionKey),
+  }));
+
+export const importedCookies = (cookies: readonly Shown[]): CookieList =>
+  cookies.map(({ expires, partitionKey, ...cookie }) => ({
+    ...cookie,
+    ...(expires < 0 ? { session: true, expires: -1 } : { session: false, expires }),
+    ...(partitionKey === undefined
+      ? {}
+      : { partitionKey: { topLevelSite: partitionKey, hasCrossSiteAncestor: false } }),
+  }));
+
+function partitionOf(key: unknown): { partitionKey?: string } {
+  if (typeof key !== 'object' || key === null || !('topLevelSite' in key)) return {};
+  return { partitionKey: textOf(key.topLevelSite) };
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');

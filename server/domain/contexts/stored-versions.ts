@@ -1,0 +1,84 @@
+// Where the parts of a context's versions lie, and under which key and name each is sealed. An archive or the cookies may
+// be those of an earlier version: they are named by the one that they were stored for.
+import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
+import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
+import type { CookieList, Profiles, Seal, Sealed } from '../../engines/profiles/profiles.ts';
+import type { ContextRow, RemovableVersion, StoredArchive } from '../../engines/store/store.ts';
+import type { ApplicationId, VersionId } from '../../kit/ids.ts';
+
+type KeyOf = (application: ApplicationId, context: string, version: string) => ArtifactKey;
+
+export interface StoredVersionsParts {
+  readonly artifacts: Artifacts;
+  readonly profiles: Profiles;
+  readonly archiveKey: KeyOf;
+  readonly cookiesKey: KeyOf;
+}
+
+/** The row says that it is there, and it is not. */
+class VersionMissing extends Error {
+  override readonly name = 'VersionMissing';
+}
+
+type Owner = Pick<ContextRow, 'id' | 'applicationId' | 'wrappedKey'>;
+
+export class StoredVersions {
+  readonly #parts: StoredVersionsParts;
+
+  constructor(parts: StoredVersionsParts) {
+    this.#parts = parts;
+  }
+
+  archiveSeal({ id, wrappedKey }: Owner, of: VersionId): Seal {
+    return this.#parts.profiles.sealOf(id, wrappedKey, `${id} ${of} archive`);
+  }
+
+  cookiesSeal({ id, wrappedKey }: Owner, of: VersionId): Seal {
+    return this.#parts.profiles.sealOf(id, wrappedKey, `${id} ${of} cookies`);
+  }
+
+  async openArchive(context: Owner, { of, checksum }: StoredArchive): Promise<Sealed> {
+    const { artifacts, archiveKey } = this.#parts;
+    const opened = await artifacts.open(archiveKey(context.applicationId, context.id, of));
+    if (!opened) throw new VersionMissing(`the archive of version ${of} is not there`);
+    return { body: opened.body, checksum, seal: this.archiveSeal(context, of) };
+  }
+
+  async openCookies(context: Owner, of: VersionId): Promise<CookieList> {
+    const { artifacts, profiles, cookiesKey } = this.#parts;
+    const opened = await artifacts.open(cookiesKey(context.applicationId, context.id, of));
+    if (!opened) throw new VersionMissing(`the cookies of version ${of} are not there`);
+    return profiles.openCookies(opened.body, this.cookiesSeal(context, of));
+  }
+
+  /** Takes the file away. Safe to repeat. */
+  async storeArchive(context: Owner, of: VersionId, file: string, signal: AbortSignal): Promise<void> {
+    const { artifacts, archiveKey } = this.#parts;
+    await artifacts.putFile(archiveKey(context.applicationId, context.id, of), file, { signal });
+  }
+
+  async storeCookies(context: Owner, of: VersionId, sealed: Buffer, signal: AbortSignal): Promise<void> {
+    const { artifacts, cookiesKey } = this.#parts;
+    await artifacts.put(cookiesKey(context.applicationId, context.id, of), oneOf(sealed), { signal });
+  }
+
+  async remove({ applicationId, contextId, archiveOf, cookiesOf }: RemovableVersion): Promise<void> {
+    const { artifacts, archiveKey, cookiesKey } = this.#parts;
+    await artifacts.remove([
+      ...(archiveOf ? [archiveKey(applicationId, contextId, archiveOf)] : []),
+      ...(cookiesOf ? [cookiesKey(applicationId, contextId, cookiesOf)] : []),
+    ]);
+  }
+
+  /** It will read no better the next time. */
+  isDamage(error: unknown): boolean {
+    return error instanceof VersionMissing || this.#parts.profiles.isDamage(error);
+  }
+}
+
+async function* oneOf(bytes: Buffer): AsyncGenerator<Buffer, void> {
+  yield bytes;
+}
+
+/** A version that a session makes has the session's id, so that a save that is tried again writes the same objects. */
+export const versionOfSession = (session: string): VersionId => session as VersionId;

@@ -1,0 +1,117 @@
+// Extensions of an application: uploaded, read, deleted, and forgotten when nobody uses them.
+import { EXTENSIONS_PER_APPLICATION_MAX, type Extension } from '../../../contract/extensions.ts';
+import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
+import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
+import type { ExtensionPackages } from '../../engines/extensions/packages.ts';
+import type { ExtensionRow, ExtensionRows } from '../../engines/store/store.ts';
+import { type Clock, plus } from '../../kit/clock.ts';
+import { type ApplicationId, type ExtensionId, isUuid, newId } from '../../kit/ids.ts';
+import { limitReached, notFound } from '../faults.ts';
+import type { AgentCaller } from '../identity/caller.ts';
+
+/** A file that no extension needs any more stays this long: a session that was just admitted may still fetch it. */
+const FILE_GRACE_MS = 3_600_000;
+const DAY_MS = 86_400_000;
+const FORGET_BATCH = 500;
+const FILE_NAME_CHARACTERS_MAX = 255;
+
+export interface ExtensionsParts {
+  readonly rows: ExtensionRows;
+  readonly artifacts: Pick<Artifacts, 'stat' | 'putFile' | 'remove'>;
+  readonly keyOf: (application: ApplicationId, checksum: string) => ArtifactKey;
+  readonly packages: Pick<ExtensionPackages, 'inspect'>;
+  readonly clock: Clock;
+  /** Unused for so many days, an extension is deleted. */
+  readonly unusedDays: number;
+}
+
+/** A file of ours; what is stored is moved away from there. */
+export interface IncomingPackage {
+  readonly fileName: string;
+  readonly path: string;
+  readonly size: number;
+  readonly checksum: string;
+}
+
+export class Extensions {
+  readonly #parts: ExtensionsParts;
+
+  constructor(parts: ExtensionsParts) {
+    this.#parts = parts;
+  }
+
+  async upload(caller: AgentCaller, file: IncomingPackage): Promise<Extension> {
+    const { packages, clock } = this.#parts;
+    const { name, version, manifestVersion, ownId } = await packages.inspect(file.path);
+    const now = clock.now();
+    await this.#store(caller.applicationId, file, now);
+    const row: ExtensionRow = {
+      id: newId<ExtensionId>(now),
+      applicationId: caller.applicationId,
+      checksum: file.checksum,
+      fileName: lastPart(file.fileName),
+      size: file.size,
+      ...{ name, version, manifestVersion },
+      ...(ownId === undefined ? {} : { ownId }),
+      createdAt: now,
+      usedAt: now,
+    };
+    await this.#insert(row);
+    return viewOf(row);
+  }
+
+  async read(caller: AgentCaller, id: string): Promise<Extension> {
+    const row = isUuid(id) ? await this.#parts.rows.get(caller.applicationId, id as ExtensionId) : undefined;
+    if (!row) throw notFound('Extension', id);
+    return viewOf(row);
+  }
+
+  /** Running sessions keep their copy; the next create that names it is refused. */
+  async remove(caller: AgentCaller, id: string): Promise<void> {
+    const removed = isUuid(id) && (await this.#parts.rows.remove(caller.applicationId, id as ExtensionId));
+    if (!removed) throw notFound('Extension', id);
+  }
+
+  /** Deletes what was not used for long, then the files that no extension needs. */
+  async tidy(): Promise<{ forgotten: number; files: number }> {
+    const { rows, artifacts, keyOf, clock, unusedDays } = this.#parts;
+    const now = clock.now();
+    const forgotten = await rows.forget(plus(now, -unusedDays * DAY_MS), FORGET_BATCH);
+    const remove = (application: ApplicationId, checksum: string): Promise<void> =>
+      artifacts.remove([keyOf(application, checksum)]);
+    let files = 0;
+    while (files < FORGET_BATCH && (await rows.dropFile(plus(now, -FILE_GRACE_MS), remove))) files++;
+    return { forgotten, files };
+  }
+
+  /** Once for each content. Its row comes first, so that whatever happens next somebody knows of the file. */
+  async #store(application: ApplicationId, file: IncomingPackage, now: Date): Promise<void> {
+    const { rows, artifacts, keyOf } = this.#parts;
+    const key = keyOf(application, file.checksum);
+    await rows.expectFile(application, file.checksum, now);
+    if (!(await artifacts.stat(key))) await artifacts.putFile(key, file.path);
+  }
+
+  async #insert(row: ExtensionRow): Promise<void> {
+    const outcome = await this.#parts.rows.insert(row, EXTENSIONS_PER_APPLICATION_MAX);
+    if (outcome === 'limit_reached')
+      throw limitReached('extensions in this application', EXTENSIONS_PER_APPLICATION_MAX);
+  }
+}
+
+/** Clients name paths of their machine. */
+const lastPart = (fileName: string): string =>
+  (fileName.split(/[/\\]/).at(-1) ?? '').replace(/\p{Cc}/gu, '').slice(0, FILE_NAME_CHARACTERS_MAX) || 'extension.zip';
+
+const viewOf = (row: ExtensionRow): Extension => ({
+  id: row.id,
+  createdAt: row.createdAt.toISOString(),
+  updatedAt: row.createdAt.toISOString(),
+  fileName: row.fileName,
+  projectId: row.applicationId,
+  name: row.name,
+  version: row.version,
+  manifestVersion: row.manifestVersion,
+  size: row.size,
+  checksum: row.checksum,
+});

@@ -1,0 +1,139 @@
+// Gives a session the extensions that its create names: unpacked into its own folder, loaded into the browser that it got,
+// warm or not, and alive before its first client can speak.
+import { EXTENSIONS_PER_SESSION_MAX } from '../../../contract/extensions.ts';
+import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
+import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
+import type { ExtensionPackages } from '../../engines/extensions/packages.ts';
+import type { ExtensionRow, ExtensionRows, SessionRow } from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { isFault } from '../../kit/fault.ts';
+import type { ApplicationId, ExtensionId } from '../../kit/ids.ts';
+import type { Log } from '../../kit/log.ts';
+import { fault, invalidRequest } from '../faults.ts';
+import type { LiveSession } from '../sessions/live.ts';
+import type { Watcher } from '../sessions/watchers.ts';
+
+const FIELD = 'extensionIds';
+/** Enough to tell contents apart, and short in the addresses of pages. */
+const FOLDER_CHARACTERS = 32;
+
+export interface LoadingParts {
+  readonly rows: Pick<ExtensionRows, 'use'>;
+  readonly artifacts: Pick<Artifacts, 'open'>;
+  readonly keyOf: (application: ApplicationId, checksum: string) => ArtifactKey;
+  readonly packages: Pick<ExtensionPackages, 'place' | 'folderIn'>;
+  /** Without a jail an extension could read the files of the host. */
+  readonly isJailed: boolean;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** What the session's row says of one. */
+interface Kept {
+  readonly id: string;
+  readonly checksum: string;
+}
+
+export const extensionsWatcher = (parts: LoadingParts): Watcher => ({
+  name: 'extensions',
+
+  admit: async (caller, { asks }) => {
+    if (!asks.extensionIds) return undefined;
+    if (!parts.isJailed) throw needsJail();
+    const rows = await demanded(parts, caller.applicationId, asks.extensionIds);
+    return { kept: { loaded: rows.map(({ id, checksum }) => ({ id, checksum })) } };
+  },
+
+  attend: async (live, row, signal) => {
+    const kept = keptOf(row);
+    for (const { id, checksum } of kept) live.browser.extensions.offer(id, folderFor(parts, live, checksum));
+    // A session that runs already was taken over from a former process, which has loaded them.
+    if (row.status === 'PENDING') await load(parts, live, kept, signal);
+    return undefined;
+  },
+});
+
+async function demanded(
+  { rows, clock }: LoadingParts,
+  application: ApplicationId,
+  ids: readonly string[],
+): Promise<readonly ExtensionRow[]> {
+  if (ids.length > EXTENSIONS_PER_SESSION_MAX)
+    throw invalidRequest([
+      { path: FIELD, message: `names ${ids.length} extensions in all; expected at most ${EXTENSIONS_PER_SESSION_MAX}` },
+    ]);
+  const used = await rows.use(application, ids as readonly ExtensionId[], clock.now()); // A foreign or missing one is not found.
+  const byId = new Map<string, ExtensionRow>(used.map(row => [row.id, row]));
+  const found = ids.flatMap(id => byId.get(id) ?? []);
+  const missing = ids.find(id => !byId.has(id));
+  if (missing !== undefined)
+    throw fault('unknown_extension', `${FIELD} names ${missing}, which does not exist or is not yours.`, {
+      advice: 'Upload the extension first, or correct the id.',
+      details: { field: FIELD, id: missing },
+    });
+  demandApart(found);
+  return found;
+}
+
+/** Chromium lets an extension from a folder read `file:` addresses, and has no switch that says otherwise (tried). */
+const needsJail = () =>
+  fault('feature_unavailable', 'This installation runs without a jail, where an extension could read every file.', {
+    advice: `Leave ${FIELD} out, or ask the operator for BERTH_ISOLATION=slot; the session was not created.`,
+    details: { field: FIELD },
+  });
+
+/** Two that Chromium takes for one would replace each other. */
+function demandApart(rows: readonly ExtensionRow[]): void {
+  const owners = new Map<string, ExtensionRow>();
+  for (const row of rows) {
+    const other = row.ownId === undefined ? undefined : owners.get(row.ownId);
+    if (other && other.checksum !== row.checksum)
+      throw invalidRequest([
+        {
+          path: FIELD,
+          message: `names ${other.id} and ${row.id}, which are versions of the same extension; expected one`,
+        },
+      ]);
+    if (row.ownId !== undefined) owners.set(row.ownId, row);
+  }
+}
+
+async function load(parts: LoadingParts, live: LiveSession, kept: readonly Kept[], signal: AbortSignal): Promise<void> {
+  // The same content under two ids is one extension.
+  const unique = [...new Map(kept.map(one => [one.checksum, one])).values()];
+  const placed = await Promise.all(unique.map(async one => ({ one, facts: await place(parts, live, one, signal) })));
+  for (const { one, facts } of placed) {
+    const folder = folderFor(parts, live, one.checksum);
+    const loaded = await live.browser.extensions.load(folder, facts.hasServiceWorker).catch(error => {
+      if (!isFault(error, 'extension_not_loaded')) throw error;
+      throw fault('invalid_file', `Chromium does not load extension ${one.id}: ${error.message}.`, {
+        advice: 'Mend the extension, upload it again and name the new id.',
+        details: { field: FIELD, id: one.id },
+      });
+    });
+    if (!loaded.isAlive) parts.log.warn('extension.worker_not_started', { sessionId: live.id, extensionId: one.id });
+  }
+}
+
+async function place(
+  { artifacts, keyOf, packages }: LoadingParts,
+  live: LiveSession,
+  { id, checksum }: Kept,
+  signal: AbortSignal,
+) {
+  const opened = await artifacts.open(keyOf(live.applicationId, checksum));
+  if (!opened) throw fault('unknown_extension', `The file of extension ${id} is gone.`, { advice: 'Upload it again.' });
+  return packages.place(opened.body, live.box.folder, folderName(checksum), signal);
+}
+
+const folderName = (checksum: string): string => checksum.slice(0, FOLDER_CHARACTERS);
+
+const folderFor = ({ packages }: LoadingParts, live: LiveSession, checksum: string): string =>
+  packages.folderIn(live.box.folderInBox, folderName(checksum));
+
+/** As `admit` has written it. */
+function keptOf({ settings }: SessionRow): readonly Kept[] {
+  const { loaded }: { loaded?: unknown } = Object(settings.extensions);
+  const list: readonly unknown[] = Array.isArray(loaded) ? loaded : [];
+  return list.map(one => ({ id: String(Object(one).id), checksum: String(Object(one).checksum) }));
+}

@@ -1,0 +1,173 @@
+// The downloads of one running session: hears of them from the browser, and takes each complete file out of the box, which
+// is hostile. A file stays in the box until it is ours; whatever interrupts that, it is found there again.
+import type { DownloadListener } from '../../engines/browser/download-events.ts';
+import type { CompleteDownload, DownloadRow, JsonObject } from '../../engines/store/store.ts';
+import { isCode } from '../../kit/durable.ts';
+import { reason } from '../../kit/fault.ts';
+import { NotAPlainFile, openHostile } from '../../kit/hostile-file.ts';
+import { type DownloadId, newId } from '../../kit/ids.ts';
+import type { LiveSession } from '../sessions/live.ts';
+import { downloadName } from './file-names.ts';
+import { type Keeper, overTheBound, TooMuch } from './keeper.ts';
+
+/** Names of downloads that one session may have; what comes after them is cancelled. */
+const DOWNLOADS_MAX = 10_000;
+const RETRY_MS = 2_000;
+/** How often the files of a predecessor's downloads are looked for: the browser tells only who was there when they began. */
+const LOOK_MS = 1_000;
+
+interface Known {
+  readonly row: DownloadRow;
+  receivedBytes: number;
+  over: boolean;
+}
+
+export class DownloadWatch implements DownloadListener {
+  readonly #keeper: Keeper;
+  readonly #live: LiveSession;
+  readonly #known = new Map<string, Known>();
+  readonly #working = new Set<Promise<void>>();
+  readonly #leaving = new AbortController();
+  #keptBytes = 0;
+
+  constructor(keeper: Keeper, live: LiveSession) {
+    this.#keeper = keeper;
+    this.#live = live;
+  }
+
+  began({ guid, suggestedName }: Parameters<DownloadListener['began']>[0]): void {
+    if (this.#known.has(guid)) return;
+    if (this.#known.size >= DOWNLOADS_MAX) return void this.#live.browser.cancelDownload(guid).catch(() => {});
+    const known = this.#know(guid, downloadName(suggestedName));
+    this.#work(() => this.#keeper.parts.rows.begin(known.row));
+  }
+
+  progressed({ guid, state, receivedBytes }: Parameters<DownloadListener['progressed']>[0]): void {
+    const known = this.#known.get(guid);
+    if (!known || known.over) return;
+    known.receivedBytes = receivedBytes;
+    if (state === 'inProgress') return this.#demandRoom(known);
+    known.over = true;
+    if (state === 'completed') this.#work(() => this.#take(known));
+    else this.#work(() => this.#fail(known, 'it was cancelled or broke off'));
+  }
+
+  /** After an adoption: what began before us, and what came and went while nobody heard. */
+  async resume(): Promise<void> {
+    const { keeper, session } = { keeper: this.#keeper, session: this.#live };
+    const rows = await keeper.parts.rows.ofSession(session.id);
+    for (const row of rows) {
+      this.#known.set(row.guid, { row, receivedBytes: 0, over: row.state !== 'running' });
+      if (row.state === 'complete') this.#keptBytes += row.size ?? 0;
+    }
+    for (const guid of await keeper.wholeIn(session.box.folder))
+      if (!this.#known.has(guid)) this.#know(guid, downloadName(''));
+    const open = [...this.#known.values()].filter(({ over }) => !over);
+    for (const known of open) this.#work(() => this.#await(known));
+  }
+
+  /** What is being taken is given up; its file still stands in the box. */
+  async leave(): Promise<void> {
+    this.#leaving.abort(new Error('the session is being left'));
+    await Promise.all(this.#working);
+  }
+
+  #know(guid: string, filename: string): Known {
+    const { host, clock } = this.#keeper.parts;
+    const now = clock.now();
+    const { id: sessionId, applicationId } = this.#live;
+    const named = { id: newId<DownloadId>(now), applicationId, sessionId, hostId: host, guid, filename };
+    const known: Known = { row: { ...named, state: 'running', createdAt: now }, receivedBytes: 0, over: false };
+    this.#known.set(guid, known);
+    return known;
+  }
+
+  /** Until it works, or we go: the database may be away for a while, and the file is safe where it is. */
+  #work(step: () => Promise<void>): void {
+    const { clock, log } = this.#keeper.parts;
+    const { signal } = this.#leaving;
+    const run = async (): Promise<void> => {
+      while (!signal.aborted)
+        try {
+          return await step();
+        } catch (error) {
+          if (signal.aborted) return;
+          log.warn('download.retried', { sessionId: this.#live.id, reason: reason(error) });
+          await clock.sleep(RETRY_MS, signal).catch(() => {});
+        }
+    };
+    const work = run().finally(() => this.#working.delete(work));
+    this.#working.add(work);
+  }
+
+  /** The bytes that are on their way count against the bound of the session. */
+  #demandRoom(known: Known): void {
+    let bytes = this.#keptBytes;
+    for (const { receivedBytes, over } of this.#known.values()) if (!over) bytes += receivedBytes;
+    if (bytes <= this.#keeper.parts.sessionBytesMax) return;
+    known.over = true;
+    this.#work(async () => {
+      await this.#live.browser.cancelDownload(known.row.guid);
+      await this.#fail(known, overTheBound(this.#keeper.parts.sessionBytesMax));
+    });
+  }
+
+  async #await(known: Known): Promise<void> {
+    const { keeper, live } = { keeper: this.#keeper, live: this.#live };
+    while (!known.over) {
+      const seen = await keeper.look(live.box.folder, known.row.guid);
+      if (seen === 'partial') await keeper.parts.clock.sleep(LOOK_MS, this.#leaving.signal);
+      else known.over = true;
+      if (seen === 'absent') return this.#fail(known, 'it was cancelled or broke off');
+    }
+    return this.#take(known);
+  }
+
+  async #take(known: Known): Promise<void> {
+    try {
+      const kept = await this.#keep(known.row);
+      if (!kept) return;
+      this.#keptBytes += kept.size;
+      const { id: downloadId, filename, mimeType, size } = kept;
+      await this.#tell('download.completed', { downloadId, filename, mimeType, size });
+    } catch (error) {
+      const failure = this.#leaving.signal.aborted ? undefined : lasting(error);
+      if (failure === undefined) throw error;
+      await this.#fail(known, failure);
+    }
+  }
+
+  async #keep(row: DownloadRow): Promise<CompleteDownload | undefined> {
+    const { keeper, live } = { keeper: this.#keeper, live: this.#live };
+    const path = [keeper.parts.downloadsFolder, row.guid] as const;
+    const file = await openHostile(live.box.folder, [...path], { uid: live.box.uid });
+    if (!file) throw new NotAPlainFile('there is none');
+    try {
+      const { size } = await file.stat();
+      await keeper.demandRoomFor(row, size);
+      return await keeper.keepCopy(row, file, size, this.#leaving.signal);
+    } finally {
+      await file.close();
+    }
+  }
+
+  async #fail({ row }: Pick<Known, 'row'>, failure: string): Promise<void> {
+    const { rows, clock } = this.#keeper.parts;
+    await rows.begin(row);
+    if (await rows.fail(row.sessionId, row.guid, failure, clock.now()))
+      await this.#tell('download.failed', { filename: row.filename, reason: failure });
+  }
+
+  async #tell(type: 'download.completed' | 'download.failed', detail: JsonObject): Promise<void> {
+    const { events, clock } = this.#keeper.parts;
+    await events.append(this.#live.id, { type, at: clock.now(), actor: { kind: 'browser' }, detail });
+  }
+}
+
+/** Why it will never be complete; undefined where another try may help. */
+function lasting(error: unknown): string | undefined {
+  if (error instanceof NotAPlainFile) return `its file cannot be taken: ${error.message}`;
+  if (error instanceof TooMuch) return error.message;
+  if (isCode(error, 'ENOSPC') || isCode(error, 'EDQUOT')) return 'the disk is full';
+  return undefined;
+}

@@ -1,0 +1,171 @@
+// What browsers downloaded, as callers list, read and delete it, and as signed links give it out.
+import type { Download, DownloadPage, DownloadsQuery } from '../../../contract/files.ts';
+import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
+import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
+import type { CompleteDownload, DownloadFilter, DownloadRows, SessionRows } from '../../engines/store/store.ts';
+import { type ApplicationId, type DownloadId, isUuid, type SessionId } from '../../kit/ids.ts';
+import { fault, invalidRequest, notFound } from '../faults.ts';
+import type { AgentCaller } from '../identity/caller.ts';
+import { contentDisposition } from './content-disposition.ts';
+import type { LinkObject, Links } from './links.ts';
+import type { Outbox } from './outbox.ts';
+import type { FileFinder, ServedFile } from './served-file.ts';
+
+const LIMIT_DEFAULT = 20;
+/** Of one session in one archive. */
+const ARCHIVED_MAX = 10_000;
+
+export interface DownloadsParts {
+  readonly rows: DownloadRows;
+  readonly sessions: Pick<SessionRows, 'get'>;
+  readonly artifacts: Pick<Artifacts, 'signedUrl'>;
+  readonly outbox: Outbox;
+  readonly keyOf: (application: ApplicationId, session: SessionId, download: DownloadId) => ArtifactKey;
+  readonly links: Links;
+  /** Others that have bytes to give, by the kind of object that a link names. */
+  readonly finders: Readonly<Record<string, FileFinder>>;
+}
+
+export class Downloads {
+  readonly #parts: DownloadsParts;
+
+  constructor(parts: DownloadsParts) {
+    this.#parts = parts;
+  }
+
+  async list(caller: AgentCaller, query: DownloadsQuery): Promise<DownloadPage> {
+    const session = await this.#session(caller, query.sessionId);
+    const { limit = LIMIT_DEFAULT, offset = 0 } = query;
+    const filter = { ...filterOf(query), limit, offset };
+    const { downloads, total } = await this.#parts.rows.list(caller.applicationId, session, filter);
+    return { downloads: await this.#shown(caller.applicationId, downloads), total, limit, offset };
+  }
+
+  async read(caller: AgentCaller, id: string): Promise<Download> {
+    const [shown] = await this.#shown(caller.applicationId, [await this.#demand(caller, id)]);
+    if (!shown) throw notFound('Download', id);
+    return shown;
+  }
+
+  /** Its bytes, for a caller with a key. */
+  async bytes(caller: AgentCaller, id: string): Promise<ServedFile> {
+    return this.#served(await this.#demand(caller, id));
+  }
+
+  /** The bytes first: a row without them is found by the next delete, bytes without a row by nobody for a month. */
+  async remove(caller: AgentCaller, id: string): Promise<void> {
+    const row = await this.#demand(caller, id);
+    await this.#parts.outbox.remove(row.applicationId, [this.#keyOf(row)]).catch(error => {
+      throw fault('storage_unreachable', `Download ${id} was not deleted: its store does not answer.`, {
+        advice: 'Try again in a moment.',
+        cause: error,
+      });
+    });
+    await this.#parts.rows.remove(row.applicationId, row.id);
+  }
+
+  /** All of a session, oldest first, for one archive. */
+  async archive(caller: AgentCaller, sessionId: string): Promise<ServedFile[]> {
+    const session = await this.#session(caller, sessionId);
+    const all = { limit: ARCHIVED_MAX, offset: 0 };
+    const { downloads } = await this.#parts.rows.list(caller.applicationId, session, all);
+    return downloads.map(row => this.#served(row));
+  }
+
+  /** What a signed link leads to. */
+  async linked(token: string): Promise<ServedFile> {
+    const { links, finders } = this.#parts;
+    const { application, object } = links.read(token);
+    const [kind = '', id = ''] = splitObject(object);
+    const find = kind === DOWNLOAD ? this.#find : finders[kind];
+    const found = await find?.(application, id);
+    if (found) return found;
+    throw fault('not_found', 'The file of this link does not exist any more.', {
+      advice: 'It was deleted, or its time is over.',
+    });
+  }
+
+  readonly #find: FileFinder = async (application, id) => {
+    const row = await this.#parts.rows.get(application, id as DownloadId);
+    return row && this.#served(row);
+  };
+
+  async #shown(application: ApplicationId, rows: readonly CompleteDownload[]): Promise<Download[]> {
+    const waiting = await this.#parts.outbox.waiting(
+      application,
+      rows.map(row => this.#keyOf(row)),
+    );
+    return Promise.all(rows.map(row => this.#view(row, !waiting.has(this.#keyOf(row)))));
+  }
+
+  async #view(row: CompleteDownload, isStored: boolean): Promise<Download> {
+    const { id, sessionId, filename, mimeType, size, checksum, createdAt } = row;
+    const expiresAt = this.#parts.links.expiry();
+    return {
+      ...{ id, sessionId, filename, mimeType, size, checksum },
+      createdAt: createdAt.toISOString(),
+      downloadUrl: await this.#urlOf(row, isStored, expiresAt),
+      downloadUrlExpiresAt: expiresAt.toISOString(),
+    };
+  }
+
+  /** The store's own link where it has one and has the file. */
+  async #urlOf(row: CompleteDownload, isStored: boolean, expiresAt: Date): Promise<string> {
+    const { artifacts, links } = this.#parts;
+    const shown = { contentType: row.mimeType, contentDisposition: contentDisposition('attachment', row.filename) };
+    const direct =
+      isStored &&
+      (await artifacts.signedUrl(this.#keyOf(row), { expiresAt, verb: 'GET', ...shown }).catch(() => undefined));
+    return direct || links.make({ application: row.applicationId, object: `${DOWNLOAD}:${row.id}` }, expiresAt).url;
+  }
+
+  #served(row: CompleteDownload): ServedFile {
+    return {
+      ...{ name: row.filename, size: row.size, mimeType: row.mimeType, tag: row.checksum, createdAt: row.createdAt },
+      disposition: 'attachment',
+      open: range => this.#parts.outbox.open(row.applicationId, this.#keyOf(row), range),
+    };
+  }
+
+  #keyOf({ applicationId, sessionId, id }: CompleteDownload): ArtifactKey {
+    return this.#parts.keyOf(applicationId, sessionId, id);
+  }
+
+  async #demand(caller: AgentCaller, id: string): Promise<CompleteDownload> {
+    const row = isUuid(id) ? await this.#parts.rows.get(caller.applicationId, id as DownloadId) : undefined;
+    if (!row) throw notFound('Download', id);
+    return row;
+  }
+
+  async #session(caller: AgentCaller, id: string): Promise<SessionId> {
+    const row = isUuid(id) ? await this.#parts.sessions.get(caller.applicationId, id as SessionId) : undefined;
+    if (!row) throw notFound('Session', id);
+    return row.id;
+  }
+}
+
+const DOWNLOAD = 'download';
+
+const splitObject = (object: LinkObject): [string, string] => {
+  const at = object.indexOf(':');
+  return [object.slice(0, at), object.slice(at + 1)];
+};
+
+function filterOf(query: DownloadsQuery): Omit<DownloadFilter, 'limit' | 'offset'> {
+  const { filename, mimeType, minSize, maxSize, createdAfter, createdBefore } = query;
+  return {
+    ...(filename === undefined ? {} : { filename }),
+    ...(mimeType === undefined ? {} : { mimeType }),
+    ...(minSize === undefined ? {} : { minSize }),
+    ...(maxSize === undefined ? {} : { maxSize }),
+    ...(createdAfter === undefined ? {} : { createdAfter: timeOf('createdAfter', createdAfter) }),
+    ...(createdBefore === undefined ? {} : { createdBefore: timeOf('createdBefore', createdBefore) }),
+  };
+}
+
+function timeOf(path: string, text: string): Date {
+  const time = new Date(text);
+  if (Number.isNaN(time.getTime()))
+    throw invalidRequest([{ path, message: 'is no time such as 2026-09-24T10:16:02Z' }]);
+  return time;
+}

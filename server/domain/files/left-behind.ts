@@ -1,0 +1,81 @@
+// Downloads of sessions that have ended: their files were moved aside before the box went. What was whole is taken in,
+// the rest is marked as failed. Works from rows and from what lies there, so it may be killed anywhere.
+import type { Salvage } from '../../engines/artifacts/salvage.ts';
+import type { DownloadRow, SessionRow, SessionRows } from '../../engines/store/store.ts';
+import { reason } from '../../kit/fault.ts';
+import { type DownloadId, isUuid, newId, type SessionId } from '../../kit/ids.ts';
+import { downloadName } from './file-names.ts';
+import { type Keeper, TooMuch } from './keeper.ts';
+
+const BATCH = 100;
+
+export interface LeftBehindParts {
+  readonly keeper: Keeper;
+  readonly salvage: Salvage;
+  readonly sessions: Pick<SessionRows, 'byId'>;
+}
+
+export async function takeLeftBehind(parts: LeftBehindParts): Promise<{ taken: number; failed: number }> {
+  const { keeper, salvage } = parts;
+  let taken = 0;
+  for (const id of await salvage.sessions()) taken += await takeOf(parts, id);
+  const { rows, host, clock } = keeper.parts;
+  let failed = 0;
+  const waiting = new Set(await salvage.sessions());
+  for (const { sessionId, guid } of await rows.leftBehind(host, BATCH))
+    if (!waiting.has(sessionId) && (await rows.fail(sessionId, guid, NOT_WHOLE, clock.now()))) failed += 1;
+  return { taken, failed };
+}
+
+/** While the session's events can still tell of it: what will never be complete, since its file is not among these. */
+export async function failPartial({ parts }: Keeper, session: SessionRow, whole: readonly string[]): Promise<void> {
+  const { rows, events, clock, log } = parts;
+  const names = new Set(whole);
+  try {
+    for (const { state, guid, filename } of await rows.ofSession(session.id)) {
+      if (state !== 'running' || names.has(guid)) continue;
+      if (!(await rows.fail(session.id, guid, NOT_WHOLE, clock.now()))) continue;
+      const detail = { filename, reason: NOT_WHOLE };
+      await events.append(session.id, { type: 'download.failed', at: clock.now(), actor: { kind: 'service' }, detail });
+    }
+  } catch (error) {
+    // The task that takes in what was left behind marks them too.
+    log.warn('downloads.not_marked', { sessionId: session.id, reason: reason(error) });
+  }
+}
+
+const NOT_WHOLE = 'the session ended before it was complete';
+
+/** A session that has not ended yet is still being salvaged. */
+async function takeOf({ keeper, salvage, sessions }: LeftBehindParts, id: string): Promise<number> {
+  const session = await sessions.byId(id as SessionId);
+  if (session && !session.endedAt) return 0;
+  const known = new Map((await keeper.parts.rows.ofSession(id as SessionId)).map(row => [row.guid, row]));
+  let taken = 0;
+  for (const guid of await salvage.namesOf(id)) {
+    const row = session && (known.get(guid) ?? nameless(session, guid, keeper));
+    if (row?.state === 'running' && isUuid(guid)) taken += await takeOne(keeper, row, salvage.pathOf(id, guid));
+    await salvage.remove(id, guid);
+  }
+  await salvage.forget(id);
+  return taken;
+}
+
+async function takeOne(keeper: Keeper, row: DownloadRow, path: string): Promise<number> {
+  const { rows, staging, clock } = keeper.parts;
+  try {
+    await keeper.demandRoomFor(row, await staging.sizeOf(path));
+    return (await keeper.keepMoved(row, path)) ? 1 : 0;
+  } catch (error) {
+    if (!(error instanceof TooMuch)) throw error;
+    await rows.fail(row.sessionId, row.guid, error.message, clock.now());
+    return 0;
+  }
+}
+
+/** It came and went while no server was there to hear its name. */
+function nameless({ id: sessionId, applicationId }: SessionRow, guid: string, { parts }: Keeper): DownloadRow {
+  const now = parts.clock.now();
+  const named = { id: newId<DownloadId>(now), applicationId, sessionId, hostId: parts.host, guid };
+  return { ...named, filename: downloadName(''), state: 'running', createdAt: now };
+}

@@ -1,0 +1,78 @@
+// Signed links: an address that gives out one file for some hours to whoever has it. Bound to the application, the object,
+// the verb and the time; a link to something that is gone leads nowhere. Downloads, and whatever else has bytes to give.
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { type Clock, plus } from '../../kit/clock.ts';
+import { type ApplicationId, isUuid } from '../../kit/ids.ts';
+import type { Secret } from '../../kit/secret.ts';
+import { fault } from '../faults.ts';
+
+export const LINK_MS = 6 * 3600_000;
+const VERSION = '1';
+const PATH = '/v1/browsers/files/';
+
+/** `kind:id`, as `download:…`: the part before the colon says who knows it. */
+export type LinkObject = `${string}:${string}`;
+
+export interface Linked {
+  readonly application: ApplicationId;
+  readonly object: LinkObject;
+}
+
+export interface Link {
+  readonly url: string;
+  readonly expiresAt: Date;
+}
+
+export class Links {
+  readonly #secret: Secret;
+  readonly #publicUrl: string;
+  readonly #clock: Clock;
+
+  constructor(secret: Secret, publicUrl: string, clock: Clock) {
+    this.#secret = secret;
+    this.#publicUrl = publicUrl;
+    this.#clock = clock;
+  }
+
+  /** The end of a link that is made now. */
+  expiry(): Date {
+    return plus(this.#clock.now(), LINK_MS);
+  }
+
+  /** For GET, and HEAD which tells less. */
+  make({ application, object }: Linked, expiresAt = this.expiry()): Link {
+    const words = [VERSION, 'GET', application, object, expiresAt.getTime().toString(36)].join(' ');
+    const token = `${Buffer.from(words).toString('base64url')}.${this.#sign(words)}`;
+    return { url: `${this.#publicUrl}${PATH}${token}`, expiresAt };
+  }
+
+  read(token: string): Linked {
+    const [encoded = '', signature = '', ...more] = token.split('.');
+    const words = Buffer.from(encoded, 'base64url').toString();
+    const isOurs = same(signature, this.#sign(words)) && Buffer.from(words).toString('base64url') === encoded;
+    const [version, verb, application = '', object = '', expiry = ''] = words.split(' ');
+    if (!isOurs || more.length > 0 || version !== VERSION || verb !== 'GET' || !isUuid(application)) throw invalid();
+    const expiresAt = new Date(Number.parseInt(expiry, 36));
+    if (!(expiresAt > this.#clock.now())) throw expired(expiresAt);
+    return { application: application as ApplicationId, object: object as LinkObject }; // Signed by `make`.
+  }
+
+  #sign(words: string): string {
+    return createHmac('sha256', this.#secret.reveal()).update(`file link:${words}`).digest('base64url');
+  }
+}
+
+function same(given: string, expected: string): boolean {
+  const [one, other] = [Buffer.from(given), Buffer.from(expected)];
+  return one.length === other.length && timingSafeEqual(one, other);
+}
+
+const invalid = () =>
+  fault('signed_url_invalid', 'This link was not made by this service, or was altered.', {
+    advice: 'Use the link exactly as it was answered, or ask for a new one.',
+  });
+
+const expired = (at: Date) =>
+  fault('signed_url_expired', `This link ended at ${at.toISOString()}.`, {
+    advice: 'Read the file or its list again for a new one.',
+  });

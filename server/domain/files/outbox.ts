@@ -1,0 +1,145 @@
+// From the local disk to where artifacts are kept. Who has a file for the store stages it, writes a row and goes on; it is
+// stored from the row, however long the store is down and whenever we are killed. Nobody ever waits for the store.
+import type { Artifacts, ByteRange, OpenedArtifact } from '../../engines/artifacts/artifacts.ts';
+import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
+import type { Staging } from '../../engines/artifacts/staging.ts';
+import type { OutboxRow, OutboxRows } from '../../engines/store/store.ts';
+import { type Clock, plus } from '../../kit/clock.ts';
+import { reason } from '../../kit/fault.ts';
+import { type ApplicationId, type HostId, newId } from '../../kit/ids.ts';
+import type { Log } from '../../kit/log.ts';
+import type { Closeable } from '../../kit/scope.ts';
+import { within } from '../../kit/wait.ts';
+
+const AT_ONCE = 4;
+const FIRST_RETRY_MS = 1_000;
+const RETRY_MAX_MS = 60_000;
+/** What is under way when we go is begun again by a successor. */
+const CLOSE_MS = 5_000;
+
+export interface OutboxParts {
+  readonly rows: OutboxRows;
+  readonly artifacts: Artifacts;
+  readonly staging: Staging;
+  readonly host: HostId;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** There is something to do now. */
+  readonly prompt: () => void;
+}
+
+export interface Posted {
+  readonly key: ArtifactKey;
+  /** Its name in the staging folder. */
+  readonly staged: string;
+  readonly contentType?: string;
+}
+
+export class Outbox implements Closeable {
+  readonly #parts: OutboxParts;
+  readonly #storing = new Map<string, { readonly key: ArtifactKey; readonly done: Promise<void> }>();
+  readonly #closing = new AbortController();
+  #stored = 0;
+
+  constructor(parts: OutboxParts) {
+    this.#parts = parts;
+  }
+
+  /** From here on the file is the outbox's, and can be opened under its key. */
+  async post(application: ApplicationId, posted: Posted): Promise<void> {
+    await this.#parts.rows.add(this.row(application, posted));
+    this.#parts.prompt();
+  }
+
+  /** The row of a post, for a table that writes it in a transaction of its own; `prompt` afterwards. */
+  row(applicationId: ApplicationId, posted: Posted): OutboxRow {
+    const { host, clock } = this.#parts;
+    const now = clock.now();
+    return { id: newId(now), applicationId, hostId: host, ...posted, attempts: 0, dueAt: now, createdAt: now };
+  }
+
+  prompt(): void {
+    this.#parts.prompt();
+  }
+
+  /** What is stored under the key, or waits to be. */
+  async open(application: ApplicationId, key: ArtifactKey, range?: ByteRange): Promise<OpenedArtifact | undefined> {
+    const { rows, artifacts, staging } = this.#parts;
+    const waiting = await rows.byKey(application, key);
+    const staged = waiting && (await staging.open(waiting.staged, range));
+    return staged ?? artifacts.open(key, range);
+  }
+
+  /** Which of these the store has not got yet: only we can give them out. */
+  waiting(application: ApplicationId, keys: readonly ArtifactKey[]): Promise<ReadonlySet<string>> {
+    return this.#parts.rows.waiting(application, keys);
+  }
+
+  /** Removes what is stored under these keys, and what waits to be. */
+  async remove(application: ApplicationId, keys: readonly ArtifactKey[]): Promise<void> {
+    const { rows, artifacts, staging } = this.#parts;
+    const taken = await rows.removeKeys(application, keys);
+    for (const { staged } of taken) await staging.remove(staged);
+    const storing = [...this.#storing.values()].filter(({ key }) => keys.includes(key));
+    await Promise.all(storing.map(({ done }) => done));
+    await artifacts.remove(keys);
+  }
+
+  /** Begins to store what is due. How many were stored since the last look. */
+  async tend(): Promise<{ stored: number }> {
+    const { rows, host, clock } = this.#parts;
+    const due = await rows.due(host, clock.now(), AT_ONCE + this.#storing.size);
+    for (const row of due) if (this.#storing.size < AT_ONCE && !this.#storing.has(row.id)) this.#begin(row);
+    const stored = this.#stored;
+    this.#stored = 0;
+    return { stored };
+  }
+
+  /** At a start: takes away staged files that no row knows. */
+  async recover(): Promise<number> {
+    const { rows, staging, host } = this.#parts;
+    return staging.removeAllBut(await rows.staged(host));
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(new Error('the outbox is closing'));
+    const all = [...this.#storing.values()].map(({ done }) => done);
+    await within(CLOSE_MS, 'the outbox to stop', () => Promise.all(all)).catch(error =>
+      this.#parts.log.warn('outbox.close_unfinished', { reason: reason(error) }),
+    );
+  }
+
+  #begin(row: OutboxRow): void {
+    // It was checked when it was posted; the store checks it again.
+    const key = row.key as ArtifactKey;
+    const done = this.#store(row, key).finally(() => {
+      this.#storing.delete(row.id);
+      if (!this.#closing.signal.aborted) this.#parts.prompt();
+    });
+    this.#storing.set(row.id, { key, done });
+  }
+
+  async #store(row: OutboxRow, key: ArtifactKey): Promise<void> {
+    const { rows, artifacts, staging, log } = this.#parts;
+    const { contentType } = row;
+    const { signal } = this.#closing;
+    try {
+      await artifacts.putFile(key, staging.pathOf(row.staged), { ...(contentType ? { contentType } : {}), signal });
+      // Taken back while it was being stored: then it must not stay there.
+      if (await rows.remove(row.id)) this.#stored += 1;
+      else await artifacts.remove([key]);
+    } catch (error) {
+      if (signal.aborted) return;
+      log.warn('outbox.not_stored', { key, attempts: row.attempts + 1, reason: reason(error) });
+      await this.#putOff(row);
+    }
+  }
+
+  async #putOff(row: OutboxRow): Promise<void> {
+    const { rows, clock, log } = this.#parts;
+    const waitMs = Math.min(RETRY_MAX_MS, FIRST_RETRY_MS * 2 ** Math.min(row.attempts, 10));
+    await rows
+      .putOff(row.id, plus(clock.now(), waitMs))
+      .catch(error => log.warn('outbox.not_put_off', { key: row.key, reason: reason(error) }));
+  }
+}

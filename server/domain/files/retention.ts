@@ -1,0 +1,86 @@
+// What goes when its time is over: a session's files after a month, its row after three. The due times stand in the rows;
+// objects go first, then the rows that tell of them, so whoever is killed in between does the rest next time.
+import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
+import type { ArtifactKey, ArtifactPrefix } from '../../engines/artifacts/keys.ts';
+import type { ExpiredSession, OutboxRows, RetentionRows } from '../../engines/store/store.ts';
+import { type Clock, plus } from '../../kit/clock.ts';
+import { reason } from '../../kit/fault.ts';
+import type { ApplicationId, SessionId } from '../../kit/ids.ts';
+import type { Log } from '../../kit/log.ts';
+import type { Outbox } from './outbox.ts';
+
+/** Sessions in one run, and keys at once: a long backlog goes in steps. */
+const BATCH = 100;
+const KEYS_AT_ONCE = 500;
+
+/** Rows of a family that tell of a session's files. Called when the files are gone. */
+export type Forget = (application: ApplicationId, session: SessionId) => Promise<void>;
+
+export interface RetentionParts {
+  readonly rows: RetentionRows;
+  readonly waiting: Pick<OutboxRows, 'under'>;
+  readonly artifacts: Pick<Artifacts, 'list'>;
+  readonly outbox: Pick<Outbox, 'remove'>;
+  readonly prefixOf: (application: ApplicationId, session: SessionId) => ArtifactPrefix;
+  readonly forgets: readonly Forget[];
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export interface Kept {
+  readonly filesMs: number;
+  readonly sessionsMs: number;
+}
+
+/** When things of a session that ends now are due to go. A row stays at least as long as its files. */
+export const dueTimes = ({ filesMs, sessionsMs }: Kept, endedAt: Date): { filesDueAt: Date; forgetDueAt: Date } => ({
+  filesDueAt: plus(endedAt, filesMs),
+  forgetDueAt: plus(endedAt, Math.max(filesMs, sessionsMs)),
+});
+
+/** What a run would do now, at most one batch of each. */
+export async function sweepPlan({ rows, clock }: Pick<RetentionParts, 'rows' | 'clock'>): Promise<{
+  readonly files: readonly ExpiredSession[];
+  readonly sessions: readonly ExpiredSession[];
+}> {
+  const now = clock.now();
+  const [files, sessions] = await Promise.all([rows.filesDue(now, BATCH), rows.forgetDue(now, BATCH)]);
+  return { files, sessions };
+}
+
+export async function sweep(parts: RetentionParts): Promise<{ files: number; sessions: number; failed: number }> {
+  const { rows, clock, log } = parts;
+  const did = { files: 0, sessions: 0, failed: 0 };
+  const each = async (
+    what: 'files' | 'sessions',
+    due: readonly ExpiredSession[],
+    work: (one: ExpiredSession) => Promise<void>,
+  ): Promise<void> => {
+    for (const one of due)
+      try {
+        await work(one);
+        did[what] += 1;
+      } catch (error) {
+        did.failed += 1;
+        log.warn('retention.failed', { sessionId: one.id, what, reason: reason(error) });
+      }
+  };
+  await each('files', await rows.filesDue(clock.now(), BATCH), one => removeFiles(parts, one));
+  await each('sessions', await rows.forgetDue(clock.now(), BATCH), one => rows.forget(one.applicationId, one.id));
+  return did;
+}
+
+async function removeFiles(parts: RetentionParts, { applicationId, id }: ExpiredSession): Promise<void> {
+  const { rows, waiting, artifacts, outbox, prefixOf, forgets } = parts;
+  const prefix = prefixOf(applicationId, id);
+  let keys = (await waiting.under(applicationId, prefix)) as ArtifactKey[]; // Checked when they were posted.
+  for await (const key of artifacts.list(prefix)) {
+    keys.push(key);
+    if (keys.length < KEYS_AT_ONCE) continue;
+    await outbox.remove(applicationId, keys);
+    keys = [];
+  }
+  await outbox.remove(applicationId, keys);
+  for (const forget of forgets) await forget(applicationId, id);
+  await rows.filesGone(applicationId, id);
+}

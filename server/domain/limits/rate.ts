@@ -1,0 +1,41 @@
+// How often an application may ask for one thing: so many in any minute, counted in this process.
+import type { Clock } from '../../kit/clock.ts';
+import type { ApplicationId } from '../../kit/ids.ts';
+import { fault } from '../faults.ts';
+
+const MINUTE_MS = 60_000;
+/** Applications whose askings are remembered; beyond it those that asked longest ago are forgotten. */
+const APPLICATIONS_MAX = 10_000;
+
+export class Rate {
+  readonly #what: string;
+  readonly #perMinute: number;
+  readonly #clock: Clock;
+  readonly #askedMs = new Map<ApplicationId, number[]>();
+
+  constructor(what: string, perMinute: number, clock: Clock) {
+    this.#what = what;
+    this.#perMinute = perMinute;
+    this.#clock = clock;
+  }
+
+  /** Counts it, or throws `rate_limited`. */
+  take(application: ApplicationId): void {
+    const now = this.#clock.monotonicMs();
+    const recent = (this.#askedMs.get(application) ?? []).filter(at => now - at < MINUTE_MS);
+    const [oldest] = recent;
+    if (oldest !== undefined && recent.length >= this.#perMinute) throw this.#refused(MINUTE_MS - (now - oldest));
+    this.#askedMs.delete(application);
+    this.#askedMs.set(application, [...recent, now]);
+    const [first] = this.#askedMs.keys();
+    if (first !== undefined && this.#askedMs.size > APPLICATIONS_MAX) this.#askedMs.delete(first);
+  }
+
+  #refused(waitMs: number) {
+    const retryAfterSeconds = Math.ceil(waitMs / 1000);
+    return fault('rate_limited', `${this.#what} may be asked for ${this.#perMinute} times a minute.`, {
+      advice: `Wait ${retryAfterSeconds} s.`,
+      details: { limit: this.#perMinute, used: this.#perMinute, scope: 'application', retryAfterSeconds },
+    });
+  }
+}

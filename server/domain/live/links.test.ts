@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { TestClock } from '../../../tests/harness/test-clock.ts';
+import { plus } from '../../kit/clock.ts';
+import { isFault } from '../../kit/fault.ts';
+import type { SessionId } from '../../kit/ids.ts';
+import { Secret } from '../../kit/secret.ts';
+import { LiveLinks } from './links.ts';
+
+const session = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10' as SessionId;
+const other = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d11';
+const clock = new TestClock();
+const links = new LiveLinks(new Secret('a secret of this installation, long enough'), clock);
+const claims = { session, right: 'view', expiresAt: plus(clock.now(), 60_000), epoch: 3 } as const;
+
+const refused = (code: string) => (error: unknown) => isFault(error, code);
+
+describe('tokens of live view addresses', () => {
+  test('say what they were made for, to the second', () => {
+    const read = links.read(links.tokenOf({ ...claims, page: 'C2FE' }), session);
+    const expiresAt = new Date(1000 * Math.floor(claims.expiresAt.getTime() / 1000));
+    assert.deepEqual(read, { ...claims, page: 'C2FE', expiresAt });
+    assert.equal('page' in links.read(links.tokenOf(claims), session), false);
+  });
+
+  test('hold for their session alone', () => {
+    assert.throws(() => links.read(links.tokenOf(claims), other), refused('signed_url_invalid'));
+  });
+
+  test('do not survive a change of a single character', () => {
+    const token = links.tokenOf(claims);
+    for (let at = 3; at < token.length; at++) {
+      const changed = `${token.slice(0, at)}${token[at] === 'A' ? 'B' : 'A'}${token.slice(at + 1)}`;
+      assert.throws(() => links.read(changed, session), refused('signed_url_invalid'), `character ${at}`);
+    }
+  });
+
+  test('of a viewer cannot be made into those of a driver', () => {
+    const [, signature] = links.tokenOf(claims).split('.');
+    const forged = Buffer.from(JSON.stringify([session, 'control', '', 4_000_000_000, 3])).toString('base64url');
+    assert.throws(() => links.read(`lv_${forged}.${signature}`, session), refused('signed_url_invalid'));
+  });
+
+  test('of another installation are nothing here', () => {
+    const foreign = new LiveLinks(new Secret('a secret of another installation, as long'), clock);
+    assert.throws(() => links.read(foreign.tokenOf(claims), session), refused('signed_url_invalid'));
+  });
+
+  test('end', async () => {
+    const late = new TestClock();
+    const token = new LiveLinks(new Secret('x'.repeat(32)), late).tokenOf(claims);
+    late.advance(61_000);
+    assert.throws(
+      () => new LiveLinks(new Secret('x'.repeat(32)), late).read(token, session),
+      refused('signed_url_expired'),
+    );
+  });
+});

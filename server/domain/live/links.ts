@@ -1,0 +1,71 @@
+// The tokens in live view addresses: what one allows, for which session and page, and until when. Nothing is stored; a
+// token whose epoch has passed was revoked.
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { Clock } from '../../kit/clock.ts';
+import { isUuid, type SessionId } from '../../kit/ids.ts';
+import type { Secret } from '../../kit/secret.ts';
+import { fault } from '../faults.ts';
+
+export type LiveRight = 'view' | 'control';
+
+export interface LinkClaims {
+  readonly session: SessionId;
+  readonly right: LiveRight;
+  /** The CDP target id. Absent: every page. */
+  readonly page?: string;
+  readonly expiresAt: Date;
+  readonly epoch: number;
+}
+
+const TOKEN = /^lv_([\w-]{1,512})\.([\w-]{43})$/;
+
+export class LiveLinks {
+  readonly #secret: Secret;
+  readonly #clock: Clock;
+
+  constructor(secret: Secret, clock: Clock) {
+    this.#secret = secret;
+    this.#clock = clock;
+  }
+
+  tokenOf({ session, right, page = '', expiresAt, epoch }: LinkClaims): string {
+    const claims = JSON.stringify([session, right, page, Math.floor(expiresAt.getTime() / 1000), epoch]);
+    const body = Buffer.from(claims).toString('base64url');
+    return `lv_${body}.${this.#sign(body)}`;
+  }
+
+  /** 403 for one that was altered, that has expired, or that is for another session. Revocation is the caller's to check. */
+  read(token: string, session: string): LinkClaims {
+    const [, body, signature] = TOKEN.exec(token) ?? [];
+    if (!body || !signature || !this.#isSigned(body, signature)) throw invalid();
+    const claims = claimsOf(JSON.parse(Buffer.from(body, 'base64url').toString('utf8')));
+    if (!claims || claims.session !== session) throw invalid();
+    if (claims.expiresAt <= this.#clock.now()) throw expired('has expired');
+    return claims;
+  }
+
+  #sign(body: string): string {
+    return createHmac('sha256', this.#secret.reveal()).update(`live:${body}`).digest('base64url');
+  }
+
+  #isSigned(body: string, signature: string): boolean {
+    return timingSafeEqual(Buffer.from(this.#sign(body)), Buffer.from(signature));
+  }
+}
+
+/** We wrote it, so anything else in it means that it is of another version of ours. */
+function claimsOf(value: unknown): LinkClaims | undefined {
+  const [session, right, page, expires, epoch]: unknown[] = Array.isArray(value) ? value : [];
+  if (typeof session !== 'string' || !isUuid(session) || (right !== 'view' && right !== 'control')) return undefined;
+  if (typeof page !== 'string' || typeof expires !== 'number' || typeof epoch !== 'number') return undefined;
+  return {
+    ...{ session: session as SessionId, right, expiresAt: new Date(1000 * expires), epoch },
+    ...(page === '' ? {} : { page }),
+  };
+}
+
+const ASK_ANEW = 'Ask GET /sessions/{id}/debug for fresh addresses.';
+export const invalid = () =>
+  fault('signed_url_invalid', 'The token of this live view address is not valid.', { advice: ASK_ANEW });
+export const expired = (how: string) =>
+  fault('signed_url_expired', `This live view address ${how}.`, { advice: ASK_ANEW });

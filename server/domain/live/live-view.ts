@@ -1,0 +1,172 @@
+// People at the window of a running session: the addresses they come by, what those allow, and who drives.
+import type { DebugQuery, DebugUrls } from '../../../contract/live.ts';
+import type { ControlRows } from '../../engines/store/control-rows.ts';
+import type { EventRows, SessionRow, SessionRows } from '../../engines/store/store.ts';
+import { type Clock, plus } from '../../kit/clock.ts';
+import { reason } from '../../kit/fault.ts';
+import { isUuid, type SessionId } from '../../kit/ids.ts';
+import type { Log } from '../../kit/log.ts';
+import { notFound, sessionNotRunning } from '../faults.ts';
+import type { AgentCaller } from '../identity/caller.ts';
+import type { LiveSession, LiveSessions } from '../sessions/live.ts';
+import type { Attendance, Watcher } from '../sessions/watchers.ts';
+import { expired, invalid, type LinkClaims, type LiveLinks, type LiveRight } from './links.ts';
+import { Takeover } from './takeover.ts';
+import { Viewing, type WatchPage } from './viewing.ts';
+
+const LIFE_MAX_MS = 21_600_000;
+
+export interface LiveViewParts {
+  readonly rows: ControlRows;
+  readonly sessions: Pick<SessionRows, 'get'>;
+  readonly events: Pick<EventRows, 'append'>;
+  readonly lives: Pick<LiveSessions, 'get'>;
+  readonly links: LiveLinks;
+  readonly publicUrl: string;
+  readonly watchPage: WatchPage;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export class LiveView implements Watcher {
+  readonly name = 'live';
+  readonly #parts: LiveViewParts;
+  readonly #takeovers = new Map<SessionId, Takeover>();
+  readonly #epochs = new Map<SessionId, number>();
+  readonly #revoked = new Map<SessionId, Set<() => void>>();
+  readonly #left = new Map<SessionId, Set<(ended: boolean) => void>>();
+  readonly #viewings = new Map<SessionId, { readonly viewing: Viewing; viewers: number }>();
+
+  constructor(parts: LiveViewParts) {
+    this.#parts = parts;
+  }
+
+  async attend(live: LiveSession, row: SessionRow): Promise<Attendance> {
+    const standing = row.status === 'PENDING' ? undefined : await this.#parts.rows.of(live.id);
+    const agentInput = row.settings.takeover === 'refuse' ? 'refuse' : 'queue';
+    const takeover = new Takeover(this.#parts, live, agentInput, standing);
+    this.#takeovers.set(live.id, takeover);
+    this.#epochs.set(live.id, standing?.linkEpoch ?? 0);
+    return {
+      leave: async end => {
+        for (const leave of [...(this.#left.get(live.id) ?? [])]) leave(end !== undefined);
+        takeover.close();
+        await this.#viewings.get(live.id)?.viewing.close();
+        for (const all of [this.#takeovers, this.#epochs, this.#revoked, this.#left, this.#viewings])
+          all.delete(live.id);
+      },
+    };
+  }
+
+  takeoverOf(session: SessionId): Takeover | undefined {
+    return this.#takeovers.get(session);
+  }
+
+  /** Addresses for people, fresh with each call. */
+  async urls(caller: AgentCaller, id: string, { expiresIn, readOnly }: DebugQuery): Promise<DebugUrls> {
+    const { live, row } = await this.#running(caller, id);
+    const until = plus(this.#parts.clock.now(), expiresIn === undefined ? LIFE_MAX_MS : 1000 * expiresIn);
+    const expiresAt = until < row.expiresAt ? until : row.expiresAt;
+    const right: LiveRight = readOnly === 'true' ? 'view' : 'control';
+    const claims = { session: live.id, right, expiresAt, epoch: this.#epochs.get(live.id) ?? 0 };
+    const pages = await live.browser.listPages();
+    return {
+      ...this.#liveUrls(claims),
+      ...(right === 'control' ? { wsUrl: this.#socketUrl(claims) } : {}),
+      pages: pages.map(page => ({ ...page, ...this.#liveUrls({ ...claims, page: page.id }) })),
+    };
+  }
+
+  /** Every address that was given out so far stops working at once. */
+  async revoke(caller: AgentCaller, id: string): Promise<void> {
+    const { live } = await this.#running(caller, id);
+    const epoch = await this.#parts.rows.revokeLinks(caller.applicationId, live.id);
+    if (epoch === undefined) throw notFound('Session', id);
+    this.#epochs.set(live.id, epoch);
+    for (const leave of [...(this.#revoked.get(live.id) ?? [])]) leave();
+    this.#parts.events
+      .append(live.id, {
+        type: 'live.links_revoked',
+        at: this.#parts.clock.now(),
+        actor: { kind: 'agentKey', id: caller.keyId },
+        detail: {},
+      })
+      .catch(error => this.#parts.log.warn('session.event_not_written', { sessionId: live.id, reason: reason(error) }));
+  }
+
+  /** Who comes by an address: 403 where it does not hold (any more), 404 where the session does not run here. */
+  welcome(token: string, id: string): { live: LiveSession; takeover: Takeover; claims: LinkClaims } {
+    const claims = this.#parts.links.read(token, id);
+    const live = this.#parts.lives.get(claims.session);
+    const takeover = this.#takeovers.get(claims.session);
+    if (!live?.stands || !takeover) throw notFound('Session', id);
+    if (claims.epoch !== this.#epochs.get(claims.session)) throw expired('was revoked');
+    return { live, takeover, claims };
+  }
+
+  /** Who comes with a CDP client of their own. */
+  guest(token: string, id: string): LiveSession {
+    const { live, claims } = this.welcome(token, id);
+    if (claims.right !== 'control' || claims.page !== undefined) throw invalid();
+    return live;
+  }
+
+  /** Whoever is to send a file in must hold an address for driving, while somebody drives. */
+  sender(token: string, id: string): LiveSession {
+    const { live, takeover, claims } = this.welcome(token, id);
+    if (claims.right !== 'control' || !takeover.control) throw invalid();
+    return live;
+  }
+
+  /** Calls `leave` when the addresses of the session are revoked. */
+  onRevoked(session: SessionId, leave: () => void): { close(): void } {
+    return listen(this.#revoked, session, leave);
+  }
+
+  /** Calls `leave` when the session ends, or goes to a successor. */
+  onLeave(session: SessionId, leave: (ended: boolean) => void): { close(): void } {
+    return listen(this.#left, session, leave);
+  }
+
+  /** All viewers of a session share one look at it. */
+  look(live: LiveSession): { viewing: Viewing; close(): Promise<void> } {
+    const { watchPage, clock } = this.#parts;
+    const shared = this.#viewings.get(live.id) ?? { viewing: new Viewing(live, watchPage, clock), viewers: 0 };
+    this.#viewings.set(live.id, shared);
+    shared.viewers++;
+    return {
+      viewing: shared.viewing,
+      close: async () => {
+        if (--shared.viewers > 0 || this.#viewings.get(live.id) !== shared) return;
+        this.#viewings.delete(live.id);
+        await shared.viewing.close();
+      },
+    };
+  }
+
+  async #running(caller: AgentCaller, id: string): Promise<{ live: LiveSession; row: SessionRow }> {
+    const row = isUuid(id) ? await this.#parts.sessions.get(caller.applicationId, id as SessionId) : undefined;
+    if (!row) throw notFound('Session', id);
+    const live = this.#parts.lives.get(row.id);
+    if (row.status !== 'RUNNING' || !live?.stands) throw sessionNotRunning(id, row.status);
+    return { live, row };
+  }
+
+  #liveUrls(claims: LinkClaims): { debuggerUrl: string; debuggerFullscreenUrl: string } {
+    const page = claims.page === undefined ? '' : `&page=${encodeURIComponent(claims.page)}`;
+    const token = this.#parts.links.tokenOf(claims);
+    const debuggerUrl = `${this.#parts.publicUrl}/v1/browsers/live/${claims.session}?token=${token}${page}`;
+    return { debuggerUrl, debuggerFullscreenUrl: `${debuggerUrl}&navbar=false` };
+  }
+
+  #socketUrl(claims: LinkClaims): string {
+    const origin = this.#parts.publicUrl.replace(/^http/, 'ws');
+    return `${origin}/v1/browsers/sessions/${claims.session}/debug?token=${this.#parts.links.tokenOf(claims)}`;
+  }
+}
+
+function listen<Key, Listener>(all: Map<Key, Set<Listener>>, key: Key, listener: Listener): { close(): void } {
+  const listeners = all.get(key) ?? new Set();
+  all.set(key, listeners.add(listener));
+  return { close: () => void listeners.delete(listener) };
+}

@@ -1,0 +1,289 @@
+// One page while people look at the session: what they must be shown besides its picture, and what they do to it. Input goes
+// over the server's own channel, so no client's handles, focus or emulation are touched.
+import type { DialogState, DriveMessage, SelectState } from '../../../contract/live-messages.ts';
+import type { ObservedTarget } from '../../engines/browser/observation.ts';
+import type { Closeable } from '../../kit/scope.ts';
+import type { JsonObject } from '../sessions/machinery.ts';
+import { askSelect, chooseOptions, cursorAt, textTakenBy } from './page-questions.ts';
+
+type Drive<Type extends DriveMessage['type']> = Extract<DriveMessage, { type: Type }>;
+
+/** A page that is stuck must not keep a person waiting for the next click. */
+const MOVE_ANSWER_MS = 1_000;
+const CURSOR_EVERY_MS = 100;
+const COPIED_MS = 1_500;
+const NAVIGABLE = /^(https?:\/\/|about:blank$)/i;
+
+export interface PageState {
+  readonly canGoBack: boolean;
+  readonly canGoForward: boolean;
+  readonly loading: boolean;
+  readonly visible: boolean;
+  readonly dialog: DialogState | null;
+  readonly select: SelectState | null;
+  readonly files: 'one' | 'many' | null;
+}
+
+const AT_REST: PageState = {
+  ...{ canGoBack: false, canGoForward: false, loading: false, visible: true },
+  ...{ dialog: null, select: null, files: null },
+};
+
+export class ViewedPage implements Closeable {
+  readonly id: string;
+  readonly #target: ObservedTarget;
+  readonly #changed: () => void;
+  readonly #listening: Closeable;
+  #state: PageState = AT_REST;
+  #select: { readonly objectId: string } | undefined;
+  #chooser: number | undefined;
+  /** The mouse went there, and the page has not said that it knows. */
+  #moving = false;
+  #nextMove: JsonObject | undefined;
+  #cursorAsked = 0;
+  /** While we look what a press hits, what comes behind it waits. */
+  #held: Array<() => void> | undefined;
+  /** The press opened our list, so the page must not see the release. */
+  #swallowsRelease = false;
+
+  constructor(target: ObservedTarget, changed: () => void) {
+    this.id = target.id;
+    this.#target = target;
+    this.#changed = changed;
+    this.#listening = target.on((method, params) => this.#event(method, params));
+    target.say('Page.enable');
+    void this.#readHistory();
+  }
+
+  get state(): PageState {
+    return this.#state;
+  }
+
+  close(): void {
+    void this.#listening.close();
+  }
+
+  /** A person drives from here on, or does no more: choosers of files come to them meanwhile. */
+  driven(on: boolean): void {
+    this.#target.say('Page.setInterceptFileChooserDialog', { enabled: on });
+    if (!on) this.#become({ select: null, files: null });
+  }
+
+  toFront(): void {
+    this.#target.say('Page.bringToFront');
+  }
+
+  closePage(): void {
+    this.#target.say('Page.close');
+  }
+
+  mouse({ action, x, y, button, buttons, clicks, modifiers }: Drive<'mouse'>): void {
+    const type = { move: 'mouseMoved', down: 'mousePressed', up: 'mouseReleased' }[action];
+    const event = { type, x, y, button, buttons, clickCount: clicks, modifiers };
+    if (action === 'move') return this.#move(event);
+    // What was on its way comes first, so that the press lands where the person sees the mouse.
+    this.#flushMove();
+    if (this.#held) this.#held.push(() => this.#button(action, event));
+    else this.#button(action, event);
+  }
+
+  wheel({ x, y, deltaX, deltaY, modifiers }: Drive<'wheel'>): void {
+    this.#input('Input.dispatchMouseEvent', { type: 'mouseWheel', x, y, deltaX, deltaY, modifiers });
+  }
+
+  touch({ action, points, modifiers }: Drive<'touch'>): void {
+    const type = { start: 'touchStart', move: 'touchMove', end: 'touchEnd', cancel: 'touchCancel' }[action];
+    this.#input('Input.dispatchTouchEvent', { type, touchPoints: points.map(point => ({ ...point })), modifiers });
+  }
+
+  key({ action, key, code, keyCode, text, location, repeats, modifiers, mac }: Drive<'key'>): void {
+    const typed = action === 'down' && text !== '';
+    this.#input('Input.dispatchKeyEvent', {
+      type: action === 'up' ? 'keyUp' : typed ? 'keyDown' : 'rawKeyDown',
+      ...{ key, code, location, modifiers, windowsVirtualKeyCode: keyCode, autoRepeat: repeats },
+      ...(typed ? { text, unmodifiedText: text } : {}),
+      commands: action === 'down' ? commandsOf(key, modifiers, mac) : [],
+    });
+  }
+
+  text(text: string): void {
+    this.#input('Input.insertText', { text });
+  }
+
+  compose({ text, start, end }: Drive<'compose'>): void {
+    this.#input('Input.imeSetComposition', { text, selectionStart: start, selectionEnd: end });
+  }
+
+  /** What is selected, for the person's own clipboard; the page hears of the copy or cut as of any other. */
+  async copy(cut: boolean): Promise<string> {
+    const key = cut ? 'x' : 'c';
+    const event = {
+      key,
+      code: `Key${key.toUpperCase()}`,
+      modifiers: 2,
+      windowsVirtualKeyCode: key.toUpperCase().charCodeAt(0),
+    };
+    const pressed = { type: 'rawKeyDown', ...event, commands: [cut ? 'cut' : 'copy'] };
+    const text = await textTakenBy(this.#target, () =>
+      this.#target.send('Input.dispatchKeyEvent', pressed, COPIED_MS).catch(() => {}),
+    );
+    this.#input('Input.dispatchKeyEvent', { type: 'keyUp', ...event });
+    return text;
+  }
+
+  /** False for what a person may not open here. */
+  navigate(url: string): boolean {
+    if (!NAVIGABLE.test(url)) return false;
+    this.#target.say('Page.navigate', { url });
+    return true;
+  }
+
+  async history(action: Drive<'history'>['action']): Promise<void> {
+    if (action === 'reload') return this.#target.say('Page.reload');
+    if (action === 'stop') return this.#target.say('Page.stopLoading');
+    const { currentIndex, entries } = await this.#target.send('Page.getNavigationHistory');
+    const index = Number(currentIndex) + (action === 'back' ? -1 : 1);
+    const entry = Array.isArray(entries) ? Object(entries[index]) : {};
+    if (typeof entry.id === 'number') this.#target.say('Page.navigateToHistoryEntry', { entryId: entry.id });
+  }
+
+  dialog(accept: boolean, promptText: string): void {
+    this.#target.say('Page.handleJavaScriptDialog', { accept, promptText });
+  }
+
+  choose(options: readonly number[]): void {
+    const select = this.#select;
+    this.#select = undefined;
+    this.#become({ select: null });
+    if (select) void chooseOptions(this.#target, select.objectId, options);
+  }
+
+  /** Paths as the browser sees them; none: the person wants no file. */
+  files(paths: readonly string[]): void {
+    const chooser = this.#chooser;
+    this.#chooser = undefined;
+    this.#become({ files: null });
+    if (chooser !== undefined && paths.length > 0)
+      this.#target.say('DOM.setFileInputFiles', { files: [...paths], backendNodeId: chooser });
+  }
+
+  /** The shape of the mouse there; undefined when it was asked a moment ago. */
+  async cursor(x: number, y: number, nowMs: number): Promise<string | undefined> {
+    if (nowMs - this.#cursorAsked < CURSOR_EVERY_MS) return undefined;
+    this.#cursorAsked = nowMs;
+    return cursorAt(this.#target, x, y);
+  }
+
+  #button(action: 'down' | 'up', event: JsonObject): void {
+    const left = event.button === 'left';
+    if (action === 'down' && left) void this.#press(event);
+    else if (left && this.#swallowsRelease) this.#swallowsRelease = false;
+    else this.#input('Input.dispatchMouseEvent', event);
+  }
+
+  /** The list of a select never is in the picture, so a press on one opens ours instead. */
+  async #press(event: JsonObject): Promise<void> {
+    const held: Array<() => void> = [];
+    this.#held = held;
+    const found = await askSelect(this.#target, Number(event.x), Number(event.y));
+    this.#held = undefined;
+    if (found) {
+      this.#select = found;
+      this.#swallowsRelease = true;
+      this.#become({ select: found.state });
+    } else this.#input('Input.dispatchMouseEvent', event);
+    for (const go of held) go();
+  }
+
+  /** At most one move is on its way; of those that come meanwhile the newest counts. */
+  #move(event: JsonObject): void {
+    if (this.#moving) {
+      this.#nextMove = event;
+      return;
+    }
+    this.#moving = true;
+    void this.#target
+      .send('Input.dispatchMouseEvent', event, MOVE_ANSWER_MS)
+      .catch(() => {})
+      .then(() => {
+        this.#moving = false;
+        this.#flushMove();
+      });
+  }
+
+  #flushMove(): void {
+    const next = this.#nextMove;
+    this.#nextMove = undefined;
+    if (next && this.#moving) this.#input('Input.dispatchMouseEvent', next);
+    else if (next) this.#move(next);
+  }
+
+  /** Nobody waits for the answer: a click that opens a dialog has none until that is answered. */
+  #input(method: string, params: JsonObject): void {
+    if (this.#held) this.#held.push(() => this.#input(method, params));
+    else this.#target.say(method, params);
+  }
+
+  #event(method: string, params: JsonObject): void {
+    switch (method) {
+      case 'Page.javascriptDialogOpening':
+        return this.#become({ dialog: dialogOf(params) });
+      case 'Page.javascriptDialogClosed':
+        return this.#become({ dialog: null });
+      case 'Page.screencastVisibilityChanged':
+        return this.#become({ visible: params.visible === true });
+      case 'Page.fileChooserOpened':
+        if (typeof params.backendNodeId !== 'number') return;
+        this.#chooser = params.backendNodeId;
+        return this.#become({ files: params.mode === 'selectMultiple' ? 'many' : 'one' });
+      case 'Page.frameStartedLoading':
+        return this.#become({ loading: true });
+      case 'Page.frameStoppedLoading':
+        this.#become({ loading: false });
+        return void this.#readHistory();
+      case 'Page.frameNavigated':
+      case 'Page.navigatedWithinDocument':
+        return void this.#readHistory();
+    }
+  }
+
+  async #readHistory(): Promise<void> {
+    const history = await this.#target.send('Page.getNavigationHistory').catch(() => undefined);
+    const entries = Array.isArray(history?.entries) ? history.entries.length : 0;
+    const index = Number(history?.currentIndex ?? 0);
+    this.#become({ canGoBack: index > 0, canGoForward: index < entries - 1 });
+  }
+
+  #become(change: Partial<PageState>): void {
+    this.#state = { ...this.#state, ...change };
+    this.#changed();
+  }
+}
+
+function dialogOf({ type, message, defaultPrompt }: JsonObject): DialogState {
+  const kinds = ['alert', 'confirm', 'prompt', 'beforeunload'] as const;
+  return {
+    kind: kinds.find(kind => kind === type) ?? 'alert',
+    message: String(message ?? ''),
+    answer: String(defaultPrompt ?? ''),
+  };
+}
+
+const COMMANDS: Readonly<Record<string, string>> = {
+  a: 'selectAll',
+  c: 'copy',
+  v: 'paste',
+  x: 'cut',
+  z: 'undo',
+  y: 'redo',
+};
+const [CTRL, META, SHIFT] = [2, 4, 8];
+
+/** Chromium takes the editing command beside the key: without a window system nobody else makes one of it. */
+function commandsOf(key: string, modifiers: number, mac: boolean): string[] {
+  const shortcut = (modifiers & ~SHIFT) === (mac ? META : CTRL);
+  if (!shortcut) return [];
+  if (key.toLowerCase() === 'z' && modifiers & SHIFT) return ['redo'];
+  const command = COMMANDS[key.toLowerCase()];
+  return command ? [command] : [];
+}

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { answersSecrets, commandParams, commandResult, LOGGED_COMMANDS } from './command-entries.ts';
+
+const SECRET = 'hunter2-S3cr3t';
+const everywhere = {
+  text: SECRET,
+  unmodifiedText: SECRET,
+  key: SECRET[0],
+  code: 'KeyH',
+  windowsVirtualKeyCode: 72,
+  expression: `f("${SECRET}")`,
+  functionDeclaration: `() => "${SECRET}"`,
+  arguments: [{ value: SECRET }, { value: { deep: [SECRET] } }, { unserializableValue: SECRET }],
+  url: `https://u:${SECRET}@shop.test/?token=${SECRET}`,
+  referrer: `https://u:${SECRET}@shop.test/`,
+  promptText: SECRET,
+  data: { items: [{ data: SECRET }] },
+  touchPoints: [{ x: 1, y: 2, note: SECRET }],
+  headerTemplate: SECRET,
+};
+
+for (const method of LOGGED_COMMANDS)
+  test(`${method} keeps nothing that was typed, passed or secret`, () => {
+    const kept = JSON.stringify(commandParams(method, everywhere));
+    assert.ok(!kept.includes(SECRET) && !kept.includes('KeyH') && !kept.includes('72'), kept);
+  });
+
+test('named keys are told', () => {
+  assert.equal(commandParams('Input.dispatchKeyEvent', { type: 'keyDown', key: 'Enter' }).key, 'Enter');
+  assert.equal(commandParams('Input.dispatchKeyEvent', { type: 'keyDown', key: 'é' }).key, '[redacted]');
+});
+
+test('answers keep their kind; texts only where nothing secret was asked for', () => {
+  const answer = { id: 1, result: { result: { type: 'string', value: SECRET } } };
+  const kept = (method: string, params: object): string =>
+    JSON.stringify(commandResult(method, answersSecrets(method, { ...params }), answer));
+  assert.ok(!kept('Runtime.callFunctionOn', {}).includes(SECRET));
+  for (const expression of ['document.cookie', 'el.value', 'localStorage.x'])
+    assert.ok(!kept('Runtime.evaluate', { expression }).includes(SECRET), expression);
+  assert.ok(kept('Runtime.evaluate', { expression: 'document.title' }).includes(SECRET));
+  assert.deepEqual(commandResult('Page.captureScreenshot', false, { result: { data: SECRET } }), {});
+  assert.deepEqual(commandResult('Page.navigate', false, { error: { code: -32000, message: 'no' } }), {
+    error: { code: -32000, message: 'no' },
+  });
+});

@@ -1,0 +1,173 @@
+// Which commands of clients are logged, and what is kept of each and of its answer. What is typed or passed as an argument
+// is never kept.
+import type { JsonObject } from '../../engines/store/store.ts';
+import { remoteObject, text } from './console-entries.ts';
+import { scanExpression } from './expression.ts';
+import { REDACTED, redactUrl } from './redact.ts';
+import { isObject, objectAt, plain, type Said, textAt } from './values.ts';
+
+const EVALUATE = 'Runtime.evaluate';
+const FUNCTION_METHOD = 'Runtime.callFunctionOn';
+/** An expression that asks for one of these gives back what must not be kept. */
+const ASKS_FOR_SECRETS = /cookie|passw|secret|token|credential|storage|\bvalue\b|indexeddb|authorization/i;
+const ERROR_CHARS_MAX = 500;
+
+type Keep = (params: Said) => JsonObject;
+
+const NUMBERS_OF_INPUT = [
+  'type',
+  'x',
+  'y',
+  'button',
+  'buttons',
+  'clickCount',
+  'modifiers',
+  'deltaX',
+  'deltaY',
+  'pointerType',
+  'isKeypad',
+  'autoRepeat',
+  'location',
+  'enabled',
+  'ignore',
+  'tapCount',
+  'duration',
+  'scaleFactor',
+  'xDistance',
+  'yDistance',
+  'speed',
+];
+const input: Keep = params => plain(params, NUMBERS_OF_INPUT);
+const address: Keep = params => ({
+  ...plain(params, [
+    'frameId',
+    'transitionType',
+    'browserContextId',
+    'newWindow',
+    'background',
+    'width',
+    'height',
+    'hidden',
+  ]),
+  ...(typeof params.url === 'string' ? { url: redactUrl(params.url) } : {}),
+  ...(typeof params.referrer === 'string' ? { referrer: redactUrl(params.referrer) } : {}),
+});
+
+const KEPT: Readonly<Record<string, Keep>> = {
+  'Page.navigate': address,
+  'Page.reload': params => plain(params, ['ignoreCache', 'loaderId']),
+  'Page.navigateToHistoryEntry': params => plain(params, ['entryId']),
+  'Page.close': () => ({}),
+  'Page.handleJavaScriptDialog': params => ({
+    ...plain(params, ['accept']),
+    ...(params.promptText === undefined ? {} : { promptText: REDACTED }),
+  }),
+  'Page.captureScreenshot': params => plain(params, ['format', 'quality', 'fromSurface', 'captureBeyondViewport']),
+  'Page.printToPDF': params => plain(params, ['landscape', 'printBackground', 'scale', 'paperWidth', 'paperHeight']),
+  [EVALUATE]: params => ({
+    expression: scanExpression(textAt(params, 'expression') ?? '').shape,
+    ...plain(params, ['awaitPromise', 'returnByValue', 'userGesture', 'contextId', 'uniqueContextId']),
+  }),
+  [FUNCTION_METHOD]: params => ({
+    ...plain(params, ['awaitPromise', 'returnByValue', 'userGesture', 'executionContextId', 'uniqueContextId']),
+    functionDeclaration: scanExpression(textAt(params, 'functionDeclaration') ?? '').shape,
+    ...(Array.isArray(params.arguments) ? { arguments: params.arguments.slice(0, 20).map(argument) } : {}),
+  }),
+  'Input.dispatchKeyEvent': params => ({ ...input(params), ...key(params) }),
+  'Input.insertText': () => ({ text: REDACTED }),
+  'Input.imeSetComposition': () => ({ text: REDACTED }),
+  'Input.dispatchMouseEvent': input,
+  'Input.dispatchTouchEvent': params => ({
+    ...input(params),
+    touchPoints: (Array.isArray(params.touchPoints) ? params.touchPoints.filter(isObject) : [])
+      .slice(0, 10)
+      .map(point => plain(point, ['x', 'y', 'id'])),
+  }),
+  'Input.dispatchDragEvent': params => ({ ...input(params), data: REDACTED }),
+  'Input.cancelDragging': () => ({}),
+  'Input.emulateTouchFromMouseEvent': input,
+  'Input.synthesizePinchGesture': input,
+  'Input.synthesizeScrollGesture': input,
+  'Input.synthesizeTapGesture': input,
+  'Target.createTarget': address,
+  'Target.closeTarget': params => plain(params, ['targetId']),
+  'Target.activateTarget': params => plain(params, ['targetId']),
+  'Target.createBrowserContext': params => plain(params, ['disposeOnDetach']),
+  'Target.disposeBrowserContext': params => plain(params, ['browserContextId']),
+  'DOM.setFileInputFiles': params => ({
+    files: (Array.isArray(params.files) ? params.files : []).slice(0, 20).map(file => text(String(file))),
+  }),
+  'Browser.close': () => ({}),
+};
+
+export const LOGGED_COMMANDS: ReadonlySet<string> = new Set(Object.keys(KEPT));
+
+export const commandParams = (method: string, params: Said): JsonObject => KEPT[method]?.(params) ?? {};
+
+/** Named keys tell what was done; letters and figures tell what was typed. */
+function key(params: Said): JsonObject {
+  const named = textAt(params, 'key');
+  if (named !== undefined && named.length > 1 && /^[A-Z][A-Za-z0-9]+$/.test(named)) return { key: named };
+  return named === undefined ? {} : { key: REDACTED };
+}
+
+/** That there was one, and of what kind. */
+function argument(given: unknown): JsonObject {
+  if (!isObject(given)) return {};
+  if (given.objectId !== undefined) return { objectId: REDACTED };
+  if (given.unserializableValue !== undefined) return { unserializableValue: REDACTED };
+  return { value: REDACTED };
+}
+
+/** Whether nothing of the text in the answer may be kept: what a function gives back depends on its arguments. */
+export const answersSecrets = (method: string, params: Said): boolean =>
+  method === FUNCTION_METHOD || ASKS_FOR_SECRETS.test(textAt(params, 'expression') ?? '');
+
+/** What is kept of an answer; `answer` is the parsed message. */
+export function commandResult(method: string, isSecret: boolean, answer: Said): JsonObject {
+  const error = objectAt(answer, 'error');
+  if (error)
+    return {
+      error: { ...plain(error, ['code']), message: text((textAt(error, 'message') ?? '').slice(0, ERROR_CHARS_MAX)) },
+    };
+  const result = objectAt(answer, 'result') ?? {};
+  switch (method) {
+    case EVALUATE:
+    case FUNCTION_METHOD:
+      return evaluated(isSecret, result);
+    case 'Page.captureScreenshot':
+    case 'Page.printToPDF':
+      return {};
+    default:
+      return {
+        ...plain(result, ['frameId', 'loaderId', 'errorText', 'isDownload', 'targetId', 'browserContextId', 'success']),
+      };
+  }
+}
+
+function evaluated(isSecret: boolean, result: Said): JsonObject {
+  const thrown = objectAt(result, 'exceptionDetails');
+  const value = objectAt(result, 'result');
+  return {
+    ...(value ? { result: isSecret ? withoutText(value) : remoteObject(value) } : {}),
+    ...(thrown
+      ? { exceptionDetails: { text: text(textAt(thrown, 'text') ?? ''), ...withException(thrown, isSecret) } }
+      : {}),
+  };
+}
+
+function withException(thrown: Said, isSecret: boolean): JsonObject {
+  const exception = objectAt(thrown, 'exception');
+  if (!exception) return {};
+  return { exception: isSecret ? withoutText(exception) : remoteObject(exception) };
+}
+
+/** Of what kind it is, and what tells nothing more: numbers, yes or no. */
+function withoutText(object: Said): JsonObject {
+  const { value } = object;
+  const isPlain = typeof value === 'boolean' || value === null;
+  return {
+    ...plain(object, ['type', 'subtype', 'className']),
+    ...(value === undefined ? {} : { value: isPlain ? value : REDACTED }),
+  };
+}

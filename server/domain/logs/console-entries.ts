@@ -1,0 +1,133 @@
+// What pages and workers say: console calls, exceptions, and the browser's own complaints.
+import type { Json, JsonObject } from '../../engines/store/store.ts';
+import type { LogEntry } from './entry.ts';
+import { capped, redactText, redactUrl } from './redact.ts';
+import { isObject, objectAt, plain, type Said, textAt } from './values.ts';
+
+const ARGUMENTS_MAX = 20;
+const TEXT_CHARS_MAX = 2_048;
+const PROPERTIES_MAX = 20;
+const PROPERTY_CHARS_MAX = 200;
+const CALL_FRAMES_MAX = 5;
+
+type Heard = Pick<LogEntry, 'params'> & { readonly at?: number };
+
+export function consoleEntry(method: string, params: Said): Heard | undefined {
+  switch (method) {
+    case 'Runtime.consoleAPICalled':
+      return { ...timed(params.timestamp), params: consoleCall(params) };
+    case 'Runtime.exceptionThrown':
+      return {
+        ...timed(params.timestamp),
+        params: { exceptionDetails: exception(objectAt(params, 'exceptionDetails')) },
+      };
+    case 'Log.entryAdded':
+      return {
+        ...timed(objectAt(params, 'entry')?.timestamp),
+        params: { entry: complaint(objectAt(params, 'entry')) },
+      };
+    default:
+      return undefined;
+  }
+}
+
+const timed = (at: unknown): { at?: number } => (typeof at === 'number' ? { at } : {});
+
+function consoleCall(params: Said): JsonObject {
+  const args = Array.isArray(params.args) ? params.args.filter(isObject) : [];
+  return {
+    type: textAt(params, 'type') ?? 'log',
+    args: args.slice(0, ARGUMENTS_MAX).map(remoteObject),
+    ...(args.length > ARGUMENTS_MAX ? { argsCut: args.length - ARGUMENTS_MAX } : {}),
+    ...plain(params, ['executionContextId']),
+    ...stack(params),
+  };
+}
+
+function exception(details: Said | undefined): JsonObject {
+  const thrown = objectAt(details, 'exception');
+  return {
+    text: text(textAt(details, 'text') ?? ''),
+    ...plain(details, ['exceptionId', 'lineNumber', 'columnNumber', 'executionContextId']),
+    ...address(details),
+    ...stack(details),
+    ...(thrown ? { exception: remoteObject(thrown) } : {}),
+  };
+}
+
+function complaint(entry: Said | undefined): JsonObject {
+  return {
+    source: textAt(entry, 'source') ?? 'other',
+    level: textAt(entry, 'level') ?? 'info',
+    text: text(textAt(entry, 'text') ?? ''),
+    ...plain(entry, ['lineNumber']),
+    ...address(entry),
+    ...stack(entry),
+    ...plain(entry, ['networkRequestId', 'workerId', 'category']),
+  };
+}
+
+/** Without its handle, which is of no use to a reader. */
+export function remoteObject(object: Said): JsonObject {
+  const { value } = object;
+  const preview = objectAt(object, 'preview');
+  return {
+    ...plain(object, ['type', 'subtype', 'className', 'unserializableValue']),
+    ...(value === undefined ? {} : { value: shownValue(value) }),
+    ...(typeof object.description === 'string' ? { description: text(object.description) } : {}),
+    ...(preview ? { preview: shownPreview(preview) } : {}),
+  };
+}
+
+function shownValue(value: unknown): Json {
+  if (typeof value === 'string') return text(value);
+  if (typeof value === 'number' || typeof value === 'boolean' || value === null) return value;
+  return text(JSON.stringify(value) ?? '');
+}
+
+function shownPreview(preview: Said): JsonObject {
+  const properties = Array.isArray(preview.properties) ? preview.properties.filter(isObject) : [];
+  return {
+    ...plain(preview, ['type', 'subtype']),
+    ...(typeof preview.description === 'string' ? { description: text(preview.description) } : {}),
+    overflow: preview.overflow === true || properties.length > PROPERTIES_MAX,
+    properties: properties.slice(0, PROPERTIES_MAX).map(property),
+  };
+}
+
+/** Name and value are judged together, so that `{password: …}` is seen for what it is. */
+function property(entry: Said): JsonObject {
+  const name = capped(textAt(entry, 'name') ?? '', PROPERTY_CHARS_MAX);
+  const value = textAt(entry, 'value');
+  const pair = value === undefined ? undefined : redactText(`${name}: ${JSON.stringify(value)}`);
+  const hidden = pair !== undefined && pair !== `${name}: ${JSON.stringify(value)}`;
+  return {
+    name,
+    ...plain(entry, ['type', 'subtype']),
+    ...(value === undefined
+      ? {}
+      : { value: capped(hidden ? (pair ?? '').slice(name.length + 2) : value, PROPERTY_CHARS_MAX) }),
+  };
+}
+
+function stack(params: Said | undefined): JsonObject {
+  const frames = objectAt(params, 'stackTrace')?.callFrames;
+  if (!Array.isArray(frames) || frames.length === 0) return {};
+  const callFrames = frames.filter(isObject).slice(0, CALL_FRAMES_MAX);
+  return {
+    stackTrace: {
+      callFrames: callFrames.map(frame => ({
+        functionName: capped(textAt(frame, 'functionName') ?? '', PROPERTY_CHARS_MAX),
+        ...address(frame),
+        ...plain(frame, ['lineNumber', 'columnNumber']),
+      })),
+    },
+  };
+}
+
+export const text = (said: string): string => capped(redactText(said.slice(0, 2 * TEXT_CHARS_MAX)), TEXT_CHARS_MAX);
+
+const address = (params: Said | undefined): JsonObject => {
+  const url = textAt(params, 'url');
+  return url === undefined ? {} : { url: redactUrl(url) };
+};

@@ -1,0 +1,58 @@
+// One entry of a session's log, as it is kept: a line of JSON. Everything secret has left it before it is made a line.
+import { LOG_KINDS, type LogKind, NO_PAGE, type SessionLog } from '../../../contract/logs.ts';
+import type { JsonObject } from '../../engines/store/store.ts';
+
+/** `any`: markers that every reader gets, whatever kinds he asks for. */
+export type EntryKind = LogKind | 'any';
+
+export interface LogEntry {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly kind: EntryKind;
+  readonly method: string;
+  /** Number of the page; absent for what belongs to none. */
+  readonly page?: number;
+  readonly frameId?: string;
+  readonly loaderId?: string;
+  readonly params: JsonObject;
+  /** Commands only. */
+  readonly result?: JsonObject;
+  readonly answeredAt?: number;
+}
+
+/** A longer entry is kept without what makes it long. */
+export const ENTRY_BYTES_MAX = 16 * 1024;
+
+export function lineOf(entry: LogEntry): string {
+  const line = JSON.stringify(entry);
+  if (line.length <= ENTRY_BYTES_MAX) return line;
+  const { result: _, ...rest } = entry;
+  return JSON.stringify({ ...rest, params: { cut: true, bytes: line.length } });
+}
+
+/** Only ever reads what `lineOf` wrote. */
+export const entryOf = (line: string): LogEntry => JSON.parse(line) as LogEntry;
+
+export const isKind = (word: string): word is LogKind => LOG_KINDS.some(kind => kind === word);
+
+export function viewOf(session: string, entry: LogEntry): SessionLog {
+  const { at, method, page = NO_PAGE, frameId, loaderId, params, result, answeredAt } = entry;
+  return {
+    method,
+    pageId: page,
+    sessionId: session,
+    timestamp: at,
+    ...(frameId === undefined ? {} : { frameId }),
+    ...(loaderId === undefined ? {} : { loaderId }),
+    request: { timestamp: at, params, rawBody: JSON.stringify(params) },
+    ...(result === undefined
+      ? {}
+      : {
+          response: {
+            ...(answeredAt === undefined ? {} : { timestamp: answeredAt }),
+            result,
+            rawBody: JSON.stringify(result),
+          },
+        }),
+  };
+}

@@ -1,0 +1,122 @@
+// What is kept of an expression that a client evaluates: its shape. What stands in quotes may have been typed, or be a
+// credential, so it goes; what cannot be read for certain goes whole.
+import { CUT, capped, REDACTED, redactText } from './redact.ts';
+
+const EXPRESSION_CHARS_MAX = 2_048;
+/** A longer one is a library that is put into the page. */
+const SCANNED_CHARS_MAX = 64 * 1024;
+const LONG_NUMBERS = /\b\d{6,}\b/g;
+/** Behind these a slash begins a regular expression, elsewhere it divides. */
+const BEFORE_PATTERN = /(?:^|[([{,;:=!&|?+\-*%<>~^]|\b(?:return|typeof|case|in|of|delete|void|throw|new|do|else))\s*$/;
+
+export interface Scanned {
+  readonly shape: string;
+  /** What stood in quotes. */
+  readonly quoted: readonly string[];
+}
+
+export function scanExpression(expression: string): Scanned {
+  if (expression.length > SCANNED_CHARS_MAX) return { shape: REDACTED + CUT, quoted: [] };
+  const scan = new Scan(expression);
+  const shape = scan.run();
+  if (shape === undefined) return { shape: REDACTED, quoted: scan.quoted };
+  return {
+    shape: capped(redactText(shape.replace(LONG_NUMBERS, REDACTED)), EXPRESSION_CHARS_MAX),
+    quoted: scan.quoted,
+  };
+}
+
+class Scan {
+  readonly #text: string;
+  readonly quoted: string[] = [];
+  #at = 0;
+  #out = '';
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  /** Undefined where quotes, comments or patterns do not end: then nothing of it is certain. */
+  run(): string | undefined {
+    while (this.#at < this.#text.length) if (!this.#step()) return undefined;
+    return this.#out;
+  }
+
+  #step(): boolean {
+    const character = this.#text[this.#at] ?? '';
+    const two = this.#text.slice(this.#at, this.#at + 2);
+    if (two === '//') return this.#skipTo(/\n|$/g, false);
+    if (two === '/*') return this.#skipTo(/\*\//g, true);
+    if (character === '"' || character === "'" || character === '`') return this.#string(character);
+    if (character === '/' && BEFORE_PATTERN.test(this.#out.slice(-40))) return this.#pattern();
+    this.#out += character;
+    this.#at++;
+    return true;
+  }
+
+  /** Comments go: people write into them what they like. */
+  #skipTo(end: RegExp, mustEnd: boolean): boolean {
+    end.lastIndex = this.#at + 2;
+    const found = end.exec(this.#text);
+    if (!found && mustEnd) return false;
+    this.#at = found ? found.index + found[0].length : this.#text.length;
+    this.#out += ' ';
+    return true;
+  }
+
+  /** A template is taken as a whole, with what is computed in it. */
+  #string(quote: string): boolean {
+    const from = this.#at + 1;
+    for (let at = from; at < this.#text.length; at++) {
+      const character = this.#text[at];
+      if (character === '\\') at++;
+      else if (character === '\n' && quote !== '`') return false;
+      else if (character === quote) {
+        const inner = this.#text.slice(from, at);
+        // A template in a template: where the outer one ends is not looked for.
+        if (quote === '`' && inner.includes('${') && this.#text.indexOf('`', at + 1) >= 0) return this.#wholeRest();
+        this.quoted.push(unescaped(inner));
+        this.#out += inner === '' ? quote + quote : quote + REDACTED + quote;
+        this.#at = at + 1;
+        return true;
+      }
+    }
+    return false;
+  }
+
+  #wholeRest(): boolean {
+    this.#out += REDACTED;
+    this.#at = this.#text.length;
+    return true;
+  }
+
+  #pattern(): boolean {
+    let inClass = false;
+    for (let at = this.#at + 1; at < this.#text.length; at++) {
+      const character = this.#text[at];
+      if (character === '\\') at++;
+      else if (character === '\n') return false;
+      else if (character === '[') inClass = true;
+      else if (character === ']') inClass = false;
+      else if (character === '/' && !inClass) {
+        this.#out += `/${REDACTED}/`;
+        this.#at = at + 1;
+        return true;
+      }
+    }
+    return false;
+  }
+}
+
+function unescaped(inner: string): string {
+  return inner.replace(
+    /\\(u\{([0-9a-f]+)\}|u([0-9a-f]{4})|x([0-9a-f]{2})|[\s\S])/gi,
+    (whole, one, long, short, byte) => {
+      const code = long ?? short ?? byte;
+      if (code !== undefined) return codePoint(Number.parseInt(code, 16)) ?? whole;
+      return one === 'n' ? '\n' : one === 't' ? '\t' : one;
+    },
+  );
+}
+
+const codePoint = (code: number): string | undefined => (code <= 0x10ffff ? String.fromCodePoint(code) : undefined);

@@ -1,0 +1,186 @@
+// One request as an entry of a HAR file (HAR 1.2, with the fields that Chrome DevTools writes and reads beside them).
+import { CUT, REDACTED } from './redact.ts';
+import { isObject, numberAt, objectAt, type Said, textAt } from './values.ts';
+
+/** One request on its way: of a chain of redirects each has its own. */
+export interface Hop {
+  /** Milliseconds since 1970, by our clock; the browser's own stands in `sent`. */
+  readonly at: number;
+  readonly pageRef: string | undefined;
+  readonly isSocket: boolean;
+  sent: Said;
+  received: Said | undefined;
+  hasExtra: boolean;
+  sentExtra: Said | undefined;
+  receivedExtra: Said | undefined;
+  fromMemory: boolean;
+  finished: Said | undefined;
+  failed: Said | undefined;
+}
+
+export type HarEntry = Readonly<Record<string, unknown>>;
+
+interface Pair {
+  readonly name: string;
+  readonly value: string;
+}
+
+const UNKNOWN_MIME = 'x-unknown';
+
+export function harEntry(hop: Hop): HarEntry {
+  const { sent, received, finished, failed } = hop;
+  const request = objectAt(sent, 'request');
+  const url = harUrl(textAt(request, 'url') ?? textAt(sent, 'url') ?? '');
+  const version = httpVersion(textAt(received, 'protocol'), hop.isSocket);
+  const timings = timingsOf(hop);
+  const address = textAt(received, 'remoteIPAddress')?.replace(/^\[|\]$/g, '');
+  const connection = numberAt(received, 'connectionId');
+  return {
+    ...(hop.pageRef === undefined ? {} : { pageref: hop.pageRef }),
+    startedDateTime: new Date(startedMs(hop)).toISOString(),
+    time: total(timings),
+    request: {
+      method: textAt(request, 'method') ?? 'GET',
+      url,
+      httpVersion: version,
+      headers: headersOf(objectAt(hop.sentExtra, 'headers') ?? objectAt(request, 'headers')),
+      queryString: queryOf(url),
+      cookies: [],
+      headersSize: -1,
+      bodySize: request?.hasPostData === true ? sizeSent(hop) : 0,
+    },
+    response: responseOf(hop, version),
+    cache: {},
+    timings,
+    ...(address ? { serverIPAddress: address } : {}),
+    ...(connection ? { connection: String(connection) } : {}),
+    _resourceType: hop.isSocket ? 'websocket' : resourceType(hop),
+    ...(hop.isSocket ? { _webSocketMessages: [] } : {}),
+    ...(textAt(request, 'initialPriority') ? { _priority: textAt(request, 'initialPriority') } : {}),
+    ...(objectAt(sent, 'initiator') ? { _initiator: objectAt(sent, 'initiator') } : {}),
+    ...fromCache(hop),
+    ...(finished || failed || received ? {} : { comment: 'There was no answer while the log was kept.' }),
+  };
+}
+
+export const startedMs = (hop: Hop): number => {
+  const wallSeconds = numberAt(hop.sent, 'wallTime');
+  return wallSeconds === undefined ? hop.at : 1000 * wallSeconds;
+};
+
+function responseOf(hop: Hop, version: string): HarEntry {
+  const { received, receivedExtra, finished, failed } = hop;
+  const headers = headersOf(objectAt(receivedExtra, 'headers') ?? objectAt(received, 'headers'));
+  const cached = fromCache(hop)._fromCache !== undefined;
+  const transferred = cached
+    ? 0
+    : (numberAt(finished, 'encodedDataLength') ?? numberAt(received, 'encodedDataLength') ?? 0);
+  const body = cached ? 0 : Math.max(0, Math.round(transferred - (numberAt(received, 'encodedDataLength') ?? 0)));
+  const size = Math.round(numberAt(finished, 'dataLength') ?? 0);
+  const errorText = textAt(failed, 'errorText');
+  return {
+    status: numberAt(receivedExtra, 'statusCode') ?? numberAt(received, 'status') ?? 0,
+    statusText: textAt(received, 'statusText') ?? '',
+    httpVersion: version,
+    headers,
+    cookies: [],
+    content: {
+      size,
+      mimeType: textAt(received, 'mimeType') || UNKNOWN_MIME,
+      ...(body > 0 && size > 0 ? { compression: size - body } : {}),
+    },
+    redirectURL: headers.find(({ name }) => name.toLowerCase() === 'location')?.value ?? '',
+    headersSize: -1,
+    bodySize: received ? body : -1,
+    _transferSize: Math.round(transferred),
+    _error: errorText ?? null,
+    ...(received?.fromServiceWorker === true ? { _fetchedViaServiceWorker: true } : {}),
+  };
+}
+
+interface Timings {
+  readonly blocked: number;
+  readonly dns: number;
+  readonly ssl: number;
+  readonly connect: number;
+  readonly send: number;
+  readonly wait: number;
+  readonly receive: number;
+  readonly _blocked_queueing?: number;
+}
+
+/** `connect` has the time of `ssl` in it, as HAR wants it. -1: there was no such step. */
+function timingsOf(hop: Hop): Timings {
+  const sentSeconds = numberAt(hop.sent, 'timestamp');
+  const endSeconds = numberAt(hop.finished, 'timestamp') ?? numberAt(hop.failed, 'timestamp');
+  const timing = objectAt(hop.received, 'timing');
+  const requestSeconds = numberAt(timing, 'requestTime');
+  const wholeMs = sentSeconds === undefined || endSeconds === undefined ? 0 : ms(1000 * (endSeconds - sentSeconds));
+  if (!timing || requestSeconds === undefined || sentSeconds === undefined)
+    return { blocked: -1, dns: -1, ssl: -1, connect: -1, send: 0, wait: 0, receive: wholeMs };
+  const at = (name: string): number => numberAt(timing, name) ?? -1;
+  const queueing = ms(1000 * (requestSeconds - sentSeconds));
+  const first = [at('dnsStart'), at('connectStart'), at('sendStart')].find(value => value >= 0) ?? 0;
+  const headersMs = at('receiveHeadersEnd');
+  const receive = endSeconds === undefined ? 0 : ms(1000 * (endSeconds - requestSeconds) - headersMs);
+  return {
+    blocked: ms(queueing + first),
+    dns: step(at('dnsStart'), at('dnsEnd')),
+    ssl: step(at('sslStart'), at('sslEnd')),
+    connect: step(at('connectStart'), at('connectEnd')),
+    send: ms(at('sendEnd') - at('sendStart')),
+    wait: ms(headersMs - at('sendEnd')),
+    receive,
+    _blocked_queueing: queueing,
+  };
+}
+
+const step = (start: number, end: number): number => (start < 0 ? -1 : ms(end - start));
+
+const ms = (value: number): number => Math.round(1000 * Math.max(0, value)) / 1000;
+
+const total = ({ blocked, dns, connect, send, wait, receive }: Timings): number =>
+  ms([blocked, dns, connect, send, wait, receive].reduce((sum, part) => sum + Math.max(0, part), 0));
+
+function headersOf(headers: Said | undefined): Pair[] {
+  return Object.entries(headers ?? {}).flatMap(([name, value]) =>
+    String(value)
+      .split('\n')
+      .map(line => ({ name, value: line })),
+  );
+}
+
+function queryOf(url: string): Pair[] {
+  if (!URL.canParse(url)) return [];
+  return [...new URL(url).searchParams].map(([name, value]) => ({ name, value }));
+}
+
+/** A valid address: our marks are no part of one, and where one stands in the host nothing is left of it. */
+function harUrl(said: string): string {
+  const url = marked(said);
+  return URL.canParse(url) ? url : 'about:redacted';
+}
+
+const marked = (url: string): string =>
+  (url.split('#', 1)[0] ?? '')
+    .replaceAll(REDACTED, encodeURIComponent(REDACTED))
+    .replaceAll(CUT, encodeURIComponent(CUT));
+
+function sizeSent(hop: Hop): number {
+  const headers = headersOf(objectAt(hop.sentExtra, 'headers'));
+  const length = headers.find(({ name }) => name.toLowerCase() === 'content-length')?.value;
+  return length !== undefined && /^\d{1,15}$/.test(length) ? Number(length) : -1;
+}
+
+function httpVersion(protocol: string | undefined, isSocket: boolean): string {
+  if (protocol === undefined) return isSocket ? 'http/1.1' : 'unknown';
+  return protocol === 'h2' ? 'http/2.0' : protocol;
+}
+
+const resourceType = ({ sent, failed }: Hop): string =>
+  (textAt(sent, 'type') ?? textAt(failed, 'type') ?? 'other').toLowerCase();
+
+function fromCache({ fromMemory, received }: Hop): { _fromCache?: 'memory' | 'disk' } {
+  if (fromMemory) return { _fromCache: 'memory' };
+  return isObject(received) && received.fromDiskCache === true ? { _fromCache: 'disk' } : {};
+}

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { assertHar, type HarFile, type HarRecord } from '../../../tests/harness/har.ts';
+import { BrowserEntries, kindOf } from './browser-entries.ts';
+import type { LogEntry } from './entry.ts';
+import { harOf } from './har.ts';
+
+interface Captured {
+  readonly at: number;
+  readonly method: string;
+  readonly params: Readonly<Record<string, unknown>>;
+}
+
+/** What Chromium 156 said of a page with a frame, a worker, a socket, redirects, a cached and failed requests. */
+const CAPTURED: readonly Captured[] = JSON.parse(readFileSync(new URL('captured.json', import.meta.url), 'utf8'));
+
+const entries = (captured: readonly Captured[] = CAPTURED): LogEntry[] => {
+  const browser = new BrowserEntries();
+  return captured.flatMap(({ method, params, at }) => {
+    const kind = kindOf(method);
+    const entry = kind && browser.of(kind, method, params, at);
+    return entry ? [{ ...entry, page: 0 }] : [];
+  });
+};
+
+async function fileOf(log: readonly LogEntry[]): Promise<{ har: HarFile; text: string }> {
+  async function* each() {
+    yield* log;
+  }
+  let text = '';
+  for await (const piece of harOf(each(), '0.1.0')) text += piece;
+  return { har: assertHar(JSON.parse(text)), text };
+}
+
+const pathOf = ({ request }: HarRecord): string => new URL(request.url).pathname;
+const outcome = (entry: HarRecord): string => `${pathOf(entry)} ${entry.response.status}`;
+
+test('a HAR file has every request, redirects each by themselves, in what they came to', async () => {
+  const { har } = await fileOf(entries());
+  assert.deepEqual(
+    har.log.entries.map(outcome).sort(),
+    [
+      '/ 200',
+      '/abort 0',
+      '/cached.css 200',
+      '/cached.css 200',
+      '/favicon.ico 404',
+      '/final 200',
+      '/frame 200',
+      '/frame 200',
+      '/from-worker 200',
+      '/missing 404',
+      '/post 200',
+      '/redirect1 302',
+      '/redirect2 301',
+      '/worker.js 200',
+      '/ws 101',
+      '/x 0',
+      '/ 0',
+    ].sort(),
+  );
+});
+
+test('what was cached, failed, redirected or a socket is told as DevTools tells it', async () => {
+  const { har } = await fileOf(entries());
+  const only = (path: string): HarRecord => har.log.entries.find(entry => pathOf(entry) === path) ?? assert.fail(path);
+  const cached = har.log.entries.filter(entry => pathOf(entry) === '/cached.css');
+  assert.deepEqual(cached.map(({ _fromCache }) => _fromCache).sort(), ['disk', undefined]);
+  assert.deepEqual(
+    cached.map(({ response }) => response.content.size),
+    [15, 15],
+  );
+  assert.equal(only('/abort').response._error, 'net::ERR_EMPTY_RESPONSE');
+  assert.equal(only('/redirect1').response.redirectURL, '/redirect2');
+  assert.equal(only('/ws')._resourceType, 'websocket');
+  assert.deepEqual(only('/ws')._webSocketMessages, []);
+  assert.equal(only('/worker.js')._resourceType, 'script');
+  assert.ok(
+    only('/').request.headers.some(({ name }) => name === 'Sec-Fetch-Dest'),
+    'headers as they went over the wire',
+  );
+  assert.ok((only('/').timings.wait ?? 0) > 5, 'the time until the answer began');
+});
+
+test('pages of a HAR file are the loads of main frames, with what was asked for each', async () => {
+  const { har } = await fileOf(entries());
+  const paths = har.log.pages.map(({ title }) => new URL(title).pathname);
+  assert.deepEqual(paths, ['/', '/frame']);
+  const [home, second] = har.log.pages;
+  assert.ok(home && second);
+  assert.ok(home.pageTimings.onLoad > 0);
+  const ofSecond = har.log.entries.filter(({ pageref }) => pageref === second.id);
+  assert.deepEqual(ofSecond.map(pathOf).sort(), ['/frame', '/x']);
+  assert.ok(har.log.entries.filter(({ pageref }) => pageref === home.id).length >= 12);
+});
+
+test('nothing that was secret in what Chromium said is in the entries or the file', async () => {
+  const { text } = await fileOf(entries());
+  for (const said of [text, JSON.stringify(entries())]) assert.doesNotMatch(said, /SECRET/);
+  assert.match(JSON.stringify(CAPTURED), /SECRETCOOKIE.*SECRETBEARER/);
+});
+
+test('a log that breaks off gives a file with what was on its way', async () => {
+  const log = entries();
+  for (let end = 0; end < log.length; end += 7) await fileOf(log.slice(0, end));
+  for (let begin = 0; begin < log.length; begin += 7) await fileOf(log.slice(begin));
+});

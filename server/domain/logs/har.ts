@@ -1,0 +1,234 @@
+// Makes a HAR file of the network and page entries of a log, piece by piece: requests are written as they are complete,
+// the pages behind them.
+
+import type { LogEntry } from './entry.ts';
+import { type HarEntry, type Hop, harEntry, startedMs } from './har-entry.ts';
+import { objectAt, textAt } from './values.ts';
+
+/** Headers as they went over the wire are told a moment after the rest; so many entries later they have come. */
+const SETTLING_ENTRIES = 200;
+/** Requests without an end that are remembered at once; the oldest are written as they stand. */
+const OPEN_MAX = 5_000;
+
+interface Chain {
+  readonly hops: Hop[];
+  readonly sentExtras: LogEntry[];
+  readonly receivedExtras: LogEntry[];
+  endedAtEntry: number | undefined;
+}
+
+interface Load {
+  readonly id: string;
+  startedMs: number;
+  title: string;
+  loadMs: number | undefined;
+}
+
+export async function* harOf(entries: AsyncIterable<LogEntry>, version: string): AsyncGenerator<string, void> {
+  const assembly = new HarAssembly();
+  const creator = { name: 'Berth', version };
+  yield `{"log":{"version":"1.2","creator":${JSON.stringify(creator)},"entries":[`;
+  let separator = '';
+  const piece = (done: readonly HarEntry[]): string => {
+    const text = done.map(entry => JSON.stringify(entry)).join(',\n');
+    const whole = text === '' ? '' : separator + text;
+    if (text !== '') separator = ',\n';
+    return whole;
+  };
+  for await (const entry of entries) {
+    const text = piece(assembly.take(entry));
+    if (text !== '') yield text;
+  }
+  yield piece(assembly.rest());
+  yield `],"pages":${JSON.stringify(assembly.pages)}}}`;
+}
+
+export class HarAssembly {
+  readonly #chains = new Map<string, Chain>();
+  readonly #loads = new Map<string, Load>();
+  /** By page number: its main frame, and what is loaded in it. */
+  readonly #mainFrames = new Map<number, string>();
+  readonly #current = new Map<number, Load>();
+  #count = 0;
+
+  /** Takes the next entry; gives the requests that are complete now. */
+  take(entry: LogEntry): HarEntry[] {
+    this.#count++;
+    if (entry.kind === 'page') this.#page(entry);
+    else if (entry.kind === 'network') this.#network(entry);
+    return this.#settled();
+  }
+
+  /** Requests that have no end yet. */
+  rest(): HarEntry[] {
+    return [...this.#chains.keys()].flatMap(id => this.#finish(id));
+  }
+
+  get pages(): readonly HarEntry[] {
+    return [...this.#loads.values()].map(({ id, startedMs, title, loadMs }) => ({
+      startedDateTime: new Date(startedMs).toISOString(),
+      id,
+      title,
+      pageTimings: { onContentLoad: -1, onLoad: loadMs ?? -1 },
+    }));
+  }
+
+  #page({ method, page, params, loaderId, at }: LogEntry): void {
+    if (page === undefined || loaderId === undefined) return;
+    if (method === 'Page.frameNavigated') {
+      const frame = objectAt(params, 'frame');
+      if (textAt(frame, 'parentId') !== undefined) return;
+      this.#mainFrames.set(page, textAt(frame, 'id') ?? '');
+      this.#loadOf(page, loaderId, at).title = textAt(frame, 'url') ?? '';
+    } else if (method === 'Page.lifecycleEvent') {
+      const load = this.#loads.get(loaderId);
+      if (load) load.loadMs = Math.max(0, Math.round(1000 * (at - load.startedMs)) / 1000);
+    }
+  }
+
+  #network(entry: LogEntry): void {
+    const id = textAt(entry.params, 'requestId');
+    if (id === undefined) return;
+    const chain = this.#chainOf(id);
+    const last = chain.hops.at(-1);
+    switch (entry.method) {
+      case 'Network.requestWillBeSent':
+        return this.#sent(chain, entry);
+      case 'Network.webSocketCreated':
+        return void chain.hops.push(this.#hop(entry, true));
+      case 'Network.webSocketWillSendHandshakeRequest':
+        if (last)
+          last.sent = {
+            ...last.sent,
+            ...entry.params,
+            request: { ...objectAt(entry.params, 'request'), url: textAt(last.sent, 'url') ?? '' },
+          };
+        return;
+      case 'Network.requestWillBeSentExtraInfo':
+        return void chain.sentExtras.push(entry);
+      case 'Network.responseReceivedExtraInfo':
+        return void chain.receivedExtras.push(entry);
+      case 'Network.requestServedFromCache':
+        if (last) last.fromMemory = true;
+        return;
+      case 'Network.responseReceived':
+      case 'Network.webSocketHandshakeResponseReceived':
+        if (last) last.received = objectAt(entry.params, 'response');
+        if (last) last.hasExtra = entry.params.hasExtraInfo === true;
+        return;
+      case 'Network.loadingFinished':
+      case 'Network.webSocketClosed':
+        if (last) last.finished = entry.params;
+        chain.endedAtEntry = this.#count;
+        return;
+      case 'Network.loadingFailed':
+        if (last) last.failed = entry.params;
+        chain.endedAtEntry = this.#count;
+        return;
+      case 'Network.webSocketFrameError':
+        if (last) last.failed = { ...entry.params, errorText: textAt(entry.params, 'errorMessage') ?? '' };
+        return;
+    }
+  }
+
+  /** A redirect goes on under the same id. A worker's script is told of twice, by its page and by itself. */
+  #sent(chain: Chain, entry: LogEntry): void {
+    const redirect = objectAt(entry.params, 'redirectResponse');
+    const last = chain.hops.at(-1);
+    if (last && !redirect) return;
+    if (last && redirect) {
+      last.received = redirect;
+      last.hasExtra = entry.params.redirectHasExtraInfo === true;
+      const { timestamp } = entry.params;
+      last.finished = timestamp === undefined ? {} : { timestamp };
+    }
+    chain.hops.push(this.#hop(entry, false));
+  }
+
+  #hop(entry: LogEntry, isSocket: boolean): Hop {
+    const { at, params } = entry;
+    return {
+      at,
+      pageRef: this.#pageRef(entry),
+      isSocket,
+      sent: params,
+      received: undefined,
+      hasExtra: false,
+      sentExtra: undefined,
+      receivedExtra: undefined,
+      fromMemory: false,
+      finished: undefined,
+      failed: undefined,
+    };
+  }
+
+  #chainOf(id: string): Chain {
+    const known = this.#chains.get(id);
+    if (known) return known;
+    const chain: Chain = { hops: [], sentExtras: [], receivedExtras: [], endedAtEntry: undefined };
+    this.#chains.set(id, chain);
+    return chain;
+  }
+
+  /** The load that a request belongs to. The request for a document of the main frame begins one. */
+  #pageRef({ page, params, frameId, loaderId, at }: LogEntry): string | undefined {
+    if (page === undefined) return undefined;
+    const own = loaderId === undefined ? undefined : this.#loads.get(loaderId);
+    if (own) return own.id;
+    const isDocument = params.type === 'Document' && loaderId !== undefined && params.requestId === loaderId;
+    const isMain = frameId !== undefined && (this.#mainFrames.get(page) ?? frameId) === frameId;
+    if (!isDocument || !isMain) return this.#current.get(page)?.id;
+    this.#mainFrames.set(page, frameId);
+    const load = this.#loadOf(page, loaderId, at);
+    load.startedMs = startedMs({ ...EMPTY, at, sent: params });
+    load.title = textAt(objectAt(params, 'request'), 'url') ?? '';
+    return load.id;
+  }
+
+  #loadOf(page: number, loaderId: string, at: number): Load {
+    const known = this.#loads.get(loaderId);
+    const load = known ?? { id: `page_${this.#loads.size + 1}`, startedMs: at, title: '', loadMs: undefined };
+    this.#loads.set(loaderId, load);
+    this.#current.set(page, load);
+    return load;
+  }
+
+  #settled(): HarEntry[] {
+    const done: HarEntry[] = [];
+    for (const [id, { endedAtEntry }] of this.#chains) {
+      const isLate = endedAtEntry !== undefined && this.#count - endedAtEntry > SETTLING_ENTRIES;
+      // In the order of their beginnings; the first that is not due ends the look.
+      if (!isLate && this.#chains.size <= OPEN_MAX) break;
+      done.push(...this.#finish(id));
+    }
+    return done;
+  }
+
+  #finish(id: string): HarEntry[] {
+    const chain = this.#chains.get(id);
+    this.#chains.delete(id);
+    if (!chain) return [];
+    let extra = 0;
+    const { hops, sentExtras, receivedExtras } = chain;
+    for (const hop of hops) {
+      const isLastWithoutAnswer = hop === hops.at(-1) && !hop.received;
+      if (!hop.hasExtra && !isLastWithoutAnswer) continue;
+      hop.sentExtra = sentExtras[extra]?.params;
+      hop.receivedExtra = receivedExtras[extra]?.params;
+      extra++;
+    }
+    return hops.map(harEntry);
+  }
+}
+
+const EMPTY: Omit<Hop, 'at' | 'sent'> = {
+  pageRef: undefined,
+  isSocket: false,
+  received: undefined,
+  hasExtra: false,
+  sentExtra: undefined,
+  receivedExtra: undefined,
+  fromMemory: false,
+  finished: undefined,
+  failed: undefined,
+};

@@ -1,0 +1,176 @@
+// Reads logs for callers: a page of entries, a stream that goes on, or a HAR file. What is read is bounded by chunks, so
+// the longest log costs no more memory at once than a short one.
+import type { LogKind, SessionLog } from '../../../contract/logs.ts';
+import { LOG_KINDS } from '../../../contract/logs.ts';
+import type { LogRows, SessionRow, SessionRows } from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { isUuid, type SessionId } from '../../kit/ids.ts';
+import type { Closeable } from '../../kit/scope.ts';
+import { Streams } from '../events/streams.ts';
+import { invalidRequest, notFound } from '../faults.ts';
+import type { AgentCaller } from '../identity/caller.ts';
+import { hasEnded } from '../sessions/session.ts';
+import type { LogPage, LogQuery, LogState, Logs, NumberedLog } from './api.ts';
+import { entryOf, isKind, type LogEntry, viewOf } from './entry.ts';
+import { harOf } from './har.ts';
+import { LOGS_KEPT_MS } from './retention.ts';
+
+const LOOK_MS = 1_000;
+/** Chunks that are read at once, about a megabyte of text. */
+const CHUNKS_AT_ONCE = 8;
+/** An answer ends behind the entry with which it has become so long; the caller goes on from there. */
+const ANSWER_BYTES_MAX = 16 * 1024 ** 2;
+const STREAM_BATCH = 1_000;
+const STREAM_CHUNKS = 2;
+
+export interface LogsParts {
+  readonly logs: Pick<LogRows, 'read'>;
+  readonly sessions: Pick<SessionRows, 'get'>;
+  readonly clock: Clock;
+  /** What the HAR file says made it. */
+  readonly version: string;
+}
+
+interface Numbered {
+  readonly id: number;
+  readonly line: string;
+}
+
+export class LogService implements Logs, Closeable {
+  readonly #parts: LogsParts;
+  readonly #streams = new Streams();
+
+  constructor(parts: LogsParts) {
+    this.#parts = parts;
+  }
+
+  async list(caller: AgentCaller, id: string, query: LogQuery & { readonly limit: number }): Promise<LogPage> {
+    const kinds = kindsOf(query);
+    const session = await this.#session(caller, id);
+    const entries: SessionLog[] = [];
+    let bytes = 0;
+    let through = Number(query.after ?? 0);
+    for await (const { id: number, line } of this.#lines(session, through, kinds)) {
+      if (entries.length >= query.limit || bytes > ANSWER_BYTES_MAX) break;
+      through = number;
+      const entry = entryOf(line);
+      if (!isWanted(entry, kinds)) continue;
+      bytes += 2 * line.length;
+      entries.push(viewOf(session.id, entry));
+    }
+    const named = through > 0 || query.after !== undefined;
+    return { entries, ...(named ? { nextAfter: String(through) } : {}), state: this.#stateOf(session) };
+  }
+
+  async *follow(
+    caller: AgentCaller,
+    id: string,
+    query: LogQuery,
+    outer: AbortSignal,
+  ): AsyncGenerator<readonly NumberedLog[], void> {
+    const kinds = kindsOf(query);
+    let session = await this.#session(caller, id);
+    const place = this.#streams.enter(caller.applicationId);
+    const signal = AbortSignal.any([outer, this.#streams.closing]);
+    try {
+      let after = Number(query.after ?? 0);
+      let isFirst = true;
+      while (!signal.aborted) {
+        const isOver = this.#isOver(session);
+        const batch: NumberedLog[] = [];
+        let read = 0;
+        for await (const { id: number, line } of this.#lines(session, after, kinds, STREAM_CHUNKS)) {
+          if (read++ >= STREAM_BATCH) break;
+          after = number;
+          const entry = entryOf(line);
+          if (isWanted(entry, kinds)) batch.push({ id: String(number), entry: viewOf(session.id, entry) });
+        }
+        const isAll = read <= STREAM_BATCH;
+        if (isFirst && isOver && read === 0) return;
+        yield batch;
+        isFirst = false;
+        if (isOver && isAll) return;
+        if (!isAll) continue;
+        await this.#parts.clock.sleep(LOOK_MS, signal).catch(() => {}); // over
+        session = await this.#session(caller, id);
+      }
+    } finally {
+      place.leave();
+    }
+  }
+
+  async har(
+    caller: AgentCaller,
+    id: string,
+  ): Promise<{ readonly pieces: AsyncGenerator<string, void>; readonly state: LogState }> {
+    const session = await this.#session(caller, id);
+    return { pieces: harOf(this.#entries(session), this.#parts.version), state: this.#stateOf(session) };
+  }
+
+  /** Every stream ends. */
+  close(): void {
+    this.#streams.close();
+  }
+
+  async *#entries(session: SessionRow): AsyncGenerator<LogEntry, void> {
+    const kinds = ['network', 'page'] as const;
+    for await (const { line } of this.#lines(session, 0, kinds)) {
+      const entry = entryOf(line);
+      if (isWanted(entry, kinds)) yield entry;
+    }
+  }
+
+  /** Lines behind `after` that were durable when asked for; chunks without any of the kinds are left out. */
+  async *#lines(
+    { applicationId, id }: SessionRow,
+    after: number,
+    kinds: readonly LogKind[] | undefined,
+    atOnce = CHUNKS_AT_ONCE,
+  ): AsyncGenerator<Numbered, void> {
+    for (let from = after; ; ) {
+      const page = { after: from, limit: atOnce, ...(kinds ? { kinds: [...kinds, 'any'] } : {}) };
+      const chunks = await this.#parts.logs.read(applicationId, id, page);
+      for (const { first, lines } of chunks)
+        for (const [index, line] of lines.entries()) {
+          if (first + index <= from) continue;
+          from = first + index;
+          yield { id: from, line };
+        }
+      if (chunks.length < atOnce) return;
+    }
+  }
+
+  #stateOf(session: SessionRow): LogState {
+    if (session.settings.logSession === false) return 'disabled';
+    const { endedAt } = session;
+    return endedAt && this.#nowMs() - endedAt.getTime() > LOGS_KEPT_MS ? 'expired' : 'on';
+  }
+
+  /** A session has ended when the last of its log is written. */
+  #isOver(session: SessionRow): boolean {
+    return hasEnded(session) || session.settings.logSession === false;
+  }
+
+  #nowMs(): number {
+    return this.#parts.clock.now().getTime();
+  }
+
+  async #session({ applicationId }: AgentCaller, id: string): Promise<SessionRow> {
+    const row = isUuid(id) ? await this.#parts.sessions.get(applicationId, id as SessionId) : undefined;
+    if (!row) throw notFound('Session', id);
+    return row;
+  }
+}
+
+const isWanted = ({ kind }: LogEntry, kinds: readonly LogKind[] | undefined): boolean =>
+  kind === 'any' || !kinds || kinds.includes(kind);
+
+function kindsOf({ type }: LogQuery): readonly LogKind[] | undefined {
+  return type?.split(',').map(part => {
+    const word = part.trim();
+    if (isKind(word)) return word;
+    throw invalidRequest([
+      { path: 'type', message: `is ${JSON.stringify(word)}; expected one or more of ${LOG_KINDS.join(', ')}` },
+    ]);
+  });
+}

@@ -1,0 +1,121 @@
+// What the network part of a log keeps of each CDP event: enough for a HAR file, no body, no cookie, no credential.
+import type { JsonObject } from '../../engines/store/store.ts';
+import { capped, redactHeaders, redactUrl } from './redact.ts';
+import { isObject, objectAt, plain, type Said, textAt } from './values.ts';
+
+const MIME_CHARS_MAX = 200;
+const ERROR_CHARS_MAX = 500;
+
+type Keep = (params: Said) => JsonObject;
+
+const RESPONSE_FACTS = [
+  'status',
+  'statusText',
+  'charset',
+  'connectionReused',
+  'connectionId',
+  'remoteIPAddress',
+  'remotePort',
+  'fromDiskCache',
+  'fromServiceWorker',
+  'fromPrefetchCache',
+  'encodedDataLength',
+  'responseTime',
+  'protocol',
+  'securityState',
+] as const;
+const REQUEST_FACTS = ['method', 'hasPostData', 'initialPriority', 'referrerPolicy', 'isLinkPreload', 'isSameSite'];
+
+const KEPT: Readonly<Record<string, Keep>> = {
+  'Network.requestWillBeSent': params => ({
+    ...plain(params, ['timestamp', 'wallTime', 'redirectHasExtraInfo', 'type', 'hasUserGesture']),
+    ...address(params, 'documentURL'),
+    request: request(objectAt(params, 'request')),
+    ...(objectAt(params, 'redirectResponse')
+      ? { redirectResponse: response(objectAt(params, 'redirectResponse')) }
+      : {}),
+    ...initiator(params),
+  }),
+  'Network.requestWillBeSentExtraInfo': headersOnly,
+  'Network.responseReceived': params => ({
+    ...plain(params, ['timestamp', 'type', 'hasExtraInfo']),
+    response: response(objectAt(params, 'response')),
+  }),
+  'Network.responseReceivedExtraInfo': params => ({ ...plain(params, ['statusCode']), ...headersOnly(params) }),
+  'Network.requestServedFromCache': () => ({}),
+  'Network.loadingFinished': params => plain(params, ['timestamp', 'encodedDataLength', 'dataLength']),
+  'Network.loadingFailed': params => ({
+    ...plain(params, ['timestamp', 'type', 'canceled', 'blockedReason']),
+    ...plain(objectAt(params, 'corsErrorStatus'), ['corsError']),
+    errorText: capped(textAt(params, 'errorText') ?? '', ERROR_CHARS_MAX),
+  }),
+  'Network.webSocketCreated': params => ({ ...address(params, 'url'), ...initiator(params) }),
+  'Network.webSocketWillSendHandshakeRequest': params => ({
+    ...plain(params, ['timestamp', 'wallTime']),
+    request: { headers: redactHeaders(objectAt(objectAt(params, 'request'), 'headers') ?? {}) },
+  }),
+  'Network.webSocketHandshakeResponseReceived': params => ({
+    ...plain(params, ['timestamp']),
+    response: {
+      ...plain(objectAt(params, 'response'), ['status', 'statusText']),
+      headers: redactHeaders(objectAt(objectAt(params, 'response'), 'headers') ?? {}),
+    },
+  }),
+  'Network.webSocketFrameError': params => ({
+    ...plain(params, ['timestamp']),
+    errorMessage: capped(textAt(params, 'errorMessage') ?? '', ERROR_CHARS_MAX),
+  }),
+  'Network.webSocketClosed': params => plain(params, ['timestamp']),
+};
+
+/** Undefined for events that are not logged, the many that tell of data among them. */
+export function networkParams(method: string, params: Said): JsonObject | undefined {
+  const keep = KEPT[method];
+  if (!keep) return undefined;
+  return { ...plain(params, ['requestId']), ...keep(params) };
+}
+
+function headersOnly(params: Said): JsonObject {
+  return { headers: redactHeaders(objectAt(params, 'headers') ?? {}) };
+}
+
+function request(sent: Said | undefined): JsonObject {
+  const fragment = textAt(sent, 'urlFragment');
+  return {
+    url: redactUrl(textAt(sent, 'url') ?? ''),
+    ...(fragment === undefined ? {} : { urlFragment: redactUrl(fragment) }),
+    ...plain(sent, REQUEST_FACTS),
+    headers: redactHeaders(objectAt(sent, 'headers') ?? {}),
+  };
+}
+
+function response(received: Said | undefined): JsonObject {
+  const timing = objectAt(received, 'timing');
+  return {
+    url: redactUrl(textAt(received, 'url') ?? ''),
+    ...plain(received, RESPONSE_FACTS),
+    mimeType: capped(textAt(received, 'mimeType') ?? '', MIME_CHARS_MAX),
+    headers: redactHeaders(objectAt(received, 'headers') ?? {}),
+    ...(timing ? { timing: plain(timing, Object.keys(timing).slice(0, 40)) } : {}),
+  };
+}
+
+/** Who asked: the address of the script, not the whole stack. */
+function initiator(params: Said): JsonObject {
+  const by = objectAt(params, 'initiator');
+  if (!by) return {};
+  const frames = objectAt(by, 'stack')?.callFrames;
+  const frame = Array.isArray(frames) ? frames.find(isObject) : undefined;
+  return {
+    initiator: {
+      ...plain(by, ['type', 'lineNumber']),
+      ...address(by, 'url'),
+      ...(frame ? { ...address(frame, 'url'), ...plain(frame, ['lineNumber', 'functionName']) } : {}),
+    },
+  };
+}
+
+function address(params: Said, name: string): JsonObject {
+  const url = textAt(params, name);
+  return url === undefined ? {} : { [name]: redactUrl(url) };
+}

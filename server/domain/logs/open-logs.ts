@@ -1,0 +1,37 @@
+// The family of logs, as parts.ts puts it together.
+import type { SessionRows, Store } from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import type { Log } from '../../kit/log.ts';
+import type { PageNumbers } from '../sessions/page-numbers.ts';
+import type { Watcher } from '../sessions/watchers.ts';
+import { LogBook } from './log-book.ts';
+import { LogService } from './logs.ts';
+import { forgetOldLogs } from './retention.ts';
+import { logWatcher } from './watcher.ts';
+
+/** What a killed server loses of a log is at most about this old. */
+const WRITE_MS = 1_000;
+const FORGET_MS = 3_600_000;
+
+export interface LogsWish {
+  readonly store: Pick<Store, 'logs'> & { readonly sessions: Pick<SessionRows, 'get'> };
+  readonly pages: PageNumbers;
+  readonly console: boolean;
+  readonly version: string;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export function openLogs({ store, pages, console, version, clock, log }: LogsWish) {
+  const book = new LogBook({ rows: store.logs, clock, log });
+  const watcher: Watcher = { name: 'logs', attend: logWatcher({ book, pages, console, clock }) };
+  return {
+    book,
+    watcher,
+    service: new LogService({ logs: store.logs, sessions: store.sessions, clock, version }),
+    tasks: [
+      { name: 'write_logs', everyMs: WRITE_MS, run: () => book.write() },
+      { name: 'forget_logs', everyMs: FORGET_MS, run: () => forgetOldLogs(store.logs, clock) },
+    ],
+  };
+}

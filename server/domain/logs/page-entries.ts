@@ -1,0 +1,38 @@
+// What happens to pages: where they went, when they were loaded, what they ask the user.
+import type { JsonObject } from '../../engines/store/store.ts';
+import { text } from './console-entries.ts';
+import { redactUrl } from './redact.ts';
+import { objectAt, plain, type Said, textAt } from './values.ts';
+
+/** Undefined for events that are not logged. */
+export function pageParams(method: string, params: Said): JsonObject | undefined {
+  switch (method) {
+    case 'Page.frameNavigated':
+      return { frame: frame(objectAt(params, 'frame')), ...plain(params, ['type']) };
+    case 'Page.navigatedWithinDocument':
+      return { ...plain(params, ['frameId', 'navigationType']), url: redactUrl(textAt(params, 'url') ?? '') };
+    case 'Page.lifecycleEvent':
+      return params.name === 'load' ? plain(params, ['frameId', 'loaderId', 'name', 'timestamp']) : undefined;
+    case 'Page.javascriptDialogOpening':
+      return {
+        url: redactUrl(textAt(params, 'url') ?? ''),
+        message: text(textAt(params, 'message') ?? ''),
+        ...plain(params, ['frameId', 'type', 'hasBrowserHandler']),
+      };
+    case 'Inspector.targetCrashed':
+      return {};
+    default:
+      return undefined;
+  }
+}
+
+function frame(of: Said | undefined): JsonObject {
+  const fragment = textAt(of, 'urlFragment');
+  const unreachable = textAt(of, 'unreachableUrl');
+  return {
+    ...plain(of, ['id', 'parentId', 'loaderId', 'name', 'mimeType', 'securityOrigin']),
+    url: redactUrl(textAt(of, 'url') ?? ''),
+    ...(fragment === undefined ? {} : { urlFragment: redactUrl(fragment) }),
+    ...(unreachable === undefined ? {} : { unreachableUrl: redactUrl(unreachable) }),
+  };
+}

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { CUT, isSecretName, REDACTED, redactHeaders, redactText, redactUrl } from './redact.ts';
+
+const SECRET = 'hunter2-S3cr3t';
+
+describe('redacting addresses', () => {
+  for (const url of [
+    `https://user:${SECRET}@shop.test/a?b=c`,
+    `https://${SECRET}@shop.test/`,
+    `wss://x:${SECRET}@shop.test`,
+    `view-source:https://user:${SECRET}@shop.test/`,
+    `blob:https://user:${SECRET}@shop.test/id`,
+    `https://user:p@${SECRET}@shop.test/`,
+    `https:\\\\user:${SECRET}@shop.test/`,
+    `https://shop.test/?token=${SECRET}`,
+    `https://shop.test/?a=b&access_token=${SECRET}&c=d`,
+    `https://shop.test/#access_token=${SECRET}&state=1`,
+    `https://shop.test/#/callback?code=${SECRET}`,
+    `https://shop.test/cb?Api-Key=${SECRET}`,
+    `https://shop.test/cb?user%5Bpassword%5D=${SECRET}`,
+    `https://bucket.test/x?X-Amz-Signature=${SECRET}&X-Amz-Date=1`,
+    `https://shop.test/login;jsessionid=${SECRET}`,
+    `https://shop.test/?next=${encodeURIComponent(`https://a.test/?token=${SECRET}`)}`,
+    `https://shop.test/?next=${encodeURIComponent(`https://u:${SECRET}@a.test/`)}`,
+    `data:text/html,${SECRET}`,
+    `javascript:login('${SECRET}')`,
+    `https://shop.test/?newPassword=${SECRET}`,
+    `/relative?password=${SECRET}`,
+  ])
+    it(`${url.replaceAll(SECRET, '…')}`, () => assert.ok(!redactUrl(url).includes(SECRET), redactUrl(url)));
+
+  it('leaves the rest as it is', () => {
+    for (const url of [
+      'https://shop.test/a/b?q=shoes&page=2#top',
+      'https://shop.test/?to=ada@lovelace.test',
+      'about:blank',
+      'chrome-error://chromewebdata/',
+      'https://shop.test/@ada?x=%5B1%5D',
+      '',
+    ])
+      assert.equal(redactUrl(url), url);
+    assert.equal(
+      redactUrl(`https://u:${SECRET}@shop.test/a?b=1&token=${SECRET}&c=2`),
+      `https://${REDACTED}@shop.test/a?b=1&token=${REDACTED}&c=2`,
+    );
+  });
+
+  it('cuts what is long', () => {
+    const url = redactUrl(`https://shop.test/${'x'.repeat(5000)}`);
+    assert.ok(url.length < 2100 && url.endsWith(CUT));
+  });
+});
+
+describe('redacting headers', () => {
+  it('keeps names, and no credential', () => {
+    const clean = redactHeaders({
+      Authorization: `Bearer ${SECRET}`,
+      'Proxy-Authorization': `Basic ${SECRET}`,
+      cookie: `sid=${SECRET}`,
+      'Set-Cookie': `sid=${SECRET}; HttpOnly\nb=${SECRET}`,
+      'X-Api-Key': SECRET,
+      'x-csrf-token': SECRET,
+      Location: `/cb?code=${SECRET}`,
+      Referer: `https://u:${SECRET}@shop.test/`,
+      'X-Note': `Bearer ${SECRET}`,
+      'content-type': 'text/html',
+    });
+    assert.ok(!JSON.stringify(clean).includes(SECRET), JSON.stringify(clean));
+    assert.equal(clean['content-type'], 'text/html');
+    assert.equal(clean.Authorization, REDACTED);
+    assert.deepEqual(Object.keys(clean).length, 10);
+  });
+});
+
+describe('redacting text', () => {
+  for (const text of [
+    `Authorization: Bearer ${SECRET}`,
+    `sent with Basic ${SECRET}`,
+    `password=${SECRET}`,
+    `{"password":"${SECRET}"}`,
+    `{ apiKey: '${SECRET}' }`,
+    `Cookie: a=1; sid=${SECRET}`,
+    `Set-Cookie: sid=${SECRET}; Path=/`,
+    `GET https://u:${SECRET}@shop.test/ failed`,
+    `see https://shop.test/?token=${SECRET}.`,
+    'id eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U end',
+  ])
+    it(text.replaceAll(SECRET, '…').slice(0, 60), () => {
+      const clean = redactText(text);
+      assert.ok(!clean.includes(SECRET) && !clean.includes('dozjgNryP4J3jVmNHl0w5N'), clean);
+      assert.ok(clean.includes(REDACTED));
+    });
+
+  it('leaves other text as it is', () => {
+    for (const text of [
+      'hello',
+      'TypeError: x is not a function\n    at f (https://shop.test/a.js:1:2)',
+      'a: b, c = d',
+      'status code: 404',
+    ])
+      assert.equal(redactText(text), text);
+  });
+});
+
+describe('names of secrets', () => {
+  for (const name of [
+    'token',
+    'access_token',
+    'X-Api-Key',
+    'password',
+    'newPassword',
+    'client_secret',
+    'code',
+    'sig',
+    'user[password]',
+    'PHPSESSID',
+  ])
+    it(`${name} is one`, () => assert.ok(isSecretName(name)));
+  for (const name of ['q', 'page', 'id', 'user', 'monkey', 'zipcode', 'encoding', 'sort', 'keyword'])
+    it(`${name} is none`, () => assert.ok(!isSecretName(name)));
+});

@@ -1,0 +1,19 @@
+// Forgets the logs of sessions that ended long ago. What is old is seen in the rows, so a look at any moment is right.
+import type { LogRows } from '../../engines/store/store.ts';
+import { type Clock, plus } from '../../kit/clock.ts';
+
+export const LOGS_KEPT_MS = 31 * 24 * 60 * 60 * 1000;
+/** Sessions in one statement, and statements in one run: a long backlog goes in steps. */
+const BATCH = 50;
+const BATCHES_MAX = 100;
+
+export async function forgetOldLogs(logs: Pick<LogRows, 'forget'>, clock: Clock): Promise<{ forgotten: number }> {
+  const endedBefore = plus(clock.now(), -LOGS_KEPT_MS);
+  let forgotten = 0;
+  for (let batch = 0; batch < BATCHES_MAX; batch++) {
+    const count = await logs.forget(endedBefore, BATCH);
+    forgotten += count;
+    if (count < BATCH) break;
+  }
+  return { forgotten };
+}

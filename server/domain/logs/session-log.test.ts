@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { LogChunk } from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import type { ApplicationId, SessionId } from '../../kit/ids.ts';
+import { silentLog } from '../../kit/log.ts';
+import { entryOf, type LogEntry } from './entry.ts';
+import { SHARES } from './limits.ts';
+import { DROPPED, SessionLog } from './session-log.ts';
+
+class Scene {
+  nowMs = 1_000_000;
+  isDown = false;
+  /** As a table keeps them: by their first line. */
+  readonly chunks = new Map<number, LogChunk>();
+  readonly clock: Clock = { now: () => new Date(this.nowMs), monotonicMs: () => this.nowMs, sleep: async () => {} };
+  readonly parts = {
+    application: 'app' as ApplicationId,
+    session: 'session' as SessionId,
+    rows: {
+      write: async (_: ApplicationId, __: SessionId, chunks: readonly LogChunk[]) => {
+        if (this.isDown) throw new Error('down');
+        for (const chunk of chunks) this.chunks.set(chunk.first, chunk);
+      },
+    },
+    clock: this.clock,
+    log: silentLog,
+  };
+
+  get entries(): LogEntry[] {
+    return [...this.chunks.values()].flatMap(({ lines }) => lines.map(entryOf));
+  }
+
+  /** Fails where lines overlap or are missing. */
+  assertNoGap(first = 1): void {
+    let next = first;
+    for (const chunk of [...this.chunks.values()].sort((one, other) => one.first - other.first)) {
+      assert.equal(chunk.first, next);
+      next += chunk.lines.length;
+    }
+  }
+}
+
+const said = (text: string, at = 0) =>
+  ({ at, kind: 'console', method: 'Runtime.consoleAPICalled', params: { text } }) as const;
+
+describe('the log of a session', () => {
+  it('numbers entries without a gap, in the order of their times within one write', async () => {
+    const scene = new Scene();
+    const log = new SessionLog(scene.parts);
+    log.add(said('second', 2));
+    log.add(said('first', 1));
+    await log.write();
+    log.add(said('third', 1));
+    await log.write();
+    assert.deepEqual(
+      scene.entries.map(({ params }) => params.text),
+      ['first', 'second', 'third'],
+    );
+    assert.equal(scene.chunks.size, 1, 'the open chunk is written anew');
+    scene.assertNoGap();
+  });
+
+  it('goes on behind what a predecessor wrote, with a marker, and within the same shares', async () => {
+    const scene = new Scene();
+    const used = { console: { entries: SHARES.console.entries - 1, bytes: 10 } };
+    const log = new SessionLog(scene.parts, { last: 41, kinds: used, heardUntilMs: 0 });
+    log.gap(5, 9);
+    log.add(said('one fits'));
+    log.add(said('one does not'));
+    await log.close();
+    scene.assertNoGap(42);
+    const [first, ...rest] = scene.entries.sort((one, other) => one.method.localeCompare(other.method));
+    assert.deepEqual(first?.params, { type: 'any', reason: 'restart', from: 5, to: 9 });
+    assert.deepEqual(
+      rest.map(({ params }) => params.reason ?? params.text),
+      ['limit', 'one fits'],
+    );
+  });
+
+  it('keeps what a page that says too much leaves room for, and tells how much it dropped', async () => {
+    const scene = new Scene();
+    const log = new SessionLog(scene.parts);
+    const many = SHARES.console.entries + 5_000;
+    for (let index = 0; index < many; index++) {
+      log.add(said(`line ${index}`, index));
+      if (index % 1_000 === 0) await log.write();
+    }
+    log.add({ at: many, kind: 'page', method: 'Page.frameNavigated', params: {} });
+    for (let write = 0; write < 5; write++) {
+      scene.nowMs += 1_000;
+      await log.write();
+    }
+    const markers = scene.entries.filter(({ method }) => method === DROPPED);
+    const kept = scene.entries.filter(({ method }) => method === 'Runtime.consoleAPICalled');
+    const dropped = markers.reduce((sum, { params }) => sum + Number(params.count), 0);
+    assert.equal(kept.length + dropped, many);
+    assert.ok(markers.length >= 1 && markers.length <= 3, `${markers.length} markers`);
+    assert.ok(
+      scene.entries.some(({ kind }) => kind === 'page'),
+      'others have their place',
+    );
+    scene.assertNoGap();
+  });
+
+  it('waits for a database that is away within bounds, and says what did not fit', async () => {
+    const scene = new Scene();
+    const log = new SessionLog(scene.parts);
+    scene.isDown = true;
+    for (let index = 0; index < 2_000; index++) {
+      log.add({ ...said('x'.repeat(4_000), index), kind: 'network', method: 'Network.requestWillBeSent' });
+      if (index % 100 === 0) await log.write();
+    }
+    assert.equal(scene.chunks.size, 0);
+    scene.isDown = false;
+    for (let write = 0; write < 3; write++) {
+      scene.nowMs += 60_000;
+      await log.write();
+    }
+    const markers = scene.entries.filter(({ method }) => method === DROPPED);
+    const dropped = markers.reduce((sum, { params }) => sum + Number(params.count), 0);
+    assert.ok(markers.every(({ params }) => params.reason === 'waiting') && dropped > 0);
+    assert.equal(scene.entries.length - markers.length + dropped, 2_000);
+    assert.ok(scene.entries.reduce((sum, entry) => sum + JSON.stringify(entry).length, 0) < 9 * 1024 ** 2);
+    scene.assertNoGap();
+  });
+
+  it('takes what was typed out of what comes later', async () => {
+    const scene = new Scene();
+    const log = new SessionLog(scene.parts);
+    log.typed.typed('hunter2-secret');
+    log.add(said('you typed hunter2-secret'));
+    await log.write();
+    assert.deepEqual(
+      scene.entries.map(({ params }) => params.text),
+      ['you typed [redacted]'],
+    );
+  });
+
+  it('cuts an entry that is too long, and says so', async () => {
+    const scene = new Scene();
+    const log = new SessionLog(scene.parts);
+    log.add(said('x'.repeat(100_000)));
+    await log.write();
+    assert.equal(scene.entries[0]?.params.cut, true);
+  });
+});

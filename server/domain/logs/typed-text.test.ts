@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { REDACTED } from './redact.ts';
+import { TypedText } from './typed-text.ts';
+
+const SECRET = 'Pässwört "1"&ü';
+
+test('what was typed is taken out of texts, in every way it may be written', () => {
+  const typed = new TypedText();
+  typed.typed(SECRET);
+  const form = new URLSearchParams({ pw: SECRET }).toString();
+  const said = { a: `x${SECRET}y`, b: [encodeURIComponent(SECRET), form], c: { d: JSON.stringify({ SECRET }) }, e: 1 };
+  assert.ok(typed.occursIn(JSON.stringify(said)));
+  const clean = JSON.stringify(typed.redact(said));
+  assert.doesNotMatch(clean, /wört|w%C3%B6rt/);
+  assert.equal(clean.split(REDACTED).length, 5);
+});
+
+test('keys make words, corrections among them', () => {
+  const typed = new TypedText();
+  for (const character of 'hunter3') typed.key('page', character);
+  typed.backspace('page');
+  typed.key('page', '2');
+  assert.ok(typed.occursIn('so hunter2 it is'));
+  typed.pause('page');
+  for (const character of 'abc') typed.key('page', character);
+  assert.ok(!typed.occursIn('abc') && !typed.occursIn('hunter2abc'.slice(1, 7)));
+});
+
+test('a long text takes one place, and new ones take the places of the oldest', () => {
+  const typed = new TypedText();
+  typed.typed('first-of-all-1');
+  for (const character of 'x'.repeat(200).concat('-1')) typed.key('page', character);
+  assert.ok(typed.occursIn('first-of-all-1'));
+  for (let index = 0; index < 100; index++) typed.typed(`another-${index}`);
+  assert.ok(!typed.occursIn('first-of-all-1') && typed.occursIn('another-99'));
+});
+
+test('ordinary words and addresses stay', () => {
+  const typed = new TypedText();
+  for (const text of ['shoes', 'red running shoes', 'https://shop.test/', 'shop.test', '', '12']) typed.typed(text);
+  assert.ok(!typed.occursIn('red running shoes at https://shop.test/ 12'));
+});
+
+test('arguments are looked through, however deep', () => {
+  const typed = new TypedText();
+  typed.given([{ value: { o: [{ k: 'value', v: 'deep-S3cret' }] } }]);
+  assert.ok(typed.occursIn('deep-S3cret'));
+});
+
+test('selectors, paths and code that are given to functions stay', () => {
+  const typed = new TypedText();
+  const given = [
+    '/popup',
+    '#login-form',
+    '.cart-2',
+    '[data-id="7"]',
+    'input#password',
+    'a > b:nth-child(2)',
+    '() => 1 + 1',
+  ];
+  typed.given(given);
+  for (const text of given) assert.ok(!typed.occursIn(text), text);
+});
+
+test('two fields that are typed into one after the other are two texts, and words that are interrupted are one', () => {
+  const typed = new TypedText();
+  for (const character of 'name-42') typed.key('page', character);
+  typed.interrupted('page');
+  for (const character of 'secret-43') typed.key('page', character);
+  assert.ok(typed.occursIn('it is name-42.') && typed.occursIn('it is secret-43.'));
+  for (const character of 'slow-7') {
+    typed.interrupted('other');
+    typed.key('other', character);
+  }
+  assert.ok(typed.occursIn('it is slow-7.'));
+});

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { SessionRow } from '../../engines/store/store.ts';
+import { systemClock } from '../../kit/clock.ts';
+import type { ApplicationId, HostId, SessionId } from '../../kit/ids.ts';
+import { silentLog } from '../../kit/log.ts';
+import type { ObservedTarget } from '../sessions/machinery.ts';
+import { PageNumbers } from '../sessions/page-numbers.ts';
+import { LogBook } from './log-book.ts';
+import { type Listened, logWatcher } from './watcher.ts';
+
+const NOW = new Date('2026-11-20T10:00:00.000Z');
+const ROW: SessionRow = {
+  id: 'session' as SessionId,
+  applicationId: 'application' as ApplicationId,
+  hostId: 'host' as HostId,
+  status: 'PENDING',
+  region: 'local',
+  keepAlive: false,
+  userMetadata: {},
+  settings: {},
+  proxyBytes: 0,
+  egressBytes: 0,
+  createdAt: NOW,
+  updatedAt: NOW,
+  expiresAt: NOW,
+  attached: false,
+};
+
+class Scene {
+  readonly asked: string[] = [];
+  readonly written: string[] = [];
+  observed = 0;
+  readonly live: Listened = {
+    tap: undefined,
+    browser: {
+      observe: async observer => {
+        this.observed++;
+        for (const kind of ['page', 'worker'] as const) observer.target(this.#target(kind));
+        return { close() {} };
+      },
+    },
+  };
+
+  watcher(console: boolean) {
+    const rows = {
+      write: async (_: string, __: string, chunks: ReadonlyArray<{ readonly lines: readonly string[] }>) =>
+        void this.written.push(...chunks.flatMap(({ lines }) => lines)),
+      last: async () => undefined,
+    };
+    const pageRows = { list: async () => [], add: async () => void this.written.push('page') };
+    const book = new LogBook({ rows, clock: systemClock, log: silentLog });
+    const pages = new PageNumbers({ rows: pageRows, clock: systemClock, log: silentLog });
+    return logWatcher({ book, pages, console, clock: systemClock });
+  }
+
+  #target(kind: 'page' | 'worker'): ObservedTarget {
+    return {
+      id: kind,
+      kind,
+      contextId: undefined,
+      openerId: undefined,
+      url: '',
+      parent: undefined,
+      fresh: true,
+      isGone: false,
+      send: async () => ({}),
+      say: method => void this.asked.push(`${kind} ${method}`),
+      on: listener => {
+        listener('Runtime.consoleAPICalled', { type: 'log', args: [{ type: 'string', value: kind }] });
+        return { close() {} };
+      },
+      whenGone: () => {},
+    };
+  }
+}
+
+describe('the watcher of logs', () => {
+  it('listens to the console, the network and pages, and writes what it heard', async () => {
+    const scene = new Scene();
+    const attendance = await scene.watcher(true)(scene.live, ROW);
+    assert.deepEqual(scene.asked.sort(), [
+      'page Log.enable',
+      'page Network.enable',
+      'page Page.enable',
+      'page Page.setLifecycleEventsEnabled',
+      'page Runtime.enable',
+      'worker Log.enable',
+      'worker Network.enable',
+      'worker Runtime.enable',
+    ]);
+    assert.ok(scene.live.tap);
+    await attendance?.leave?.();
+    assert.equal(scene.written.filter(line => line.includes('consoleAPICalled')).length, 2);
+  });
+
+  it('enables nothing and stores nothing where the session has no log', async () => {
+    const scene = new Scene();
+    const attendance = await scene.watcher(true)(scene.live, { ...ROW, settings: { logSession: false } });
+    assert.deepEqual([scene.observed, scene.asked, scene.written], [0, [], []]);
+    assert.ok(attendance === undefined && scene.live.tap === undefined);
+  });
+
+  it('leaves Runtime alone where the operator wants it so', async () => {
+    const scene = new Scene();
+    await scene.watcher(false)(scene.live, ROW);
+    assert.ok(!scene.asked.some(method => method.includes('Runtime')) && scene.asked.includes('page Network.enable'));
+  });
+});

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isFault } from '../../kit/fault.ts';
+import { hostName, hostNames } from './host-names.ts';
+
+test('names in every writing come out in one', () => {
+  const forms = {
+    'Example.COM': 'example.com',
+    'example.com.': 'example.com',
+    '*.example.com': 'example.com',
+    'bücher.example': 'xn--bcher-kva.example',
+    'BÜCHER.example': 'xn--bcher-kva.example',
+    'xn--bcher-kva.example': 'xn--bcher-kva.example',
+    '例え.テスト': 'xn--r8jz45g.xn--zckzah',
+    a_b: 'a_b',
+    '93.184.216.34': '93.184.216.34',
+    '0x7f.1': '127.0.0.1',
+  };
+  for (const [written, name] of Object.entries(forms)) assert.equal(hostName(written), name, written);
+});
+
+test('what is no host name is none', () => {
+  const texts = ['', '.', '*', '*.', '*.*.a.test', 'a*.test', 'https://a.test', 'a.test/path', 'a.test:443', 'a..test'];
+  for (const text of [...texts, 'u@a.test', 'a test', 'a%2etest', '[::1]', `${'a'.repeat(300)}.test`, '1.2.3.999'])
+    assert.equal(hostName(text), undefined, text);
+});
+
+test('a list loses doubles, and each bad entry is named', () => {
+  assert.deepEqual(hostNames(['a.test', 'A.test.', '*.a.test'], 'allow'), ['a.test']);
+  assert.throws(
+    () => hostNames(['a.test', 'a/b', 'https://c'], 'allow'),
+    error =>
+      isFault(error, 'invalid_request') &&
+      JSON.stringify(error.details?.issues).includes('allow.1') &&
+      JSON.stringify(error.details?.issues).includes('allow.2'),
+  );
+});

@@ -1,0 +1,33 @@
+// Host names as callers write them, in the one form in which hosts are compared: lower case, punycode, no final dot.
+import type { Issue } from '../../../contract/common.ts';
+import { invalidRequest } from '../faults.ts';
+
+/** Letters of any script, digits, marks, dots, dashes, and the underscore that some names have. */
+const WRITTEN = /^[\p{L}\p{N}\p{M}._-]+$/u;
+const NAME_CHARACTERS_MAX = 253;
+
+/** Undefined for what is no host name: a scheme, path, port or wildcard. A leading `*.` says what holds anyway. */
+export function hostName(entry: string): string | undefined {
+  const text = entry.replace(/^\*\./, '').replace(/\.$/, '');
+  const url = WRITTEN.test(text) ? URL.parse(`http://${text}/`) : undefined;
+  const name = url?.hostname.replace(/\.$/, '');
+  if (!name || name.length > NAME_CHARACTERS_MAX || name.split('.').includes('')) return undefined;
+  return name;
+}
+
+/** The whole list, or a fault that names each entry that is none. */
+export function hostNames(entries: readonly string[], path: string): readonly string[] {
+  const names = entries.map(hostName);
+  const issues: Issue[] = entries.flatMap((entry, index) =>
+    names[index] === undefined
+      ? [
+          {
+            path: `${path}.${index}`,
+            message: `is ${JSON.stringify(entry)}; expected a host name such as example.com, which stands for its subdomains too, without scheme, port, path or wildcard`,
+          },
+        ]
+      : [],
+  );
+  if (issues.length > 0) throw invalidRequest(issues);
+  return [...new Set(names.filter(name => name !== undefined))];
+}

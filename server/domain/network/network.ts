@@ -1,0 +1,232 @@
+// The network that a session may see: judged at its create, set before its browser may reach anything, told of in its
+// events, counted in its row. A session that asks for nothing gets the open policy, and nothing watches over it.
+import type { CreateSession } from '../../../contract/sessions.ts';
+import type { Refusal } from '../../engines/egress/egress.ts';
+import type { ProxyTrouble } from '../../engines/egress/failure.ts';
+import type { EgressPolicy } from '../../engines/egress/policy.ts';
+import type { EventRows, JsonObject, SessionEnd, SessionRow, SessionRows } from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import type { SessionId } from '../../kit/ids.ts';
+import type { Log } from '../../kit/log.ts';
+import type { Seal } from '../../kit/seal.ts';
+import { fault } from '../faults.ts';
+import type { AgentCaller } from '../identity/caller.ts';
+import type { BlockedNavigation } from '../logs/log-book.ts';
+import type { SessionView, SessionWish } from '../sessions/api.ts';
+import type { LiveSession } from '../sessions/live.ts';
+import type { Admittance, Attendance, Preparation, Watcher } from '../sessions/watchers.ts';
+import { hostNames } from './host-names.ts';
+import { Ledger } from './ledger.ts';
+import { Meter } from './meter.ts';
+import type { ProxyPool } from './pools.ts';
+import { type Route, type RouteBy, type Routes, routesOf } from './proxies.ts';
+
+export interface HostRules {
+  readonly allow: readonly string[];
+  readonly deny: readonly string[];
+  readonly default: 'allow' | 'deny';
+}
+
+/** What the egress proxy of a session is told. */
+export interface NetworkWish {
+  readonly hosts?: HostRules | undefined;
+  readonly blockAds: boolean;
+  readonly routes: readonly Route[];
+}
+
+/** What this domain asks of the egress engine. */
+export interface NetworkEngine {
+  policy(wish: NetworkWish): EgressPolicy;
+  hostJudge(rules: HostRules): (hostname: string) => boolean;
+  /** Lets nothing pass, in the name of a used-up budget. */
+  readonly usedUp: EgressPolicy;
+  readonly pools: readonly ProxyPool[];
+  readonly blocksAds: boolean;
+  /** Browsers stand in a jail that leaves them no other way out. */
+  readonly jailed: boolean;
+  patternTrouble(pattern: string): string | undefined;
+  /** What is wrong with a proxy; undefined where it serves. */
+  probe(
+    by: RouteBy,
+    signal: AbortSignal,
+  ): Promise<{ trouble: ProxyTrouble | 'address_refused'; words: string } | undefined>;
+}
+
+export interface NetworkParts {
+  readonly engine: NetworkEngine;
+  readonly rows: Pick<SessionRows, 'countTraffic'>;
+  readonly events: Pick<EventRows, 'append'>;
+  readonly seal: Seal;
+  readonly end: (id: SessionId, end: SessionEnd) => Promise<unknown>;
+  /** For the log of the session. */
+  readonly blocked: (id: SessionId, attempt: BlockedNavigation) => void;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+interface Kept {
+  readonly hosts?: HostRules | undefined;
+  readonly domains?: readonly string[] | undefined;
+  readonly timeZone?: string | undefined;
+  /** Routes as JSON, sealed. */
+  readonly routes?: string | undefined;
+}
+
+export class Network implements Watcher {
+  readonly name = 'network';
+  readonly #parts: NetworkParts;
+  readonly #meters = new Map<SessionId, Meter>();
+
+  constructor(parts: NetworkParts) {
+    this.#parts = parts;
+  }
+
+  async admit(
+    _caller: AgentCaller,
+    { asks, settings }: SessionWish,
+    id: SessionId,
+    signal: AbortSignal,
+  ): Promise<Admittance | undefined> {
+    const { engine, seal } = this.#parts;
+    if (settings.blockAds && !engine.blocksAds) throw unavailable('browserSettings.blockAds', 'has no list of hosts');
+    const domains = asks.allowedDomains && hostNames(asks.allowedDomains, 'browserSettings.allowedDomains');
+    const hosts = asks.networkPolicy && this.#hostRules(asks.networkPolicy);
+    const asked: Routes = asks.proxies ? routesOf(asks.proxies, id, engine) : { routes: [] };
+    await this.#demandThatTheyServe(asked.routes, signal);
+    const { routes, timeZone } = asked;
+    if (!hosts && !domains && routes.length === 0) return undefined;
+    return {
+      kept: json({
+        ...(hosts ? { hosts } : {}),
+        ...(domains ? { domains } : {}),
+        ...(timeZone && settings.timezoneId === undefined ? { timeZone } : {}),
+        ...(routes.length > 0 ? { routes: seal.close(JSON.stringify(routes), id) } : {}),
+      }),
+    };
+  }
+
+  /** A zone that the operator's proxy stands in is told at the start, like one that the caller names. */
+  async prepare(row: SessionRow): Promise<Preparation | undefined> {
+    const { timeZone } = keptOf(row);
+    return timeZone === undefined ? undefined : { env: { TZ: timeZone } };
+  }
+
+  async attend(live: LiveSession, row: SessionRow): Promise<Attendance> {
+    const { engine, events, clock, log } = this.#parts;
+    const ledger = new Ledger({ session: row.id, events, clock, log });
+    // Before the network is open there is nothing to guard; for most sessions there is nothing to wait for either.
+    const { domains } = keptOf(row);
+    if (domains) await this.#guard(live, domains, ledger);
+    const meter = this.#meter(live, row);
+    live.egress.admit(engine.policy(this.#wishOf(row)), {
+      refused: ({ hostname, rule }: Refusal) => ledger.note('network.refused', { hostname, rule }),
+      proxyFailed: ({ proxy, trouble }) => ledger.note('proxy.failed', { proxy, reason: trouble }),
+    });
+    return {
+      leave: async () => {
+        meter?.close();
+        await Promise.all([ledger.close(), meter && this.#note(row.id, meter)]);
+      },
+    };
+  }
+
+  /** The last bytes are those that came while the browser was being closed. */
+  async salvage(row: SessionRow): Promise<void> {
+    const meter = this.#meters.get(row.id);
+    this.#meters.delete(row.id);
+    if (meter) await this.#note(row.id, meter);
+  }
+
+  async describe(row: SessionRow): Promise<Partial<SessionView>> {
+    const meter = this.#meters.get(row.id);
+    return meter ? { proxyBytes: meter.traffic.proxyBytes } : {};
+  }
+
+  ended(row: SessionRow): void {
+    this.#meters.delete(row.id);
+  }
+
+  #hostRules(asked: PolicyAsked): HostRules | undefined {
+    const { allow = [], deny = [], default: otherwise = 'allow', subresources = true } = asked;
+    const path = 'browserSettings.networkPolicy';
+    const rules: HostRules = {
+      allow: hostNames(allow, `${path}.allow`),
+      deny: hostNames(deny, `${path}.deny`),
+      default: otherwise,
+    };
+    if (rules.deny.length === 0 && rules.default === 'allow') return undefined;
+    if (!this.#parts.engine.jailed) throw unavailable(path, 'runs browsers without a jail, and could not enforce it');
+    if (!subresources) throw unavailable(`${path}.subresources`, 'enforces host rules for everything or not at all');
+    return rules;
+  }
+
+  async #demandThatTheyServe(routes: readonly Route[], signal: AbortSignal): Promise<void> {
+    const named = routes.flatMap(({ by }) => (by === 'direct' || by.trusted ? [] : [by]));
+    const troubles = await Promise.all(
+      named.map(async by => ({ by, trouble: await this.#parts.engine.probe(by, signal) })),
+    );
+    for (const { by, trouble } of troubles)
+      if (trouble)
+        throw fault('proxy_unreachable', `The proxy of ${by.name} cannot be used: ${trouble.words}`, {
+          details: { path: by.name, reason: trouble.trouble },
+        });
+  }
+
+  #guard(live: LiveSession, domains: readonly string[], ledger: Ledger): Promise<void> {
+    const rule = 'allowed_domains';
+    return live.browser.guardNavigations({
+      allows: this.#parts.engine.hostJudge({ allow: domains, deny: [], default: 'deny' }),
+      refused: (hostname, { url = hostname, targetId }) => {
+        ledger.note('navigation.refused', { hostname, rule });
+        this.#parts.blocked(live.id, { url, reason: rule, targetId });
+      },
+    });
+  }
+
+  #meter(live: LiveSession, row: SessionRow): Meter | undefined {
+    const budget = typeof row.settings.egressBytes === 'number' ? row.settings.egressBytes : undefined;
+    if (budget === undefined && keptOf(row).routes === undefined) return undefined;
+    const { engine, end, clock } = this.#parts;
+    const meter = new Meter({
+      row,
+      egress: live.egress,
+      budget,
+      clock,
+      note: traffic => this.#parts.rows.countTraffic(row.id, traffic),
+      usedUp: () => {
+        live.egress.replacePolicy(engine.usedUp);
+        const detail = `the session used up its egressBytes (${budget})`;
+        void end(row.id, { status: 'ERROR', reason: 'egress_limit', detail }).catch(() => {});
+      },
+    });
+    this.#meters.set(row.id, meter);
+    void meter.run();
+    return meter;
+  }
+
+  #note(id: SessionId, meter: Meter): Promise<void> {
+    return this.#parts.rows.countTraffic(id, meter.traffic);
+  }
+
+  #wishOf(row: SessionRow): NetworkWish {
+    const { hosts, routes } = keptOf(row);
+    return {
+      hosts,
+      blockAds: row.settings.blockAds === true,
+      routes: routes === undefined ? [] : JSON.parse(this.#parts.seal.open(routes, row.id)),
+    };
+  }
+}
+
+type PolicyAsked = NonNullable<NonNullable<CreateSession['browserSettings']>['networkPolicy']>;
+
+/** What admit wrote there. */
+const keptOf = (row: SessionRow): Kept => (row.settings.network ?? {}) as Kept;
+
+const json = (kept: Kept): JsonObject => JSON.parse(JSON.stringify(kept));
+
+const unavailable = (field: string, why: string): Error =>
+  fault('feature_unavailable', `${field} is not available: this installation ${why}.`, {
+    advice: 'Leave it out; the session was not created.',
+    details: { field },
+  });

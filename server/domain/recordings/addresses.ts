@@ -1,0 +1,79 @@
+// Addresses of what is stored of recordings, and what they lead to: readable without a credential until they expire.
+import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
+import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
+import type { ApplicationId, SessionId } from '../../kit/ids.ts';
+import { contentDisposition } from '../files/content-disposition.ts';
+import type { Links } from '../files/links.ts';
+import type { FileFinder, ServedFile } from '../files/served-file.ts';
+import type { RecordingKeys } from './vault.ts';
+
+export const RECORDING_OBJECT = 'recording';
+const OBJECT = /^([0-9a-f-]{36})\.(\d{1,3})\.(init|part|file)\.([0-9a-f-]{1,36})$/;
+const VIDEO = 'video/mp4';
+
+/** A thing that is stored of a page: the init segment of a run, a segment, or an assembled file. */
+export interface Stored {
+  readonly session: SessionId;
+  readonly page: number;
+  readonly kind: 'init' | 'part' | 'file';
+  readonly name: string | number;
+}
+
+export interface AddressesParts {
+  readonly artifacts: Artifacts;
+  readonly keys: RecordingKeys;
+  readonly links: Links;
+}
+
+export class Addresses {
+  readonly #parts: AddressesParts;
+
+  constructor(parts: AddressesParts) {
+    this.#parts = parts;
+  }
+
+  /** The store's own where it has one, except in playlists: those must stay the same from one look to the next. */
+  async of(app: ApplicationId, stored: Stored, expiresAt: Date): Promise<string> {
+    const { links, artifacts } = this.#parts;
+    const { session, page, kind, name } = stored;
+    const own = () =>
+      links.make({ application: app, object: `${RECORDING_OBJECT}:${session}.${page}.${kind}.${name}` }, expiresAt).url;
+    if (kind !== 'file') return own();
+    const wish = { expiresAt, verb: 'GET', contentType: VIDEO, contentDisposition: saved(stored) } as const;
+    return (await artifacts.signedUrl(this.key(app, stored), wish).catch(() => undefined)) ?? own();
+  }
+
+  key(app: ApplicationId, { session, page, kind, name }: Stored): ArtifactKey {
+    const { keys } = this.#parts;
+    if (kind === 'init') return keys.init(app, session, page, Number(name));
+    if (kind === 'part') return keys.segment(app, session, page, Number(name));
+    return keys.file(app, session, page, String(name));
+  }
+
+  readonly find: FileFinder = async (app, id): Promise<ServedFile | undefined> => {
+    const stored = storedOf(id);
+    const key = stored && this.key(app, stored);
+    const found = key && (await this.#parts.artifacts.stat(key));
+    if (!stored || !key || !found) return undefined;
+    return {
+      name: fileNameOf(stored),
+      size: found.size,
+      mimeType: VIDEO,
+      tag: `${stored.kind}-${stored.name}`,
+      disposition: stored.kind === 'file' ? 'attachment' : 'inline',
+      createdAt: new Date(0),
+      open: range => this.#parts.artifacts.open(key, range),
+    };
+  };
+}
+
+function storedOf(id: string): Stored | undefined {
+  const [, session, page, kind, name] = OBJECT.exec(id) ?? [];
+  if (!session || !name || (kind !== 'init' && kind !== 'part' && kind !== 'file')) return undefined;
+  return { session: session as SessionId, page: Number(page), kind, name }; // Signed by us.
+}
+
+const fileNameOf = ({ session, page, kind, name }: Stored): string =>
+  kind === 'file' ? `${session}-${page}.mp4` : `${kind}-${name}.mp4`;
+
+const saved = (stored: Stored): string => contentDisposition('attachment', fileNameOf(stored));

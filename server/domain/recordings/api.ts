@@ -1,0 +1,11 @@
+// What the HTTP side may ask about recordings.
+import type { RecordingDownload, Replay } from '../../../contract/recordings.ts';
+import type { AgentCaller } from '../identity/caller.ts';
+
+export interface Recordings {
+  /** The pages of which there is something to watch. Their addresses are relative to the sessions of the mount. */
+  replays(caller: AgentCaller, sessionId: string): Promise<Array<Omit<Replay, 'url'>>>;
+  playlist(caller: AgentCaller, sessionId: string, pageId: string): Promise<string>;
+  askForFiles(caller: AgentCaller, sessionId: string): Promise<RecordingDownload[]>;
+  files(caller: AgentCaller, sessionId: string): Promise<RecordingDownload[]>;
+}

@@ -1,0 +1,174 @@
+// Puts MP4 files together from rows: whoever asks writes a row and goes on, and a clock task does the work, however often
+// it is killed.
+import { Buffer } from 'node:buffer';
+import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
+import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
+import type { Ffmpeg } from '../../engines/recorder/ffmpeg.ts';
+import type { Fragment } from '../../engines/recorder/fmp4.ts';
+import type { Mp4Head, Piece } from '../../engines/recorder/mp4.ts';
+import type { RecordingFileRow, RecordingRows, SegmentRow } from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { reason } from '../../kit/fault.ts';
+import type { ApplicationId, HostId } from '../../kit/ids.ts';
+import type { Log } from '../../kit/log.ts';
+import type { RecordingKeys, Vault } from './vault.ts';
+
+const BATCH = 10;
+const TRIES_MAX = 5;
+/** A file must not wait for ever for segments that cannot be stored. */
+const STORED_WITHIN_MS = 15 * 60_000;
+
+export interface AssemblerParts {
+  readonly rows: RecordingRows;
+  readonly artifacts: Artifacts;
+  readonly keys: RecordingKeys;
+  readonly vault: Pick<Vault, 'applicationOf'>;
+  readonly ffmpeg: Ffmpeg;
+  readonly mp4Head: (init: Buffer, size: { width: number; height: number }, pieces: readonly Piece[]) => Mp4Head;
+  readonly host: HostId;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+interface Film {
+  readonly app: ApplicationId;
+  readonly segments: readonly SegmentRow[];
+  readonly canvas: { readonly width: number; readonly height: number };
+}
+
+export class Assembler {
+  readonly #parts: AssemblerParts;
+
+  constructor(parts: AssemblerParts) {
+    this.#parts = parts;
+  }
+
+  /** One after the other: none of them is urgent, and all of them read much. */
+  async tend(): Promise<{ assembled: number; failed: number }> {
+    const { rows, host } = this.#parts;
+    const did = { assembled: 0, failed: 0 };
+    for (const row of await rows.pending(host, BATCH)) {
+      const state = await this.#attend(row);
+      if (state === 'COMPLETED') did.assembled++;
+      if (state === 'FAILED') did.failed++;
+    }
+    return did;
+  }
+
+  async #attend(row: RecordingFileRow): Promise<RecordingFileRow['state']> {
+    const { rows, clock, log } = this.#parts;
+    if (!(await this.#isStored(row))) return 'PENDING';
+    try {
+      const size = await this.#assemble(row);
+      await rows.settle({ ...row, state: 'COMPLETED', size, completedAt: clock.now() });
+      return 'COMPLETED';
+    } catch (error) {
+      const attempts = row.attempts + 1;
+      const state = attempts < TRIES_MAX ? 'PENDING' : 'FAILED';
+      const { sessionId, page } = row;
+      log.warn('recording.not_assembled', { sessionId, page, attempts, reason: reason(error) });
+      await rows.settle({ ...row, state, attempts, failure: reason(error) });
+      return state;
+    }
+  }
+
+  /** What was recorded last may still be on its way into the store. */
+  async #isStored({ sessionId, page, requestedAt }: RecordingFileRow): Promise<boolean> {
+    const pages = await this.#parts.rows.pages(sessionId);
+    if (pages.find(one => one.page === page)?.stored) return true;
+    return this.#parts.clock.now().getTime() - requestedAt.getTime() > STORED_WITHIN_MS;
+  }
+
+  async #assemble({ sessionId, page, assembly }: RecordingFileRow): Promise<number> {
+    const { rows, artifacts, keys, vault, mp4Head } = this.#parts;
+    const app = await vault.applicationOf(sessionId);
+    const segments = await rows.segments(sessionId, page);
+    if (!app || segments.length === 0) throw new Error('nothing of it is stored');
+    const film = { app, segments, canvas: canvasOf(segments) };
+    const run = segments.find(({ width, height }) => width === film.canvas.width && height === film.canvas.height)?.run;
+    const enlarged = await this.#enlarged(film, run);
+    const init = enlarged?.init ?? (await this.#bytes(keys.init(app, sessionId, page, run ?? 0)));
+    const { head, bytes } = mp4Head(init, film.canvas, piecesOf(segments, enlarged?.fragments));
+    const body = this.#body(film, head, enlarged?.fragments);
+    const { size } = await artifacts.put(keys.file(app, sessionId, page, assembly), body, { contentType: 'video/mp4' });
+    if (size !== bytes) throw new Error(`the file has ${size} bytes instead of ${bytes}`);
+    return size;
+  }
+
+  /** A file has one size. Where the page had several, what is smaller is encoded once more, on the canvas of all. */
+  async #enlarged(
+    film: Film,
+    run: number | undefined,
+  ): Promise<{ init: Buffer; fragments: Map<number, Fragment> } | undefined> {
+    if (film.segments.every(segment => segment.run === run)) return undefined;
+    const fragments = new Map<number, Fragment>();
+    const [first] = film.segments;
+    const init = first && run !== undefined ? await this.#init(film, run) : undefined;
+    let shared = init;
+    for (const segment of film.segments) {
+      if (segment.run === run) continue;
+      const fragment = await this.#enlarge(film, segment);
+      shared ??= fragment.init;
+      fragments.set(segment.sequence, fragment);
+    }
+    const agree = [...fragments.values()].every(fragment => shared !== undefined && fragment.init.equals(shared));
+    if (!agree)
+      for (const segment of film.segments) fragments.set(segment.sequence, await this.#enlarge(film, segment));
+    const [one] = fragments.values();
+    return { init: one?.init ?? Buffer.alloc(0), fragments };
+  }
+
+  async #enlarge(film: Film, segment: SegmentRow): Promise<Fragment> {
+    const parts = [await this.#init(film, segment.run), await this.#bytes(this.#keyOf(film.app, segment))];
+    return this.#parts.ffmpeg.enlarge(parts, segment.samples.sizes.length, film.canvas);
+  }
+
+  #init({ app, segments: [first] }: Film, run: number): Promise<Buffer> {
+    if (!first) throw new Error('nothing of it is stored');
+    return this.#bytes(this.#parts.keys.init(app, first.sessionId, first.page, run));
+  }
+
+  async *#body(film: Film, head: Buffer, fragments?: ReadonlyMap<number, Fragment>): AsyncGenerator<Buffer> {
+    yield head;
+    for (const segment of film.segments) {
+      const fragment = fragments?.get(segment.sequence);
+      if (fragment) yield fragment.payload;
+      else yield* this.#read(this.#keyOf(film.app, segment), segment.payloadAt, segment.bytes - 1);
+    }
+  }
+
+  async *#read(key: ArtifactKey, first: number, last: number): AsyncGenerator<Buffer> {
+    const opened = await this.#parts.artifacts.open(key, { first, last });
+    if (!opened) throw new Error(`${key} is not there`);
+    for await (const chunk of opened.body) yield Buffer.from(chunk);
+  }
+
+  async #bytes(key: ArtifactKey): Promise<Buffer> {
+    const opened = await this.#parts.artifacts.open(key);
+    if (!opened) throw new Error(`${key} is not there`);
+    return Buffer.concat(await opened.body.toArray());
+  }
+
+  #keyOf(app: ApplicationId, { sessionId, page, sequence }: SegmentRow): ArtifactKey {
+    return this.#parts.keys.segment(app, sessionId, page, sequence);
+  }
+}
+
+const canvasOf = (segments: readonly SegmentRow[]) => ({
+  width: Math.max(...segments.map(({ width }) => width)),
+  height: Math.max(...segments.map(({ height }) => height)),
+});
+
+/** Where something is missing the last picture before it is held. */
+function piecesOf(segments: readonly SegmentRow[], fragments?: ReadonlyMap<number, Fragment>): Piece[] {
+  return segments.map((segment, index) => {
+    const next = segments[index + 1];
+    const heldMs = next ? next.startMs - segment.startMs - segment.durationMs : 0;
+    const { durationsMs } = segment.samples;
+    const last = durationsMs.length - 1;
+    return {
+      durationsMs: durationsMs.map((ms, at) => (at === last ? ms + Math.max(0, heldMs) : ms)),
+      sizes: fragments?.get(segment.sequence)?.sizes ?? segment.samples.sizes,
+    };
+  });
+}

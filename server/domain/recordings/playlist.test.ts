@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import HLS from 'hls-parser';
+import type { SegmentRow } from '../../engines/store/store.ts';
+import type { SessionId } from '../../kit/ids.ts';
+import { type PlaylistWish, playlist } from './playlist.ts';
+
+const segment = (sequence: number, startMs: number, durationMs: number, run = 0): SegmentRow => ({
+  sessionId: '0190a000-0000-7000-8000-000000000001' as SessionId,
+  page: 0,
+  ...{ sequence, run, startMs, durationMs, width: 1280, height: 720, bytes: 1, payloadAt: 0 },
+  samples: { durationsMs: [durationMs], sizes: [1] },
+});
+
+const wish = (segments: readonly SegmentRow[], isWhole = false): PlaylistWish => ({
+  segments,
+  startedAt: new Date('2026-11-20T10:00:00.000Z'),
+  isWhole,
+  initUrl: run => `https://h/init-${run}`,
+  segmentUrl: sequence => `https://h/${sequence}`,
+});
+
+const whole = [segment(1, 0, 6000), segment(2, 6000, 6000), segment(3, 12_000, 850)];
+
+test('a running page is an EVENT that only ever grows; an ended one is VOD and ends', () => {
+  const early = playlist(wish(whole.slice(0, 1)));
+  const later = playlist(wish(whole.slice(0, 2)));
+  assert.ok(later.startsWith(early));
+  assert.doesNotMatch(later, /ENDLIST/);
+  const ended = playlist(wish(whole, true));
+  assert.ok(ended.startsWith(later.replace(':EVENT', ':VOD')));
+  assert.match(ended, /#EXTINF:0\.850,\nhttps:\/\/h\/3\n#EXT-X-ENDLIST\n$/);
+});
+
+test('another size, and a gap, begin anew with the time of day', () => {
+  const text = playlist(wish([segment(1, 0, 6000), segment(2, 6000, 1500, 1), segment(4, 12_000, 6000, 1)], true));
+  assert.equal(text.match(/#EXT-X-DISCONTINUITY/g)?.length, 2);
+  assert.equal(text.match(/#EXT-X-MAP/g)?.length, 2);
+  assert.deepEqual(text.match(/(?<=DATE-TIME:).*/g), [
+    '2026-11-20T10:00:00.000Z',
+    '2026-11-20T10:00:06.000Z',
+    '2026-11-20T10:00:12.000Z',
+  ]);
+});
+
+test('a parser of the standard accepts it', () => {
+  const parsed = HLS.parse(playlist(wish(whole, true)));
+  assert.ok(!parsed.isMasterPlaylist);
+  assert.deepEqual(
+    parsed.segments.map(({ duration, uri }) => [duration, uri]),
+    [
+      [6, 'https://h/1'],
+      [6, 'https://h/2'],
+      [0.85, 'https://h/3'],
+    ],
+  );
+  assert.equal(parsed.targetDuration, 6);
+});

@@ -1,0 +1,39 @@
+// The HLS playlist of one page (RFC 8216): append only while it grows, whole once everything is stored. Pure.
+import type { SegmentRow } from '../../engines/store/store.ts';
+
+/** Fixed for the life of a playlist: no segment is longer. */
+const TARGET_SECONDS = 6;
+
+export interface PlaylistWish {
+  readonly segments: readonly SegmentRow[];
+  /** When the page's first frame was seen. */
+  readonly startedAt: Date;
+  /** Nothing follows any more. */
+  readonly isWhole: boolean;
+  readonly initUrl: (run: number) => string;
+  readonly segmentUrl: (sequence: number) => string;
+}
+
+export function playlist({ segments, startedAt, isWhole, initUrl, segmentUrl }: PlaylistWish): string {
+  const lines = [
+    '#EXTM3U',
+    '#EXT-X-VERSION:7',
+    `#EXT-X-TARGETDURATION:${TARGET_SECONDS}`,
+    '#EXT-X-MEDIA-SEQUENCE:0',
+    `#EXT-X-PLAYLIST-TYPE:${isWhole ? 'VOD' : 'EVENT'}`,
+    '#EXT-X-INDEPENDENT-SEGMENTS',
+    '#EXT-X-START:TIME-OFFSET=0', // not at the live edge
+  ];
+  for (const [index, segment] of segments.entries()) {
+    const before = segments[index - 1];
+    const goesOn = before?.run === segment.run && before.startMs + before.durationMs === segment.startMs;
+    if (before && !goesOn) lines.push('#EXT-X-DISCONTINUITY');
+    if (before?.run !== segment.run) lines.push(`#EXT-X-MAP:URI="${initUrl(segment.run)}"`);
+    if (!goesOn) lines.push(`#EXT-X-PROGRAM-DATE-TIME:${at(startedAt, segment.startMs)}`);
+    lines.push(`#EXTINF:${(segment.durationMs / 1000).toFixed(3)},`, segmentUrl(segment.sequence));
+  }
+  if (isWhole) lines.push('#EXT-X-ENDLIST');
+  return `${lines.join('\n')}\n`;
+}
+
+const at = (startedAt: Date, ms: number): string => new Date(startedAt.getTime() + ms).toISOString();

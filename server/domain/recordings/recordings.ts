@@ -1,0 +1,220 @@
+// The verbs of the API on recordings: what there is to watch, as playlists, and as files that are put together on request.
+import { randomUUID } from 'node:crypto';
+import type { RecordingDownload } from '../../../contract/recordings.ts';
+import { ASSEMBLIES_PER_MINUTE, PLAYLISTS_PER_MINUTE } from '../../../contract/recordings.ts';
+import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
+import type {
+  RecordedPageRow,
+  RecordingFileRow,
+  RecordingRows,
+  SessionRow,
+  SessionRows,
+  SpanRow,
+} from '../../engines/store/store.ts';
+import { type Clock, plus } from '../../kit/clock.ts';
+import { type HostId, isUuid, type SessionId } from '../../kit/ids.ts';
+import { within } from '../../kit/wait.ts';
+import { fault, invalidRequest, notFound } from '../faults.ts';
+import type { AgentCaller } from '../identity/caller.ts';
+import { Rate } from '../limits/rate.ts';
+import { hasEnded } from '../sessions/session.ts';
+import type { Addresses } from './addresses.ts';
+import type { Recordings } from './api.ts';
+import { playlist } from './playlist.ts';
+import { isRecorded } from './watcher.ts';
+
+const DAY_MS = 86_400_000;
+const LINK_MS = 6 * 3_600_000;
+/** Addresses in a playlist stay the same for so long, and are then good for six hours still. */
+const STEADY_MS = 1_800_000;
+const PAGE_ID = /^\d{1,3}$/;
+const STORE_MS = 5_000;
+
+export interface RecordingsParts {
+  readonly rows: RecordingRows;
+  readonly sessions: Pick<SessionRows, 'get'>;
+  readonly artifacts: Pick<Artifacts, 'stat'>;
+  readonly addresses: Addresses;
+  /** Somebody wants a file. */
+  readonly prompt: () => void;
+  /** So long after the end of its session a recording is there. */
+  readonly keptMs: number;
+  readonly host: HostId;
+  readonly clock: Clock;
+}
+
+interface Shown extends RecordedPageRow {
+  readonly lengthMs: number;
+}
+
+export class RecordingService implements Recordings {
+  readonly #parts: RecordingsParts;
+  readonly #playlists: Rate;
+  readonly #assemblies: Rate;
+
+  constructor(parts: RecordingsParts) {
+    this.#parts = parts;
+    this.#playlists = new Rate('Playlists', PLAYLISTS_PER_MINUTE, parts.clock);
+    this.#assemblies = new Rate('Recordings', ASSEMBLIES_PER_MINUTE, parts.clock);
+  }
+
+  async replays(caller: AgentCaller, sessionId: string): ReturnType<Recordings['replays']> {
+    const session = await this.#session(caller, sessionId);
+    const pages = await this.#watchable(session);
+    const spans = await this.#parts.rows.spans(session.id);
+    const zeroMs = Math.min(...pages.map(({ startedAt }) => startedAt.getTime()));
+    return pages.map(page => {
+      const startTimeMs = page.startedAt.getTime() - zeroMs;
+      const gaps = gapsOf(spans, page, startTimeMs);
+      return {
+        pageId: String(page.page),
+        startTimeMs,
+        endTimeMs: startTimeMs + page.lengthMs,
+        ...(gaps.length > 0 ? { gaps } : {}),
+      };
+    });
+  }
+
+  async playlist(caller: AgentCaller, sessionId: string, pageId: string): Promise<string> {
+    if (!PAGE_ID.test(pageId))
+      throw invalidRequest([{ path: 'pageId', message: `is ${JSON.stringify(pageId)}; expected 1 to 3 digits` }]);
+    this.#playlists.take(caller.applicationId);
+    const session = await this.#session(caller, sessionId);
+    const page = (await this.#watchable(session)).find(one => one.page === Number(pageId));
+    if (!page) throw noReplay('none');
+    const segments = await this.#parts.rows.segments(session.id, page.page);
+    const { addresses, clock } = this.#parts;
+    const expiresAt = new Date(Math.ceil(clock.now().getTime() / STEADY_MS) * STEADY_MS + LINK_MS);
+    const address = (kind: 'init' | 'part') => (name: number) =>
+      addresses.of(session.applicationId, { session: session.id, page: page.page, kind, name }, expiresAt);
+    const runs = [...new Set(segments.map(({ run }) => run))];
+    const inits = await mapped(runs, address('init'));
+    const media = await mapped(
+      segments.map(({ sequence }) => sequence),
+      address('part'),
+    );
+    return playlist({
+      segments,
+      startedAt: page.startedAt,
+      isWhole: page.stored,
+      initUrl: run => inits.get(run) ?? '',
+      segmentUrl: sequence => media.get(sequence) ?? '',
+    });
+  }
+
+  async askForFiles(caller: AgentCaller, sessionId: string): Promise<RecordingDownload[]> {
+    const session = await this.#session(caller, sessionId);
+    const pages = await this.#ended(session);
+    this.#assemblies.take(caller.applicationId);
+    await this.#demandStore(session, pages);
+    const { rows, host, clock, prompt } = this.#parts;
+    const requestedAt = clock.now();
+    for (const { page } of pages)
+      await rows.ask({ sessionId: session.id, page, hostId: host, assembly: randomUUID(), requestedAt });
+    prompt();
+    return pages.map(({ page }) => ({ pageId: String(page), status: 'PENDING' }));
+  }
+
+  async files(caller: AgentCaller, sessionId: string): Promise<RecordingDownload[]> {
+    const session = await this.#session(caller, sessionId);
+    const pages = await this.#ended(session);
+    const files = await this.#parts.rows.files(session.id);
+    return Promise.all(
+      pages.map(({ page }) =>
+        this.#file(
+          session,
+          page,
+          files.find(file => file.page === page),
+        ),
+      ),
+    );
+  }
+
+  async #file(session: SessionRow, page: number, file: RecordingFileRow | undefined): Promise<RecordingDownload> {
+    const pageId = String(page);
+    if (!file) return { pageId, status: 'NOT_REQUESTED' };
+    if (file.state !== 'COMPLETED' || !file.completedAt) return { pageId, status: file.state };
+    const { addresses, clock } = this.#parts;
+    const expiresAt = plus(clock.now(), LINK_MS);
+    const stored = { session: session.id, page, kind: 'file', name: file.assembly } as const;
+    const downloadUrl = await addresses.of(session.applicationId, stored, expiresAt);
+    return {
+      pageId,
+      status: 'COMPLETED',
+      completedAt: file.completedAt.toISOString(),
+      downloadUrl,
+      downloadUrlExpiresAt: expiresAt.toISOString(),
+      ...(file.size === undefined ? {} : { size: file.size }),
+    };
+  }
+
+  async #session({ applicationId }: AgentCaller, id: string): Promise<SessionRow> {
+    const row = isUuid(id) ? await this.#parts.sessions.get(applicationId, id as SessionId) : undefined;
+    if (!row) throw notFound('Session', id);
+    return row;
+  }
+
+  /** Pages of which at least one segment is stored. */
+  async #pages(session: SessionRow): Promise<Shown[]> {
+    const { rows } = this.#parts;
+    const lengths = await rows.lengths(session.id);
+    return (await rows.pages(session.id)).flatMap(page => {
+      const lengthMs = lengths.get(page.page);
+      return lengthMs === undefined ? [] : [{ ...page, lengthMs }];
+    });
+  }
+
+  async #watchable(session: SessionRow): Promise<Shown[]> {
+    if (!isRecorded(session)) throw noReplay('disabled');
+    if (this.#isExpired(session)) throw noReplay('expired');
+    const pages = await this.#pages(session);
+    if (pages.length === 0) throw noReplay('none');
+    return pages;
+  }
+
+  /** The order of refusals is promised: disabled, running, expired, nothing there. */
+  async #ended(session: SessionRow): Promise<Shown[]> {
+    const { keptMs } = this.#parts;
+    if (!isRecorded(session)) throw fault('recording_disabled', 'Recording was disabled for this session');
+    if (!hasEnded(session))
+      throw fault('session_not_ended', `Session ${session.id} has not ended.`, {
+        advice: 'Its replays can be watched already; files are put together of what has ended.',
+      });
+    if (this.#isExpired(session))
+      throw fault('recording_expired', `Recordings are kept for ${keptMs / DAY_MS} days after the end of a session.`);
+    const pages = await this.#pages(session);
+    if (pages.length === 0) throw fault('recording_not_found', `Session ${session.id} has no recording.`);
+    return pages;
+  }
+
+  #isExpired({ endedAt }: SessionRow): boolean {
+    return endedAt !== undefined && this.#parts.clock.now().getTime() - endedAt.getTime() > this.#parts.keptMs;
+  }
+
+  async #demandStore({ applicationId, id }: SessionRow, [first]: readonly Shown[]): Promise<void> {
+    const { artifacts, addresses } = this.#parts;
+    const key = addresses.key(applicationId, { session: id, page: first?.page ?? 0, kind: 'init', name: 0 });
+    await within(STORE_MS, 'the store of recordings', () => artifacts.stat(key)).catch(error => {
+      throw fault('recording_service_unavailable', 'The store of recordings does not answer.', {
+        advice: 'Nothing was done. Ask again later.',
+        cause: error,
+      });
+    });
+  }
+}
+
+const noReplay = (why: 'disabled' | 'none' | 'expired') =>
+  fault('replay_not_found', 'Replay not found', { details: { reason: why } });
+
+const gapsOf = (spans: readonly SpanRow[], { page, lengthMs }: Shown, startTimeMs: number) =>
+  spans
+    .filter(span => span.page === page && span.fromMs < lengthMs)
+    .map(({ kind, fromMs, toMs }) => ({
+      startTimeMs: startTimeMs + fromMs,
+      endTimeMs: startTimeMs + Math.min(toMs, lengthMs),
+      why: kind,
+    }));
+
+async function mapped<T>(keys: readonly T[], value: (key: T) => Promise<string>): Promise<Map<T, string>> {
+  return new Map(await Promise.all(keys.map(async key => [key, await value(key)] as const)));
+}

@@ -1,0 +1,98 @@
+// Where recordings go: each segment as an artifact, then as a row, so that a row never names what is not there. Every step
+// may be repeated.
+import { createHash } from 'node:crypto';
+import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
+import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
+import type { RecordedPage, RecordingSink } from '../../engines/recorder/page-recording.ts';
+import type { Segment } from '../../engines/recorder/pipeline.ts';
+import type { RecordingRows, SessionRows } from '../../engines/store/store.ts';
+import type { ApplicationId, SessionId } from '../../kit/ids.ts';
+
+/** How artifacts of a recording are named. */
+export interface RecordingKeys {
+  init(app: ApplicationId, session: SessionId, page: number, run: number): ArtifactKey;
+  segment(app: ApplicationId, session: SessionId, page: number, sequence: number): ArtifactKey;
+  file(app: ApplicationId, session: SessionId, page: number, assembly: string): ArtifactKey;
+  all(app: ApplicationId, session: SessionId): AsyncIterable<ArtifactKey>;
+}
+
+export interface VaultParts {
+  readonly rows: RecordingRows;
+  readonly sessions: Pick<SessionRows, 'byId'>;
+  readonly artifacts: Artifacts;
+  readonly keys: RecordingKeys;
+}
+
+export class Vault implements RecordingSink {
+  readonly #parts: VaultParts;
+  readonly #applications = new Map<string, ApplicationId>();
+
+  constructor(parts: VaultParts) {
+    this.#parts = parts;
+  }
+
+  /** Undefined: the session is forgotten, and so is what was recorded of it. */
+  async applicationOf(session: string): Promise<ApplicationId | undefined> {
+    const known = this.#applications.get(session);
+    if (known) return known;
+    const row = await this.#parts.sessions.byId(session as SessionId);
+    if (row) this.#applications.set(session, row.applicationId);
+    return row?.applicationId;
+  }
+
+  /** Nothing more of it comes. */
+  forget(session: string): void {
+    this.#applications.delete(session);
+  }
+
+  async began({ session, page }: RecordedPage, startedAt: Date): Promise<void> {
+    if (await this.applicationOf(session)) await this.#parts.rows.began(session as SessionId, page, startedAt);
+  }
+
+  async keep({ session, page }: RecordedPage, segment: Segment): Promise<void> {
+    const { rows, artifacts, keys } = this.#parts;
+    const app = await this.applicationOf(session);
+    if (!app) return;
+    const id = session as SessionId;
+    const run = await this.#run(app, id, page, segment.init);
+    await artifacts.put(keys.segment(app, id, page, segment.sequence), chunk(segment.bytes), SEGMENT_TYPE);
+    const { sequence, startMs, durationsMs, sizes, size, payloadAt, bytes } = segment;
+    await rows.addSegment({
+      ...{ sessionId: id, page, sequence, run, startMs, ...size, payloadAt, bytes: bytes.length },
+      durationMs: durationsMs.reduce((sum, ms) => sum + ms, 0),
+      samples: { durationsMs, sizes },
+    });
+  }
+
+  async span(
+    { session, page }: RecordedPage,
+    kind: 'hidden' | 'missing',
+    fromMs: number,
+    toMs: number,
+    why?: string,
+  ): Promise<void> {
+    if (toMs <= fromMs || !(await this.applicationOf(session))) return;
+    await this.#parts.rows.addSpan(session as SessionId, page, { kind, fromMs, toMs, ...(why ? { why } : {}) });
+  }
+
+  async done({ session, page }: RecordedPage): Promise<void> {
+    if (await this.applicationOf(session)) await this.#parts.rows.stored(session as SessionId, page);
+  }
+
+  /** The segments of one size share an init segment. */
+  async #run(app: ApplicationId, session: SessionId, page: number, init: Buffer): Promise<number> {
+    const { rows, artifacts, keys } = this.#parts;
+    const checksum = createHash('sha256').update(init).digest('hex');
+    const known = await rows.runOf(session, page, checksum);
+    if (known !== undefined) return known;
+    const run = await rows.addRun(session, page, checksum);
+    await artifacts.put(keys.init(app, session, page, run), chunk(init), SEGMENT_TYPE);
+    return run;
+  }
+}
+
+const SEGMENT_TYPE = { contentType: 'video/mp4' };
+
+async function* chunk(bytes: Buffer): AsyncGenerator<Buffer> {
+  yield bytes;
+}

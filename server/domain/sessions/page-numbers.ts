@@ -1,0 +1,98 @@
+// The number of each page of a session, from 0 in the order in which they appeared: the same in logs, recordings and live
+// views, and after an adoption. Given out at once, written down a moment later.
+import type { PageRow, PageRows, SessionRow } from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { reason } from '../../kit/fault.ts';
+import type { Log } from '../../kit/log.ts';
+import type { ObservedTarget } from './machinery.ts';
+
+/** Numbers have three digits; pages that appear after that have none. */
+export const PAGES_MAX = 1_000;
+
+export interface PageNumbersParts {
+  readonly rows: PageRows;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export class PageNumbers {
+  readonly #parts: PageNumbersParts;
+  readonly #open = new WeakMap<object, Promise<SessionPages>>();
+
+  constructor(parts: PageNumbersParts) {
+    this.#parts = parts;
+  }
+
+  /** Whoever asks for the same live session gets the same numbers. */
+  of(live: object, row: SessionRow): Promise<SessionPages> {
+    const opening = this.#open.get(live) ?? this.#begin(row);
+    this.#open.set(live, opening);
+    return opening;
+  }
+
+  async #begin(row: SessionRow): Promise<SessionPages> {
+    const isNew = row.status === 'PENDING';
+    return new SessionPages(this.#parts, row, isNew ? [] : await this.#parts.rows.list(row.applicationId, row.id));
+  }
+}
+
+export class SessionPages {
+  readonly #parts: PageNumbersParts;
+  readonly #row: SessionRow;
+  readonly #numbers: Map<string, number>;
+  #unwritten: PageRow[] = [];
+  #writing: Promise<void> | undefined;
+
+  constructor(parts: PageNumbersParts, row: SessionRow, known: readonly PageRow[]) {
+    this.#parts = parts;
+    this.#row = row;
+    this.#numbers = new Map(known.map(({ targetId, number }) => [targetId, number]));
+  }
+
+  /** Of the page, or of the one that a frame or worker is part of. Undefined for what belongs to none, or came too late. */
+  of(target: ObservedTarget): number | undefined {
+    let page: ObservedTarget | undefined = target;
+    while (page && page.kind !== 'page') page = page.parent;
+    return page && this.#numberOf(page.id);
+  }
+
+  /** Without giving one out: undefined also for a page that nobody asked for before. */
+  find(targetId: string): number | undefined {
+    return this.#numbers.get(targetId);
+  }
+
+  /** Resolves when every number that was given out is written down, or could not be. */
+  async written(): Promise<void> {
+    await this.#writing;
+  }
+
+  #numberOf(targetId: string): number | undefined {
+    const known = this.#numbers.get(targetId);
+    if (known !== undefined) return known;
+    const number = this.#numbers.size;
+    if (number >= PAGES_MAX) return undefined;
+    this.#numbers.set(targetId, number);
+    this.#unwritten.push({ number, targetId, appearedAt: this.#parts.clock.now() });
+    this.#writing ??= this.#write().finally(() => {
+      this.#writing = undefined;
+    });
+    return number;
+  }
+
+  async #write(): Promise<void> {
+    const { rows, log } = this.#parts;
+    const { applicationId, id } = this.#row;
+    while (this.#unwritten.length > 0) {
+      const pages = this.#unwritten;
+      this.#unwritten = [];
+      try {
+        await rows.add(applicationId, id, pages);
+      } catch (error) {
+        // The next page brings them along.
+        this.#unwritten = [...pages, ...this.#unwritten];
+        log.warn('session.pages_not_written', { sessionId: id, reason: reason(error) });
+        return;
+      }
+    }
+  }
+}

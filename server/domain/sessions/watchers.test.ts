@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { SessionRow } from '../../engines/store/store.ts';
+import type { SessionId } from '../../kit/ids.ts';
+import { silentLog } from '../../kit/log.ts';
+import type { AgentCaller } from '../identity/caller.ts';
+import type { SessionWish } from './api.ts';
+import { type Watcher, Watchers } from './watchers.ts';
+
+const id = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10' as SessionId;
+const caller: AgentCaller = Object.create(null);
+const wish: SessionWish = { keepAlive: false, userMetadata: {}, settings: {}, asks: {}, warnings: [] };
+const row: SessionRow = Object.create(null);
+const signal = new AbortController().signal;
+const remains = { folder: '/nowhere', uploads: '/nowhere', uid: undefined };
+
+const watchers = (...list: Watcher[]): Watchers => new Watchers(list, silentLog);
+
+describe('watchers', () => {
+  test('what each keeps stands under its name', async () => {
+    const two = watchers(
+      { name: 'a', admit: async () => ({ kept: { one: 1 } }) },
+      { name: 'b', admit: async () => undefined },
+      { name: 'c', admit: async () => ({ kept: { two: 2 } }) },
+    );
+    assert.deepEqual((await two.admit(caller, wish, id, signal)).kept, { a: { one: 1 }, c: { two: 2 } });
+  });
+
+  test('a refusal undoes what was admitted before it, last first, and only once', async () => {
+    const undone: string[] = [];
+    const undoing = (name: string): Watcher => ({
+      name,
+      admit: async () => ({ undo: async () => void undone.push(name) }),
+    });
+    const refusing: Watcher = { name: 'r', admit: () => Promise.reject(new Error('no')) };
+    await assert.rejects(watchers(undoing('a'), undoing('b'), refusing).admit(caller, wish, id, signal), /no/);
+    assert.deepEqual(undone, ['b', 'a']);
+    const { undo } = await watchers(undoing('c')).admit(caller, wish, id, signal);
+    await undo();
+    await undo();
+    assert.deepEqual(undone, ['b', 'a', 'c']);
+  });
+
+  test('nothing prepared leaves the session to a warm browser; several preparations become one', async () => {
+    assert.equal(await watchers({ name: 'a', prepare: async () => undefined }).prepare(row, signal), undefined);
+    const filled: string[] = [];
+    const filling = (name: string): Watcher => ({
+      name,
+      prepare: async () => ({
+        mounts: [{ from: `/${name}`, to: `/in/${name}` }],
+        policies: { [name]: true },
+        fill: async ({ folder }) => void filled.push(folder + name),
+      }),
+    });
+    const both = await watchers(filling('a'), filling('b')).prepare(row, signal);
+    assert.deepEqual(both?.mounts, [
+      { from: '/a', to: '/in/a' },
+      { from: '/b', to: '/in/b' },
+    ]);
+    assert.deepEqual(both?.policies, { a: true, b: true });
+    await both?.fill?.({ folder: '/f/', uid: undefined }, signal);
+    assert.deepEqual(filled, ['/f/a', '/f/b']);
+  });
+
+  test('one that cannot salvage takes nothing away from the others', async () => {
+    const salvaged: string[] = [];
+    const failing: Watcher = { name: 'a', salvage: () => Promise.reject(new Error('broken')) };
+    const working: Watcher = { name: 'b', salvage: async (_row, { folder }) => void salvaged.push(folder) };
+    await watchers(failing, working).salvage(row, remains);
+    assert.deepEqual(salvaged, ['/nowhere']);
+  });
+});

@@ -1,0 +1,176 @@
+// What goes along with sessions without the session domain knowing it: contexts, files, the network, extensions,
+// recordings, logs. Each is a watcher; parts.ts hands the list in, and its order is the order in which they are asked.
+import type { ReadOnlyMount } from '../../engines/slots/slots.ts';
+import type { JsonObject, SessionEnd, SessionRow } from '../../engines/store/store.ts';
+import { reason } from '../../kit/fault.ts';
+import type { SessionId } from '../../kit/ids.ts';
+import type { Log } from '../../kit/log.ts';
+import { within } from '../../kit/wait.ts';
+import type { AgentCaller } from '../identity/caller.ts';
+import type { SessionView, SessionWish } from './api.ts';
+import type { LiveSession } from './live.ts';
+
+/** What a watcher may still ask of a browser whose end is decided. A create may wait 15 s for what is saved here. */
+export const LAST_WORDS_MS = 10_000;
+export const SHUT_DOWN_MS = 6_000;
+/** Files are only moved aside; what takes longer is done later from rows. */
+const SALVAGE_MS = 30_000;
+
+export interface Watcher {
+  /** Its part of `SessionRow.settings` stands under this name. */
+  readonly name: string;
+  /** Before the row is written: whether what the create names can be had. Throws the fault that is answered. */
+  admit?(caller: AgentCaller, wish: SessionWish, id: SessionId, signal: AbortSignal): Promise<Admittance | undefined>;
+  /**
+   * What this session's browser must find when it starts. Undefined: any warm one will do. What is only values can be given
+   * to a warm browser that was started with the same ones.
+   */
+  prepare?(row: SessionRow, signal: AbortSignal): Promise<Preparation | undefined>;
+  /**
+   * The browser is the session's and no client has spoken yet; also after an adoption by a later process. Watchers attend
+   * at once, but what one does before its first await is done before the next begins. A failure fails the start.
+   */
+  attend?(live: LiveSession, row: SessionRow, signal: AbortSignal): Promise<Attendance | undefined>;
+  /**
+   * After every end, also of a session that a dead process left: nothing of the box lives, its folder stands for the last
+   * time, and is hostile. Safe to repeat, since we may die before the row says that the session ended.
+   */
+  salvage?(row: SessionRow, remains: Remains): Promise<void>;
+  /** The row has reached its end state. A prompt only: what must happen is found again in rows. */
+  ended?(row: SessionRow): void;
+  /** Fields that `GET /sessions/{id}` answers besides the session's own. */
+  describe?(row: SessionRow): Promise<Partial<SessionView>>;
+}
+
+export interface Admittance {
+  /** Kept in the row's settings under the watcher's name. No secret in clear. */
+  readonly kept?: JsonObject;
+  /** The session is not made after all. */
+  undo?(): Promise<void>;
+}
+
+export interface Preparation {
+  readonly mounts?: readonly ReadOnlyMount[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly switches?: readonly string[];
+  /** Managed policies beside those of every browser. */
+  readonly policies?: JsonObject;
+  /** Puts files into the folder before anything runs in it. */
+  fill?(place: FillPlace, signal: AbortSignal): Promise<void>;
+}
+
+/** The box's own folder: `/session` in a jail. */
+export interface FillPlace {
+  readonly folder: string;
+  /** Whose the files must be; undefined: ours. */
+  readonly uid: number | undefined;
+}
+
+export interface Attendance {
+  /** The end is decided and the clients are gone; the browser still answers. Not called for one that died. */
+  lastWords?(end: SessionEnd): Promise<void>;
+  /** Nothing more comes from this browser here: it is being ended, or, without an end, left to a successor. */
+  leave?(end?: SessionEnd): Promise<void> | void;
+  /** All have left: the browser may be closed in its own way, before it is ended in ours. */
+  shutDown?(end: SessionEnd): Promise<void>;
+}
+
+export interface Remains {
+  /** Hostile: never follow a link in it. */
+  readonly folder: string;
+  /** The uploads of the session, which are ours. */
+  readonly uploads: string;
+  readonly uid: number | undefined;
+}
+
+/** The list, asked as one. */
+export class Watchers {
+  readonly #list: readonly Watcher[];
+  readonly #log: Log;
+
+  constructor(list: readonly Watcher[], log: Log) {
+    this.#list = list;
+    this.#log = log;
+  }
+
+  /** One after the other; what was admitted is undone when a later one refuses. */
+  async admit(
+    caller: AgentCaller,
+    wish: SessionWish,
+    id: SessionId,
+    signal: AbortSignal,
+  ): Promise<Required<Admittance>> {
+    const kept: Record<string, JsonObject> = {};
+    const undoes: Array<() => Promise<void>> = [];
+    const undo = async (): Promise<void> => {
+      for (const one of undoes.splice(0).reverse())
+        await one().catch(error => this.#log.error('session.not_undone', { sessionId: id, reason: reason(error) }));
+    };
+    try {
+      for (const watcher of this.#list) {
+        const admitted = await watcher.admit?.(caller, wish, id, signal);
+        if (admitted?.kept) kept[watcher.name] = admitted.kept;
+        if (admitted?.undo) undoes.push(() => admitted.undo?.() ?? Promise.resolve());
+      }
+      return { kept, undo };
+    } catch (error) {
+      await undo();
+      throw error;
+    }
+  }
+
+  async prepare(row: SessionRow, signal: AbortSignal): Promise<Preparation | undefined> {
+    const asked = await Promise.all(this.#list.map(watcher => watcher.prepare?.(row, signal)));
+    const preparations = asked.filter(preparation => preparation !== undefined);
+    if (preparations.length === 0) return undefined;
+    const mounts = preparations.flatMap(one => one.mounts ?? []);
+    const env: Record<string, string> = Object.assign({}, ...preparations.map(one => one.env));
+    const switches = preparations.flatMap(one => one.switches ?? []);
+    const policies: JsonObject = Object.assign({}, ...preparations.map(one => one.policies));
+    const fills = preparations.flatMap(one => one.fill?.bind(one) ?? []);
+    return {
+      ...(mounts.length > 0 ? { mounts } : {}),
+      ...(Object.keys(env).length > 0 ? { env } : {}),
+      ...(switches.length > 0 ? { switches } : {}),
+      ...(Object.keys(policies).length > 0 ? { policies } : {}),
+      ...(fills.length > 0 ? { fill: inTurn(fills) } : {}),
+    };
+  }
+
+  async attend(live: LiveSession, row: SessionRow, signal: AbortSignal): Promise<void> {
+    await Promise.all(
+      this.#list.map(async watcher => {
+        const attendance = await watcher.attend?.(live, row, signal);
+        if (attendance) live.attendedBy(watcher.name, attendance);
+      }),
+    );
+  }
+
+  /** One that fails takes nothing away from the others. */
+  async salvage(row: SessionRow, remains: Remains): Promise<void> {
+    await Promise.all(
+      this.#list.map(watcher =>
+        within(SALVAGE_MS, `${watcher.name} to be salvaged`, async () => watcher.salvage?.(row, remains)).catch(error =>
+          this.#log.error('session.not_salvaged', { sessionId: row.id, what: watcher.name, reason: reason(error) }),
+        ),
+      ),
+    );
+  }
+
+  ended(row: SessionRow): void {
+    for (const watcher of this.#list) watcher.ended?.(row);
+  }
+
+  async describe(row: SessionRow): Promise<Partial<SessionView>> {
+    const parts = await Promise.all(this.#list.map(watcher => watcher.describe?.(row)));
+    return Object.assign({}, ...parts);
+  }
+}
+
+type Fill = NonNullable<Preparation['fill']>;
+
+const inTurn =
+  (fills: readonly Fill[]): Fill =>
+  async (place, signal) => {
+    for (const fill of fills) await fill(place, signal);
+  };

@@ -1,0 +1,140 @@
+// Artifacts in a folder of the local disk: `objects/` named by key, `incoming/` for what is still being written. A key
+// shows whole objects only: written in `incoming`, synced, then renamed.
+import { randomUUID } from 'node:crypto';
+import { type FileHandle, mkdir, open, opendir, rm, rmdir, stat, unlink } from 'node:fs/promises';
+import { dirname, join, relative, sep } from 'node:path';
+import { isCode, makeFolder, moveDurably, syncFolder, writeSynced } from '../../kit/durable.ts';
+import { writeHashed } from '../../kit/hashed-write.ts';
+import type { Artifacts, ByteRange, OpenedArtifact, PutOptions, Stored } from './artifacts.ts';
+import { type ArtifactKey, type ArtifactPrefix, asKey } from './keys.ts';
+
+const READ_AT_ONCE_BYTES = 256 * 1024;
+
+export async function openDisk(folder: string): Promise<Artifacts> {
+  const disk = new Disk(folder);
+  await disk.make();
+  return disk;
+}
+
+class Disk implements Artifacts {
+  readonly kind = 'disk';
+  readonly #objects: string;
+  readonly #incoming: string;
+
+  constructor(folder: string) {
+    this.#objects = join(folder, 'objects');
+    this.#incoming = join(folder, 'incoming');
+  }
+
+  async make(): Promise<void> {
+    for (const folder of [this.#objects, this.#incoming]) await mkdir(folder, { recursive: true, mode: 0o700 });
+  }
+
+  async put(key: ArtifactKey, body: AsyncIterable<Uint8Array>, { signal }: PutOptions = {}): Promise<Stored> {
+    const written = join(this.#incoming, randomUUID());
+    try {
+      const stored = await writeSynced(written, file => writeHashed(file, body, signal));
+      await moveDurably(written, this.#pathOf(key));
+      return stored;
+    } catch (error) {
+      await rm(written, { force: true });
+      throw error;
+    }
+  }
+
+  async putFile(key: ArtifactKey, path: string, options: PutOptions = {}): Promise<void> {
+    const file = await openOrUndefined(path);
+    if (!file) return this.#demandStored(key, path);
+    try {
+      await file.sync();
+      await moveDurably(path, this.#pathOf(key));
+    } catch (error) {
+      if (!isCode(error, 'EXDEV')) throw error;
+      await this.put(key, file.createReadStream({ autoClose: false, highWaterMark: READ_AT_ONCE_BYTES }), options);
+      await unlink(path);
+    } finally {
+      await file.close();
+    }
+  }
+
+  async open(key: ArtifactKey, range?: ByteRange): Promise<OpenedArtifact | undefined> {
+    const file = await openOrUndefined(this.#pathOf(key));
+    if (!file) return undefined;
+    const { size } = await file.stat();
+    const bounds = range ? { start: range.first, end: range.last } : {};
+    return { size, body: file.createReadStream({ highWaterMark: READ_AT_ONCE_BYTES, ...bounds }) };
+  }
+
+  async stat(key: ArtifactKey): Promise<{ size: number } | undefined> {
+    try {
+      const { size } = await stat(this.#pathOf(key));
+      return { size };
+    } catch (error) {
+      if (isAbsent(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async *list(prefix: ArtifactPrefix): AsyncIterable<ArtifactKey> {
+    yield* this.#filesIn(join(this.#objects, prefix));
+  }
+
+  async remove(keys: readonly ArtifactKey[]): Promise<void> {
+    const folders = new Set<string>();
+    for (const key of keys) {
+      const path = this.#pathOf(key);
+      await unlink(path).then(() => folders.add(dirname(path)), ignoreAbsent);
+    }
+    for (const folder of folders) await this.#forgetNames(folder);
+  }
+
+  async signedUrl(): Promise<undefined> {
+    return undefined;
+  }
+
+  async recover(): Promise<void> {
+    await rm(this.#incoming, { recursive: true, force: true });
+    await makeFolder(this.#incoming);
+  }
+
+  close(): void {}
+
+  #pathOf(key: ArtifactKey): string {
+    return join(this.#objects, asKey(key));
+  }
+
+  async *#filesIn(folder: string): AsyncIterable<ArtifactKey> {
+    const entries = await opendir(folder).catch(ignoreAbsent);
+    for await (const entry of entries ?? []) {
+      const path = join(folder, entry.name);
+      if (entry.isDirectory()) yield* this.#filesIn(path);
+      else yield asKey(relative(this.#objects, path).split(sep).join('/'));
+    }
+  }
+
+  async #demandStored(key: ArtifactKey, path: string): Promise<void> {
+    if (!(await this.stat(key))) throw new Error(`${path} is gone and was never stored as ${key}`);
+  }
+
+  /** Makes removals durable, and takes away folders that are empty now. A put that loses its folder makes it again. */
+  async #forgetNames(folder: string): Promise<void> {
+    await syncFolder(folder).catch(ignoreAbsent);
+    for (let empty = folder; empty !== this.#objects; empty = dirname(empty))
+      try {
+        await rmdir(empty);
+      } catch (error) {
+        if (isCode(error, 'ENOTEMPTY') || isCode(error, 'EEXIST')) return;
+        if (!isAbsent(error)) throw error;
+      }
+  }
+}
+
+const isAbsent = (error: unknown): boolean => isCode(error, 'ENOENT') || isCode(error, 'ENOTDIR');
+
+function ignoreAbsent(error: unknown): undefined {
+  if (!isAbsent(error)) throw error;
+}
+
+async function openOrUndefined(path: string): Promise<FileHandle | undefined> {
+  return open(path, 'r').catch(ignoreAbsent);
+}

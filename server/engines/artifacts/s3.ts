@@ -1,0 +1,210 @@
+// Artifacts in an S3 bucket. Multipart while streaming, so that a whole object never stands in memory; the bucket shows an
+// object only when its last part is there.
+import { createHash, type Hash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { unlink } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import {
+  AbortMultipartUploadCommand,
+  DeleteObjectsCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListMultipartUploadsCommand,
+  ListObjectsV2Command,
+  S3Client,
+  S3ServiceException,
+} from '@aws-sdk/client-s3';
+import { Upload } from '@aws-sdk/lib-storage';
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
+import type { Clock } from '../../kit/clock.ts';
+import { isCode } from '../../kit/durable.ts';
+import type { Secret } from '../../kit/secret.ts';
+import type { Artifacts, ByteRange, LinkWish, OpenedArtifact, PutOptions, Stored } from './artifacts.ts';
+import { type ArtifactKey, type ArtifactPrefix, asKey } from './keys.ts';
+
+/** S3 takes 10,000 parts, so this allows objects of 156 GiB; two of them are held in memory. */
+const PART_BYTES = 16 * 1024 ** 2;
+const PARTS_AT_ONCE = 2;
+const REMOVED_AT_ONCE = 1000;
+const READ_AT_ONCE_BYTES = 1024 ** 2;
+const CONNECT_MS = 5_000;
+/** Between two bytes, not for all of them. */
+const SILENCE_MS = 30_000;
+const ATTEMPTS = 3;
+/** Whoever writes one object for longer than this is dead. */
+const ABANDONED_MS = 24 * 3600_000;
+
+export interface S3Options {
+  readonly endpoint?: string;
+  readonly bucket: string;
+  readonly region: string;
+  readonly keys?: { readonly accessKey: string; readonly secretKey: Secret };
+  readonly pathStyle: boolean;
+}
+
+export function openS3({ endpoint, bucket, region, keys, pathStyle }: S3Options, clock: Clock): Artifacts {
+  const client = new S3Client({
+    region,
+    forcePathStyle: pathStyle,
+    ...(endpoint ? { endpoint } : {}),
+    ...(keys ? { credentials: { accessKeyId: keys.accessKey, secretAccessKey: keys.secretKey.reveal() } } : {}),
+    // Stores that are not Amazon's often do not know the newer checksums.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    maxAttempts: ATTEMPTS,
+    requestHandler: { connectionTimeout: CONNECT_MS, socketTimeout: SILENCE_MS },
+  });
+  return new S3(client, bucket, clock);
+}
+
+class S3 implements Artifacts {
+  readonly kind = 's3';
+  readonly #client: S3Client;
+  readonly #bucket: string;
+  readonly #clock: Clock;
+
+  constructor(client: S3Client, bucket: string, clock: Clock) {
+    this.#client = client;
+    this.#bucket = bucket;
+    this.#clock = clock;
+  }
+
+  async put(key: ArtifactKey, body: AsyncIterable<Uint8Array>, options: PutOptions = {}): Promise<Stored> {
+    const hash = createHash('sha256');
+    const seen = { size: 0 };
+    await this.#upload(key, hashing(body, hash, seen, options.signal), options);
+    return { size: seen.size, checksum: hash.digest('hex') };
+  }
+
+  async putFile(key: ArtifactKey, path: string, options: PutOptions = {}): Promise<void> {
+    try {
+      await this.#upload(key, createReadStream(path, { highWaterMark: READ_AT_ONCE_BYTES }), options);
+      await unlink(path);
+    } catch (error) {
+      if (!isCode(error, 'ENOENT')) throw error;
+      if (!(await this.stat(key))) throw new Error(`${path} is gone and was never stored as ${key}`);
+    }
+  }
+
+  async open(key: ArtifactKey, range?: ByteRange): Promise<OpenedArtifact | undefined> {
+    const bytes = range ? { Range: `bytes=${range.first}-${range.last}` } : {};
+    const command = new GetObjectCommand({ ...this.#named(key), ...bytes });
+    const answer = await this.#client.send(command).catch(absent);
+    if (!answer) return undefined;
+    const size = range ? Number(/\/(\d+)$/.exec(answer.ContentRange ?? '')?.[1]) : answer.ContentLength;
+    if (!(answer.Body instanceof Readable) || size === undefined || Number.isNaN(size))
+      throw new Error(`the object store answered ${key} without its bytes or its size`);
+    const asked = range && range.last - range.first + 1;
+    // Some stores take `0-0` for everything.
+    const tooMuch = asked !== undefined && answer.ContentLength !== asked;
+    return { size, body: tooMuch ? firstOf(answer.Body, asked) : answer.Body };
+  }
+
+  async stat(key: ArtifactKey): Promise<{ size: number } | undefined> {
+    const answer = await this.#client.send(new HeadObjectCommand(this.#named(key))).catch(absent);
+    return answer && { size: answer.ContentLength ?? 0 };
+  }
+
+  async *list(prefix: ArtifactPrefix): AsyncIterable<ArtifactKey> {
+    let after: string | undefined;
+    do {
+      const page = await this.#client.send(
+        new ListObjectsV2Command({
+          Bucket: this.#bucket,
+          Prefix: prefix,
+          ...(after === undefined ? {} : { ContinuationToken: after }),
+        }),
+      );
+      for (const { Key } of page.Contents ?? []) if (Key !== undefined) yield asKey(Key);
+      after = page.NextContinuationToken;
+    } while (after !== undefined);
+  }
+
+  async remove(keys: readonly ArtifactKey[]): Promise<void> {
+    for (let at = 0; at < keys.length; at += REMOVED_AT_ONCE) {
+      const Objects = keys.slice(at, at + REMOVED_AT_ONCE).map(Key => ({ Key }));
+      const Delete = { Objects, Quiet: true };
+      const { Errors = [] } = await this.#client.send(new DeleteObjectsCommand({ Bucket: this.#bucket, Delete }));
+      const [failed] = Errors.filter(({ Code }) => Code !== 'NoSuchKey');
+      if (failed) throw new Error(`the object store did not remove ${failed.Key}: ${failed.Code} ${failed.Message}`);
+    }
+  }
+
+  async signedUrl(key: ArtifactKey, { expiresAt, verb, contentType, contentDisposition }: LinkWish): Promise<string> {
+    const shown = { ResponseContentType: contentType, ResponseContentDisposition: contentDisposition };
+    const named = this.#named(key);
+    const now = this.#clock.now();
+    const expiresIn = Math.floor((expiresAt.getTime() - now.getTime()) / 1000);
+    const command = verb === 'HEAD' ? new HeadObjectCommand(named) : new GetObjectCommand({ ...named, ...shown });
+    return getSignedUrl(this.#client, command, { expiresIn, signingDate: now });
+  }
+
+  /** The bucket may be shared with hosts that are alive: only what is a day old was left behind. */
+  async recover(): Promise<void> {
+    const { Uploads = [] } = await this.#client.send(new ListMultipartUploadsCommand({ Bucket: this.#bucket }));
+    const before = this.#clock.now().getTime() - ABANDONED_MS;
+    for (const { Key, UploadId, Initiated } of Uploads)
+      if (Key && UploadId && Initiated && Initiated.getTime() < before)
+        await this.#client.send(new AbortMultipartUploadCommand({ Bucket: this.#bucket, Key, UploadId }));
+  }
+
+  close(): void {
+    this.#client.destroy();
+  }
+
+  #named(key: ArtifactKey) {
+    return { Bucket: this.#bucket, Key: asKey(key) };
+  }
+
+  async #upload(key: ArtifactKey, Body: Readable, { contentType, signal }: PutOptions): Promise<void> {
+    const params = { ...this.#named(key), Body, ...(contentType ? { ContentType: contentType } : {}) };
+    const upload = new Upload({ client: this.#client, params, partSize: PART_BYTES, queueSize: PARTS_AT_ONCE });
+    const giveUp = (): void => void upload.abort();
+    signal?.addEventListener('abort', giveUp, { once: true });
+    try {
+      signal?.throwIfAborted();
+      await upload.done();
+    } catch (error) {
+      // Why it was stopped says more than that it was.
+      signal?.throwIfAborted();
+      throw error;
+    } finally {
+      signal?.removeEventListener('abort', giveUp);
+      Body.destroy();
+    }
+  }
+}
+
+function hashing(
+  body: AsyncIterable<Uint8Array>,
+  hash: Hash,
+  seen: { size: number },
+  signal: AbortSignal | undefined,
+): Readable {
+  const pass = async function* (): AsyncGenerator<Uint8Array> {
+    for await (const chunk of body) {
+      signal?.throwIfAborted();
+      hash.update(chunk);
+      seen.size += chunk.length;
+      yield chunk;
+    }
+  };
+  return Readable.from(pass(), { objectMode: false });
+}
+
+function firstOf(body: Readable, bytes: number): Readable {
+  const cut = async function* (): AsyncGenerator<Uint8Array> {
+    let left = bytes;
+    for await (const chunk of body) {
+      yield chunk.subarray(0, left);
+      left -= chunk.length;
+      if (left <= 0) return;
+    }
+  };
+  return Readable.from(cut(), { objectMode: false });
+}
+
+function absent(error: unknown): undefined {
+  if (error instanceof S3ServiceException && error.$metadata.httpStatusCode === 404) return undefined;
+  throw error;
+}

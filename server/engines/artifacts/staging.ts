@@ -1,0 +1,101 @@
+// Files of ours on the local disk that wait to be stored: whole, synced, each under a name of its own. What writes or moves
+// them here notes the name in a row; a name in no row is left over from a killed server.
+import { createHash, randomUUID } from 'node:crypto';
+import { constants } from 'node:fs';
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isCode, syncFolder, writeSynced } from '../../kit/durable.ts';
+import { writeHashed } from '../../kit/hashed-write.ts';
+import type { ByteRange, OpenedArtifact, Stored } from './artifacts.ts';
+
+const READ_AT_ONCE_BYTES = 256 * 1024;
+const NAME = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+export interface Staged extends Stored {
+  readonly name: string;
+}
+
+export class Staging {
+  readonly #folder: string;
+
+  private constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  static async open(folder: string): Promise<Staging> {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    return new Staging(folder);
+  }
+
+  /** Writes a stream into a new file. Nothing stays of one that breaks. */
+  async write(body: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<Staged> {
+    const name = randomUUID();
+    try {
+      const stored = await writeSynced(this.pathOf(name), file => writeHashed(file, body, signal));
+      await syncFolder(this.#folder);
+      return { name, ...stored };
+    } catch (error) {
+      await this.remove(name);
+      throw error;
+    }
+  }
+
+  /** Takes in a finished file of ours, of the same disk, and looks through it once; shows so many of its first bytes. */
+  async take(path: string, headBytes: number): Promise<Staged & { readonly head: Buffer }> {
+    const name = randomUUID();
+    const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+    try {
+      const hash = createHash('sha256');
+      const head = Buffer.alloc(headBytes);
+      const { bytesRead } = await file.read(head, 0, headBytes, 0);
+      let size = 0;
+      for await (const chunk of file.createReadStream({
+        start: 0,
+        autoClose: false,
+        highWaterMark: READ_AT_ONCE_BYTES,
+      })) {
+        hash.update(chunk);
+        size += chunk.length;
+      }
+      await file.sync();
+      await rename(path, this.pathOf(name));
+      await syncFolder(this.#folder);
+      return { name, size, checksum: hash.digest('hex'), head: head.subarray(0, bytesRead) };
+    } finally {
+      await file.close();
+    }
+  }
+
+  async sizeOf(path: string): Promise<number> {
+    return (await stat(path)).size;
+  }
+
+  pathOf(name: string): string {
+    if (!NAME.test(name)) throw new Error(`${JSON.stringify(name)} is no name of a staged file`);
+    return join(this.#folder, name);
+  }
+
+  async open(name: string, range?: ByteRange): Promise<OpenedArtifact | undefined> {
+    let file: FileHandle;
+    try {
+      file = await open(this.pathOf(name), 'r');
+    } catch (error) {
+      if (isCode(error, 'ENOENT')) return undefined;
+      throw error;
+    }
+    const { size } = await file.stat();
+    const bounds = range ? { start: range.first, end: range.last } : {};
+    return { size, body: file.createReadStream({ highWaterMark: READ_AT_ONCE_BYTES, ...bounds }) };
+  }
+
+  async remove(name: string): Promise<void> {
+    await rm(this.pathOf(name), { force: true });
+  }
+
+  /** Only while nothing else of ours writes here: at a start. */
+  async removeAllBut(names: ReadonlySet<string>): Promise<number> {
+    const left = (await readdir(this.#folder)).filter(name => NAME.test(name) && !names.has(name));
+    for (const name of left) await this.remove(name);
+    return left.length;
+  }
+}

@@ -1,0 +1,29 @@
+// What Chromium tells of downloads, as its root channel hears it: of every browser context. It comes from a browser that
+// may be hostile, so only its form is taken for granted here, never its words.
+import { type JsonObject, textAt } from './json.ts';
+
+export interface DownloadListener {
+  began(download: { readonly guid: string; readonly url: string; readonly suggestedName: string }): void;
+  progressed(progress: {
+    readonly guid: string;
+    readonly state: 'inProgress' | 'completed' | 'canceled';
+    readonly receivedBytes: number;
+  }): void;
+}
+
+const GUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const STATES = ['inProgress', 'completed', 'canceled'] as const;
+
+/** Whether it can be the name of a download's file. */
+export const isDownloadGuid = (text: string): boolean => GUID.test(text);
+
+export function tellOfDownload(method: string | undefined, params: JsonObject | undefined, to: DownloadListener): void {
+  const guid = textAt(params, 'guid');
+  if (guid === undefined || !isDownloadGuid(guid)) return;
+  if (method === 'Browser.downloadWillBegin')
+    to.began({ guid, url: textAt(params, 'url') ?? '', suggestedName: textAt(params, 'suggestedFilename') ?? '' });
+  const state = STATES.find(word => word === textAt(params, 'state'));
+  const received = params?.receivedBytes;
+  if (method === 'Browser.downloadProgress' && state)
+    to.progressed({ guid, state, receivedBytes: typeof received === 'number' ? received : 0 });
+}

@@ -1,0 +1,43 @@
+// The words of a client of an HTTP proxy: CONNECT, and the header that names the user.
+import type { Socket } from 'node:net';
+import { Failed, ProxyFailed } from './failure.ts';
+import { ClosedSilently, readAnswer } from './read-answer.ts';
+import type { Target } from './target.ts';
+import type { Upstream } from './upstream.ts';
+
+const HEAD_BYTES_MAX = 16 * 1024;
+const HEAD_END = '\r\n\r\n';
+const STATUS_LINE = /^HTTP\/1\.[01] (\d{3})(?: |\r\n)/;
+const AUTHENTICATION_REQUIRED = 407;
+
+export const authorityOf = ({ hostname, port }: Pick<Target, 'hostname' | 'port'>): string =>
+  hostname.includes(':') ? `[${hostname}]:${port}` : `${hostname}:${port}`;
+
+/** Undefined where the proxy wants no user. */
+export function proxyAuthorization({ credentials }: Upstream): string | undefined {
+  if (!credentials) return undefined;
+  return `Basic ${Buffer.from(`${credentials.username}:${credentials.password.reveal()}`).toString('base64')}`;
+}
+
+export async function askForTunnel(socket: Socket, upstream: Upstream, target: Target): Promise<void> {
+  const status = await connectStatus(socket, upstream, target);
+  if (status === AUTHENTICATION_REQUIRED) throw new ProxyFailed('proxy_refused_user', upstream.name);
+  if (status < 200 || status > 299) throw new Failed('host_not_reached');
+}
+
+/** What the proxy answers to CONNECT. Some say nothing about a host that they cannot reach, and hang up. */
+export async function connectStatus(socket: Socket, upstream: Upstream, target: Target): Promise<number> {
+  const authority = authorityOf(target);
+  const user = proxyAuthorization(upstream);
+  const lines = [`CONNECT ${authority} HTTP/1.1`, `Host: ${authority}`, 'Proxy-Connection: keep-alive'];
+  socket.write(`${[...lines, ...(user ? [`Proxy-Authorization: ${user}`] : [])].join('\r\n')}${HEAD_END}`);
+  return readAnswer(socket, HEAD_BYTES_MAX, bytes => {
+    const end = bytes.indexOf(HEAD_END);
+    if (end < 0) return undefined;
+    const status = STATUS_LINE.exec(bytes.subarray(0, end + HEAD_END.length).toString('latin1'))?.[1];
+    if (status === undefined) throw new Failed('bad_answer');
+    return { value: Number(status), used: end + HEAD_END.length };
+  }).catch(error => {
+    throw error instanceof ClosedSilently ? new Failed('host_not_reached', error) : error;
+  });
+}

@@ -1,0 +1,122 @@
+// The envelope of a .crx: who signed the archive in it, and where that archive begins. Only version 3, and only where the
+// signature of the extension's own key is right.
+import { createHash, createPublicKey, createVerify, type KeyObject } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
+import type { ArchivePlace } from './archive.ts';
+import { refusal } from './refusal.ts';
+
+const MAGIC = 'Cr24';
+const VERSION = 3;
+const FIXED_BYTES = 12;
+const HEADER_BYTES_MAX = 1024 ** 2;
+const ID_BYTES = 16;
+/** Numbers of the fields in the header's protocol buffers. */
+const FIELD = { rsa: 2, ecdsa: 3, signedData: 10_000, key: 1, signature: 2, id: 1 } as const;
+
+export interface Envelope {
+  readonly archive: ArchivePlace;
+  /** The extension's own key, where there is an envelope: its id is made from it. */
+  readonly publicKey?: Buffer;
+}
+
+export async function openEnvelope(path: string): Promise<Envelope> {
+  const { head, size } = await readHead(path);
+  if (head.subarray(0, 4).toString('latin1') !== MAGIC) return { archive: { path, start: 0, end: size } };
+  const version = head.length >= FIXED_BYTES ? head.readUInt32LE(4) : 0;
+  if (version !== VERSION)
+    throw refusal('crx_version', `it is a .crx of version ${version}`, 'Pack it as .crx version 3, or upload a .zip.');
+  const headerBytes = head.readUInt32LE(8);
+  const start = FIXED_BYTES + headerBytes;
+  if (headerBytes > HEADER_BYTES_MAX || start > size) throw badSignature('its header is cut off');
+  const archive = { path, start, end: size };
+  return { archive, publicKey: await signer(head.subarray(FIXED_BYTES, start), archive) };
+}
+
+async function readHead(path: string): Promise<{ head: Buffer; size: number }> {
+  const file = await open(path);
+  try {
+    const { size } = await file.stat();
+    const head = Buffer.alloc(Math.min(size, FIXED_BYTES + HEADER_BYTES_MAX));
+    const { bytesRead } = await file.read(head, 0, head.length, 0);
+    return { head: head.subarray(0, bytesRead), size };
+  } finally {
+    await file.close();
+  }
+}
+
+/** Of all signatures the one counts whose key makes the id that was signed. */
+async function signer(header: Buffer, archive: ArchivePlace): Promise<Buffer> {
+  const fields = readFields(header);
+  const signedData = fields.find(({ number }) => number === FIELD.signedData)?.bytes;
+  const id = signedData && readFields(signedData).find(({ number }) => number === FIELD.id)?.bytes;
+  if (!signedData || id?.length !== ID_BYTES) throw badSignature('it does not say whose it is');
+  for (const { number, bytes } of fields) {
+    if (number !== FIELD.rsa && number !== FIELD.ecdsa) continue;
+    const proof = readFields(bytes);
+    const key = proof.find(({ number }) => number === FIELD.key)?.bytes;
+    const signature = proof.find(({ number }) => number === FIELD.signature)?.bytes;
+    if (!key || !signature || !idOf(key).equals(id)) continue;
+    if (await verifies(keyOf(key), signature, signedData, archive)) return Buffer.from(key);
+    throw badSignature('it was changed after it was signed');
+  }
+  throw badSignature('its own key did not sign it');
+}
+
+const idOf = (publicKey: Buffer): Buffer => createHash('sha256').update(publicKey).digest().subarray(0, ID_BYTES);
+
+function keyOf(der: Buffer): KeyObject {
+  try {
+    return createPublicKey({ key: der, format: 'der', type: 'spki' });
+  } catch {
+    throw badSignature('its key cannot be read');
+  }
+}
+
+async function verifies(
+  key: KeyObject,
+  signature: Buffer,
+  signedData: Buffer,
+  archive: ArchivePlace,
+): Promise<boolean> {
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(signedData.length);
+  const verify = createVerify('sha256');
+  for (const part of [Buffer.from('CRX3 SignedData\0'), length, signedData]) verify.update(part);
+  if (archive.end > archive.start)
+    await pipeline(createReadStream(archive.path, { start: archive.start, end: archive.end - 1 }), verify);
+  return verify.verify(key, signature);
+}
+
+interface Field {
+  readonly number: number;
+  readonly bytes: Buffer;
+}
+
+/** The fields of a protocol buffer that hold bytes; others do not stand in these. */
+function readFields(buffer: Buffer): readonly Field[] {
+  const fields: Field[] = [];
+  let at = 0;
+  const varint = (): number => {
+    let value = 0;
+    for (let shift = 1; shift <= 128 ** 4; shift *= 128) {
+      const byte = buffer[at++];
+      if (byte === undefined) throw badSignature('its header is damaged');
+      value += (byte & 0x7f) * shift;
+      if (byte < 0x80) return value;
+    }
+    throw badSignature('its header is damaged');
+  };
+  while (at < buffer.length) {
+    const tag = varint();
+    const length = varint();
+    if (tag % 8 !== 2 || at + length > buffer.length) throw badSignature('its header is damaged');
+    fields.push({ number: Math.floor(tag / 8), bytes: buffer.subarray(at, at + length) });
+    at += length;
+  }
+  return fields;
+}
+
+const badSignature = (what: string) =>
+  refusal('crx_signature', `the envelope of the .crx cannot be trusted: ${what}`, 'Download or pack it anew.');

@@ -1,0 +1,94 @@
+// What manifest.json must say before Chromium is asked to load it. Chromium judges the rest. Pure.
+import { refusal } from './refusal.ts';
+
+const VERSION = 3;
+const NAME_CHARACTERS_MAX = 1000;
+const VERSION_TEXT = /^(?:0|[1-9]\d{0,4})(?:\.(?:0|[1-9]\d{0,4})){0,3}$/;
+
+export interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly manifestVersion: number;
+  readonly hasServiceWorker: boolean;
+  /** As it is, for writing it anew. */
+  readonly members: Readonly<Record<string, unknown>>;
+}
+
+export function readManifest(bytes: Buffer): Manifest {
+  const members = parse(bytes.toString('utf8').replace(/^\uFEFF/, ''));
+  demandVersion(members.manifest_version);
+  for (const [path, expected, isSo] of EXPECTED)
+    if (!isSo(valueAt(members, path)))
+      throw refusal('manifest_field', `${path} in manifest.json is not ${expected}`, 'Correct the manifest.');
+  return {
+    name: String(members.name),
+    version: String(members.version),
+    manifestVersion: VERSION,
+    hasServiceWorker: valueAt(members, 'background.service_worker') !== undefined,
+    members,
+  };
+}
+
+function parse(text: string): Readonly<Record<string, unknown>> {
+  const value = parsed(text) ?? parsed(withoutComments(text));
+  if (isObject(value)) return value;
+  throw refusal('manifest_not_json', 'manifest.json is not a JSON object', 'Correct the manifest.');
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Chromium lets a manifest have comments; a string may hold what looks like one. */
+const withoutComments = (text: string): string =>
+  text.replace(/"(?:[^"\\]|\\.)*"|\/\/[^\n]*|\/\*[\s\S]*?\*\//g, found => (found.startsWith('"') ? found : ' '));
+
+function demandVersion(version: unknown): void {
+  if (version === VERSION) return;
+  throw refusal(
+    'manifest_version',
+    `manifest_version is ${JSON.stringify(version) ?? 'missing'}`,
+    `Chromium runs version ${VERSION} only; port the extension to it.`,
+  );
+}
+
+type Check = (value: unknown) => boolean;
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const isText: Check = value => typeof value === 'string' && value.trim() !== '' && value.length <= NAME_CHARACTERS_MAX;
+const optional =
+  (check: Check): Check =>
+  value =>
+    value === undefined || check(value);
+const listOf =
+  (check: Check): Check =>
+  value =>
+    Array.isArray(value) && value.every(check);
+
+const EXPECTED: ReadonlyArray<readonly [path: string, expected: string, check: Check]> = [
+  ['name', `a text of 1 to ${NAME_CHARACTERS_MAX} characters`, isText],
+  ['version', 'one to four numbers joined by dots', isVersion],
+  ['background', 'an object', optional(isObject)],
+  ['background.service_worker', 'a text', optional(isText)],
+  ['content_scripts', 'a list of objects', optional(listOf(isObject))],
+  ['permissions', 'a list of texts', optional(listOf(value => typeof value === 'string'))],
+  ['host_permissions', 'a list of texts', optional(listOf(isText))],
+  ['action', 'an object', optional(isObject)],
+  ['icons', 'an object', optional(isObject)],
+  ['default_locale', 'a text', optional(isText)],
+  ['key', 'a text', optional(isText)],
+];
+
+function isVersion(value: unknown): boolean {
+  if (typeof value !== 'string' || !VERSION_TEXT.test(value)) return false;
+  const numbers = value.split('.').map(Number);
+  return numbers.every(number => number <= 65_535) && numbers.some(number => number > 0);
+}
+
+const valueAt = (members: Readonly<Record<string, unknown>>, path: string): unknown =>
+  path.split('.').reduce<unknown>((value, name) => (isObject(value) ? value[name] : undefined), members);

@@ -1,0 +1,26 @@
+// Bytes that arrive in pieces of any size and are taken in pieces of another, without joining them again and again.
+
+export class Chunks {
+  #parts: Buffer[] = [];
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  add(bytes: Buffer): void {
+    if (bytes.length === 0) return;
+    this.#parts.push(bytes);
+    this.#length += bytes.length;
+  }
+
+  /** Exactly so many; there must be as many. */
+  take(length: number): Buffer {
+    if (length > this.#length) throw new RangeError(`there are ${this.#length} bytes, not ${length}`);
+    const whole = this.#parts.length === 1 ? this.#parts[0] : Buffer.concat(this.#parts);
+    if (!whole || length === 0) return Buffer.alloc(0);
+    this.#parts = length < whole.length ? [whole.subarray(length)] : [];
+    this.#length -= length;
+    return whole.subarray(0, length);
+  }
+}

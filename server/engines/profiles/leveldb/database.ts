@@ -1,0 +1,128 @@
+// A whole LevelDB as files in memory: all its living entries, or a new one that holds some. Chromium keeps local storage
+// so. Only what it needs: no snapshots, no comparators but bytes.
+import { ByteReader, LevelDbBroken, pieceOf, varintOf } from './bytes.ts';
+import { logFileOf, logRecords } from './log-file.ts';
+import { tableEntries } from './table-file.ts';
+
+const COMPARATOR = 'leveldb.BytewiseComparator';
+const [DELETED, PUT] = [0, 1] as const;
+const SUFFIX_BYTES = 8;
+const BATCH_HEADER_BYTES = 12;
+
+/** Entries by key, as Latin-1 text of its bytes. */
+export type Entries = ReadonlyMap<string, Buffer>;
+
+export function readDatabase(files: ReadonlyMap<string, Buffer>): Entries {
+  const current = files.get('CURRENT')?.toString('latin1').trim();
+  const manifest = current === undefined ? undefined : files.get(current);
+  if (!manifest) return new Map();
+  const { tables, firstLog } = readManifest(manifest);
+  const newest = new Newest();
+  for (const [name, bytes] of files) {
+    const [, digits, kind] = /^(\d+)\.(log|ldb|sst)$/.exec(name) ?? [];
+    const number = Number(digits);
+    if (kind === 'log' && number >= firstLog) for (const batch of logRecords(bytes)) readBatch(batch, newest);
+    else if (kind && kind !== 'log' && tables.has(number))
+      for (const { key, value } of tableEntries(bytes)) newest.addInternal(key, value);
+  }
+  return newest.living();
+}
+
+/** The files of a new database. */
+export function writeDatabase(entries: Entries): ReadonlyMap<string, Buffer> {
+  const edit = Buffer.concat([
+    ...[varintOf(NAME), pieceOf(Buffer.from(COMPARATOR))],
+    ...[FIRST_LOG, LOG_NUMBER, NEXT_FILE, LOG_NUMBER + 1, LAST_CHANGE, 0].map(varintOf),
+  ]);
+  return new Map([
+    ['CURRENT', Buffer.from('MANIFEST-000001\n')],
+    ['MANIFEST-000001', logFileOf([edit])],
+    [`${String(LOG_NUMBER).padStart(6, '0')}.log`, logFileOf([batchOf(entries)])],
+  ]);
+}
+
+const LOG_NUMBER = 2;
+
+class Newest {
+  readonly #entries = new Map<string, { readonly number: bigint; readonly value: Buffer | undefined }>();
+
+  add(key: Buffer, number: bigint, value: Buffer | undefined): void {
+    const name = key.toString('latin1');
+    const standing = this.#entries.get(name);
+    if (!standing || number >= standing.number) this.#entries.set(name, { number, value });
+  }
+
+  addInternal(key: Buffer, value: Buffer): void {
+    if (key.length < SUFFIX_BYTES) throw new LevelDbBroken('a key without a number');
+    const suffix = key.readBigUInt64LE(key.length - SUFFIX_BYTES);
+    const isPut = Number(suffix & 0xffn) === PUT;
+    this.add(key.subarray(0, -SUFFIX_BYTES), suffix >> 8n, isPut ? value : undefined);
+  }
+
+  living(): Entries {
+    const living = [...this.#entries].flatMap(([key, { value }]) => (value ? [[key, value] as const] : []));
+    return new Map(living);
+  }
+}
+
+function readBatch(batch: Buffer, newest: Newest): void {
+  if (batch.length < BATCH_HEADER_BYTES) return;
+  let number = batch.readBigUInt64LE();
+  const source = new ByteReader(batch.subarray(BATCH_HEADER_BYTES));
+  while (source.left > 0) {
+    const kind = source.byte();
+    const key = source.piece();
+    if (kind !== PUT && kind !== DELETED) throw new LevelDbBroken('a change of a kind that is not known');
+    newest.add(key, number++, kind === PUT ? source.piece() : undefined);
+  }
+}
+
+function batchOf(entries: Entries): Buffer {
+  const header = Buffer.alloc(BATCH_HEADER_BYTES);
+  header.writeBigUInt64LE(1n);
+  header.writeUInt32LE(entries.size, 8);
+  const puts = [...entries].flatMap(([key, value]) => [
+    Buffer.of(PUT),
+    pieceOf(Buffer.from(key, 'latin1')),
+    pieceOf(value),
+  ]);
+  return Buffer.concat([header, ...puts]);
+}
+
+const [NAME, FIRST_LOG, NEXT_FILE, LAST_CHANGE, COMPACTED_TO, REMOVED_TABLE, NEW_TABLE, LOG_BEFORE] = [
+  1, 2, 3, 4, 5, 6, 7, 9,
+] as const;
+
+/** Which tables live, and from which log on the tables do not have what it says. */
+function readManifest(manifest: Buffer): { tables: ReadonlySet<number>; firstLog: number } {
+  const tables = new Set<number>();
+  let firstLog = 0;
+  for (const edit of logRecords(manifest)) {
+    const source = new ByteReader(edit);
+    while (source.left > 0) {
+      const tag = source.varint();
+      if (tag === FIRST_LOG) firstLog = source.varint();
+      else if (tag === REMOVED_TABLE) tables.delete(source.varints(2));
+      else if (tag === NEW_TABLE) addTable(source, tables);
+      else passOver(tag, source);
+    }
+  }
+  return { tables, firstLog };
+}
+
+function passOver(tag: number, source: ByteReader): void {
+  if (tag === NAME) source.piece();
+  else if (tag === NEXT_FILE || tag === LAST_CHANGE || tag === LOG_BEFORE) source.varint();
+  else if (tag === COMPACTED_TO) {
+    source.varint();
+    source.piece();
+  } else throw new LevelDbBroken(`a manifest with a part that is not known (${tag})`);
+}
+
+/** Level and number come first. */
+function addTable(source: ByteReader, tables: Set<number>): void {
+  tables.add(source.varints(2));
+  source.varint();
+  source.piece();
+  source.piece();
+}

@@ -1,0 +1,59 @@
+// LevelDB's log format, which its write-ahead log and its manifest share: blocks of 32 KiB, records cut at their borders.
+import { crc32c } from './crc32c.ts';
+
+const BLOCK_BYTES = 32 * 1024;
+const HEADER_BYTES = 7;
+const [FULL, FIRST, MIDDLE, LAST] = [1, 2, 3, 4] as const;
+
+/** Whole records; what a writer had not finished, at the end, is not there yet. */
+export function* logRecords(file: Buffer): Generator<Buffer, void> {
+  let begun: Buffer[] = [];
+  for (let at = 0; at + HEADER_BYTES <= file.length; ) {
+    const roomInBlock = BLOCK_BYTES - (at % BLOCK_BYTES);
+    if (roomInBlock < HEADER_BYTES) {
+      at += roomInBlock;
+      continue;
+    }
+    const [length, kind] = [file.readUInt16LE(at + 4), file.readUInt8(at + 6)];
+    const end = at + HEADER_BYTES + length;
+    const isWhole = kind >= FULL && kind <= LAST && length <= roomInBlock - HEADER_BYTES && end <= file.length;
+    if (!isWhole || file.readUInt32LE(at) !== masked(crc32c(file.subarray(at + 6, end)))) return;
+    const part = file.subarray(at + HEADER_BYTES, end);
+    begun = kind === FULL || kind === FIRST ? [part] : [...begun, part];
+    if (kind === FULL || kind === LAST) yield Buffer.concat(begun);
+    at = end;
+  }
+}
+
+export function logFileOf(records: readonly Buffer[]): Buffer {
+  const parts: Buffer[] = [];
+  let written = 0;
+  const put = (part: Buffer): void => {
+    parts.push(part);
+    written += part.length;
+  };
+  for (const record of records) {
+    let at = 0;
+    do {
+      if (BLOCK_BYTES - (written % BLOCK_BYTES) < HEADER_BYTES)
+        put(Buffer.alloc(BLOCK_BYTES - (written % BLOCK_BYTES)));
+      const room = BLOCK_BYTES - (written % BLOCK_BYTES) - HEADER_BYTES;
+      const part = record.subarray(at, at + room);
+      const [isFirst, isLast] = [at === 0, at + part.length === record.length];
+      put(recordPart(part, isFirst ? (isLast ? FULL : FIRST) : isLast ? LAST : MIDDLE));
+      at += part.length;
+    } while (at < record.length);
+  }
+  return Buffer.concat(parts);
+}
+
+function recordPart(part: Buffer, kind: number): Buffer {
+  const header = Buffer.alloc(HEADER_BYTES);
+  header.writeUInt32LE(masked(crc32c(Buffer.concat([Buffer.of(kind), part]))));
+  header.writeUInt16LE(part.length, 4);
+  header.writeUInt8(kind, 6);
+  return Buffer.concat([header, part]);
+}
+
+/** LevelDB does not store the sum of bytes that hold sums themselves as it is. */
+const masked = (crc: number): number => ((((crc >>> 15) | (crc << 17)) >>> 0) + 0xa282ead8) >>> 0;

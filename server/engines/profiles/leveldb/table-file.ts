@@ -1,0 +1,55 @@
+// Entries of one of LevelDB's sorted tables (`.ldb`).
+import { ByteReader, LevelDbBroken } from './bytes.ts';
+import { unsnap } from './snappy.ts';
+
+const FOOTER_BYTES = 48;
+const MAGIC = 0xdb4775248b80fb57n;
+const TRAILER_BYTES = 5;
+
+export interface TableEntry {
+  /** With its number and kind behind it. */
+  readonly key: Buffer;
+  readonly value: Buffer;
+}
+
+export function* tableEntries(file: Buffer): Generator<TableEntry, void> {
+  const footer = file.subarray(-FOOTER_BYTES);
+  if (footer.length < FOOTER_BYTES || footer.readBigUInt64LE(FOOTER_BYTES - 8) !== MAGIC)
+    throw new LevelDbBroken('a table without its end');
+  const handles = new ByteReader(footer);
+  blockAt(handles);
+  for (const { value } of blockEntries(readBlock(file, blockAt(handles))))
+    yield* blockEntries(readBlock(file, blockAt(new ByteReader(value))));
+}
+
+interface Handle {
+  readonly offset: number;
+  readonly size: number;
+}
+
+const blockAt = (source: ByteReader): Handle => ({ offset: source.varint(), size: source.varint() });
+
+function readBlock(file: Buffer, { offset, size }: Handle): Buffer {
+  if (offset + size + TRAILER_BYTES > file.length) throw new LevelDbBroken('a block that is not there');
+  const bytes = file.subarray(offset, offset + size);
+  const packing = file.readUInt8(offset + size);
+  if (packing === 0) return bytes;
+  if (packing === 1) return unsnap(bytes);
+  throw new LevelDbBroken(`a block packed in a way that is not known (${packing})`);
+}
+
+/** Keys share their beginning with the one before; where that starts anew stands at the end of the block. */
+function* blockEntries(block: Buffer): Generator<TableEntry, void> {
+  if (block.length < 4) throw new LevelDbBroken('a block without its end');
+  const restarts = block.readUInt32LE(block.length - 4);
+  const end = block.length - 4 - 4 * restarts;
+  if (end < 0) throw new LevelDbBroken('a block without its end');
+  const source = new ByteReader(block.subarray(0, end));
+  let key = Buffer.alloc(0);
+  while (source.left > 0) {
+    const [shared, fresh, length] = [source.varint(), source.varint(), source.varint()];
+    if (shared > key.length) throw new LevelDbBroken('a key without its beginning');
+    key = Buffer.concat([key.subarray(0, shared), source.take(fresh)]);
+    yield { key, value: source.take(length) };
+  }
+}

@@ -1,0 +1,69 @@
+// Local storage as Chromium keeps it in a profile, by origin. Storage of frames inside other sites is left out: the
+// exchange form has no place for it.
+import { readDatabase, writeDatabase } from './leveldb/database.ts';
+
+/** Where it stands in an archive. */
+export const LOCAL_STORAGE = 'Default/Local Storage/leveldb/';
+
+export interface StoredOrigin {
+  readonly origin: string;
+  readonly items: ReadonlyMap<string, string>;
+}
+
+const [UTF16, LATIN1] = [0, 1] as const;
+/** "_ORIGIN NUL ENCODING NAME" */
+const ITEM = /^_([^\0]+)\0([\s\S]+)$/;
+/** Microseconds from 1601 to 1970, from which Chromium counts. */
+const EPOCH_MICROSECONDS = 11_644_473_600_000_000n;
+
+export function readLocalStorage(archived: ReadonlyMap<string, Buffer>): readonly StoredOrigin[] {
+  const files = new Map([...archived].map(([name, bytes]) => [name.slice(LOCAL_STORAGE.length), bytes]));
+  const origins = new Map<string, Map<string, string>>();
+  for (const [key, value] of readDatabase(files)) {
+    const [, origin = '', name = ''] = ITEM.exec(key) ?? [];
+    if (!isOrigin(origin)) continue;
+    const items = origins.get(origin) ?? new Map<string, string>();
+    origins.set(origin, items.set(decoded(Buffer.from(name, 'latin1')), decoded(value)));
+  }
+  return [...origins].map(([origin, items]) => ({ origin, items }));
+}
+
+/** The files of an archive that holds this and nothing else. `now`: what is old is forgotten by Chromium one day. */
+export function writeLocalStorage(origins: readonly StoredOrigin[], now: Date): ReadonlyMap<string, Buffer> {
+  const entries = new Map<string, Buffer>([['VERSION', Buffer.from('1')]]);
+  for (const { origin, items } of origins) {
+    let bytes = 0;
+    for (const [name, value] of items) {
+      const [key, text] = [encoded(name), encoded(value)];
+      bytes += key.length + text.length;
+      entries.set(`_${origin}\0${key.toString('latin1')}`, text);
+    }
+    entries.set(`META:${origin}`, metaOf(now, bytes));
+  }
+  return new Map([...writeDatabase(entries)].map(([name, file]) => [`${LOCAL_STORAGE}${name}`, file]));
+}
+
+const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text;
+
+function decoded(bytes: Buffer): string {
+  const text = bytes.subarray(1);
+  return bytes[0] === UTF16 ? text.toString('utf16le') : text.toString('latin1');
+}
+
+function encoded(text: string): Buffer {
+  const isLatin1 = !/[^\0-\xff]/.test(text);
+  return Buffer.concat([Buffer.of(isLatin1 ? LATIN1 : UTF16), Buffer.from(text, isLatin1 ? 'latin1' : 'utf16le')]);
+}
+
+/** A protocol buffer: 1 the time of the last change, 2 the bytes. */
+function metaOf(now: Date, bytes: number): Buffer {
+  const modified = BigInt(now.getTime()) * 1000n + EPOCH_MICROSECONDS;
+  return Buffer.concat([Buffer.of(0x08), bigVarint(modified), Buffer.of(0x10), bigVarint(BigInt(bytes))]);
+}
+
+function bigVarint(value: bigint): Buffer {
+  const bytes: number[] = [];
+  let left = value;
+  for (; left >= 128n; left >>= 7n) bytes.push(Number(left & 0x7fn) | 0x80);
+  return Buffer.from([...bytes, Number(left)]);
+}

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
+import { test } from 'node:test';
+import { Secret } from '../../kit/secret.ts';
+import { Opener, SealBroken, Sealer } from './sealed-stream.ts';
+
+const KIB = 1024;
+const key = new Secret(randomBytes(32));
+
+const seal = (plain: Buffer, name = 'n'): Promise<Buffer> =>
+  buffer(Readable.from(pieces(plain, 10_007)).pipe(new Sealer(key, name)));
+
+/** What was handed on before it failed, and how it did. */
+async function open(sealed: Buffer, pieceBytes = 4_099, name = 'n', under = key) {
+  const parts: Buffer[] = [];
+  const failure = await pipeline(Readable.from(pieces(sealed, pieceBytes)), new Opener(under, name), async source => {
+    for await (const part of source) parts.push(part);
+  }).then(
+    () => undefined,
+    error => error,
+  );
+  return { plain: Buffer.concat(parts), failure };
+}
+
+function* pieces(bytes: Buffer, length: number): Generator<Buffer, void> {
+  for (let at = 0; at < bytes.length; at += length) yield bytes.subarray(at, at + length);
+}
+
+for (const length of [0, 1, 64 * KIB - 1, 64 * KIB, 64 * KIB + 1, 300_000])
+  test(`${length} bytes come back as they were, in whatever pieces they arrive`, async () => {
+    const plain = randomBytes(length);
+    const sealed = await seal(plain);
+    for (const pieceBytes of [1_000, sealed.length]) {
+      const opened = await open(sealed, pieceBytes);
+      assert.equal(opened.failure, undefined);
+      assert.ok(opened.plain.equals(plain));
+    }
+  });
+
+test('what was altered, cut off, swapped or continued is never handed on', async () => {
+  const plain = randomBytes(200_000);
+  const sealed = await seal(plain);
+  const chunk = 64 * KIB + 16;
+  const head = 40;
+  const swapped = Buffer.concat([
+    sealed.subarray(0, head),
+    sealed.subarray(head + chunk, head + 2 * chunk),
+    sealed.subarray(head, head + chunk),
+    sealed.subarray(head + 2 * chunk),
+  ]);
+  const broken: Record<string, Buffer> = {
+    swapped,
+    'cut at a chunk': sealed.subarray(0, head + chunk),
+    'cut in a chunk': sealed.subarray(0, -1),
+    'cut in the head': sealed.subarray(0, 20),
+    nothing: Buffer.alloc(0),
+    continued: Buffer.concat([sealed, Buffer.alloc(16)]),
+    twice: Buffer.concat([sealed, sealed]),
+    'no seal at all': randomBytes(1000),
+  };
+  for (const at of [0, 8, head, head + chunk, sealed.length - 1]) {
+    const altered = Buffer.from(sealed);
+    altered.writeUInt8(altered.readUInt8(at) ^ 1, at);
+    broken[`altered at ${at}`] = altered;
+  }
+  for (const [what, bytes] of Object.entries(broken)) {
+    const { plain: handedOn, failure } = await open(bytes);
+    assert.ok(failure instanceof SealBroken, `${what}: ${failure}`);
+    assert.ok(handedOn.equals(plain.subarray(0, handedOn.length)), `${what} handed on something else`);
+  }
+});
+
+test('another key or another name opens nothing', async () => {
+  const sealed = await seal(Buffer.from('a cookie'));
+  for (const { plain, failure } of [
+    await open(sealed, 100, 'm'),
+    await open(sealed, 100, 'n', new Secret(randomBytes(32))),
+  ]) {
+    assert.ok(failure instanceof SealBroken);
+    assert.equal(plain.length, 0);
+  }
+});
+
+test('the same bytes are never sealed the same way twice', async () => {
+  const [one, two] = [await seal(Buffer.alloc(100)), await seal(Buffer.alloc(100))];
+  assert.notDeepEqual(one, two);
+});

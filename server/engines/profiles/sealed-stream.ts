@@ -1,0 +1,124 @@
+// AES-256-GCM over a stream, in chunks that are each authenticated before a byte of them is handed on: nothing altered,
+// reordered, cut off or put under another name is ever seen by who reads. Each stream has a key of its own, derived from
+// the data key, a random salt and the name.
+//
+//   magic 8 | salt 32 | chunk (64 KiB + tag 16) ... | last chunk (0 to 64 KiB + tag 16)
+//
+// Nonce: 7 zero bytes, the chunk's number (4), 1 for the last chunk and 0 for the others (1).
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { Transform, type TransformCallback } from 'node:stream';
+import { Chunks } from './chunks.ts';
+import type { DataKey } from './data-keys.ts';
+
+const MAGIC = Buffer.from('BERTHSL1');
+const SALT_BYTES = 32;
+const CHUNK_BYTES = 64 * 1024;
+const TAG_BYTES = 16;
+const HEAD_BYTES = MAGIC.length + SALT_BYTES;
+
+export class SealBroken extends Error {
+  override readonly name = 'SealBroken';
+}
+
+/** Plain bytes in, sealed bytes out. */
+export class Sealer extends Transform {
+  readonly #key: Buffer;
+  readonly #waiting = new Chunks();
+  #number = 0;
+
+  constructor(key: DataKey, name: string) {
+    super();
+    const salt = randomBytes(SALT_BYTES);
+    this.#key = streamKey(key, salt, name);
+    this.push(Buffer.concat([MAGIC, salt]));
+  }
+
+  override _transform(bytes: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
+    this.#waiting.add(bytes);
+    // The last chunk is known only at the end, so a full one waits for the next byte.
+    while (this.#waiting.length > CHUNK_BYTES) this.#seal(this.#waiting.take(CHUNK_BYTES), false);
+    done();
+  }
+
+  override _flush(done: TransformCallback): void {
+    this.#seal(this.#waiting.take(this.#waiting.length), true);
+    done();
+  }
+
+  #seal(plain: Buffer, isLast: boolean): void {
+    const cipher = createCipheriv('aes-256-gcm', this.#key, nonceOf(this.#number++, isLast));
+    this.push(cipher.update(plain));
+    cipher.final();
+    this.push(cipher.getAuthTag());
+  }
+}
+
+/** Sealed bytes in, plain bytes out; fails with SealBroken before it hands on a byte that was not sealed so. */
+export class Opener extends Transform {
+  readonly #key: DataKey;
+  readonly #name: string;
+  readonly #waiting = new Chunks();
+  #streamKey: Buffer | undefined;
+  #number = 0;
+
+  constructor(key: DataKey, name: string) {
+    super();
+    this.#key = key;
+    this.#name = name;
+  }
+
+  override _transform(bytes: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
+    this.#waiting.add(bytes);
+    attempt(done, () => {
+      this.#begin();
+      while (this.#streamKey && this.#waiting.length > CHUNK_BYTES + TAG_BYTES)
+        this.#open(this.#waiting.take(CHUNK_BYTES + TAG_BYTES), false);
+    });
+  }
+
+  override _flush(done: TransformCallback): void {
+    attempt(done, () => {
+      if (!this.#streamKey || this.#waiting.length < TAG_BYTES) throw new SealBroken('the sealed data is cut off');
+      this.#open(this.#waiting.take(this.#waiting.length), true);
+    });
+  }
+
+  #begin(): void {
+    if (this.#streamKey || this.#waiting.length < HEAD_BYTES) return;
+    if (!this.#waiting.take(MAGIC.length).equals(MAGIC)) throw new SealBroken('this is no sealed data');
+    this.#streamKey = streamKey(this.#key, this.#waiting.take(SALT_BYTES), this.#name);
+  }
+
+  #open(sealed: Buffer, isLast: boolean): void {
+    if (!this.#streamKey) return;
+    const nonce = nonceOf(this.#number++, isLast);
+    const decipher = createDecipheriv('aes-256-gcm', this.#streamKey, nonce, { authTagLength: TAG_BYTES });
+    decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
+    const plain = decipher.update(sealed.subarray(0, -TAG_BYTES));
+    try {
+      decipher.final();
+    } catch (error) {
+      throw new SealBroken('the sealed data was altered, or the key is another one', { cause: error });
+    }
+    this.push(plain);
+  }
+}
+
+function attempt(done: TransformCallback, work: () => void): void {
+  try {
+    work();
+    done();
+  } catch (error) {
+    done(error instanceof Error ? error : new Error(String(error)));
+  }
+}
+
+const streamKey = (key: DataKey, salt: Buffer, name: string): Buffer =>
+  Buffer.from(hkdfSync('sha256', key.reveal(), salt, name, 32));
+
+function nonceOf(number: number, isLast: boolean): Buffer {
+  const nonce = Buffer.alloc(12);
+  nonce.writeUInt32BE(number, 7);
+  nonce.writeUInt8(isLast ? 1 : 0, 11);
+  return nonce;
+}

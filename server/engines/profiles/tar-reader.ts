@@ -1,0 +1,174 @@
+// Reads a tar that somebody hostile may have had a hand in: one entry after the other, with bounded memory. Knows what GNU
+// tar writes in its pax form; what is no file is named by its kind, and its body is passed over.
+import { Chunks } from './chunks.ts';
+
+const BLOCK_BYTES = 512;
+/** A pax header holds a name; more than this is none. */
+const PAX_BYTES_MAX = 64 * 1024;
+
+export type EntryKind = 'file' | 'folder' | 'link' | 'symbolic link' | 'device' | 'pipe' | 'other';
+
+export interface TarEntry {
+  readonly name: string;
+  readonly kind: EntryKind;
+  readonly size: number;
+  /** To be read before the next entry; what is left is passed over. */
+  readonly body: AsyncIterable<Buffer>;
+}
+
+export class TarBroken extends Error {
+  override readonly name = 'TarBroken';
+}
+
+/** `bytesMax`: of the whole tar, headers and what is passed over included. */
+export async function* readTarEntries(source: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<TarEntry, void> {
+  const blocks = new Blocks(metered(source, bytesMax));
+  try {
+    yield* entriesOf(blocks);
+  } finally {
+    await blocks.close();
+  }
+}
+
+async function* entriesOf(blocks: Blocks): AsyncGenerator<TarEntry, void> {
+  let pax: ReadonlyMap<string, string> = new Map();
+  for (let header = await blocks.header(); header; header = await blocks.header()) {
+    const { kind, size: ownSize, name: ownName } = header;
+    if (kind === 'x') pax = parsePax(await blocks.small(ownSize));
+    else if (kind === 'g') await blocks.small(ownSize);
+    else {
+      const size = pax.has('size') ? wholeNumber(pax.get('size')) : ownSize;
+      const body = blocks.body(size);
+      yield { name: pax.get('path') ?? ownName, kind: KINDS[kind] ?? 'other', size, body };
+      for await (const _ of body);
+      await blocks.pass(padding(size));
+      pax = new Map();
+    }
+  }
+}
+
+const KINDS: Readonly<Record<string, EntryKind>> = {
+  '0': 'file',
+  '\0': 'file',
+  '7': 'file',
+  '1': 'link',
+  '2': 'symbolic link',
+  '3': 'device',
+  '4': 'device',
+  '5': 'folder',
+  '6': 'pipe',
+};
+
+class Blocks {
+  readonly #source: AsyncGenerator<Buffer, void>;
+  readonly #waiting = new Chunks();
+
+  constructor(source: AsyncGenerator<Buffer, void>) {
+    this.#source = source;
+  }
+
+  /** Lets the source go, read to its end or not. */
+  async close(): Promise<void> {
+    await this.#source.return();
+  }
+
+  /** Undefined at the end, which is a block of zeros; what stands behind it must be zeros too, and is read. */
+  async header(): Promise<{ name: string; kind: string; size: number } | undefined> {
+    const block = await this.#exactly(BLOCK_BYTES);
+    if (!block.every(byte => byte === 0)) return parseHeader(block);
+    do {
+      const behind = this.#waiting.take(this.#waiting.length);
+      if (behind.some(byte => byte !== 0)) throw new TarBroken('it goes on behind its end');
+    } while (await this.#more());
+    return undefined;
+  }
+
+  async small(size: number): Promise<Buffer> {
+    if (size > PAX_BYTES_MAX) throw new TarBroken(`a header of ${size} bytes`);
+    const bytes = await this.#exactly(size);
+    await this.pass(padding(size));
+    return bytes;
+  }
+
+  async *body(size: number): AsyncGenerator<Buffer, void> {
+    for (let left = size; left > 0; ) {
+      if (this.#waiting.length === 0 && !(await this.#more())) throw new TarBroken('it is cut off');
+      const part = this.#waiting.take(Math.min(left, this.#waiting.length));
+      left -= part.length;
+      yield part;
+    }
+  }
+
+  async pass(bytes: number): Promise<void> {
+    await this.#exactly(bytes);
+  }
+
+  async #exactly(length: number): Promise<Buffer> {
+    while (this.#waiting.length < length) if (!(await this.#more())) throw new TarBroken('it is cut off');
+    return this.#waiting.take(length);
+  }
+
+  async #more(): Promise<boolean> {
+    const next = await this.#source.next();
+    if (!next.done) this.#waiting.add(next.value);
+    return !next.done;
+  }
+}
+
+async function* metered(source: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<Buffer, void> {
+  let bytes = 0;
+  for await (const part of source) {
+    bytes += part.length;
+    if (bytes > bytesMax) throw new TarBroken(`it has more than ${bytesMax} bytes`);
+    yield part;
+  }
+}
+
+const padding = (size: number): number => (BLOCK_BYTES - (size % BLOCK_BYTES)) % BLOCK_BYTES;
+
+function parseHeader(block: Buffer): { name: string; kind: string; size: number } {
+  const stated = octal(block.subarray(148, 156));
+  const sum = block.reduce((total, byte, at) => total + (at >= 148 && at < 156 ? 0x20 : byte), 0);
+  if (stated !== sum) throw new TarBroken('a header with a wrong sum');
+  const prefix = text(block.subarray(345, 500));
+  const name = text(block.subarray(0, 100));
+  return {
+    name: prefix === '' ? name : `${prefix}/${name}`,
+    kind: String.fromCharCode(block.readUInt8(156)),
+    size: octal(block.subarray(124, 136)),
+  };
+}
+
+/** Numbers of 8 GiB and more stand in the pax header; the binary form of old is not written by anybody we read. */
+const octal = (field: Buffer): number => {
+  const digits = text(field).trim();
+  if (!/^[0-7]+$/.test(digits)) throw new TarBroken('a header with a number that is none');
+  return Number.parseInt(digits, 8);
+};
+
+function text(field: Buffer): string {
+  const end = field.indexOf(0);
+  return field.toString('utf8', 0, end < 0 ? field.length : end);
+}
+
+/** Records of "LENGTH KEY=VALUE\n", the length counting itself. */
+function parsePax(bytes: Buffer): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  for (let at = 0; at < bytes.length; ) {
+    const blank = bytes.indexOf(0x20, at);
+    const length = wholeNumber(blank < 0 ? undefined : bytes.toString('latin1', at, blank));
+    const record = bytes.toString('utf8', blank + 1, at + length - 1);
+    const equals = record.indexOf('=');
+    if (length <= blank - at || equals < 0) throw new TarBroken('a header that cannot be read');
+    found.set(record.slice(0, equals), record.slice(equals + 1));
+    at += length;
+  }
+  return found;
+}
+
+function wholeNumber(digits: string | undefined): number {
+  const number = Number(digits);
+  if (digits === undefined || !/^\d{1,15}$/.test(digits) || !Number.isSafeInteger(number))
+    throw new TarBroken('a header with a number that is none');
+  return number;
+}

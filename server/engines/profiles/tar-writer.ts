@@ -1,0 +1,44 @@
+// Writes tar entries that are ordinary files, with nothing in their headers but name and size.
+
+const BLOCK_BYTES = 512;
+const NAME_BYTES = 100;
+const OCTAL_MAX = 8 ** 11;
+
+/** The header of a file; its bytes follow, and then `tarPadding`. */
+export function tarHeader(name: string, size: number): Buffer {
+  const short = Buffer.byteLength(name) <= NAME_BYTES && size < OCTAL_MAX;
+  if (short) return header(name, size, '0');
+  const pax = Buffer.from(`${record('path', name)}${record('size', String(size))}`);
+  const own = header('long', Math.min(size, OCTAL_MAX - 1), '0');
+  return Buffer.concat([header('pax', pax.length, 'x'), pax, tarPadding(pax.length), own]);
+}
+
+export const tarPadding = (size: number): Buffer => Buffer.alloc((BLOCK_BYTES - (size % BLOCK_BYTES)) % BLOCK_BYTES);
+
+export const TAR_END = Buffer.alloc(2 * BLOCK_BYTES);
+
+function header(name: string, size: number, kind: string): Buffer {
+  const block = Buffer.alloc(BLOCK_BYTES);
+  block.write(name, 0, NAME_BYTES);
+  block.write('0000600\0', 100);
+  block.write('0000000\0', 108);
+  block.write('0000000\0', 116);
+  block.write(`${size.toString(8).padStart(11, '0')}\0`, 124);
+  block.write('00000000000\0', 136);
+  block.write('        ', 148);
+  block.write(kind, 156);
+  block.write('ustar\0', 257);
+  block.write('00', 263);
+  const sum = block.reduce((total, byte) => total + byte, 0);
+  block.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148);
+  return block;
+}
+
+/** "LENGTH KEY=VALUE\n", the length counting itself. */
+function record(key: string, value: string): string {
+  const rest = ` ${key}=${value}\n`;
+  const bytes = Buffer.byteLength(rest);
+  let length = bytes + String(bytes).length;
+  if (bytes + String(length).length !== length) length = bytes + String(length).length;
+  return `${length}${rest}`;
+}

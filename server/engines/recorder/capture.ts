@@ -1,0 +1,173 @@
+// The screencast of one page, paced: a frame is taken when the page has changed, at most so many a second. A page that
+// never rests is looked at in pulses instead, because a screencast that runs copies every painted frame (measured).
+import type { Clock } from '../../kit/clock.ts';
+import type { Closeable } from '../../kit/scope.ts';
+import { isObject, type JsonObject, numberAt, type TargetChannel } from './channel.ts';
+import type { FrameMetadata } from './hub.ts';
+
+const RECORDED_FPS = 5;
+const WATCHED_FPS = 15;
+const SCREENCAST: JsonObject = { format: 'jpeg', quality: 80, maxFramesInFlight: 1 };
+/** A frame that follows its permission within this counts as motion, on a machine of any load: pulses show what is true. */
+const MOTION_MS = 1_000;
+/** A page that changed while it was not to show a frame, and then rests, is looked at once more after this. */
+const SETTLE_MS = 150;
+/** Faster than a page can show two changes. */
+const AT_ONCE_MS = 12;
+/** So many moving frames in a row, and pulses are tried; each try that meets a page at rest doubles it. */
+const STREAK_MIN = 4;
+const STREAK_MAX = 256;
+/** So many pulses that all showed something new, and the next try comes as early as the first did. */
+const PULSES_PROVEN = 5;
+
+export interface CapturedFrame {
+  readonly jpeg: Buffer;
+  /** Of the machine's monotonic clock, as the browser reads it. */
+  readonly browserMs: number;
+  /** The same moment by the calendar. */
+  readonly at: Date;
+  readonly metadata: FrameMetadata;
+}
+
+export interface CaptureParts {
+  readonly channel: TargetChannel;
+  readonly clock: Clock;
+  readonly isWatched: () => boolean;
+  /** The next frame comes only when this one is done with. False: the page must be looked at again, changed or not. */
+  readonly taken: (frame: CapturedFrame) => Promise<boolean>;
+  readonly visible: (isVisible: boolean) => void;
+}
+
+export class Capture implements Closeable {
+  readonly #parts: CaptureParts;
+  readonly #closing = new AbortController();
+  readonly #listening: Closeable;
+  #pulsing = false;
+  #running = false;
+  #streak = 0;
+  #streakNeeded = STREAK_MIN;
+  #pulses = 0;
+  #last: Buffer | undefined;
+  #frames = 0;
+  #frameMs = Number.NEGATIVE_INFINITY;
+  #allowedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(parts: CaptureParts) {
+    this.#parts = parts;
+    this.#listening = parts.channel.on((method, params) => {
+      if (method === 'Page.screencastFrame') void this.#frame(params);
+      else if (method === 'Page.screencastVisibilityChanged') parts.visible(params.visible === true);
+    });
+    this.#start();
+  }
+
+  close(): void {
+    if (this.#closing.signal.aborted) return;
+    this.#closing.abort(new Error('the capture is closed'));
+    void this.#listening.close();
+    if (!this.#parts.channel.isGone) this.#parts.channel.say('Page.stopScreencast');
+  }
+
+  #start(): void {
+    this.#running = true;
+    this.#allowedMs = this.#parts.clock.monotonicMs();
+    this.#parts.channel.say('Page.startScreencast', SCREENCAST);
+  }
+
+  async #frame(params: JsonObject): Promise<void> {
+    const frame = readFrame(params);
+    if (!frame || this.#closing.signal.aborted) return;
+    const { clock, taken } = this.#parts;
+    const isNew = !this.#last?.equals(frame.jpeg);
+    const dueMs = this.#frameMs + this.#periodMs;
+    this.#frames++;
+    this.#frameMs = clock.monotonicMs();
+    this.#judge(isNew);
+    if (this.#pulsing && this.#running) this.#stop();
+    this.#last = frame.jpeg;
+    // What went wrong its owner has said.
+    if (isNew && !(await taken(frame).catch(() => true))) this.#lookAgain();
+    const restMs = (this.#running ? dueMs : this.#frameMs + this.#periodMs) - clock.monotonicMs();
+    await this.#sleep(restMs);
+    if (this.#closing.signal.aborted) return;
+    if (!this.#running) return this.#start();
+    this.#allow(numberAt(params, 'sessionId'));
+    if (this.#allowedMs - this.#frameMs > AT_ONCE_MS) await this.#settle();
+  }
+
+  /** What changed before the next frame was allowed is told only with the next change: a new start shows it now. */
+  async #settle(): Promise<void> {
+    const frames = this.#frames;
+    await this.#sleep(SETTLE_MS);
+    if (this.#closing.signal.aborted || frames !== this.#frames || !this.#running) return;
+    this.#stop();
+    this.#start();
+  }
+
+  #stop(): void {
+    this.#running = false;
+    this.#parts.channel.say('Page.stopScreencast');
+  }
+
+  /** A screencast that starts shows a frame whether or not the page has changed. */
+  #lookAgain(): void {
+    this.#last = undefined;
+    if (this.#running) this.#stop();
+  }
+
+  #allow(frameNumber: number): void {
+    this.#allowedMs = this.#parts.clock.monotonicMs();
+    this.#parts.channel.say('Page.screencastFrameAck', { sessionId: frameNumber });
+  }
+
+  /** A pulse shows a frame whether or not the page has changed: one that shows nothing new ends them. */
+  #judge(isNew: boolean): void {
+    if (this.#parts.isWatched()) this.#rest();
+    else if (this.#pulsing) {
+      if (!isNew) this.#tireOfPulses();
+      else if (++this.#pulses === PULSES_PROVEN) this.#streakNeeded = STREAK_MIN;
+    } else {
+      this.#streak = this.#frameMs - this.#allowedMs < MOTION_MS ? this.#streak + 1 : 0;
+      if (this.#streak < this.#streakNeeded) return;
+      this.#pulsing = true;
+      this.#pulses = 0;
+    }
+  }
+
+  #tireOfPulses(): void {
+    if (this.#pulses < PULSES_PROVEN) this.#streakNeeded = Math.min(this.#streakNeeded * 2, STREAK_MAX);
+    this.#rest();
+  }
+
+  #rest(): void {
+    this.#pulsing = false;
+    this.#streak = 0;
+  }
+
+  get #periodMs(): number {
+    return 1000 / (this.#parts.isWatched() ? WATCHED_FPS : RECORDED_FPS);
+  }
+
+  async #sleep(ms: number): Promise<void> {
+    if (ms > 0) await this.#parts.clock.sleep(ms, this.#closing.signal).catch(() => {});
+  }
+}
+
+function readFrame({ data, metadata }: JsonObject): CapturedFrame | undefined {
+  if (typeof data !== 'string' || !isObject(metadata)) return undefined;
+  const wallMs = numberAt(metadata, 'timestamp') * 1000;
+  return {
+    jpeg: Buffer.from(data, 'base64'),
+    // Older browsers tell the time of day only.
+    browserMs: metadata.monotonicTimestamp === undefined ? wallMs : numberAt(metadata, 'monotonicTimestamp') * 1000,
+    at: new Date(wallMs),
+    metadata: {
+      offsetTop: numberAt(metadata, 'offsetTop'),
+      pageScaleFactor: numberAt(metadata, 'pageScaleFactor'),
+      deviceWidth: numberAt(metadata, 'deviceWidth'),
+      deviceHeight: numberAt(metadata, 'deviceHeight'),
+      scrollOffsetX: numberAt(metadata, 'scrollOffsetX'),
+      scrollOffsetY: numberAt(metadata, 'scrollOffsetY'),
+    },
+  };
+}

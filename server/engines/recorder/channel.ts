@@ -1,0 +1,24 @@
+// What the recorder needs of the channel on a target; engines/browser's ObservedTarget is one.
+import type { Closeable } from '../../kit/scope.ts';
+
+export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
+export type JsonObject = { readonly [key: string]: Json | undefined };
+
+export interface TargetChannel {
+  readonly id: string;
+  readonly kind: string;
+  readonly parent: TargetChannel | undefined;
+  readonly isGone: boolean;
+  send(method: string, params?: JsonObject, ms?: number): Promise<JsonObject>;
+  say(method: string, params?: JsonObject): void;
+  on(listener: (method: string, params: JsonObject) => void): Closeable;
+  whenGone(listener: () => void): void;
+}
+
+export const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+export const numberAt = (value: JsonObject, key: string): number => {
+  const member = value[key];
+  return typeof member === 'number' && Number.isFinite(member) ? member : 0;
+};

@@ -1,0 +1,56 @@
+// The newest frame of one page, and who wants to see it. Nobody is waited for: a viewer takes the newest when it is ready.
+import type { Closeable } from '../../kit/scope.ts';
+
+export interface Frame {
+  readonly jpeg: Buffer;
+  /** Wall time at which the page looked so. */
+  readonly at: Date;
+  readonly width: number;
+  readonly height: number;
+  readonly metadata: FrameMetadata;
+}
+
+export interface FrameMetadata {
+  readonly offsetTop: number;
+  readonly pageScaleFactor: number;
+  readonly deviceWidth: number;
+  readonly deviceHeight: number;
+  readonly scrollOffsetX: number;
+  readonly scrollOffsetY: number;
+}
+
+export class Hub {
+  readonly #viewers = new Set<(frame: Frame) => void>();
+  readonly #changed: () => void;
+  #newest: Frame | undefined;
+
+  constructor(changed: () => void = () => {}) {
+    this.#changed = changed;
+  }
+
+  get newest(): Frame | undefined {
+    return this.#newest;
+  }
+
+  get viewers(): number {
+    return this.#viewers.size;
+  }
+
+  /** Told of the newest frame at once and of each that comes. While anybody is here, frames come faster. */
+  watch(seen: (frame: Frame) => void): Closeable {
+    this.#viewers.add(seen);
+    this.#changed();
+    if (this.#newest) seen(this.#newest);
+    return {
+      close: () => {
+        this.#viewers.delete(seen);
+        this.#changed();
+      },
+    };
+  }
+
+  show(frame: Frame): void {
+    this.#newest = frame;
+    for (const seen of this.#viewers) seen(frame);
+  }
+}

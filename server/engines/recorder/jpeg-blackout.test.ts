@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { test } from 'node:test';
+import { blackout } from './jpeg-blackout.ts';
+
+const WIDTH = 332;
+const HEIGHT = 204;
+
+/** A colourful picture with fine detail; `more` are options of the encoder. */
+function picture(...more: string[]): Buffer {
+  const source = `testsrc2=size=${WIDTH}x${HEIGHT},noise=alls=30`;
+  const { stdout, stderr } = spawnSync('ffmpeg', [
+    ...['-v', 'error', '-f', 'lavfi', '-i', source, '-frames:v', '1', '-pix_fmt', 'yuvj420p', '-q:v', '3', ...more],
+    ...['-f', 'mjpeg', 'pipe:1'],
+  ]);
+  assert.equal(stderr.toString(), '');
+  return stdout;
+}
+
+function pixels(jpeg: Buffer): Buffer {
+  const options = ['-v', 'error', '-f', 'mjpeg', '-i', 'pipe:0', '-pix_fmt', 'yuvj444p', '-f', 'rawvideo', 'pipe:1'];
+  const { stdout, stderr } = spawnSync('ffmpeg', options, { input: jpeg });
+  assert.equal(stderr.toString(), '');
+  return stdout;
+}
+
+for (const huffman of ['default', 'optimal'])
+  test(`what is under a rectangle is black, and everything else is the very same (${huffman} codes)`, () => {
+    const jpeg = picture('-huffman', huffman);
+    const painted = blackout(jpeg, [
+      { x: 100, y: 50, width: 60, height: 20 },
+      { x: 320, y: 190, width: 900, height: 900 },
+    ]);
+    assert.ok(painted);
+    const [before, after] = [pixels(jpeg), pixels(painted)];
+    for (let y = 0; y < HEIGHT; y++)
+      for (let x = 0; x < WIDTH; x++) {
+        const isUnder = (x >= 100 && x < 160 && y >= 50 && y < 70) || (x >= 320 && y >= 190);
+        const isFar = (x < 80 || x >= 192 || y < 32 || y >= 96) && (x < 300 || y < 170);
+        if (isUnder) assert.ok((after[y * WIDTH + x] ?? 255) < 4, `${x},${y}`);
+        else if (isFar) assert.equal(after[y * WIDTH + x], before[y * WIDTH + x], `${x},${y}`);
+      }
+  });
+
+test('without a rectangle the picture is the same', () => {
+  const jpeg = picture();
+  assert.ok(pixels(blackout(jpeg, []) ?? jpeg.subarray(0, 2)).equals(pixels(jpeg)));
+});
+
+test('what cannot be painted is refused', () => {
+  assert.equal(blackout(Buffer.from('GIF89a'), []), undefined);
+  const jpeg = picture();
+  const progressive = Buffer.from(jpeg);
+  progressive[jpeg.indexOf(Buffer.from([0xff, 0xc0])) + 1] = 0xc2;
+  assert.equal(blackout(progressive, []), undefined);
+});

@@ -1,0 +1,205 @@
+// Paints rectangles of a JPEG black without decoding it to pixels: its coefficients are read and written again, those of
+// blocks under a rectangle as black ones. What is not a plain baseline JPEG is refused, so that nothing passes unpainted.
+import { BitReader, BitWriter, type HuffmanCode, standardCodes, tableOf } from './jpeg-huffman.ts';
+
+export interface Rect {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+const SOF0 = 0xc0;
+const DHT = 0xc4;
+const SOS = 0xda;
+const DQT = 0xdb;
+const DRI = 0xdd;
+const BLOCK = 8;
+const COEFFICIENTS = 64;
+/** 8 times the distance from grey to black. */
+const BLACK = -1024;
+
+interface Component {
+  readonly id: number;
+  readonly across: number;
+  readonly down: number;
+  readonly quantizer: number;
+  readonly isLuma: boolean;
+  dc: number;
+  ac: number;
+}
+
+interface Layout {
+  readonly width: number;
+  readonly height: number;
+  readonly components: Component[];
+  readonly tables: Map<number, Uint16Array>;
+  readonly quantizers: Map<number, number>;
+  /** The parts before the scan that stay as they are, and where its bits begin. */
+  readonly kept: Buffer[];
+  readonly scanHead: Buffer;
+  readonly scanAt: number;
+}
+
+/** Undefined: this JPEG cannot be painted, and must not be kept. */
+export function blackout(jpeg: Buffer, rects: readonly Rect[]): Buffer | undefined {
+  const layout = readLayout(jpeg);
+  if (!layout) return undefined;
+  try {
+    const bits = recode(jpeg.subarray(layout.scanAt), layout, rects);
+    const head = [Buffer.from([0xff, 0xd8]), ...layout.kept, standardCodes.segment, layout.scanHead];
+    return Buffer.concat([...head, bits, Buffer.from([0xff, 0xd9])]);
+  } catch {
+    return undefined;
+  }
+}
+
+function readLayout(jpeg: Buffer): Layout | undefined {
+  const tables = new Map<number, Uint16Array>();
+  const quantizers = new Map<number, number>();
+  const kept: Buffer[] = [];
+  const frame = { width: 0, height: 0, components: [] as Component[] };
+  for (let at = 2; at + 4 <= jpeg.length && jpeg[at] === 0xff; ) {
+    const marker = jpeg[at + 1] ?? 0;
+    const end = at + 2 + jpeg.readUInt16BE(at + 2);
+    const content = jpeg.subarray(at + 4, end);
+    if (marker === SOS) {
+      const isWhole = assignTables(content, frame.components);
+      return isWhole
+        ? { ...frame, tables, quantizers, kept, scanHead: scanHead(frame.components), scanAt: end }
+        : undefined;
+    }
+    if (marker === DHT) readTables(content, tables);
+    else {
+      if (marker === DQT) readQuantizers(content, quantizers);
+      else if (marker === SOF0) Object.assign(frame, readFrame(content));
+      else if (marker === DRI || (marker > SOF0 && marker <= 0xcf)) return undefined;
+      kept.push(jpeg.subarray(at, end));
+    }
+    at = end;
+  }
+  return undefined;
+}
+
+function readFrame(content: Buffer): { width: number; height: number; components: Component[] } {
+  const count = content[5] ?? 0;
+  const components = Array.from({ length: count }, (_, index): Component => {
+    const [id = 0, sampling = 0x11, quantizer = 0] = content.subarray(6 + index * 3, 9 + index * 3);
+    return { id, across: sampling >> 4, down: sampling & 15, quantizer, isLuma: index === 0, dc: 0, ac: 0 };
+  });
+  return { height: content.readUInt16BE(1), width: content.readUInt16BE(3), components };
+}
+
+function readTables(content: Buffer, tables: Map<number, Uint16Array>): void {
+  for (let at = 0; at < content.length; ) {
+    const counts = content.subarray(at + 1, at + 17);
+    const symbols = counts.reduce((sum, count) => sum + count, 0);
+    tables.set(content[at] ?? 0, tableOf(counts, content.subarray(at + 17, at + 17 + symbols)));
+    at += 17 + symbols;
+  }
+}
+
+/** Only what the first coefficient is multiplied with is of interest. */
+function readQuantizers(content: Buffer, quantizers: Map<number, number>): void {
+  for (let at = 0; at < content.length; ) {
+    const kind = content[at] ?? 0;
+    const isWide = kind >> 4 === 1;
+    quantizers.set(kind & 15, isWide ? content.readUInt16BE(at + 1) : (content[at + 1] ?? 1));
+    at += 1 + COEFFICIENTS * (isWide ? 2 : 1);
+  }
+}
+
+/** All components in one scan, from the first coefficient to the last. */
+function assignTables(content: Buffer, components: readonly Component[]): boolean {
+  const count = content[0] ?? 0;
+  if (count !== components.length || count === 0 || content[1 + count * 2 + 1] !== 63) return false;
+  for (const [index, component] of components.entries()) {
+    const codes = content[2 + index * 2] ?? 0;
+    if (content[1 + index * 2] !== component.id) return false;
+    component.dc = codes >> 4;
+    component.ac = codes & 15;
+  }
+  return true;
+}
+
+/** With the standard codes: those of brightness for the first component, those of colour for the others. */
+function scanHead(components: readonly Component[]): Buffer {
+  const each = components.flatMap(({ id, isLuma }) => [id, isLuma ? 0x00 : 0x11]);
+  const content = Buffer.from([components.length, ...each, 0, 63, 0]);
+  return Buffer.concat([Buffer.from([0xff, SOS, 0, content.length + 2]), content]);
+}
+
+function recode(
+  scan: Buffer,
+  { width, height, components, tables, quantizers }: Layout,
+  rects: readonly Rect[],
+): Buffer {
+  const reader = new BitReader(scan);
+  const writer = new BitWriter(scan.length + scan.length / 2);
+  const across = Math.max(...components.map(one => one.across));
+  const down = Math.max(...components.map(one => one.down));
+  const unitsAcross = Math.ceil(width / (BLOCK * across));
+  const unitsDown = Math.ceil(height / (BLOCK * down));
+  const covered = coveredUnits(rects, BLOCK * across, BLOCK * down, unitsAcross, unitsDown);
+  const coders = components.map(component => {
+    const dc = tables.get(component.dc);
+    const ac = tables.get(0x10 | component.ac);
+    if (!dc || !ac) throw new Error('a table is missing');
+    const black = component.isLuma ? Math.round(BLACK / (quantizers.get(component.quantizer) ?? 1)) : 0;
+    const codes = component.isLuma ? standardCodes.luma : standardCodes.chroma;
+    return { dc, ac, black, codes, blocks: component.across * component.down, read: 0, written: 0 };
+  });
+  for (let unit = 0; unit < unitsAcross * unitsDown; unit++) {
+    const isCovered = covered[unit] === 1;
+    for (const coder of coders)
+      for (let block = 0; block < coder.blocks; block++) {
+        coder.read += reader.signed(reader.symbol(coder.dc));
+        const value = isCovered ? coder.black : coder.read;
+        writer.coefficient(coder.codes.dc, 0, value - coder.written);
+        coder.written = value;
+        recodeRest(reader, writer, coder.ac, coder.codes.ac, isCovered);
+      }
+  }
+  return writer.finish();
+}
+
+const END_OF_BLOCK = 0x00;
+const SIXTEEN_ZEROS = 0xf0;
+
+function recodeRest(
+  reader: BitReader,
+  writer: BitWriter,
+  table: Uint16Array,
+  codes: HuffmanCode,
+  isCovered: boolean,
+): void {
+  for (let at = 1; at < COEFFICIENTS; at++) {
+    const symbol = reader.symbol(table);
+    const bits = symbol & 15;
+    const isSpecial = bits === 0;
+    const value = isSpecial ? 0 : reader.raw(bits);
+    if (!isCovered && (!isSpecial || symbol === SIXTEEN_ZEROS)) writer.symbol(codes, symbol, value, bits);
+    if (isSpecial && symbol !== SIXTEEN_ZEROS) break;
+    at += symbol >> 4;
+    if (at >= COEFFICIENTS - 1 && !isCovered) return; // the last coefficient needs no end
+  }
+  writer.symbol(codes, END_OF_BLOCK, 0, 0);
+}
+
+function coveredUnits(
+  rects: readonly Rect[],
+  unitWidth: number,
+  unitHeight: number,
+  across: number,
+  down: number,
+): Uint8Array {
+  const covered = new Uint8Array(across * down);
+  for (const { x, y, width, height } of rects) {
+    const left = Math.max(0, Math.floor(x / unitWidth));
+    const right = Math.min(across - 1, Math.floor((x + width) / unitWidth));
+    const bottom = Math.min(down - 1, Math.floor((y + height) / unitHeight));
+    for (let row = Math.max(0, Math.floor(y / unitHeight)); row <= bottom; row++)
+      if (right >= left) covered.fill(1, row * across + left, row * across + right + 1);
+  }
+  return covered;
+}

@@ -1,0 +1,111 @@
+// The journal's bytes: Matroska with one frame a cluster, so that every beginning of a file is a whole file. Times are
+// milliseconds since the page's recording began.
+
+export interface TimedFrame {
+  readonly atMs: number;
+  readonly jpeg: Buffer;
+}
+
+export interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+const ID = {
+  ebml: '1a45dfa3',
+  docType: '4282',
+  segment: '18538067',
+  info: '1549a966',
+  timestampScale: '2ad7b1',
+  tracks: '1654ae6b',
+  track: 'ae',
+  trackNumber: 'd7',
+  trackUid: '73c5',
+  trackType: '83',
+  codec: '86',
+  video: 'e0',
+  width: 'b0',
+  height: 'ba',
+  cluster: '1f43b675',
+  timestamp: 'e7',
+  block: 'a3',
+} as const;
+
+const UNKNOWN_SIZE = Buffer.from('01ffffffffffffff', 'hex');
+const SIZE_BYTES = 8;
+/** Track 1, no time of its own, a key frame. */
+const BLOCK_HEAD = Buffer.from('81000080', 'hex');
+const MILLISECOND = 1_000_000;
+const VIDEO = 1;
+const CLUSTER_ID = Buffer.from(ID.cluster, 'hex');
+
+export function journalHead({ width, height }: Size): Buffer {
+  const track = element(ID.track, [
+    element(ID.trackNumber, [uint(1)]),
+    element(ID.trackUid, [uint(1)]),
+    element(ID.trackType, [uint(VIDEO)]),
+    element(ID.codec, [Buffer.from('V_MJPEG')]),
+    element(ID.video, [element(ID.width, [uint(width)]), element(ID.height, [uint(height)])]),
+  ]);
+  return Buffer.concat([
+    element(ID.ebml, [element(ID.docType, [Buffer.from('matroska')])]),
+    Buffer.from(ID.segment, 'hex'),
+    UNKNOWN_SIZE,
+    element(ID.info, [element(ID.timestampScale, [uint(MILLISECOND)])]),
+    element(ID.tracks, [track]),
+  ]);
+}
+
+export const journalFrame = ({ atMs, jpeg }: TimedFrame): Buffer =>
+  element(ID.cluster, [element(ID.timestamp, [uint(atMs)]), element(ID.block, [BLOCK_HEAD, jpeg])]);
+
+export interface ReadJournal {
+  readonly frames: readonly TimedFrame[];
+  /** Where the last whole frame ends; what follows is torn. */
+  readonly wholeBytes: number;
+}
+
+/** The whole frames of a journal; a torn one at its end is left out. */
+export function readJournal(bytes: Buffer): ReadJournal {
+  const frames: TimedFrame[] = [];
+  const first = bytes.indexOf(CLUSTER_ID);
+  let at = Math.max(first, 0);
+  while (first >= 0 && at + CLUSTER_ID.length + SIZE_BYTES <= bytes.length) {
+    if (!bytes.subarray(at, at + CLUSTER_ID.length).equals(CLUSTER_ID)) break;
+    const start = at + CLUSTER_ID.length + SIZE_BYTES;
+    const end = start + sizeAt(bytes, at + CLUSTER_ID.length);
+    if (end > bytes.length) break;
+    const frame = frameIn(bytes.subarray(start, end));
+    if (frame) frames.push(frame);
+    at = end;
+  }
+  return { frames, wholeBytes: frames.length === 0 ? 0 : at };
+}
+
+function frameIn(cluster: Buffer): TimedFrame | undefined {
+  const [time, block] = [Number.parseInt(ID.timestamp, 16), Number.parseInt(ID.block, 16)];
+  if (cluster[0] !== time) return undefined;
+  const timeEnd = 1 + SIZE_BYTES + sizeAt(cluster, 1);
+  if (cluster[timeEnd] !== block) return undefined;
+  const jpeg = cluster.subarray(timeEnd + 1 + SIZE_BYTES + BLOCK_HEAD.length);
+  return { atMs: cluster.readUIntBE(1 + SIZE_BYTES, timeEnd - 1 - SIZE_BYTES), jpeg };
+}
+
+function element(id: string, content: readonly Buffer[]): Buffer {
+  const size = Buffer.alloc(SIZE_BYTES);
+  size.writeUIntBE(
+    content.reduce((sum, part) => sum + part.length, 0),
+    2,
+    6,
+  );
+  size[0] = 0x01;
+  return Buffer.concat([Buffer.from(id, 'hex'), size, ...content]);
+}
+
+const sizeAt = (bytes: Buffer, at: number): number => bytes.readUIntBE(at + 2, 6);
+
+function uint(value: number): Buffer {
+  const bytes = Buffer.alloc(6);
+  bytes.writeUIntBE(value, 0, 6);
+  return bytes;
+}

@@ -1,0 +1,113 @@
+// One MP4 file of many segments, nothing encoded again: the index first, so that it plays while it loads and its length is
+// known before its first byte; times exact to the millisecond. Pure bytes.
+import { BadMedia, box, boxAt, fullBox, u32, u64 } from './fmp4.ts';
+import type { Size } from './matroska.ts';
+
+/** A segment as the file sees it: its frames, and how long each is shown. The first is a key frame. */
+export interface Piece {
+  readonly durationsMs: readonly number[];
+  readonly sizes: readonly number[];
+}
+
+export interface Mp4Head {
+  /** Everything before the first coded frame. */
+  readonly head: Buffer;
+  /** Of the whole file. */
+  readonly bytes: number;
+  readonly durationMs: number;
+}
+
+const TICKS_PER_SECOND = 1000;
+const MATRIX = [0x00010000, 0, 0, 0, 0x00010000, 0, 0, 0, 0x40000000];
+const UNDETERMINED = 0x55c4;
+const MDAT_HEAD_BYTES = 16;
+
+/** `init`: the init segment that all pieces share. */
+export function mp4Head(init: Buffer, size: Size, pieces: readonly Piece[]): Mp4Head {
+  const stsd = boxAt(init, ['moov', 'trak', 'mdia', 'minf', 'stbl', 'stsd']);
+  const description = init.subarray(stsd.at, stsd.end);
+  const payload = sum(pieces.flatMap(({ sizes }) => sizes));
+  const durationMs = sum(pieces.flatMap(({ durationsMs }) => durationsMs));
+  if (pieces.length === 0 || durationMs === 0) throw new BadMedia('there is nothing to put together');
+  const fileType = box('ftyp', [Buffer.from('isom'), u32(0x200), Buffer.from('isomiso2avc1mp41')]);
+  const moovAt = (firstFrameAt: number): Buffer => moov(description, size, pieces, durationMs, firstFrameAt);
+  const before = fileType.length + moovAt(0).length + MDAT_HEAD_BYTES;
+  const mdat = Buffer.concat([u32(1), Buffer.from('mdat'), u64(payload + MDAT_HEAD_BYTES)]);
+  return { head: Buffer.concat([fileType, moovAt(before), mdat]), bytes: before + payload, durationMs };
+}
+
+function moov(description: Buffer, size: Size, pieces: readonly Piece[], durationMs: number, at: number): Buffer {
+  const times = [u64(0), u64(0)];
+  const mvhd = fullBox('mvhd', 1, 0, [
+    ...times,
+    u32(TICKS_PER_SECOND),
+    u64(durationMs),
+    u32(0x00010000), // at its own speed
+    Buffer.from('0100', 'hex'), // full volume
+    Buffer.alloc(10),
+    ...MATRIX.map(u32),
+    Buffer.alloc(24),
+    u32(2), // the next track's number
+  ]);
+  const tkhd = fullBox('tkhd', 1, 3, [
+    ...times,
+    u32(1),
+    u32(0),
+    u64(durationMs),
+    Buffer.alloc(16),
+    ...MATRIX.map(u32),
+    u32(size.width * 0x10000),
+    u32(size.height * 0x10000),
+  ]);
+  const mdhd = fullBox('mdhd', 1, 0, [...times, u32(TICKS_PER_SECOND), u64(durationMs), u32(UNDETERMINED * 0x10000)]);
+  const hdlr = fullBox('hdlr', 0, 0, [u32(0), Buffer.from('vide'), Buffer.alloc(12), Buffer.from('Video\0')]);
+  const dinf = box('dinf', [fullBox('dref', 0, 0, [u32(1), fullBox('url ', 0, 1, [])])]);
+  const minf = box('minf', [fullBox('vmhd', 0, 1, [Buffer.alloc(8)]), dinf, sampleTable(description, pieces, at)]);
+  return box('moov', [mvhd, box('trak', [tkhd, box('mdia', [mdhd, hdlr, minf])])]);
+}
+
+function sampleTable(description: Buffer, pieces: readonly Piece[], firstFrameAt: number): Buffer {
+  const durations = runs(pieces.flatMap(({ durationsMs }) => durationsMs));
+  const sizes = pieces.flatMap(({ sizes }) => sizes);
+  const counts = runs(pieces.map(({ sizes }) => sizes.length));
+  const keys = starts(pieces.map(({ sizes }) => sizes.length)).map(before => before + 1);
+  const chunks = starts(pieces.map(piece => sum(piece.sizes))).map(before => firstFrameAt + before);
+  const chunkStarts = starts(counts.map(({ count }) => count));
+  return box('stbl', [
+    description,
+    fullBox('stts', 0, 0, [table(durations.map(({ count, value }) => [count, value]))]),
+    fullBox('stss', 0, 0, [table(keys.map(key => [key]))]),
+    fullBox('stsc', 0, 0, [table(counts.map(({ value }, index) => [(chunkStarts[index] ?? 0) + 1, value, 1]))]),
+    fullBox('stsz', 0, 0, [u32(0), table(sizes.map(size => [size]))]),
+    fullBox('co64', 0, 0, [u32(chunks.length), ...chunks.map(u64)]),
+  ]);
+}
+
+/** How many rows, then their numbers. */
+function table(rows: readonly (readonly number[])[]): Buffer {
+  const numbers = [rows.length, ...rows.flat()];
+  const bytes = Buffer.alloc(numbers.length * 4);
+  for (const [index, number] of numbers.entries()) bytes.writeUInt32BE(number, index * 4);
+  return bytes;
+}
+
+function runs(values: readonly number[]): { count: number; value: number }[] {
+  const found: { count: number; value: number }[] = [];
+  for (const value of values) {
+    const last = found.at(-1);
+    if (last?.value === value) last.count++;
+    else found.push({ count: 1, value });
+  }
+  return found;
+}
+
+/** For each number the sum of those before it. */
+function starts(values: readonly number[]): number[] {
+  let before = 0;
+  return values.map(value => {
+    before += value;
+    return before - value;
+  });
+}
+
+const sum = (values: readonly number[]): number => values.reduce((all, value) => all + value, 0);

@@ -1,0 +1,124 @@
+// The journal of one page on disk: what the page is, and one file for each segment to be. A file's name says when it
+// begins and, once it is closed, when it ends; so what a killed server left tells its own story.
+import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, rmdir, truncate, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isObject } from './channel.ts';
+import { journalFrame, journalHead, readJournal, type Size, type TimedFrame } from './matroska.ts';
+
+export interface PageNote {
+  readonly targetId: string;
+  /** When its first frame was seen, by the calendar and by the machine's monotonic clock. */
+  readonly startedAt: Date;
+  readonly baseMs: number;
+}
+
+/** A slice on disk: the frames of one segment. `endMs` is missing while it is being written. */
+export interface Slice {
+  readonly sequence: number;
+  readonly startMs: number;
+  readonly endMs: number | undefined;
+}
+
+const NOTE = 'page.json';
+const SLICE = /^(\d+)\.(\d+)(?:\.(\d+))?\.mkv$/;
+
+export class PageFolder {
+  readonly path: string;
+
+  constructor(path: string) {
+    this.path = path;
+  }
+
+  async make(note: PageNote): Promise<void> {
+    await mkdir(this.path, { recursive: true, mode: 0o700 });
+    const file = await open(join(this.path, `${NOTE}.new`), 'w', 0o600);
+    await file.writeFile(JSON.stringify(note));
+    await file.close();
+    await rename(join(this.path, `${NOTE}.new`), join(this.path, NOTE));
+  }
+
+  async note(): Promise<PageNote | undefined> {
+    try {
+      const note: unknown = JSON.parse(await readFile(join(this.path, NOTE), 'utf8'));
+      if (!isObject(note) || typeof note.targetId !== 'string' || typeof note.baseMs !== 'number') return undefined;
+      return { targetId: note.targetId, startedAt: new Date(String(note.startedAt)), baseMs: note.baseMs };
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** In the order of their segments. */
+  async slices(): Promise<Slice[]> {
+    const names = await readdir(this.path).catch(() => []);
+    return names
+      .flatMap(name => {
+        const [, sequence, startMs, endMs] = SLICE.exec(name) ?? [];
+        if (sequence === undefined) return [];
+        const ended = endMs === undefined ? undefined : Number(endMs);
+        return [{ sequence: Number(sequence), startMs: Number(startMs), endMs: ended }];
+      })
+      .sort((a, b) => a.sequence - b.sequence);
+  }
+
+  async begin(slice: Slice, size: Size): Promise<SliceWriter> {
+    const file = await open(this.#pathOf(slice), 'w', 0o600);
+    return new SliceWriter(file, journalHead(size));
+  }
+
+  /** Goes on with what a former process began, behind its last whole frame. */
+  async resume(slice: Slice): Promise<{ writer: SliceWriter; frames: readonly TimedFrame[] } | undefined> {
+    const path = this.#pathOf(slice);
+    const { frames, wholeBytes } = readJournal(await readFile(path));
+    if (frames.length === 0) return undefined;
+    await truncate(path, wholeBytes);
+    return { writer: new SliceWriter(await open(path, 'a', 0o600), undefined), frames };
+  }
+
+  /** From now on it is whole, and may be encoded. */
+  async end(slice: Slice, endMs: number): Promise<Slice> {
+    const ended = { ...slice, endMs };
+    await rename(this.#pathOf(slice), this.#pathOf(ended));
+    return ended;
+  }
+
+  async frames(slice: Slice): Promise<readonly TimedFrame[]> {
+    return readJournal(await readFile(this.#pathOf(slice))).frames;
+  }
+
+  async drop(slice: Slice): Promise<void> {
+    await unlink(this.#pathOf(slice)).catch(() => {});
+  }
+
+  /** Everything of the page is stored elsewhere. Its session's folder goes with the last page. */
+  async remove(): Promise<void> {
+    await rm(this.path, { recursive: true, force: true });
+    await rmdir(join(this.path, '..')).catch(() => {});
+  }
+
+  #pathOf({ sequence, startMs, endMs }: Slice): string {
+    return join(this.path, endMs === undefined ? `${sequence}.${startMs}.mkv` : `${sequence}.${startMs}.${endMs}.mkv`);
+  }
+}
+
+export class SliceWriter {
+  readonly #file: FileHandle;
+  #head: Buffer | undefined;
+  bytes = 0;
+
+  constructor(file: FileHandle, head: Buffer | undefined) {
+    this.#file = file;
+    this.#head = head;
+  }
+
+  /** One write a frame, so that a killed server leaves all frames but the last whole. */
+  async append(frame: TimedFrame): Promise<void> {
+    const bytes = Buffer.concat([...(this.#head ? [this.#head] : []), journalFrame(frame)]);
+    await this.#file.appendFile(bytes);
+    this.#head = undefined;
+    this.bytes += bytes.length;
+  }
+
+  close(): Promise<void> {
+    return this.#file.close();
+  }
+}

@@ -1,0 +1,216 @@
+// The timeline of one page while it is recorded: frames come in, slices of six seconds go out. A page at rest is held: its
+// last frame stands at the beginning of the next slice.
+import type { Clock } from '../../kit/clock.ts';
+import type { CapturedFrame } from './capture.ts';
+import { jpegSize } from './jpeg-size.ts';
+import type { Size, TimedFrame } from './matroska.ts';
+import { PageFolder, type PageNote, type Slice, type SliceWriter } from './page-folder.ts';
+
+export const SLICE_MS = 6_000;
+/** A frame may arrive so much later than it was painted; slices are not closed before. */
+const LATE_MS = 300;
+/** Where the disk did not take a frame, it is asked again after this. */
+const RETRY_MS = 2_000;
+
+export interface JournalListener {
+  /** In order; the slice is whole on disk. */
+  sliced(slice: Slice, size: Size): void;
+  /** Frames between these times could not be written. */
+  lost(fromMs: number, toMs: number, why: string): void;
+}
+
+interface Open {
+  readonly slice: Slice;
+  readonly size: Size;
+  readonly writer: SliceWriter;
+  frames: number;
+}
+
+export class PageJournal {
+  readonly folder: PageFolder;
+  readonly note: PageNote;
+  readonly #clock: Clock;
+  readonly #listener: JournalListener;
+  #open: Open | undefined;
+  #last: { readonly frame: TimedFrame; readonly size: Size } | undefined;
+  #next = 1;
+  /** What the browser's clock is ahead of ours; unknown before the first frame of this process. */
+  #aheadMs: number | undefined;
+  #lostSinceMs: number | undefined;
+  #retryAtMs = 0;
+  #work: Promise<void> = Promise.resolve();
+  #ended = false;
+
+  private constructor(folder: PageFolder, note: PageNote, clock: Clock, listener: JournalListener) {
+    this.folder = folder;
+    this.note = note;
+    this.#clock = clock;
+    this.#listener = listener;
+  }
+
+  static async begin(
+    path: string,
+    targetId: string,
+    first: CapturedFrame,
+    clock: Clock,
+    listener: JournalListener,
+  ): Promise<PageJournal> {
+    const note = { targetId, startedAt: first.at, baseMs: first.browserMs };
+    const folder = new PageFolder(path);
+    await folder.make(note);
+    return new PageJournal(folder, note, clock, listener);
+  }
+
+  /** What a former process left: its whole slices are told of, and the open one goes on. */
+  static async resume(path: string, note: PageNote, clock: Clock, listener: JournalListener): Promise<PageJournal> {
+    const journal = new PageJournal(new PageFolder(path), note, clock, listener);
+    await journal.#resume();
+    return journal;
+  }
+
+  /** Milliseconds since its first frame. */
+  get nowMs(): number {
+    if (this.#aheadMs === undefined) return this.#clock.now().getTime() - this.note.startedAt.getTime();
+    return Math.round(this.#clock.monotonicMs() + this.#aheadMs - this.note.baseMs);
+  }
+
+  /** Whether it was being recorded when its process died, or is. */
+  get isOpen(): boolean {
+    return this.#open !== undefined && !this.#ended;
+  }
+
+  take(frame: CapturedFrame): Promise<void> {
+    const aheadMs = frame.browserMs - this.#clock.monotonicMs();
+    this.#aheadMs = Math.max(this.#aheadMs ?? aheadMs, aheadMs);
+    return this.#inTurn(() => this.#take(Math.round(frame.browserMs - this.note.baseMs), frame.jpeg));
+  }
+
+  /** Closes what is six seconds long, also where nothing changed. */
+  tick(): Promise<void> {
+    return this.#inTurn(async () => {
+      if (this.#open && this.#clock.monotonicMs() >= this.#retryAtMs) await this.#roll(this.nowMs - LATE_MS);
+    });
+  }
+
+  /** Nothing comes any more. The last frame is held until then. */
+  end(atMs = this.nowMs): Promise<void> {
+    return this.#inTurn(async () => {
+      this.#ended = true;
+      if (!this.#open) return;
+      const endMs = Math.max(atMs, this.#open.slice.startMs, (this.#last?.frame.atMs ?? 0) + 1);
+      await this.#roll(endMs - 1);
+      await this.#close(endMs);
+    });
+  }
+
+  /** Lets the files be as they are, for a successor. */
+  leave(): Promise<void> {
+    return this.#inTurn(async () => {
+      this.#ended = true;
+      await this.#open?.writer.close();
+      this.#open = undefined;
+    });
+  }
+
+  #inTurn(step: () => Promise<void>): Promise<void> {
+    const done = this.#work.then(() => this.#whole(step));
+    this.#work = done;
+    return done;
+  }
+
+  /** A disk that takes nothing costs frames, not the session. */
+  async #whole(step: () => Promise<void>): Promise<void> {
+    try {
+      await step();
+    } catch (error) {
+      this.#lostSinceMs ??= this.#last?.frame.atMs ?? 0;
+      this.#retryAtMs = this.#clock.monotonicMs() + RETRY_MS;
+      this.#listener.lost(this.#lostSinceMs, this.nowMs, error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  async #take(paintedMs: number, jpeg: Buffer): Promise<void> {
+    const size = jpegSize(jpeg);
+    if (!size || this.#ended || this.#clock.monotonicMs() < this.#retryAtMs) return;
+    if (this.#last?.frame.jpeg.equals(jpeg)) return;
+    await this.#roll(paintedMs);
+    const atMs = Math.max(paintedMs, this.#open?.slice.startMs ?? 0, this.#last ? this.#last.frame.atMs + 1 : 0);
+    if (this.#open && !sameSize(this.#open.size, size)) await this.#close(atMs);
+    if (!this.#open) await this.#begin(atMs, size);
+    await this.#append({ atMs, jpeg }, size);
+    this.#lostSinceMs = undefined;
+  }
+
+  async #append(frame: TimedFrame, size: Size): Promise<void> {
+    if (!this.#open) return;
+    await this.#open.writer.append(frame);
+    this.#open.frames++;
+    this.#last = { frame, size };
+  }
+
+  /** The next slice stands before the one before it is told of, so that at every moment one is open. */
+  async #roll(untilMs: number): Promise<void> {
+    while (this.#open && untilMs >= this.#open.slice.startMs + SLICE_MS) {
+      const full = this.#open;
+      const endMs = full.slice.startMs + SLICE_MS;
+      await this.#begin(endMs, full.size);
+      if (this.#last) await this.#append({ atMs: endMs, jpeg: this.#last.frame.jpeg }, full.size);
+      await this.#finish(full, endMs);
+    }
+  }
+
+  async #begin(startMs: number, size: Size): Promise<void> {
+    const slice = { sequence: this.#next, startMs, endMs: undefined };
+    const writer = await this.folder.begin(slice, size);
+    this.#next++;
+    this.#open = { slice, size, writer, frames: 0 };
+  }
+
+  async #close(endMs: number): Promise<void> {
+    const full = this.#open;
+    this.#open = undefined;
+    if (full) await this.#finish(full, endMs);
+  }
+
+  async #finish({ slice, size, writer, frames }: Open, endMs: number): Promise<void> {
+    await writer.close();
+    if (frames === 0 || endMs <= slice.startMs) return this.folder.drop(slice);
+    this.#listener.sliced(await this.folder.end(slice, endMs), size);
+  }
+
+  /** A slice that another follows ends where that one begins; the last one goes on. */
+  async #resume(): Promise<void> {
+    const slices = await this.folder.slices();
+    this.#next = (slices.at(-1)?.sequence ?? 0) + 1;
+    for (const [index, slice] of slices.entries()) {
+      const next = slices[index + 1];
+      if (slice.endMs !== undefined) await this.#tell(slice);
+      else if (next) await this.#tell(await this.folder.end(slice, next.startMs));
+      else await this.#goOn(slice);
+    }
+  }
+
+  async #tell(slice: Slice): Promise<void> {
+    const last = (await this.folder.frames(slice)).at(-1);
+    const size = last && jpegSize(last.jpeg);
+    if (!last || !size) return this.folder.drop(slice);
+    this.#last = { frame: last, size };
+    this.#listener.sliced(slice, size);
+  }
+
+  async #goOn(slice: Slice): Promise<void> {
+    const resumed = await this.folder.resume(slice);
+    const last = resumed?.frames.at(-1) ?? this.#last?.frame;
+    const size = last && jpegSize(last.jpeg);
+    if (!last || !size) return this.folder.drop(slice);
+    this.#last = { frame: last, size };
+    if (resumed) {
+      this.#open = { slice, size, writer: resumed.writer, frames: resumed.frames.length };
+      return;
+    }
+    this.#open = { slice, size, writer: await this.folder.begin(slice, size), frames: 0 };
+    await this.#append({ atMs: slice.startMs, jpeg: last.jpeg }, size);
+  }
+}
+
+const sameSize = (a: Size, b: Size): boolean => a.width === b.width && a.height === b.height;

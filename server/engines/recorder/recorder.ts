@@ -1,0 +1,236 @@
+// Records the pages of sessions, all of them: in the data folder while they run, and from there into stored segments. What
+// a killed server left in the folder is taken up by the next one.
+import { mkdir, readdir, readFile, rename, statfs, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '../../kit/clock.ts';
+import type { Log } from '../../kit/log.ts';
+import type { Closeable } from '../../kit/scope.ts';
+import type { TargetChannel } from './channel.ts';
+import { Ffmpeg } from './ffmpeg.ts';
+import type { Hub } from './hub.ts';
+import { type MaskKind, PageMask } from './page-mask.ts';
+import { PageRecording, type PageRecordingParts, type RecordingSink } from './page-recording.ts';
+
+/** Tabs of one session that are recorded at the same time. */
+export const PAGES_AT_ONCE_MAX = 64;
+const TICK_MS = 500;
+/** With less than this on the disk nothing more is recorded until there is. */
+const DISK_LEAST_BYTES = 512 * 1024 ** 2;
+const ALIVE = 'alive';
+const PAGE = /^\d{1,3}$/;
+
+export interface RecorderParts {
+  /** A folder of ours for what is not stored yet. */
+  readonly folder: string;
+  readonly sink: RecordingSink;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly ffmpegPath?: string;
+  /** ffmpeg processes at once. */
+  readonly encoders?: number;
+}
+
+export interface RecordingWish {
+  readonly session: string;
+  readonly masks: MaskKind;
+  /** There were more tabs at once than are recorded. */
+  readonly tooMany: () => void;
+}
+
+export class Recorder implements Closeable {
+  readonly ffmpeg: Ffmpeg;
+  readonly #parts: RecorderParts;
+  readonly #sessions = new Map<string, SessionRecording>();
+  readonly #unstored = new Set<PageRecording>();
+  readonly #closing = new AbortController();
+  /** When a former server was last seen alive. */
+  #formerAliveAt: Date | undefined;
+  #hasRoom = true;
+  #ticking: Promise<void> | undefined;
+
+  private constructor(parts: RecorderParts) {
+    this.#parts = parts;
+    this.ffmpeg = new Ffmpeg(parts.ffmpegPath, parts.encoders);
+  }
+
+  static async open(parts: RecorderParts): Promise<Recorder> {
+    await mkdir(parts.folder, { recursive: true, mode: 0o700 });
+    const recorder = new Recorder(parts);
+    const alive = await readFile(join(parts.folder, ALIVE), 'utf8').catch(() => '');
+    if (/^\d+$/.test(alive)) recorder.#formerAliveAt = new Date(Number(alive));
+    recorder.#ticking = recorder.#tick();
+    return recorder;
+  }
+
+  /** Records what the observer is told of from now on, and goes on with what a former process recorded of the session. */
+  async record(wish: RecordingWish): Promise<SessionRecording> {
+    const standing = this.#sessions.get(wish.session);
+    const recording = standing ?? new SessionRecording(wish, id => this.#pageParts(wish.session, id));
+    this.#sessions.set(wish.session, recording);
+    if (!standing) await recording.resume(await this.#pagesOf(wish.session));
+    return recording;
+  }
+
+  sessionOf(session: string): SessionRecording | undefined {
+    return this.#sessions.get(session);
+  }
+
+  /** The session has ended: its pages end, and what is left is encoded. Also for one that a killed server left. */
+  async finish(session: string): Promise<void> {
+    const recording = this.#sessions.get(session);
+    this.#sessions.delete(session);
+    if (recording) return recording.end();
+    for (const page of await this.#pagesOf(session)) {
+      const resumed = await PageRecording.resume(this.#pageParts(session, page));
+      await resumed?.recording.endAt(this.#formerAliveAt ?? this.#parts.clock.now());
+    }
+  }
+
+  /** Sessions of which something is not stored yet, and which are not recorded now. */
+  async leftovers(): Promise<readonly string[]> {
+    const names = await readdir(this.#parts.folder).catch(() => []);
+    return names.filter(name => name !== ALIVE && !name.startsWith(`${ALIVE}.`) && !this.#sessions.has(name));
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(new Error('the recorder is closed'));
+    await this.#ticking;
+    for (const session of this.#sessions.values()) session.pause();
+    await Promise.all([...this.#unstored].map(page => page.leave()));
+    this.#sessions.clear();
+  }
+
+  async #tick(): Promise<void> {
+    const { clock } = this.#parts;
+    const { signal } = this.#closing;
+    while (!signal.aborted) {
+      await clock.sleep(TICK_MS, signal).catch(() => {});
+      if (signal.aborted || this.#sessions.size === 0) continue;
+      await this.#lookAround().catch(error => this.#parts.log.warn('recording.tick_failed', { error }));
+      for (const session of this.#sessions.values()) session.tick();
+    }
+  }
+
+  async #lookAround(): Promise<void> {
+    const { folder, clock } = this.#parts;
+    const { bavail, bsize } = await statfs(folder);
+    this.#hasRoom = bavail * bsize >= DISK_LEAST_BYTES;
+    await writeFile(join(folder, `${ALIVE}.new`), String(clock.now().getTime()), { mode: 0o600 });
+    await rename(join(folder, `${ALIVE}.new`), join(folder, ALIVE));
+  }
+
+  async #pagesOf(session: string): Promise<readonly number[]> {
+    const names = await readdir(join(this.#parts.folder, session)).catch(() => []);
+    return names.filter(name => PAGE.test(name)).map(Number);
+  }
+
+  #pageParts(session: string, page: number): PageRecordingParts {
+    const { folder, sink, clock, log } = this.#parts;
+    return {
+      id: { session, page },
+      path: join(folder, session, String(page)),
+      ffmpeg: this.ffmpeg,
+      sink,
+      clock,
+      log,
+      hasRoom: () => this.#hasRoom,
+      unstored: this.#unstored,
+    };
+  }
+}
+
+export class SessionRecording {
+  readonly #wish: RecordingWish;
+  readonly #partsOf: (page: number) => PageRecordingParts;
+  readonly #pages = new Map<string, PageRecording>();
+  readonly #numbers = new Map<number, PageRecording>();
+  readonly #masks = new Map<string, PageMask>();
+  readonly #waiting: Array<{ readonly target: TargetChannel; readonly page: number }> = [];
+  #paused = false;
+
+  constructor(wish: RecordingWish, partsOf: (page: number) => PageRecordingParts) {
+    this.#wish = wish;
+    this.#partsOf = partsOf;
+  }
+
+  /** Takes up the pages of a former process. Those that are gone by now end when their first absence is seen. */
+  async resume(pages: readonly number[]): Promise<void> {
+    for (const page of pages) {
+      const resumed = await PageRecording.resume(this.#partsOf(page));
+      if (!resumed) continue;
+      if (!resumed.recording.isOpen) {
+        await resumed.recording.end();
+        continue;
+      }
+      this.#pages.set(resumed.targetId, resumed.recording);
+      this.#numbers.set(page, resumed.recording);
+    }
+  }
+
+  /** All targets that there are have been told of: what was not among them is gone. */
+  async settle(present: ReadonlySet<string>): Promise<void> {
+    for (const [targetId, recording] of [...this.#pages])
+      if (!present.has(targetId)) await this.#ended(targetId, recording);
+  }
+
+  /** A page is there, under this number. */
+  target(target: TargetChannel, page: number): void {
+    if (this.#paused) return;
+    const known = this.#pages.get(target.id);
+    if (!known && this.#pages.size >= PAGES_AT_ONCE_MAX) {
+      this.#waiting.push({ target, page });
+      return this.#wish.tooMany();
+    }
+    const recording = known ?? new PageRecording(this.#partsOf(page));
+    this.#pages.set(target.id, recording);
+    this.#numbers.set(page, recording);
+    const mask = new PageMask(this.#wish.masks);
+    mask.add(target);
+    this.#masks.set(target.id, mask);
+    recording.capture(target, mask.mask);
+    target.whenGone(() => {
+      if (!this.#paused) void this.#ended(target.id, recording);
+    });
+  }
+
+  hubOfTarget(targetId: string): Hub | undefined {
+    return this.#pages.get(targetId)?.hub;
+  }
+
+  /** A frame of another site is there: what is to be masked in it belongs to its page. */
+  frame(target: TargetChannel): void {
+    let page = target;
+    while (page.parent) page = page.parent;
+    this.#masks.get(page.id)?.add(target);
+  }
+
+  /** The newest frame of a page, and its viewers. */
+  hubOf(page: number): Hub | undefined {
+    return this.#numbers.get(page)?.hub;
+  }
+
+  tick(): void {
+    for (const recording of this.#pages.values()) recording.tick();
+  }
+
+  /** The browser is being ended, or left: no frame comes any more, and nothing is decided yet. */
+  pause(): void {
+    this.#paused = true;
+    for (const recording of this.#pages.values()) recording.pause();
+  }
+
+  async end(): Promise<void> {
+    this.#paused = true;
+    await Promise.all([...this.#pages].map(([targetId, recording]) => this.#ended(targetId, recording)));
+  }
+
+  async #ended(targetId: string, recording: PageRecording): Promise<void> {
+    this.#pages.delete(targetId);
+    this.#masks.delete(targetId);
+    for (const [number, one] of this.#numbers) if (one === recording) this.#numbers.delete(number);
+    await recording.end();
+    const next = this.#waiting.findIndex(({ target }) => !target.isGone);
+    const [waiting] = next < 0 ? [] : this.#waiting.splice(next, 1);
+    if (waiting) this.target(waiting.target, waiting.page);
+  }
+}

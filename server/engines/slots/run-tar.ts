@@ -1,0 +1,88 @@
+// Runs the jailed tar of tar-chain.ts: a folder becomes a stream, or a stream fills a folder.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { lstat } from 'node:fs/promises';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { reason } from '../../kit/fault.ts';
+import type { Ground } from './ground.ts';
+import { StderrTail } from './stderr-tail.ts';
+import { type TarChainWish, tarChain } from './tar-chain.ts';
+import { findTool, TOOL_PATH } from './tools.ts';
+
+const WITHIN_MS = 300_000;
+/** tar: some files changed or could not be read while it went on. */
+const EXIT_SOME_DIFFER = 1;
+
+/** Hands the tar of these entries of the folder to `take`; both have to succeed. */
+export async function readTar<T>(
+  ground: Ground,
+  folder: string,
+  names: readonly string[],
+  take: (tar: Readable) => Promise<T>,
+  signal: AbortSignal,
+): Promise<T> {
+  const { child, ended } = await start(ground, folder, { read: names }, signal);
+  const { stdout } = child;
+  if (!stdout) throw new Error('tar has no output');
+  try {
+    const taken = await take(stdout);
+    await ended([0, EXIT_SOME_DIFFER]);
+    return taken;
+  } catch (error) {
+    child.kill('SIGKILL');
+    stdout.destroy();
+    throw error;
+  }
+}
+
+export async function writeTar(ground: Ground, folder: string, tar: Readable, signal: AbortSignal): Promise<void> {
+  const { child, ended } = await start(ground, folder, { write: true }, signal);
+  const { stdin } = child;
+  if (!stdin) throw new Error('tar has no input');
+  const fed = pipeline(tar, stdin, { signal });
+  fed.catch(() => child.kill('SIGKILL'));
+  const [feeding, ending] = await Promise.allSettled([fed, ended([0])]);
+  // When tar ends, its input breaks; when its input breaks, it is ended. The stream's own trouble says more.
+  if (feeding.status === 'rejected' && !isBrokenPipe(feeding.reason)) throw feeding.reason;
+  if (ending.status === 'rejected') throw ending.reason;
+  if (feeding.status === 'rejected') throw feeding.reason;
+}
+
+const isBrokenPipe = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && /^(EPIPE|ERR_STREAM_PREMATURE_CLOSE)$/.test(String(error.code));
+
+async function start(ground: Ground, folder: string, work: TarChainWish['work'], signal: AbortSignal) {
+  const tar = findTool('tar');
+  if (!tar) throw new Error('tar is not installed');
+  const { form, limits } = ground;
+  const uid = form === 'root' ? ground.demandOwnUid((await lstat(folder)).uid) : undefined;
+  const { file, args } = tarChain({
+    ...{ form, uid, folder, work, tar, fileBytes: limits.diskBytes },
+  });
+  const isRead = 'read' in work;
+  const child = spawn(file, args, {
+    stdio: [isRead ? 'ignore' : 'pipe', isRead ? 'pipe' : 'ignore', 'pipe'],
+    env: { PATH: TOOL_PATH, LANG: 'C.UTF-8' },
+    cwd: '/',
+    signal: AbortSignal.any([signal, AbortSignal.timeout(WITHIN_MS)]),
+    killSignal: 'SIGKILL',
+  });
+  return { child, ended: outcomeOf(child) };
+}
+
+/** Listens from the first moment on, and tells when asked. */
+function outcomeOf(child: ChildProcess): (fine: readonly number[]) => Promise<void> {
+  if (!child.stderr) throw new Error('tar has no error output');
+  const said = new StderrTail(child.stderr);
+  const exited: Promise<unknown[]> = once(child, 'exit');
+  exited.catch(() => {});
+  return async fine => {
+    const [code, signal] = await exited.catch(error => {
+      throw new Error(`tar was stopped: ${reason(error)}`);
+    });
+    if (typeof code === 'number' && fine.includes(code)) return;
+    await said.ended();
+    throw new Error(`tar ended with ${code ?? signal}, and said: ${said.text() || 'nothing'}`);
+  };
+}

@@ -1,0 +1,54 @@
+// Where the folders of boxes that are gone wait to be removed. A folder is moved here in a moment, so that nobody who ends a
+// session waits for its files; they are removed in the background, at the next start where we die before.
+import { existsSync, mkdirSync } from 'node:fs';
+import { readdir, rename } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { reason } from '../../kit/fault.ts';
+import type { Log } from '../../kit/log.ts';
+import { removeFolder } from './remove-folder.ts';
+
+export class Trash {
+  readonly #folder: string;
+  readonly #log: Log;
+  #emptying: Promise<void> | undefined;
+
+  constructor(dataDir: string, log: Log) {
+    this.#folder = join(dataDir, 'trash');
+    this.#log = log;
+    if (existsSync(this.#folder)) this.#empty();
+  }
+
+  /** The path is free when this returns. Nothing of the box may be alive any more. */
+  async take(path: string): Promise<void> {
+    if (!existsSync(path)) return;
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    // Sessions have ids that no other ever has; a doctor's box, too.
+    await rename(path, join(this.#folder, basename(path))).catch(() => removeFolder(path));
+    this.#empty();
+  }
+
+  /** Resolves when what was taken is removed. */
+  async close(): Promise<void> {
+    while (this.#emptying) await this.#emptying;
+  }
+
+  #empty(): void {
+    this.#emptying ??= this.#removeAll().finally(() => {
+      this.#emptying = undefined;
+    });
+  }
+
+  /** What could not be removed is tried again with the next folder, and at the next start. */
+  async #removeAll(): Promise<void> {
+    const failed = new Set<string>();
+    const next = async (): Promise<string | undefined> =>
+      (await readdir(this.#folder).catch(() => [])).find(name => !failed.has(name));
+    for (let name = await next(); name !== undefined; name = await next())
+      try {
+        await removeFolder(join(this.#folder, name));
+      } catch (error) {
+        failed.add(name);
+        this.#log.error('trash.not_removed', { name, reason: reason(error) });
+      }
+  }
+}

@@ -1,0 +1,67 @@
+// Files of sessions: what callers upload, what browsers download, and what waits to be stored; and when a session's files,
+// and later its row, are due to go.
+import { type Kysely, sql } from 'kysely';
+
+export async function up(db: Kysely<unknown>): Promise<void> {
+  for (const statement of STATEMENTS) await sql.raw(statement).execute(db);
+}
+
+const CHECKSUM = 'text check (length(checksum) = 64)';
+
+const STATEMENTS = [
+  // A staged file of this host that is to be stored under the key. No row is left without its file, nor the reverse: the
+  // file comes first, and goes last.
+  `create table outbox (
+    id uuid primary key,
+    application_id uuid not null references applications,
+    host_id uuid not null references hosts,
+    key text not null,
+    staged text not null,
+    content_type text,
+    attempts integer not null default 0,
+    due_at timestamptz(3) not null,
+    created_at timestamptz(3) not null
+  )`,
+  'create index outbox_due on outbox (host_id, due_at)',
+  'create index outbox_by_key on outbox (application_id, key text_pattern_ops)',
+
+  `create table uploads (
+    id uuid primary key,
+    application_id uuid not null references applications,
+    session_id uuid not null references sessions on delete cascade,
+    name text not null,
+    size bigint not null check (size >= 0),
+    checksum ${CHECKSUM} not null,
+    created_at timestamptz(3) not null,
+    unique (session_id, name)
+  )`,
+
+  // Only a `complete` one is shown to callers; it is ours then.
+  `create table downloads (
+    id uuid primary key,
+    application_id uuid not null references applications,
+    session_id uuid not null references sessions on delete cascade,
+    host_id uuid not null references hosts,
+    guid text not null,
+    state text not null check (state in ('running', 'complete', 'failed')),
+    filename text not null,
+    mime_type text,
+    size bigint check (size >= 0),
+    checksum ${CHECKSUM},
+    failure text,
+    created_at timestamptz(3) not null,
+    finished_at timestamptz(3),
+    unique (session_id, guid),
+    check (state <> 'complete' or (mime_type is not null and size is not null and checksum is not null))
+  )`,
+  `create index downloads_list on downloads (session_id, created_at, id) where state = 'complete'`,
+  `create index downloads_unfinished on downloads (host_id) where state = 'running'`,
+
+  `alter table sessions
+    add files_due_at timestamptz(3),
+    add forget_due_at timestamptz(3)`,
+  `update sessions set files_due_at = ended_at + interval '31 days', forget_due_at = ended_at + interval '90 days'
+    where ended_at is not null`,
+  'create index sessions_files_due on sessions (files_due_at) where files_due_at is not null',
+  'create index sessions_forget_due on sessions (forget_due_at) where forget_due_at is not null',
+];

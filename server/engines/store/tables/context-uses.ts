@@ -1,0 +1,109 @@
+// Which sessions will save into which context, and whose save is under way. Opening one locks the context, so that of two
+// that come at once each sees the other.
+import { type Selectable, sql } from 'kysely';
+import type { SessionId } from '../../../kit/ids.ts';
+import type { Announcer } from '../announcer.ts';
+import type { Db } from '../database.ts';
+import type { ContextUsesTable } from '../schema.ts';
+import type { ContextUse, ContextUses, Opened } from '../store.ts';
+import { lock } from './contexts.ts';
+import { recordNews } from './news.ts';
+import { withoutNulls } from './without-nulls.ts';
+
+export const contextUses = (db: Db, announcer: Announcer): ContextUses => ({
+  open: use => db.transaction().execute(trx => open(trx, use)),
+
+  savingOf: async (application, context) => {
+    const saving = await db
+      .selectFrom('contextUses')
+      .select('sessionId')
+      .where('applicationId', '=', application)
+      .where('contextId', '=', context)
+      .where('savingSince', 'is not', null)
+      .limit(1)
+      .execute();
+    return saving[0]?.sessionId;
+  },
+
+  started: async (session, fromVersion) => {
+    await db.updateTable('contextUses').set({ fromVersion }).where('sessionId', '=', session).execute();
+  },
+
+  get: async session =>
+    (await db.selectFrom('contextUses').selectAll().where('sessionId', '=', session).execute()).map(useRow)[0],
+
+  toSave: async (session, now) => {
+    const ended = db.updateTable('contextUses').set({ savingSince: now, dueAt: now });
+    await ended.where('sessionId', '=', session).where('savingSince', 'is', null).execute();
+  },
+
+  close: async session => {
+    await db.deleteFrom('contextUses').where('sessionId', '=', session).execute();
+  },
+
+  due: async (host, now, batch) => {
+    const { rows } = await sql<Selectable<ContextUsesTable>>`
+      select * from (
+        select distinct on (context_id) * from context_uses where saving_since is not null
+        order by context_id, saving_since, session_id
+      ) as first where host_id = ${host} and due_at <= ${now} order by due_at limit ${batch}`.execute(db);
+    return rows.map(useRow);
+  },
+
+  retry: async (session, dueAt) => {
+    const later = db.updateTable('contextUses').set(eb => ({ dueAt, tries: eb('tries', '+', 1) }));
+    await later.where('sessionId', '=', session).execute();
+  },
+
+  fail: async news => {
+    const closed = await db.transaction().execute(async trx => {
+      const deleted = await trx
+        .deleteFrom('contextUses')
+        .where('sessionId', '=', news.session)
+        .returning('applicationId')
+        .execute();
+      await recordNews(trx, deleted.length > 0 ? [news] : []);
+      return deleted;
+    });
+    announcer.tell(closed.map(({ applicationId }) => ({ applicationId, id: news.session })));
+  },
+
+  orphans: async (host, createdBefore) => {
+    const { rows } = await sql<{ sessionId: SessionId }>`
+      select context_uses.session_id from context_uses left join sessions on sessions.id = context_uses.session_id
+      where context_uses.host_id = ${host} and saving_since is null
+        and case when sessions.id is null then context_uses.created_at < ${createdBefore}
+          else sessions.status not in ('PENDING', 'RUNNING') end`.execute(db);
+    return rows.map(({ sessionId }) => sessionId);
+  },
+
+  ofHost: async host => {
+    const all = await db.selectFrom('contextUses').select('sessionId').where('hostId', '=', host).execute();
+    return all.map(({ sessionId }) => sessionId);
+  },
+});
+
+async function open(trx: Db, use: Parameters<ContextUses['open']>[0]): Promise<Opened> {
+  if (!(await lock(trx, use.applicationId, use.contextId))) return { opened: false };
+  const standing = await trx
+    .selectFrom('contextUses')
+    .select(['sessionId', 'savingSince', 'exclusive'])
+    .where('contextId', '=', use.contextId)
+    .orderBy('savingSince')
+    .execute();
+  const saving = standing.find(({ savingSince }) => savingSince !== null);
+  if (saving) return { saving: saving.sessionId };
+  const holder = use.exclusive && standing.find(({ exclusive }) => exclusive);
+  if (holder) return { held: holder.sessionId };
+  const { sessionId, contextId, applicationId, hostId, exclusive, createdAt } = use;
+  await trx
+    .insertInto('contextUses')
+    .values({ sessionId, contextId, applicationId, hostId, exclusive, createdAt })
+    .execute();
+  return { opened: true };
+}
+
+function useRow(row: Selectable<ContextUsesTable>): ContextUse {
+  const { dueAt: _, ...rest } = row;
+  return withoutNulls(rest);
+}

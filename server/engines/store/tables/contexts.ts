@@ -1,0 +1,256 @@
+// Contexts and their versions. Whoever changes one locks its row first, so that versions have an order; a destroyed
+// context has no key and is found by nobody.
+import { type Selectable, sql } from 'kysely';
+import { plus } from '../../../kit/clock.ts';
+import type { ApplicationId, ContextId, VersionId } from '../../../kit/ids.ts';
+import type { Announcer } from '../announcer.ts';
+import type { Db } from '../database.ts';
+import type { ContextsTable, ContextVersionsTable } from '../schema.ts';
+import type {
+  ContextRow,
+  ContextRows,
+  KeepVersion,
+  Kept,
+  NewContext,
+  RemovableVersion,
+  SessionNews,
+  VersionRow,
+} from '../store.ts';
+import { recordNews } from './news.ts';
+import { withoutNulls } from './without-nulls.ts';
+
+export const contexts = (db: Db, announcer: Announcer): ContextRows => ({
+  insert: (row, limit) => db.transaction().execute(trx => insert(trx, row, limit)),
+
+  get: async (application, id) => (await living(db, application).where('id', '=', id).execute()).map(contextRow)[0],
+
+  list: async (application, { limit, before }) => {
+    const listed = living(db, application).orderBy('id', 'desc').limit(limit);
+    return (await (before ? listed.where('id', '<', before) : listed).execute()).map(contextRow);
+  },
+
+  destroy: (application, id, now) =>
+    db.transaction().execute(async trx => {
+      const destroyed = await trx
+        .updateTable('contexts')
+        .set({ wrappedKey: null, name: null, lastSessionId: null, updatedAt: now })
+        .where('applicationId', '=', application)
+        .where('id', '=', id)
+        .where('wrappedKey', 'is not', null)
+        .returning('id')
+        .execute();
+      if (destroyed.length === 0) return false;
+      await trx.updateTable('contextVersions').set({ state: 'gone', dueAt: now }).where('contextId', '=', id).execute();
+      return true;
+    }),
+
+  versions: async (application, id) => {
+    const kept = db
+      .selectFrom('contextVersions')
+      .selectAll()
+      .where('applicationId', '=', application)
+      .where('contextId', '=', id)
+      .where('state', '=', 'kept')
+      .orderBy('version', 'desc');
+    return (await kept.execute()).map(versionRow);
+  },
+
+  reserve: (application, context, version) =>
+    db.transaction().execute(async trx => {
+      if (!(await lock(trx, application, context))) return false;
+      const { archiveOf, id, source, now, until } = version;
+      if (archiveOf && !(await hasArchive(trx, context, archiveOf))) return false;
+      await trx
+        .insertInto('contextVersions')
+        .values({
+          ...{ id, contextId: context, applicationId: application, state: 'writing', source, partial: false },
+          ...{ archiveOf: archiveOf ?? id, cookiesOf: id, createdAt: now, dueAt: until },
+        })
+        .onConflict(conflict => conflict.column('id').doUpdateSet({ state: 'writing', dueAt: until }))
+        .execute();
+      return true;
+    }),
+
+  keep: async (application, context, wish, session) => {
+    let news: readonly SessionNews[] = [];
+    const kept = await db.transaction().execute(async trx => {
+      const standing = await lock(trx, application, context);
+      if (!standing) return undefined;
+      const done = await keep(trx, standing, wish, session?.id);
+      news = session?.events(done) ?? [];
+      await recordNews(trx, news);
+      return done;
+    });
+    announcer.tell(news.map(({ session }) => ({ applicationId: application, id: session })));
+    return kept;
+  },
+
+  abandon: async (id, now) => {
+    const gone = db.updateTable('contextVersions').set({ state: 'gone', dueAt: now });
+    await gone.where('id', '=', id).where('state', '=', 'writing').execute();
+  },
+
+  removable: (now, batch) => db.transaction().execute(trx => removable(trx, now, batch)),
+
+  forget: async ids => {
+    if (ids.length > 0)
+      await db.deleteFrom('contextVersions').where('id', 'in', ids).where('state', '=', 'gone').execute();
+    await sql`delete from contexts where wrapped_key is null
+      and not exists (select from context_versions where context_id = contexts.id)
+      and not exists (select from context_uses where context_id = contexts.id)`.execute(db);
+  },
+});
+
+const living = (db: Db, application: ApplicationId) =>
+  db.selectFrom('contexts').selectAll().where('applicationId', '=', application).where('wrappedKey', 'is not', null);
+
+export const lock = async (trx: Db, application: ApplicationId, id: ContextId): Promise<ContextRow | undefined> =>
+  (await living(trx, application).where('id', '=', id).forUpdate().execute()).map(contextRow)[0];
+
+function contextRow(row: Selectable<ContextsTable>): ContextRow {
+  const { wrappedKey, ...rest } = row;
+  if (!wrappedKey) throw new Error('a destroyed context was read');
+  return { ...withoutNulls(rest), wrappedKey };
+}
+
+/** Locking the application makes two that arrive together count each other. */
+async function insert(trx: Db, row: NewContext, limit: number): Promise<'inserted' | 'name_taken' | 'limit_reached'> {
+  const { applicationId } = row;
+  await trx.selectFrom('applications').select('id').where('id', '=', applicationId).forNoKeyUpdate().execute();
+  const { count } = await trx
+    .selectFrom('contexts')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('applicationId', '=', applicationId)
+    .where('wrappedKey', 'is not', null)
+    .executeTakeFirstOrThrow();
+  if (count >= limit) return 'limit_reached';
+  const { id, name = null, wrappedKey, createdAt } = row;
+  const inserted = await trx
+    .insertInto('contexts')
+    .values({ id, applicationId, name, wrappedKey, createdAt, updatedAt: createdAt })
+    .onConflict(conflict => conflict.doNothing())
+    .returning('id')
+    .execute();
+  return inserted.length > 0 ? 'inserted' : 'name_taken';
+}
+
+async function hasArchive(trx: Db, context: ContextId, archiveOf: VersionId): Promise<boolean> {
+  const found = trx
+    .selectFrom('contextVersions')
+    .select('id')
+    .where('contextId', '=', context)
+    .where('archiveOf', '=', archiveOf)
+    .where('state', '=', 'kept');
+  return (await found.limit(1).execute()).length > 0;
+}
+
+// ---- a new version -------------------------------------------------------------------------------------------------
+
+async function keep(trx: Db, standing: ContextRow, wish: KeepVersion, session: string | undefined): Promise<Kept> {
+  const { id, facts, now } = wish;
+  const version = standing.version + 1;
+  const previous = await retire(trx, standing, wish);
+  const row = {
+    ...{ contextId: standing.id, applicationId: standing.applicationId, state: 'kept' as const, version },
+    ...{ source: facts.source, sessionId: facts.sessionId ?? null, partial: facts.partial, dueAt: null },
+    ...{ sizeBytes: facts.sizeBytes, createdAt: now },
+    ...{ archiveOf: facts.archive?.of ?? null, archiveChecksum: facts.archive?.checksum ?? null },
+    cookiesOf: facts.cookiesOf ?? null,
+  };
+  await trx
+    .insertInto('contextVersions')
+    .values({ id, ...row })
+    .onConflict(conflict => conflict.column('id').doUpdateSet(row))
+    .execute();
+  const context = await trx
+    .updateTable('contexts')
+    .set({
+      version,
+      sizeBytes: facts.sizeBytes,
+      updatedAt: now,
+      ...(session ? { lastSessionId: facts.sessionId } : {}),
+    })
+    .where('id', '=', standing.id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  const from = session === undefined ? undefined : await endUse(trx, session);
+  const overtook = from !== undefined && from < standing.version ? previous : undefined;
+  return { context: contextRow(context), ...(overtook ? { overtook } : {}) };
+}
+
+/** The newest becomes an earlier one; those too many go. Returns the one that was newest. */
+async function retire(
+  trx: Db,
+  { id, version }: ContextRow,
+  { now, earlier: { most, until } }: KeepVersion,
+): Promise<VersionRow | undefined> {
+  const ofContext = trx.updateTable('contextVersions').where('contextId', '=', id).where('state', '=', 'kept');
+  await ofContext
+    .set({ state: 'gone', dueAt: now })
+    .where('version', '<=', version - most)
+    .execute();
+  const [previous] = await ofContext.set({ dueAt: until }).where('version', '=', version).returningAll().execute();
+  return previous && versionRow(previous);
+}
+
+/** The version that the session started from; 0 when it had none. */
+async function endUse(trx: Db, session: string): Promise<number | undefined> {
+  const ended = await sql<{ from: number }>`
+    delete from context_uses where session_id = ${session} returning coalesce(from_version, 0) as "from"`.execute(trx);
+  return ended.rows[0]?.from;
+}
+
+function versionRow(row: Selectable<ContextVersionsTable>): VersionRow {
+  const { version, archiveOf, archiveChecksum, cookiesOf, sessionId, dueAt } = row;
+  if (version === null) throw new Error('a version without a number was read');
+  return {
+    ...{ id: row.id, version, source: row.source, partial: row.partial },
+    ...{ sizeBytes: row.sizeBytes, createdAt: row.createdAt },
+    ...(sessionId ? { sessionId } : {}),
+    ...(archiveOf && archiveChecksum ? { archive: { of: archiveOf, checksum: archiveChecksum } } : {}),
+    ...(cookiesOf ? { cookiesOf } : {}),
+    ...(dueAt ? { expiresAt: dueAt } : {}),
+  };
+}
+
+// ---- what goes -----------------------------------------------------------------------------------------------------
+
+/** How long before a version that is being looked at is shown again, should its removal be cut off. */
+const REMOVED_WITHIN_MS = 600_000;
+
+/** Marked first, under the locks of their contexts: from then on no version can take over what they have. */
+async function removable(trx: Db, now: Date, batch: number): Promise<RemovableVersion[]> {
+  const due = await trx
+    .selectFrom('contextVersions')
+    .select(['id', 'contextId'])
+    .where('dueAt', '<=', now)
+    .orderBy('dueAt')
+    .limit(batch)
+    .execute();
+  if (due.length === 0) return [];
+  const [ids, owners] = [due.map(({ id }) => id), [...new Set(due.map(({ contextId }) => contextId))]];
+  await trx.selectFrom('contexts').select('id').where('id', 'in', owners).orderBy('id').forUpdate().execute();
+  const marked = await trx
+    .updateTable('contextVersions')
+    .set({ state: 'gone', dueAt: plus(now, REMOVED_WITHIN_MS) })
+    .where('id', 'in', ids)
+    .where('dueAt', '<=', now)
+    .returning(['id', 'applicationId', 'contextId', 'archiveOf', 'cookiesOf'])
+    .execute();
+  const stillHad = await hadByOthers(trx, owners);
+  return marked.map(({ archiveOf, cookiesOf, ...row }) => ({
+    ...row,
+    ...(archiveOf && !stillHad.has(archiveOf) ? { archiveOf } : {}),
+    ...(cookiesOf && !stillHad.has(cookiesOf) ? { cookiesOf } : {}),
+  }));
+}
+
+async function hadByOthers(trx: Db, owners: readonly ContextId[]): Promise<ReadonlySet<VersionId>> {
+  const others = await trx
+    .selectFrom('contextVersions')
+    .select(['archiveOf', 'cookiesOf'])
+    .where('contextId', 'in', owners)
+    .where('state', '!=', 'gone')
+    .execute();
+  return new Set(others.flatMap(({ archiveOf, cookiesOf }) => [archiveOf, cookiesOf]).filter(id => id !== null));
+}

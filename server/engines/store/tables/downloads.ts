@@ -1,0 +1,122 @@
+// Downloads of sessions. Each move is one statement that says from which state: two processes, or an event that comes
+// twice, cannot make one of them complete and failed, or complete twice.
+import { type ExpressionBuilder, type Selectable, sql } from 'kysely';
+import type { Db } from '../database.ts';
+import type { DownloadsTable, Tables } from '../schema.ts';
+import type { CompleteDownload, DownloadFilter, DownloadRow, DownloadRows } from '../store.ts';
+import { intoOutbox } from './outbox.ts';
+import { withoutNulls } from './without-nulls.ts';
+
+type Where = ExpressionBuilder<Tables, 'downloads'>;
+
+export const downloads = (db: Db): DownloadRows => ({
+  begin: async row => begin(db, row),
+
+  complete: async (row, stored) =>
+    db.transaction().execute(async trx => {
+      await begin(trx, { ...row, state: 'running' });
+      const { mimeType, size, checksum, finishedAt = null } = row;
+      const completed = await trx
+        .updateTable('downloads')
+        .set({ state: 'complete', mimeType, size, checksum, finishedAt })
+        .where('id', '=', row.id)
+        .where('state', '=', 'running')
+        .returning('id')
+        .execute();
+      if (completed.length === 0) return false;
+      await intoOutbox(trx, stored);
+      return true;
+    }),
+
+  fail: async (session, guid, failure, now) => {
+    const failed = db
+      .updateTable('downloads')
+      .set({ state: 'failed', failure, finishedAt: now })
+      .where('sessionId', '=', session)
+      .where('guid', '=', guid)
+      .where('state', '=', 'running')
+      .returning('id');
+    return (await failed.execute()).length > 0;
+  },
+
+  ofSession: async session =>
+    (await db.selectFrom('downloads').selectAll().where('sessionId', '=', session).execute()).map(withoutNulls),
+
+  leftBehind: async (host, batch) => {
+    const left = db
+      .selectFrom('downloads')
+      .innerJoin('sessions', 'sessions.id', 'downloads.sessionId')
+      .selectAll('downloads')
+      .where('downloads.hostId', '=', host)
+      .where('downloads.state', '=', 'running')
+      .where('sessions.endedAt', 'is not', null)
+      .orderBy('downloads.id')
+      .limit(batch);
+    return (await left.execute()).map(withoutNulls);
+  },
+
+  list: async (application, session, filter) => {
+    const matching = () =>
+      db
+        .selectFrom('downloads')
+        .where('applicationId', '=', application)
+        .where('sessionId', '=', session)
+        .where('state', '=', 'complete')
+        .where(eb => eb.and(conditions(eb, filter)));
+    const page = matching().selectAll().orderBy('createdAt').orderBy('id').limit(filter.limit).offset(filter.offset);
+    const [rows, counted] = await Promise.all([
+      page.execute(),
+      matching().select(sql<number>`count(*)`.as('total')).executeTakeFirstOrThrow(),
+    ]);
+    return { downloads: rows.map(completeRow), total: counted.total };
+  },
+
+  get: async (application, id) => {
+    const one = db.selectFrom('downloads').selectAll().where('applicationId', '=', application).where('id', '=', id);
+    return (await one.where('state', '=', 'complete').execute()).map(completeRow)[0];
+  },
+
+  remove: async (application, id) => {
+    const removed = db.deleteFrom('downloads').where('applicationId', '=', application).where('id', '=', id);
+    return (await removed.where('state', '=', 'complete').returning('id').execute()).length > 0;
+  },
+
+  bytesOf: async (application, session) =>
+    db
+      .selectFrom('downloads')
+      .select([
+        sql<number>`coalesce(sum(size) filter (where session_id = ${session}), 0)::bigint`.as('session'),
+        sql<number>`coalesce(sum(size), 0)::bigint`.as('application'),
+      ])
+      .where('applicationId', '=', application)
+      .where('state', '=', 'complete')
+      .executeTakeFirstOrThrow(),
+});
+
+async function begin(db: Db, { id, applicationId, sessionId, hostId, guid, filename, createdAt }: DownloadRow) {
+  const values = { id, applicationId, sessionId, hostId, guid, state: 'running', filename, createdAt } as const;
+  await db
+    .insertInto('downloads')
+    .values(values)
+    .onConflict(conflict => conflict.doNothing())
+    .execute();
+}
+
+function conditions(eb: Where, filter: DownloadFilter) {
+  const { filename, mimeType, minSize, maxSize, createdAfter, createdBefore } = filter;
+  return [
+    ...(filename === undefined ? [] : [eb('filename', '=', filename)]),
+    ...(mimeType === undefined ? [] : [eb('mimeType', '=', mimeType)]),
+    ...(minSize === undefined ? [] : [eb('size', '>=', minSize)]),
+    ...(maxSize === undefined ? [] : [eb('size', '<=', maxSize)]),
+    ...(createdAfter === undefined ? [] : [eb('createdAt', '>=', createdAfter)]),
+    ...(createdBefore === undefined ? [] : [eb('createdAt', '<=', createdBefore)]),
+  ];
+}
+
+function completeRow(row: Selectable<DownloadsTable>): CompleteDownload {
+  const { mimeType, size, checksum, ...rest }: DownloadRow = withoutNulls(row);
+  if (mimeType === undefined || size === undefined || checksum === undefined)
+    throw new Error(`download ${rest.id} is complete without its facts`);
+  return { ...rest, mimeType, size, checksum };
+}

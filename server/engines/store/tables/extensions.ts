@@ -1,0 +1,108 @@
+// Extensions of applications, and which of their files are kept: a file's row stands from before it is stored until after
+// it is gone, so nothing is ever kept that no row knows of.
+import { sql } from 'kysely';
+import type { ApplicationId, ExtensionId } from '../../../kit/ids.ts';
+import type { Db } from '../database.ts';
+import type { ExtensionRow, ExtensionRows } from '../store.ts';
+import { withoutNulls } from './without-nulls.ts';
+
+export const extensions = (db: Db): ExtensionRows => ({
+  expectFile: async (applicationId, checksum, now) => {
+    await db
+      .insertInto('extensionFiles')
+      .values({ applicationId, checksum, usedAt: now })
+      .onConflict(conflict => conflict.columns(['applicationId', 'checksum']).doUpdateSet({ usedAt: now }))
+      .execute();
+  },
+
+  insert: (row, limit) => db.transaction().execute(trx => insert(trx, row, limit)),
+
+  get: async (application, id) => {
+    const one = db.selectFrom('extensions').selectAll().where('applicationId', '=', application).where('id', '=', id);
+    return (await one.execute()).map(withoutNulls)[0];
+  },
+
+  use: (application, ids, now) => db.transaction().execute(trx => use(trx, application, ids, now)),
+
+  remove: async (application, id) => {
+    const removed = db.deleteFrom('extensions').where('applicationId', '=', application).where('id', '=', id);
+    return (await removed.returning('id').execute()).length > 0;
+  },
+
+  forget: async (usedBefore, batch) => {
+    const unused = db.selectFrom('extensions').select('id').where('usedAt', '<', usedBefore).limit(batch);
+    const forgotten = db.deleteFrom('extensions').where('id', 'in', unused).where('usedAt', '<', usedBefore);
+    return (await forgotten.returning('id').execute()).length;
+  },
+
+  dropFile: (usedBefore, remove) => db.transaction().execute(trx => dropFile(trx, usedBefore, remove)),
+});
+
+/** Locking the application makes two that arrive together count each other. */
+async function insert(trx: Db, row: ExtensionRow, limit: number): Promise<'inserted' | 'limit_reached'> {
+  await trx.selectFrom('applications').select('id').where('id', '=', row.applicationId).forNoKeyUpdate().execute();
+  const { count } = await trx
+    .selectFrom('extensions')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('applicationId', '=', row.applicationId)
+    .executeTakeFirstOrThrow();
+  if (count >= limit) return 'limit_reached';
+  await trx.insertInto('extensions').values(row).execute();
+  return 'inserted';
+}
+
+async function use(
+  trx: Db,
+  application: ApplicationId,
+  ids: readonly ExtensionId[],
+  now: Date,
+): Promise<ExtensionRow[]> {
+  const used = await trx
+    .updateTable('extensions')
+    .set({ usedAt: now })
+    .where('applicationId', '=', application)
+    .where(sql<boolean>`id = any(${[...ids]}::uuid[])`)
+    .returningAll()
+    .execute();
+  await trx
+    .updateTable('extensionFiles')
+    .set({ usedAt: now })
+    .where('applicationId', '=', application)
+    .where(sql<boolean>`checksum = any(${used.map(({ checksum }) => checksum)}::text[])`)
+    .execute();
+  return used.map(withoutNulls);
+}
+
+/** The row is locked while its file goes: who wants to store that file again waits, and finds that it must. */
+async function dropFile(
+  trx: Db,
+  usedBefore: Date,
+  remove: (application: ApplicationId, checksum: string) => Promise<void>,
+): Promise<boolean> {
+  const file = await trx
+    .selectFrom('extensionFiles')
+    .selectAll()
+    .where('usedAt', '<', usedBefore)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('extensions')
+            .select('extensions.id')
+            .whereRef('extensions.applicationId', '=', 'extensionFiles.applicationId')
+            .whereRef('extensions.checksum', '=', 'extensionFiles.checksum'),
+        ),
+      ),
+    )
+    .limit(1)
+    .forUpdate()
+    .skipLocked()
+    .executeTakeFirst();
+  if (!file) return false;
+  await remove(file.applicationId, file.checksum);
+  await trx
+    .deleteFrom('extensionFiles')
+    .where('applicationId', '=', file.applicationId)
+    .where('checksum', '=', file.checksum)
+    .execute();
+  return true;
+}

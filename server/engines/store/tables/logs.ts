@@ -1,0 +1,90 @@
+// Logs of sessions: chunks of lines, compressed. What a line says is the domain's business.
+import { promisify } from 'node:util';
+import { zstdCompress, zstdDecompress } from 'node:zlib';
+import { sql } from 'kysely';
+import type { Db } from '../database.ts';
+import type { LogChunk, LogKinds, LogRows } from '../store.ts';
+
+const compress = promisify(zstdCompress);
+const decompress = promisify(zstdDecompress);
+/** More than any chunk that we write becomes; what unpacks to more was not written by us. */
+const CHUNK_BYTES_MAX = 16 * 1024 ** 2;
+
+export const logs = (db: Db): LogRows => ({
+  write: async (application, session, chunks, now) => {
+    if (chunks.length === 0) return;
+    const values = await Promise.all(
+      chunks.map(async ({ first, lines, kinds }) => ({
+        applicationId: application,
+        sessionId: session,
+        first,
+        last: first + lines.length - 1,
+        kinds: JSON.stringify(kinds),
+        lines: await compress(Buffer.from(lines.join('\n'))),
+        writtenAt: now,
+      })),
+    );
+    await db
+      .insertInto('logChunks')
+      .values(values)
+      .onConflict(conflict =>
+        conflict.columns(['sessionId', 'first']).doUpdateSet(({ ref }) => ({
+          last: ref('excluded.last'),
+          kinds: ref('excluded.kinds'),
+          lines: ref('excluded.lines'),
+          writtenAt: ref('excluded.writtenAt'),
+        })),
+      )
+      .execute();
+  },
+
+  read: async (application, session, { after, kinds, limit }) => {
+    let query = db
+      .selectFrom('logChunks')
+      .select(['first', 'lines', 'kinds'])
+      .where('applicationId', '=', application)
+      .where('sessionId', '=', session)
+      .where('last', '>', after);
+    if (kinds) query = query.where(sql<boolean>`kinds ?| ${[...kinds]}::text[]`);
+    const rows = await query.orderBy('first').limit(limit).execute();
+    return Promise.all(rows.map(unpacked));
+  },
+
+  last: async (application, session) => {
+    const { rows } = await sql<{ first: number; last: number; written: Date; kinds: LogKinds; lines: Buffer }>`
+      select first, last, lines, written_at as written, (
+          select coalesce(jsonb_object_agg(kind, jsonb_build_object('entries', entries, 'bytes', bytes)), '{}')
+          from (
+            select kind, sum((share->>'entries')::integer) as entries, sum((share->>'bytes')::integer) as bytes
+            from log_chunks as each, jsonb_each(each.kinds) as kept (kind, share)
+            where each.session_id = ${session} and each.application_id = ${application} group by kind
+          ) as shares
+        ) as kinds
+      from log_chunks where session_id = ${session} and application_id = ${application}
+      order by first desc limit 1`.execute(db);
+    const [row] = rows;
+    return row && { ...row, lines: (await unpacked(row)).lines };
+  },
+
+  forget: async (endedBefore, batch) => {
+    const old = db
+      .selectFrom('logChunks')
+      .innerJoin('sessions', 'sessions.id', 'logChunks.sessionId')
+      .select('logChunks.sessionId')
+      .distinct()
+      .where('logChunks.writtenAt', '<', endedBefore)
+      .where('sessions.endedAt', '<', endedBefore)
+      .limit(batch);
+    const forgotten = await db
+      .with('gone', creator => creator.deleteFrom('logChunks').where('sessionId', 'in', old).returning('sessionId'))
+      .selectFrom('gone')
+      .select(({ fn }) => fn.count<number>('sessionId').distinct().as('sessions'))
+      .executeTakeFirstOrThrow();
+    return forgotten.sessions;
+  },
+});
+
+async function unpacked(row: { first: number; lines: Buffer; kinds: unknown }): Promise<LogChunk> {
+  const text = await decompress(row.lines, { maxOutputLength: CHUNK_BYTES_MAX });
+  return { first: row.first, lines: text.toString('utf8').split('\n'), kinds: row.kinds as LogKinds };
+}

@@ -1,0 +1,14 @@
+// Events that tell of something beside the session's own row: written in the transaction of what they tell of, also
+// when the session has ended.
+import { sql } from 'kysely';
+import type { Db } from '../database.ts';
+import type { SessionNews } from '../store.ts';
+import { recorded } from './events.ts';
+
+/** Comes last in a transaction; see events.ts. */
+export async function recordNews(trx: Db, news: readonly SessionNews[]): Promise<void> {
+  for (const { session, ...event } of news)
+    await sql`
+      with changed as (select id, application_id from sessions where id = ${session} for no key update)
+      select ${recorded(event)} from changed`.execute(trx);
+}

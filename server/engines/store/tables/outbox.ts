@@ -1,0 +1,75 @@
+// What waits to be stored. A table that has rows about such files adds to it in its own transaction, with `intoOutbox`.
+import type { Db } from '../database.ts';
+import type { OutboxRow, OutboxRows } from '../store.ts';
+import { withoutNulls } from './without-nulls.ts';
+
+export const outbox = (db: Db): OutboxRows => ({
+  add: row => intoOutbox(db, row),
+
+  due: async (host, now, batch) => {
+    const due = db
+      .selectFrom('outbox')
+      .selectAll()
+      .where('hostId', '=', host)
+      .where('dueAt', '<=', now)
+      .orderBy('dueAt')
+      .orderBy('id')
+      .limit(batch);
+    return (await due.execute()).map(withoutNulls);
+  },
+
+  putOff: async (id, dueAt) => {
+    const put = db.updateTable('outbox').set(eb => ({ dueAt, attempts: eb('attempts', '+', 1) }));
+    await put.where('id', '=', id).execute();
+  },
+
+  remove: async id => (await db.deleteFrom('outbox').where('id', '=', id).returning('id').execute()).length > 0,
+
+  byKey: async (application, key) => {
+    const one = db
+      .selectFrom('outbox')
+      .selectAll()
+      .where('applicationId', '=', application)
+      .where('key', '=', key)
+      .orderBy('id', 'desc')
+      .limit(1);
+    return (await one.execute()).map(withoutNulls)[0];
+  },
+
+  waiting: async (application, keys) => {
+    if (keys.length === 0) return new Set();
+    const some = db.selectFrom('outbox').select('key').where('applicationId', '=', application);
+    const found = await some.where(eb => eb('key', '=', eb.fn.any(eb.val([...keys])))).execute();
+    return new Set(found.map(({ key }) => key));
+  },
+
+  removeKeys: async (application, keys) => {
+    if (keys.length === 0) return [];
+    const removed = db.deleteFrom('outbox').where('applicationId', '=', application);
+    const rows = await removed
+      .where(eb => eb('key', '=', eb.fn.any(eb.val([...keys]))))
+      .returningAll()
+      .execute();
+    return rows.map(withoutNulls);
+  },
+
+  under: async (application, prefix) => {
+    const some = db.selectFrom('outbox').select('key').where('applicationId', '=', application);
+    return (await some.where(eb => eb.fn<boolean>('starts_with', ['key', eb.val(prefix)])).execute()).map(
+      ({ key }) => key,
+    );
+  },
+
+  staged: async host => {
+    const rows = await db.selectFrom('outbox').select('staged').where('hostId', '=', host).execute();
+    return new Set(rows.map(({ staged }) => staged));
+  },
+});
+
+export async function intoOutbox(db: Db, row: OutboxRow): Promise<void> {
+  const { id, applicationId, hostId, key, staged, contentType, dueAt, createdAt } = row;
+  await db
+    .insertInto('outbox')
+    .values({ id, applicationId, hostId, key, staged, contentType: contentType ?? null, dueAt, createdAt })
+    .execute();
+}

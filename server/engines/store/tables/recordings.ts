@@ -1,0 +1,126 @@
+// What was recorded: pages, segments, runs of one size, what is hidden or missing, and assembled files.
+import { type Selectable, sql } from 'kysely';
+import type { Db } from '../database.ts';
+import type { RecordingFilesTable, RecordingSegmentsTable } from '../schema.ts';
+import type { RecordingFileRow, RecordingRows, SegmentRow } from '../store.ts';
+import { withoutNulls } from './without-nulls.ts';
+
+export const recordings = (db: Db): RecordingRows => ({
+  began: async (session, page, startedAt) => {
+    const begun = db.insertInto('recordingPages').values({ sessionId: session, page, startedAt });
+    await begun.onConflict(oc => oc.doNothing()).execute();
+  },
+
+  pages: async session => {
+    const all = db.selectFrom('recordingPages').selectAll().where('sessionId', '=', session);
+    return all.orderBy('page').execute();
+  },
+
+  stored: async (session, page) => {
+    const done = db.updateTable('recordingPages').set({ stored: true });
+    await done.where('sessionId', '=', session).where('page', '=', page).execute();
+  },
+
+  runOf: async (session, page, checksum) => {
+    const one = db.selectFrom('recordingRuns').select('run').where('sessionId', '=', session).where('page', '=', page);
+    return (await one.where('checksum', '=', checksum).executeTakeFirst())?.run;
+  },
+
+  addRun: async (session, page, checksum) => {
+    const { rows } = await sql<{ run: number }>`
+      insert into recording_runs (session_id, page, run, checksum)
+        select ${session}::uuid, ${page}::integer, coalesce(max(run) + 1, 0), ${checksum}::text
+          from recording_runs where session_id = ${session} and page = ${page}
+        on conflict (session_id, page, checksum) do update set checksum = excluded.checksum
+        returning run`.execute(db);
+    return rows[0]?.run ?? 0;
+  },
+
+  addSegment: async ({ samples, ...row }) => {
+    const values = { ...row, samples: JSON.stringify(samples) };
+    await db
+      .insertInto('recordingSegments')
+      .values(values)
+      .onConflict(oc => oc.doNothing())
+      .execute();
+  },
+
+  segments: async (session, page) => {
+    const all = db.selectFrom('recordingSegments').selectAll().where('sessionId', '=', session);
+    return (await all.where('page', '=', page).orderBy('sequence').execute()).map(segmentRow);
+  },
+
+  addSpan: async (session, page, { kind, fromMs, toMs, why }) => {
+    const values = { sessionId: session, page, kind, fromMs, toMs, why: why ?? null };
+    await db
+      .insertInto('recordingSpans')
+      .values(values)
+      .onConflict(oc => oc.columns(['sessionId', 'page', 'kind', 'fromMs']).doUpdateSet({ toMs }))
+      .execute();
+  },
+
+  spans: async session => {
+    const all = db.selectFrom('recordingSpans').selectAll().where('sessionId', '=', session);
+    const rows = await all.orderBy('page').orderBy('fromMs').execute();
+    return rows.map(({ sessionId: _, ...row }) => withoutNulls(row));
+  },
+
+  lengths: async session => {
+    const { rows } = await sql<{ page: number; endMs: number }>`
+      select page, max(start_ms + duration_ms)::integer as "endMs"
+        from recording_segments where session_id = ${session} group by page`.execute(db);
+    return new Map(rows.map(({ page, endMs }) => [page, endMs]));
+  },
+
+  ask: async ({ sessionId, page, hostId, assembly, requestedAt }) => {
+    const fresh = { state: 'PENDING', hostId, assembly, requestedAt, attempts: 0, failure: null } as const;
+    await db
+      .insertInto('recordingFiles')
+      .values({ sessionId, page, ...fresh })
+      .onConflict(oc =>
+        oc
+          .columns(['sessionId', 'page'])
+          .doUpdateSet(fresh)
+          // One that is whole stays: a recording that has ended does not change.
+          .where('recordingFiles.state', '!=', 'COMPLETED'),
+      )
+      .execute();
+  },
+
+  files: async session => {
+    const all = db.selectFrom('recordingFiles').selectAll().where('sessionId', '=', session);
+    return (await all.orderBy('page').execute()).map(fileRow);
+  },
+
+  pending: async (host, batch) => {
+    const all = db.selectFrom('recordingFiles').selectAll().where('hostId', '=', host).where('state', '=', 'PENDING');
+    return (await all.orderBy('requestedAt').limit(batch).execute()).map(fileRow);
+  },
+
+  settle: async ({ sessionId, page, assembly, state, size, completedAt, failure, attempts }) => {
+    const set = {
+      state,
+      attempts,
+      size: size ?? null,
+      completedAt: completedAt ?? null,
+      failure: failure ?? null,
+    };
+    const one = db.updateTable('recordingFiles').set(set).where('sessionId', '=', sessionId).where('page', '=', page);
+    await one.where('assembly', '=', assembly).execute();
+  },
+
+  forget: async session => {
+    await db.deleteFrom('recordingFiles').where('sessionId', '=', session).execute();
+    await db.deleteFrom('recordingSegments').where('sessionId', '=', session).execute();
+    await db.deleteFrom('recordingRuns').where('sessionId', '=', session).execute();
+  },
+});
+
+function segmentRow({ samples, ...row }: Selectable<RecordingSegmentsTable>): SegmentRow {
+  const { durationsMs, sizes } = samples;
+  return { ...row, samples: { durationsMs: numbers(durationsMs), sizes: numbers(sizes) } };
+}
+
+const numbers = (list: unknown): number[] => (Array.isArray(list) ? list.map(Number) : []);
+
+const fileRow = (row: Selectable<RecordingFilesTable>): RecordingFileRow => withoutNulls(row);

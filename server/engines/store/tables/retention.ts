@@ -1,0 +1,41 @@
+// What is old enough to go. The due times stand in the rows of the sessions.
+import { sql } from 'kysely';
+import type { Db } from '../database.ts';
+import type { ExpiredSession, RetentionRows } from '../store.ts';
+
+export const retention = (db: Db): RetentionRows => ({
+  filesDue: (now, batch) => expired(db, 'filesDueAt', now, batch),
+
+  filesGone: async (application, session) =>
+    db.transaction().execute(async trx => {
+      for (const table of ['downloads', 'uploads'] as const)
+        await trx.deleteFrom(table).where('applicationId', '=', application).where('sessionId', '=', session).execute();
+      const gone = trx.updateTable('sessions').set({ filesDueAt: null });
+      await gone.where('applicationId', '=', application).where('id', '=', session).execute();
+    }),
+
+  forgetDue: (now, batch) => expired(db, 'forgetDueAt', now, batch),
+
+  forget: async (application, session) =>
+    db.transaction().execute(async trx => {
+      // A key's answer about it goes with it: there is nothing left to answer.
+      await trx.deleteFrom('idempotency').where('sessionId', '=', session).execute();
+      const forgotten = trx.deleteFrom('sessions').where('applicationId', '=', application).where('id', '=', session);
+      await forgotten.where('endedAt', 'is not', null).execute();
+    }),
+});
+
+async function expired(db: Db, due: 'filesDueAt' | 'forgetDueAt', now: Date, batch: number): Promise<ExpiredSession[]> {
+  const count = (table: 'downloads' | 'uploads') =>
+    sql<number>`(select count(*) from ${sql.table(table)} where session_id = sessions.id)`.as(table);
+  let query = db
+    .selectFrom('sessions')
+    .select(['id', 'applicationId', sql<Date>`ended_at`.as('endedAt'), count('downloads'), count('uploads')])
+    .select(
+      sql<number>`coalesce((select sum(size) from downloads where session_id = sessions.id), 0)::bigint`.as('bytes'),
+    )
+    .where(due, '<=', now)
+    .where('endedAt', 'is not', null);
+  if (due === 'forgetDueAt') query = query.where('filesDueAt', 'is', null);
+  return query.orderBy(due).orderBy('id').limit(batch).execute();
+}

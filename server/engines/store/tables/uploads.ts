@@ -1,0 +1,36 @@
+// Uploads of sessions: one row a name.
+import type { Db } from '../database.ts';
+import type { UploadRows } from '../store.ts';
+
+export const uploads = (db: Db): UploadRows => ({
+  put: async row =>
+    db.transaction().execute(async trx => {
+      const running = await trx
+        .selectFrom('sessions')
+        .select('id')
+        .where('applicationId', '=', row.applicationId)
+        .where('id', '=', row.sessionId)
+        .where('status', '=', 'RUNNING')
+        .where('endStatus', 'is', null)
+        .forShare()
+        .execute();
+      if (running.length === 0) return undefined;
+      const { id, size, checksum, createdAt } = row;
+      const put = trx
+        .insertInto('uploads')
+        .values(row)
+        .onConflict(conflict => conflict.columns(['sessionId', 'name']).doUpdateSet({ id, size, checksum, createdAt }))
+        .returningAll();
+      return put.executeTakeFirst();
+    }),
+
+  ofSession: async (application, session) =>
+    db
+      .selectFrom('uploads')
+      .selectAll()
+      .where('applicationId', '=', application)
+      .where('sessionId', '=', session)
+      .orderBy('createdAt')
+      .orderBy('id')
+      .execute(),
+});

@@ -1,0 +1,34 @@
+// Which of two forms of an answer the caller wants more: what is known of a file, or its bytes (RFC 9110, 12.5.1).
+
+const JSON_TYPE = 'application/json';
+const BYTES_TYPE = 'application/octet-stream';
+
+/** Undefined: neither. A tie, and no header at all, mean JSON; bytes have to be asked for by name. */
+export function formWanted(accept: string | undefined): 'json' | 'bytes' | undefined {
+  if (accept === undefined || accept.trim() === '') return 'json';
+  const ranges = accept.split(',').map(readRange);
+  const json = quality(ranges, [JSON_TYPE, 'application/*', '*/*']);
+  const bytes = quality(ranges, [BYTES_TYPE, 'application/*', '*/*']);
+  if (bytes > json) return 'bytes';
+  return json > 0 ? 'json' : undefined;
+}
+
+interface MediaRange {
+  readonly type: string;
+  readonly quality: number;
+}
+
+function readRange(text: string): MediaRange {
+  const [type = '', ...parameters] = text.split(';').map(part => part.trim().toLowerCase());
+  const weight = parameters.map(parameter => /^q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/.exec(parameter)?.[1]).find(Boolean);
+  return { type, quality: weight === undefined ? 1 : Number(weight) };
+}
+
+/** The most exact name that is there counts. */
+function quality(ranges: readonly MediaRange[], names: readonly string[]): number {
+  for (const name of names) {
+    const range = ranges.find(({ type }) => type === name);
+    if (range) return range.quality;
+  }
+  return 0;
+}

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
+import { buffer, text } from 'node:stream/consumers';
+import { describe, it } from 'node:test';
+import yauzl from 'yauzl';
+import type { ServedFile } from '../../domain/files/served-file.ts';
+import { archiveOf } from './archive.ts';
+
+const file = (name: string, bytes: string): ServedFile => ({
+  ...{ name, size: bytes.length, mimeType: 'text/plain', tag: 'x', disposition: 'attachment' },
+  createdAt: new Date('2026-11-20T10:00:00Z'),
+  open: async () => ({ size: bytes.length, body: Readable.from([Buffer.from(bytes)]) }),
+});
+
+async function unpacked(bytes: Buffer): Promise<Record<string, string>> {
+  const zip = await yauzl.fromBufferPromise(bytes);
+  const found: Record<string, string> = {};
+  for await (const entry of zip.eachEntry()) found[entry.fileName] = await text(await zip.openReadStreamPromise(entry));
+  return found;
+}
+
+describe('an archive', () => {
+  it('of nothing has 22 bytes', async () => {
+    assert.equal((await buffer(archiveOf([]))).length, 22);
+  });
+
+  it('holds every file, and both of one name', async () => {
+    const files = [
+      file('a.txt', 'one'),
+      file('a.txt', 'two'),
+      file('Grüße', ''),
+      file('a.txt', 'three'),
+      file('.b', 'x'),
+    ];
+    assert.deepEqual(await unpacked(await buffer(archiveOf(files))), {
+      'a.txt': 'one',
+      'a (1).txt': 'two',
+      Grüße: '',
+      'a (2).txt': 'three',
+      '.b': 'x',
+    });
+  });
+
+  it('that cannot have all of its files breaks off', async () => {
+    const gone = { ...file('gone', 'x'), open: async () => undefined };
+    await assert.rejects(buffer(archiveOf([file('a', 'x'), gone])), /gone is gone/);
+  });
+});

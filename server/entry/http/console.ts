@@ -1,0 +1,46 @@
+// Serves the web console under /console: its built files, and its one page at every other path there. The policy lets the
+// page use nothing but what this origin serves; whoever injects a script into it finds no way to run or to send.
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { fault } from '../../domain/faults.ts';
+import type { WebFiles } from './web-files.ts';
+
+const PREFIX = '/console/';
+
+/** Recordings and downloads are signed links, under the public address or of an object store: what else may be loaded from. */
+export function consolePolicy(linkOrigins: readonly string[] = []): string {
+  const store = linkOrigins.map(origin => ` ${origin}`).join('');
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    `img-src 'self' data: blob:${store}`,
+    `connect-src 'self'${store}`,
+    `media-src 'self' blob:${store}`,
+    "frame-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+}
+
+export function serveConsole(app: FastifyInstance, files: WebFiles | undefined, linkOrigins?: readonly string[]): void {
+  const headers = { 'content-security-policy': consolePolicy(linkOrigins) };
+  for (const url of ['/console', `${PREFIX}*`])
+    app.get(url, async (request, reply) => {
+      if (!files) throw notBuilt();
+      reply.headers(headers);
+      const path = pathOf(request).slice(PREFIX.length);
+      if (files.has(path) && path !== 'index.html') return files.send(path, request, reply, path.startsWith('assets/'));
+      if (path.startsWith('assets/')) throw fault('route_not_found', 'The console has no such file.', RELOAD);
+      return files.send('index.html', request, reply, false);
+    });
+}
+
+const RELOAD = { advice: 'Load the console again: it was built anew.' };
+
+const notBuilt = () =>
+  fault('route_not_found', 'The console is not built in this checkout.', {
+    advice: 'Start the service with `npm start`, which builds it.',
+  });
+
+const pathOf = ({ url }: FastifyRequest): string => url.split('?', 1)[0] ?? url;

@@ -1,0 +1,49 @@
+// Handlers of contexts. Official clients expect fields of a way to upload profiles that is long gone; they get inert ones.
+import type { Context } from '../../../contract/contexts.ts';
+import type { ContextVerbs } from '../../domain/contexts/contexts.ts';
+import { isFault } from '../../kit/fault.ts';
+import { type Answer, answer, nothing } from './answer.ts';
+import type { In, MountName } from './bind.ts';
+
+const INERT = { publicKey: '', cipherAlgorithm: 'AES-256-CBC', initializationVectorSize: 16, uploadUrl: '' } as const;
+
+export const contextHandlers = (contexts: ContextVerbs) => ({
+  createContext: async ({ caller, body, mount }: In<'createContext'>): Promise<Answer> =>
+    answer(shown(await contexts.create(caller, body), mount)),
+
+  listContexts: async ({ caller, query, mount }: In<'listContexts'>): Promise<Answer> => {
+    const page = await contexts.list(caller, query);
+    return answer(
+      page.contexts.map(context => shown(context, mount)),
+      page.nextBefore === undefined ? {} : { 'x-next-before': page.nextBefore },
+    );
+  },
+
+  readContext: async ({ caller, params, mount }: In<'readContext'>): Promise<Answer> =>
+    answer(shown(await contexts.read(caller, params.id), mount)),
+
+  deleteContext: async ({ caller, params, isResent }: In<'deleteContext'>): Promise<Answer> => {
+    await contexts.destroy(caller, params.id).catch(error => {
+      if (!isResent || !isFault(error, 'not_found')) throw error;
+    });
+    return nothing();
+  },
+
+  listContextVersions: async ({ caller, params }: In<'listContextVersions'>): Promise<Answer> =>
+    answer(await contexts.versions(caller, params.id)),
+
+  restoreContext: async ({ caller, params, body }: In<'restoreContext'>): Promise<Answer> =>
+    answer(await contexts.restore(caller, params.id, body.version)),
+
+  forkContext: async ({ caller, params, body, signal }: In<'forkContext'>): Promise<Answer> =>
+    answer(await contexts.fork(caller, params.id, body, signal)),
+
+  exportContext: async ({ caller, params }: In<'exportContext'>): Promise<Answer> =>
+    answer(await contexts.exportState(caller, params.id)),
+
+  importContext: async ({ caller, params, body, signal }: In<'importContext'>): Promise<Answer> =>
+    answer(await contexts.importState(caller, params.id, body, signal)),
+});
+
+const shown = (context: Context, mount: MountName): Context =>
+  mount === 'compat' ? { ...context, ...INERT } : context;

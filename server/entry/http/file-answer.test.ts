@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { describe, it } from 'node:test';
+import type { ServedFile } from '../../domain/files/served-file.ts';
+import { isFault } from '../../kit/fault.ts';
+import { fileAnswer, partOf } from './file-answer.ts';
+
+const TAG = 'a'.repeat(64);
+const FILE: ServedFile = {
+  ...{ name: 'ten.txt', size: 10, mimeType: 'text/plain', tag: TAG, disposition: 'attachment' as const },
+  createdAt: new Date('2026-11-20T10:00:00Z'),
+  open: async (range = { first: 0, last: 9 }) => ({
+    size: 10,
+    body: Readable.from(['0123456789'.slice(range.first, range.last + 1)]),
+  }),
+};
+
+const answered = async (headers: Record<string, string>, file = FILE, isHead = false) => {
+  const { status, body, headers: told = {} } = await fileAnswer(file, { headers, isHead });
+  return { status, told, text: body instanceof Readable ? await text(body) : undefined };
+};
+
+describe('a file', () => {
+  it('is answered whole, with all that is known of it', async () => {
+    const { status, told, text } = await answered({});
+    assert.deepEqual([status, text], [200, '0123456789']);
+    assert.equal(told.etag, `"${TAG}"`);
+    assert.equal(told['content-length'], '10');
+    assert.equal(told['accept-ranges'], 'bytes');
+    assert.match(told['content-disposition'] ?? '', /^attachment; filename="ten.txt"/);
+  });
+
+  it('without any bytes is answered too', async () => {
+    const { status, told, text } = await answered({}, { ...FILE, size: 0, open: () => assert.fail() });
+    assert.deepEqual([status, told['content-length'], text], [200, '0', '']);
+  });
+
+  it('is answered in part', async () => {
+    const { status, told, text } = await answered({ range: 'bytes=2-4' });
+    assert.deepEqual([status, text, told['content-length']], [206, '234', '3']);
+    assert.equal(told['content-range'], 'bytes 2-4/10');
+  });
+
+  it('is not opened for HEAD', async () => {
+    const { status, told, text } = await answered({}, { ...FILE, open: () => assert.fail() }, true);
+    assert.deepEqual([status, told['content-length'], text], [200, '10', '']);
+  });
+
+  it('is not sent to who has it', async () => {
+    for (const tag of [`"${TAG}"`, `W/"${TAG}"`, `"other", "${TAG}"`, '*'])
+      assert.equal((await answered({ 'if-none-match': tag })).status, 304, tag);
+    assert.equal((await answered({ 'if-none-match': '"other"' })).status, 200);
+  });
+
+  it('is whole again for who has another one', async () => {
+    assert.equal((await answered({ range: 'bytes=2-4', 'if-range': `"${TAG}"` })).status, 206);
+    assert.equal((await answered({ range: 'bytes=2-4', 'if-range': '"other"' })).status, 200);
+  });
+
+  it('that is gone, or whose store is away, is said to be so', async () => {
+    const gone = fileAnswer({ ...FILE, open: async () => undefined }, { headers: {}, isHead: false });
+    await assert.rejects(gone, error => isFault(error, 'not_found'));
+    const away = fileAnswer({ ...FILE, open: () => Promise.reject(new Error('away')) }, { headers: {}, isHead: false });
+    await assert.rejects(away, error => isFault(error, 'storage_unreachable'));
+  });
+});
+
+describe('a range', () => {
+  for (const [header, part] of [
+    ['bytes=0-0', { first: 0, last: 0 }],
+    ['bytes=0-', { first: 0, last: 9 }],
+    ['bytes=9-', { first: 9, last: 9 }],
+    ['bytes=3-100', { first: 3, last: 9 }],
+    ['bytes=-3', { first: 7, last: 9 }],
+    ['bytes=-30', { first: 0, last: 9 }],
+    ['bytes=4-2', undefined],
+    ['bytes=-', undefined],
+    ['bytes=0-1,3-4', undefined],
+    ['lines=1-2', undefined],
+    ['', undefined],
+    [undefined, undefined],
+  ] as const)
+    it(`${header} of ten bytes`, () => assert.deepEqual(partOf(header, 10), part));
+
+  for (const header of ['bytes=10-', 'bytes=10-20', 'bytes=-0', 'bytes=9999999999999999-'])
+    it(`${header} of ten bytes is refused`, () =>
+      assert.throws(
+        () => partOf(header, 10),
+        error => isFault(error, 'range_not_satisfiable'),
+      ));
+});

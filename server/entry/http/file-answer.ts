@@ -1,0 +1,76 @@
+// A file as an HTTP answer: whole, a part of it, or only that it is the one the caller has (RFC 9110, 13 and 14).
+import { Readable } from 'node:stream';
+import { fault } from '../../domain/faults.ts';
+import { contentDisposition } from '../../domain/files/content-disposition.ts';
+import type { ServedFile } from '../../domain/files/served-file.ts';
+import type { Answer } from './answer.ts';
+
+export interface FileAsk {
+  readonly headers: { readonly [name in 'range' | 'if-range' | 'if-none-match']?: string };
+  /** Everything but the bytes. */
+  readonly isHead: boolean;
+  readonly more?: Readonly<Record<string, string>>;
+}
+
+interface Part {
+  readonly first: number;
+  readonly last: number;
+}
+
+export async function fileAnswer(file: ServedFile, { headers, isHead, more = {} }: FileAsk): Promise<Answer> {
+  const tag = `"${file.tag}"`;
+  const told = {
+    etag: tag,
+    'accept-ranges': 'bytes',
+    'last-modified': file.createdAt.toUTCString(),
+    'content-disposition': contentDisposition(file.disposition, file.name),
+    ...more,
+  };
+  if (names(headers['if-none-match'], tag)) return { status: 304, headers: told };
+  const part =
+    headers['if-range'] === undefined || headers['if-range'] === tag ? partOf(headers.range, file.size) : undefined;
+  const length = part ? part.last - part.first + 1 : file.size;
+  return {
+    status: part ? 206 : 200,
+    contentType: file.mimeType,
+    headers: {
+      ...told,
+      'content-length': String(length),
+      ...(part ? { 'content-range': `bytes ${part.first}-${part.last}/${file.size}` } : {}),
+    },
+    body: isHead ? Readable.from([]) : await bytesOf(file, part),
+  };
+}
+
+async function bytesOf(file: ServedFile, part: Part | undefined): Promise<Readable> {
+  // An empty file has no first byte that one could ask for.
+  if (file.size === 0) return Readable.from([]);
+  const opened = await file.open(part).catch(error => {
+    throw fault('storage_unreachable', 'The file cannot be read now: its store does not answer.', {
+      advice: 'Try again in a moment.',
+      cause: error,
+    });
+  });
+  if (opened) return opened.body;
+  throw fault('not_found', 'The file does not exist any more.', { advice: 'It was deleted while you asked for it.' });
+}
+
+const names = (header: string | undefined, tag: string): boolean =>
+  header?.split(',').some(one => ['*', tag, `W/${tag}`].includes(one.trim())) ?? false;
+
+/** One range; several, or what is none, are answered with everything, as the standard allows. */
+export function partOf(header: string | undefined, size: number): Part | undefined {
+  const [, from = '', to = ''] = /^bytes=(\d{0,16})-(\d{0,16})$/.exec(header?.trim() ?? '') ?? [];
+  if (from === '' && to === '') return undefined;
+  const first = from === '' ? Math.max(0, size - Number(to)) : Number(from);
+  const last = from === '' || to === '' ? size - 1 : Math.min(Number(to), size - 1);
+  if (from !== '' && to !== '' && Number(to) < Number(from)) return undefined;
+  if (first < size && first <= last) return { first, last };
+  throw fault(
+    'range_not_satisfiable',
+    `The range ${header} lies behind the end of the file, which has ${size} bytes.`,
+    {
+      details: { size },
+    },
+  );
+}

@@ -1,0 +1,61 @@
+// Handlers of uploads, downloads, and the links to them.
+
+import { fault } from '../../domain/faults.ts';
+import type { Downloads } from '../../domain/files/downloads.ts';
+import type { Uploads } from '../../domain/files/uploads.ts';
+import { isFault } from '../../kit/fault.ts';
+import { formWanted } from './accept.ts';
+import { type Answer, answer, nothing } from './answer.ts';
+import { archiveOf } from './archive.ts';
+import type { In } from './bind.ts';
+import { fileAnswer } from './file-answer.ts';
+
+export interface FileVerbs {
+  readonly uploads: Pick<Uploads, 'admit' | 'upload'>;
+  readonly downloads: Pick<Downloads, 'list' | 'read' | 'bytes' | 'remove' | 'archive' | 'linked'>;
+}
+
+/** A link is for whoever has it, from a page of any origin. */
+const FOR_ANYONE = {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers': 'accept-ranges, content-disposition, content-length, content-range, etag',
+  'cross-origin-resource-policy': 'cross-origin',
+} as const;
+
+export const fileHandlers = ({ uploads, downloads }: FileVerbs) => ({
+  uploadFile: async ({ caller, params, file }: In<'uploadFile'>): Promise<Answer> =>
+    answer(await uploads.upload(caller, params.id, file)),
+
+  listDownloads: async ({ caller, query }: In<'listDownloads'>): Promise<Answer> =>
+    answer(await downloads.list(caller, query)),
+
+  readDownload: async ({ caller, params, headers, accepts, isHead }: In<'readDownload'>): Promise<Answer> => {
+    const form = formWanted(accepts);
+    const vary = { vary: 'accept' };
+    if (form === 'json') return answer(await downloads.read(caller, params.id), vary);
+    if (form === 'bytes') return fileAnswer(await downloads.bytes(caller, params.id), { headers, isHead, more: vary });
+    throw fault('not_acceptable', `A download can be had as JSON or as its bytes, and not as ${accepts}.`, {
+      advice: 'Accept application/json or application/octet-stream.',
+    });
+  },
+
+  /** Official clients send it again when an answer gets lost. */
+  deleteDownload: async ({ caller, params, isResent }: In<'deleteDownload'>): Promise<Answer> => {
+    await downloads.remove(caller, params.id).catch(error => {
+      if (!isResent || !isFault(error, 'not_found')) throw error;
+    });
+    return nothing();
+  },
+
+  readLinkedFile: async ({ params, headers, isHead }: In<'readLinkedFile'>): Promise<Answer> =>
+    fileAnswer(await downloads.linked(params.token), { headers, isHead, more: FOR_ANYONE }),
+
+  archiveDownloads: async ({ caller, params, isHead }: In<'archiveDownloads'>): Promise<Answer> => {
+    const files = await downloads.archive(caller, params.id);
+    return {
+      contentType: 'application/zip',
+      headers: { 'content-disposition': `attachment; filename="${params.id}.zip"` },
+      ...(isHead ? {} : { body: archiveOf(files) }),
+    };
+  },
+});

@@ -1,0 +1,57 @@
+// Serves the page of the live view. It may stand in anybody's frame, since that is what it is for; what it can do is decided
+// by the token in its address, which is checked where its socket comes in.
+import type { FastifyInstance } from 'fastify';
+import { fault } from '../../domain/faults.ts';
+import type { Uploads } from '../../domain/files/uploads.ts';
+import type { LiveView } from '../../domain/live/live-view.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { withUploadedFile } from './multipart.ts';
+import type { WebFiles } from './web-files.ts';
+
+const ASSETS = '/live-view/';
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data: blob:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  'frame-ancestors *',
+].join('; ');
+
+export interface LivePageParts {
+  readonly live: Pick<LiveView, 'sender'>;
+  readonly uploads: Pick<Uploads, 'admit' | 'upload'>;
+  readonly incomingDir: string;
+  readonly clock: Clock;
+}
+
+export function serveLiveView(app: FastifyInstance, parts: LivePageParts, files: WebFiles | undefined): void {
+  const built = (): WebFiles => {
+    if (files) return files;
+    throw fault('route_not_found', 'The live view is not built in this checkout.', {
+      advice: 'Start the service with `npm start`, which builds it.',
+    });
+  };
+  app.get('/v1/browsers/live/:id', async (request, reply) => {
+    reply
+      .headers({ 'content-security-policy': POLICY, 'referrer-policy': 'no-referrer' })
+      .removeHeader('x-frame-options');
+    return built().send('index.html', request, reply, false);
+  });
+  // A file that the page in the session has asked for: sent by whoever drives.
+  app.post('/v1/browsers/live/:id/files', async request => {
+    const { id, token } = { token: '', ...Object(request.query), ...Object(request.params) };
+    const live = parts.live.sender(String(token), String(id));
+    const bounds = { folder: parts.incomingDir, ...(await parts.uploads.admit(live, live.id)) };
+    const sender = { applicationId: live.applicationId };
+    return withUploadedFile(request, bounds, parts.clock.now(), file => parts.uploads.upload(sender, live.id, file));
+  });
+  app.get(`${ASSETS}*`, async (request, reply) => {
+    const path = (request.url.split('?', 1)[0] ?? '').slice(ASSETS.length);
+    if (!path.startsWith('assets/') || !built().has(path))
+      throw fault('route_not_found', 'The live view has no such file.', { advice: 'Load the live view again.' });
+    return built().send(path, request, reply, true);
+  });
+}

@@ -1,0 +1,83 @@
+// Handlers of logs: as a list, as a HAR file, or as a stream for a caller who accepts one.
+import { Readable } from 'node:stream';
+import { HAR_TYPE, LOG_LIMIT_MAX } from '../../../contract/logs.ts';
+import { invalidRequest } from '../../domain/faults.ts';
+import type { Callers } from '../../domain/identity/callers.ts';
+import type { LogQuery, LogState, Logs, NumberedLog } from '../../domain/logs/api.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { reason } from '../../kit/fault.ts';
+import type { Log } from '../../kit/log.ts';
+import { type Answer, answer, nothing } from './answer.ts';
+import type { In } from './bind.ts';
+import { EVENT_STREAM, eventStream } from './event-stream.ts';
+
+const ENTRY_ID = /^\d{1,16}$/;
+
+export interface LogHandlerParts {
+  readonly logs: Logs;
+  readonly callers: Pick<Callers, 'authenticate'>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export const logHandlers = (parts: LogHandlerParts) => ({
+  listSessionLogs: async (asked: In<'listSessionLogs'>): Promise<Answer> => {
+    if (asked.query.format === 'har' || (asked.query.format === undefined && asked.accepts.includes(HAR_TYPE)))
+      return harFile(parts, asked);
+    return asked.stream ? streamed(parts, asked, asked.stream) : listed(parts, asked);
+  },
+});
+
+async function listed({ logs }: LogHandlerParts, { caller, params, query }: In<'listSessionLogs'>): Promise<Answer> {
+  const { limit = LOG_LIMIT_MAX } = query;
+  const page = await logs.list(caller, params.id, { ...only(query), limit });
+  return answer(page.entries, {
+    ...(page.nextAfter === undefined ? {} : { 'x-next-after': page.nextAfter }),
+    ...stateHeader(page.state),
+  });
+}
+
+/** The first piece is made before the answer begins, so that what goes wrong has its status. */
+async function harFile({ logs, log }: LogHandlerParts, { caller, params }: In<'listSessionLogs'>): Promise<Answer> {
+  const { pieces, state } = await logs.har(caller, params.id);
+  const body = Readable.from(pieces, { objectMode: false });
+  body.on('error', error => log.info('logs.har_broken', { reason: reason(error) }));
+  return {
+    body,
+    contentType: `${HAR_TYPE}; charset=utf-8`,
+    headers: { 'content-disposition': `attachment; filename="${params.id}.har"`, ...stateHeader(state) },
+  };
+}
+
+async function streamed(
+  { logs, callers, clock, log }: LogHandlerParts,
+  asked: In<'listSessionLogs'>,
+  { lastEventId }: { readonly lastEventId?: string },
+): Promise<Answer> {
+  const query = { ...only(asked.query), ...lastSeen(lastEventId) };
+  const rest = logs.follow(asked.caller, asked.params.id, query, asked.signal);
+  const first = await rest.next();
+  if (first.done) return { ...nothing(), status: 204 }; // Any other status, and a reader would ask for ever.
+  const demandCredential = () => callers.authenticate(asked.presented, 'agentKey');
+  return {
+    body: eventStream({ first: first.value, rest, shown, demandCredential, clock, log }),
+    contentType: EVENT_STREAM,
+    // A proxy in front must not wait for the end of what has none.
+    headers: { 'x-accel-buffering': 'no' },
+  };
+}
+
+const shown = ({ id, entry }: NumberedLog) => ({ id, type: entry.method, data: entry });
+
+const only = ({ after, type }: LogQuery): LogQuery => ({
+  ...(after === undefined ? {} : { after }),
+  ...(type === undefined ? {} : { type }),
+});
+
+const stateHeader = (state: LogState): Record<string, string> => (state === 'on' ? {} : { 'x-logging': state });
+
+function lastSeen(id: string | undefined): { after?: string } {
+  if (!id) return {};
+  if (!ENTRY_ID.test(id)) throw invalidRequest([{ path: 'last-event-id', message: 'is not the id of an entry' }]);
+  return { after: id };
+}

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import fastify from 'fastify';
+import { isFault } from '../../kit/fault.ts';
+import { acceptMultipart, type UploadedFile, withUploadedFile } from './multipart.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'berth-multipart-'));
+const MAX = 200_000;
+const app = fastify();
+acceptMultipart(app);
+app.setErrorHandler((error, _, reply) => {
+  void reply.send({ refused: isFault(error) ? error.code : String(error) });
+});
+app.post('/', request =>
+  withUploadedFile(request, { folder, maxBytes: MAX }, new Date(), async (file: UploadedFile) => ({
+    ...file,
+    path: undefined,
+    text: readFileSync(file.path, 'latin1').slice(0, 20),
+  })),
+);
+const url = await app.listen({ port: 0, host: '127.0.0.1' });
+after(async () => {
+  await app.close();
+  rmSync(folder, { recursive: true });
+});
+
+interface Answered {
+  readonly refused?: string;
+  readonly fileName?: string;
+  readonly size?: number;
+  readonly checksum?: string;
+  readonly text?: string;
+}
+
+async function send(body: FormData | string | Buffer, contentType?: string): Promise<Answered> {
+  const headers = contentType ? { 'content-type': contentType } : {};
+  const answer = await fetch(url, { method: 'POST', headers, body });
+  const said: Answered = Object(await answer.json());
+  assert.deepEqual(readdirSync(folder), [], 'nothing is left of the upload');
+  return said;
+}
+
+function form(...parts: ReadonlyArray<readonly [name: string, value: string | Blob, fileName?: string]>): FormData {
+  const made = new FormData();
+  for (const [name, value, fileName] of parts)
+    if (typeof value === 'string') made.append(name, value);
+    else made.append(name, value, fileName);
+  return made;
+}
+
+const raw = (...lines: readonly string[]) => [lines.join('\r\n'), 'multipart/form-data; boundary=b'] as const;
+const HEAD = 'Content-Disposition: form-data; name="file"; filename="a.txt"';
+
+test('one file is received whole, with its name, size and digest', async () => {
+  const said = await send(form(['file', new Blob(['hello']), 'Grüße ☂.txt']));
+  assert.deepEqual(said, {
+    fileName: 'Grüße ☂.txt',
+    size: 5,
+    checksum: createHash('sha256').update('hello').digest('hex'),
+    text: 'hello',
+  });
+});
+
+test('the largest that is taken, and one byte more', async () => {
+  assert.equal((await send(form(['file', new Blob(['x'.repeat(MAX)]), 'a']))).size, MAX);
+  assert.equal((await send(form(['file', new Blob(['x'.repeat(MAX + 1)]), 'a']))).refused, 'payload_too_large');
+  assert.equal((await send(form(['file', new Blob(['x'.repeat(20 * MAX)]), 'a']))).refused, 'payload_too_large');
+});
+
+test('a name with slashes comes as it is', async () => {
+  assert.equal(
+    (await send(...raw('--b', HEAD.replace('a.txt', '../a/b.txt'), '', 'x', '--b--', ''))).fileName,
+    '../a/b.txt',
+  );
+});
+
+test('other parts than one file are refused', async () => {
+  const file = new Blob(['x']);
+  assert.equal((await send(form())).refused, 'missing_file');
+  assert.equal((await send(form(['file', 'text']))).refused, 'missing_file');
+  assert.equal((await send(form(['other', file, 'a']))).refused, 'missing_file');
+  assert.equal((await send(form(['file', file, 'a'], ['file', file, 'b']))).refused, 'invalid_file');
+  assert.equal((await send(form(['file', file, 'a'], ['more', 'text']))).refused, 'missing_file');
+  assert.equal((await send(form(['__proto__', file, 'a']))).refused, 'invalid_file');
+});
+
+test('what is no multipart, or ends early, is refused', async () => {
+  assert.equal((await send('{}', 'application/json')).refused, 'unsupported_media_type');
+  assert.equal((await send('x', 'multipart/form-data')).refused, 'invalid_file');
+  assert.equal((await send(...raw('--b', HEAD, '', 'the start of'))).refused, 'invalid_file');
+  assert.equal((await send(...raw('nothing of the kind'))).refused, 'invalid_file');
+});
+
+test('a connection that carried a refused upload carries the next request', async () => {
+  const big = form(['other', new Blob(['x'.repeat(MAX)]), 'a']);
+  for (const _ of [1, 2, 3]) assert.equal((await send(big)).refused, 'missing_file');
+});

@@ -1,0 +1,124 @@
+// Uploads: multipart/form-data with exactly one part, a file named `file`. Streamed to a file of ours, counted and digested
+// on the way; the handler gets it whole, and it is gone with the request unless the handler has moved it away.
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import multipart from '@fastify/multipart';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { fault } from '../../domain/faults.ts';
+import { writeSynced } from '../../kit/durable.ts';
+import { writeHashed } from '../../kit/hashed-write.ts';
+import { newId } from '../../kit/ids.ts';
+
+const FIELD = 'file';
+/** Boundaries and headers of the part, beside its bytes. */
+const FRAME_BYTES_MAX = 16 * 1024;
+const MANY = 'Send exactly one part, a file named `file`.';
+
+export interface UploadedFile {
+  /** As the caller named it: may hold anything, slashes too. */
+  readonly fileName: string;
+  readonly path: string;
+  readonly size: number;
+  /** SHA-256, hex. */
+  readonly checksum: string;
+}
+
+export interface UploadBounds {
+  /** Where files stand while they come in; made where it is missing. */
+  readonly folder: string;
+  readonly maxBytes: number;
+}
+
+/** Files of one owner that come in at once: each takes room on the disk before anybody has judged it. */
+const AT_ONCE_MAX = 8;
+
+export class UploadPlaces {
+  readonly #taken = new Map<string, number>();
+
+  /** Runs the work in one of the owner's places. */
+  async within<T>(owner: string, work: () => Promise<T>): Promise<T> {
+    const taken = this.#taken.get(owner) ?? 0;
+    if (taken >= AT_ONCE_MAX)
+      throw fault('rate_limited', `${AT_ONCE_MAX} uploads of this application come in already, which is the limit.`, {
+        advice: 'Wait for one to end.',
+        details: { limit: AT_ONCE_MAX, used: taken, retryAfterSeconds: 1 },
+      });
+    this.#taken.set(owner, taken + 1);
+    try {
+      return await work();
+    } finally {
+      const left = (this.#taken.get(owner) ?? 1) - 1;
+      if (left > 0) this.#taken.set(owner, left);
+      else this.#taken.delete(owner);
+    }
+  }
+}
+
+export function acceptMultipart(app: FastifyInstance): void {
+  // Names are kept with their slashes, so that whoever uses them can refuse those.
+  void app.register(multipart, {
+    preservePath: true,
+    throwFileSizeLimit: false,
+    limits: { fields: 1, files: 1, parts: 2, headerPairs: 20 },
+  });
+}
+
+/** Reads the upload, calls `work` with it, and removes what is left of it. */
+export async function withUploadedFile<T>(
+  request: FastifyRequest,
+  bounds: UploadBounds,
+  now: Date,
+  work: (file: UploadedFile) => Promise<T>,
+): Promise<T> {
+  demandMultipart(request, bounds.maxBytes);
+  await mkdir(bounds.folder, { recursive: true, mode: 0o700 });
+  const path = join(bounds.folder, newId(now));
+  try {
+    return await work(await receive(request, path, bounds.maxBytes));
+  } finally {
+    await rm(path, { force: true });
+  }
+}
+
+function demandMultipart(request: FastifyRequest, maxBytes: number): void {
+  if (!request.isMultipart())
+    throw fault('unsupported_media_type', 'This operation reads multipart/form-data.', {
+      advice: 'Send the file as its one part, named `file`.',
+    });
+  if (Number(request.headers['content-length'] ?? 0) > maxBytes + FRAME_BYTES_MAX) throw tooLarge(maxBytes);
+}
+
+async function receive(request: FastifyRequest, path: string, maxBytes: number): Promise<UploadedFile> {
+  let received: UploadedFile | undefined;
+  try {
+    for await (const part of request.parts({ limits: { fileSize: maxBytes + 1 } })) {
+      if (part.type !== 'file' || part.fieldname !== FIELD || !part.filename)
+        throw fault('missing_file', `The part ${JSON.stringify(part.fieldname)} is not a file named ${FIELD}.`, {
+          advice: MANY,
+        });
+      received = { fileName: part.filename, path, ...(await writeSynced(path, file => writeHashed(file, part.file))) };
+      if (received.size > maxBytes) throw tooLarge(maxBytes);
+    }
+  } catch (error) {
+    // What is still on its way is read and thrown away, or the connection would hang.
+    request.raw.unpipe().resume();
+    throw refusalOf(error);
+  }
+  if (!received) throw fault('missing_file', `The upload has no part named ${FIELD}.`, { advice: MANY });
+  return received;
+}
+
+const tooLarge = (maxBytes: number) =>
+  fault('payload_too_large', `The file is too large: at most ${maxBytes} bytes are taken here.`);
+
+/** What the reader of multipart throws, told apart by its codes and by its one other kind of message. */
+function refusalOf(error: unknown): unknown {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (/^FST_(PARTS|FILES|FIELDS)_LIMIT$/.test(code))
+    return fault('invalid_file', 'The upload has several parts.', { advice: MANY });
+  if (code.startsWith('FST_') || (error instanceof Error && /multipart/i.test(error.message)))
+    return fault('invalid_file', 'The body is not well-formed multipart/form-data, or it ended early.', {
+      advice: MANY,
+    });
+  return error;
+}

@@ -1,0 +1,26 @@
+// Handlers of recordings: the list of replays, playlists, and files.
+import { REPLAY_TYPE } from '../../../contract/recordings.ts';
+import type { Recordings } from '../../domain/recordings/api.ts';
+import { type Answer, answer } from './answer.ts';
+import type { In } from './bind.ts';
+
+export const recordingHandlers = ({ recordings }: { readonly recordings: Recordings }) => ({
+  listReplays: async ({ caller, params, path }: In<'listReplays'>): Promise<Answer> => {
+    const pages = await recordings.replays(caller, params.id);
+    // An address of the mount that was asked.
+    const at = path.replace(/\/$/, '');
+    return answer({ pages: pages.map(page => ({ ...page, url: `${at}/${page.pageId}` })), pageCount: pages.length });
+  },
+
+  readReplay: async ({ caller, params }: In<'readReplay'>): Promise<Answer> => ({
+    body: await recordings.playlist(caller, params.id, params.pageId),
+    contentType: REPLAY_TYPE,
+    headers: { 'cache-control': 'no-store', 'access-control-allow-origin': '*' },
+  }),
+
+  requestRecordings: async ({ caller, params }: In<'requestRecordings'>): Promise<Answer> =>
+    answer({ downloads: await recordings.askForFiles(caller, params.id) }),
+
+  listRecordings: async ({ caller, params }: In<'listRecordings'>): Promise<Answer> =>
+    answer({ downloads: await recordings.files(caller, params.id) }),
+});

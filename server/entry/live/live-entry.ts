@@ -1,0 +1,100 @@
+// The way in for people: upgrades at live view addresses. Whoever comes is judged before the upgrade is accepted.
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { type WebSocket, WebSocketServer } from 'ws';
+import { fault } from '../../domain/faults.ts';
+import type { LiveView } from '../../domain/live/live-view.ts';
+import type { LiveSession } from '../../domain/sessions/live.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { reason } from '../../kit/fault.ts';
+import type { Log } from '../../kit/log.ts';
+import { Viewer } from './viewer.ts';
+
+/** Pasted text is the largest thing a viewer says. */
+const MESSAGE_BYTES_MAX = 4 * 1024 ** 2;
+/** On one session at once. */
+const VIEWERS_MAX = 100;
+const SOCKET_PATH = /^\/v1\/browsers\/live\/([0-9a-f-]{36})\/socket$/;
+const HOLDER = /^[0-9a-f-]{36}$/;
+
+export interface LiveEntryParts {
+  readonly live: LiveView;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export class LiveEntry {
+  readonly #parts: LiveEntryParts;
+  readonly #viewers = new Map<LiveSession, number>();
+  readonly #sockets = new WebSocketServer({
+    noServer: true,
+    maxPayload: MESSAGE_BYTES_MAX,
+    perMessageDeflate: false,
+    clientTracking: false,
+  });
+
+  constructor(parts: LiveEntryParts) {
+    this.#parts = parts;
+  }
+
+  /** Undefined: the address is none of ours. Throws the fault that is answered. */
+  upgrade(request: IncomingMessage, connection: Duplex, head: Buffer): Promise<void> | undefined {
+    const url = new URL(request.url ?? '/', 'http://localhost');
+    const id = SOCKET_PATH.exec(url.pathname)?.[1];
+    return id === undefined ? undefined : this.#welcome(id, url, request, connection, head);
+  }
+
+  async #welcome(id: string, url: URL, request: IncomingMessage, connection: Duplex, head: Buffer): Promise<void> {
+    const { live } = this.#parts;
+    const { claims, ...session } = live.welcome(url.searchParams.get('token') ?? '', id);
+    if ((this.#viewers.get(session.live) ?? 0) >= VIEWERS_MAX)
+      throw fault('client_limit', `${VIEWERS_MAX} people look at session ${id} already, which is the limit.`, {
+        advice: 'Close one of the views.',
+        details: { limit: VIEWERS_MAX, used: VIEWERS_MAX },
+      });
+    const narrowed = url.searchParams.get('readOnly') === 'true' ? { ...claims, right: 'view' as const } : claims;
+    const page = claims.page ?? url.searchParams.get('page') ?? undefined;
+    const holder = url.searchParams.get('holder') ?? '';
+    this.#sockets.handleUpgrade(request, connection, head, socket => {
+      const seen = { ...narrowed, ...(page === undefined ? {} : { page }) };
+      void this.#show(socket, session, seen, HOLDER.test(holder) ? holder : undefined).catch(error => {
+        this.#parts.log.warn('live.failed', { sessionId: id, reason: reason(error) });
+        socket.close(1011, 'the browser could not be reached');
+      });
+    });
+  }
+
+  async #show(
+    socket: WebSocket,
+    { live, takeover }: Omit<ReturnType<LiveView['welcome']>, 'claims'>,
+    claims: ReturnType<LiveView['welcome']>['claims'],
+    holder: string | undefined,
+  ): Promise<void> {
+    const { clock, log } = this.#parts;
+    this.#viewers.set(live, (this.#viewers.get(live) ?? 0) + 1);
+    const shared = this.#parts.live.look(live);
+    const late = setTimeout(
+      () => viewer.end('the address has expired'),
+      claims.expiresAt.getTime() - clock.now().getTime(),
+    );
+    const viewer = new Viewer({ socket, claims, holder, viewing: shared.viewing, takeover, clock, log });
+    const leaving = [
+      this.#parts.live.onRevoked(live.id, () => viewer.end('the address was revoked')),
+      this.#parts.live.onLeave(live.id, ended => (ended ? viewer.end('the session has ended') : viewer.handOver())),
+    ];
+    try {
+      log.info('live.came', { sessionId: live.id, right: claims.right });
+      await shared.viewing.open();
+      viewer.begin();
+      await viewer.gone;
+    } finally {
+      clearTimeout(late);
+      for (const one of leaving) one.close();
+      await shared.close();
+      const left = (this.#viewers.get(live) ?? 1) - 1;
+      if (left > 0) this.#viewers.set(live, left);
+      else this.#viewers.delete(live);
+      log.info('live.left', { sessionId: live.id });
+    }
+  }
+}

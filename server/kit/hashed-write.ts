@@ -1,0 +1,65 @@
+// Writes a stream into a file and hashes it on the way: some chunks at once, while the next ones are being read.
+import { createHash } from 'node:crypto';
+import type { FileHandle } from 'node:fs/promises';
+
+/** What was written, seen while it passed. */
+export interface Stored {
+  readonly size: number;
+  /** SHA-256 in lower-case hex. */
+  readonly checksum: string;
+}
+
+/** Held in memory at most twice: while it is gathered, and while it is written. */
+const GATHERED_BYTES = 1024 * 1024;
+
+export async function writeHashed(
+  file: FileHandle,
+  body: AsyncIterable<Uint8Array>,
+  signal?: AbortSignal,
+): Promise<Stored> {
+  const hash = createHash('sha256');
+  let size = 0;
+  let gathered: Uint8Array[] = [];
+  let gatheredBytes = 0;
+  let writing: Promise<void> = Promise.resolve();
+  const flush = async (): Promise<void> => {
+    await writing;
+    writing = writeAll(file, gathered);
+    // Its failure is heard at the next flush; until then it must not end the process.
+    writing.catch(() => {});
+    gathered = [];
+    gatheredBytes = 0;
+  };
+  for await (const chunk of body) {
+    signal?.throwIfAborted();
+    hash.update(chunk);
+    size += chunk.length;
+    gathered.push(chunk);
+    gatheredBytes += chunk.length;
+    if (gatheredBytes >= GATHERED_BYTES) await flush();
+  }
+  signal?.throwIfAborted();
+  await flush();
+  await writing;
+  return { size, checksum: hash.digest('hex') };
+}
+
+async function writeAll(file: FileHandle, chunks: readonly Uint8Array[]): Promise<void> {
+  let left = chunks;
+  while (left.length > 0) {
+    const { bytesWritten } = await file.writev([...left]);
+    left = behind(left, bytesWritten);
+  }
+}
+
+/** What a short write has left over. */
+function behind(chunks: readonly Uint8Array[], written: number): readonly Uint8Array[] {
+  let bytes = written;
+  const at = chunks.findIndex(chunk => {
+    if (bytes < chunk.length) return true;
+    bytes -= chunk.length;
+    return false;
+  });
+  if (at === -1) return [];
+  return chunks.slice(at).map((chunk, index) => (index === 0 ? chunk.subarray(bytes) : chunk));
+}

@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Turns } from './turns.ts';
+
+test('work under one key is done in turn, also behind what fails; another key goes on', async () => {
+  const turns = new Turns<string>();
+  const done: string[] = [];
+  const gate = Promise.withResolvers<void>();
+  const first = turns.take('a', async () => {
+    await gate.promise;
+    done.push('first');
+    throw new Error('no');
+  });
+  const second = turns.take('a', async () => done.push('second'));
+  await turns.take('b', async () => done.push('other'));
+  assert.deepEqual(done, ['other']);
+  gate.resolve();
+  await assert.rejects(first, /no/);
+  await second;
+  assert.deepEqual(done, ['other', 'first', 'second']);
+});

@@ -1,0 +1,17 @@
+// Work under the same key is done one after the other, in the order in which it came; other keys do not wait for it.
+
+export class Turns<Key> {
+  readonly #last = new Map<Key, Promise<unknown>>();
+
+  async take<T>(key: Key, work: () => Promise<T>): Promise<T> {
+    const before = this.#last.get(key) ?? Promise.resolve();
+    const mine = before.then(work, work);
+    const settled = mine.catch(() => {});
+    this.#last.set(key, settled);
+    try {
+      return await mine;
+    } finally {
+      if (this.#last.get(key) === settled) this.#last.delete(key);
+    }
+  }
+}

@@ -1,0 +1,94 @@
+// Wires what a session's network is made of: the rules of the operator, those of the session, and the engine that holds
+// both. The files that the operator supplies are read here once, at the start.
+import { readFileSync } from 'node:fs';
+import { BadConfig, type Config } from './config.ts';
+import type { NetworkEngine } from './domain/network/network.ts';
+import type { RouteBy } from './domain/network/proxies.ts';
+import { readAdHosts } from './engines/egress/ad-hosts.ts';
+import { ProxyFailed, Refused } from './engines/egress/failure.ts';
+import { hostJudge } from './engines/egress/host-rules.ts';
+import { EGRESS_LIMITS } from './engines/egress/limits.ts';
+import { ownListeners } from './engines/egress/own-listeners.ts';
+import { closedPolicy, egressPolicy } from './engines/egress/policy.ts';
+import { probeUpstream } from './engines/egress/probe-upstream.ts';
+import { createResolver } from './engines/egress/resolve.ts';
+import { patternTrouble, routes } from './engines/egress/routes.ts';
+import type { Upstream } from './engines/egress/upstream.ts';
+import type { Clock } from './kit/clock.ts';
+import type { Log } from './kit/log.ts';
+import { Secret } from './kit/secret.ts';
+import { readProxyPools } from './proxy-pools.ts';
+
+export function openNetworkEngine(config: Config, jailed: boolean, clock: Clock, log: Log): NetworkEngine {
+  const opened = { allow: config.egressAllow, own: ownListeners([config.listen]) };
+  const ads = config.adblockList === undefined ? undefined : readList(config.adblockList, log);
+  const judge = egressPolicy(opened);
+  return {
+    policy: wish =>
+      egressPolicy({
+        ...opened,
+        hosts: wish.hosts && hostJudge(wish.hosts),
+        ads: wish.blockAds ? ads : undefined,
+        routeTo:
+          wish.routes.length === 0
+            ? undefined
+            : routes(wish.routes.map(({ pattern, by }) => ({ pattern, by: upstreamOf(by) }))),
+      }),
+    hostJudge,
+    usedUp: closedPolicy('egress_limit'),
+    pools: config.proxyPools === undefined ? [] : readProxyPools(config.proxyPools),
+    blocksAds: ads !== undefined,
+    jailed,
+    patternTrouble,
+    probe: (by, signal) => probe(by, signal),
+  };
+
+  async function probe(by: RouteBy, signal: AbortSignal): ReturnType<NetworkEngine['probe']> {
+    const upstream = upstreamOf(by);
+    if (upstream === 'direct') return undefined;
+    const parts = {
+      resolve: createResolver({ hosts: config.egressHosts, clock }),
+      judge: (...[address, port]: Parameters<typeof judge.judgeAddress>) => {
+        const verdict = judge.judgeAddress(address, port);
+        if (!verdict.allowed) throw new Refused(verdict.rule);
+      },
+      limits: EGRESS_LIMITS,
+    };
+    try {
+      await probeUpstream(upstream, parts, signal);
+      return undefined;
+    } catch (error) {
+      if (error instanceof ProxyFailed) return { trouble: error.trouble, words: error.message };
+      if (!(error instanceof Refused)) throw error;
+      const words = `sessions may not reach its address (${error.rule}). The operator can open it with BERTH_EGRESS_ALLOW.`;
+      return { trouble: 'address_refused', words };
+    }
+  }
+}
+
+function upstreamOf(by: RouteBy | 'direct'): Upstream | 'direct' {
+  if (by === 'direct') return by;
+  const { username, password, ...rest } = by;
+  if (username === undefined && password === undefined) return rest;
+  return { ...rest, credentials: { username: username ?? '', password: new Secret(password ?? '') } };
+}
+
+function readList(file: string, log: Log): ReturnType<typeof readAdHosts>['blocks'] {
+  const { blocks, rules, leftOut } = readAdHosts(readOperatorFile('BERTH_ADBLOCK_LIST', file));
+  if (rules === 0)
+    throw new BadConfig(
+      'BERTH_ADBLOCK_LIST',
+      file,
+      'a file with hosts, or Adblock Plus rules about hosts (||ads.test^)',
+    );
+  log.info('network.adblock_list', { rules, leftOut });
+  return blocks;
+}
+
+export function readOperatorFile(name: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    throw new BadConfig(name, file, 'a file that can be read');
+  }
+}

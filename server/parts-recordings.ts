@@ -1,0 +1,93 @@
+// Wiring of recordings: the recorder in the data folder, what it stores, and the tasks that go on with it.
+import { join } from 'node:path';
+import type { Config } from './config.ts';
+import type { Links } from './domain/files/links.ts';
+import type { Forget } from './domain/files/retention.ts';
+import { Addresses } from './domain/recordings/addresses.ts';
+import { Assembler } from './domain/recordings/assembler.ts';
+import { RecordingService } from './domain/recordings/recordings.ts';
+import { type RecordingKeys, Vault } from './domain/recordings/vault.ts';
+import { recordingWatcher } from './domain/recordings/watcher.ts';
+import type { PageNumbers } from './domain/sessions/page-numbers.ts';
+import type { Watcher } from './domain/sessions/watchers.ts';
+import type { Artifacts } from './engines/artifacts/artifacts.ts';
+import { recordingFileKey, recordingInitKey, recordingPrefix, recordingSegmentKey } from './engines/artifacts/keys.ts';
+import { mp4Head } from './engines/recorder/mp4.ts';
+import { Recorder } from './engines/recorder/recorder.ts';
+import type { Store } from './engines/store/store.ts';
+import type { Task } from './entry/clock/tasks.ts';
+import type { Clock } from './kit/clock.ts';
+import type { HostId, SessionId } from './kit/ids.ts';
+import type { Log } from './kit/log.ts';
+import type { Scope } from './kit/scope.ts';
+
+const ASSEMBLE_MS = 2_000;
+
+export interface RecordingsWish {
+  readonly config: Config;
+  readonly store: Store;
+  readonly artifacts: Artifacts;
+  readonly links: Links;
+  readonly pages: PageNumbers;
+  readonly host: HostId;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly scope: Scope;
+  readonly lookIn: (task: Task, ms: number) => void;
+}
+
+export interface OpenedRecordings {
+  readonly watcher: Watcher;
+  readonly service: RecordingService;
+  readonly recorder: Recorder;
+  readonly addresses: Addresses;
+  readonly tasks: readonly Task[];
+  /** Its files are gone. */
+  readonly forget: Forget;
+  /** After adoption: what former processes left of sessions that are over is stored. */
+  recover(): Promise<void>;
+}
+
+export async function openRecordings(wish: RecordingsWish): Promise<OpenedRecordings> {
+  const { config, store, artifacts, links, pages, host, clock, log, scope, lookIn } = wish;
+  const rows = store.recordings;
+  const keys: RecordingKeys = {
+    init: recordingInitKey,
+    segment: recordingSegmentKey,
+    file: recordingFileKey,
+    all: (app, session) => artifacts.list(recordingPrefix(app, session)),
+  };
+  const addresses = new Addresses({ artifacts, keys, links });
+  const vault = new Vault({ rows, sessions: store.sessions, artifacts, keys });
+  const folder = join(config.dataDir, 'recordings');
+  const recorder = scope.own(
+    await Recorder.open({ folder, sink: vault, clock, log, ...(config.ffmpeg ? { ffmpegPath: config.ffmpeg } : {}) }),
+  );
+  const { ffmpeg } = recorder;
+  const assembler = new Assembler({ rows, artifacts, keys, vault, ffmpeg, mp4Head, host, clock, log });
+  const assemble: Task = { name: 'assemble', everyMs: ASSEMBLE_MS, run: () => assembler.tend() };
+  const prompt = (): void => lookIn(assemble, 0);
+  return {
+    watcher: recordingWatcher({ recorder, pages, events: store.events, clock, log }),
+    service: new RecordingService({
+      rows,
+      sessions: store.sessions,
+      artifacts,
+      addresses,
+      prompt,
+      keptMs: config.kept.filesMs,
+      host,
+      clock,
+    }),
+    recorder,
+    addresses,
+    tasks: [assemble],
+    forget: async (_app, session) => {
+      await rows.forget(session);
+      vault.forget(session);
+    },
+    recover: async () => {
+      for (const session of await recorder.leftovers()) await recorder.finish(session as SessionId);
+    },
+  };
+}

@@ -1,0 +1,75 @@
+// The operator's file of proxies (BERTH_PROXY_POOLS): JSON, a list of pools. Each mistake is named by its place; no value
+// of the file stands in a message, since some of them are passwords.
+import { readFileSync } from 'node:fs';
+import Type from 'typebox';
+import Value from 'typebox/value';
+import { BadConfig } from './config.ts';
+import type { ProxyPool } from './domain/network/pools.ts';
+import { type RouteBy, readServer } from './domain/network/proxies.ts';
+
+const Server = Type.Object(
+  {
+    server: Type.String({ maxLength: 2048 }),
+    username: Type.Optional(Type.String({ maxLength: 1024 })),
+    password: Type.Optional(Type.String({ maxLength: 1024 })),
+  },
+  { additionalProperties: false },
+);
+
+const Pools = Type.Object(
+  {
+    pools: Type.Array(
+      Type.Object(
+        {
+          name: Type.String({ pattern: '^[a-z0-9][a-z0-9-]{0,62}$' }),
+          country: Type.String({ pattern: '^[A-Z]{2}$' }),
+          state: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
+          city: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
+          timeZone: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+          proxies: Type.Array(Server, { minItems: 1, maxItems: 1000 }),
+        },
+        { additionalProperties: false },
+      ),
+      { maxItems: 1000 },
+    ),
+  },
+  { additionalProperties: false },
+);
+
+export function readProxyPools(file: string): readonly ProxyPool[] {
+  const bad = (place: string, expected: string): BadConfig =>
+    new BadConfig('BERTH_PROXY_POOLS', file, `${expected} (at ${place === '' ? 'the top' : place})`);
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    throw new BadConfig('BERTH_PROXY_POOLS', file, 'a file of JSON that can be read');
+  }
+  if (!Value.Check(Pools, parsed)) {
+    const [first] = Value.Errors(Pools, parsed);
+    throw bad(
+      first?.instancePath ?? '',
+      `{"pools": [{"name", "country", "proxies": [{"server"}]}]}; it ${first?.message}`,
+    );
+  }
+  return parsed.pools.map(({ proxies, ...pool }, index) => {
+    const place = `/pools/${index}`;
+    if (pool.timeZone !== undefined && !isTimeZone(pool.timeZone)) throw bad(`${place}/timeZone`, 'an IANA time zone');
+    const members = proxies.map(({ server, ...user }, number): RouteBy => {
+      const read = readServer(server);
+      if (typeof read === 'string') throw bad(`${place}/proxies/${number}/server`, `an address: it ${read}`);
+      return { name: pool.name, ...read, ...user, trusted: true };
+    });
+    const [first, ...others] = members;
+    if (!first) throw bad(place, 'at least one proxy');
+    return { ...pool, proxies: [first, ...others] };
+  });
+}
+
+function isTimeZone(text: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: text }).resolvedOptions().timeZone !== '';
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,218 @@
+// Certificate authorities: what can be uploaded, and what a session that names one trusts, and what it still does not.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Certificate } from '../../contract/certificates.ts';
+import type { SessionEventPage } from '../../contract/events.ts';
+import type { Session } from '../../contract/sessions.ts';
+import { makeAuthority } from '../harness/authority.ts';
+import { foreignKey } from '../harness/foreign-key.ts';
+import { openSecurePages, SECURE_TITLE } from '../harness/secure-pages.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+import { upload } from '../harness/upload.ts';
+
+const CERTIFICATES = '/v1/browsers/certificates';
+const SESSIONS = '/v1/browsers/sessions';
+
+const ours = makeAuthority('Ours');
+const another = makeAuthority('Another');
+const good = await openSecurePages(ours.issue('a.test'));
+const expired = await openSecurePages(ours.issue('a.test', { from: -9, to: -2 }));
+const unknown = await openSecurePages(another.issue('a.test'));
+
+const server = await startServer({
+  env: {
+    BERTH_EGRESS_ALLOW: '127.0.0.1/32',
+    BERTH_EGRESS_HOSTS: 'a.test=127.0.0.1,b.test=127.0.0.1',
+    BERTH_WARM: '1',
+  },
+});
+
+async function uploaded(pem: string, key = server.key): Promise<Certificate> {
+  const answer = await server.api<Certificate>('POST', CERTIFICATES, { ...(await upload('ca.pem', pem)), key });
+  assert.equal(answer.status, 200, answer.text);
+  return answer.body;
+}
+
+const trusting = (...ids: readonly string[]) => ({ proxySettings: { caCertificates: ids }, keepAlive: true });
+
+async function connected(session: { connectUrl: string }): Promise<{ browser: Browser; page: Page }> {
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  const page = browser.contexts()[0]?.pages()[0];
+  assert.ok(page);
+  return { browser, page };
+}
+
+/** Which error of the network the page shows; `none` when it loads. */
+const failureAt = (page: Page, url: string): Promise<string> =>
+  page.goto(url).then(
+    () => 'none',
+    error => /ERR_\w+/.exec(String(error))?.[0] ?? String(error),
+  );
+
+const certificate = await uploaded(ours.pem);
+const session = await server.createSession(trusting(certificate.id));
+const { browser, page } = await connected(session);
+
+test('an upload tells what it holds, never the certificate', async () => {
+  const bundle = await uploaded(ours.pem + another.pem);
+  assert.deepEqual(bundle.subjects, ['CN=Ours', 'CN=Another']);
+  assert.equal(bundle.fingerprints.length, 2);
+  assert.match(String(bundle.fingerprints[0]), /^sha256:[0-9a-f]{64}$/);
+  assert.equal(bundle.projectId, server.applicationId);
+  assert.equal(bundle.warnings, undefined);
+  const { warnings: _, ...shown } = bundle;
+  assert.deepEqual((await server.api('GET', `${CERTIFICATES}/${bundle.id}`)).body, shown);
+  const list = await server.api<Certificate[]>('GET', CERTIFICATES);
+  assert.deepEqual(
+    list.body.map(({ id }) => id),
+    [bundle.id, certificate.id],
+  );
+  assert.doesNotMatch(list.text, /BEGIN|"ders"/);
+  assert.equal((await server.api('DELETE', `${CERTIFICATES}/${bundle.id}`)).status, 204);
+  for (const verb of ['GET', 'DELETE'])
+    assert.equal((await server.api(verb, `${CERTIFICATES}/${bundle.id}`)).status, 404);
+});
+
+test('one that is no authority, or has expired, is taken with a warning', async () => {
+  const leaf = await uploaded(ours.issue('a.test', { from: -9, to: -2 }).cert);
+  assert.deepEqual(
+    leaf.warnings?.map(({ code }) => code),
+    ['not_a_ca', 'expired'],
+  );
+  await server.api('DELETE', `${CERTIFICATES}/${leaf.id}`);
+});
+
+test('what cannot be used is refused with the reason', async () => {
+  const { key } = ours.issue('a.test');
+  const cases: ReadonlyArray<readonly [what: string, ask: Awaited<ReturnType<typeof upload>>, number, string, RegExp]> =
+    [
+      ['a private key', await upload('ca.pem', ours.pem + key), 400, 'invalid_file', /private key/],
+      ['DER', await upload('ca.der', ours.der), 400, 'invalid_file', /DER/],
+      ['no certificate', await upload('ca.pem', 'hello'), 400, 'invalid_file', /BEGIN CERTIFICATE/],
+      ['another field', await upload('ca.pem', ours.pem, 'certificate'), 400, 'missing_file', /named `?file/],
+      ['too much', await upload('ca.pem', ours.pem.padEnd(1_000_001)), 413, 'payload_too_large', /1000000/],
+      ['JSON', { body: { file: ours.pem } }, 415, 'unsupported_media_type', /multipart/],
+    ];
+  for (const [what, ask, status, code, words] of cases) {
+    const refused = await server.api('POST', CERTIFICATES, ask);
+    assert.deepEqual([refused.status, refused.body.code], [status, code], what);
+    assert.match(refused.body.message, words, what);
+  }
+});
+
+test('a repeated upload with the same key is the same upload', async () => {
+  const { body, headers } = await upload('ca.pem', another.pem);
+  const ask = { body, headers: { ...headers, 'idempotency-key': 'once' } };
+  const [first, second] = [
+    await server.api<Certificate>('POST', CERTIFICATES, ask),
+    await server.api<Certificate>('POST', CERTIFICATES, ask),
+  ];
+  assert.equal(second.body.id, first.body.id);
+  assert.equal(second.headers['idempotency-replayed'], 'true');
+  const changed = await upload('ca.pem', ours.pem);
+  const other = await server.api('POST', CERTIFICATES, {
+    ...changed,
+    headers: { ...changed.headers, 'idempotency-key': 'once' },
+  });
+  assert.equal(other.body.code, 'idempotency_conflict');
+  await server.api('DELETE', `${CERTIFICATES}/${first.body.id}`);
+});
+
+test('a page loads in the session that names it, with its worker, its WebSocket and its download', async () => {
+  assert.equal(await failureAt(page, `https://a.test:${good}/`), 'none');
+  assert.equal(await page.title(), SECURE_TITLE);
+  assert.equal(await page.evaluate(inWorker), 'data');
+  assert.equal(await page.evaluate(overSocket), 'HELLO');
+  const downloading = page.waitForEvent('download');
+  await page.click('#get');
+  const download = await downloading;
+  assert.equal(await download.failure(), null);
+});
+
+test('browser contexts that a client makes trust it as well', async () => {
+  const context = await browser.newContext();
+  assert.equal(await failureAt(await context.newPage(), `https://a.test:${good}/`), 'none');
+  await context.close();
+});
+
+test('a wrong name, an expired certificate and an unknown issuer still fail', async () => {
+  assert.equal(await failureAt(page, `https://b.test:${good}/`), 'ERR_CERT_COMMON_NAME_INVALID');
+  assert.equal(await failureAt(page, `https://a.test:${expired}/`), 'ERR_CERT_DATE_INVALID');
+  assert.equal(await failureAt(page, `https://a.test:${unknown}/`), 'ERR_CERT_AUTHORITY_INVALID');
+});
+
+test('a session that does not name it fails at the same page, also a warm one', async () => {
+  const plain = await server.createSession({ keepAlive: true });
+  const other = await connected(plain);
+  assert.equal(await failureAt(other.page, `https://a.test:${good}/`), 'ERR_CERT_AUTHORITY_INVALID');
+  await other.browser.close();
+  await server.release(plain.id);
+});
+
+test('the next session with the same authorities, however uploaded, finds a browser that waits', async () => {
+  const same = await uploaded(`# again\n${ours.pem}`);
+  const claimed = await eventually(
+    'a session that was claimed',
+    async () => {
+      const { id, connectUrl } = await server.createSession(trusting(same.id));
+      const { body } = await server.api<SessionEventPage>('GET', `${SESSIONS}/${id}/events`);
+      if (body.data.some(({ type }) => type === 'session.claimed')) return { id, connectUrl };
+      await server.release(id);
+      return undefined;
+    },
+    found => found !== undefined,
+    60_000,
+  );
+  assert.ok(claimed);
+  const warm = await connected(claimed);
+  assert.equal(await failureAt(warm.page, `https://a.test:${good}/`), 'none');
+  assert.equal(await failureAt(warm.page, `https://a.test:${unknown}/`), 'ERR_CERT_AUTHORITY_INVALID');
+  await warm.browser.close();
+  await server.release(claimed.id);
+});
+
+test("another application's certificate does not exist", async () => {
+  const key = await foreignKey(server);
+  const foreign = await uploaded(another.pem, key);
+  for (const verb of ['GET', 'DELETE'])
+    assert.equal((await server.api(verb, `${CERTIFICATES}/${foreign.id}`)).status, 404);
+  const refused = await server.api('POST', SESSIONS, { body: trusting(certificate.id, foreign.id) });
+  assert.deepEqual([refused.status, refused.body.code], [400, 'unknown_certificate']);
+  assert.deepEqual(refused.body.details, { field: 'proxySettings.caCertificates', id: foreign.id });
+  assert.deepEqual((await server.api<Certificate[]>('GET', CERTIFICATES, { key })).body.length, 1);
+});
+
+test('after a restart of the server the session goes on trusting it', async () => {
+  await browser.close();
+  await server.restart();
+  const again = await connected(session);
+  assert.equal(await failureAt(again.page, `https://a.test:${good}/?again`), 'none');
+  await again.browser.close();
+});
+
+test('once it is deleted the running session goes on, and the next create is refused', async () => {
+  assert.equal((await server.api('DELETE', `${CERTIFICATES}/${certificate.id}`)).status, 204);
+  const running = await connected(session);
+  assert.equal(await failureAt(running.page, `https://a.test:${good}/?later`), 'none');
+  await running.browser.close();
+  const refused = await server.api('POST', SESSIONS, { body: trusting(certificate.id) });
+  assert.deepEqual([refused.status, refused.body.code], [400, 'unknown_certificate']);
+  const living = await server.api<Session[]>('GET', `${SESSIONS}?status=PENDING,RUNNING`);
+  assert.deepEqual(
+    living.body.map(({ id }) => id),
+    [session.id],
+  );
+  await server.release(session.id);
+});
+
+// ---- what runs in the page -------------------------------------------------------------------------------------------
+
+const inWorker = `new Promise(resolve => { new Worker('/worker.js').onmessage = ({ data }) => resolve(data); })`;
+const overSocket = `new Promise(resolve => {
+  const socket = new WebSocket('wss://' + location.host + '/ws');
+  socket.onopen = () => socket.send('hello');
+  socket.onmessage = ({ data }) => resolve(data);
+  socket.onerror = () => resolve('failed');
+})`;

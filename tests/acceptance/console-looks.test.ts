@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  consoleIsBuilt,
+  consoleLink,
+  DESK,
+  DESK_DARK,
+  type Look,
+  PHONE,
+  PHONE_DARK,
+  signedIn,
+} from '../harness/console.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+await consoleIsBuilt();
+const server = await startServer();
+const link = consoleLink(server);
+const session = await server.createSession({ keepAlive: true, userMetadata: { run: 'r-1842' } });
+
+const path = (rest: string): string => `/console/a/${server.applicationId}${rest}`;
+
+type Place = readonly [address: string, title: string];
+
+const MAIN: readonly Place[] = [
+  [path('/sessions'), 'Sessions'],
+  [path(`/sessions/${session.id}`), 'Session'],
+];
+const OTHERS: readonly Place[] = [
+  [path('/sessions/new'), 'New session'],
+  [path(`/sessions/${session.id}?tab=events`), 'Session'],
+  [path(`/sessions/${session.id}?tab=console`), 'Session'],
+  [path(`/sessions/${session.id}?tab=network`), 'Session'],
+  [path(`/sessions/${session.id}?tab=files`), 'Session'],
+  [path('/contexts'), 'Contexts'],
+  [path('/extensions'), 'Extensions'],
+  [path('/certificates'), 'Certificates'],
+  [path('/keys'), 'Agent keys'],
+  [path('/limits'), 'Limits and usage'],
+  ['/console/applications', 'Applications'],
+  ['/console/tokens', 'Access tokens'],
+  ['/console/host', 'This host'],
+];
+
+const LOOKS: ReadonlyArray<readonly [string, Look, readonly Place[]]> = [
+  ['at a desk, light', DESK, [...MAIN, ...OTHERS]],
+  ['at a desk, dark', DESK_DARK, MAIN],
+  ['on a phone, light', PHONE, MAIN],
+  ['on a phone, dark', PHONE_DARK, [...MAIN, ...OTHERS]],
+];
+
+for (const [name, look, places] of LOOKS)
+  test(`nothing serious for accessibility, and nothing beyond the edge: ${name}`, () =>
+    signedIn(server, link, look, async watched => {
+      const { page } = watched;
+      for (const [address, title] of places) {
+        await page.goto(`${server.url}${address}`);
+        await page.getByRole('heading', { name: title, exact: true }).waitFor();
+        const loading = (): Promise<number> => page.getByText('Loading').count();
+        await eventually('the page to be loaded', loading, count => count === 0);
+        assert.deepEqual(await watched.seriousFindings(), [], address);
+        assert.equal(await watched.overflows(), false, address);
+      }
+    }));
+
+test('on a phone the menu leads on, and closes', () =>
+  signedIn(server, link, PHONE, async watched => {
+    const { page } = watched;
+    await page.getByRole('button', { name: 'Menu' }).click();
+    assert.deepEqual(await watched.seriousFindings(), []);
+    await page.getByRole('dialog').getByRole('link', { name: 'This host' }).click();
+    await page.getByRole('heading', { name: 'This host' }).waitFor();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+  }));
+
+test('colours are chosen, and kept', () =>
+  signedIn(server, link, DESK, async ({ page }) => {
+    const paper = (): Promise<string> => page.evaluate('getComputedStyle(document.body).backgroundColor');
+    const light = await paper();
+    const toggle = page.getByRole('button', { name: /^Colours/ });
+    await toggle.click();
+    assert.equal(await paper(), light);
+    await toggle.click();
+    const dark = await paper();
+    assert.notEqual(dark, light);
+    await page.reload();
+    await page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor();
+    assert.equal(await paper(), dark);
+  }));

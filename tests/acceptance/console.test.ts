@@ -1,0 +1,246 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { chromium } from 'playwright-core';
+import { consoleIsBuilt, consoleLink, DESK, openWatched, signedIn } from '../harness/console.ts';
+import { FILE_NAME, openPages } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+await consoleIsBuilt();
+const pages = await openPages();
+const server = await startServer({ pages });
+
+const link = consoleLink(server);
+
+const BUNDLE_BYTES_MAX = 350 * 1024;
+
+// ---- what is served ------------------------------------------------------------------------------------------------
+
+test('files that carry their digest may be kept for good, the page may not, and both come compressed', async () => {
+  const page = await fetch(`${server.url}/console`);
+  const text = await page.text();
+  assert.equal(page.headers.get('cache-control'), 'no-cache');
+  const script = /src="(\/console\/assets\/[^"]+\.js)"/.exec(text)?.[1];
+  assert.ok(script);
+  for (const [accepted, coding] of [
+    ['gzip, deflate, br', 'br'],
+    ['gzip', 'gzip'],
+    ['br;q=0, gzip', 'gzip'],
+    ['identity', null],
+  ] as const) {
+    const file = await fetch(`${server.url}${script}`, { headers: { 'accept-encoding': accepted } });
+    assert.equal(file.headers.get('content-encoding'), coding, accepted);
+    assert.match(file.headers.get('cache-control') ?? '', /immutable/);
+    assert.match(await file.text(), /createRoot|react/i);
+  }
+  const again = await fetch(`${server.url}/console`, { headers: { 'if-none-match': page.headers.get('etag') ?? '' } });
+  assert.equal(again.status, 304);
+});
+
+test('the policy lets the page use nothing but its own origin', async () => {
+  const policy = (await fetch(`${server.url}/console/host`)).headers.get('content-security-policy') ?? '';
+  for (const part of ["default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'"])
+    assert.ok(policy.includes(part), `${part} is missing in ${policy}`);
+  assert.doesNotMatch(policy.replaceAll(server.url, ''), /unsafe|\*|https?:/);
+});
+
+test('no path leads out of the folder', async () => {
+  for (const wish of [
+    '/console/../package.json',
+    '/console/%2e%2e/%2e%2e/package.json',
+    '/console/assets/%2e%2e/x.js',
+  ]) {
+    const text = await (await fetch(`${server.url}${wish}`)).text();
+    assert.doesNotMatch(text, /"berth"/);
+  }
+  assert.equal((await fetch(`${server.url}/console/assets/none.js`)).status, 404);
+});
+
+test('what a first visit loads stays small', async () => {
+  const text = await (await fetch(`${server.url}/console`)).text();
+  const files = [...text.matchAll(/(?:src|href)="(\/console\/assets\/[^"]+)"/g)].map(match => match[1]);
+  let bytes = 0;
+  for (const file of files) {
+    const answer = await fetch(`${server.url}${file}`, { headers: { 'accept-encoding': 'gzip' } });
+    await answer.arrayBuffer();
+    bytes += Number(answer.headers.get('content-length'));
+  }
+  assert.ok(bytes > 0 && bytes <= BUNDLE_BYTES_MAX, `${bytes} bytes gzipped`);
+});
+
+// ---- signing in ----------------------------------------------------------------------------------------------------
+
+test('the printed link signs in, leaves the address, and a reload keeps it', () =>
+  signedIn(server, link, DESK, async ({ page }) => {
+    assert.doesNotMatch(page.url(), /bpt_|#/);
+    await page.reload();
+    await page.getByText('No sessions yet').waitFor();
+    const kept = await page.evaluate<string>('JSON.stringify(localStorage) + document.cookie');
+    assert.doesNotMatch(kept, /bpt_|bak_/);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { name: 'Sign in to Berth' }).waitFor();
+    assert.doesNotMatch(await page.evaluate(() => JSON.stringify(sessionStorage)), /bpt_|bak_/);
+  }));
+
+test('a wrong token is refused with the words of the API', async () => {
+  const watched = await openWatched(DESK, server.url);
+  const { page } = watched;
+  await page.goto(`${server.url}/console`);
+  await page.getByLabel('Personal access token').fill(server.key);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  assert.match(await page.getByRole('alert').innerText(), /begin with bpt_/);
+  await page.getByLabel('Personal access token').fill(`bpt_${'0'.repeat(48)}`);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  const alert = page.getByRole('alert').filter({ hasText: 'Request req_' });
+  await alert.waitFor();
+  assert.deepEqual(await watched.seriousFindings(), []);
+  assert.deepEqual(watched.faults, []);
+  await watched.close();
+});
+
+// ---- the main paths ------------------------------------------------------------------------------------------------
+
+test('a session is created by the form, shows its life as it happens, and is released', () =>
+  signedIn(server, link, DESK, async ({ page }) => {
+    await page.getByRole('link', { name: 'New session' }).first().click();
+    await page.getByLabel('Ends after, minutes').fill('5');
+    await page.getByLabel('Language').fill('de-DE');
+    await page.getByLabel('Name', { exact: true }).fill('run');
+    await page.getByLabel('Value', { exact: true }).fill("it's r-1842");
+    const code = await page.locator('pre').first().innerText();
+    assert.match(code, /curl -X POST http/);
+    assert.match(code, /"locale": "de-DE"/);
+    await page.getByRole('tab', { name: 'Python' }).click();
+    assert.match(await page.getByRole('tabpanel').innerText(), /"timeout": 300/);
+    await page.getByRole('button', { name: 'Create session' }).click();
+    await page.getByRole('heading', { name: 'Session', exact: true }).waitFor();
+    const id = /sessions\/([0-9a-f-]{36})/.exec(page.url())?.[1] ?? '';
+    const made = await server.read(id);
+    assert.deepEqual([made.status, made.keepAlive, made.userMetadata], ['RUNNING', true, { run: "it's r-1842" }]);
+    await page.getByRole('tab', { name: 'Events' }).click();
+    await page.getByText('Running', { exact: true }).first().waitFor();
+    await page.getByRole('button', { name: 'Release' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Release' }).click();
+    await page.getByText('Released by a caller').waitFor();
+    assert.equal((await server.read(id)).endReason, 'released');
+  }));
+
+test('the list follows by itself, and finds by metadata', () =>
+  signedIn(server, link, DESK, async ({ page }) => {
+    await page.getByText('Live', { exact: true }).waitFor();
+    const session = await server.createSession({ keepAlive: true, userMetadata: { team: { name: 'blue' } } });
+    await page.getByRole('link', { name: session.id }).waitFor();
+    await server.release(session.id);
+    await page.getByRole('listitem').filter({ hasText: session.id }).getByText('Completed').waitFor();
+    const search = page.getByRole('searchbox');
+    await search.fill('team.name=red');
+    await search.press('Enter');
+    await page.getByText('No session is like that').waitFor();
+    await search.fill('team.name=blue');
+    await search.press('Enter');
+    await page.getByRole('link', { name: session.id }).waitFor();
+    await search.fill(session.id);
+    await search.press('Enter');
+    await page.getByText('Released by a caller').waitFor();
+  }));
+
+test('what a browser did is there to be looked at: log, network, files, and the replay on its timeline', () =>
+  signedIn(server, link, DESK, async ({ page }) => {
+    const session = await server.createSession({ keepAlive: true });
+    const browser = await chromium.connectOverCDP(session.connectUrl);
+    const visited = browser.contexts()[0]?.pages()[0];
+    assert.ok(visited);
+    await visited.goto(pages.url);
+    await visited.evaluate('console.error("said by the page")');
+    await visited.goto(`${pages.url}/download-page`);
+    await visited.click('#get');
+    await browser.close();
+
+    const at = (tab: string): Promise<unknown> =>
+      page.goto(`${server.url}/console/a/${server.applicationId}/sessions/${session.id}?tab=${tab}`);
+    await at('console');
+    await page.getByText('said by the page').waitFor();
+    await at('network');
+    await page.getByRole('button', { name: /200 GET.*download-page/ }).click();
+    await page.getByRole('dialog').getByText(`${pages.url}/download-page`).waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
+    const har = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'HAR file' }).click();
+    assert.equal((await har).suggestedFilename(), `${session.id}.har`);
+    await at('files');
+    const saved = page.waitForEvent('download');
+    await page.getByRole('link', { name: `Save ${FILE_NAME}` }).click();
+    assert.equal((await saved).suggestedFilename(), FILE_NAME);
+    await page
+      .getByLabel('File to upload')
+      .setInputFiles({ name: 'cv.txt', mimeType: 'text/plain', buffer: Buffer.from('cv') });
+    await page.getByText('/tmp/.uploads/cv.txt').waitFor();
+
+    await server.release(session.id);
+    await at('replay');
+    await page.locator('video').waitFor();
+    const length = (): Promise<number> => page.locator('video').evaluate(video => Reflect.get(video, 'duration'));
+    await eventually('the replay to be loaded', length, seconds => seconds > 0);
+    await page.getByRole('slider', { name: 'Time' }).waitFor();
+    for (const lane of ['Pages', 'Network', 'Console']) await page.getByText(lane, { exact: true }).first().waitFor();
+  }));
+
+test('a context is made, chosen for a session, and deleted', () =>
+  signedIn(server, link, DESK, async ({ page }) => {
+    await page.getByRole('link', { name: 'Contexts' }).click();
+    await page.getByRole('button', { name: 'New context' }).click();
+    await page.getByLabel('Name').fill('shop-login');
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    await page.getByText('shop-login').first().waitFor();
+    await page.goto(`${server.url}/console/a/${server.applicationId}/sessions/new`);
+    await page.getByLabel('Context', { exact: true }).selectOption({ label: 'shop-login' });
+    await page.getByLabel('Save into the context').check();
+    assert.match(await page.locator('pre').first().innerText(), /"persist": true/);
+    await page.getByRole('link', { name: 'Contexts' }).click();
+    await page.getByRole('button', { name: 'Delete shop-login' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('No contexts yet').waitFor();
+  }));
+
+test('an agent key is issued, shown once, works, and is revoked', () =>
+  signedIn(server, link, DESK, async ({ page }) => {
+    await page.getByRole('link', { name: 'Agent keys' }).click();
+    await page.getByRole('button', { name: 'Issue a key' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('of the test');
+    await dialog.getByRole('button', { name: 'Issue' }).click();
+    const key = (await page.getByRole('dialog').locator('pre').innerText()).trim();
+    assert.match(key, /^bak_/);
+    assert.equal((await server.api('GET', '/v1/browsers/sessions', { key })).status, 200);
+    await page.getByLabel('I have stored it').check();
+    await page.getByRole('button', { name: 'Done' }).click();
+    await page.getByRole('button', { name: 'Revoke of the test' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Revoke of the test' }).waitFor({ state: 'detached' });
+    assert.equal((await server.api('GET', '/v1/browsers/sessions', { key })).status, 401);
+  }));
+
+test('limits are changed, and hold', () =>
+  signedIn(server, link, DESK, async ({ page }) => {
+    await page.getByRole('link', { name: 'Limits and usage' }).click();
+    const field = page.getByLabel('Creates a minute', { exact: true });
+    await field.fill('33');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('of 33', { exact: true }).waitFor();
+  }));
+
+test('the main path goes by keyboard alone', () =>
+  signedIn(server, link, DESK, async ({ page }) => {
+    await page.keyboard.press('Tab');
+    assert.equal(await page.locator(':focus').innerText(), 'Skip to content');
+    const link = page.getByRole('link', { name: 'New session' }).first();
+    for (let presses = 0; presses < 40 && !(await link.evaluate(it => it.matches(':focus'))); presses++)
+      await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'New session' }).waitFor();
+    await page.getByRole('tab', { name: 'curl' }).focus();
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('Enter');
+    await page.getByRole('tab', { name: 'TypeScript', selected: true }).waitFor();
+  }));

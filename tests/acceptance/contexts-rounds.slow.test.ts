@@ -1,0 +1,71 @@
+// Twenty rounds of a login on two sites, each in a session of its own; and ten in which the browser is killed at some moment,
+// which may lose what docs/contexts.md says and nothing else.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createContext, persistent, reachesVersion, tellsOf } from '../harness/contexts.ts';
+import { killBox } from '../harness/kill-box.ts';
+import { allOf, findMarks, LOGIN_PAGES, leaveMarks, onPage, sitesOf, withoutWorker } from '../harness/logged-in.ts';
+import { openPages } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+
+/** Cookies are copied aside every five seconds; one more for the copying. */
+const COPIED_MS = 6_000;
+const KILLED_WITHIN_MS = 9_000;
+
+const pages = await openPages(LOGIN_PAGES);
+const server = await startServer({ pages, env: { BERTH_DISCONNECT_GRACE: '0' } });
+const { secure, plain } = sitesOf(pages);
+
+test('twenty rounds keep everything on both sites', async () => {
+  const { id } = await createContext(server);
+  for (let round = 1; round <= 20; round++) {
+    const session = await server.createSession(persistent(id));
+    await onPage(session.connectUrl, async page => {
+      if (round > 1) {
+        assert.deepEqual(await findMarks(page, secure), allOf(`r${round - 1}`), `round ${round}`);
+        assert.deepEqual(await findMarks(page, plain), withoutWorker(`r${round - 1}`), `round ${round}`);
+      }
+      await leaveMarks(page, secure, `r${round}`);
+      await leaveMarks(page, plain, `r${round}`);
+    });
+    await reachesVersion(server, id, round);
+  }
+});
+
+test('ten kills at some moment lose seconds of cookies and the storage of that session', async () => {
+  const { id } = await createContext(server);
+  const first = await server.createSession(persistent(id));
+  await onPage(first.connectUrl, page => leaveMarks(page, secure, 'whole'));
+  await reachesVersion(server, id, 1);
+  let lastCookie = 'whole';
+  for (let round = 1; round <= 10; round++) {
+    const session = await server.createSession({ keepAlive: true, ...persistent(id) });
+    await onPage(session.connectUrl, async page => {
+      const { persistentCookie, sessionCookie, ...stored } = await findMarks(page, secure);
+      const { persistentCookie: _, sessionCookie: __, ...whole } = allOf('whole');
+      assert.deepEqual(stored, whole, `round ${round}: storage is that of the last whole save`);
+      assert.equal(persistentCookie, lastCookie, `round ${round}`);
+      assert.equal(sessionCookie, lastCookie, `round ${round}`);
+      await leaveMarks(page, secure, `k${round}`);
+    });
+    const waitMs = Math.random() * KILLED_WITHIN_MS;
+    await new Promise(resolve => setTimeout(resolve, waitMs));
+    killBox(server.dataDir, session.id);
+    assert.equal((await server.ended(session.id)).endReason, 'crashed');
+    await tellsOf(server, session.id, 'context.saved_partially');
+    await reachesVersion(server, id, round + 1);
+    lastCookie = await cookieNow(id);
+    const allowed = waitMs > COPIED_MS ? [`k${round}`] : [`k${round}`, lastCookieBefore(round)];
+    assert.ok(allowed.includes(lastCookie), `killed after ${waitMs} ms, the cookie is ${lastCookie}`);
+    before.set(round, lastCookie);
+  }
+});
+
+const before = new Map<number, string>();
+const lastCookieBefore = (round: number): string => before.get(round - 1) ?? 'whole';
+
+async function cookieNow(id: string): Promise<string> {
+  const path = `/v1/browsers/contexts/${id}/storage-state`;
+  const { body } = await server.api<{ cookies: Array<{ name: string; value: string }> }>('GET', path);
+  return body.cookies.find(({ name }) => name === 'persistent')?.value ?? 'none';
+}

@@ -1,0 +1,272 @@
+// Contexts over the API: what persists, what does not, who wins, who waits, and what is gone.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import Browserbase from '@browserbasehq/sdk';
+import type { Context, StorageState } from '../../contract/contexts.ts';
+import {
+  contextEvents,
+  createContext,
+  otherApplication,
+  persistent,
+  reachesVersion,
+  readContext,
+  tellsOf,
+  versionsOf,
+} from '../harness/contexts.ts';
+import { allOf, findMarks, LOGIN_PAGES, leaveMarks, onPage, sitesOf, withoutWorker } from '../harness/logged-in.ts';
+import { openPages } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+
+const CONTEXTS = '/v1/browsers/contexts';
+const UNKNOWN_ID = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
+
+const pages = await openPages(LOGIN_PAGES);
+const server = await startServer({ pages, env: { BERTH_SLOTS: '4' } });
+const { secure, plain } = sitesOf(pages);
+
+/** A session that leaves the mark on both sites, and ends with its client. */
+async function leave(id: string, mark: string): Promise<string> {
+  const session = await server.createSession(persistent(id));
+  await onPage(session.connectUrl, async page => {
+    await leaveMarks(page, secure, mark);
+    await leaveMarks(page, plain, mark);
+  });
+  assert.equal((await server.ended(session.id)).status, 'COMPLETED');
+  return session.id;
+}
+
+async function finds(id: string, mark: string): Promise<void> {
+  const session = await server.createSession({ contextId: id });
+  await onPage(session.connectUrl, async page => {
+    assert.deepEqual(await findMarks(page, secure), allOf(mark));
+    assert.deepEqual(await findMarks(page, plain), withoutWorker(mark));
+  });
+}
+
+test('what a session left is there in the next one, everywhere a site keeps it', async () => {
+  const { id, version } = await createContext(server);
+  assert.equal(version, 0);
+  const first = await leave(id, 'one');
+  const session = await server.createSession(persistent(id));
+  assert.equal(session.contextId, id, 'the create waited for the save');
+  await onPage(session.connectUrl, async page => {
+    assert.deepEqual(await findMarks(page, secure), allOf('one'));
+    assert.deepEqual(await findMarks(page, plain), withoutWorker('one'));
+    await leaveMarks(page, secure, 'two');
+    await leaveMarks(page, plain, 'two');
+  });
+  await reachesVersion(server, id, 2);
+  await finds(id, 'two');
+  const context = await readContext(server, id);
+  assert.equal(context.version, 2, 'the last session did not persist');
+  assert.equal(context.lastSessionId, session.id);
+  assert.ok(context.sizeBytes > 10_000);
+  const told = (await contextEvents(server, session.id)).map(({ type, detail }) => [type, detail.version]);
+  assert.deepEqual(told, [
+    ['context.restored', 1],
+    ['context.saved', 2],
+  ]);
+  assert.deepEqual(
+    (await contextEvents(server, first)).map(({ type }) => type),
+    ['context.saved'],
+  );
+});
+
+test('without persist nothing is kept', async () => {
+  const { id } = await createContext(server);
+  const session = await server.createSession({ browserSettings: { context: { id } } });
+  await onPage(session.connectUrl, page => leaveMarks(page, plain, 'gone'));
+  await server.ended(session.id);
+  assert.equal((await readContext(server, id)).version, 0);
+  assert.deepEqual(await contextEvents(server, session.id), []);
+});
+
+test('a release answers before the save is done, and a time limit saves too', async () => {
+  const { id } = await createContext(server);
+  const session = await server.createSession({ keepAlive: true, ...persistent(id) });
+  await onPage(session.connectUrl, page => leaveMarks(page, plain, 'kept'));
+  const released = await server.release(session.id);
+  assert.equal(released.status, 'COMPLETED');
+  const saved = await tellsOf(server, session.id, 'context.saved');
+  assert.ok(saved.time > (released.endedAt ?? ''), 'saved behind the end');
+});
+
+test('of two that persist at once the last to end wins, and the overtaken one is told', async () => {
+  const { id } = await createContext(server);
+  const [a, b] = await Promise.all([server.createSession(persistent(id)), server.createSession(persistent(id))]);
+  await onPage(a.connectUrl, page => leaveMarks(page, plain, 'a'));
+  await reachesVersion(server, id, 1);
+  await onPage(b.connectUrl, page => leaveMarks(page, plain, 'b'));
+  await reachesVersion(server, id, 2);
+  const versions = await versionsOf(server, id);
+  assert.deepEqual(
+    versions.map(({ version, sessionId, current, source }) => ({ version, sessionId, current, source })),
+    [
+      { version: 2, sessionId: b.id, current: true, source: 'session' },
+      { version: 1, sessionId: a.id, current: false, source: 'session' },
+    ],
+  );
+  assert.ok(versions[1]?.expiresAt);
+  const overtaken = await tellsOf(server, a.id, 'context.overtaken');
+  assert.deepEqual(overtaken.detail, { contextId: id, version: 1, by: b.id, byVersion: 2 });
+  assert.equal((await tellsOf(server, b.id, 'context.saved')).detail.overtook, 1);
+});
+
+test('one exclusive session at a time; others that persist are not refused', async () => {
+  const { id } = await createContext(server);
+  const exclusive = { browserSettings: { context: { id, persist: true, exclusive: true } } };
+  const holder = await server.createSession({ keepAlive: true, ...exclusive });
+  const refused = await server.api('POST', '/v1/browsers/sessions', { body: exclusive });
+  assert.equal(refused.status, 409);
+  assert.equal(refused.body.code, 'context_in_use');
+  assert.equal(refused.body.details?.sessionId, holder.id);
+  assert.equal(refused.headers['x-should-retry'], 'false');
+  const other = await server.createSession(persistent(id));
+  await server.release(other.id);
+  await server.release(holder.id);
+  const next = await server.createSession(exclusive);
+  await server.release(next.id);
+});
+
+test('an earlier version is restored, and a fork goes its own way', async () => {
+  const { id } = await createContext(server);
+  await leave(id, 'first');
+  await reachesVersion(server, id, 1);
+  await leave(id, 'second');
+  await reachesVersion(server, id, 2);
+  const restored = await server.api<Context>('POST', `${CONTEXTS}/${id}/restore`, { body: { version: 1 } });
+  assert.equal(restored.status, 200, restored.text);
+  assert.equal(restored.body.version, 3);
+  await finds(id, 'first');
+  const forked = await server.api<Context>('POST', `${CONTEXTS}/${id}/fork`, { body: { version: 2, name: 'Fork' } });
+  assert.equal(forked.status, 201, forked.text);
+  assert.equal(forked.body.version, 1);
+  await finds(forked.body.id, 'second');
+  assert.equal((await server.api('DELETE', `${CONTEXTS}/${id}`)).status, 204);
+  await finds(forked.body.id, 'second');
+  assert.equal(
+    (await server.api('POST', `${CONTEXTS}/${forked.body.id}/restore`, { body: { version: 9 } })).status,
+    404,
+  );
+});
+
+test("Playwright's storage state goes in and comes out", async () => {
+  const { id } = await createContext(server);
+  const host = new URL(plain).hostname;
+  const cookie = { path: '/', httpOnly: false, secure: false, sameSite: 'Lax' } as const;
+  const state: StorageState = {
+    cookies: [
+      { ...cookie, name: 'persistent', value: 'imported', domain: host, expires: Math.floor(Date.now() / 1000) + 3600 },
+      { ...cookie, name: 'session', value: 'imported', domain: host, expires: -1 },
+    ],
+    origins: [
+      {
+        origin: plain,
+        localStorage: [
+          { name: 'mark', value: 'imported' },
+          { name: '日本', value: 'ü🚢' },
+        ],
+      },
+    ],
+  };
+  const imported = await server.api<Context>('POST', `${CONTEXTS}/${id}/storage-state`, { body: state });
+  assert.equal(imported.status, 200, imported.text);
+  const session = await server.createSession(persistent(id));
+  await onPage(session.connectUrl, async page => {
+    const found = await findMarks(page, plain);
+    assert.equal(found.persistentCookie, 'imported');
+    assert.equal(found.sessionCookie, 'imported');
+    assert.equal(found.localStorage, 'imported');
+    assert.equal(await page.evaluate('localStorage.getItem("日本")'), 'ü🚢');
+    await page.evaluate('localStorage.setItem("more", "x".repeat(5000))');
+  });
+  await reachesVersion(server, id, 2);
+  const exported = await server.api<StorageState>('GET', `${CONTEXTS}/${id}/storage-state`);
+  assert.equal(exported.status, 200, exported.text);
+  const values = exported.body.cookies.map(({ name, value, expires }) => [name, value, expires > 0]).sort();
+  assert.deepEqual(values, [
+    ['persistent', 'imported', true],
+    ['session', 'imported', false],
+  ]);
+  const stored = exported.body.origins.find(({ origin }) => origin === plain)?.localStorage;
+  assert.deepEqual(
+    new Map(stored?.map(({ name, value }) => [name, value])),
+    new Map([
+      ['mark', 'imported'],
+      ['日本', 'ü🚢'],
+      ['more', 'x'.repeat(5000)],
+    ]),
+  );
+});
+
+test('names are unique without regard to case, and free again when their context is gone', async () => {
+  const named = await createContext(server, { name: '  Shop Login ' });
+  assert.equal(named.name, 'Shop Login');
+  const taken = await server.api('POST', CONTEXTS, { body: { name: 'shop login' } });
+  assert.equal(taken.status, 409);
+  assert.equal(taken.body.code, 'context_name_taken');
+  assert.equal((await server.api('DELETE', `${CONTEXTS}/${named.id}`)).status, 204);
+  const again = await server.api('DELETE', `${CONTEXTS}/${named.id}`);
+  assert.equal(again.status, 404);
+  const resent = await server.api('DELETE', `${CONTEXTS}/${named.id}`, { headers: { 'x-stainless-retry-count': '1' } });
+  assert.equal(resent.status, 204);
+  await createContext(server, { name: 'shop login' });
+  for (const name of ['', '   ', 'x'.repeat(129), 'a\u0000b'])
+    assert.equal((await server.api('POST', CONTEXTS, { body: { name } })).status, 400, JSON.stringify(name));
+});
+
+test('a list has pages', async () => {
+  const made = [await createContext(server), await createContext(server)];
+  const first = await server.api<Context[]>('GET', `${CONTEXTS}?limit=1`);
+  assert.deepEqual(
+    first.body.map(({ id }) => id),
+    [made[1]?.id],
+  );
+  const next = await server.api<Context[]>('GET', `${CONTEXTS}?limit=1&before=${first.headers['x-next-before']}`);
+  assert.equal(next.body[0]?.id, made[0]?.id);
+});
+
+test('the official client makes, reads and deletes contexts', async () => {
+  const sdk = new Browserbase({ apiKey: server.key, baseURL: server.url });
+  const created = await sdk.contexts.create({});
+  assert.equal(created.cipherAlgorithm, 'AES-256-CBC');
+  assert.equal(created.initializationVectorSize, 16);
+  assert.equal((await sdk.contexts.retrieve(created.id)).projectId, server.applicationId);
+  const session = await sdk.sessions.create({ browserSettings: { context: { id: created.id, persist: true } } });
+  assert.equal(session.contextId, created.id);
+  await server.release(session.id);
+  await reachesVersion(server, created.id, 1);
+  await sdk.contexts.delete(created.id);
+  await assert.rejects(async () => sdk.contexts.retrieve(created.id), /404/);
+});
+
+test('no key, and the key of another application, see nothing', async () => {
+  const { id } = await createContext(server);
+  const other = await otherApplication(server);
+  for (const [method, path, body] of [
+    ['GET', `${CONTEXTS}/${id}`],
+    ['DELETE', `${CONTEXTS}/${id}`],
+    ['GET', `${CONTEXTS}/${id}/versions`],
+    ['GET', `${CONTEXTS}/${id}/storage-state`],
+    ['POST', `${CONTEXTS}/${id}/storage-state`, { cookies: [], origins: [] }],
+    ['POST', `${CONTEXTS}/${id}/restore`, { version: 1 }],
+    ['POST', `${CONTEXTS}/${id}/fork`, {}],
+  ] as const) {
+    const options = body === undefined ? {} : { body };
+    assert.equal((await server.api(method, path, { ...options, key: null })).status, 401, `${method} ${path}`);
+    assert.equal((await server.api(method, path, { ...options, key: other })).status, 404, `${method} ${path}`);
+  }
+  assert.deepEqual((await server.api<Context[]>('GET', CONTEXTS, { key: other })).body, []);
+  for (const context of [id, UNKNOWN_ID]) {
+    const create = { body: { contextId: context }, key: context === id ? other : server.key };
+    const refused = await server.api('POST', '/v1/browsers/sessions', create);
+    assert.equal(refused.status, 400);
+    assert.equal(refused.body.code, 'unknown_context');
+  }
+  const sessions = await server.api<unknown[]>('GET', '/v1/browsers/sessions', { key: other });
+  assert.deepEqual(sessions.body, [], 'a refused create leaves no session');
+});
+
+test('nothing of a session is left when its context is saved', async () => {
+  await server.settles();
+});

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { consoleIsBuilt, DESK_DARK, openWatched, PHONE } from '../harness/console.ts';
+import { examples } from '../harness/examples.ts';
+import { startServer } from '../harness/server.ts';
+
+await consoleIsBuilt();
+const server = await startServer();
+
+// ---- examples do what they say -------------------------------------------------------------------------------------
+
+for (const [document, blocks] of examples())
+  test(`the examples of ${document} run as they are written`, async () => {
+    for (const { line, run } of blocks) assert.notEqual(await run(server), '', `line ${line} prints something`);
+    const open = await server.api<Array<{ id: string }>>('GET', '/v1/browsers/sessions?status=PENDING,RUNNING');
+    for (const { id } of open.body) await server.release(id);
+  });
+
+// ---- the site --------------------------------------------------------------------------------------------------------
+
+async function text(path: string): Promise<string> {
+  const answer = await fetch(`${server.url}${path}`);
+  assert.equal(answer.status, 200, path);
+  return answer.text();
+}
+
+const linksOf = (page: string): string[] => [...page.matchAll(/<a [^>]*href="([^"]+)"/g)].map(match => match[1] ?? '');
+
+test('from the start every page is reached, and every link leads to a place that is there', async () => {
+  const pages = new Map<string, string>();
+  const waiting = ['/docs'];
+  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+    if (pages.has(path)) continue;
+    const page = await text(path);
+    pages.set(path, page);
+    for (const link of linksOf(page)) {
+      assert.match(link, /^(\/|#|https:)/, `${path} links to ${link}`);
+      const [target = ''] = link.split('#', 1);
+      if (target.startsWith('/docs') && !target.endsWith('.yaml')) waiting.push(target);
+    }
+  }
+  for (const [path, page] of pages)
+    for (const link of linksOf(page)) {
+      const [target, hash] = link.split('#', 2);
+      if (!hash || (target && !target.startsWith('/docs'))) continue;
+      const there = pages.get(target || path) ?? '';
+      assert.ok(there.includes(`id="${hash}"`), `${path} links to ${link}, where nothing has that name`);
+    }
+  for (const path of ['/docs/guides/stagehand', '/docs/security', '/docs/reference/errors', '/docs/api'])
+    assert.ok(pages.has(path), path);
+});
+
+test('a page that does not exist is a 404 in the words of the API', async () => {
+  const { status, body } = await server.api('GET', '/docs/none', { key: null });
+  assert.deepEqual([status, body.code], [404, 'route_not_found']);
+});
+
+test('markup in a document stays text', async () => {
+  const page = await text('/docs/operating');
+  assert.doesNotMatch(page, /<script(?! type="module" src="\/docs\/assets\/)/);
+});
+
+for (const [name, look] of Object.entries({ DESK_DARK, PHONE }))
+  test(`pages are read, searched and are free of serious findings: ${name}`, async () => {
+    const watched = await openWatched(look, server.url);
+    const { page } = watched;
+    for (const path of ['/docs', '/docs/operating', '/docs/reference/errors', '/docs/guides/playwright']) {
+      await page.goto(`${server.url}${path}`);
+      await page.locator('h1').waitFor();
+      assert.deepEqual(await watched.seriousFindings(), [], path);
+      assert.equal(await watched.overflows(), false, path);
+    }
+    const search = page.getByRole('combobox', { name: 'Search the docs' });
+    await search.fill('tls proxy');
+    await page.getByRole('option').first().waitFor();
+    await search.press('Enter');
+    await page.waitForURL(/operating#behind-a-tls-proxy/);
+    assert.deepEqual(watched.faults, []);
+    await watched.close();
+  });

@@ -1,0 +1,363 @@
+// Downloads as callers see them, whoever started them and whatever the client set: from the first tab, popups, contexts of
+// the client's own, by header, from blob and data addresses.
+import assert from 'node:assert/strict';
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { after, before, describe, it } from 'node:test';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import puppeteer from 'puppeteer-core';
+import yauzl from 'yauzl';
+import type { Download, DownloadPage } from '../../contract/files.ts';
+import { foreignKey } from '../harness/foreign-key.ts';
+import { openPages } from '../harness/pages.ts';
+import { startS3 } from '../harness/s3.ts';
+import { type CreatedSession, startServer } from '../harness/server.ts';
+import { eventsOf } from '../harness/session-events.ts';
+import { browserOf } from '../harness/session-processes.ts';
+import { eventually } from '../harness/until.ts';
+
+const REPORT = randomBytes(200_000);
+const sha256 = (bytes: Uint8Array | string): string => createHash('sha256').update(bytes).digest('hex');
+
+const pages = await openPages({
+  '/files':
+    '<!doctype html><title>Files</title><a id=report href=/report>report</a><a id=named href=/plain download="Gr\u00fc\u00dfe \u2602.csv">named</a>' +
+    '<a id=slow href=/slow>slow</a><a id=popup href=/report target=_blank>popup</a>' +
+    '<a id=blob download="from blob.txt">blob</a><a id=data download=data.json href="data:application/json,%7B%22a%22:1%7D">data</a>' +
+    '<script>blob.href = URL.createObjectURL(new Blob(["blob bytes"]))</script>',
+  '/report': (_, response) => {
+    const headers = { 'content-type': 'application/pdf', 'content-disposition': 'attachment; filename="report.pdf"' };
+    response.writeHead(200, headers).end(Buffer.concat([Buffer.from('%PDF-1.7\n'), REPORT]));
+  },
+  '/plain': (_, response) => void response.writeHead(200, { 'content-type': 'text/plain' }).end('a,b\n1,2\n'),
+  '/empty': (_, response) =>
+    void response.writeHead(200, { 'content-disposition': 'attachment; filename=empty' }).end(),
+  '/endless': (_, response) => {
+    const headers = { 'content-type': 'application/zip', 'content-disposition': 'attachment; filename=endless.zip' };
+    response.writeHead(200, headers);
+    const more = setInterval(() => response.write(Buffer.alloc(500_000)), 50);
+    response.once('close', () => clearInterval(more));
+  },
+  '/slow': (_, response) => {
+    const headers = { 'content-type': 'application/zip', 'content-disposition': 'attachment; filename=slow.zip' };
+    response.writeHead(200, { ...headers, 'content-length': '1000000' });
+    response.write(randomBytes(100_000));
+  },
+});
+/** BERTH_TEST_STORE=s3 runs all of it with a bucket. */
+const store = process.env.BERTH_TEST_STORE === 's3' ? await startS3() : undefined;
+after(() => store?.close());
+const server = await startServer({ pages, env: { BERTH_SESSION_DOWNLOADS: '5000000', ...store?.env } });
+const PDF = Buffer.concat([Buffer.from('%PDF-1.7\n'), REPORT]);
+
+const list = async (session: string, query = ''): Promise<DownloadPage> => {
+  const answer = await server.api<DownloadPage>('GET', `/v1/browsers/downloads?sessionId=${session}${query}`);
+  assert.equal(answer.status, 200, answer.text);
+  return answer.body;
+};
+/** Waits for so many, which must be listed within two seconds of the browser's last word. */
+const listed = async (session: string, count: number, query = ''): Promise<readonly Download[]> =>
+  (
+    await eventually(
+      `${count} downloads to be listed`,
+      () => list(session, query),
+      ({ total }) => total >= count,
+      10_000,
+    )
+  ).downloads;
+const bytesOf = async (url: string, headers: Record<string, string> = {}): Promise<Buffer> => {
+  const answer = await fetch(url, { headers });
+  assert.ok(answer.ok, `${answer.status}`);
+  return Buffer.from(await answer.arrayBuffer());
+};
+
+async function withPage(
+  body: object,
+  work: (page: Page, session: CreatedSession, browser: Browser) => Promise<void>,
+): Promise<void> {
+  const session = await server.createSession(body);
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  const page = browser.contexts()[0]?.pages()[0];
+  assert.ok(page);
+  await page.goto(`${pages.a}/files`);
+  await work(page, session, browser);
+  await browser.close();
+  await server.release(session.id).catch(() => {});
+}
+
+describe('downloads', () => {
+  it('are listed while the session runs, with name, size, type and checksum', () =>
+    withPage({}, async (page, { id }) => {
+      await page.click('#report');
+      const [download] = await listed(id, 1);
+      assert.deepEqual(
+        { ...download, id: '', createdAt: '', downloadUrl: '', downloadUrlExpiresAt: '' },
+        {
+          ...{ id: '', sessionId: id, filename: 'report.pdf', mimeType: 'application/pdf', size: PDF.length },
+          ...{ checksum: sha256(PDF), createdAt: '', downloadUrl: '', downloadUrlExpiresAt: '' },
+        },
+      );
+      assert.ok((await bytesOf(String(download?.downloadUrl))).equals(PDF));
+      assert.equal((await server.read(id)).status, 'RUNNING');
+    }));
+
+  it('come from everywhere: same names, popups, blob and data addresses, contexts of the client', () =>
+    withPage({}, async (page, { id }, browser) => {
+      await page.click('#report');
+      await listed(id, 1);
+      await page.click('#report');
+      await listed(id, 2);
+      await page.click('#named');
+      await page.click('#blob');
+      await page.click('#data');
+      await listed(id, 5);
+      const popup = page.context().waitForEvent('page');
+      await page.click('#popup');
+      await popup;
+      await listed(id, 6);
+      const other = await (await browser.newContext()).newPage();
+      await other.goto(`${pages.b}/files`);
+      await other.click('#report');
+      await other.goto(`${pages.b}/empty`).catch(() => {}); // a navigation that becomes a download fails as one
+      const downloads = await listed(id, 8);
+      assert.deepEqual(downloads.map(({ filename }) => filename).sort(), [
+        'Gr\u00fc\u00dfe \u2602.csv',
+        'data.json',
+        'empty',
+        'from blob.txt',
+        ...Array.from({ length: 4 }, () => 'report.pdf'),
+      ]);
+      const named = (name: string) => downloads.find(({ filename }) => filename === name);
+      assert.equal(named('from blob.txt')?.checksum, sha256('blob bytes'));
+      assert.deepEqual([named('data.json')?.mimeType, named('data.json')?.size], ['application/json', 7]);
+      assert.equal(named('Gr\u00fc\u00dfe \u2602.csv')?.mimeType, 'text/csv');
+      assert.deepEqual([named('empty')?.size, named('empty')?.checksum], [0, sha256('')]);
+    }));
+
+  it('stay whatever folder a client names, and its events keep their meaning', () =>
+    withPage({}, async (page, { id }, browser) => {
+      // Playwright has named a folder of its own machine when it connected.
+      const begun = page.waitForEvent('download');
+      await page.click('#report');
+      const download = await begun;
+      assert.equal(download.suggestedFilename(), 'report.pdf');
+      assert.equal(await download.failure(), null);
+      // It looks for the file on its own machine; the link leads to it.
+      await assert.rejects(download.saveAs('/tmp/berth-never-written'), /ENOENT|no such file/);
+      const client = await browser.newBrowserCDPSession();
+      await client.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath: 'downloads' });
+      await page.click('#named');
+      await client.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath: '/etc' });
+      await page.click('#data');
+      await client.detach();
+      await page.click('#blob');
+      const names = (await listed(id, 4)).map(({ filename }) => filename).sort();
+      assert.deepEqual(names, ['Grüße ☂.csv', 'data.json', 'from blob.txt', 'report.pdf']);
+    }));
+
+  it('are told to Puppeteer, and refused where it says so', async () => {
+    const session = await server.createSession({ keepAlive: true });
+    const browser = await puppeteer.connect({ browserWSEndpoint: session.connectUrl, defaultViewport: null });
+    const [page] = await browser.pages();
+    assert.ok(page);
+    await page.goto(`${pages.a}/files`);
+    const client = await browser.target().createCDPSession();
+    await client.send('Browser.setDownloadBehavior', {
+      ...{ behavior: 'allow', downloadPath: '/srv/somebody/downloads', eventsEnabled: true },
+    });
+    const told: string[] = [];
+    client.on('Browser.downloadWillBegin', ({ suggestedFilename }) => told.push(suggestedFilename));
+    client.on('Browser.downloadProgress', ({ state }) => state === 'inProgress' || told.push(state));
+    await page.click('#report');
+    await listed(session.id, 1);
+    await eventually('both events', () => told.length === 2);
+    assert.deepEqual(told, ['report.pdf', 'completed']);
+    await client.send('Browser.setDownloadBehavior', { behavior: 'deny', eventsEnabled: true });
+    await page.click('#report');
+    await eventually('the refusal', () => told.includes('canceled'));
+    assert.equal((await list(session.id)).total, 1);
+    await browser.disconnect();
+    await server.release(session.id);
+  });
+
+  it('of a browser that is released, or dies, in the middle are never listed; what was whole is', async () => {
+    for (const end of ['release', 'kill'] as const) {
+      const session = await server.createSession({ keepAlive: true });
+      const browser = await chromium.connectOverCDP(session.connectUrl);
+      const page = browser.contexts()[0]?.pages()[0];
+      await page?.goto(`${pages.a}/files`);
+      await page?.click('#slow');
+      await page?.click('#report');
+      await listed(session.id, 1);
+      if (end === 'release') await server.release(session.id);
+      else process.kill(browserOf(session.id).pid, 'SIGKILL');
+      await server.ended(session.id);
+      await browser.close();
+      const failed = await eventsOf(server, session.id, 'download.failed');
+      assert.deepEqual(
+        failed.map(({ detail }) => detail.filename),
+        ['slow.zip'],
+      );
+      const { downloads, total } = await list(session.id);
+      assert.deepEqual([total, downloads[0]?.filename, downloads[0]?.checksum], [1, 'report.pdf', sha256(PDF)]);
+    }
+  });
+
+  it('over the bound of the session are cancelled, and an event says so', () =>
+    withPage({}, async (page, { id }) => {
+      await page.click('#named');
+      await listed(id, 1);
+      await page.evaluate("location.href = '/endless'");
+      const [failed] = await eventually(
+        'the download to fail',
+        () => eventsOf(server, id, 'download.failed'),
+        events => events.length > 0,
+      );
+      assert.match(String(failed?.detail.reason), /passed their bound of 5000000 bytes/);
+      assert.equal((await list(id)).total, 1);
+      assert.equal((await server.read(id)).status, 'RUNNING');
+      await page.click('#report');
+      await listed(id, 2);
+    }));
+});
+
+describe('a download', () => {
+  let session: CreatedSession;
+  let download: Download;
+  const path = (): string => `/v1/browsers/downloads/${download.id}`;
+  const accept = (type: string) => ({ headers: { accept: type } });
+
+  before(async () => {
+    session = await server.createSession({ keepAlive: true });
+    const browser = await chromium.connectOverCDP(session.connectUrl);
+    const page = browser.contexts()[0]?.pages()[0];
+    await page?.goto(`${pages.a}/files`);
+    await page?.click('#named');
+    await listed(session.id, 1);
+    await page?.click('#report');
+    const found = (await listed(session.id, 2)).find(({ filename }) => filename === 'report.pdf');
+    assert.ok(found);
+    download = found;
+    await browser.close();
+    await server.release(session.id);
+  });
+
+  it('is found by each of the filters, also after the end', async () => {
+    const names = async (query: string) => (await list(session.id, query)).downloads.map(({ filename }) => filename);
+    const csv = 'Grüße ☂.csv';
+    assert.deepEqual(await names(''), [csv, 'report.pdf']);
+    assert.deepEqual(await names('&filename=report.pdf'), ['report.pdf']);
+    assert.deepEqual(await names('&filename=report'), []);
+    assert.deepEqual(await names('&mimeType=text/csv'), [csv]);
+    assert.deepEqual(await names('&minSize=8&maxSize=8'), [csv]);
+    assert.deepEqual(await names(`&minSize=${PDF.length}`), ['report.pdf']);
+    assert.deepEqual(await names(`&createdAfter=${download.createdAt}`), ['report.pdf']);
+    assert.deepEqual(await names(`&createdBefore=${session.createdAt}`), []);
+    const page = await list(session.id, '&limit=1&offset=1');
+    assert.deepEqual([page.total, page.limit, page.offset, page.downloads.length], [2, 1, 1, 1]);
+    for (const bad of ['&limit=0', '&limit=101', '&offset=-1', '&minSize=x', '&createdAfter=yesterday'])
+      assert.equal((await server.api('GET', `/v1/browsers/downloads?sessionId=${session.id}${bad}`)).status, 400, bad);
+    assert.equal((await server.api('GET', '/v1/browsers/downloads')).status, 400);
+    assert.equal((await server.api('GET', `/v1/browsers/downloads?sessionId=${randomUUID()}`)).status, 404);
+  });
+
+  it('is answered as JSON or as bytes', async () => {
+    const json = await server.api<Download>('GET', path());
+    assert.equal(json.body.checksum, sha256(PDF));
+    assert.notEqual(json.body.downloadUrlExpiresAt, download.downloadUrlExpiresAt);
+    const bytes = await server.api('GET', path(), accept('application/octet-stream'));
+    assert.deepEqual(
+      ['content-type', 'content-length', 'etag', 'accept-ranges', 'x-content-type-options'].map(
+        name => bytes.headers[name],
+      ),
+      ['application/pdf', String(PDF.length), `"${sha256(PDF)}"`, 'bytes', 'nosniff'],
+    );
+    assert.match(
+      String(bytes.headers['content-disposition']),
+      /^attachment; filename="report.pdf"; filename\*=UTF-8''/,
+    );
+    assert.equal((await server.api('GET', path(), accept('text/html'))).status, 406);
+    const part = await server.api('GET', path(), {
+      headers: { accept: 'application/octet-stream', range: 'bytes=0-7' },
+    });
+    assert.deepEqual([part.status, part.text], [206, '%PDF-1.7']);
+    assert.equal(part.headers['content-range'], `bytes 0-7/${PDF.length}`);
+    const behind = await server.api('GET', path(), {
+      headers: { accept: 'application/octet-stream', range: `bytes=${PDF.length}-` },
+    });
+    assert.equal(behind.status, 416);
+    const known = await server.api('GET', path(), {
+      headers: { accept: 'application/octet-stream', 'if-none-match': `"${sha256(PDF)}"` },
+    });
+    assert.deepEqual([known.status, known.text], [304, '']);
+  });
+
+  it('is given out by its link to anybody, and by no altered one', async () => {
+    const { downloadUrl } = download;
+    if (store) return servedByTheStore(downloadUrl);
+    const answer = await fetch(downloadUrl, { headers: { origin: 'https://elsewhere.test' } });
+    assert.equal(answer.headers.get('access-control-allow-origin'), '*');
+    assert.ok(Buffer.from(await answer.arrayBuffer()).equals(PDF));
+    const head = await fetch(downloadUrl, { method: 'HEAD' });
+    assert.deepEqual([head.status, head.headers.get('content-length')], [200, String(PDF.length)]);
+    const part = await fetch(downloadUrl, { headers: { range: 'bytes=-5' } });
+    assert.deepEqual([part.status, (await part.arrayBuffer()).byteLength], [206, 5]);
+    for (const method of ['DELETE', 'POST', 'PUT'])
+      assert.equal((await fetch(downloadUrl, { method })).status, 405, method);
+    for (const url of [`${downloadUrl}x`, downloadUrl.slice(0, -1), downloadUrl.replace(/files\/./, 'files/x')]) {
+      const refused = await fetch(url);
+      assert.equal(refused.status, 403);
+      assert.equal(Object(await refused.json()).code, 'signed_url_invalid');
+    }
+    const token = downloadUrl.slice(downloadUrl.lastIndexOf('/') + 1);
+    assert.ok(!server.log().some(line => line.includes(token)), 'the link is in no log');
+  });
+
+  it('is in the archive of official clients', async () => {
+    const bytes = await bytesOf(`${server.url}/v1/sessions/${session.id}/downloads`, {
+      authorization: `Bearer ${server.key}`,
+    });
+    const zip = await yauzl.fromBufferPromise(bytes);
+    const found: Record<string, string> = {};
+    for await (const entry of zip.eachEntry())
+      found[entry.fileName] = sha256(await buffer(await zip.openReadStreamPromise(entry)));
+    assert.deepEqual(found, { 'Grüße ☂.csv': sha256('a,b\n1,2\n'), 'report.pdf': sha256(PDF) });
+  });
+
+  it('is nobody else’s', async () => {
+    const foreign = { key: await foreignKey(server) };
+    assert.equal((await server.api('GET', `/v1/browsers/downloads?sessionId=${session.id}`, foreign)).status, 404);
+    for (const [method, options] of [
+      ['GET', foreign],
+      ['GET', { ...foreign, ...accept('application/octet-stream') }],
+      ['DELETE', foreign],
+    ] as const)
+      assert.equal((await server.api(method, path(), options)).status, 404);
+    assert.equal((await server.api('GET', `/v1/sessions/${session.id}/downloads`, foreign)).status, 404);
+    assert.equal((await server.api('GET', path(), { key: null })).status, 401);
+  });
+
+  it('is deleted with its bytes and its links', async () => {
+    assert.equal((await server.api('DELETE', path())).status, 204);
+    assert.equal((await fetch(download.downloadUrl)).status, 404);
+    assert.equal((await server.api('GET', path())).status, 404);
+    assert.equal((await server.api('DELETE', path())).status, 404);
+    const resent = await server.api('DELETE', path(), { headers: { 'x-stainless-retry-count': '1' } });
+    assert.equal(resent.status, 204);
+    // Of a bucket the link has just told.
+    const objects = join(server.dataDir, 'artifacts/objects');
+    const kept = store ? [] : readdirSync(objects, { recursive: true }).map(String);
+    assert.ok(!kept.some(name => name.includes(download.id)), 'no object is left');
+    assert.equal((await list(session.id)).total, 1);
+  });
+});
+
+/** The link is the store's own: what its bucket allows to other origins is its operator's to say. */
+async function servedByTheStore(link: string): Promise<void> {
+  assert.ok(link.startsWith(`${store?.endpoint}/`), link);
+  assert.ok((await bytesOf(link)).equals(PDF));
+  const part = await fetch(link, { headers: { range: 'bytes=0-4' } });
+  assert.deepEqual([part.status, await part.text()], [206, '%PDF-']);
+}

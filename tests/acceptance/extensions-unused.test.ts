@@ -1,0 +1,104 @@
+// What becomes of extensions that nobody uses, of their files, and of uploads that a killed server was receiving; the
+// official SDK on both uploads.
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import Browserbase, { NotFoundError, toFile } from '@browserbasehq/sdk';
+import type { Extension } from '../../contract/extensions.ts';
+import { makeAuthority } from '../harness/authority.ts';
+import { speaking } from '../harness/extensions.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+import { upload } from '../harness/upload.ts';
+
+const EXTENSIONS = '/v1/browsers/extensions';
+const DAY_MS = 86_400_000;
+
+const server = await startServer({ clock: 'test', env: { BERTH_EXTENSION_DAYS: '30', BERTH_SLOTS: '2' } });
+
+async function uploaded(bytes: Buffer): Promise<Extension> {
+  const answer = await server.api<Extension>('POST', EXTENSIONS, await upload('e.zip', bytes));
+  assert.equal(answer.status, 200, answer.text);
+  return answer.body;
+}
+
+const storedFiles = (): string[] =>
+  readdirSync(join(server.dataDir, 'artifacts', 'objects'), { recursive: true }).map(String);
+const isStored = ({ checksum }: Extension): boolean => storedFiles().some(path => path.endsWith(checksum));
+const statusOf = async ({ id }: Extension): Promise<number> => (await server.api('GET', `${EXTENSIONS}/${id}`)).status;
+
+for (const path of ['', '/v1/browsers'])
+  test(`the official SDK uploads, reads and deletes at ${path || 'the origin'}`, async () => {
+    const sdk = new Browserbase({ apiKey: server.key, baseURL: `${server.url}${path}`, maxRetries: 0 });
+    const extension = await sdk.extensions.create({ file: await toFile(speaking('sdk'), 'sdk.zip') });
+    assert.deepEqual([extension.fileName, extension.projectId], ['sdk.zip', server.applicationId]);
+    assert.deepEqual(await sdk.extensions.retrieve(extension.id), extension);
+    await sdk.extensions.delete(extension.id);
+    await assert.rejects(sdk.extensions.retrieve(extension.id), NotFoundError);
+    const certificate = await sdk.certificates.create({
+      file: await toFile(Buffer.from(makeAuthority('S').pem), 'ca.pem'),
+    });
+    assert.deepEqual(await sdk.certificates.retrieve(certificate.id), certificate);
+    assert.deepEqual(await sdk.certificates.list(), [certificate]);
+    await sdk.certificates.delete(certificate.id);
+    assert.deepEqual(await sdk.certificates.list(), []);
+  });
+
+test('the same content is kept once; the file goes when nobody needs it', async () => {
+  const [first, second] = [await uploaded(speaking('twin')), await uploaded(speaking('twin'))];
+  assert.equal(storedFiles().filter(path => path.endsWith(first.checksum)).length, 1);
+  await server.api('DELETE', `${EXTENSIONS}/${first.id}`);
+  await server.advance(DAY_MS);
+  assert.ok(isStored(second));
+  await server.api('DELETE', `${EXTENSIONS}/${second.id}`);
+  await server.advance(DAY_MS);
+  await eventually(
+    'the file to go',
+    () => isStored(second),
+    stored => !stored,
+  );
+});
+
+test('one that no session names for the days the operator says is deleted with its file', async () => {
+  const unused = await uploaded(speaking('unused'));
+  const used = await uploaded(speaking('used'));
+  await server.advance(29 * DAY_MS);
+  const session = await server.createSession({ extensionIds: [used.id] });
+  await server.release(session.id);
+  await server.advance(2 * DAY_MS);
+  await eventually(
+    'it to be deleted',
+    () => statusOf(unused),
+    status => status === 404,
+  );
+  await eventually(
+    'its file to go',
+    () => isStored(unused),
+    stored => !stored,
+  );
+  assert.equal(await statusOf(used), 200);
+  assert.ok(isStored(used));
+});
+
+test('what a killed server was receiving or unpacking is gone after the next start', async () => {
+  await server.kill();
+  const left = ['incoming', 'unpacking'].map(folder => join(server.dataDir, folder, 'half'));
+  for (const path of left) {
+    mkdirSync(join(path, '..'), { recursive: true });
+    writeFileSync(path, 'half');
+  }
+  await server.start();
+  for (const path of left) assert.equal(existsSync(path), false, path);
+});
+
+test('more uploads at once than an application may have are refused, and the next one is taken', async () => {
+  const ask = await upload('e.zip', speaking('many'));
+  const answers = await Promise.all(Array.from({ length: 40 }, () => server.api('POST', EXTENSIONS, ask)));
+  const refused = answers.filter(({ status }) => status === 429);
+  assert.ok(refused.length > 0, 'some were too many');
+  assert.ok(refused.length < 40, 'some were taken');
+  for (const { body: told, headers: heads } of refused)
+    assert.deepEqual([told.code, heads['x-should-retry']], ['rate_limited', 'true']);
+  assert.equal((await server.api('POST', EXTENSIONS, ask)).status, 200);
+});

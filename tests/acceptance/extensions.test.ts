@@ -1,0 +1,241 @@
+// Extensions: what can be uploaded, what a session loads on a browser that waited, and what a client may do with them.
+import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
+import { test } from 'node:test';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import type { SessionEventPage } from '../../contract/events.ts';
+import type { Extension } from '../../contract/extensions.ts';
+import { CdpClient } from '../harness/cdp.ts';
+import { refusing, speaking } from '../harness/extensions.ts';
+import { foreignKey } from '../harness/foreign-key.ts';
+import { openPages } from '../harness/pages.ts';
+import { type CreatedSession, startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+import { upload } from '../harness/upload.ts';
+import { crx3, type ZipEntry, zip } from '../harness/zip.ts';
+
+const EXTENSIONS = '/v1/browsers/extensions';
+const SESSIONS = '/v1/browsers/sessions';
+
+const pages = await openPages({ '/refused': 'refused', '/open': 'open' });
+const server = await startServer({ pages, env: { BERTH_WARM: '1' } });
+
+async function uploaded(bytes: Buffer, name = 'extension.zip', key = server.key): Promise<Extension> {
+  const answer = await server.api<Extension>('POST', EXTENSIONS, { ...(await upload(name, bytes)), key });
+  assert.equal(answer.status, 200, answer.text);
+  return answer.body;
+}
+
+async function connected(session: { connectUrl: string }): Promise<{ browser: Browser; page: Page }> {
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  const page = browser.contexts()[0]?.pages()[0];
+  assert.ok(page);
+  return { browser, page };
+}
+
+const said = (page: Page, name: string): Promise<unknown> =>
+  eventually(
+    `${name} to speak`,
+    () => page.evaluate<unknown>(`document.documentElement.dataset.${name}`),
+    words => words !== undefined,
+  );
+
+const alpha = await uploaded(speaking('alpha'), 'C:\\mine\\alpha.zip');
+const beta = await uploaded(refusing('beta'));
+const warm = await eventually(
+  'a browser that waits',
+  async () => (await server.api('GET', '/metrics')).text,
+  text => /^berth_warm_browsers 1$/m.test(text),
+  60_000,
+);
+const session: CreatedSession = await server.createSession({
+  extensionId: alpha.id,
+  extensionIds: [beta.id],
+  keepAlive: true,
+});
+const client = await CdpClient.connect(session.connectUrl);
+
+interface Listed {
+  readonly id: string;
+  readonly name: string;
+  readonly path: string;
+}
+const listed = async (cdp = client): Promise<readonly Listed[]> => {
+  const { extensions } = await cdp.send('Extensions.getExtensions');
+  return Array.isArray(extensions) ? extensions : [];
+};
+const loaded = await listed();
+const pathOf = (name: string): string => loaded.find(one => one.name === name)?.path ?? '';
+const idOf = (name: string): string => loaded.find(one => one.name === name)?.id ?? '';
+
+test('an upload tells what its manifest says', async () => {
+  assert.deepEqual(
+    { ...alpha, id: '', createdAt: '', updatedAt: '', checksum: '', size: 0 },
+    {
+      ...{ id: '', createdAt: '', updatedAt: '', checksum: '', size: 0 },
+      ...{
+        fileName: 'alpha.zip',
+        projectId: server.applicationId,
+        name: 'alpha',
+        version: '1.0.1',
+        manifestVersion: 3,
+      },
+    },
+  );
+  assert.match(alpha.checksum, /^[0-9a-f]{64}$/);
+  assert.deepEqual((await server.api('GET', `${EXTENSIONS}/${alpha.id}`)).body, alpha);
+});
+
+test('the session got a browser that waited, and both were there before its first client', async () => {
+  assert.ok(warm);
+  const { body } = await server.api<SessionEventPage>('GET', `${SESSIONS}/${session.id}/events`);
+  assert.ok(body.data.some(({ type }) => type === 'session.claimed'));
+  assert.deepEqual(loaded.map(({ name }) => name).sort(), ['alpha', 'beta']);
+  const { targetInfos } = await client.send('Target.getTargets');
+  const workers = (Array.isArray(targetInfos) ? targetInfos : []).filter(({ type }) => type === 'service_worker');
+  assert.deepEqual(
+    workers.map(({ url }) => String(url)).sort(),
+    [`chrome-extension://${idOf('alpha')}/js/worker.js`, `chrome-extension://${idOf('beta')}/js/worker.js`].sort(),
+  );
+});
+
+test('the first page has their content scripts, which speak with their workers', async () => {
+  const { browser, page } = await connected(session);
+  await page.goto(pages.a);
+  assert.equal(await said(page, 'alpha'), 'worker of alpha hears alpha');
+  assert.equal(await said(page, 'beta'), 'worker of beta hears beta');
+  const get = (path: string): Promise<string> =>
+    page.evaluate(
+      one =>
+        fetch(one)
+          .then(answer => answer.text())
+          .catch(() => 'blocked'),
+      path,
+    );
+  assert.deepEqual([await get('/open'), await get('/refused')], ['open', 'blocked'], 'rules of an extension hold');
+  await browser.close();
+});
+
+test('a client may use the Extensions domain on what the session has', async () => {
+  const id = idOf('alpha');
+  const inPage = await client.attachToPage();
+  await client.send('Extensions.setStorageItems', { id, storageArea: 'local', values: { a: 1 } }, inPage);
+  const { data } = await client.send('Extensions.getStorageItems', { id, storageArea: 'local' }, inPage);
+  assert.deepEqual(data, { a: 1 });
+  await client.send('Extensions.uninstall', { id });
+  assert.deepEqual(
+    (await listed()).map(({ name }) => name),
+    ['beta'],
+  );
+  assert.equal((await client.send('Extensions.loadUnpacked', { path: pathOf('alpha') })).id, id, 'the id is stable');
+  assert.equal((await client.send('Extensions.loadUnpacked', { path: alpha.id })).id, id, 'by its id as well');
+  assert.deepEqual((await listed()).map(({ name }) => name).sort(), ['alpha', 'beta']);
+});
+
+test('the same file again has the same id in the browser of the next session, and is kept once', async () => {
+  const again = await uploaded(speaking('alpha'));
+  assert.notEqual(again.id, alpha.id);
+  assert.equal(again.checksum, alpha.checksum);
+  const other = await server.createSession({ extensionIds: [again.id, alpha.id] });
+  const cdp = await CdpClient.connect(other.connectUrl);
+  assert.deepEqual(
+    await listed(cdp),
+    loaded.filter(({ name }) => name === 'alpha').map(one => ({ ...one, enabled: true })),
+  );
+  await cdp.close();
+  await server.release(other.id);
+});
+
+test('a .crx has the id of its key', async () => {
+  const key = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const signed = await uploaded(crx3(speaking('gamma'), key), 'gamma.crx');
+  const newer = await uploaded(crx3(speaking('gamma', { version: '2' }), key), 'gamma.crx');
+  const both = await server.api('POST', SESSIONS, { body: { extensionIds: [signed.id, newer.id] } });
+  assert.equal(both.status, 400);
+  assert.match(both.body.message, /versions of the same extension/);
+  const ids = new Set<string>();
+  for (const { id } of [signed, newer]) {
+    const one = await server.createSession({ extensionIds: [id] });
+    const cdp = await CdpClient.connect(one.connectUrl);
+    for (const extension of await listed(cdp)) ids.add(extension.id);
+    await cdp.close();
+    await server.release(one.id);
+  }
+  assert.equal(ids.size, 1);
+});
+
+test('one that Chromium cannot load is refused at the create, with what Chromium says', async () => {
+  const broken = await uploaded(
+    speaking('broken', { content_scripts: [{ matches: ['<all_urls>'], js: ['none.js'] }] }),
+  );
+  const refused = await server.api('POST', SESSIONS, { body: { extensionIds: [broken.id] } });
+  assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_file']);
+  assert.match(refused.body.message, /none\.js/);
+});
+
+const MANIFEST: ZipEntry = { name: 'manifest.json', bytes: '{"manifest_version":3,"name":"n","version":"1"}' };
+const BAD: ReadonlyArray<readonly [reason: string, archive: Buffer]> = [
+  ['not_a_zip', Buffer.from('hello')],
+  ['path_escape', zip([MANIFEST, { name: '../../../evil.js' }])],
+  ['absolute_path', zip([MANIFEST, { name: '/tmp/evil.js' }])],
+  ['link', zip([MANIFEST, { name: 'passwd', bytes: '/etc/passwd', mode: 0o120777 }])],
+  ['duplicate_name', zip([MANIFEST, { name: 'a' }, { name: 'a' }])],
+  ['case_collision', zip([MANIFEST, { name: 'a' }, { name: 'A' }])],
+  ['encrypted', zip([MANIFEST, { name: 'a', flags: 1 }])],
+  ['compression_ratio', zip([MANIFEST, { name: 'a', bytes: Buffer.alloc(20 * 1024 ** 2) }])],
+  ['too_many_entries', zip([MANIFEST, ...Array.from({ length: 10_000 }, (_, at) => ({ name: `${at}` }))])],
+  ['manifest_missing', zip([{ name: 'a' }])],
+  ['manifest_not_at_root', zip([{ ...MANIFEST, name: 'my/manifest.json' }])],
+  ['manifest_not_json', zip([{ name: 'manifest.json', bytes: 'no' }])],
+  ['manifest_version', zip([{ name: 'manifest.json', bytes: '{"manifest_version":2,"name":"n","version":"1"}' }])],
+  ['manifest_field', zip([{ name: 'manifest.json', bytes: '{"manifest_version":3,"version":"1"}' }])],
+  ['crx_version', Buffer.from('Cr24\x02\x00\x00\x00\x00\x00\x00\x00')],
+];
+
+test('bad archives are refused, each with its own reason', async () => {
+  const messages = new Set<string>();
+  for (const [reason, archive] of BAD) {
+    const refused = await server.api('POST', EXTENSIONS, await upload('bad.zip', archive));
+    assert.deepEqual([refused.status, refused.body.code, refused.body.details], [400, 'invalid_file', { reason }]);
+    messages.add(refused.body.message);
+  }
+  assert.equal(messages.size, BAD.length);
+});
+
+test("another application's extension, an unknown one and too many are refused", async () => {
+  const key = await foreignKey(server);
+  const foreign = await uploaded(speaking('foreign'), 'f.zip', key);
+  for (const verb of ['GET', 'DELETE'])
+    assert.equal((await server.api(verb, `${EXTENSIONS}/${foreign.id}`)).status, 404);
+  const unknown = crypto.randomUUID();
+  for (const id of [foreign.id, unknown]) {
+    const refused = await server.api('POST', SESSIONS, { body: { extensionIds: [alpha.id, id] } });
+    assert.deepEqual([refused.status, refused.body.code], [400, 'unknown_extension']);
+    assert.deepEqual(refused.body.details, { field: 'extensionIds', id });
+  }
+  const many = Array.from({ length: 10 }, () => crypto.randomUUID());
+  const tooMany = await server.api('POST', SESSIONS, { body: { extensionIds: many, extensionId: alpha.id } });
+  assert.deepEqual([tooMany.status, tooMany.body.code], [400, 'invalid_request']);
+});
+
+test('after a restart of the server they are there, and a client may still load them again', async () => {
+  await server.restart();
+  const again = await CdpClient.connect(session.connectUrl);
+  assert.deepEqual((await listed(again)).map(({ name }) => name).sort(), ['alpha', 'beta']);
+  const id = idOf('alpha');
+  await again.send('Extensions.uninstall', { id });
+  assert.equal((await again.send('Extensions.loadUnpacked', { path: alpha.id })).id, id);
+  await again.close();
+});
+
+test('once it is deleted the running session keeps it, and the next create is refused', async () => {
+  assert.equal((await server.api('DELETE', `${EXTENSIONS}/${alpha.id}`)).status, 204);
+  assert.equal((await server.api('GET', `${EXTENSIONS}/${alpha.id}`)).status, 404);
+  const refused = await server.api('POST', SESSIONS, { body: { extensionIds: [alpha.id] } });
+  assert.deepEqual([refused.status, refused.body.code], [400, 'unknown_extension']);
+  const { browser, page } = await connected(session);
+  await page.goto(pages.b);
+  assert.equal(await said(page, 'alpha'), 'worker of alpha hears alpha');
+  await browser.close();
+  await server.release(session.id);
+});

@@ -1,0 +1,132 @@
+// Large files with little memory: 1 GiB up and attached, 2 GiB down and given out, and the server's memory meanwhile.
+import assert from 'node:assert/strict';
+import { createHash, randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { Readable } from 'node:stream';
+import { json } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
+import { test } from 'node:test';
+import { chromium } from 'playwright-core';
+import type { Download, DownloadPage, UploadAnswer } from '../../contract/files.ts';
+import { openPages } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const MIB = 1024 ** 2;
+const GIB = 1024 * MIB;
+const GROWTH_MAX = 300 * MIB;
+const TAKES_MS = 300_000;
+const megabyte = randomBytes(MIB);
+
+const pages = await openPages({
+  '/form': '<!doctype html><title>Form</title><input type=file id=file><a id=large href=/large>large</a>',
+  '/large': (_, response) => {
+    const headers = { 'content-disposition': 'attachment; filename=large.bin', 'content-length': String(2 * GIB) };
+    response.writeHead(200, { ...headers, 'content-type': 'application/octet-stream' });
+    pipeline(megabytes(2048), response).catch(() => {}); // the browser has gone
+  },
+});
+const server = await startServer({ pages });
+
+const megabytes = (count: number): Readable =>
+  Readable.from(
+    (function* () {
+      for (let i = 0; i < count; i++) yield megabyte;
+    })(),
+  );
+const checksumOf = (count: number): string => {
+  const hash = createHash('sha256');
+  for (let i = 0; i < count; i++) hash.update(megabyte);
+  return hash.digest('hex');
+};
+const residentBytes = (): number =>
+  1024 * Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${server.pid}/status`, 'utf8'))?.[1]);
+
+/** The most that the server's memory grew above what it had, while the work was done. */
+async function growthOf(work: () => Promise<void>): Promise<number> {
+  const before = residentBytes();
+  let peak = before;
+  const look = setInterval(() => {
+    peak = Math.max(peak, residentBytes());
+  }, 50);
+  await work().finally(() => clearInterval(look));
+  return peak - before;
+}
+
+async function sendLarge(session: string, count: number): Promise<UploadAnswer> {
+  const head = Buffer.from(
+    '--b\r\ncontent-disposition: form-data; name="file"; filename="large.bin"\r\ncontent-type: application/octet-stream\r\n\r\n',
+  );
+  const tail = Buffer.from('\r\n--b--\r\n');
+  const sent = request(`${server.url}/v1/browsers/sessions/${session}/uploads`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${server.key}`,
+      'content-type': 'multipart/form-data; boundary=b',
+      'content-length': head.length + count * MIB + tail.length,
+    },
+  });
+  const answered = new Promise<UploadAnswer>((resolve, reject) => {
+    sent.once('response', response => json(response).then(body => resolve(Object(body)), reject));
+    sent.once('error', reject);
+  });
+  const body = async function* () {
+    yield head;
+    yield* megabytes(count);
+    yield tail;
+  };
+  await pipeline(body, sent);
+  return answered;
+}
+
+test('1 GiB is uploaded and attached, with little memory', async t => {
+  const session = await server.createSession({ keepAlive: true });
+  const growth = await growthOf(async () => {
+    const answer = await sendLarge(session.id, 1024);
+    assert.deepEqual([answer.size, answer.checksum], [GIB, checksumOf(1024)]);
+  });
+  t.diagnostic(`memory grew by ${Math.round(growth / MIB)} MiB`);
+  assert.ok(growth < GROWTH_MAX, `${growth / MIB} MiB`);
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  const page = browser.contexts()[0]?.pages()[0];
+  assert.ok(page);
+  await page.goto(`${pages.a}/form`);
+  const client = await page.context().newCDPSession(page);
+  const { root } = await client.send('DOM.getDocument');
+  const { nodeId } = await client.send('DOM.querySelector', { nodeId: root.nodeId, selector: '#file' });
+  await client.send('DOM.setFileInputFiles', { nodeId, files: ['/tmp/.uploads/large.bin'] });
+  assert.equal(await page.evaluate("document.querySelector('#file').files[0].size"), GIB);
+  const last = await page.evaluate(
+    "document.querySelector('#file').files[0].slice(-4).arrayBuffer().then(bytes => [...new Uint8Array(bytes)])",
+  );
+  assert.deepEqual(last, [...megabyte.subarray(-4)]);
+  await browser.close();
+  await server.release(session.id);
+});
+
+test('2 GiB are downloaded, kept and given out, with little memory', async t => {
+  const session = await server.createSession({ keepAlive: true });
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  const page = browser.contexts()[0]?.pages()[0];
+  assert.ok(page);
+  await page.goto(`${pages.a}/form`);
+  const checksum = checksumOf(2048);
+  const growth = await growthOf(async () => {
+    await page.click('#large');
+    const look = async (): Promise<Download | undefined> => {
+      const path = `/v1/browsers/downloads?sessionId=${session.id}`;
+      return (await server.api<DownloadPage>('GET', path)).body.downloads[0];
+    };
+    const download = await eventually('the download', look, Boolean, TAKES_MS);
+    assert.deepEqual([download?.size, download?.checksum], [2 * GIB, checksum]);
+    const hash = createHash('sha256');
+    const answer = await fetch(String(download?.downloadUrl));
+    for await (const chunk of answer.body ?? []) hash.update(chunk);
+    assert.equal(hash.digest('hex'), checksum);
+  });
+  t.diagnostic(`memory grew by ${Math.round(growth / MIB)} MiB`);
+  assert.ok(growth < GROWTH_MAX, `${growth / MIB} MiB`);
+  await browser.close();
+  await server.release(session.id);
+});

@@ -1,0 +1,267 @@
+// The live view as people use it: the real page in a real browser beside, driving a page in a session. What was typed, clicked,
+// dropped and chosen is read back from that page over CDP.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { chromium, type Page } from 'playwright-core';
+import type { DebugUrls } from '../../contract/live.ts';
+import { consoleIsBuilt, DESK, openWatched } from '../harness/console.ts';
+import { openPages } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const PAGE = `<!doctype html><title>Desk</title>
+<style>
+  body { margin: 0; font: 16px sans-serif; height: 3000px; }
+  #text { position: absolute; left: 20px; top: 20px; width: 600px; height: 160px; }
+  #select { position: absolute; left: 20px; top: 200px; width: 200px; height: 30px; }
+  #file { position: absolute; left: 300px; top: 200px; width: 200px; height: 30px; }
+  #ask { position: absolute; left: 560px; top: 200px; width: 100px; height: 30px; }
+  #from { position: absolute; left: 20px; top: 260px; width: 100px; height: 60px; background: #36c; color: #fff; }
+  #to { position: absolute; left: 300px; top: 260px; width: 200px; height: 60px; background: #ddd; }
+  #touch { position: absolute; left: 560px; top: 260px; width: 100px; height: 60px; background: #cda; }
+  #fixed { position: fixed; left: 700px; top: 20px; cursor: pointer; width: 60px; height: 60px; background: #ace; }
+</style>
+<textarea id="text"></textarea>
+<select id="select"><option>one<option>two<optgroup label="More"><option>three<option disabled>four</optgroup></select>
+<input id="file" type="file" multiple>
+<button id="ask" onclick="answers.push(confirm('Really?')); answers.push(prompt('Name?', 'nobody'))">ask</button>
+<div id="from" draggable="true">drag</div><div id="to">drop</div><div id="touch">touch</div><div id="fixed"></div>
+<script>
+  globalThis.heard = []; globalThis.answers = [];
+  const text = document.getElementById('text');
+  for (const type of ['keydown', 'copy', 'cut', 'paste', 'compositionstart', 'compositionend'])
+    text.addEventListener(type, event => heard.push(type === 'keydown' ? event.key : type));
+  document.getElementById('to').addEventListener('dragover', event => event.preventDefault());
+  document.getElementById('to').addEventListener('drop', event => { event.preventDefault(); heard.push('drop'); });
+  for (const type of ['touchstart', 'touchend'])
+    document.getElementById('touch').addEventListener(type, () => heard.push(type));
+  document.getElementById('select').addEventListener('change', event => heard.push('chose ' + event.target.value));
+  document.getElementById('fixed').addEventListener('click', () => heard.push('clicked'));
+</script>`;
+
+await consoleIsBuilt();
+const pages = await openPages({ '/desk': PAGE });
+const server = await startServer({ pages });
+
+interface Desk {
+  readonly id: string;
+  /** The page in the session. */
+  readonly page: Page;
+  /** The live view of it, in a browser beside. */
+  readonly view: Page;
+  readonly end: () => Promise<void>;
+}
+
+async function openDesk(query = ''): Promise<Desk> {
+  const { id, connectUrl } = await server.createSession({ keepAlive: true });
+  const browser = await chromium.connectOverCDP(connectUrl);
+  const page = browser.contexts()[0]?.pages()[0];
+  assert.ok(page);
+  await page.goto(`${pages.url}/desk`);
+  const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug`);
+  const watched = await openWatched(DESK, server.url);
+  const view = watched.page;
+  await view.goto(body.debuggerUrl + query);
+  await eventually('a picture', async () => Number(await view.locator('#canvas').getAttribute('width')) > 600);
+  const end = async (): Promise<void> => {
+    assert.deepEqual(watched.faults, []);
+    await watched.close();
+    await browser.close();
+    await server.release(id);
+  };
+  return { id, page, view, end };
+}
+
+/** Where a point of the session's page stands in the live view. */
+async function at(view: Page, x: number, y: number): Promise<{ x: number; y: number }> {
+  const box = await view.locator('#canvas').boundingBox();
+  assert.ok(box);
+  return { x: box.x + (x * box.width) / 1280, y: box.y + (y * box.height) / 720 };
+}
+
+async function click(view: Page, x: number, y: number): Promise<void> {
+  const point = await at(view, x, y);
+  await view.mouse.click(point.x, point.y);
+}
+
+const takeControl = async (view: Page): Promise<void> => {
+  await view.getByRole('button', { name: 'Take control' }).click();
+  await view.getByRole('button', { name: 'Give back' }).waitFor();
+};
+const textOf = (page: Page): Promise<string> => page.inputValue('#text');
+const heard = (page: Page): Promise<string[]> => page.evaluate('heard');
+
+test('keys arrive as what they are: letters, signs, AltGr, arrows, shortcuts', async () => {
+  const { page, view, end } = await openDesk();
+  await takeControl(view);
+  await click(view, 200, 60);
+  await view.keyboard.type('Hi. a@b, Ünïcode? (x)');
+  await eventually('the text', async () => (await textOf(page)) === 'Hi. a@b, Ünïcode? (x)');
+  await view.keyboard.press('ArrowLeft');
+  await view.keyboard.press('Backspace');
+  await view.keyboard.press('Delete');
+  await view.keyboard.press('Enter');
+  await view.keyboard.type('end');
+  await eventually('the edited text', async () => (await textOf(page)) === 'Hi. a@b, Ünïcode? (\nend');
+  await view.keyboard.press('Control+a');
+  await view.keyboard.press('Control+x');
+  await eventually('the cut', async () => (await textOf(page)) === '');
+  await view.keyboard.press('Control+z');
+  await eventually('the undo', async () => (await textOf(page)).startsWith('Hi.'));
+  assert.ok((await heard(page)).includes('cut'), 'the page hears of it as of any other');
+  await end();
+});
+
+test('a composition arrives as one, and so does a dead key', async () => {
+  const { page, view, end } = await openDesk();
+  await takeControl(view);
+  await click(view, 200, 60);
+  const devtools = await view.context().newCDPSession(view);
+  for (const text of ['に', 'にほ', 'にほん'])
+    await devtools.send('Input.imeSetComposition', { text, selectionStart: text.length, selectionEnd: text.length });
+  await devtools.send('Input.insertText', { text: '日本' });
+  await eventually('the composed text', async () => (await textOf(page)) === '日本');
+  assert.ok((await heard(page)).includes('compositionstart'));
+  await devtools.send('Input.dispatchKeyEvent', { type: 'rawKeyDown', key: 'Dead', code: 'Equal' });
+  await devtools.send('Input.insertText', { text: 'é' });
+  await eventually('the accent', async () => (await textOf(page)) === '日本é');
+  await end();
+});
+
+test('ten kilobytes of text are pasted whole, and what is copied comes to the clipboard of the person', async () => {
+  const { page, view, end } = await openDesk();
+  await takeControl(view);
+  await click(view, 200, 60);
+  const text = 'Zeile – 行 – 😀 '.repeat(700).slice(0, 10_240).trimEnd();
+  await view.evaluate(`navigator.clipboard.writeText(${JSON.stringify(text)})`);
+  await view.keyboard.press('Control+v');
+  await eventually('the pasted text', async () => (await textOf(page)) === text);
+  await page.evaluate("document.getElementById('text').value = 'copied – 行'");
+  await click(view, 200, 60);
+  await view.keyboard.press('Control+a');
+  await view.keyboard.press('Control+c');
+  await view.getByText('Copied to your clipboard.').waitFor();
+  assert.equal(await view.evaluate('navigator.clipboard.readText()'), 'copied – 行');
+  await end();
+});
+
+test('the wheel scrolls, things are dragged and dropped, a finger touches, the pointer changes its shape', async () => {
+  const { page, view, end } = await openDesk();
+  await takeControl(view);
+  const [from, to] = [await at(view, 60, 290), await at(view, 400, 290)];
+  await view.mouse.move(from.x, from.y);
+  await view.mouse.down();
+  for (const step of [0.2, 0.5, 0.8, 1])
+    await view.mouse.move(from.x + (to.x - from.x) * step, from.y + (to.y - from.y) * step);
+  await view.mouse.up();
+  await eventually('the drop', async () => (await heard(page)).includes('drop'));
+  const pointer = await at(view, 730, 50);
+  await view.mouse.move(pointer.x, pointer.y);
+  await eventually('the pointer', async () => {
+    await view.mouse.move(pointer.x + Math.random(), pointer.y);
+    return (await view.locator('#canvas').evaluate(canvas => canvas.style.cursor)) === 'pointer';
+  });
+  await view.mouse.wheel(0, 400);
+  await eventually('the scrolling', async () => (await page.evaluate('scrollY')) === 400);
+  await view.mouse.wheel(0, -400);
+  await eventually('the scrolling back', async () => (await page.evaluate('scrollY')) === 0);
+  const finger = await at(view, 600, 290);
+  const devtools = await view.context().newCDPSession(view);
+  await devtools.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints: [finger] });
+  await devtools.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] });
+  await eventually('the touch', async () => (await heard(page)).includes('touchend'));
+  await end();
+});
+
+test('a click lands after a flood of moves', async () => {
+  const { page, view, end } = await openDesk();
+  await takeControl(view);
+  for (let step = 0; step < 300; step++) {
+    const point = await at(view, 100 + (step % 500), 400 + (step % 200));
+    await view.mouse.move(point.x, point.y);
+  }
+  await click(view, 730, 50);
+  await eventually('the click', async () => (await heard(page)).includes('clicked'));
+  await end();
+});
+
+test('dialogs, the list of a select and the question for a file are drawn by the live view and answered in it', async () => {
+  const { page, view, end } = await openDesk();
+  // Playwright dismisses dialogs that nobody listens to; its answer waits while a person drives.
+  page.on('dialog', () => {});
+  await takeControl(view);
+  await click(view, 610, 215);
+  await view.getByText('Really?').waitFor();
+  await view.getByRole('button', { name: 'OK' }).click();
+  await view.getByText('Name?').waitFor();
+  await view.getByRole('textbox', { name: 'Answer' }).fill('Anna');
+  await view.getByRole('button', { name: 'OK' }).click();
+  await eventually('the answers', async () => JSON.stringify(await page.evaluate('answers')) === '[true,"Anna"]');
+
+  await click(view, 100, 215);
+  await view.getByRole('option', { name: 'three' }).click();
+  await eventually('the choice', async () => (await heard(page)).includes('chose three'));
+  await click(view, 100, 215);
+  await view.getByRole('option', { name: 'three' }).waitFor();
+  await view.keyboard.press('ArrowUp');
+  await view.keyboard.press('Enter');
+  await eventually('the choice by keys', async () => (await heard(page)).includes('chose two'));
+
+  await click(view, 340, 215);
+  await view.getByText('The page asks for a file.').waitFor();
+  const chosen = [
+    { name: 'a b.txt', mimeType: 'text/plain', buffer: Buffer.from('first') },
+    { name: 'ü.txt', mimeType: 'text/plain', buffer: Buffer.from('second') },
+  ];
+  await view.locator('#files-input').setInputFiles(chosen);
+  await view.getByRole('button', { name: 'Upload' }).click();
+  const names = () =>
+    page.evaluate(
+      `Promise.all([...document.getElementById('file').files].map(async f => f.name + '=' + await f.text()))`,
+    );
+  await eventually('the files', async () => JSON.stringify(await names()) === '["a b.txt=first","ü.txt=second"]');
+  await end();
+});
+
+test('tabs, address and history are there to drive; whoever watches moves nothing', async () => {
+  const { page, view, end } = await openDesk();
+  const second = await page.context().newPage();
+  await second.goto(`${pages.url}/next`);
+  await view.getByRole('tab', { name: 'Next' }).waitFor();
+  await view.getByRole('tab', { name: 'Desk' }).click();
+  assert.equal(await view.getByRole('button', { name: 'Reload' }).isDisabled(), true);
+  await view.getByRole('tab', { name: 'Next' }).click();
+  await takeControl(view);
+  await view.getByRole('textbox', { name: 'Address' }).fill(`${pages.url}/`);
+  await view.keyboard.press('Enter');
+  await eventually('the address', () => second.url() === `${pages.url}/`);
+  await view.getByRole('button', { name: 'Back', exact: true }).click();
+  await eventually('the page before', () => second.url() === `${pages.url}/next`);
+  await view.getByRole('button', { name: 'New tab' }).click();
+  await eventually('the new tab', () => page.context().pages().length === 3);
+  await view.getByRole('button', { name: 'Close Next' }).click();
+  await eventually('the tab to be gone', () => second.isClosed());
+  await end();
+});
+
+test('inside a sandboxed frame it works, and says when the session is over', async () => {
+  const { id, page, view } = await openDesk();
+  const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug`);
+  const embedding = await view.context().newPage();
+  pages.set(
+    '/embedding',
+    `<!doctype html><script>globalThis.told = []; addEventListener('message', ({ data }) => told.push(data))</script>
+     <iframe sandbox="allow-same-origin allow-scripts" width="900" height="600" src="${body.debuggerFullscreenUrl}"></iframe>`,
+  );
+  await embedding.goto(`${pages.url}/embedding`);
+  const frame = embedding.frameLocator('iframe');
+  await frame.getByRole('button', { name: 'Take control' }).click();
+  await frame.getByRole('button', { name: 'Give back' }).waitFor();
+  assert.equal(await frame.locator('#bar').isHidden(), true);
+  await page.context().browser()?.close();
+  await server.release(id);
+  await eventually('the words that embedding pages wait for', async () =>
+    (await embedding.evaluate<string[]>('told')).includes('browserbase-disconnected'),
+  );
+  await view.context().close();
+});

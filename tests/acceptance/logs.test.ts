@@ -1,0 +1,323 @@
+// The log of a session: what the page did is what the log says, whoever listens; as a list, as a stream and as a HAR file.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ErrorBody } from '../../contract/common.ts';
+import type { SessionLog } from '../../contract/logs.ts';
+import { CdpClient } from '../harness/cdp.ts';
+import { EventStream } from '../harness/event-stream.ts';
+import { assertHar, type HarRecord } from '../harness/har.ts';
+import { openPages } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const WORLD = `<!doctype html><title>World</title><link rel="stylesheet" href="/cached.css"><script>
+  console.log('first words', 1, { a: 1 });
+  console.error('bad');
+  setTimeout(() => { throw new Error('boom') }, 0);
+  Promise.reject(new TypeError('rejected'));
+  const worker = new Worker('/worker.js');
+  const socket = new WebSocket('ws://' + location.host + '/ws');
+  socket.onopen = () => socket.send('hello');
+  socket.onmessage = () => socket.close();
+  (async () => {
+    await fetch('/redirect-1');
+    await fetch('/cached.css');
+    await fetch('/missing');
+    await fetch('/post', { method: 'POST', body: 'a=b' });
+    const given = new AbortController();
+    setTimeout(() => given.abort(), 50);
+    await fetch('/slow', { signal: given.signal }).catch(() => {});
+    console.log('all done');
+  })();
+</script><iframe src="/frame"></iframe>`;
+
+const pages = await openPages({
+  '/world': WORLD,
+  '/frame': '<!doctype html><title>Frame</title><script>console.log("in the frame")</script>',
+  '/popup': '<!doctype html><title>Popup</title><script>console.log("first words of the popup")</script>',
+  '/cached.css': (_, response) => {
+    response.writeHead(200, { 'content-type': 'text/css', 'cache-control': 'max-age=600' });
+    response.end('body{color:red}');
+  },
+  '/worker.js': (_, response) => {
+    response.writeHead(200, { 'content-type': 'text/javascript' });
+    response.end("console.log('first words of the worker'); fetch('/from-worker')");
+  },
+  '/from-worker': 'ok',
+  '/post': 'ok',
+  '/redirect-1': (_, response) => response.writeHead(302, { location: '/redirect-2' }).end(),
+  '/redirect-2': (_, response) => response.writeHead(301, { location: '/final' }).end(),
+  '/final': 'final',
+  '/slow': () => {},
+});
+const server = await startServer({ clock: 'test', pages, env: { BERTH_SLOTS: '6', BERTH_DISCONNECT_GRACE: '5' } });
+
+const DAY_MS = 24 * 3_600_000;
+const pathOf = (id: string, query = ''): string => `/v1/browsers/sessions/${id}/logs${query}`;
+const logsOf = (id: string, query = '') => server.api<SessionLog[]>('GET', pathOf(id, query));
+
+async function listed(id: string, query = ''): Promise<SessionLog[]> {
+  const { status, body, text } = await logsOf(id, query);
+  assert.equal(status, 200, text);
+  return body;
+}
+
+/** The log once it has an entry that is wanted; what came before stands before it. */
+const logWith = (id: string, what: string, isWanted: (entry: SessionLog) => boolean): Promise<SessionLog[]> =>
+  eventually(
+    what,
+    () => listed(id),
+    log => log.some(isWanted),
+    20_000,
+  );
+
+const paramsOf = (entry: SessionLog): Record<string, unknown> => Object(entry.request?.params);
+const textOf = (entry: SessionLog): string => JSON.stringify(paramsOf(entry));
+const urlOf = (entry: SessionLog): string => String(Object(paramsOf(entry).request).url ?? '');
+const methodsOf = (log: readonly SessionLog[]): Set<string> => new Set(log.map(({ method }) => method));
+
+async function visited(path: string) {
+  const session = await server.createSession();
+  const client = await CdpClient.connect(session.connectUrl);
+  const page = await client.attachToPage();
+  await client.send('Page.navigate', { url: pages.url + path }, page);
+  return { session, client, page };
+}
+
+const world = await visited('/world');
+await logWith(world.session.id, 'the page to be done', entry => textOf(entry).includes('all done'));
+await world.client.send('Runtime.evaluate', { expression: 'window.open("/popup")', userGesture: true }, world.page);
+const isPopup = (entry: SessionLog): boolean =>
+  entry.method === 'Page.lifecycleEvent' && entry.pageId === 1 && entry.request?.params.name === 'load';
+const log = await logWith(world.session.id, 'the popup to be loaded', isPopup);
+
+test('what the page said is there, its workers, frames and popups from their first words on', () => {
+  const said = log.filter(({ method }) => method === 'Runtime.consoleAPICalled');
+  for (const words of ['first words', 'bad', 'in the frame'])
+    assert.ok(
+      said.some(entry => entry.pageId === 0 && textOf(entry).includes(words)),
+      words,
+    );
+  assert.ok(said.some(entry => entry.pageId === 0 && textOf(entry).includes('first words of the worker')));
+  assert.ok(said.some(entry => entry.pageId === 1 && textOf(entry).includes('first words of the popup')));
+  const thrown = log.filter(({ method }) => method === 'Runtime.exceptionThrown').map(textOf);
+  assert.ok(thrown.some(text => text.includes('boom')) && thrown.some(text => text.includes('rejected')));
+  assert.ok(log.some(entry => entry.method === 'Log.entryAdded' && textOf(entry).includes('404')));
+});
+
+test('what the page asked for is there: redirects, the cache, failures, a socket, and what the worker asked for', () => {
+  const sent = log.filter(({ method }) => method === 'Network.requestWillBeSent').map(urlOf);
+  for (const path of [
+    '/world',
+    '/frame',
+    '/redirect-1',
+    '/redirect-2',
+    '/final',
+    '/missing',
+    '/post',
+    '/slow',
+    '/from-worker',
+    '/popup',
+  ])
+    assert.ok(sent.includes(pages.url + path), path);
+  assert.equal(sent.filter(url => url.endsWith('/cached.css')).length, 2);
+  const failed = log.filter(({ method }) => method === 'Network.loadingFailed').map(entry => paramsOf(entry).errorText);
+  assert.ok(failed.includes('net::ERR_ABORTED'), failed.join(', '));
+  for (const method of [
+    'Network.webSocketCreated',
+    'Network.webSocketHandshakeResponseReceived',
+    'Network.webSocketClosed',
+  ])
+    assert.ok(methodsOf(log).has(method), method);
+  const bodies = JSON.stringify(log);
+  assert.ok(!bodies.includes('"hello"') && !bodies.includes('a=b'), 'bodies and messages are not logged');
+});
+
+test('entries have the form that readers of such logs know, in the order of their times', () => {
+  for (const entry of log) {
+    assert.equal(entry.sessionId, world.session.id);
+    assert.ok(Number.isInteger(entry.pageId));
+    assert.equal(entry.request?.rawBody, JSON.stringify(entry.request?.params));
+    assert.equal(entry.request?.timestamp, entry.timestamp);
+  }
+  const navigated = log.find(entry => entry.method === 'Page.frameNavigated' && textOf(entry).includes('/world'));
+  assert.ok(navigated?.frameId && navigated.loaderId);
+  const created = Date.parse(world.session.createdAt);
+  assert.ok(log.every(({ timestamp = 0 }) => timestamp >= created && timestamp <= Date.now()));
+});
+
+test('a part of the log by kind, by cursor, by length', async () => {
+  const { id } = world.session;
+  const console = await listed(id, '?type=console');
+  assert.deepEqual([...methodsOf(console)].sort(), [
+    'Log.entryAdded',
+    'Runtime.consoleAPICalled',
+    'Runtime.exceptionThrown',
+  ]);
+  const both = await listed(id, '?type=console,page');
+  assert.ok(both.length > console.length && !methodsOf(both).has('Network.requestWillBeSent'));
+  const pieces: SessionLog[] = [];
+  let after = '0';
+  for (let more = true; more; ) {
+    const answer = await logsOf(id, `?after=${after}&limit=7`);
+    pieces.push(...answer.body);
+    after = String(answer.headers['x-next-after']);
+    more = answer.body.length > 0;
+  }
+  assert.deepEqual(pieces.slice(0, log.length), log);
+  assert.deepEqual((await logsOf(id, `?after=${after}`)).body, []);
+});
+
+test('what a client asked of the browser is there with the answer, and without what it typed', async () => {
+  const { session, client, page } = await visited('/next');
+  const typed = 'correct-horse-7';
+  await client.evaluate('6 * 7', page);
+  await client.ask('Page.navigate', { url: 'file:///etc/passwd' }, page);
+  await client.send('Input.insertText', { text: typed }, page);
+  for (const key of ['q', 'Enter']) await client.send('Input.dispatchKeyEvent', { type: 'rawKeyDown', key }, page);
+  await client.evaluate(`console.log("you typed", ["correct", "horse", "7"].join("-"))`, page);
+  const isEcho = (entry: SessionLog): boolean => textOf(entry).includes('you typed');
+  const whole = await logWith(session.id, 'the page to have said it', isEcho);
+  const commands = (await listed(session.id, '?type=command')).filter(({ response }) => response);
+  const asked = (method: string): SessionLog[] => commands.filter(entry => entry.method === method);
+  const [navigated, refused] = asked('Page.navigate');
+  assert.deepEqual(paramsOf(navigated ?? assert.fail()).url, `${pages.url}/next`);
+  assert.ok(navigated?.response?.result.loaderId && navigated.pageId === 0);
+  assert.match(JSON.stringify(refused?.response?.result.error), /refused/);
+  assert.deepEqual(asked('Runtime.evaluate')[0]?.response?.result.result, {
+    type: 'number',
+    value: 42,
+    description: '42',
+  });
+  assert.deepEqual(asked('Input.insertText').map(paramsOf), [{ text: '[redacted]' }]);
+  assert.deepEqual(
+    asked('Input.dispatchKeyEvent').map(entry => paramsOf(entry).key),
+    ['[redacted]', 'Enter'],
+  );
+  assert.ok(!JSON.stringify(whole).includes(typed) && isEcho(whole.find(isEcho) ?? assert.fail()));
+  await server.release(session.id);
+});
+
+test('a navigation that the session may not make is there', async () => {
+  const session = await server.createSession({ browserSettings: { allowedDomains: ['a.test'] } });
+  const client = await CdpClient.connect(session.connectUrl);
+  const page = await client.attachToPage();
+  await client.send('Page.navigate', { url: `${pages.b}/next?token=not-this` }, page);
+  const isBlocked = ({ method }: SessionLog): boolean => method === 'Page.navigationBlocked';
+  const whole = await logWith(session.id, 'the refusal', isBlocked);
+  const blocked = whole.find(isBlocked) ?? assert.fail();
+  assert.deepEqual(paramsOf(blocked), { url: `${pages.b}/next?token=[redacted]`, reason: 'allowed_domains' });
+  assert.equal(blocked.pageId, 0);
+  await server.release(session.id);
+});
+
+test('the HAR file of a running session is one that DevTools imports', async () => {
+  const { id } = world.session;
+  const asked = await server.api<unknown>('GET', pathOf(id), { headers: { accept: 'application/har+json' } });
+  assert.match(String(asked.headers['content-type']), /^application\/har\+json/);
+  const { log: har } = assertHar(JSON.parse(asked.text));
+  const at = (path: string): HarRecord =>
+    har.entries.find(({ request }) => request.url === pages.url + path) ?? assert.fail(path);
+  assert.equal(at('/redirect-1').response.redirectURL, '/redirect-2');
+  assert.equal(at('/missing').response.status, 404);
+  assert.equal(at('/slow').response._error, 'net::ERR_ABORTED');
+  assert.equal(at('/final').response.content.size, 'final'.length);
+  assert.equal(at('/worker.js')._resourceType, 'script');
+  assert.ok(
+    har.entries.some(({ _resourceType, response }) => _resourceType === 'websocket' && response.status === 101),
+  );
+  assert.ok(
+    har.entries.some(({ _fromCache }) => _fromCache !== undefined),
+    'what came from the cache',
+  );
+  assert.deepEqual(
+    har.pages.map(({ title }) => title),
+    [`${pages.url}/world`, `${pages.url}/popup`],
+  );
+  const named = await server.api<unknown>('GET', pathOf(id, '?format=har'));
+  assertHar(JSON.parse(named.text));
+});
+
+test('the log as it happens, until the session has ended, and again behind an entry', async () => {
+  const { session, client, page } = await visited('/next');
+  const headers = { authorization: `Bearer ${server.key}` };
+  const stream = await EventStream.open(server.url + pathOf(session.id), headers);
+  await stream.event('Page.frameNavigated');
+  await client.evaluate('console.log("while it runs")', page);
+  const heard = await stream.event('Runtime.consoleAPICalled', ({ data }) =>
+    JSON.stringify(data).includes('while it runs'),
+  );
+  await client.evaluate('console.log("the last words")', page);
+  await server.release(session.id);
+  assert.equal(await stream.ended(), 'ended');
+  const whole = await listed(session.id);
+  assert.ok(
+    textOf(whole.findLast(({ method }) => method === 'Runtime.consoleAPICalled') ?? assert.fail()).includes(
+      'the last words',
+    ),
+  );
+  assert.deepEqual(
+    stream.events.map(({ data }) => data),
+    whole,
+  );
+  const again = await EventStream.open(server.url + pathOf(session.id), { ...headers, 'last-event-id': heard.id });
+  assert.equal(await again.ended(), 'ended');
+  assert.deepEqual(
+    again.events.map(({ data }) => data),
+    whole.slice(Number(heard.id)),
+  );
+  const over = await server.api('GET', pathOf(session.id), {
+    headers: { accept: 'text/event-stream', 'last-event-id': String(whole.length) },
+  });
+  assert.equal(over.status, 204);
+});
+
+test('official clients find the log where they look for it', async () => {
+  const answer = await server.api<SessionLog[]>('GET', `/v1/sessions/${world.session.id}/logs`);
+  assert.equal(answer.status, 200);
+  assert.ok(answer.body.length >= log.length);
+});
+
+test('a session without a log has none, and says so', async () => {
+  const session = await server.createSession({ browserSettings: { logSession: false } });
+  const client = await CdpClient.connect(session.connectUrl);
+  const page = await client.attachToPage();
+  await client.evaluate('console.log("nobody hears this")', page);
+  for (const look of ['running', 'ended']) {
+    const answer = await logsOf(session.id);
+    assert.ok(!answer.headers['x-next-after'], 'nothing is stored');
+    assert.deepEqual([answer.body, answer.headers['x-logging'], answer.status], [[], 'disabled', 200], look);
+    if (look === 'running') await server.release(session.id);
+  }
+});
+
+test('questions that make no sense, and those of others, are refused', async () => {
+  const refused = async (path: string, options = {}): Promise<[number, string]> => {
+    const { status, body } = await server.api<ErrorBody>('GET', path, options);
+    return [status, body.code];
+  };
+  const { id } = world.session;
+  assert.deepEqual(await refused(pathOf(id, '?type=console,nonsense')), [400, 'invalid_request']);
+  assert.deepEqual(await refused(pathOf(id, '?after=x')), [400, 'invalid_request']);
+  assert.deepEqual(await refused(pathOf(id, '?limit=10001')), [400, 'invalid_request']);
+  assert.deepEqual(await refused(pathOf('01a1fa50-5319-7450-a6b3-c787ada50631')), [404, 'not_found']);
+  assert.deepEqual(await refused(pathOf(id), { key: null }), [401, 'missing_credentials']);
+  assert.deepEqual(await refused(pathOf('01a1fa50-5319-7450-a6b3-c787ada50631', '?format=har')), [404, 'not_found']);
+});
+
+test('a month after the end there is no log any more, and the answer says why', async () => {
+  const { session, client } = await visited('/next');
+  await logWith(session.id, 'the log to begin', ({ method }) => method === 'Page.frameNavigated');
+  for (const { id } of [session, world.session]) await server.release(id);
+  assert.ok((await listed(session.id)).length > 0);
+  await server.advance(30 * DAY_MS);
+  assert.ok((await listed(session.id)).length > 0, 'after thirty days it is there');
+  await server.advance(2 * DAY_MS);
+  const answer = await eventually(
+    'the log to be forgotten',
+    () => logsOf(session.id),
+    ({ body }) => body.length === 0,
+  );
+  assert.deepEqual([answer.status, answer.headers['x-logging']], [200, 'expired']);
+  await client.closed();
+});

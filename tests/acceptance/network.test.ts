@@ -1,0 +1,133 @@
+// What a session may reach: host rules, advertisements, a budget of bytes. Each holds from the first byte of a warm
+// browser and of a cold one, and for a successor of the server too.
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import type { ErrorBody } from '../../contract/common.ts';
+import { BIG_BYTES, openPages } from '../harness/pages.ts';
+import { type CreatedSession, startServer } from '../harness/server.ts';
+import { toldOf } from '../harness/session-events.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'berth-network-'));
+after(() => rmSync(folder, { recursive: true }));
+const list = join(folder, 'ads.txt');
+writeFileSync(list, '! a list\n0.0.0.0 ads.b.test\n||b.test^\n@@||good.b.test^\n');
+
+const pages = await openPages({ '/plain': '<!doctype html><title>Plain</title>' });
+const server = await startServer({
+  env: {
+    ...pages.settings,
+    BERTH_EGRESS_HOSTS: ['a', 'www.a', 'b', 'ads.b', 'good.b', 'xn--bcher-kva']
+      .map(name => `${name}.test=127.0.0.1`)
+      .join(),
+    BERTH_ADBLOCK_LIST: list,
+    BERTH_WARM: '1',
+  },
+});
+const at = (host: string, path = '/plain'): string => `http://${host}:${pages.port}${path}`;
+
+async function drive(session: CreatedSession, use: (page: Page, browser: Browser) => Promise<void>): Promise<void> {
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  const page = browser.contexts()[0]?.pages()[0];
+  assert.ok(page);
+  await use(page, browser);
+  await browser.close();
+}
+
+async function withSession(
+  body: object,
+  use: (page: Page, session: CreatedSession, browser: Browser) => Promise<void>,
+): Promise<void> {
+  const session = await server.createSession({ keepAlive: true, ...body });
+  await drive(session, (page, browser) => use(page, session, browser));
+  await server.release(session.id);
+}
+
+const status = async (page: Page, url: string): Promise<number | undefined> =>
+  page.goto(url).then(
+    answer => answer?.status(),
+    () => undefined,
+  );
+
+const policy = (networkPolicy: object): object => ({ browserSettings: { networkPolicy } });
+
+test('default deny reaches what is allowed, with its subdomains, and nothing else', () =>
+  withSession(policy({ default: 'deny', allow: ['*.A.test.', 'bücher.test'] }), async (page, { id }) => {
+    for (const host of ['a.test', 'www.a.test', 'xn--bcher-kva.test']) assert.equal(await status(page, at(host)), 200);
+    const before = pages.hits('/plain');
+    for (const host of ['b.test', '127.0.0.1', 'nota.test']) assert.equal(await status(page, at(host)), 403, host);
+    assert.equal(
+      await page.evaluate(url => fetch(url).catch(String), at('b.test')).then(String),
+      'TypeError: Failed to fetch',
+    );
+    assert.equal(pages.hits('/plain'), before);
+    const told = await toldOf(
+      server,
+      id,
+      'network.refused',
+      ({ hostname, total }) => hostname === 'b.test' && Number(total) >= 2,
+    );
+    assert.deepEqual([...new Set(told.map(({ detail }) => `${detail.hostname} ${detail.rule}`))].sort(), [
+      '127.0.0.1 network_policy',
+      'b.test network_policy',
+      'nota.test network_policy',
+    ]);
+    assert.deepEqual(told[0]?.actor, { kind: 'browser' });
+  }));
+
+test('default allow reaches all but what is denied, and the longest entry decides', () =>
+  withSession(policy({ deny: ['a.test'], allow: ['www.a.test'] }), async page => {
+    assert.deepEqual(
+      [await status(page, at('a.test')), await status(page, at('www.a.test')), await status(page, at('b.test'))],
+      [403, 200, 200],
+    );
+  }));
+
+test('the rules hold when a later server has taken the session over', async () => {
+  const session = await server.createSession({ keepAlive: true, ...policy({ default: 'deny', allow: ['a.test'] }) });
+  await server.restart();
+  await drive(session, async page => {
+    assert.deepEqual([await status(page, at('a.test')), await status(page, at('b.test'))], [200, 403]);
+  });
+  await server.release(session.id);
+});
+
+test('hosts of advertisements are blocked where that is asked for', () =>
+  withSession({ browserSettings: { blockAds: true } }, async (page, { id }) => {
+    const seen = [];
+    for (const host of ['a.test', 'b.test', 'ads.b.test', 'good.b.test']) seen.push(await status(page, at(host)));
+    assert.deepEqual(seen, [200, 403, 403, 200]);
+    await toldOf(server, id, 'network.refused', ({ hostname, rule }) => hostname === 'b.test' && rule === 'ad');
+  }));
+
+test('entries that are no host names are refused by their places', async () => {
+  const networkPolicy = { allow: ['a.test', 'https://a.test'], deny: ['a*.test'] };
+  const { status, body } = await server.api<ErrorBody>('POST', '/v1/browsers/sessions', {
+    body: { browserSettings: { networkPolicy } },
+  });
+  assert.deepEqual([status, body.code], [400, 'invalid_request']);
+  assert.match(body.message, /browserSettings\.networkPolicy\.allow\.1 is "https:\/\/a\.test"; expected a host name/);
+});
+
+test('a session that has used up its bytes ends, soon and by that name', async () => {
+  const budget = BIG_BYTES / 2;
+  const session = await server.createSession({ keepAlive: true, browserSettings: { egressBytes: budget } });
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  const page = browser.contexts()[0]?.pages()[0];
+  assert.equal(await page?.goto(at('a.test')).then(answer => answer?.status()), 200);
+  void page
+    ?.evaluate(
+      async url => {
+        for (;;) await fetch(url).then(answer => answer.arrayBuffer());
+      },
+      at('a.test', '/big'),
+    )
+    .catch(() => {});
+  const ended = await server.ended(session.id);
+  assert.deepEqual([ended.status, ended.endReason], ['ERROR', 'egress_limit']);
+  const [decided] = await toldOf(server, session.id, 'session.end_decided');
+  assert.match(String(decided?.detail.detail), /used up its egressBytes \(4194304\)/);
+});

@@ -1,0 +1,324 @@
+// Upstream proxies: real programs over HTTP, HTTPS and SOCKS5, with passwords. Every kind of request goes by them from the
+// first one on, names are theirs to resolve, and what is secret stays so. Proxies that are dead, wrong or slow are named.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { chromium, type Page } from 'playwright-core';
+import type { ErrorBody } from '../../contract/common.ts';
+import { freePort } from '../harness/free-port.ts';
+import { BIG_BYTES, openPages } from '../harness/pages.ts';
+import { HIDDEN, openHttpProxy, openSocksProxy, PASSWORD, type RunningProxy, USER } from '../harness/proxies.ts';
+import { selfSigned } from '../harness/self-signed.ts';
+import { type CreatedSession, startServer } from '../harness/server.ts';
+import { eventsOf, toldOf } from '../harness/session-events.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'berth-proxies-'));
+after(() => rmSync(folder, { recursive: true }));
+
+const tls = selfSigned('127.0.0.1');
+const untrusted = selfSigned('127.0.0.1');
+const roots = join(folder, 'roots.pem');
+writeFileSync(roots, tls.cert);
+
+const script = (source: string) => (_: unknown, response: import('node:http').ServerResponse) => {
+  response.writeHead(200, { 'content-type': 'text/javascript' });
+  response.end(source);
+};
+const pages = await openPages({
+  '/worker.js': script(`fetch('/next').then(answer => postMessage(answer.status))`),
+  '/half': (_, response) => {
+    response.writeHead(200, { 'content-type': 'text/plain', 'content-length': '1000' });
+    response.write('half');
+  },
+});
+
+const http = await openHttpProxy();
+const https = await openHttpProxy(tls);
+const liar = await openHttpProxy(untrusted);
+const socks = await openSocksProxy();
+const mortal = await openHttpProxy();
+/** Accepts, and never says a word. */
+const silent = await listening(createServer(() => {}));
+/** Answers CONNECT as a web server does. */
+const web = await listening(
+  createServer(socket => socket.end('HTTP/1.1 405 Method Not Allowed\r\n\r\n').on('error', () => {})),
+);
+const nobody = await freePort();
+
+const pools = join(folder, 'pools.json');
+const member = { server: http.server, username: USER, password: PASSWORD };
+writeFileSync(
+  pools,
+  JSON.stringify({
+    pools: [{ name: 'tokyo', country: 'JP', city: 'Tokyo', timeZone: 'Asia/Tokyo', proxies: [member] }],
+  }),
+);
+
+const opened = [pages.port, http.port, https.port, liar.port, socks.port, mortal.port, silent, web, nobody];
+const server = await startServer({
+  pages,
+  env: {
+    BERTH_EGRESS_ALLOW: opened.map(port => `127.0.0.1/32:${port}`).join(),
+    BERTH_PROXY_POOLS: pools,
+    NODE_EXTRA_CA_CERTS: roots,
+  },
+});
+const hidden = `http://${HIDDEN}:${pages.port}`;
+
+async function listening(server: Server): Promise<number> {
+  const port = await freePort();
+  server.listen(port, '127.0.0.1');
+  after(() => server.close());
+  return port;
+}
+
+const external = (proxy: Pick<RunningProxy, 'server'>, more: object = {}): object => ({
+  type: 'external',
+  server: proxy.server,
+  username: USER,
+  password: PASSWORD,
+  ...more,
+});
+
+async function withSession(
+  proxies: unknown,
+  use: (page: Page, session: CreatedSession) => Promise<void>,
+  more: object = {},
+): Promise<void> {
+  const session = await server.createSession({ keepAlive: true, proxies, ...more });
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  const page = browser.contexts()[0]?.pages()[0];
+  assert.ok(page);
+  await use(page, session);
+  await browser.close();
+  await server.release(session.id);
+}
+
+/** What sessions showed while they ran. */
+const bytesOf = new Map<string, number>();
+
+/** Pages, fetches, a worker, a WebSocket, a big body and a download. */
+async function everyKind(page: Page): Promise<void> {
+  assert.equal((await page.goto(hidden))?.status(), 200);
+  assert.equal(await page.evaluate(() => fetch('/next').then(answer => answer.status)), 200);
+  const worker = `new Promise(done => { new Worker('/worker.js').onmessage = event => done(event.data) })`;
+  assert.equal(await page.evaluate(worker), 200);
+  const big = `fetch('/big').then(answer => answer.arrayBuffer()).then(body => body.byteLength)`;
+  assert.equal(await page.evaluate(big), BIG_BYTES);
+  await page.goto(`${hidden}/socket`);
+  await page.waitForFunction(`document.title === 'HELLO'`);
+  await page.goto(`${hidden}/download-page`);
+  const [download] = await Promise.all([page.waitForEvent('download'), page.click('#get')]);
+  assert.equal(await download.failure(), null);
+}
+
+for (const [name, proxy] of [
+  ['HTTP', http],
+  ['HTTPS', https],
+  ['SOCKS5', socks],
+] as const)
+  test(`over ${name} every kind of request goes by the proxy, which resolves the name`, () =>
+    withSession([external(proxy)], async (page, { id }) => {
+      await everyKind(page);
+      const running = await server.read(id);
+      assert.ok(running.proxyBytes > BIG_BYTES, String(running.proxyBytes));
+      bytesOf.set(id, running.proxyBytes);
+    }));
+
+test('what went by proxies stands in the row of an ended session', async () => {
+  assert.equal(bytesOf.size, 3);
+  for (const [id, bytes] of bytesOf) assert.ok((await server.read(id)).proxyBytes >= bytes, id);
+});
+
+test('plain requests are asked for by URL, tunnels by CONNECT', () => {
+  for (const { asked } of [http, https]) {
+    assert.ok(asked.includes(`http ${HIDDEN}:${pages.port}`), asked.join());
+    assert.ok(asked.includes(`connect ${HIDDEN}:${pages.port}`), asked.join());
+  }
+});
+
+test('rules are tried in order, the first that fits decides, and what none fits goes direct', () =>
+  withSession(
+    [
+      { type: 'none', domainPattern: '^a\\.test$' },
+      external(https, { domainPattern: '(a|b)\\.TEST$' }),
+      external(http, { domainPattern: `^${HIDDEN.replace('.', '\\.')}$` }),
+    ],
+    async page => {
+      const [before, beforeTls] = [http.asked.length, https.asked.length];
+      assert.equal((await page.goto(`${pages.a}/next`))?.status(), 200);
+      assert.deepEqual([http.asked.length, https.asked.length], [before, beforeTls]);
+      // Only the session's own static names know b.test; the proxy does not.
+      assert.notEqual((await page.goto(`${pages.b}/next`))?.status(), 200);
+      assert.match(https.asked.slice(beforeTls).join(), /^http b\.test:/);
+      assert.equal((await page.goto(`${hidden}/next`))?.status(), 200);
+      assert.equal((await page.goto(`${pages.url}/next`))?.status(), 200);
+      assert.deepEqual([...new Set(http.asked.slice(before))], [`http ${HIDDEN}:${pages.port}`]);
+    },
+  ));
+
+test('forbidden addresses are not asked of a proxy either', () =>
+  withSession([external(http)], async (page, { id }) => {
+    const before = http.asked.length;
+    for (const host of [
+      '169.254.169.254',
+      '10.1.2.3',
+      '[::1]',
+      'metadata.google.internal',
+      '2130706433',
+      'x.localhost',
+    ])
+      assert.equal((await page.goto(`http://${host}/`))?.status(), 403, host);
+    assert.equal(http.asked.length, before);
+    await toldOf(server, id, 'network.refused', ({ rule }) => rule === 'metadata');
+  }));
+
+test("the operator's pools serve by place, with their time zone", async () => {
+  const rule = { type: 'browserbase', geolocation: { country: 'jp', city: 'TOKYO' } };
+  for (const proxies of [true, [rule]])
+    await withSession(proxies, async page => {
+      assert.equal((await page.goto(hidden))?.status(), 200);
+      assert.equal(await page.evaluate(() => Intl.DateTimeFormat().resolvedOptions().timeZone), 'Asia/Tokyo');
+    });
+  await withSession(
+    true,
+    async page => {
+      assert.equal(await page.evaluate(() => Intl.DateTimeFormat().resolvedOptions().timeZone), 'Europe/Berlin');
+    },
+    { browserSettings: { timezoneId: 'Europe/Berlin' } },
+  );
+  for (const geolocation of [{ country: 'DE' }, { country: 'JP', city: 'Osaka' }, { country: 'JP', state: 'TK' }]) {
+    const { status, body } = await create([{ type: 'browserbase', geolocation }]);
+    assert.deepEqual([status, body.code, body.details], [422, 'feature_unavailable', { field: 'proxies.0' }]);
+  }
+});
+
+const create = (proxies: unknown) => server.api<ErrorBody>('POST', '/v1/browsers/sessions', { body: { proxies } });
+
+const at = (port: number, scheme = 'http'): { server: string } => ({ server: `${scheme}://127.0.0.1:${port}` });
+
+const UNUSABLE = [
+  ['proxy_unreachable', external(at(nobody))],
+  ['proxy_unreachable', external(at(nobody, 'socks5'))],
+  ['proxy_unreachable', external({ server: 'http://unknown.invalid:3128' })],
+  ['proxy_timed_out', external(at(silent))],
+  ['proxy_timed_out', external(at(silent, 'https'))],
+  ['proxy_timed_out', external(at(silent, 'socks5'))],
+  ['proxy_is_none', external(at(web))],
+  ['proxy_not_trusted', external(liar)],
+  ['proxy_refused_user', external(http, { password: 'hush-wrong' })],
+  ['proxy_refused_user', external(socks, { password: 'hush-wrong' })],
+  ['proxy_refused_user', { type: 'external', server: http.server }],
+  ['proxy_refused_user', { type: 'external', server: socks.server }],
+  ['address_refused', external({ server: 'http://169.254.169.254:3128' })],
+  ['address_refused', external({ server: 'http://10.0.0.1:3128' })],
+] as const;
+
+test('a proxy that cannot be used fails the create, by name and in less than ten seconds', async () => {
+  await Promise.all(
+    UNUSABLE.map(async ([reason, rule]) => {
+      const began = Date.now();
+      const { status, body, text } = await create([{ type: 'none', domainPattern: 'x' }, rule]);
+      assert.deepEqual([status, body.code], [400, 'proxy_unreachable'], text);
+      assert.deepEqual(body.details, { path: 'proxies.1', reason });
+      assert.doesNotMatch(text, /hush|169\.254|someone/);
+      assert.ok(Date.now() - began < 10_000, `${reason} took ${Date.now() - began} ms`);
+    }),
+  );
+  await server.settles();
+});
+
+test('rules that cannot be meant are refused by their places', async () => {
+  for (const [path, rule] of [
+    ['proxies.0.domainPattern', { type: 'none', domainPattern: '(a' }],
+    ['proxies.0.domainPattern', { type: 'none', domainPattern: '(?=a)b' }],
+    ['proxies.0.server', { type: 'external', server: 'http://user:hush@proxy.test:1' }],
+    ['proxies.0.server', { type: 'external', server: 'http://proxy.test:1/path' }],
+    ['proxies.0.server', { type: 'external', server: 'http://proxy.test:99999' }],
+    ['proxies[0].server', { type: 'external', server: 'ftp://proxy.test' }],
+  ] as const) {
+    const { status, body, text } = await create([rule]);
+    assert.deepEqual([status, body.code], [400, 'invalid_request'], text);
+    assert.ok(text.includes(path), text);
+    assert.doesNotMatch(text, /hush/);
+  }
+});
+
+test('a pattern that would take other engines for ever is run in no time', () =>
+  withSession([external(http, { domainPattern: '^(([a-z])+.)+[A-Z]([a-z])+$' })], async page => {
+    assert.notEqual((await page.goto(`http://${'a'.repeat(60)}.test:${pages.port}/`))?.status(), 200);
+  }));
+
+test('a proxy that dies breaks tunnels by name and is told of; the session goes on', () =>
+  withSession([external(mortal)], async (page, { id }) => {
+    assert.equal((await page.goto(hidden))?.status(), 200);
+    await mortal.close();
+    assert.match(String(await page.goto(`https://${HIDDEN}/`).catch(String)), /ERR_TUNNEL_CONNECTION_FAILED/);
+    const other = await page.context().newPage();
+    assert.equal((await other.goto(hidden))?.status(), 502);
+    const [told] = await toldOf(server, id, 'proxy.failed');
+    assert.deepEqual([told?.detail.proxy, told?.detail.reason], ['proxies.0', 'proxy_unreachable']);
+    assert.equal((await server.read(id)).status, 'RUNNING');
+  }));
+
+test('a host that breaks off in the middle breaks off for the page, not for the session', () =>
+  withSession([external(socks)], async page => {
+    await page.goto(hidden);
+    pages.set('/half', (_, response) => {
+      response.writeHead(200, { 'content-length': '1000' });
+      response.write('half', () => response.destroy());
+    });
+    const half = `fetch('/half').then(answer => answer.text()).then(() => 'whole', String)`;
+    assert.match(String(await page.evaluate(half)), /TypeError/);
+    assert.equal((await page.goto(hidden))?.status(), 200);
+  }));
+
+test('a session goes on by its proxies when a later server has taken it over; nothing secret shows anywhere', async () => {
+  const session = await server.createSession({ keepAlive: true, proxies: [external(http)] });
+  await server.restart();
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  const page = browser.contexts()[0]?.pages()[0];
+  assert.equal((await page?.goto(hidden))?.status(), 200);
+  const { proxyBytes } = await server.read(session.id);
+  await server.restart('SIGTERM');
+  assert.ok(proxyBytes > 0 && (await server.read(session.id)).proxyBytes >= proxyBytes);
+
+  const secrets = [USER, PASSWORD, Buffer.from(`${USER}:${PASSWORD}`).toString('base64')];
+  const seen = [
+    ...server.log(),
+    JSON.stringify(await server.read(session.id)),
+    JSON.stringify(await eventsOf(server, session.id)),
+    ...commandLines(),
+  ];
+  for (const secret of secrets)
+    assert.deepEqual(
+      seen.filter(line => line.includes(secret)),
+      [],
+    );
+  assert.deepEqual(filesWith(PASSWORD), []);
+  assert.ok(filesWith(session.id).length > 0);
+  await server.release(session.id);
+});
+
+/** Of everything that the server keeps: its database, the log of that, the sessions' folders. */
+function filesWith(text: string): readonly string[] {
+  const { stdout } = spawnSync('grep', ['-rlaF', '--devices=skip', '-e', text, server.dataDir], { encoding: 'utf8' });
+  return stdout.split('\n').filter(line => line !== '');
+}
+
+/** Of every process of this machine but the proxy's own, whose command line is ours. */
+const commandLines = (): string[] =>
+  readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .flatMap(pid => {
+      try {
+        return [readFileSync(`/proc/${pid}/cmdline`, 'utf8')];
+      } catch {
+        return [];
+      }
+    })
+    .filter(line => !line.includes('microsocks'));

@@ -1,0 +1,209 @@
+// Recordings: what a page showed, when it showed it, as HLS while the session runs and as a file after; for every page, and
+// for nobody who did not want it.
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import HLS from 'hls-parser';
+import { chromium } from 'playwright-core';
+import type { Session } from '../../contract/sessions.ts';
+import { CdpClient } from '../harness/cdp.ts';
+import { durationOf, framesOf, isColour, timesOf } from '../harness/film.ts';
+import { openPages } from '../harness/pages.ts';
+import { playFilm } from '../harness/play-film.ts';
+import { askForFiles, fetchFilm, filesOf, playlistOf, playlistWhen, replaysOf } from '../harness/recordings.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const COLOURS = [
+  [255, 0, 0],
+  [0, 255, 0],
+  [0, 0, 255],
+] as const;
+const STEP_MS = 3_000;
+/** What a frame may be late: pacing, and a machine with much to do. */
+const LATE_S = 0.4;
+
+const pages = await openPages({
+  '/steps': `<!doctype html><title>Steps</title><style>html{background:#000}</style><script>
+    const colours = ${JSON.stringify(COLOURS)};
+    const step = n => {
+      document.documentElement.style.background = 'rgb(' + colours[n] + ')';
+      if (n + 1 < colours.length) setTimeout(() => step(n + 1), ${STEP_MS});
+    };
+    addEventListener('load', () => setTimeout(() => step(0), 500));
+  </script>`,
+  '/green': '<!doctype html><style>html{background:rgb(0,255,0)}</style>',
+});
+const server = await startServer({ pages });
+
+test('a running session is watched as it goes on, and seen whole and exactly afterwards', async () => {
+  const { id, connectUrl } = await server.createSession({ keepAlive: true });
+  const client = await CdpClient.connect(connectUrl);
+  const page = await client.attachToPage();
+  await client.send('Page.navigate', { url: `${pages.url}/steps` }, page);
+  const early = await playlistWhen(server, id, '0', () => true);
+  assert.match(early, /PLAYLIST-TYPE:EVENT/);
+  assert.doesNotMatch(early, /ENDLIST/);
+  const running = await server.api('GET', `/v1/browsers/sessions/${id}/recording/downloads`);
+  assert.deepEqual([running.status, running.body.code], [409, 'session_not_ended']);
+  const [live] = await replaysOf(server, id);
+  assert.equal(live?.url, `/v1/browsers/sessions/${id}/replays/0`);
+  const later = await playlistWhen(server, id, '0', text => text.length > early.length);
+  assert.ok(later.startsWith(early), 'only ever appended to, with the same addresses');
+  await client.close();
+  const { startedAt, endedAt } = await released(id);
+  const whole = await playlistWhen(server, id, '0', text => text.includes('ENDLIST'));
+  assert.ok(whole.replace(':VOD', ':EVENT').startsWith(later));
+  const parsed = HLS.parse(whole);
+  assert.ok(!parsed.isMasterPlaylist && parsed.endlist);
+  const film = await fetchFilm(whole);
+  const lifeS = (Date.parse(endedAt ?? '') - Date.parse(startedAt ?? '')) / 1000;
+  const seconds = parsed.segments.reduce((sum, { duration }) => sum + duration, 0);
+  assert.ok(Math.abs(seconds - lifeS) < 1.5, `${seconds} of ${lifeS}`);
+  assertSteps(film);
+  await assertFile(id, seconds);
+});
+
+async function assertFile(id: string, seconds: number): Promise<void> {
+  assert.deepEqual(
+    (await filesOf(server, id)).map(({ status }) => status),
+    ['NOT_REQUESTED'],
+  );
+  const asked = await askForFiles(server, id);
+  assert.deepEqual([asked.status, asked.body], [202, { downloads: [{ pageId: '0', status: 'PENDING' }] }]);
+  const [file] = await eventually(
+    'the file',
+    () => filesOf(server, id),
+    ([one]) => one?.status === 'COMPLETED',
+    30_000,
+  );
+  const answer = await fetch(file?.downloadUrl ?? '');
+  assert.equal(answer.headers.get('content-length'), String(file?.size));
+  assert.match(answer.headers.get('content-disposition') ?? '', new RegExp(`^attachment; filename="${id}-0.mp4"`));
+  const film = Buffer.from(await answer.arrayBuffer());
+  assert.equal(film.toString('latin1', 36, 40), 'moov', 'the index comes first');
+  assert.equal(durationOf(film).toFixed(3), seconds.toFixed(3));
+  assertSteps(film);
+  const part = await fetch(file?.downloadUrl ?? '', { headers: { range: 'bytes=10-19' } });
+  assert.equal(part.status, 206);
+  assert.ok(Buffer.from(await part.arrayBuffer()).equals(film.subarray(10, 20)));
+}
+
+/** Each colour is shown for as long as it was painted. */
+function assertSteps(film: Buffer): void {
+  const frames = framesOf(film);
+  const starts = COLOURS.map(colour => frames.find(frame => isColour(frame.colour, colour))?.at);
+  for (const [index, at] of starts.entries()) {
+    assert.ok(at !== undefined, `${COLOURS[index]} in ${JSON.stringify(frames)}`);
+    const before = starts[index - 1];
+    if (before !== undefined) assert.ok(Math.abs(at - before - STEP_MS / 1000) < LATE_S, JSON.stringify(starts));
+  }
+  const times = timesOf(film);
+  assert.deepEqual(
+    times,
+    [...times].sort((a, b) => a - b),
+  );
+}
+
+async function released(id: string): Promise<Session> {
+  await server.release(id);
+  return server.ended(id);
+}
+
+test('a player plays it, from a playlist that grows to its end, and seeks', async () => {
+  const { id, connectUrl } = await server.createSession({ keepAlive: true });
+  const client = await CdpClient.connect(connectUrl);
+  const page = await client.attachToPage();
+  await client.send('Page.navigate', { url: `${pages.url}/steps` }, page);
+  await playlistWhen(server, id, '0', () => true);
+  const ending = new Promise(resolve => setTimeout(resolve, 3_000)).then(() => released(id));
+  const seen = await playFilm(() => playlistOf(server, id, '0'));
+  await ending;
+  await client.close().catch(() => {});
+  assert.deepEqual(seen.errors, []);
+  assert.ok(seen.ended);
+  assert.ok(isColour(seen.colourAt.green, COLOURS[1]), JSON.stringify(seen));
+});
+
+test('popups, pages of own contexts and pages that close are recorded, each for its own time', async () => {
+  const { id, connectUrl } = await server.createSession();
+  const browser = await chromium.connectOverCDP(connectUrl);
+  const page = browser.contexts()[0]?.pages()[0];
+  const opened = page?.waitForEvent('popup');
+  await page?.goto(`${pages.url}/`);
+  await page?.evaluate("void window.open('/green')");
+  const popup = await opened;
+  const context = await browser.newContext();
+  const own = await context.newPage();
+  await own.goto(`${pages.url}/green`);
+  await eventually('all to be seen', () => popup?.waitForLoadState().then(() => true));
+  await new Promise(resolve => setTimeout(resolve, 1_500));
+  await popup?.close();
+  await new Promise(resolve => setTimeout(resolve, 1_000));
+  await browser.close();
+  await server.ended(id);
+  const replays = await eventually(
+    'all pages',
+    () => replaysOf(server, id),
+    list => list.length === 3,
+    30_000,
+  );
+  assert.deepEqual(
+    replays.map(({ pageId }) => pageId),
+    ['0', '1', '2'],
+  );
+  const [first, second] = replays;
+  assert.ok(first && second && second.endTimeMs < first.endTimeMs && second.startTimeMs > first.startTimeMs);
+  for (const { pageId } of replays.slice(1)) {
+    const whole = await playlistWhen(server, id, pageId, text => text.includes('ENDLIST'));
+    const frames = framesOf(await fetchFilm(whole));
+    assert.ok(isColour(frames.at(-1)?.colour ?? [], [0, 255, 0]), JSON.stringify(frames));
+  }
+});
+
+test('a session that is not to be recorded leaves nothing, and says so', async () => {
+  const { id } = await server.createSession({ recordSession: false, browserSettings: { recordSession: false } });
+  await new Promise(resolve => setTimeout(resolve, 1_000));
+  assert.ok(!existsSync(join(server.dataDir, 'recordings', id)));
+  await released(id);
+  const replays = await server.api('GET', `/v1/browsers/sessions/${id}/replays`);
+  assert.deepEqual([replays.status, replays.body.message], [404, 'Replay not found']);
+  assert.deepEqual(replays.body.details, { reason: 'disabled' });
+  for (const method of ['GET', 'POST']) {
+    const { status, body } = await server.api(method, `/v1/browsers/sessions/${id}/recording/downloads`);
+    assert.deepEqual([status, body.message], [422, 'Recording was disabled for this session']);
+  }
+});
+
+test('credentials, numbers and limits are looked at', async () => {
+  const { id, connectUrl } = await server.createSession({ keepAlive: true });
+  const client = await CdpClient.connect(connectUrl);
+  await client.send('Page.navigate', { url: `${pages.url}/green` }, await client.attachToPage());
+  await eventually(
+    'a picture to be taken',
+    () => replaysOf(server, id),
+    list => list.length > 0,
+    20_000,
+  );
+  await client.close();
+  const path = `/v1/browsers/sessions/${id}`;
+  assert.equal((await server.api('GET', `${path}/replays`, { key: null })).status, 401);
+  assert.equal((await server.api('GET', `${path}/replays/x`)).status, 400);
+  assert.equal((await server.api('GET', `${path}/replays/999`)).status, 404);
+  await released(id);
+  await eventually(
+    'something to be stored',
+    () => replaysOf(server, id),
+    list => list.length > 0,
+    20_000,
+  );
+  const statuses: number[] = [];
+  for (let turn = 0; turn < 7; turn++) statuses.push((await askForFiles(server, id)).status);
+  assert.ok(statuses.includes(429), statuses.join());
+  const foreign = '0190a000-0000-7000-8000-000000000001';
+  for (const tail of ['replays', 'replays/0', 'recording/downloads'])
+    assert.equal((await server.api('GET', `/v1/browsers/sessions/${foreign}/${tail}`)).status, 404);
+});
+
+test('whatever came before, nothing is left', () => server.settles());

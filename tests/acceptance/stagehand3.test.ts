@@ -1,0 +1,89 @@
+// Stagehand 3 from npm, unmodified, without a model: on our sessions directly, and as it is installed, through its own API's
+// address.
+import '../harness/only-loopback.ts';
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Stagehand } from 'stagehand3';
+import type { Session } from '../../contract/sessions.ts';
+import { triedToLeave } from '../harness/only-loopback.ts';
+import { openPages } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+
+const pages = await openPages();
+const server = await startServer({ pages });
+process.env.BROWSERBASE_BASE_URL = server.url;
+
+const MODEL_KEY = 'sk-a-key-of-the-callers-model';
+const client = (more: object = {}): Stagehand =>
+  new Stagehand({
+    env: 'BROWSERBASE',
+    apiKey: server.key,
+    model: { modelName: 'openai/gpt-4.1-mini', apiKey: MODEL_KEY },
+    verbose: 0,
+    disablePino: true,
+    ...more,
+  });
+
+/** Opens a page, reads it, clicks, looks at it. */
+async function drive(stagehand: Stagehand): Promise<void> {
+  const [page] = stagehand.context.pages();
+  assert.ok(page);
+  await page.goto(pages.a);
+  assert.equal(await page.title(), 'Home');
+  assert.equal(await page.evaluate('1 + 1'), 2);
+  assert.deepEqual(await page.evaluate('[innerWidth, innerHeight]'), [1288, 711]);
+  await page.locator('#next').click();
+  await page.waitForLoadState('load');
+  assert.equal(await page.locator('h1').textContent(), 'Next');
+  const other = await stagehand.context.newPage(`${pages.a}/next`);
+  assert.equal(await other.title(), 'Next');
+  assert.ok((await page.screenshot()).length > 1000);
+}
+
+const living = async (): Promise<Session[]> =>
+  (await server.api<Session[]>('GET', '/v1/browsers/sessions?status=PENDING,RUNNING')).body;
+
+async function drivenAndGone(stagehand: Stagehand): Promise<void> {
+  await stagehand.init();
+  const id = stagehand.browserbaseSessionID;
+  assert.ok(id);
+  const session = await server.read(id);
+  assert.equal(session.status, 'RUNNING');
+  assert.equal(session.userMetadata?.stagehand, 'true');
+  await drive(stagehand);
+  await stagehand.close();
+  assert.equal((await server.ended(id)).status, 'COMPLETED');
+}
+
+test('directly on our sessions', () => drivenAndGone(client({ disableAPI: true })));
+
+test('as it is installed, told to drive the browser itself', async () => {
+  process.env.STAGEHAND_API_URL = `${server.url}/v1`;
+  await drivenAndGone(client());
+});
+
+test('it goes on with a session that is there, and leaves it there', async () => {
+  const kept = await server.createSession({ keepAlive: true });
+  for (const disableAPI of [true, false]) {
+    const stagehand = client({ disableAPI, keepAlive: true, browserbaseSessionID: kept.id });
+    await stagehand.init();
+    assert.equal(stagehand.browserbaseSessionID, kept.id);
+    const [page] = stagehand.context.pages();
+    await page?.goto(pages.a);
+    assert.equal(await page?.title(), 'Home');
+    await stagehand.close();
+    assert.equal((await server.read(kept.id)).status, 'RUNNING');
+  }
+  await server.release(kept.id);
+});
+
+test('a wrong key is told as what it is', async () => {
+  await assert.rejects(client({ apiKey: 'bak_wrong' }).init(), /unauthorized/i);
+});
+
+test('nothing left this machine, no log has its keys, and nothing is left', async () => {
+  assert.deepEqual(triedToLeave(), []);
+  assert.ok(!server.log().some(line => line.includes(MODEL_KEY)));
+  assert.deepEqual(await living(), []);
+  await server.settles();
+});

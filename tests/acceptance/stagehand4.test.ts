@@ -1,0 +1,94 @@
+// Stagehand 4 from npm, unmodified, without a model: its extension is uploaded, loaded into our browser, and calls back to
+// the session's address from inside it.
+import '../harness/only-loopback.ts';
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { test } from 'node:test';
+import { browserbase, Stagehand } from 'stagehand4';
+import type { SessionEventPage } from '../../contract/events.ts';
+import type { Session } from '../../contract/sessions.ts';
+import { countingProxy } from '../harness/counting-proxy.ts';
+import { triedToLeave } from '../harness/only-loopback.ts';
+import { openPages } from '../harness/pages.ts';
+import { CHECKOUT, startServer } from '../harness/server.ts';
+import { soon } from '../harness/until.ts';
+
+const SESSIONS = '/v1/browsers/sessions';
+const MODEL = { modelName: 'openai/gpt-4.1-mini', apiKey: 'sk-a-key-of-the-callers-model' } as const;
+
+const pages = await openPages();
+const server = await startServer({ pages });
+const proxy = await countingProxy(server.url);
+
+for (const path of ['', '/v1/browsers'])
+  test(`launched with the base address ${path || 'of the server'}: drives pages, closes, leaves nothing`, async () => {
+    proxy.taken();
+    // Nothing but our page may be reached: what calls home would be refused, and told in the events.
+    const ours: object = { networkPolicy: { default: 'deny', allow: ['a.test'] } };
+    const options = { apiKey: server.key, baseUrl: `${proxy.url}${path}` };
+    const browser = await browserbase.launch({ ...options, browserSettings: { blockAds: false, ...ours } });
+    const stagehand = await Stagehand.create({ browser, model: MODEL, logging: { level: 'off' } });
+    const id = browser.sessionId;
+    assert.ok(id);
+    const session = await server.read(id);
+    assert.equal(session.status, 'RUNNING');
+    assert.equal(session.userMetadata?.stagehand, 'true');
+    assert.ok(
+      server.log().some(line => line.includes(id) && line.includes('"inside":true')),
+      'its extension has called back from inside the browser',
+    );
+
+    const [page] = await browser.context.pages();
+    assert.ok(page);
+    await page.goto(pages.a);
+    assert.equal(await page.title(), 'Home');
+    assert.equal(await page.evaluate('1 + 1'), 2);
+    await page.locator('#next').click();
+    assert.ok(await page.waitForSelector('h1'));
+    await page.waitForFunction("document.title === 'Next'");
+    assert.equal(await page.locator('h1').textContent(), 'Next');
+    const other = await browser.context.newPage(`${pages.a}/next`);
+    assert.equal(await other.title(), 'Next');
+
+    await stagehand.close();
+    await browser.close();
+    const ended = await server.ended(id);
+    assert.deepEqual([ended.status, ended.endReason], ['COMPLETED', 'released']);
+    const { body } = await server.api<SessionEventPage>('GET', `${SESSIONS}/${id}/events`);
+    assert.deepEqual(
+      body.data.filter(({ type }) => type === 'network.refused').map(({ detail }) => detail.hostname),
+      [],
+    );
+    const asked = proxy
+      .taken()
+      .map(one => `${one.method} ${one.path.replace(/^.*\/v1\//, '').replace(/[0-9a-f-]{36}/, 'ID')}`);
+    assert.deepEqual(asked, ['POST extensions', 'POST sessions', 'POST sessions/ID', 'DELETE extensions/ID']);
+  });
+
+test('when its program is killed the session ends, although the extension is still connected', async () => {
+  const script = join(CHECKOUT, 'tests/harness/stagehand4-client.ts');
+  const program = spawn(process.execPath, [script, server.url, server.key, pages.a], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  try {
+    const [line] = await soon('the program to drive its page', once(createInterface(program.stdout), 'line'), 60_000);
+    const id = String(line).replace('running ', '');
+    assert.equal((await server.read(id)).status, 'RUNNING');
+    program.kill('SIGKILL');
+    const ended = await server.ended(id);
+    assert.deepEqual([ended.status, ended.endReason], ['COMPLETED', 'client_disconnected']);
+  } finally {
+    program.kill('SIGKILL');
+  }
+});
+
+test('nothing left this machine, no log has its keys, and nothing is left', async () => {
+  assert.deepEqual(triedToLeave(), []);
+  assert.ok(!server.log().some(line => line.includes(MODEL.apiKey)));
+  const living = await server.api<Session[]>('GET', `${SESSIONS}?status=PENDING,RUNNING`);
+  assert.deepEqual(living.body, []);
+  await server.settles();
+});

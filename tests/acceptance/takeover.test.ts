@@ -1,0 +1,178 @@
+// A person takes over from an agent and gives back: whose input passes when, and what the agent's handles are worth after.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { chromium } from 'playwright-core';
+import type { DebugUrls } from '../../contract/live.ts';
+import { CdpClient } from '../harness/cdp.ts';
+import { LiveViewer } from '../harness/live-viewer.ts';
+import { openPages } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const pages = await openPages({
+  '/form': `<!doctype html><title>Form</title><style>body{margin:0}input,button{position:absolute;left:20px;width:300px;height:40px}
+    #name{top:20px}#press{top:80px}</style><input id="name"><button id="press" onclick="presses++">press</button>
+    <script>globalThis.presses = 0; document.getElementById('name').focus()</script>`,
+});
+const server = await startServer({ pages, clock: 'test' });
+
+const debug = async (id: string, query = ''): Promise<DebugUrls> => {
+  const { status, body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug${query}`);
+  assert.equal(status, 200);
+  return body;
+};
+const events = async (id: string): Promise<readonly string[]> => {
+  const { body } = await server.api<{ data: ReadonlyArray<{ type: string }> }>(
+    'GET',
+    `/v1/browsers/sessions/${id}/events?type=control.taken,control.given_back,control.expired,control.refused`,
+  );
+  return body.data.map(({ type }) => type);
+};
+
+async function agentOnForm(settings: object = {}) {
+  const { id, connectUrl } = await server.createSession({ keepAlive: true, browserSettings: settings });
+  const browser = await chromium.connectOverCDP(connectUrl);
+  const page = browser.contexts()[0]?.pages()[0];
+  assert.ok(page);
+  await page.goto(`${pages.url}/form`);
+  const viewer = await LiveViewer.open((await debug(id)).debuggerUrl);
+  await eventually('the viewer to see a picture', () => viewer.frames > 0);
+  return { id, connectUrl, browser, page, viewer };
+}
+
+test('the agent waits while a person drives, goes on when they give back, and finds its handles as they were', async () => {
+  const { id, browser, page, viewer } = await agentOnForm();
+  const field = await page.$('#name');
+  assert.ok(field);
+  await viewer.take();
+  let filled = false;
+  const filling = page.keyboard.type('agent').then(() => {
+    filled = true;
+  });
+  viewer.click(100, 100);
+  await eventually('the press of the person', async () => (await page.evaluate('presses')) === 1);
+  assert.equal(filled, false, 'reading passes, typing waits');
+  viewer.click(100, 40);
+  viewer.drive({ type: 'text', text: 'person ' });
+  await eventually('the text of the person', async () => (await field.inputValue()) === 'person ');
+  await viewer.give();
+  await filling;
+  assert.equal(await field.inputValue(), 'person agent');
+  assert.deepEqual(await events(id), ['control.taken', 'control.given_back']);
+  await viewer.close();
+  await browser.close();
+  await server.release(id);
+});
+
+test('with takeover refuse the agent hears at once that a person drives', async () => {
+  const { id, browser, page, viewer } = await agentOnForm({ takeover: 'refuse' });
+  await viewer.take();
+  await assert.rejects(page.keyboard.type('x'), /a person controls this session/);
+  await assert.rejects(page.goto(`${pages.url}/next`), /a person controls this session/);
+  assert.equal(await page.title(), 'Form');
+  await viewer.give();
+  await page.keyboard.type('x');
+  await viewer.close();
+  await browser.close();
+  await server.release(id);
+});
+
+test('what waited too long is refused by name, and later input passes', async () => {
+  const { id, connectUrl, viewer, browser } = await agentOnForm();
+  const client = await CdpClient.connect(connectUrl);
+  const channel = await client.attachToPage();
+  await viewer.take();
+  const waiting = assert.rejects(client.send('Input.insertText', { text: 'x' }, channel), /it waited 30 seconds/);
+  await client.send('Runtime.evaluate', { expression: '1' }, channel);
+  for (let step = 0; step < 4; step++) {
+    await server.advance(9_000);
+    // Told of a pointer, the person was heard: otherwise the next leap makes them silent for too long.
+    const heard = viewer.messages.length;
+    viewer.drive({ type: 'mouse', action: 'move', x: 1, y: 1, button: 'none', buttons: 0, clicks: 0, modifiers: 0 });
+    await eventually('the person to be heard', () => viewer.messages.length > heard);
+  }
+  await waiting;
+  await viewer.give();
+  await client.send('Input.insertText', { text: 'y' }, channel);
+  await client.close();
+  await viewer.close();
+  await browser.close();
+  await server.release(id);
+});
+
+test('a second person is told no; a link for watching takes nothing and sends no input, whatever it says', async () => {
+  const { id, browser, page, viewer } = await agentOnForm();
+  const urls = await debug(id, '?readOnly=true');
+  assert.equal('wsUrl' in urls, false);
+  const watcher = await LiveViewer.open(`${urls.debuggerUrl}&readOnly=false`);
+  const second = await LiveViewer.open((await debug(id)).debuggerUrl);
+  await viewer.take();
+  for (const other of [watcher, second]) {
+    other.say({ type: 'take' });
+    await eventually('a refusal', () => other.last('refused')?.what === 'take');
+    other.say({ type: 'text', fence: viewer.fence, page: viewer.page, text: 'stolen' });
+    await eventually('another refusal', () => other.last('refused')?.what === 'text');
+  }
+  await viewer.give();
+  second.say({ type: 'take' });
+  await eventually('the second to drive', () => second.last('control')?.who === 'you');
+  viewer.drive({ type: 'text', text: 'late' });
+  await eventually('a refusal of the old fence', () => viewer.last('refused')?.what === 'text');
+  assert.equal(await page.inputValue('#name'), '');
+  for (const one of [viewer, watcher, second]) await one.close();
+  await browser.close();
+  await server.release(id);
+});
+
+test('whoever loses their connection comes back to their control; whoever stays away loses it', async () => {
+  const { id, browser, page, viewer } = await agentOnForm();
+  await viewer.take();
+  const { holder, fence } = viewer;
+  await viewer.close();
+  const back = await LiveViewer.open((await debug(id)).debuggerUrl, holder);
+  await eventually('control to be theirs again', () => back.last('control')?.who === 'you');
+  assert.ok(back.fence > fence);
+  await back.close();
+  const typing = page.keyboard.type('on');
+  await server.advance(29_000);
+  await server.advance(2_000);
+  await typing;
+  assert.equal(await page.inputValue('#name'), 'on');
+  assert.deepEqual(await events(id), ['control.taken', 'control.expired']);
+  await browser.close();
+  await server.release(id);
+});
+
+test('revoked addresses show their people out and let nobody in', async () => {
+  const { id, browser, viewer } = await agentOnForm();
+  const {
+    debuggerUrl,
+    pages: [first],
+  } = await debug(id);
+  assert.ok(first);
+  assert.equal(first.title, 'Form');
+  await server.api('DELETE', `/v1/browsers/sessions/${id}/debug`);
+  await eventually('the viewer to be shown out', () => viewer.last('ended') !== undefined);
+  await assert.rejects(LiveViewer.open(debuggerUrl), /403/);
+  const fresh = await LiveViewer.open((await debug(id)).debuggerUrl);
+  await server.release(id);
+  await eventually('the end to be told', () => fresh.last('ended')?.why === 'the session has ended');
+  await browser.close();
+});
+
+test('an address is good for its session, its page and its time', async () => {
+  const { id, browser, viewer } = await agentOnForm();
+  const other = await server.createSession({ keepAlive: true });
+  const { debuggerUrl } = await debug(id);
+  await assert.rejects(LiveViewer.open(debuggerUrl.replace(id, other.id)), /403/);
+  await assert.rejects(LiveViewer.open(debuggerUrl.replace(/.$/, last => (last === 'A' ? 'B' : 'A'))), /403/);
+  const { debuggerUrl: brief } = await debug(id, '?expiresIn=60');
+  await server.advance(61_000);
+  await assert.rejects(LiveViewer.open(brief), /403/);
+  const foreign = await server.api('GET', `/v1/browsers/sessions/${other.id}/debug`, { key: null });
+  assert.equal(foreign.status, 401);
+  await viewer.close();
+  await browser.close();
+  await server.release(id);
+  await server.release(other.id);
+});

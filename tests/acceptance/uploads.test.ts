@@ -1,0 +1,226 @@
+// Uploads as callers send them and pages read them: whole or not at all, under names that lead nowhere else, found again
+// when the answer was lost.
+import assert from 'node:assert/strict';
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { readdirSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import Browserbase from '@browserbasehq/sdk';
+import { chromium, type Page } from 'playwright-core';
+import type { UploadAnswer } from '../../contract/files.ts';
+import type { Session } from '../../contract/sessions.ts';
+import { boxesOf } from '../harness/boxes.ts';
+import { foreignKey } from '../harness/foreign-key.ts';
+import { ownerToken, setLimits } from '../harness/limits.ts';
+import { openPages } from '../harness/pages.ts';
+import { type CreatedSession, startServer } from '../harness/server.ts';
+import { eventsOf } from '../harness/session-events.ts';
+import { eventually } from '../harness/until.ts';
+import { upload } from '../harness/upload.ts';
+
+const pages = await openPages({ '/form': '<!doctype html><title>Form</title><input type=file id=file multiple>' });
+const server = await startServer({ pages, env: { BERTH_SESSION_UPLOADS: '3000000' } });
+const sha256 = (bytes: Uint8Array | string): string => createHash('sha256').update(bytes).digest('hex');
+
+const send = async (session: string, name: string, bytes: Buffer | string, headers: Record<string, string> = {}) => {
+  const made = await upload(name, bytes);
+  return server.api<UploadAnswer & { code?: string }>('POST', `/v1/browsers/sessions/${session}/uploads`, {
+    ...made,
+    headers: { ...made.headers, ...headers },
+  });
+};
+const uploadsOf = async (session: string): Promise<NonNullable<Session['uploads']>> =>
+  (await server.read(session)).uploads ?? [];
+
+async function withSession(work: (session: CreatedSession) => Promise<void>): Promise<void> {
+  const session = await server.createSession({ keepAlive: true });
+  await work(session);
+  await server.release(session.id);
+}
+
+async function withForm(session: CreatedSession, work: (page: Page) => Promise<void>): Promise<void> {
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  const page = browser.contexts()[0]?.pages()[0];
+  assert.ok(page);
+  await page.goto(`${pages.a}/form`);
+  await work(page);
+  await browser.close();
+}
+
+/** As Stagehand's kind does: by absolute path, over CDP. */
+async function attach(page: Page, files: readonly string[]): Promise<string[]> {
+  const client = await page.context().newCDPSession(page);
+  const { root } = await client.send('DOM.getDocument');
+  const { nodeId } = await client.send('DOM.querySelector', { nodeId: root.nodeId, selector: '#file' });
+  await client.send('DOM.setFileInputFiles', { nodeId, files: [...files] });
+  await client.detach();
+  return page.evaluate(
+    `Promise.all([...document.querySelector('#file').files].map(async file => file.name + ':' + await file.text()))`,
+  );
+}
+
+describe('an upload', () => {
+  it('is answered with its checksum, listed on the session, and read by the page at its path', () =>
+    withSession(async session => {
+      const answer = await send(session.id, 'Grüße ☂.txt', 'hello');
+      assert.equal(answer.status, 200, answer.text);
+      assert.deepEqual(answer.body, {
+        ...{ message: 'File uploaded', fileName: 'Grüße ☂.txt', filePath: '/tmp/.uploads/Grüße ☂.txt' },
+        ...{ size: 5, checksum: sha256('hello') },
+      });
+      const [listed, ...more] = await uploadsOf(session.id);
+      assert.deepEqual(more, []);
+      assert.deepEqual([listed?.fileName, listed?.size, listed?.checksum], ['Grüße ☂.txt', 5, sha256('hello')]);
+      await withForm(session, async page => {
+        assert.deepEqual(await attach(page, [answer.body.filePath]), ['Grüße ☂.txt:hello']);
+      });
+      const [told] = await eventsOf(server, session.id, 'file.uploaded');
+      assert.deepEqual([told?.actor.kind, told?.detail.checksum], ['agentKey', sha256('hello')]);
+    }));
+
+  it('replaces the file of its name, as a whole', () =>
+    withSession(async session => {
+      await send(session.id, 'cv.pdf', 'first');
+      await Promise.all(['second', 'third'].map(bytes => send(session.id, 'cv.pdf', bytes)));
+      const [listed, ...more] = await uploadsOf(session.id);
+      assert.deepEqual(more, []);
+      await withForm(session, async page => {
+        const [seen = ''] = await attach(page, ['/tmp/.uploads/cv.pdf']);
+        assert.equal(listed?.checksum, sha256(seen.slice('cv.pdf:'.length)));
+      });
+    }));
+
+  it('comes from the official client too, and Playwright’s own way works beside it', () =>
+    withSession(async session => {
+      const client = new Browserbase({ apiKey: server.key, baseURL: server.url });
+      const file = new File([randomBytes(1000)], 'from sdk.bin');
+      assert.deepEqual(Object(await client.sessions.uploads.create(session.id, { file })).message, 'File uploaded');
+      assert.deepEqual(
+        (await uploadsOf(session.id)).map(({ fileName, size }) => [fileName, size]),
+        [['from sdk.bin', 1000]],
+      );
+      await withForm(session, async page => {
+        await page.setInputFiles('#file', { name: 'small.txt', mimeType: 'text/plain', buffer: Buffer.from('inline') });
+        const text = await page.evaluate("document.querySelector('#file').files[0].text()");
+        assert.equal(text, 'inline');
+      });
+    }));
+
+  for (const name of ['../escape', '/etc/passwd', 'a/b', '..', '.', 'a\\b', 'x'.repeat(300), '☂'.repeat(86)])
+    it(`is refused under the name ${JSON.stringify(name.slice(0, 16))}`, () =>
+      withSession(async session => {
+        const answer = await send(session.id, name, 'x');
+        assert.deepEqual([answer.status, answer.body.code], [400, 'invalid_file'], answer.text);
+        assert.deepEqual(await uploadsOf(session.id), []);
+      }));
+
+  for (const name of ['...', '.hidden', 'שלום\u200f.txt', '\u202egpj.exe', `${'☂'.repeat(85)}`])
+    it(`is kept under the odd but harmless name ${JSON.stringify(name.slice(0, 16))}`, () =>
+      withSession(async session => {
+        assert.equal((await send(session.id, name, 'x')).body.fileName, name);
+        await withForm(session, async page => {
+          assert.equal((await attach(page, [`/tmp/.uploads/${name}`])).length, 1);
+        });
+      }));
+
+  it('is refused without a file, with two, as something else, or too large', () =>
+    withSession(async session => {
+      const path = `/v1/browsers/sessions/${session.id}/uploads`;
+      const code = async (options: object): Promise<unknown[]> => {
+        const answer = await server.api('POST', path, options);
+        return [answer.status, answer.body.code];
+      };
+      assert.deepEqual(await code(await upload('a', 'x', 'other')), [400, 'missing_file']);
+      assert.deepEqual(await code({ body: {} }), [415, 'unsupported_media_type']);
+      const two = new FormData();
+      for (const one of ['a', 'b']) two.append('file', new Blob(['x']), one);
+      const raw = new Response(two);
+      const headers = { 'content-type': raw.headers.get('content-type') ?? '' };
+      assert.deepEqual(await code({ body: Buffer.from(await raw.arrayBuffer()), headers }), [400, 'invalid_file']);
+      assert.deepEqual(await code(await upload('big', randomBytes(3_000_001))), [413, 'payload_too_large']);
+      assert.equal((await send(session.id, 'half', randomBytes(2_000_000))).status, 200);
+      assert.deepEqual(await code(await upload('other half', randomBytes(1_500_000))), [413, 'payload_too_large']);
+      const token = await ownerToken(server);
+      await setLimits(server, token, { maxUploadBytes: 1000 });
+      assert.deepEqual(await code(await upload('over the limit', randomBytes(1001))), [413, 'payload_too_large']);
+      await setLimits(server, token, {});
+      assert.deepEqual(
+        (await uploadsOf(session.id)).map(({ fileName }) => fileName),
+        ['half'],
+      );
+    }));
+
+  it('is refused by a session that has ended, is unknown, or is somebody else’s', () =>
+    withSession(async session => {
+      const made = await upload('a', 'x');
+      const path = `/v1/browsers/sessions/${session.id}/uploads`;
+      assert.equal((await server.api('POST', path, { ...made, key: await foreignKey(server) })).status, 404);
+      assert.equal((await server.api('POST', path, { ...made, key: null })).status, 401);
+      assert.equal((await send(randomUUID(), 'a', 'x')).status, 404);
+      const ended = await server.createSession();
+      await server.release(ended.id);
+      const refused = await send(ended.id, 'a', 'x');
+      assert.deepEqual([refused.status, refused.body.code], [409, 'session_not_running']);
+      assert.equal(refused.headers['x-should-retry'], 'false');
+    }));
+
+  it('that stops half-way leaves nothing', () =>
+    withSession(async session => {
+      const { body, headers = {} } = await upload('half.bin', randomBytes(500_000));
+      assert.ok(Buffer.isBuffer(body));
+      const { hostname, port } = new URL(server.url);
+      const socket = connect(Number(port), hostname);
+      socket.write(
+        `POST /v1/browsers/sessions/${session.id}/uploads HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${server.key}\r\n` +
+          `content-type: ${headers['content-type']}\r\ncontent-length: ${body.length}\r\n\r\n`,
+      );
+      socket.write(body.subarray(0, 300_000));
+      await eventually('the upload to begin', () => readdirSync(join(server.dataDir, 'incoming')).length === 1);
+      socket.destroy();
+      await eventually('the half to be gone', () => readdirSync(join(server.dataDir, 'incoming')).length === 0);
+      assert.deepEqual(await uploadsOf(session.id), []);
+      assert.deepEqual(filesIn(session.id), []);
+      assert.equal((await send(session.id, 'half.bin', 'whole')).status, 200);
+    }));
+
+  it('whose answer was lost is seen on the session, and the resend makes no second file', () =>
+    withSession(async session => {
+      const key = { 'idempotency-key': randomUUID() };
+      assert.equal((await send(session.id, 'once.txt', 'bytes', key)).status, 200);
+      const [seen] = await uploadsOf(session.id);
+      assert.equal(seen?.checksum, sha256('bytes'));
+      const again = await send(session.id, 'once.txt', 'bytes', key);
+      assert.deepEqual([again.status, again.headers['idempotency-replayed']], [200, 'true']);
+      assert.equal(again.body.checksum, sha256('bytes'));
+      assert.deepEqual(await uploadsOf(session.id), [seen]);
+      assert.deepEqual(filesIn(session.id), ['once.txt']);
+      assert.equal((await send(session.id, 'once.txt', 'other bytes', key)).status, 409);
+    }));
+
+  it('cannot be written by the browser, and goes with the session’s end; its row stays', async () => {
+    const session = await server.createSession({ keepAlive: true });
+    await send(session.id, 'a.txt', 'kept');
+    await withForm(session, async page => {
+      const client = await page.context().browser()?.newBrowserCDPSession();
+      await client?.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath: '/tmp/.uploads' });
+      await page.evaluate(
+        "Object.assign(document.createElement('a'), { href: URL.createObjectURL(new Blob(['evil'])), download: 'a.txt' }).click()",
+      );
+      await eventually('the download elsewhere', async () => {
+        const answer = await server.api<{ total: number }>('GET', `/v1/browsers/downloads?sessionId=${session.id}`);
+        return answer.body.total === 1;
+      });
+      assert.deepEqual(await attach(page, ['/tmp/.uploads/a.txt']), ['a.txt:kept']);
+    });
+    await server.release(session.id);
+    assert.deepEqual(
+      (await uploadsOf(session.id)).map(({ fileName }) => fileName),
+      ['a.txt'],
+    );
+    assert.deepEqual(boxesOf(server.dataDir), []);
+  });
+});
+
+const filesIn = (session: string): string[] =>
+  readdirSync(join(server.dataDir, 'sessions', server.boxOf(session) ?? session, 'uploads'));

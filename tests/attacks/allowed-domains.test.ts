@@ -1,0 +1,260 @@
+// A session with allowedDomains: no page, and no client, gets a main frame anywhere else, and each attempt is told of. The
+// same attempts without the setting arrive, so the suite is known to bite. What is not concerned goes on as before.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { chromium } from 'playwright-core';
+import type { ErrorBody } from '../../contract/common.ts';
+import { CdpClient, type CdpMessage } from '../harness/cdp.ts';
+import { openPages } from '../harness/pages.ts';
+import { type CreatedSession, startServer } from '../harness/server.ts';
+import { eventsOf, toldOf } from '../harness/session-events.ts';
+import { eventually } from '../harness/until.ts';
+
+const landed = new Set<string>();
+const pages = await openPages({
+  '/land': (request, response) => {
+    landed.add(String(request.headers.host).replace(/:.*/, ''));
+    response.writeHead(200, { 'content-type': 'text/html', 'access-control-allow-origin': '*' });
+    response.end('<!doctype html><title>Landed</title>');
+  },
+  '/go': (request, response) => {
+    response.writeHead(302, { location: new URL(request.url ?? '', 'http://x').searchParams.get('to') ?? '/' });
+    response.end();
+  },
+  '/refresh': (request, response) => {
+    const to = new URL(request.url ?? '', 'http://x').searchParams.get('to');
+    response.writeHead(200, { 'content-type': 'text/html' });
+    response.end(`<!doctype html><meta http-equiv="refresh" content="0;url=${to}">`);
+  },
+});
+
+interface Attempt {
+  readonly client: CdpClient;
+  /** A page of a.test. */
+  readonly page: string;
+  readonly pageTarget: string;
+  /** Where it shall not come. */
+  readonly to: string;
+}
+
+const home = `${pages.a}/`;
+const run = ({ client, page }: Attempt, expression: string): Promise<unknown> =>
+  client.send('Runtime.evaluate', { expression, userGesture: true }, page);
+const navigate = ({ client, page }: Attempt, url: string): Promise<unknown> =>
+  client.ask('Page.navigate', { url }, page);
+
+/** Answers what the page's own interception stops, until the client is gone. */
+async function intercept(
+  { client, page }: Attempt,
+  answer: (paused: string, url: string) => [string, object],
+): Promise<void> {
+  await client.send('Fetch.enable', { patterns: [{ urlPattern: '*' }] }, page);
+  client.onMessage((message: CdpMessage) => {
+    if (message.method !== 'Fetch.requestPaused' || message.sessionId !== page) return;
+    const [paused, { url }] = [String(message.params?.requestId), Object(message.params?.request)];
+    const [method, params] = answer(paused, url);
+    void client.ask(method, { requestId: paused, ...params }, page);
+  });
+}
+
+const ATTEMPTS: Readonly<Record<string, (attempt: Attempt) => Promise<unknown>>> = {
+  'the page sets location': it => run(it, `location.href = '${it.to}'`),
+  'the page replaces location': it => run(it, `location.replace('${it.to}')`),
+  'a link is clicked': it => run(it, `Object.assign(document.createElement('a'), { href: '${it.to}' }).click()`),
+  'a link opens a tab': it =>
+    run(
+      it,
+      `Object.assign(document.createElement('a'), { href: '${it.to}', target: '_blank', rel: 'noopener' }).click()`,
+    ),
+  'a popup': it => run(it, `void open('${it.to}')`),
+  'a popup without opener': it => run(it, `void open('${it.to}', '_blank', 'noopener,width=300')`),
+  'a popup that moves later': it =>
+    run(it, `void setTimeout(w => { w.location = '${it.to}' }, 50, open('about:blank'))`),
+  'a form by GET': it => run(it, submit(it.to, 'get')),
+  'a form by POST': it => run(it, submit(it.to, 'post')),
+  'a form into a new tab': it => run(it, submit(it.to, 'post', '_blank')),
+  'a meta refresh': it => navigate(it, `${pages.a}/refresh?to=${encodeURIComponent(it.to)}`),
+  'a redirect': it => navigate(it, `${pages.a}/go?to=${encodeURIComponent(it.to)}`),
+  'a redirect of a redirect': it =>
+    navigate(it, `${pages.a}/go?to=${encodeURIComponent(`/go?to=${encodeURIComponent(it.to)}`)}`),
+  'a javascript: address': it => run(it, `location.href = "javascript:void(location.href='${it.to}')"`),
+  'a data: page': it => navigate(it, `data:text/html,<script>location.href='${it.to}'</script>`),
+  'a blob: page': it =>
+    run(
+      it,
+      `void open(URL.createObjectURL(new Blob(["<script>location.href='${it.to}'</script>"], { type: 'text/html' })))`,
+    ),
+  'a frame moves the top': it =>
+    run(
+      it,
+      `{ const frame = document.createElement('iframe'); frame.srcdoc = "<a target=_top href='${it.to}'>x</a>";
+         frame.onload = () => frame.contentDocument.querySelector('a').click(); document.body.append(frame) }`,
+    ),
+  'history goes forward to it': it => run(it, `history.pushState({}, '', '/next'); location.assign('${it.to}')`),
+  'the client navigates': it => navigate(it, it.to),
+  'the client opens a tab': it => it.client.ask('Target.createTarget', { url: it.to }),
+  'the client opens a window': it => it.client.ask('Target.createTarget', { url: it.to, newWindow: true }),
+  'the client opens a tab in the background': it =>
+    it.client.ask('Target.createTarget', { url: it.to, background: true }),
+  'the client opens a context of its own': async it => {
+    const { browserContextId } = await it.client.send('Target.createBrowserContext');
+    return it.client.ask('Target.createTarget', { url: it.to, browserContextId });
+  },
+  'the client leads an intercepted request there': async it => {
+    await intercept(it, (_, url) => ['Fetch.continueRequest', url.endsWith('/swap') ? { url: it.to } : {}]);
+    return navigate(it, `${pages.a}/swap`);
+  },
+  'the client answers with a redirect': async it => {
+    await intercept(it, (_, url) =>
+      url.endsWith('/swap')
+        ? ['Fetch.fulfillRequest', { responseCode: 302, responseHeaders: [{ name: 'location', value: it.to }] }]
+        : ['Fetch.continueRequest', {}],
+    );
+    return navigate(it, `${pages.a}/swap`);
+  },
+};
+
+const submit = (to: string, method: string, target = ''): string =>
+  `{ const form = document.createElement('form'); Object.assign(form, { action: '${to}', method: '${method}', target: '${target}' });
+     document.body.append(form); form.submit() }`;
+
+const HOSTS = Object.keys(ATTEMPTS).map((_, index) => `x${index}.b.test`);
+const server = await startServer({
+  env: {
+    ...pages.settings,
+    BERTH_EGRESS_HOSTS: ['a.test', 'www.a.test', 'b.test', ...HOSTS].map(name => `${name}=127.0.0.1`).join(),
+    BERTH_WARM: '1',
+  },
+});
+const landing = (host: string): string => `http://${host}:${pages.port}/land`;
+
+const guarded = (): Promise<CreatedSession> =>
+  server.createSession({ keepAlive: true, browserSettings: { allowedDomains: ['A.test.'] } });
+
+async function openPage(client: CdpClient): Promise<{ page: string; pageTarget: string }> {
+  const { targetId } = await client.send('Target.createTarget', { url: home });
+  const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
+  const page = String(sessionId);
+  await eventually(
+    'the page to be there',
+    () => client.evaluate('document.title', page),
+    title => title === 'Home',
+  );
+  return { page, pageTarget: String(targetId) };
+}
+
+async function attemptAll(session: CreatedSession): Promise<void> {
+  const client = await CdpClient.connect(session.connectUrl);
+  for (const [index, attempt] of Object.values(ATTEMPTS).entries()) {
+    const opened = await openPage(client);
+    await attempt({ client, ...opened, to: landing(`x${index}.b.test`) });
+  }
+  await client.close();
+}
+
+test('none of the ways leads a main frame out, and each is told of', async () => {
+  const session = await guarded();
+  landed.clear();
+  await attemptAll(session);
+  const names = Object.keys(ATTEMPTS);
+  const refused = await eventually(
+    'every refusal to be told',
+    async () =>
+      new Set((await eventsOf(server, session.id, 'navigation.refused')).map(({ detail }) => detail.hostname)),
+    hosts => hosts.size >= HOSTS.length,
+  ).catch(error => {
+    throw new Error(`${error.message} of ${names.join(', ')}`);
+  });
+  assert.deepEqual([...refused].sort(), [...HOSTS].sort());
+  assert.deepEqual(
+    [...landed].map(host => names[HOSTS.indexOf(host)]),
+    [],
+  );
+  await server.release(session.id);
+});
+
+test('all of them lead out where nothing is set', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  landed.clear();
+  await attemptAll(session);
+  const missing = (): Array<string | undefined> =>
+    HOSTS.filter(host => !landed.has(host)).map(host => Object.keys(ATTEMPTS)[HOSTS.indexOf(host)]);
+  await eventually('every way to have led out', missing, left => left.length === 0);
+  await server.release(session.id);
+});
+
+test('a client cannot stand nearer to the network than the guard', async () => {
+  const session = await guarded();
+  const client = await CdpClient.connect(session.connectUrl);
+  const { sessionId } = await client.send('Target.attachToBrowserTarget');
+  for (const channel of [undefined, String(sessionId)]) {
+    const { error } = await client.ask('Fetch.enable', { patterns: [{ urlPattern: '*' }] }, channel);
+    assert.match(error?.message ?? '', /Fetch\.enable on the browser itself is refused/);
+  }
+  await client.close();
+  await server.release(session.id);
+});
+
+test('a page that a client makes up under a foreign address is emptied', async () => {
+  const session = await guarded();
+  const client = await CdpClient.connect(session.connectUrl);
+  const opened = await openPage(client);
+  const to = landing('b.test');
+  const body = Buffer.from('<title>made up</title>').toString('base64');
+  await intercept({ client, ...opened, to }, () => ['Fetch.fulfillRequest', { responseCode: 200, body }]);
+  await client.ask('Page.navigate', { url: to }, opened.page);
+  await eventually(
+    'the page to be empty',
+    () => client.evaluate('location.href', opened.page),
+    at => at === 'about:blank',
+  );
+  await toldOf(server, session.id, 'navigation.refused', ({ hostname }) => hostname === 'b.test');
+  await client.close();
+  await server.release(session.id);
+});
+
+test('Playwright hears why, its routes work, and frames, fetches and subdomains go on', async () => {
+  const session = await guarded();
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  const page = browser.contexts()[0]?.pages()[0];
+  assert.ok(page);
+  const routed: string[] = [];
+  await page.route('**/*', route => {
+    routed.push(new URL(route.request().url()).hostname);
+    return route.continue();
+  });
+  const refused = await page.context().newPage();
+  assert.match(String(await refused.goto(landing('b.test')).catch(String)), /net::ERR_BLOCKED_BY_CLIENT/);
+  assert.equal((await page.goto(home.replace('a.test', 'www.a.test')))?.status(), 200);
+  landed.clear();
+  const frame = `new Promise(done => { const frame = document.createElement('iframe'); frame.onload = () => done(1); frame.src = '${landing('x0.b.test')}'; document.body.append(frame) })`;
+  await page.evaluate(frame);
+  assert.equal(await page.evaluate(url => fetch(url).then(answer => answer.status), landing('x1.b.test')), 200);
+  assert.deepEqual([...landed].sort(), ['x0.b.test', 'x1.b.test']);
+  assert.deepEqual([...new Set(routed)].sort(), ['www.a.test', 'x0.b.test', 'x1.b.test']);
+  for (const url of ['about:blank', 'data:text/html,<title>data</title>']) await page.goto(url);
+  await browser.close();
+  await server.release(session.id);
+});
+
+test('it holds when a later server has taken the session over', async () => {
+  const session = await guarded();
+  await server.restart();
+  const client = await CdpClient.connect(session.connectUrl);
+  const { page } = await openPage(client);
+  landed.clear();
+  const { result } = await client.ask('Page.navigate', { url: landing('b.test') }, page);
+  assert.equal(result?.errorText, 'net::ERR_BLOCKED_BY_CLIENT');
+  assert.equal(landed.size, 0);
+  await client.close();
+  await server.release(session.id);
+});
+
+test('what is no host name is refused by its place', async () => {
+  for (const entry of ['https://a.test', 'a.test:80', 'a.test/x', 'a*.test']) {
+    const body = { allowedDomains: ['b.test', entry] };
+    const answer = await server.api<ErrorBody>('POST', '/v1/browsers/sessions', { body });
+    assert.deepEqual([answer.status, answer.body.code], [400, 'invalid_request']);
+    assert.match(answer.body.message, /allowedDomains\.1 is /);
+  }
+});

@@ -1,0 +1,122 @@
+// Runs in network, mount and process namespaces of its own, with a Chromium that has no jail: tries what never leaves a
+// slot, each with a host and a port of its own, and prints the names of those that arrived there.
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { findChromium } from '../../server/engines/slots/chromium.ts';
+import { type Answer, openNameServer, type Question } from '../engines/egress-dns.ts';
+import { CdpClient } from '../harness/cdp.ts';
+import { eventually } from '../harness/until.ts';
+import { STAYING } from './exfiltration-routes.ts';
+
+/** Of an interface of ours that leads nowhere. */
+const ADDRESS = '93.184.216.34';
+const ARRIVE_MS = 4_000;
+const TRIES_MAX = 5;
+const FIRST_PORT = 20_000;
+const HOME_PORT = 8000;
+
+const folder = mkdtempSync(join(tmpdir(), 'berth-outside-'));
+const arrived = new Set<string>();
+const names = Object.keys(STAYING);
+const hostOf = (name: string): string => `x${names.indexOf(name)}.b.test`;
+const portOf = (name: string): number => FIRST_PORT + names.indexOf(name);
+
+function makeNetwork(): void {
+  const ip = (...args: readonly string[]): void => void execFileSync('ip', args, { stdio: 'ignore' });
+  ip('link', 'set', 'lo', 'up');
+  ip('link', 'add', 'wire0', 'type', 'veth', 'peer', 'name', 'wire1');
+  ip('addr', 'add', `${ADDRESS}/24`, 'dev', 'wire0');
+  for (const end of ['wire0', 'wire1']) ip('link', 'set', end, 'up');
+  ip('route', 'add', 'default', 'via', '93.184.216.1', 'dev', 'wire0');
+  const resolv = join(folder, 'resolv.conf');
+  writeFileSync(resolv, 'nameserver 127.0.0.1\n');
+  execFileSync('mount', ['--bind', resolv, '/etc/resolv.conf']);
+}
+
+async function countAll(): Promise<void> {
+  const answer = ({ name, type }: Question): Answer => {
+    if (name === hostOf('a prefetch of a name')) arrived.add('a prefetch of a name');
+    return { addresses: type === 'A' ? [ADDRESS] : [] };
+  };
+  await openNameServer(answer, 53);
+  for (const name of names) {
+    if (name === 'a prefetch of a name') continue;
+    const tcp = createServer(socket => {
+      arrived.add(name);
+      socket.on('error', () => {}).destroy();
+    }).listen(portOf(name), ADDRESS);
+    const udp = createSocket('udp4', () => void arrived.add(name)).bind(portOf(name), ADDRESS);
+    await Promise.all([once(tcp, 'listening'), once(udp, 'listening')]);
+  }
+  const home = createHttpServer((_, response) => response.end('<!doctype html><title>Home</title>'));
+  await once(home.listen(HOME_PORT, '127.0.0.1'), 'listening');
+}
+
+async function startChromium(
+  name: string,
+  ...more: readonly string[]
+): Promise<{ child: ChildProcess; client: CdpClient }> {
+  const own = ['--headless=new', '--no-sandbox', '--disable-gpu', '--remote-debugging-port=0', '--no-first-run'];
+  const profile = `--user-data-dir=${join(folder, name)}`;
+  const child = spawn(findChromium() ?? 'chromium', [...own, ...more, profile, 'about:blank'], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { PATH: '/usr/bin:/bin', HOME: folder },
+  });
+  const told = Promise.withResolvers<string>();
+  createInterface(child.stderr).on('line', line => {
+    const url = /^DevTools listening on (\S+)$/.exec(line)?.[1];
+    if (url) told.resolve(url);
+  });
+  return { child, client: await CdpClient.connect(await told.promise) };
+}
+
+async function attempt(client: CdpClient, name: string): Promise<void> {
+  const home = `http://127.0.0.1:${HOME_PORT}`;
+  const { targetId } = await client.send('Target.createTarget', { url: 'about:blank' });
+  const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
+  const page = String(sessionId);
+  await client.send('Page.navigate', { url: home }, page);
+  await STAYING[name]?.({
+    send: (method, params) => client.send(method, params, page),
+    sendBrowser: (method, params) => client.send(method, params),
+    on: () => {},
+    home,
+    host: hostOf(name),
+    port: portOf(name),
+  });
+}
+
+const PROXIED = 'a context without the proxy';
+
+makeNetwork();
+await countAll();
+const plain = await startChromium('plain');
+for (const name of names) if (name !== PROXIED) await attempt(plain.client, name);
+// Nothing stands there: what arrives went around it.
+const proxied = await startChromium('proxied', '--proxy-server=http://127.0.0.1:9', '--proxy-bypass-list=127.0.0.1');
+await attempt(proxied.client, PROXIED);
+// A hint to the browser may be passed over when it is busy, so what has not come is tried again.
+for (let time = 0; time < TRIES_MAX && arrived.size < names.length; time++) {
+  await eventually(
+    'all to arrive',
+    () => arrived.size,
+    size => size === names.length,
+    ARRIVE_MS,
+  ).catch(() => {});
+  for (const name of names)
+    if (!arrived.has(name)) await attempt(name === PROXIED ? proxied.client : plain.client, name);
+}
+for (const { child } of [plain, proxied]) {
+  const gone = once(child, 'exit');
+  child.kill('SIGKILL');
+  await gone;
+}
+rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
+process.stdout.write(JSON.stringify([...arrived].sort()), () => process.exit());

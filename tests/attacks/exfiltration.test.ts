@@ -1,0 +1,165 @@
+// With a network policy that allows one host, no way out delivers a byte to another: each attempt is refused and told of.
+// The same list with no policy arrives, so the suite is known to bite; what never leaves a slot is shown to bite by a
+// Chromium without a jail, in a network namespace of the test's own. Nothing leaves this machine.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { createServer, type Socket } from 'node:net';
+import { after, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import type { Extension } from '../../contract/extensions.ts';
+import { CdpClient } from '../harness/cdp.ts';
+import { openPages, type Page } from '../harness/pages.ts';
+import { type CreatedSession, startServer } from '../harness/server.ts';
+import { eventsOf } from '../harness/session-events.ts';
+import { eventually } from '../harness/until.ts';
+import { upload } from '../harness/upload.ts';
+import { zip } from '../harness/zip.ts';
+import { LEAVING, type Route, SCRIPTS, STAYING, type Way } from './exfiltration-routes.ts';
+
+const EXTENSION = 'an extension';
+/** What is still on its way when a page is asked for something. */
+const SETTLE_MS = 1_500;
+const OUTSIDE_MS = 60_000;
+
+const names = [...Object.keys(LEAVING), ...Object.keys(STAYING), EXTENSION];
+const hostOf = (name: string): string => `x${names.indexOf(name)}.b.test`;
+const nameOf = (host: string): string => names[Number(/^x(\d+)\./.exec(host)?.[1])] ?? host;
+
+/** Every host that a byte came for, by a name in the clear: of a request, or of a TLS greeting. */
+const arrived = new Set<string>();
+let datagrams = 0;
+
+const tcp = createServer((socket: Socket) => {
+  socket.on('error', () => {});
+  socket.on('data', bytes => {
+    for (const [host] of bytes.toString('latin1').matchAll(/x\d+\.b\.test/g)) arrived.add(nameOf(host));
+    socket.end('HTTP/1.1 200 OK\r\naccess-control-allow-origin: *\r\ncontent-length: 0\r\nconnection: close\r\n\r\n');
+  });
+}).listen(0, '127.0.0.1');
+await once(tcp, 'listening');
+const address = tcp.address();
+const port = typeof address === 'object' && address ? address.port : 0;
+const udp = createSocket('udp4', () => {
+  datagrams += 1;
+}).bind(port, '127.0.0.1');
+await once(udp, 'listening');
+after(() => {
+  tcp.close();
+  udp.close();
+});
+
+const script =
+  (source: string): Page =>
+  (_, response) =>
+    void response.writeHead(200, { 'content-type': 'text/javascript' }).end(source);
+const asked = (url = '', name = 'to'): string => new URL(url, 'http://x').searchParams.get(name) ?? '/';
+const pages = await openPages({
+  ...Object.fromEntries(Object.entries(SCRIPTS).map(([path, source]) => [path, script(source)])),
+  '/go': (request, response) => void response.writeHead(302, { location: asked(request.url) }).end(),
+  '/refresh': (request, response) =>
+    void response
+      .writeHead(200, { 'content-type': 'text/html' })
+      .end(`<!doctype html><meta http-equiv="refresh" content="0;url=${asked(request.url)}">`),
+});
+
+const server = await startServer({
+  env: {
+    BERTH_EGRESS_ALLOW: `127.0.0.1/32:${pages.port},127.0.0.1/32:${port}`,
+    BERTH_EGRESS_HOSTS: names.map(name => `${hostOf(name)}=127.0.0.1`).join(),
+    BERTH_WARM: '1',
+  },
+});
+
+const manifest = {
+  manifest_version: 3,
+  name: 'Leaker',
+  version: '1.0',
+  background: { service_worker: 'worker.js' },
+  host_permissions: ['<all_urls>'],
+};
+const leak = `setInterval(() => fetch('http://${hostOf(EXTENSION)}:${port}/').catch(() => {}), 200)`;
+const archive = zip([
+  { name: 'manifest.json', bytes: JSON.stringify(manifest) },
+  { name: 'worker.js', bytes: leak },
+]);
+const uploaded = await server.api<Extension>('POST', '/v1/browsers/extensions', {
+  ...(await upload('leaker.zip', archive)),
+});
+
+async function attempt(client: CdpClient, name: string, route: Route): Promise<void> {
+  const { targetId } = await client.send('Target.createTarget', { url: pages.url });
+  const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
+  const page = String(sessionId);
+  await eventually(
+    'the page to be there',
+    () => client.evaluate('document.title', page),
+    title => title === 'Home',
+  );
+  const way: Way = {
+    send: (method, params) => client.send(method, params, page),
+    sendBrowser: (method, params) => client.send(method, params),
+    on: heard =>
+      client.onMessage(({ method, params, sessionId }) => {
+        if (method && sessionId === page) heard(method, params ?? {});
+      }),
+    home: pages.url,
+    host: hostOf(name),
+    port,
+  };
+  // Refused by the gateway, or by Chromium, is refused too.
+  await route(way).catch(() => {});
+}
+
+async function attemptAll(session: CreatedSession): Promise<void> {
+  const client = await CdpClient.connect(session.connectUrl);
+  for (const [name, route] of Object.entries({ ...LEAVING, ...STAYING })) await attempt(client, name, route);
+  await new Promise(resolve => setTimeout(resolve, SETTLE_MS));
+  await client.close();
+}
+
+const missingFrom = (seen: ReadonlySet<string>): string[] =>
+  [...Object.keys(LEAVING), EXTENSION].filter(name => !seen.has(name));
+
+test('with one host allowed, none of the ways delivers a byte to another, and each is told of', async () => {
+  const networkPolicy = { default: 'deny', allow: ['127.0.0.1'] };
+  const session = await server.createSession({
+    keepAlive: true,
+    extensionIds: [uploaded.body.id],
+    browserSettings: { networkPolicy },
+  });
+  await attemptAll(session);
+  const told = async (): Promise<ReadonlySet<string>> => {
+    const events = await eventsOf(server, session.id, 'network.refused');
+    return new Set(events.map(({ detail }) => nameOf(String(detail.hostname))));
+  };
+  await eventually(
+    'every attempt to be told',
+    async () => missingFrom(await told()),
+    left => left.length === 0,
+  );
+  assert.deepEqual([[...arrived], datagrams], [[], 0]);
+  await server.release(session.id);
+});
+
+test('with no policy, all that can leave a slot arrive, and nothing else does', async () => {
+  const session = await server.createSession({ keepAlive: true, extensionIds: [uploaded.body.id] });
+  await attemptAll(session);
+  await eventually(
+    'all of them to arrive',
+    () => missingFrom(arrived),
+    left => left.length === 0,
+  );
+  assert.deepEqual([Object.keys(STAYING).filter(name => arrived.has(name)), datagrams], [[], 0]);
+  await server.release(session.id);
+});
+
+test('what never leaves a slot does leave a Chromium without a jail', async () => {
+  const inside = fileURLToPath(new URL('exfiltration-outside.ts', import.meta.url));
+  const user = process.getuid?.() === 0 ? [] : ['--user', '--map-root-user'];
+  const args = [...user, '--net', '--mount', '--pid', '--fork', '--kill-child', '--', process.execPath, inside];
+  const { stdout } = await promisify(execFile)('unshare', args, { timeout: OUTSIDE_MS, killSignal: 'SIGKILL' });
+  assert.deepEqual(JSON.parse(stdout), Object.keys(STAYING).sort());
+});

@@ -1,0 +1,201 @@
+// Attacks by way of extensions: archives that would write elsewhere, clients that load other folders, extensions that
+// look at the box, at other sessions and past the session's way out.
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { Extension } from '../../contract/extensions.ts';
+import { CdpClient } from '../harness/cdp.ts';
+import { speaking } from '../harness/extensions.ts';
+import { foreignKey } from '../harness/foreign-key.ts';
+import { openPages } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+import { upload } from '../harness/upload.ts';
+import { type ZipEntry, zip } from '../harness/zip.ts';
+
+const EXTENSIONS = '/v1/browsers/extensions';
+const SESSIONS = '/v1/browsers/sessions';
+
+const pages = await openPages();
+const secret = await openPages({ '/': 'secret' }); // On loopback, and not allowed to sessions.
+const server = await startServer({ pages });
+
+async function uploaded(bytes: Buffer, key = server.key): Promise<Extension> {
+  const answer = await server.api<Extension>('POST', EXTENSIONS, { ...(await upload('e.zip', bytes)), key });
+  assert.equal(answer.status, 200, answer.text);
+  return answer.body;
+}
+
+const spy = await uploaded(
+  speaking('spy', { permissions: ['storage', 'proxy', 'tabs', 'management', 'nativeMessaging', 'debugger'] }),
+);
+const other = await uploaded(speaking('other'));
+const session = await server.createSession({ extensionIds: [spy.id], keepAlive: true });
+const neighbour = await server.createSession({ extensionIds: [other.id], keepAlive: true });
+const client = await CdpClient.connect(session.connectUrl);
+const page = await client.attachToPage();
+await client.send('Page.enable', {}, page);
+await client.send('Page.navigate', { url: pages.a }, page);
+await client.event('Page.loadEventFired');
+
+/** What the extension's worker answers when it is told to call a function. */
+const spied = (call: string, ...args: readonly unknown[]): Promise<unknown> =>
+  client.evaluate(
+    `new Promise(resolve => {
+      addEventListener('message', ({ data }) => data.from === 'spy' && resolve(data.answer));
+      postMessage({ to: 'spy', asked: ${JSON.stringify({ call, with: args })} });
+    })`,
+    page,
+  );
+
+const listed = async (cdp: CdpClient): Promise<Array<{ id: string; name: string; path: string }>> => {
+  const { extensions } = await cdp.send('Extensions.getExtensions');
+  return Array.isArray(extensions) ? extensions : [];
+};
+
+test('the spy works: it reaches what the session may reach', async () => {
+  assert.match(String(await spied('get', `${pages.a}/`)), /<h1>Home/);
+});
+
+test('archives that would write elsewhere write nothing', async () => {
+  const manifest: ZipEntry = { name: 'manifest.json', bytes: '{"manifest_version":3,"name":"n","version":"1"}' };
+  const mark = `berth-escaped-${process.pid}`;
+  const depths = Array.from({ length: 12 }, (_, depth) => '../'.repeat(depth + 1));
+  const names = [
+    ...depths.map(up => `${up}${mark}`),
+    ...depths.map(up => `a/${up}${mark}`),
+    ...depths.map(up => `${up}tmp/${mark}`.replaceAll('/', '\\')),
+    `/tmp/${mark}`,
+    `//tmp/${mark}`,
+    `${join(tmpdir(), mark)}`,
+    `./../${mark}`,
+    `a/./../../${mark}`,
+  ];
+  for (const name of names) {
+    const refused = await server.api('POST', EXTENSIONS, await upload('e.zip', zip([manifest, { name, bytes: 'x' }])));
+    assert.equal(refused.status, 400, name);
+  }
+  const through = zip([
+    manifest,
+    { name: 'out', bytes: tmpdir(), mode: 0o120777 },
+    { name: `out/${mark}`, bytes: 'x' },
+  ]);
+  assert.equal((await server.api('POST', EXTENSIONS, await upload('e.zip', through))).status, 400);
+  for (const folder of ['/', '/tmp', tmpdir(), server.dataDir, join(server.dataDir, '..')])
+    assert.equal(existsSync(join(folder, mark)), false, folder);
+  for (const folder of ['incoming', 'unpacking'])
+    assert.deepEqual(readdirSync(join(server.dataDir, folder)), [], `nothing is left in ${folder}`);
+});
+
+test('bombs are refused while they are small', async () => {
+  const manifest: ZipEntry = { name: 'manifest.json', bytes: '{"manifest_version":3,"name":"n","version":"1"}' };
+  const zeros = Buffer.alloc(30 * 1024 ** 2);
+  const bombs = [
+    zip([manifest, { name: 'a', bytes: zeros }]),
+    zip([manifest, { name: 'a', bytes: zeros, size: 100 }]),
+    zip([manifest, { name: 'a', bytes: 'x', size: 2 ** 32 - 2 }]),
+    zip([manifest, ...Array.from({ length: 20_000 }, (_, at) => ({ name: `${at}`, method: 0 }))]),
+  ];
+  for (const [index, bomb] of bombs.entries()) {
+    const refused = await server.api('POST', EXTENSIONS, await upload('e.zip', bomb));
+    assert.equal(refused.status, 400, `bomb ${index}`);
+  }
+});
+
+test('a client cannot load any other folder, however it is written', async () => {
+  const [own] = await listed(client);
+  assert.ok(own);
+  const neighbours = await CdpClient.connect(neighbour.connectUrl);
+  const [foreign] = await listed(neighbours);
+  assert.ok(foreign);
+  assert.notEqual(foreign.path, own.path);
+  const paths = [
+    '/',
+    '/session',
+    '/session/profile',
+    '/session/downloads',
+    '/tmp/.uploads',
+    '/etc',
+    server.dataDir,
+    join(server.dataDir, 'sessions', neighbour.id, 'box'),
+    foreign.path,
+    foreign.path.replace('/session/', `${server.dataDir}/sessions/${neighbour.id}/box/`),
+    other.id,
+    spy.checksum,
+    `${own.path}/`,
+    `${own.path}/js`,
+    `${own.path}/../../downloads`,
+    own.path.toUpperCase(),
+    `${own.path}\0`,
+    '',
+    'relative',
+  ];
+  for (const path of paths) {
+    const { error } = await client.ask('Extensions.loadUnpacked', { path });
+    assert.match(String(error?.message), /refused/, path);
+  }
+  for (const params of [{}, { path: null }, { path: [own.path] }, { path: { toString: own.path } }])
+    assert.ok((await client.ask('Extensions.loadUnpacked', params)).error, JSON.stringify(params));
+  const disguised = await client.askRaw(
+    id => `{"id":${id},"method":"Extensions.loadUnp\\u0061cked","params":{"path":"/session/downloads"}}`,
+  );
+  assert.match(String(disguised.error?.message), /refused/);
+  const inPage = await client.ask('Extensions.loadUnpacked', { path: '/session/downloads' }, page);
+  assert.match(String(inPage.error?.message), /refused/);
+  assert.deepEqual(
+    (await listed(client)).map(({ name }) => name),
+    ['spy'],
+  );
+  await neighbours.close();
+});
+
+test("a client cannot touch extensions that are not its session's", async () => {
+  const pdfViewer = 'mhjfbmdgcfjbbpaeojofohoefgiehjai';
+  for (const id of [pdfViewer, 'a'.repeat(32), '', '*'])
+    for (const method of [
+      'uninstall',
+      'triggerAction',
+      'getStorageItems',
+      'setStorageItems',
+      'clearStorageItems',
+      'removeStorageItems',
+    ]) {
+      const { error } = await client.ask(
+        `Extensions.${method}`,
+        { id, storageArea: 'local', values: {}, keys: [] },
+        page,
+      );
+      assert.match(String(error?.message), /refused/, `${method} ${id}`);
+    }
+});
+
+test("another application's extension can be loaded by nobody else", async () => {
+  const key = await foreignKey(server);
+  const refused = await server.api('POST', SESSIONS, { body: { extensionIds: [spy.id] }, key });
+  assert.deepEqual([refused.status, refused.body.code], [400, 'unknown_extension']);
+});
+
+test('an extension reads no file of the host and opens no page of the browser', async () => {
+  const box = join(server.dataDir, 'sessions', neighbour.id, 'box');
+  const files = ['/etc/passwd', '/etc/hostname', '/root/.profile', join(server.dataDir, 'secret'), box];
+  const urls = [...files.map(path => `file://${path}`), 'chrome://version', 'chrome://policy', 'devtools://devtools/'];
+  for (const url of urls) assert.match(String(await spied('get', url)).slice(0, 60), /Error|Failed/, url);
+});
+
+test('an extension goes no other way than the session', async () => {
+  assert.match(String(await spied('get', `${server.url}/healthz`)), /refused|Error|^$/i);
+  const before = secret.hits('/');
+  const wayOut = await spied('get', secret.url).then(String);
+  assert.doesNotMatch(wayOut, /^secret$/);
+  const direct = await spied('direct', secret.url).then(String);
+  assert.doesNotMatch(direct, /^secret$/);
+  assert.equal(secret.hits('/'), before, 'a proxy setting of its own leads nowhere');
+});
+
+test('in the end, nothing is left', async () => {
+  await client.close();
+  await server.release(session.id);
+  await server.release(neighbour.id);
+  await server.settles();
+});

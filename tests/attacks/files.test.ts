@@ -1,0 +1,129 @@
+// Attacks on what lies between a browser's folder and its caller: a box that is hostile puts links, pipes and strangers'
+// files where its downloads are; a client points file inputs at the host; a stranger alters links.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { chownSync, linkSync, mkdirSync, renameSync, statSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { chromium, type Page } from 'playwright-core';
+import type { DownloadPage } from '../../contract/files.ts';
+import { openPages } from '../harness/pages.ts';
+import { type CreatedSession, startServer } from '../harness/server.ts';
+import { eventsOf } from '../harness/session-events.ts';
+import { eventually } from '../harness/until.ts';
+
+const SECRET = 'a secret of the host';
+const GUID = '0f9c2a4e-1111-4222-8333-444455556666';
+let finish = (): void => {};
+const pages = await openPages({
+  '/files': '<!doctype html><a id=gated href=/gated>gated</a><input type=file id=file>',
+  '/gated': (_, response) => {
+    response.writeHead(200, { 'content-disposition': 'attachment; filename=gated.bin', 'content-length': '200000' });
+    response.write(Buffer.alloc(100_000));
+    finish = () => void response.end(Buffer.alloc(100_000));
+  },
+});
+const server = await startServer({ pages });
+const secret = join(server.dataDir, 'attack-secret');
+writeFileSync(secret, SECRET);
+
+const boxFolder = (id: string): string => join(server.dataDir, 'sessions', server.boxOf(id) ?? id, 'box');
+const list = async (id: string): Promise<DownloadPage> =>
+  (await server.api<DownloadPage>('GET', `/v1/browsers/downloads?sessionId=${id}`)).body;
+
+async function withPage(work: (page: Page, session: CreatedSession) => Promise<void>): Promise<void> {
+  const session = await server.createSession({ keepAlive: true });
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  const page = browser.contexts()[0]?.pages()[0];
+  assert.ok(page);
+  await page.goto(`${pages.a}/files`);
+  await work(page, session);
+  await browser.close().catch(() => {});
+  await server.release(session.id).catch(() => {}); // where the test has released it
+}
+
+/** What the box puts in the place of its downloads, all of which a release, and an adoption, find. */
+const PLANTED: Readonly<Record<string, (path: string) => void>> = {
+  'a link to a file of the host': path => symlinkSync(secret, path),
+  'a link to a folder of the host': path => symlinkSync('/etc', path),
+  'a second name of a file of the host': path => linkSync(secret, path),
+  'a pipe that nobody writes to': path => void execFileSync('mkfifo', [path]),
+  'a folder': path => mkdirSync(path),
+};
+
+describe('a hostile box', () => {
+  for (const [what, plant] of Object.entries(PLANTED))
+    it(`that puts ${what} among its downloads gives nothing of the host away`, () =>
+      withPage(async (_, { id }) => {
+        const downloads = join(boxFolder(id), 'downloads');
+        mkdirSync(downloads, { recursive: true });
+        plant(join(downloads, GUID));
+        await server.restart();
+        await eventually('the adopting server to look', async () =>
+          (await eventsOf(server, id, 'download.failed')).some(({ detail }) =>
+            /cannot be taken/.test(String(detail.reason)),
+          ),
+        );
+        assert.equal((await list(id)).total, 0);
+        await server.release(id);
+        assert.equal((await list(id)).total, 0);
+      }));
+
+  it('that swaps its whole folder for a link, while a download runs, gives nothing away and loses only that file', () =>
+    withPage(async (page, { id }) => {
+      await page.evaluate("document.querySelector('#gated').click()");
+      const downloads = join(boxFolder(id), 'downloads');
+      await eventually(
+        'the download to begin',
+        () => statSync(downloads, { throwIfNoEntry: false })?.isDirectory() ?? false,
+      );
+      renameSync(downloads, `${downloads}-aside`);
+      mkdirSync(join(server.dataDir, 'elsewhere'), { recursive: true });
+      symlinkSync(join(server.dataDir, 'elsewhere'), downloads);
+      finish();
+      await eventually('the failure', async () => (await eventsOf(server, id, 'download.failed')).length === 1);
+      assert.equal((await list(id)).total, 0);
+      unlinkSync(downloads);
+    }));
+
+  it('cannot pass off a file of somebody else', () =>
+    withPage(async (_, { id }) => {
+      if (process.getuid?.() !== 0) return; // Files of others can only be made by root.
+      const path = join(boxFolder(id), 'downloads', GUID);
+      mkdirSync(join(boxFolder(id), 'downloads'), { recursive: true });
+      writeFileSync(path, SECRET);
+      chownSync(path, 0, 0);
+      await server.restart();
+      await eventually('the refusal', async () => (await eventsOf(server, id, 'download.failed')).length === 1);
+      assert.equal((await list(id)).total, 0);
+      unlinkSync(path);
+    }));
+});
+
+describe('a client', () => {
+  it('attaches no file of the host to a file input, however it spells the path', () =>
+    withPage(async page => {
+      const client = await page.context().newCDPSession(page);
+      const { root } = await client.send('DOM.getDocument');
+      const { nodeId } = await client.send('DOM.querySelector', { nodeId: root.nodeId, selector: '#file' });
+      for (const path of [
+        '/etc/passwd',
+        secret,
+        '/proc/self/environ',
+        '/tmp/.uploads/../../etc/passwd',
+        '/session/downloads/../profile/Default/Cookies',
+        '/tmp/.uploads',
+        '/tmp/.uploadsx/a',
+        './etc/passwd',
+        'file:///etc/passwd',
+        '/tmp/.uploads/a\0/../../etc/passwd',
+        '',
+      ])
+        await assert.rejects(
+          client.send('DOM.setFileInputFiles', { nodeId, files: [path] }),
+          /refused|only files under/,
+          path,
+        );
+      assert.equal(await page.evaluate("document.querySelector('#file').files.length"), 0);
+    }));
+});

@@ -1,0 +1,214 @@
+// What must never be kept of a session, whichever way it comes: typed, passed, sent, set, said. And a page that says more
+// than anybody can keep.
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { chromium } from 'playwright-core';
+import type { SessionLog } from '../../contract/logs.ts';
+import { CdpClient } from '../harness/cdp.ts';
+import { assertHar } from '../harness/har.ts';
+import { openPages } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+/** Each is looked for everywhere. */
+const SEEDS = {
+  authorization: 'seed-Authz-8f3a91',
+  basic: 'seed-Basic-77b2c4',
+  cookie: 'seed-Cookie-5d41aa',
+  scriptCookie: 'seed-Jscookie-90ab12',
+  addedCookie: 'seed-Added-33f7e1',
+  apiKey: 'seed-Apikey-6e0d2b',
+  userInfo: 'seed-Userinfo-b81c07',
+  query: 'seed-Query-2f9d64',
+  fragment: 'seed-Fragment-c05a3e',
+  socketQuery: 'seed-Socket-d7714f',
+  socketMessage: 'seed-Message-4a8be0',
+  body: 'seed-Body-19c6d8',
+  answerBody: 'seed-Answer-e2b750',
+  filled: 'seed-Filled-0b6f92!',
+  typed: 'seed-Typed-a4e81d',
+  inserted: 'seed-Inserted-77d03c',
+  argument: 'seed-Argument-5b1f66',
+  literal: 'seed-Literal-c93e20',
+  storage: 'seed-Storage-2d8840',
+  prompt: 'seed-Prompt-f01b7c',
+  jwt: 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJzZWVkLUp3dCJ9.c2VlZC1Kd3Qtc2lnbmF0dXJl',
+} as const;
+const FLOOD_LINES = 100_000;
+
+const LOGIN = `<!doctype html><title>Login</title>
+<form action="/landed" method="get"><input id="user" name="user"><input id="password" type="password" name="pw"></form>
+<input id="free" type="password">
+<script>
+  document.cookie = 'js=${SEEDS.scriptCookie}';
+  localStorage.setItem('note', '${SEEDS.storage}');
+  // A page that tells everything it hears.
+  for (const input of document.querySelectorAll('input'))
+    input.addEventListener('input', () => console.log('input', input.value, { value: input.value }));
+  const socket = new WebSocket('ws://' + location.host + '/ws?access_token=${SEEDS.socketQuery}');
+  socket.onopen = () => socket.send('${SEEDS.socketMessage}');
+  (async () => {
+    await fetch('/api', { method: 'POST', body: JSON.stringify({ note: '${SEEDS.body}' }),
+      headers: { authorization: 'Bearer ${SEEDS.authorization}', 'x-api-key': '${SEEDS.apiKey}' } });
+    await fetch('/api?token=${SEEDS.query}#access_token=${SEEDS.fragment}');
+    console.log('Authorization: Basic ${SEEDS.basic}', { password: '${SEEDS.query}' }, 'jwt ${SEEDS.jwt}');
+    console.error(new Error('GET http://user:${SEEDS.userInfo}@' + location.host + '/x?token=${SEEDS.query} failed'));
+    console.log('api done');
+  })();
+</script>`;
+const FLOOD = `<!doctype html><title>Flood</title><script>
+  for (let line = 0; line < ${FLOOD_LINES}; line++) console.log('line', line);
+  fetch('/api').then(() => { location.hash = 'over'; document.title = 'over'; });
+</script>`;
+
+const pages = await openPages({
+  '/login': (_, response) => {
+    const headers = { 'content-type': 'text/html', 'set-cookie': `sid=${SEEDS.cookie}; HttpOnly; Path=/` };
+    response.writeHead(200, headers).end(LOGIN);
+  },
+  '/api': (_, response) => {
+    const headers = {
+      'content-type': 'text/plain',
+      'set-cookie': `api=${SEEDS.cookie}`,
+      location: `/x?token=${SEEDS.query}`,
+    };
+    response.writeHead(200, headers).end(SEEDS.answerBody);
+  },
+  '/landed': '<!doctype html><title>Landed</title>',
+  '/flood': FLOOD,
+});
+const server = await startServer({ pages, env: { BERTH_SLOTS: '4' } });
+
+const logPath = (id: string): string => `/v1/browsers/sessions/${id}/logs`;
+async function logOf(id: string): Promise<SessionLog[]> {
+  const answer = await server.api<SessionLog[]>('GET', logPath(id));
+  assert.equal(answer.status, 200, answer.text);
+  return answer.body;
+}
+const paramsOf = (entry: SessionLog): Record<string, unknown> => Object(entry.request?.params);
+
+/** As it is, as an address has it, and as Basic authorization has it. */
+function assertClean(where: string, text: string | Buffer): void {
+  for (const [name, seed] of Object.entries(SEEDS))
+    for (const way of [
+      seed,
+      encodeURIComponent(seed),
+      Buffer.from(seed).toString('base64').replace(/=+$/, '').slice(0, -1),
+    ])
+      assert.ok(!text.includes(way), `the seed ${name} is in ${where}`);
+}
+
+function* filesUnder(folder: string): Generator<string> {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) yield* filesUnder(path);
+    else if (entry.isFile()) yield path;
+  }
+}
+
+test('a page that says a hundred thousand things harms nobody, and the log tells what it left out', async () => {
+  const neighbour = await server.createSession();
+  const other = await CdpClient.connect(neighbour.connectUrl);
+  const otherPage = await other.attachToPage();
+  const session = await server.createSession();
+  const client = await CdpClient.connect(session.connectUrl);
+  const page = await client.attachToPage();
+  const navigated = client.send('Page.navigate', { url: `${pages.url}/flood` }, page);
+  let isOver = false;
+  const over = eventually(
+    'the flood to be over',
+    () => navigated.then(() => client.evaluate('document.title', page)),
+    title => title === 'over',
+    60_000,
+  ).then(() => {
+    isOver = true;
+  });
+  for (let asked = 0; !isOver; asked++) assert.equal(await other.evaluate(`${asked}`, otherPage), asked);
+  await over;
+  const isTold = (log: readonly SessionLog[]): boolean =>
+    log.some(entry => JSON.stringify(paramsOf(entry)).includes('/api'));
+  await server.release(session.id);
+  const log: SessionLog[] = [];
+  for (let after = '0'; ; ) {
+    const answer = await server.api<SessionLog[]>('GET', `${logPath(session.id)}?after=${after}`);
+    log.push(...answer.body);
+    if (answer.body.length === 0) break;
+    after = String(answer.headers['x-next-after']);
+  }
+  const kept = log.filter(entry => entry.method === 'Runtime.consoleAPICalled').length;
+  const markers = log.filter(entry => entry.method === 'Log.entriesDropped').map(paramsOf);
+  const dropped = markers.reduce((sum, { count }) => sum + Number(count), 0);
+  // The browser complains once of an icon that is not there.
+  assert.ok([0, 1].includes(kept + dropped - FLOOD_LINES), `${kept} were kept, ${dropped} were told as dropped`);
+  assert.ok(kept >= 1_000 && kept <= 20_000 && markers.length < 20, `${kept} kept, ${markers.length} markers`);
+  assert.ok(isTold(log), 'what the page asked for behind the flood is there');
+  await server.release(neighbour.id);
+});
+
+test('nothing secret is in the log, the HAR file, the events, or any file that is left', async () => {
+  const session = await server.createSession();
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  const context = browser.contexts()[0] ?? assert.fail('no context');
+  const page = context.pages()[0] ?? assert.fail('no page');
+  page.on('dialog', dialog => void dialog.accept(SEEDS.prompt));
+  await context.addCookies([{ name: 'added', value: SEEDS.addedCookie, url: pages.url }]);
+  await page.setExtraHTTPHeaders({ 'X-Auth-Token': SEEDS.basic });
+  const done = page.waitForEvent('console', message => message.text() === 'api done');
+  await page.goto(`${pages.url}/login?token=${SEEDS.query}#access_token=${SEEDS.fragment}`);
+  await done;
+  await page.fill('#password', SEEDS.filled);
+  assert.equal(await page.inputValue('#password'), SEEDS.filled);
+  await page.locator('#user').pressSequentially(SEEDS.typed);
+  await page.focus('#free');
+  await page.keyboard.insertText(SEEDS.inserted);
+  await page.evaluate(text => console.log('given', text, [text]), SEEDS.argument);
+  assert.match(String(await page.evaluate('document.cookie')), /seed/);
+  assert.equal(await page.evaluate("localStorage.getItem('note')"), SEEDS.storage);
+  await page.evaluate("prompt('say it')");
+  const raw = await CdpClient.connect(session.connectUrl);
+  const channel = await raw.attachToPage();
+  await raw.evaluate(`document.querySelector('#free').value = "${SEEDS.literal}"; /* it's */ document.cookie`, channel);
+  await raw.evaluate('document.querySelector("#free").value', channel);
+  await page.evaluate('document.forms[0].submit()');
+  await page.waitForURL('**/landed**');
+  await page.goto(`${pages.url.replace('://', `://user:${SEEDS.userInfo}@`)}/next`);
+  await page.evaluate(() => console.log('the very last words'));
+  await raw.close();
+  const isLast = (entry: SessionLog): boolean => JSON.stringify(paramsOf(entry)).includes('the very last words');
+  await eventually(
+    'the log to be written',
+    () => logOf(session.id),
+    log => log.some(isLast),
+    20_000,
+  );
+  await browser.close();
+  await server.release(session.id).catch(() => {}); // It may have ended with its last client.
+  await server.ended(session.id);
+
+  const log = await server.api('GET', logPath(session.id));
+  for (const word of [
+    '/login',
+    '/api',
+    '/landed',
+    'api done',
+    'Input.insertText',
+    'Runtime.callFunctionOn',
+    '[redacted]',
+  ])
+    assert.ok(log.text.includes(word), `${word} is in the log`);
+  assertClean('the log', log.text);
+  const har = await server.api('GET', `${logPath(session.id)}?format=har`);
+  assertHar(JSON.parse(har.text));
+  assertClean('the HAR file', har.text);
+  assertClean('the events', (await server.api('GET', `/v1/browsers/sessions/${session.id}/events`)).text);
+  assertClean("the server's own log", server.log().join('\n'));
+  await server.kill('SIGINT');
+  let files = 0;
+  for (const path of filesUnder(server.dataDir)) {
+    assertClean(path.slice(server.dataDir.length), readFileSync(path));
+    files++;
+  }
+  assert.ok(files > 100, 'the files of the database among them');
+});

@@ -1,0 +1,213 @@
+// What artifacts promise, asked of every implementation.
+import assert from 'node:assert/strict';
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { readdir, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { after, before, describe, it } from 'node:test';
+import type { Artifacts, ByteRange } from '../../server/engines/artifacts/artifacts.ts';
+import {
+  type ArtifactKey,
+  type ArtifactPrefix,
+  downloadKey,
+  recordingInitKey,
+  recordingSegmentKey,
+  sessionPrefix,
+  uploadKey,
+} from '../../server/engines/artifacts/keys.ts';
+import type { ApplicationId, SessionId } from '../../server/kit/ids.ts';
+import { Scope } from '../../server/kit/scope.ts';
+
+const MIB = 1024 ** 2;
+const APP = randomUUID() as ApplicationId;
+const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+const newSession = (): SessionId => randomUUID() as SessionId;
+const newKey = (): ArtifactKey => downloadKey(APP, newSession(), randomUUID());
+
+export function describeArtifacts(name: string, open: (scope: Scope, folder: string) => Promise<Artifacts>): void {
+  describe(`artifacts on ${name}`, () => {
+    const scope = new Scope();
+    const folder = mkdtempSync(join(tmpdir(), 'berth-artifacts-'));
+    let artifacts: Artifacts;
+
+    before(async () => {
+      artifacts = scope.own(await open(scope, folder));
+    });
+    after(async () => {
+      await scope.close();
+      rmSync(folder, { recursive: true });
+    });
+
+    const read = async (key: ArtifactKey, range?: ByteRange): Promise<Buffer | undefined> => {
+      const opened = await artifacts.open(key, range);
+      return opened && buffer(opened.body);
+    };
+    const sizeOf = async (key: ArtifactKey, range?: ByteRange): Promise<number | undefined> => {
+      const opened = await artifacts.open(key, range);
+      opened?.body.destroy();
+      return opened?.size;
+    };
+    const listed = async (prefix: ArtifactPrefix): Promise<string[]> => {
+      const keys: string[] = [];
+      for await (const key of artifacts.list(prefix)) keys.push(key);
+      return keys.sort();
+    };
+
+    it('give back what was put, with its size and checksum', async () => {
+      const key = newKey();
+      const bytes = randomBytes(3 * MIB + 7);
+      const stored = await artifacts.put(key, Readable.from([bytes.subarray(0, 5), bytes.subarray(5)]));
+      assert.deepEqual(stored, { size: bytes.length, checksum: sha256(bytes) });
+      assert.deepEqual(await artifacts.stat(key), { size: bytes.length });
+      assert.equal(await sizeOf(key), bytes.length);
+      assert.ok((await read(key))?.equals(bytes));
+    });
+
+    it('keep an object without any bytes', async () => {
+      const key = newKey();
+      assert.deepEqual(await artifacts.put(key, Readable.from([])), { size: 0, checksum: sha256(Buffer.alloc(0)) });
+      assert.deepEqual(await artifacts.stat(key), { size: 0 });
+      assert.deepEqual(await read(key), Buffer.alloc(0));
+    });
+
+    it('say that something is not there', async () => {
+      const key = newKey();
+      assert.equal(await artifacts.open(key), undefined);
+      assert.equal(await artifacts.open(key, { first: 0, last: 1 }), undefined);
+      assert.equal(await artifacts.stat(key), undefined);
+    });
+
+    it('give ranges, the first and the last byte included', async () => {
+      const key = newKey();
+      const bytes = randomBytes(MIB);
+      await artifacts.put(key, Readable.from([bytes]));
+      for (const [first, last] of [
+        [0, 0],
+        [0, 99],
+        [500_000, 700_000],
+        [MIB - 1, MIB - 1],
+        [0, MIB - 1],
+      ] as const)
+        assert.ok((await read(key, { first, last }))?.equals(bytes.subarray(first, last + 1)), `${first}-${last}`);
+      assert.equal(await sizeOf(key, { first: 5, last: 9 }), MIB);
+    });
+
+    it('replace an object as a whole', async () => {
+      const key = newKey();
+      await artifacts.put(key, Readable.from([randomBytes(2 * MIB)]));
+      const opened = await artifacts.open(key);
+      await artifacts.put(key, Readable.from([Buffer.from('second')]));
+      assert.equal((await read(key))?.toString(), 'second');
+      opened?.body.destroy();
+    });
+
+    it('keep nothing of a stream that breaks, and what stood before stays', async () => {
+      const key = newKey();
+      const breaking = async function* () {
+        yield randomBytes(6 * MIB);
+        throw new Error('the sender went away');
+      };
+      await assert.rejects(artifacts.put(key, breaking()), /the sender went away/);
+      assert.equal(await artifacts.stat(key), undefined);
+      await artifacts.put(key, Readable.from([Buffer.from('first')]));
+      await assert.rejects(artifacts.put(key, breaking()), /the sender went away/);
+      assert.equal((await read(key))?.toString(), 'first');
+    });
+
+    it('stop a put that is given up', async () => {
+      const key = newKey();
+      const control = new AbortController();
+      const endless = async function* () {
+        for (;;) {
+          yield randomBytes(MIB);
+          await new Promise(resolve => setImmediate(resolve));
+          control.abort(new Error('given up'));
+        }
+      };
+      await assert.rejects(artifacts.put(key, endless(), { signal: control.signal }), /given up/);
+      assert.equal(await artifacts.stat(key), undefined);
+    });
+
+    it('take a file and store it, and are content when it was stored before', async () => {
+      const key = newKey();
+      const bytes = randomBytes(7 * MIB);
+      const path = join(folder, randomUUID());
+      await writeFile(path, bytes);
+      await artifacts.putFile(key, path);
+      assert.ok((await read(key))?.equals(bytes));
+      assert.ok(!(await readdir(folder)).includes(path.slice(folder.length + 1)));
+      await artifacts.putFile(key, path);
+      await assert.rejects(artifacts.putFile(newKey(), path), /is gone/);
+    });
+
+    it('list by prefix, and only whole parts of it', async () => {
+      const session = newSession();
+      const keys = [
+        uploadKey(APP, session, randomUUID()),
+        recordingInitKey(APP, session, 0, 0),
+        recordingSegmentKey(APP, session, 0, 1),
+      ];
+      for (const key of keys) await artifacts.put(key, Readable.from([Buffer.from(key)]));
+      await artifacts.put(newKey(), Readable.from([Buffer.from('another session')]));
+      assert.deepEqual(await listed(sessionPrefix(APP, session)), [...keys].sort());
+      assert.deepEqual(await listed(sessionPrefix(APP, newSession())), []);
+    });
+
+    it('remove, as often as they are told', async () => {
+      const session = newSession();
+      const keys = Array.from({ length: 5 }, () => downloadKey(APP, session, randomUUID()));
+      for (const key of keys) await artifacts.put(key, Readable.from([Buffer.from('x')]));
+      await artifacts.remove(keys.slice(0, 3));
+      assert.deepEqual(await listed(sessionPrefix(APP, session)), keys.slice(3).sort());
+      await artifacts.remove(keys);
+      await artifacts.remove(keys);
+      await artifacts.remove([]);
+      assert.deepEqual(await listed(sessionPrefix(APP, session)), []);
+    });
+
+    it('store many at once in folders that others empty', async () => {
+      const session = newSession();
+      const round = async (): Promise<void> => {
+        const key = downloadKey(APP, session, randomUUID());
+        await artifacts.put(key, Readable.from([Buffer.from(key)]));
+        assert.equal((await read(key))?.toString(), key);
+        await artifacts.remove([key]);
+      };
+      for (let i = 0; i < 10; i++) await Promise.all(Array.from({ length: 8 }, round));
+      assert.deepEqual(await listed(sessionPrefix(APP, session)), []);
+    });
+
+    it('take 256 MiB in and give it out with little memory', async () => {
+      const key = newKey();
+      const megabyte = randomBytes(MIB);
+      const peak = { bytes: 0 };
+      const note = (): void => {
+        const { arrayBuffers, heapUsed } = process.memoryUsage();
+        peak.bytes = Math.max(peak.bytes, arrayBuffers + heapUsed);
+      };
+      global.gc?.();
+      note();
+      const before = peak.bytes;
+      const body = async function* () {
+        for (let i = 0; i < 256; i++) {
+          note();
+          yield Buffer.from(megabyte);
+        }
+      };
+      const stored = await artifacts.put(key, body());
+      assert.equal(stored.size, 256 * MIB);
+      const hash = createHash('sha256');
+      const opened = await artifacts.open(key);
+      for await (const chunk of opened?.body ?? []) {
+        note();
+        hash.update(chunk);
+      }
+      assert.equal(hash.digest('hex'), stored.checksum);
+      assert.ok(peak.bytes - before < 128 * MIB, `${(peak.bytes - before) / MIB} MiB`);
+      await artifacts.remove([key]);
+    });
+  });
+}

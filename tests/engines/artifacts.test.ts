@@ -1,0 +1,88 @@
+// Artifacts on the local disk: the suite, and what only a disk can show.
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { describe, it } from 'node:test';
+import { openDisk } from '../../server/engines/artifacts/disk.ts';
+import { asKey, downloadKey, extensionKey } from '../../server/engines/artifacts/keys.ts';
+import type { ApplicationId, SessionId } from '../../server/kit/ids.ts';
+import { describeArtifacts } from './artifacts-suite.ts';
+
+describeArtifacts('disk', (_scope, folder) => openDisk(join(folder, 'artifacts')));
+
+const APP = randomUUID() as ApplicationId;
+const SESSION = randomUUID() as SessionId;
+
+describe('artifacts on disk', () => {
+  const inFolder = async (work: (folder: string) => Promise<void>): Promise<void> => {
+    const folder = mkdtempSync(join(tmpdir(), 'berth-artifacts-'));
+    await work(folder).finally(() => rmSync(folder, { recursive: true }));
+  };
+
+  it('are readable by nobody else', () =>
+    inFolder(async folder => {
+      const disk = await openDisk(folder);
+      const key = downloadKey(APP, SESSION, randomUUID());
+      await disk.put(key, Readable.from([Buffer.from('x')]));
+      assert.equal(statSync(join(folder, 'objects')).mode & 0o077, 0);
+      assert.equal(statSync(join(folder, 'objects', key)).mode & 0o077, 0);
+    }));
+
+  it('lose what a killed server left half-written, at the next start', () =>
+    inFolder(async folder => {
+      const disk = await openDisk(folder);
+      writeFileSync(join(folder, 'incoming', 'half'), 'abc');
+      await disk.recover();
+      assert.deepEqual(readdirSync(join(folder, 'incoming')), []);
+    }));
+
+  it('leave no empty folders behind', () =>
+    inFolder(async folder => {
+      const disk = await openDisk(folder);
+      const key = downloadKey(APP, SESSION, randomUUID());
+      await disk.put(key, Readable.from([Buffer.from('x')]));
+      await disk.remove([key]);
+      assert.deepEqual(readdirSync(join(folder, 'objects')), []);
+    }));
+
+  it('say so when the disk does not take a file', () =>
+    inFolder(async folder => {
+      const disk = await openDisk(folder);
+      mkdirSync(join(folder, 'objects', APP));
+      writeFileSync(join(folder, 'objects', APP, 'sessions'), 'a file where a folder should be');
+      const key = downloadKey(APP, SESSION, randomUUID());
+      await assert.rejects(disk.put(key, Readable.from([Buffer.from('x')])), /ENOTDIR|EEXIST/);
+      assert.deepEqual(readdirSync(join(folder, 'incoming')), []);
+    }));
+});
+
+describe('a key', () => {
+  it('is made of ids, numbers and checksums', () => {
+    assert.equal(downloadKey(APP, SESSION, 'abc'), `${APP}/sessions/${SESSION}/downloads/abc`);
+    const key = extensionKey(APP, 'a'.repeat(64));
+    assert.equal(asKey(key), key);
+  });
+
+  for (const part of [
+    '',
+    '.',
+    '..',
+    '../x',
+    'a/../b',
+    'a b',
+    '/etc',
+    'ä',
+    'a\0',
+    '.hidden',
+    'A',
+    'a\n',
+    'x'.repeat(200),
+  ])
+    it(`is never made of ${JSON.stringify(part.slice(0, 20))}`, () => {
+      assert.throws(() => downloadKey(APP, SESSION, part), /cannot be part/);
+      assert.throws(() => asKey(`${APP}/${part}`), /cannot be part/);
+    });
+});

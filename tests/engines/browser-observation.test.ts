@@ -1,0 +1,227 @@
+// The server's own eyes in a browser: clients find everything as without them, and they miss nothing of a popup, a frame
+// or a worker from its first message on.
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { type BrowserContext, chromium, type Page } from 'playwright-core';
+import puppeteer from 'puppeteer-core';
+import type { JsonObject } from '../../server/engines/browser/json.ts';
+import type { ObservedTarget } from '../../server/engines/browser/observation.ts';
+import type { Closeable } from '../../server/kit/scope.ts';
+import { type BareBrowser, startBareBrowser } from '../harness/bare-browser.ts';
+import { CdpClient } from '../harness/cdp.ts';
+import { openPages } from '../harness/pages.ts';
+import { eventually } from '../harness/until.ts';
+
+const TURNS = 50;
+const POPUPS = 5;
+
+const pages = await openPages({
+  '/opener': '<!doctype html><title>Opener</title>',
+  '/popup': `<!doctype html><title>Popup</title><script>
+    console.log('first of popup', String(globalThis.put), document.visibilityState, innerWidth, innerHeight);
+    new Worker('/worker.js');
+  </script>`,
+  '/worker.js': (_, response) => {
+    response.writeHead(200, { 'content-type': 'text/javascript' });
+    response.end("console.log('first of worker'); fetch('/asked-by-worker'); self.onmessage = () => {};");
+  },
+  '/frames': (_, response) => {
+    response.writeHead(200, { 'content-type': 'text/html' });
+    response.end(`<!doctype html><title>Frames</title><iframe src="http://localhost:${pages.port}/framed"></iframe>`);
+  },
+  '/framed': "<!doctype html><script>console.log('first of frame', String(globalThis.put))</script>",
+  '/moving': `<!doctype html><style>body{margin:0}</style><script>
+    let n = 0; const step = () => { document.body.style.background = 'hsl(' + (n += 7) + ',100%,50%)'; requestAnimationFrame(step); };
+    addEventListener('load', step);
+  </script>`,
+});
+const bare = await startBareBrowser();
+after(() => bare.close());
+
+interface Heard {
+  readonly target: ObservedTarget;
+  readonly method: string;
+  readonly params: JsonObject;
+}
+
+async function observe({ browser }: BareBrowser): Promise<{ heard: Heard[]; targets: ObservedTarget[] } & Closeable> {
+  const heard: Heard[] = [];
+  const targets: ObservedTarget[] = [];
+  const observing = await browser.observe({
+    target: target => {
+      targets.push(target);
+      target.on((method, params) => void heard.push({ target, method, params }));
+      for (const method of ['Runtime.enable', 'Network.enable', 'Page.enable', 'Log.enable']) target.say(method);
+      if (target.kind === 'page') target.say('Page.startScreencast', { format: 'jpeg', quality: 80 });
+    },
+  });
+  return { heard, targets, close: () => observing.close() };
+}
+
+/** The same work without and with an observer. */
+async function bothWays<T>(work: () => Promise<T>): Promise<void> {
+  const without = await work();
+  const observing = await observe(bare);
+  try {
+    assert.deepEqual(await work(), without);
+  } finally {
+    await observing.close();
+  }
+}
+
+async function withPlaywright<T>(work: (context: BrowserContext, page: Page) => Promise<T>): Promise<T> {
+  const browser = await chromium.connectOverCDP(bare.url);
+  const context = await browser.newContext({ viewport: null });
+  try {
+    return await work(context, await context.newPage());
+  } finally {
+    await context.close();
+    await browser.close();
+  }
+}
+
+const saidIn = ({ heard }: { heard: readonly Heard[] }): string[] =>
+  heard.filter(({ method }) => method === 'Runtime.consoleAPICalled').map(({ params }) => JSON.stringify(params.args));
+
+test('what Playwright finds in popups, workers and frames of other sites is the same with an observer', () =>
+  bothWays(() =>
+    withPlaywright(async (context, page) => {
+      const said = new Set<string>();
+      context.on('console', message => void said.add(message.text()));
+      await context.addInitScript('globalThis.put = true');
+      await page.goto(`${pages.url}/opener`);
+      for (let time = 0; time < POPUPS; time++) {
+        const opened = page.waitForEvent('popup');
+        assert.equal(await page.evaluate("window.open('about:blank').put"), true);
+        await (await opened).close();
+        const second = page.waitForEvent('popup');
+        await page.evaluate("void window.open('/popup')");
+        const popup = await second;
+        await popup.waitForLoadState();
+        await eventually('the worker to be there', () => popup.workers().length > 0);
+        await popup.close();
+      }
+      await page.goto(`${pages.url}/frames`);
+      await eventually('the frame to be heard', () => said.has('first of frame true'));
+      const state =
+        'JSON.stringify([document.visibilityState, document.hasFocus(), innerWidth, innerHeight, devicePixelRatio])';
+      return { said: [...said].filter(text => text.startsWith('first of')).sort(), state: await page.evaluate(state) };
+    }),
+  ));
+
+test('so is what Puppeteer finds', () =>
+  bothWays(async () => {
+    const browser = await puppeteer.connect({ browserWSEndpoint: bare.url, defaultViewport: null });
+    try {
+      const page = await browser.newPage();
+      await page.evaluateOnNewDocument('globalThis.put = true');
+      await page.goto(`${pages.url}/opener`);
+      const seen: unknown[] = [await page.evaluate('globalThis.put')];
+      for (let time = 0; time < POPUPS; time++) {
+        const opened = new Promise<unknown>(resolve => page.once('popup', popup => resolve(popup?.title())));
+        seen.push(await page.evaluate("String(window.open('/popup'))"));
+        seen.push(typeof (await opened));
+      }
+      seen.push(await page.evaluate('JSON.stringify([document.visibilityState, innerWidth, innerHeight])'));
+      for (const one of (await browser.pages()).slice(1)) await one.close();
+      return seen;
+    } finally {
+      await browser.disconnect();
+    }
+  }));
+
+test("a raw client's windows, focus and screencast are the same", () =>
+  bothWays(async () => {
+    const client = await CdpClient.connect(bare.url);
+    const { targetId } = await client.send('Target.createTarget', { url: `${pages.url}/moving` });
+    const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
+    const page = String(sessionId);
+    await client.send('Page.startScreencast', { format: 'jpeg', quality: 20, maxWidth: 320, maxHeight: 320 }, page);
+    const frame = await client.event('Page.screencastFrame');
+    const { deviceWidth, deviceHeight } = (frame.params?.metadata ?? {}) as Record<string, unknown>;
+    await client.send('Page.screencastFrameAck', { sessionId: frame.params?.sessionId }, page);
+    await client.next('another frame', ({ method }) => method === 'Page.screencastFrame');
+    await client.send('Page.stopScreencast', {}, page);
+    const opened = await client.ask(
+      'Runtime.evaluate',
+      { expression: "String(window.open('about:blank'))", userGesture: true },
+      page,
+    );
+    const state = await client.evaluate(
+      '[document.visibilityState, document.hasFocus(), innerWidth, innerHeight]',
+      page,
+    );
+    const { targetInfos } = await client.send('Target.getTargets');
+    const all = (targetInfos as Array<{ type: string; targetId: string; openerId?: string }>).filter(
+      one => one.type === 'page',
+    );
+    for (const one of all)
+      if (one.openerId || one.targetId === targetId)
+        await client.send('Target.closeTarget', { targetId: one.targetId });
+    await client.close();
+    return { opened: opened.result, state, deviceWidth, deviceHeight, pages: all.length };
+  }));
+
+test('an observer hears the first message and the first request of popups, workers and frames', async () => {
+  const observing = await observe(bare);
+  const client = await CdpClient.connect(bare.url);
+  const page = await client.attachToPage();
+  await client.send('Page.navigate', { url: `${pages.url}/opener` }, page);
+  await client.send('Runtime.evaluate', { expression: "void window.open('/popup')", userGesture: true }, page);
+  await client.send('Page.navigate', { url: `${pages.url}/frames` }, page);
+  const wanted = ['first of popup', 'first of worker', 'first of frame'];
+  await eventually(
+    'all to be heard',
+    () => saidIn(observing).join('\n'),
+    said => wanted.every(one => said.includes(one)),
+  );
+  const asked = (path: string): boolean =>
+    observing.heard.some(
+      ({ method, params }) => method === 'Network.requestWillBeSent' && JSON.stringify(params.request).includes(path),
+    );
+  for (const path of ['/popup', '/framed', '/asked-by-worker'])
+    await eventually(`${path} to be heard`, () => asked(path));
+  const kinds = observing.targets.map(({ kind, fresh }) => `${kind} ${fresh}`);
+  for (const kind of ['page true', 'worker true', 'iframe true']) assert.ok(kinds.includes(kind), kinds.join());
+  const worker = observing.targets.find(target => target.kind === 'worker');
+  assert.equal(worker?.parent?.kind, 'page');
+  await client.close();
+  await observing.close();
+});
+
+test('a client that holds what is new and never lets it go holds nothing once it is gone', async () => {
+  const observing = await observe(bare);
+  const holder = await CdpClient.connect(bare.url);
+  const client = await CdpClient.connect(bare.url);
+  const page = await client.attachToPage();
+  await holder.send('Target.setAutoAttach', { autoAttach: true, waitForDebuggerOnStart: true, flatten: true });
+  let opened = false;
+  const opening = client
+    .ask('Runtime.evaluate', { expression: "String(window.open('about:blank'))", userGesture: true }, page)
+    .then(answer => {
+      opened = true;
+      return answer;
+    });
+  await holder.event('Target.attachedToTarget', ({ params }) => params?.waitingForDebugger === true);
+  for (let turn = 0; turn < TURNS; turn++) await client.send('Browser.getVersion');
+  assert.equal(opened, false, 'the client holds it');
+  holder.cut();
+  assert.deepEqual((await opening).result?.result, { type: 'string', value: '[object Window]' });
+  await client.close();
+  await observing.close();
+});
+
+test('an observer of a browser that was adopted hears of everything again, and windows open meanwhile', async () => {
+  await observe(bare); // its process dies with it
+  await bare.adopt();
+  const client = await CdpClient.connect(bare.url);
+  const page = await client.attachToPage();
+  const expression = "String(window.open('about:blank'))";
+  const answer = await client.ask('Runtime.evaluate', { expression, userGesture: true }, page);
+  assert.deepEqual(answer.result?.result, { type: 'string', value: '[object Window]' });
+  const observing = await observe(bare);
+  assert.ok(observing.targets.filter(target => target.kind === 'page').length >= 2);
+  assert.ok(observing.targets.every(target => !target.fresh));
+  await client.close();
+  await observing.close();
+});

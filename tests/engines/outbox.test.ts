@@ -1,0 +1,169 @@
+// The outbox on a real database, over the disk and over a bucket that goes away: what is posted arrives, once, however
+// long that takes and whoever dies meanwhile.
+import assert from 'node:assert/strict';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { after, before, describe, it } from 'node:test';
+import { Outbox } from '../../server/domain/files/outbox.ts';
+import type { Artifacts } from '../../server/engines/artifacts/artifacts.ts';
+import { openDisk } from '../../server/engines/artifacts/disk.ts';
+import { type ArtifactKey, downloadKey } from '../../server/engines/artifacts/keys.ts';
+import { openS3 } from '../../server/engines/artifacts/s3.ts';
+import { Staging } from '../../server/engines/artifacts/staging.ts';
+import { openStore } from '../../server/engines/store/open-store.ts';
+import type { Store } from '../../server/engines/store/store.ts';
+import { plus, systemClock } from '../../server/kit/clock.ts';
+import { type AccountId, type ApplicationId, type HostId, newId, type SessionId } from '../../server/kit/ids.ts';
+import { silentLog } from '../../server/kit/log.ts';
+import { Scope } from '../../server/kit/scope.ts';
+import { Secret } from '../../server/kit/secret.ts';
+import { type S3Store, startS3 } from '../harness/s3.ts';
+import { eventually } from '../harness/until.ts';
+import { temporaryFolder } from './store-fixtures.ts';
+
+describe('the outbox', () => {
+  const scope = new Scope();
+  const now = systemClock.now();
+  const host = newId<HostId>(now);
+  const app = newId<ApplicationId>(now);
+  let folder: string;
+  let store: Store;
+  let staging: Staging;
+  let s3: S3Store;
+  let disk: Artifacts;
+  let bucket: Artifacts;
+
+  before(async () => {
+    folder = temporaryFolder(scope, 'outbox');
+    store = scope.own(await openStore({ dataDir: folder, log: silentLog, clock: systemClock }));
+    await store.hosts.announce({ id: host, region: 'local', slots: 1, startedAt: now });
+    const account = { id: newId<AccountId>(now), name: 'Ada', createdAt: now };
+    await store.accounts.insert(account);
+    const row = { id: app, name: 'Shop', slug: `s-${app}`, billingAccountId: account.id, revision: 1 };
+    await store.applications.insert({ ...row, createdAt: now, updatedAt: now }, account.id, 50);
+    staging = await Staging.open(join(folder, 'staging'));
+    s3 = scope.own(await startS3());
+    disk = scope.own(await openDisk(join(folder, 'artifacts')));
+    const keys = { accessKey: s3.accessKey, secretKey: new Secret(s3.secretKey) };
+    const { endpoint } = s3;
+    bucket = scope.own(
+      openS3({ endpoint, bucket: s3.bucket, region: 'us-east-1', pathStyle: true, keys }, systemClock),
+    );
+  });
+  after(() => scope.close());
+
+  const newKey = (): ArtifactKey => downloadKey(app, newId<SessionId>(now), randomUUID());
+  const open = (artifacts: Artifacts, clock = systemClock): Outbox => {
+    const prompt = (): void => {};
+    return new Outbox({ rows: store.outbox, artifacts, staging, host, clock, log: silentLog, prompt });
+  };
+  const stage = async (bytes: Buffer): Promise<string> => (await staging.write(Readable.from([bytes]))).name;
+  const read = async (outbox: Outbox, key: ArtifactKey): Promise<Buffer | undefined> => {
+    const opened = await outbox.open(app, key);
+    return opened && buffer(opened.body);
+  };
+  /** Looks again and again, as the clock does. */
+  const emptied = (outbox: Outbox): Promise<unknown> =>
+    eventually('the outbox to be empty', async () => {
+      await outbox.tend();
+      return (await store.outbox.staged(host)).size === 0;
+    });
+
+  it('stores what is posted, and gives it out from the first moment', async () => {
+    const outbox = open(disk);
+    const key = newKey();
+    const bytes = randomBytes(100_000);
+    await outbox.post(app, { key, staged: await stage(bytes) });
+    assert.deepEqual([...(await outbox.waiting(app, [key, newKey()]))], [key]);
+    assert.ok((await read(outbox, key))?.equals(bytes));
+    assert.equal(await disk.stat(key), undefined);
+    await emptied(outbox);
+    assert.deepEqual(await disk.stat(key), { size: bytes.length });
+    assert.ok((await read(outbox, key))?.equals(bytes));
+    assert.equal((await outbox.waiting(app, [key])).size, 0);
+    assert.deepEqual(readdirSync(join(folder, 'staging')), []);
+    await outbox.close();
+  });
+
+  it('is another application’s to whom the key does not belong', async () => {
+    const outbox = open(disk);
+    const key = newKey();
+    await outbox.post(app, { key, staged: await stage(Buffer.from('x')) });
+    const stranger = newId<ApplicationId>(now);
+    assert.equal((await outbox.waiting(stranger, [key])).size, 0);
+    assert.equal(await outbox.open(stranger, key), undefined);
+    await emptied(outbox);
+    await outbox.close();
+  });
+
+  it('tries again, ever more slowly, while the store is down, and loses nothing', async () => {
+    let time = now;
+    const clock = { ...systemClock, now: () => time };
+    const outbox = open(bucket, clock);
+    const key = newKey();
+    const bytes = randomBytes(50_000);
+    await s3.down();
+    await outbox.post(app, { key, staged: await stage(bytes) });
+    const dueIn = async (): Promise<number> =>
+      Number((await store.outbox.byKey(app, key))?.dueAt) - clock.now().getTime();
+    const attempts = async (): Promise<number> => (await store.outbox.byKey(app, key))?.attempts ?? -1;
+    for (const [attempt, waitMs] of [1000, 2000, 4000].entries()) {
+      await outbox.tend();
+      await eventually('an attempt to fail', async () => (await attempts()) === attempt + 1);
+      assert.equal(await dueIn(), waitMs);
+      assert.ok((await read(outbox, key))?.equals(bytes), 'it is given out all the same');
+      time = plus(time, waitMs);
+    }
+    await s3.up();
+    await emptied(outbox);
+    assert.ok((await read(outbox, key))?.equals(bytes));
+    assert.deepEqual(await bucket.stat(key), { size: bytes.length });
+    await outbox.close();
+  });
+
+  it('goes on where a killed server stopped, also between storing and forgetting', async () => {
+    const killed = open(disk);
+    const key = newKey();
+    const staged = await stage(Buffer.from('posted'));
+    await killed.post(app, { key, staged });
+    // As far as a server gets that dies before it can take the row away.
+    await disk.putFile(key, staging.pathOf(staged));
+    await stage(Buffer.from('staged and never posted'));
+    const successor = open(disk);
+    assert.equal(await successor.recover(), 1);
+    await emptied(successor);
+    assert.equal((await read(successor, key))?.toString(), 'posted');
+    assert.deepEqual(readdirSync(join(folder, 'staging')), []);
+    await successor.close();
+  });
+
+  it('takes back what waits, and removes what is stored', async () => {
+    const outbox = open(disk);
+    const [waits, stored] = [newKey(), newKey()];
+    await outbox.post(app, { key: stored, staged: await stage(Buffer.from('a')) });
+    await emptied(outbox);
+    await outbox.post(app, { key: waits, staged: await stage(Buffer.from('b')) });
+    await outbox.remove(app, [waits, stored]);
+    await emptied(outbox);
+    for (const key of [waits, stored]) assert.equal(await read(outbox, key), undefined);
+    assert.deepEqual(readdirSync(join(folder, 'staging')), []);
+    await outbox.close();
+  });
+
+  it('leaves nothing of what is taken back while it is being stored', async () => {
+    const outbox = open(bucket);
+    for (let round = 0; round < 10; round++) {
+      const key = newKey();
+      await outbox.post(app, { key, staged: await stage(randomBytes(1_000_000)) });
+      await outbox.tend();
+      await outbox.remove(app, [key]);
+      await emptied(outbox);
+      assert.equal(await bucket.stat(key), undefined);
+      assert.equal(await read(outbox, key), undefined);
+    }
+    await outbox.close();
+  });
+});

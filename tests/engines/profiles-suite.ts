@@ -1,0 +1,308 @@
+// Packing a hostile profile and unpacking an archive, by the jailed tar of each form of the slots. What a page that broke
+// out of its renderer may have planted is planted here by hand.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import {
+  chownSync,
+  createReadStream,
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { after, before, describe, test } from 'node:test';
+import { constants, createZstdCompress } from 'node:zlib';
+import { type Packed, Profiles, type Seal, type Sealed, type Staging } from '../../server/engines/profiles/profiles.ts';
+import { Sealer } from '../../server/engines/profiles/sealed-stream.ts';
+import { TAR_END, tarHeader, tarPadding } from '../../server/engines/profiles/tar-writer.ts';
+import type { Ground } from '../../server/engines/slots/ground.ts';
+import { firstUid, readInstallId } from '../../server/engines/slots/install.ts';
+import { layGround } from '../../server/engines/slots/open-slots.ts';
+import { removeFolder } from '../../server/engines/slots/remove-folder.ts';
+import { readTar, writeTar } from '../../server/engines/slots/run-tar.ts';
+import type { Form } from '../../server/engines/slots/slots.ts';
+import { systemClock } from '../../server/kit/clock.ts';
+import { silentLog } from '../../server/kit/log.ts';
+import { Secret } from '../../server/kit/secret.ts';
+import { LIMITS, makeDataDir, removeDataDir } from './slots-lab.ts';
+
+const SECRET_OF_THE_HOST = 'only the host may read this';
+const never = new AbortController().signal;
+
+/** A header with what ours never have. */
+function evilHeader(name: string, kind = '0', link = '', size = 0): Buffer {
+  const header = tarHeader('x', size);
+  header.write(name, 0);
+  header.write(kind, 156);
+  header.write(link, 157);
+  header.write('        ', 148);
+  const sum = header.reduce((total, byte) => total + byte, 0);
+  header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148);
+  return header;
+}
+
+export function profilesSuite(form: Form): void {
+  let dataDir = '';
+  let ground: Ground;
+  let profiles: Profiles;
+  let uid: number | undefined;
+  let count = 0;
+
+  describe(`profiles, form ${form}`, { concurrency: 1 }, () => {
+    before(async () => {
+      dataDir = await makeDataDir();
+      const isolation = form === 'process' ? 'process' : 'slot';
+      const wish = { dataDir, size: 3, isolation, limits: LIMITS, listenIsLoopback: true } as const;
+      ground = layGround({ ...wish, log: silentLog, clock: systemClock }, form);
+      const runner: ConstructorParameters<typeof Profiles>[0]['runner'] = {
+        readTar: (...asked) => readTar(ground, ...asked),
+        writeTar: (...asked) => writeTar(ground, ...asked),
+        remove: removeFolder,
+      };
+      profiles = new Profiles({ root: join(dataDir, 'contexts'), secret: new Secret('x'.repeat(32)), runner });
+      uid = form === 'root' ? firstUid(readInstallId(dataDir)) : undefined;
+      writeFileSync(join(dataDir, 'host-secret'), SECRET_OF_THE_HOST);
+    });
+    after(async () => {
+      ground.cgroups.close();
+      await removeDataDir(dataDir);
+    });
+
+    const seal = (): Seal => ({ key: new Secret(randomBytes(32)), name: 'n' });
+
+    /** Everything below belongs to the box's user. */
+    const give = (path: string): void => {
+      if (uid === undefined) return;
+      chownSync(path, uid, uid);
+      if (lstatSync(path).isDirectory())
+        for (const name of readdirSync(path)) if (!lstatSync(join(path, name)).isSymbolicLink()) give(join(path, name));
+    };
+
+    const put = (folder: string, name: string, text: string | Buffer = name): string => {
+      const file = join(folder, name);
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, text);
+      return file;
+    };
+
+    /** A profile that was moved out of a box whose browser closed in order. */
+    async function staged(plant: (profile: string) => void): Promise<Staging> {
+      const id = `s-${count++}`;
+      const box = join(dataDir, 'sessions', id);
+      mkdirSync(join(box, 'profile/Default'), { recursive: true });
+      plant(join(box, 'profile'));
+      if (!lstatSync(join(box, 'profile')).isSymbolicLink()) give(join(box, 'profile'));
+      const staging = profiles.staging(id);
+      await staging.make();
+      await staging.markClean();
+      await staging.takeProfile(box);
+      return staging;
+    }
+
+    const sealedFile = (file: string, packed: Packed, under: Seal): Sealed => ({
+      body: createReadStream(file),
+      checksum: packed.checksum,
+      seal: under,
+    });
+
+    /** An empty folder of a box that is about to start. */
+    function newBox(): string {
+      const box = join(dataDir, 'sessions', `box-${count++}`);
+      mkdirSync(box, { recursive: true });
+      give(box);
+      return box;
+    }
+
+    async function roundTrip(plant: (profile: string) => void): Promise<{ box: string; packed: Packed }> {
+      const under = seal();
+      const staging = await staged(plant);
+      const packed = await profiles.pack(staging, under, never);
+      const box = newBox();
+      await profiles.unpack(sealedFile(staging.archiveFile, packed, under), box, true, never);
+      return { box, packed };
+    }
+
+    const filesIn = (folder: string): string[] =>
+      existsSync(folder)
+        ? readdirSync(folder, { recursive: true, encoding: 'utf8' })
+            .filter(name => lstatSync(join(folder, name)).isFile())
+            .sort()
+        : [];
+
+    test('what is kept comes back, owned by the box, and nothing else does', async () => {
+      const { box, packed } = await roundTrip(profile => {
+        put(profile, 'Default/Cookies');
+        put(profile, 'Default/Local Storage/leveldb/000003.log');
+        put(profile, 'Default/IndexedDB/https_a_0/1', randomBytes(300_000));
+        put(profile, 'Default/History');
+        put(profile, 'Default/Login Data');
+        put(profile, 'Default/Network/Trust Tokens');
+        put(profile, 'Default/Network/Cookies');
+        put(profile, 'SingletonLock');
+      });
+      assert.deepEqual(filesIn(box), [
+        'profile/Default/Cookies',
+        'profile/Default/IndexedDB/https_a_0/1',
+        'profile/Default/Local Storage/leveldb/000003.log',
+        'profile/Default/Network/Cookies',
+      ]);
+      assert.ok(packed.sizeBytes > 300_000);
+      const { uid: owner, mode } = lstatSync(join(box, 'profile/Default/Cookies'));
+      assert.equal(owner, uid ?? process.getuid?.());
+      assert.equal(mode & 0o077, 0, 'nobody else may read it');
+    });
+
+    test('links, pipes and what cannot be read are left out, and lead nowhere', async () => {
+      const { box, packed } = await roundTrip(profile => {
+        put(profile, 'Default/Cookies');
+        const storage = join(profile, 'Default/IndexedDB');
+        mkdirSync(storage);
+        symlinkSync(join(dataDir, 'host-secret'), join(storage, 'to-host'));
+        symlinkSync('/etc', join(storage, 'to-etc'));
+        symlinkSync('/etc/passwd', join(profile, 'Default/WebStorage'));
+        symlinkSync(dataDir, join(profile, 'Default/File System'));
+        execFileSync('mkfifo', [join(storage, 'pipe')]);
+        linkSync(join(profile, 'Default/Cookies'), join(storage, 'hard'));
+        put(storage, '-rf');
+        put(storage, '--checkpoint-action=exec=sh');
+        put(storage, 'new\nline');
+      });
+      assert.deepEqual(filesIn(box), [
+        'profile/Default/Cookies',
+        'profile/Default/IndexedDB/--checkpoint-action=exec=sh',
+        'profile/Default/IndexedDB/-rf',
+        'profile/Default/IndexedDB/hard',
+      ]);
+      assert.equal(packed.skipped, 4);
+    });
+
+    test('a profile that is no folder is not taken', async () => {
+      for (const plant of [
+        (box: string) => symlinkSync(dataDir, join(box, 'profile')),
+        (box: string) => writeFileSync(join(box, 'profile'), 'x'),
+      ]) {
+        const id = `s-${count++}`;
+        const box = join(dataDir, 'sessions', id);
+        mkdirSync(box, { recursive: true });
+        plant(box);
+        const staging = profiles.staging(id);
+        await staging.make();
+        await staging.markClean();
+        await staging.takeProfile(box);
+        assert.equal(await staging.hasProfile(), false);
+      }
+    });
+
+    test('a folder that leads elsewhere holds nothing', async () => {
+      const { box } = await roundTrip(profile => {
+        execFileSync('rm', ['-r', join(profile, 'Default')]);
+        symlinkSync(dataDir, join(profile, 'Default'));
+      });
+      assert.deepEqual(filesIn(box), []);
+    });
+
+    test('a huge sparse file ends the pack at the bound, and does not fill the disk', async () => {
+      const staging = await staged(profile => {
+        const file = put(profile, 'Default/IndexedDB/huge', '');
+        truncateSync(file, 2 * 1024 ** 3);
+      });
+      const failure = await profiles.pack(staging, seal(), never).catch(error => error);
+      assert.ok(profiles.isRefusal(failure), String(failure));
+      assert.equal(await staging.packed(), undefined);
+      await staging.remove();
+      assert.equal(existsSync(staging.profile), false);
+    });
+
+    test('folders without end and without files are walked no further than the bound', async () => {
+      const staging = await staged(profile => {
+        let folder = join(profile, 'Default/IndexedDB');
+        for (let depth = 0; depth < 40; depth++) folder = join(folder, 'd'.repeat(60));
+        mkdirSync(folder, { recursive: true });
+        writeFileSync(join(folder, 'deep'), 'x');
+      });
+      const packed = await profiles.pack(staging, seal(), never);
+      assert.deepEqual([packed.sizeBytes, packed.skipped], [0, 1]);
+      await staging.remove();
+    });
+
+    /** An archive sealed as ours are, whatever stands in it. */
+    async function crafted(tar: Readable): Promise<Sealed> {
+      const under = seal();
+      const level = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
+      const sealed = await buffer(tar.pipe(createZstdCompress(level)).pipe(new Sealer(under.key, under.name)));
+      return { body: Readable.from([sealed]), checksum: createHash('sha256').update(sealed).digest(), seal: under };
+    }
+
+    const tarWith = (evil: Buffer): Readable =>
+      Readable.from([tarHeader('Default/Cookies', 4), Buffer.from('good'), tarPadding(4), evil, TAR_END]);
+
+    for (const [what, header] of [
+      ['a link out of the box', evilHeader('Default/IndexedDB/x', '2', '/etc/passwd')],
+      ['a hard link', evilHeader('Default/IndexedDB/x', '1', '/etc/passwd')],
+      ['a device', evilHeader('Default/IndexedDB/x', '4')],
+      ['a pipe', evilHeader('Default/IndexedDB/x', '6')],
+      ['a way up', evilHeader('Default/IndexedDB/../../../../evil')],
+      ['an absolute name', evilHeader('/tmp/evil')],
+    ] as const)
+      test(`an archive with ${what} is refused whole, and leaves nothing`, async () => {
+        const box = newBox();
+        const failure = await profiles.unpack(await crafted(tarWith(header)), box, true, never).catch(error => error);
+        assert.ok(profiles.isDamage(failure), String(failure));
+        assert.deepEqual(readdirSync(box), []);
+      });
+
+    test('a bomb is refused at the bound, and leaves nothing', async () => {
+      const bomb = (async function* () {
+        yield evilHeader('Default/IndexedDB/bomb', '0', '', 3 * 1024 ** 3);
+        for (let sent = 0; sent < 64; sent++) yield Buffer.alloc(1024 ** 2);
+      })();
+      const box = newBox();
+      const failure = await profiles.unpack(await crafted(Readable.from(bomb)), box, true, never).catch(error => error);
+      assert.ok(profiles.isDamage(failure), String(failure));
+      assert.deepEqual(readdirSync(box), []);
+    });
+
+    test('altered bytes, another key and another sum are damage, and leave nothing', async () => {
+      const under = seal();
+      const staging = await staged(profile => put(profile, 'Default/IndexedDB/1', randomBytes(500_000)));
+      const packed = await profiles.pack(staging, under, never);
+      const bytes = readFileSync(staging.archiveFile);
+      const altered = Buffer.from(bytes);
+      altered.writeUInt8(altered.readUInt8(400_000) ^ 1, 400_000);
+      const ways: Sealed[] = [
+        { body: Readable.from([altered]), checksum: packed.checksum, seal: under },
+        { body: Readable.from([bytes.subarray(0, -20)]), checksum: packed.checksum, seal: under },
+        { body: Readable.from([bytes]), checksum: packed.checksum, seal: seal() },
+        { body: Readable.from([bytes]), checksum: randomBytes(32), seal: under },
+      ];
+      for (const sealed of ways) {
+        const box = newBox();
+        const failure = await profiles.unpack(sealed, box, true, never).catch(error => error);
+        assert.ok(profiles.isDamage(failure), String(failure));
+        assert.deepEqual(readdirSync(box), []);
+      }
+    });
+
+    test('without cookies the rest comes back', async () => {
+      const under = seal();
+      const staging = await staged(profile => {
+        put(profile, 'Default/Cookies');
+        put(profile, 'Default/Cookies-journal');
+        put(profile, 'Default/WebStorage/1');
+      });
+      const packed = await profiles.pack(staging, under, never);
+      const box = newBox();
+      await profiles.unpack(sealedFile(staging.archiveFile, packed, under), box, false, never);
+      assert.deepEqual(filesIn(box), ['profile/Default/WebStorage/1']);
+    });
+  });
+}

@@ -1,0 +1,111 @@
+// Passwords in recordings, by decoded pixels: no field that is or ever was one is to be seen, while the page shows the
+// password, scrolls, grows, or has it in a frame of another site; and everything else is.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import type { Frame } from '../../server/engines/recorder/hub.ts';
+import { Recorder } from '../../server/engines/recorder/recorder.ts';
+import { systemClock } from '../../server/kit/clock.ts';
+import { silentLog } from '../../server/kit/log.ts';
+import { startBareBrowser } from '../harness/bare-browser.ts';
+import { CdpClient } from '../harness/cdp.ts';
+import { openPages } from '../harness/pages.ts';
+import { eventually } from '../harness/until.ts';
+
+/** Fields are magenta; nothing else is. What is to be seen is blue. */
+const LOOKS =
+  'input{background:#f0f;border:0;outline:0;width:200px;height:40px;color:#fff} i{display:block;width:300px;height:60px;background:#00f}';
+const FIELD = '<input id="p" type="password" value="correct horse">';
+const PAGES: Readonly<Record<string, string>> = {
+  plain: FIELD,
+  scrolled: `<div style="height:500px"></div>${FIELD}<div style="height:4000px"></div>`,
+  shadow: `<div id="host"></div><script>host.attachShadow({ mode: 'open' }).innerHTML = '<style>${LOOKS}</style>${FIELD.replaceAll('"', '\\"')}';</script>`,
+  moved: `<div style="position:relative;left:130px;transform:rotate(20deg) scale(1.5);transform-origin:0 0">${FIELD}</div>`,
+};
+
+const html = (body: string): string => `<!doctype html><style>body{margin:20px}${LOOKS}</style><i></i>${body}`;
+const pages = await openPages(
+  Object.fromEntries(Object.entries(PAGES).map(([name, body]) => [`/${name}`, html(body)])),
+);
+pages.set('/framed', (_, response) => {
+  const other = `http://localhost:${pages.port}/scrolled`;
+  response.writeHead(200, { 'content-type': 'text/html' });
+  response.end(
+    html(
+      `<div style="height:80px"></div><iframe style="margin-left:90px" width="500" height="640" src="${other}"></iframe>`,
+    ),
+  );
+});
+
+const bare = await startBareBrowser();
+after(() => bare.close());
+const folder = mkdtempSync(join(tmpdir(), 'berth-masks-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+const nowhere = { began: async () => {}, keep: async () => {}, span: async () => {}, done: async () => {} };
+const recorder = await Recorder.open({ folder, sink: nowhere, clock: systemClock, log: silentLog });
+after(() => recorder.close());
+const recording = await recorder.record({ session: 'masks', masks: 'password', tooMany: () => {} });
+let first: string | undefined;
+await bare.browser.observe({
+  target: target => {
+    first ??= target.id;
+    if (target.kind === 'iframe') recording.frame(target);
+    else if (target.id === first) recording.target(target, 0);
+  },
+});
+const client = await CdpClient.connect(bare.url);
+const page = await client.attachToPage();
+
+/** How much of a picture is magenta, and how much blue. */
+function coloursOf(jpeg: Buffer): { magenta: number; blue: number } {
+  const options = ['-v', 'error', '-f', 'mjpeg', '-i', 'pipe:0', '-pix_fmt', 'rgb24', '-f', 'rawvideo', 'pipe:1'];
+  const { stdout } = spawnSync('ffmpeg', options, { input: jpeg, maxBuffer: 64 * 1024 ** 2 });
+  const seen = { magenta: 0, blue: 0 };
+  for (let at = 0; at + 2 < stdout.length; at += 3) {
+    const [r = 0, g = 0, b = 0] = [stdout[at], stdout[at + 1], stdout[at + 2]];
+    if (r > 120 && g < 110 && b > 120) seen.magenta++;
+    if (r < 60 && g < 60 && b > 200) seen.blue++;
+  }
+  return seen;
+}
+
+async function framesDuring(work: () => Promise<unknown>): Promise<Frame[]> {
+  const hub = await eventually('the page to be recorded', () => recording.hubOf(0));
+  const frames: Frame[] = [];
+  const newest = hub?.newest;
+  const watching = hub?.watch(frame => void (frame === newest || frames.push(frame)));
+  await work();
+  await eventually('a frame after that', () => frames.length > 1);
+  await new Promise(resolve => setTimeout(resolve, 500)); // the last one comes when the page rests
+  await watching?.close();
+  return frames;
+}
+
+const evaluate = (expression: string): Promise<unknown> => client.evaluate(expression, page);
+const field =
+  "const p = document.querySelector('#p') ?? document.querySelector('#host')?.shadowRoot.querySelector('#p')";
+
+for (const name of [...Object.keys(PAGES), 'framed'])
+  test(`${name}: no field is seen, before or after the password is shown, nor while the page scrolls`, async () => {
+    const frames = await framesDuring(async () => {
+      await client.send('Page.navigate', { url: `${pages.url}/${name}` }, page);
+      await new Promise(resolve => setTimeout(resolve, 500));
+      await evaluate(`{ ${field}; if (p) { p.type = 'text'; p.value += ' battery'; } }`);
+      for (let step = 0; step < 12; step++)
+        await evaluate(`new Promise(done => { scrollBy(0, 17); requestAnimationFrame(done); })`);
+      await evaluate('scrollTo(0, 0)');
+    });
+    for (const frame of frames) assert.equal(coloursOf(frame.jpeg).magenta, 0, `frame of ${frame.at.toISOString()}`);
+    assert.ok(coloursOf(frames.at(-1)?.jpeg ?? Buffer.alloc(0)).blue > 10_000, 'the rest of the page is to be seen');
+  });
+
+test('the test sees a field where nothing masks it', async () => {
+  await evaluate(
+    `document.body.insertAdjacentHTML('afterbegin', '<b style="display:block;background:#f0f;height:30px"></b>')`,
+  );
+  const hub = recording.hubOf(0);
+  await eventually('it to be seen', () => coloursOf(hub?.newest?.jpeg ?? Buffer.alloc(0)).magenta > 1_000);
+});

@@ -1,0 +1,193 @@
+// The recorder on a real Chromium and a real ffmpeg: what it stores is what was to be seen, when it was to be seen.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import type { ObservedTarget } from '../../server/engines/browser/observation.ts';
+import type { RecordingSink } from '../../server/engines/recorder/page-recording.ts';
+import type { Segment } from '../../server/engines/recorder/pipeline.ts';
+import { Recorder } from '../../server/engines/recorder/recorder.ts';
+import { systemClock } from '../../server/kit/clock.ts';
+import { silentLog } from '../../server/kit/log.ts';
+import { startBareBrowser } from '../harness/bare-browser.ts';
+import { CdpClient } from '../harness/cdp.ts';
+import { eventually } from '../harness/until.ts';
+
+const bare = await startBareBrowser();
+after(() => bare.close());
+
+class Kept implements RecordingSink {
+  readonly segments = new Map<number, Segment[]>();
+  readonly finished: number[] = [];
+  readonly spans: string[] = [];
+  async began(): Promise<void> {}
+  async keep({ page }: { page: number }, segment: Segment): Promise<void> {
+    this.segments.set(page, [...(this.segments.get(page) ?? []), segment]);
+  }
+  async span({ page }: { page: number }, kind: string, fromMs: number, toMs: number): Promise<void> {
+    this.spans.push(`${page} ${kind} ${toMs > fromMs}`);
+  }
+  async done({ page }: { page: number }): Promise<void> {
+    this.finished.push(page);
+  }
+}
+
+async function open(parts: Parameters<typeof Recorder.open>[0]): Promise<Recorder> {
+  const recorder = await Recorder.open(parts);
+  after(() => recorder.close());
+  return recorder;
+}
+
+function makeFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-recorder-'));
+  after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** The colour of the middle of each frame, with when it is shown. */
+function shown(segments: readonly Segment[]): { atMs: number; colour: number[] }[] {
+  const [first] = segments;
+  if (!first) return [];
+  const film = Buffer.concat([first.init, ...segments.map(({ bytes }) => bytes)]);
+  const { stdout, stderr, status } = spawnSync(
+    'ffmpeg',
+    [
+      '-v',
+      'error',
+      '-i',
+      'pipe:0',
+      '-vf',
+      'crop=2:2:iw/2:ih/2',
+      '-fps_mode',
+      'passthrough',
+      '-pix_fmt',
+      'rgb24',
+      '-f',
+      'rawvideo',
+      'pipe:1',
+    ],
+    { input: film, maxBuffer: 64 * 1024 ** 2 },
+  );
+  assert.equal(status, 0, String(stderr));
+  assert.equal(String(stderr), '');
+  const starts = segments.flatMap(({ startMs, durationsMs }) => {
+    const before = (index: number): number => durationsMs.slice(0, index).reduce((sum, ms) => sum + ms, 0);
+    return durationsMs.map((_, index) => startMs + before(index));
+  });
+  return starts.map((atMs, index) => ({ atMs, colour: [...stdout.subarray(index * 12, index * 12 + 3)] }));
+}
+
+const isNear = (a: readonly number[], b: readonly number[]): boolean =>
+  a.every((value, index) => Math.abs(value - (b[index] ?? 0)) < 12);
+
+async function record(recorder: Recorder, session: string) {
+  const recording = await recorder.record({ session, masks: 'none', tooMany: () => {} });
+  const present = new Set<string>();
+  const observing = await bare.browser.observe({
+    target: (target: ObservedTarget) => {
+      if (target.kind !== 'page') return;
+      present.add(target.id);
+      recording.target(target, 0);
+    },
+  });
+  await recording.settle(present);
+  return { recording, observing };
+}
+
+test('a page that paints known colours is stored in these colours, at these times, and ends when it ended', async () => {
+  const sink = new Kept();
+  const recorder = await open({ folder: makeFolder(), sink, clock: systemClock, log: silentLog });
+  const client = await CdpClient.connect(bare.url);
+  const page = await client.attachToPage();
+  const colours = [
+    [255, 0, 0],
+    [0, 255, 0],
+    [0, 0, 255],
+    [255, 255, 0],
+  ] as const;
+  await client.evaluate("document.documentElement.style.background = 'rgb(9,9,9)'", page);
+  const { observing } = await record(recorder, 'colours');
+  const painted: number[] = [];
+  for (const colour of colours) {
+    await client.evaluate(`document.documentElement.style.background = 'rgb(${colour.join()})'`, page);
+    painted.push(Number(process.hrtime.bigint() / 1_000_000n));
+    await new Promise(resolve => setTimeout(resolve, 1_900));
+  }
+  await observing.close();
+  await recorder.finish('colours');
+  await eventually('all to be stored', () => sink.finished.includes(0));
+  const segments = sink.segments.get(0) ?? [];
+  assert.equal(segments.length, 2);
+  const frames = shown(segments);
+  const total = segments.flatMap(({ durationsMs }) => durationsMs).reduce((sum, ms) => sum + ms, 0);
+  assert.ok(Math.abs(total - 7_700) < 700, `${total}`);
+  const [, firstOf] = painted;
+  for (const [index, colour] of colours.entries()) {
+    const frame = frames.find(one => isNear(one.colour, colour));
+    assert.ok(frame, `${colour} in ${JSON.stringify(frames)}`);
+    if (index === 0 || firstOf === undefined) continue;
+    const second = frames.find(one => isNear(one.colour, colours[1]));
+    const wanted = (painted[index] ?? 0) - firstOf;
+    assert.ok(
+      Math.abs(frame.atMs - (second?.atMs ?? 0) - wanted) < 250,
+      `${colour}: ${frame.atMs} instead of ${wanted}`,
+    );
+  }
+  await client.close();
+  await recorder.close();
+});
+
+test('a page at rest costs nothing to look at, and its segments close all the same; a size that changes begins anew', async () => {
+  const sink = new Kept();
+  const folder = makeFolder();
+  const recorder = await open({ folder, sink, clock: systemClock, log: silentLog });
+  const client = await CdpClient.connect(bare.url);
+  const page = await client.attachToPage();
+  const { observing } = await record(recorder, 'rest');
+  await eventually(
+    'the first segment to close by itself',
+    () => (sink.segments.get(0)?.length ?? 0) >= 1,
+    Boolean,
+    10_000,
+  );
+  const size = { width: 801, height: 601, deviceScaleFactor: 1, mobile: false };
+  await client.send('Emulation.setDeviceMetricsOverride', size, page);
+  await eventually('the new size to begin', () => (sink.segments.get(0)?.length ?? 0) >= 2, Boolean, 10_000);
+  await observing.close();
+  await recorder.finish('rest');
+  await eventually('all to be stored', () => sink.finished.includes(0));
+  const segments = sink.segments.get(0) ?? [];
+  assert.deepEqual(
+    segments[0]?.durationsMs.reduce((sum, ms) => sum + ms, 0),
+    6_000,
+  );
+  assert.deepEqual(segments.at(-1)?.size, { width: 802, height: 602 });
+  for (const [index, segment] of segments.entries()) {
+    const before = segments[index - 1];
+    if (before) assert.equal(segment.startMs, before.startMs + before.durationsMs.reduce((sum, ms) => sum + ms, 0));
+  }
+  assert.deepEqual(readdirSync(folder), ['alive'], 'nothing is left of it');
+  await client.close();
+  await recorder.close();
+});
+
+test('what a killed process left is stored by the next, up to when it was last alive', async () => {
+  const sink = new Kept();
+  const folder = makeFolder();
+  const killed = await open({ folder, sink, clock: systemClock, log: silentLog });
+  const { observing } = await record(killed, 'killed');
+  await eventually('a journal to stand', () => readdirSync(join(folder)).includes('killed'));
+  await new Promise(resolve => setTimeout(resolve, 1_500));
+  await observing.close();
+  await killed.close(); // leaves the files as they are
+  assert.deepEqual(sink.finished, []);
+  const successor = await open({ folder, sink, clock: systemClock, log: silentLog });
+  assert.deepEqual(await successor.leftovers(), ['killed']);
+  await successor.finish('killed');
+  await eventually('all to be stored', () => sink.finished.includes(0));
+  const total = (sink.segments.get(0) ?? []).flatMap(({ durationsMs }) => durationsMs).reduce((sum, ms) => sum + ms, 0);
+  assert.ok(total > 700 && total < 3_000, `${total}`);
+  await successor.close();
+});

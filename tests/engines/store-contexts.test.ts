@@ -1,0 +1,252 @@
+// The store's part in contexts, on the embedded PostgreSQL: who comes first, what is kept for how long, and what may go.
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { after, before, describe, it } from 'node:test';
+import { openStore } from '../../server/engines/store/open-store.ts';
+import type { ContextUse, Store, VersionFacts } from '../../server/engines/store/store.ts';
+import { plus } from '../../server/kit/clock.ts';
+import {
+  type AccountId,
+  type ApplicationId,
+  type ContextId,
+  type HostId,
+  newId,
+  type SessionId,
+  type VersionId,
+} from '../../server/kit/ids.ts';
+import { silentLog } from '../../server/kit/log.ts';
+import { Scope } from '../../server/kit/scope.ts';
+import { clockAt, temporaryFolder } from './store-fixtures.ts';
+
+const NOW = new Date('2026-11-20T10:00:00.123Z');
+const DAY_MS = 24 * 3_600_000;
+const LATER = plus(NOW, 7 * DAY_MS);
+
+describe('contexts in the store', () => {
+  const scope = new Scope();
+  const host = newId<HostId>(NOW);
+  let store: Store;
+  let application: ApplicationId;
+
+  before(async () => {
+    store = scope.own(
+      await openStore({ dataDir: temporaryFolder(scope, 'contexts'), log: silentLog, clock: clockAt(NOW) }),
+    );
+    await store.hosts.announce({ id: host, region: 'local', slots: 50, startedAt: NOW });
+    application = await anApplication();
+  });
+  after(() => scope.close());
+
+  async function anApplication(): Promise<ApplicationId> {
+    const account = { id: newId<AccountId>(NOW), name: 'Ada', createdAt: NOW };
+    await store.accounts.insert(account);
+    const id = newId<ApplicationId>(NOW);
+    const row = { id, name: 'Shop', slug: `s-${id}`, billingAccountId: account.id, revision: 1 };
+    await store.applications.insert({ ...row, createdAt: NOW, updatedAt: NOW }, account.id, 50);
+    return id;
+  }
+
+  async function aContext(name?: string): Promise<ContextId> {
+    const id = newId<ContextId>(NOW);
+    const row = {
+      id,
+      applicationId: application,
+      ...(name ? { name } : {}),
+      wrappedKey: randomBytes(8),
+      createdAt: NOW,
+    };
+    assert.equal(await store.contexts.insert(row, 1000), 'inserted');
+    return id;
+  }
+
+  async function aSession(): Promise<SessionId> {
+    const id = newId<SessionId>(NOW);
+    const row = { id, applicationId: application, hostId: host, region: 'local', keepAlive: false, userMetadata: {} };
+    const placed = await store.sessions.place({ ...row, settings: {}, createdAt: NOW, expiresAt: plus(NOW, DAY_MS) });
+    assert.ok('placed' in placed);
+    return id;
+  }
+
+  const use = (sessionId: SessionId, contextId: ContextId, exclusive = false): Omit<ContextUse, 'tries'> => ({
+    ...{ sessionId, contextId, applicationId: application, hostId: host, exclusive, createdAt: NOW },
+  });
+
+  const facts = (id: VersionId, more: Partial<VersionFacts> = {}): VersionFacts => ({
+    ...{
+      source: 'session',
+      partial: false,
+      sizeBytes: 7,
+      archive: { of: id, checksum: Buffer.alloc(32) },
+      cookiesOf: id,
+    },
+    ...more,
+  });
+
+  const keepWish = (id: VersionId, more: Partial<VersionFacts> = {}, now = NOW) => ({
+    ...{ id, now, earlier: { most: 5, until: plus(now, 7 * DAY_MS) }, facts: facts(id, more) },
+  });
+
+  /** A version of its own, with objects. */
+  async function keep(context: ContextId): Promise<VersionId> {
+    const id = newId<VersionId>(NOW);
+    assert.ok(await store.contexts.reserve(application, context, { id, source: 'import', now: NOW, until: LATER }));
+    assert.ok(await store.contexts.keep(application, context, keepWish(id, { source: 'import' })));
+    return id;
+  }
+
+  it('counts versions, keeps five earlier ones for a week and lets the others go', async () => {
+    const context = await aContext();
+    for (let made = 0; made < 8; made++) await keep(context);
+    const versions = await store.contexts.versions(application, context);
+    assert.deepEqual(
+      versions.map(({ version, expiresAt }) => [version, expiresAt?.getTime()]),
+      [8, 7, 6, 5, 4, 3].map(version => [version, version === 8 ? undefined : LATER.getTime()]),
+    );
+    const going = await store.contexts.removable(NOW, 10);
+    assert.equal(going.length, 2);
+    assert.ok(going.every(({ id, archiveOf, cookiesOf }) => archiveOf === id && cookiesOf === id));
+    assert.deepEqual(await store.contexts.removable(NOW, 10), [], 'they are being removed already');
+    assert.equal((await store.contexts.removable(plus(NOW, 3_600_000), 10)).length, 2, 'a removal that was cut off');
+    await store.contexts.forget(going.map(({ id }) => id));
+    const later = await store.contexts.removable(LATER, 10);
+    assert.equal(later.length, 5, 'the week is over');
+    await store.contexts.forget(later.map(({ id }) => id));
+    assert.deepEqual(
+      (await store.contexts.versions(application, context)).map(({ version }) => version),
+      [8],
+    );
+  });
+
+  it('never lets an archive go that another version has', async () => {
+    const context = await aContext();
+    const first = await keep(context);
+    for (let made = 0; made < 4; made++) await keep(context);
+    const restored = newId<VersionId>(NOW);
+    const shared = { archive: { of: first, checksum: Buffer.alloc(32) }, cookiesOf: first, source: 'restore' as const };
+    assert.ok(await store.contexts.keep(application, context, keepWish(restored, shared)));
+    const partial = newId<VersionId>(NOW);
+    const reserve = { id: partial, source: 'session', archiveOf: first, now: NOW, until: LATER } as const;
+    assert.ok(await store.contexts.reserve(application, context, reserve));
+    for (let made = 0; made < 2; made++) await keep(context);
+    const going = await store.contexts.removable(NOW, 10);
+    assert.deepEqual(
+      going.find(({ id }) => id === first),
+      { id: first, applicationId: application, contextId: context },
+    );
+    await store.contexts.abandon(partial, NOW);
+    const abandoned = await store.contexts.removable(NOW, 10);
+    assert.deepEqual(
+      abandoned.map(({ id, archiveOf, cookiesOf }) => ({ id, archiveOf, cookiesOf })),
+      [{ id: partial, archiveOf: undefined, cookiesOf: partial }],
+    );
+  });
+
+  it('destroys the key and everything with it, for everybody', async () => {
+    const context = await aContext('Mine');
+    const version = await keep(context);
+    const session = await aSession();
+    assert.deepEqual(await store.contextUses.open(use(session, context)), { opened: true });
+    assert.equal(await store.contexts.destroy(await anApplication(), context, NOW), false);
+    assert.equal(await store.contexts.destroy(application, context, NOW), true);
+    assert.equal(await store.contexts.destroy(application, context, NOW), false);
+    assert.equal(await store.contexts.get(application, context), undefined);
+    assert.deepEqual(await store.contexts.versions(application, context), []);
+    const reserve = { id: newId<VersionId>(NOW), source: 'session', now: NOW, until: LATER } as const;
+    assert.equal(await store.contexts.reserve(application, context, reserve), false);
+    assert.equal(await store.contexts.keep(application, context, keepWish(newId<VersionId>(NOW))), undefined);
+    assert.deepEqual(await store.contextUses.open(use(await aSession(), context)), { opened: false });
+    const going = await store.contexts.removable(NOW, 10);
+    assert.deepEqual(
+      going.map(({ id }) => id),
+      [version],
+    );
+    await store.contexts.forget(going.map(({ id }) => id));
+    await store.contextUses.close(session);
+    await store.contexts.forget([]);
+    await aContext('mine');
+  });
+
+  it('lets one exclusive session in, and nobody while a save is under way', async () => {
+    const context = await aContext();
+    const sessions = await Promise.all(Array.from({ length: 6 }, aSession));
+    const opened = await Promise.all(sessions.map(id => store.contextUses.open(use(id, context, true))));
+    assert.equal(opened.filter(outcome => 'opened' in outcome).length, 1, 'of six that come at once');
+    const holder = sessions[opened.findIndex(outcome => 'opened' in outcome)];
+    assert.ok(holder);
+    const plain = await aSession();
+    assert.deepEqual(await store.contextUses.open(use(plain, context)), { opened: true });
+    assert.deepEqual(await store.contextUses.open(use(await aSession(), context, true)), { held: holder });
+    await store.contextUses.toSave(holder, NOW);
+    assert.deepEqual(await store.contextUses.open(use(await aSession(), context)), { saving: holder });
+    assert.equal(await store.contextUses.savingOf(application, context), holder);
+    await store.contextUses.close(holder);
+    assert.equal(await store.contextUses.savingOf(application, context), undefined);
+  });
+
+  it('saves in the order in which sessions ended, and says what was overtaken', async () => {
+    const context = await aContext();
+    const [first, second] = [await aSession(), await aSession()];
+    for (const session of [first, second]) await store.contextUses.open(use(session, context));
+    await store.contextUses.toSave(second, plus(NOW, 2000));
+    await store.contextUses.toSave(first, plus(NOW, 1000));
+    const due = (at: Date) =>
+      store.contextUses.due(host, at, 10).then(found => found.map(({ sessionId }) => sessionId));
+    const soon = plus(NOW, 5000);
+    assert.deepEqual(await due(soon), [first]);
+    await store.contextUses.retry(first, plus(NOW, 60_000));
+    assert.deepEqual(await due(soon), [], 'the second waits for the first');
+    const save = (session: SessionId) => {
+      const id = session as string as VersionId;
+      const events: string[] = [];
+      return store.contexts
+        .keep(application, context, keepWish(id, { sessionId: session }), {
+          id: session,
+          events: ({ overtook }) => {
+            events.push(overtook?.sessionId ?? 'nothing');
+            return [];
+          },
+        })
+        .then(kept => [kept?.context.version, ...events]);
+    };
+    assert.deepEqual(await save(first), [1, 'nothing']);
+    assert.deepEqual(await due(soon), [second]);
+    assert.deepEqual(await save(second), [2, first]);
+    assert.equal((await store.contexts.get(application, context))?.lastSessionId, second);
+    assert.equal(await store.contextUses.get(second), undefined);
+  });
+
+  it('finds uses whose session has ended without a word, and those whose session never came', async () => {
+    const context = await aContext();
+    const [ended, never] = [await aSession(), newId<SessionId>(NOW)];
+    for (const session of [ended, never, await aSession()]) await store.contextUses.open(use(session, context));
+    const found = async (before: Date) =>
+      (await store.contextUses.orphans(host, before)).filter(id => id === ended || id === never).sort();
+    assert.deepEqual(await found(NOW), []);
+    await store.sessions.decideEnd(ended, { status: 'COMPLETED', reason: 'operator' }, NOW);
+    await store.sessions.finish(ended, NOW, 0);
+    assert.deepEqual(await found(NOW), [ended]);
+    assert.deepEqual(await found(plus(NOW, 1)), [ended, never].sort());
+  });
+
+  it('tells of a save also when the session has ended', async () => {
+    const context = await aContext();
+    const session = await aSession();
+    await store.contextUses.open(use(session, context));
+    await store.sessions.decideEnd(session, { status: 'ERROR', reason: 'crashed' }, NOW);
+    await store.sessions.finish(session, NOW, 0);
+    const actor = { kind: 'service' } as const;
+    await store.contextUses.fail({
+      session,
+      type: 'context.save_failed',
+      at: NOW,
+      actor,
+      detail: { contextId: context },
+    });
+    await store.contextUses.fail({ session, type: 'context.save_failed', at: NOW, actor, detail: { twice: true } });
+    const { events } = await store.events.read(application, { after: 0, session, limit: 100 });
+    assert.deepEqual(
+      events.slice(-2).map(({ type }) => type),
+      ['session.ended', 'context.save_failed'],
+    );
+  });
+});

@@ -1,0 +1,118 @@
+// Logs and page numbers on the embedded PostgreSQL: chunks that replace each other, parts by kind, what a successor finds,
+// and what is forgotten.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { openStore } from '../../server/engines/store/open-store.ts';
+import type { LogChunk, SessionRow, Store } from '../../server/engines/store/store.ts';
+import { plus } from '../../server/kit/clock.ts';
+import { type AccountId, type ApplicationId, type HostId, newId, type SessionId } from '../../server/kit/ids.ts';
+import { silentLog } from '../../server/kit/log.ts';
+import { Scope } from '../../server/kit/scope.ts';
+import { clockAt, temporaryFolder } from './store-fixtures.ts';
+
+const NOW = new Date('2026-11-20T10:00:00.123Z');
+const DAY_MS = 24 * 60 * 60_000;
+const chunk = (first: number, lines: readonly string[], kind = 'console'): LogChunk => ({
+  first,
+  lines,
+  kinds: { [kind]: { entries: lines.length, bytes: 10 * lines.length } },
+});
+
+describe('logs', () => {
+  const scope = new Scope();
+  let store: Store;
+
+  before(async () => {
+    store = scope.own(
+      await openStore({ dataDir: temporaryFolder(scope, 'logs'), log: silentLog, clock: clockAt(NOW) }),
+    );
+  });
+  after(() => scope.close());
+
+  const aSession = async (): Promise<SessionRow> => {
+    const account = { id: newId<AccountId>(NOW), name: 'Ada', createdAt: NOW };
+    await store.accounts.insert(account);
+    const applicationId = newId<ApplicationId>(NOW);
+    const times = { createdAt: NOW, updatedAt: NOW };
+    const application = { id: applicationId, name: 'Shop', slug: applicationId, revision: 1, ...times };
+    await store.applications.insert({ ...application, billingAccountId: account.id }, account.id, 50);
+    const hostId = newId<HostId>(NOW);
+    await store.hosts.announce({ id: hostId, region: 'local', slots: 10, startedAt: NOW });
+    const id = newId<SessionId>(NOW);
+    const row = { id, applicationId, hostId, region: 'local', keepAlive: false, userMetadata: {}, settings: {} };
+    const placed = await store.sessions.place({ ...row, createdAt: NOW, expiresAt: plus(NOW, 60_000) });
+    assert.ok('placed' in placed);
+    return placed.placed;
+  };
+  const firsts = async ({ applicationId, id }: SessionRow, after = 0, kinds?: readonly string[]): Promise<number[]> =>
+    (await store.logs.read(applicationId, id, { after, limit: 10, ...(kinds ? { kinds } : {}) })).map(
+      ({ first }) => first,
+    );
+
+  it('a chunk that begins where one stands replaces it', async () => {
+    const { applicationId, id } = await aSession();
+    await store.logs.write(applicationId, id, [chunk(1, ['a', 'ü'])], NOW);
+    await store.logs.write(applicationId, id, [chunk(1, ['a', 'ü', 'c']), chunk(4, ['d'])], NOW);
+    const chunks = await store.logs.read(applicationId, id, { after: 0, limit: 10 });
+    assert.deepEqual(chunks, [chunk(1, ['a', 'ü', 'c']), chunk(4, ['d'])]);
+  });
+
+  it('reads behind a line, by kind, and nothing of another application', async () => {
+    const session = await aSession();
+    const { applicationId, id } = session;
+    await store.logs.write(
+      applicationId,
+      id,
+      [chunk(1, ['a', 'b']), chunk(3, ['c'], 'page'), chunk(4, ['d'], 'any')],
+      NOW,
+    );
+    assert.deepEqual(await firsts(session, 1), [1, 3, 4]);
+    assert.deepEqual(await firsts(session, 2), [3, 4]);
+    assert.deepEqual(await firsts(session, 0, ['page', 'any']), [3, 4]);
+    const other = await aSession();
+    assert.deepEqual(await firsts({ ...session, applicationId: other.applicationId }), []);
+    assert.equal(await store.logs.last(other.applicationId, id), undefined);
+  });
+
+  it('tells a successor where the log stands and how much of each kind there is', async () => {
+    const { applicationId, id } = await aSession();
+    assert.equal(await store.logs.last(applicationId, id), undefined);
+    await store.logs.write(
+      applicationId,
+      id,
+      [chunk(1, ['a', 'b']), chunk(3, ['c']), chunk(4, ['d', 'e'], 'page')],
+      NOW,
+    );
+    const standing = await store.logs.last(applicationId, id);
+    assert.deepEqual([standing?.last, standing?.written, standing?.lines], [5, NOW, ['d', 'e']]);
+    assert.deepEqual(standing?.kinds, { console: { entries: 3, bytes: 30 }, page: { entries: 2, bytes: 20 } });
+  });
+
+  it('forgets what ended long ago, and nothing that runs', async () => {
+    const [ended, running] = [await aSession(), await aSession()];
+    for (const { applicationId, id } of [ended, running])
+      await store.logs.write(applicationId, id, [chunk(1, ['a'])], NOW);
+    await store.sessions.decideEnd(ended.id, { status: 'COMPLETED', reason: 'released' }, NOW);
+    await store.sessions.finish(ended.id, NOW, 0);
+    assert.equal(await store.logs.forget(plus(NOW, -DAY_MS), 10), 0);
+    assert.equal(await store.logs.forget(plus(NOW, DAY_MS), 10), 1);
+    assert.deepEqual([await firsts(ended), await firsts(running)], [[], [1]]);
+  });
+
+  it('the first number of a page stands', async () => {
+    const { applicationId, id } = await aSession();
+    const page = (number: number, targetId: string) => ({ number, targetId, appearedAt: NOW });
+    await store.pages.add(applicationId, id, [page(0, 'a'), page(1, 'b')]);
+    await store.pages.add(applicationId, id, [page(1, 'c'), page(2, 'b'), page(3, 'd')]);
+    const pages = await store.pages.list(applicationId, id);
+    assert.deepEqual(
+      pages.map(({ number, targetId }) => [number, targetId]),
+      [
+        [0, 'a'],
+        [1, 'b'],
+        [3, 'd'],
+      ],
+    );
+    assert.deepEqual(await store.pages.list((await aSession()).applicationId, id), []);
+  });
+});

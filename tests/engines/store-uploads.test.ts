@@ -1,0 +1,175 @@
+// The store's part in certificates and extensions, on the embedded PostgreSQL and on an operator's server.
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { after, before, describe, it } from 'node:test';
+import { openStore, type StoreOptions } from '../../server/engines/store/open-store.ts';
+import type { CertificateRow, ExtensionRow, Store } from '../../server/engines/store/store.ts';
+import { plus } from '../../server/kit/clock.ts';
+import {
+  type AccountId,
+  type ApplicationId,
+  type CertificateId,
+  type ExtensionId,
+  newId,
+} from '../../server/kit/ids.ts';
+import { silentLog } from '../../server/kit/log.ts';
+import { Scope } from '../../server/kit/scope.ts';
+import { clockAt, startForeignServer, temporaryFolder } from './store-fixtures.ts';
+
+const NOW = new Date('2026-11-20T10:00:00.123Z');
+const HOUR_MS = 3_600_000;
+const clock = clockAt(NOW);
+const sum = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+describeUploads('embedded', async scope => ({ dataDir: temporaryFolder(scope, 'uploads'), log: silentLog, clock }));
+describeUploads('DATABASE_URL', async scope => {
+  const server = await startForeignServer(scope);
+  return { databaseUrl: server.url, dataDir: temporaryFolder(scope, 'unused'), log: silentLog, clock };
+});
+
+function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreOptions>): void {
+  describe(`uploads in the store on ${name}`, () => {
+    const scope = new Scope();
+    let store: Store;
+    let ours: ApplicationId;
+    let theirs: ApplicationId;
+
+    const anApplication = async (): Promise<ApplicationId> => {
+      const account = { id: newId<AccountId>(NOW), name: 'Ada', createdAt: NOW };
+      await store.accounts.insert(account);
+      const id = newId<ApplicationId>(NOW);
+      const row = { id, name: 'Shop', slug: `s-${id}`, billingAccountId: account.id, revision: 1 };
+      await store.applications.insert({ ...row, createdAt: NOW, updatedAt: NOW }, account.id, 50);
+      return id;
+    };
+    before(async () => {
+      store = scope.own(await openStore(await prepare(scope)));
+      ours = await anApplication();
+      theirs = await anApplication();
+    });
+    after(() => scope.close());
+
+    const aCertificate = (applicationId: ApplicationId): CertificateRow => ({
+      id: newId<CertificateId>(NOW),
+      applicationId,
+      subjects: ['CN=a', 'CN={b, "c"}'],
+      fingerprints: ['sha256:1', 'sha256:2'],
+      notAfter: plus(NOW, HOUR_MS),
+      createdAt: NOW,
+    });
+    const DERS = [Buffer.from([0, 1, 255]), Buffer.from('two')];
+
+    const anExtension = async (applicationId: ApplicationId, content: string, usedAt = NOW): Promise<ExtensionRow> => {
+      const row: ExtensionRow = {
+        id: newId<ExtensionId>(NOW),
+        applicationId,
+        checksum: sum(content),
+        fileName: 'e.zip',
+        size: 7,
+        name: 'E',
+        version: '1',
+        manifestVersion: 3,
+        createdAt: NOW,
+        usedAt,
+      };
+      await store.extensions.expectFile(applicationId, row.checksum, usedAt);
+      assert.equal(await store.extensions.insert(row, 1000), 'inserted');
+      return row;
+    };
+
+    it('keeps certificates as they came, newest first, for their application only', async () => {
+      const { certificates } = store;
+      const [first, second, foreign] = [aCertificate(ours), aCertificate(ours), aCertificate(theirs)];
+      for (const row of [first, second, foreign]) assert.equal(await certificates.insert(row, DERS, 2), 'inserted');
+      assert.equal(await certificates.insert(aCertificate(ours), DERS, 2), 'limit_reached');
+      const newest = [first, second].sort((a, b) => (a.id < b.id ? 1 : -1));
+      assert.deepEqual(await certificates.list(ours), newest);
+      assert.deepEqual(await certificates.get(ours, first.id), first);
+      assert.equal(await certificates.get(ours, foreign.id), undefined);
+      const found = await certificates.ders(ours, [first.id, foreign.id, newId(NOW)]);
+      assert.deepEqual([...found], [[first.id, DERS]]);
+      assert.equal(await certificates.remove(ours, foreign.id), false);
+      assert.equal(await certificates.remove(ours, first.id), true);
+      assert.equal(await certificates.remove(ours, first.id), false);
+      assert.equal((await certificates.list(theirs)).length, 1);
+    });
+
+    it('counts exactly where several come at once', async () => {
+      const application = await anApplication();
+      const rows = Array.from({ length: 10 }, () => aCertificate(application));
+      const outcomes = await Promise.all(rows.map(row => store.certificates.insert(row, DERS, 3)));
+      assert.equal(outcomes.filter(outcome => outcome === 'inserted').length, 3);
+    });
+
+    it('keeps extensions for their application only, and notes their use', async () => {
+      const row = await anExtension(ours, 'mine', plus(NOW, -HOUR_MS));
+      const foreign = await anExtension(theirs, 'foreign');
+      assert.deepEqual(await store.extensions.get(ours, row.id), row);
+      assert.equal(await store.extensions.get(ours, foreign.id), undefined);
+      const used = await store.extensions.use(ours, [row.id, foreign.id, newId(NOW)], NOW);
+      assert.deepEqual(used, [{ ...row, usedAt: NOW }]);
+      assert.equal(await store.extensions.remove(ours, foreign.id), false);
+      assert.equal(await store.extensions.remove(ours, row.id), true);
+      assert.equal(await store.extensions.get(ours, row.id), undefined);
+    });
+
+    it('forgets what nobody has used since, and drops only files that no extension needs', async () => {
+      const application = await anApplication();
+      const old = plus(NOW, -48 * HOUR_MS);
+      const stale = await anExtension(application, 'stale', old);
+      const fresh = await anExtension(application, 'fresh', old);
+      const twin = await anExtension(application, 'stale', old);
+      await store.extensions.use(application, [fresh.id], NOW);
+      const dropped: string[] = [];
+      const drop = (): Promise<boolean> =>
+        store.extensions.dropFile(plus(NOW, -HOUR_MS), async (owner, checksum) => {
+          if (owner === application) dropped.push(checksum);
+        });
+      const dropAll = async (): Promise<void> => {
+        for (let more = await drop(); more; more = await drop());
+      };
+      await dropAll();
+      assert.deepEqual(dropped, [], 'both are needed');
+      await store.extensions.remove(application, twin.id);
+      await dropAll();
+      assert.deepEqual(dropped, [], 'the other one needs the same file');
+      assert.ok((await store.extensions.forget(plus(NOW, -24 * HOUR_MS), 100)) >= 1);
+      assert.equal(await store.extensions.get(application, stale.id), undefined);
+      assert.ok(await store.extensions.get(application, fresh.id));
+      await dropAll();
+      assert.deepEqual(dropped, [stale.checksum]);
+    });
+
+    it('a file that could not be removed is dropped later', async () => {
+      const application = await anApplication();
+      await store.extensions.expectFile(application, sum('stuck'), plus(NOW, -48 * HOUR_MS));
+      const before = plus(NOW, -HOUR_MS);
+      const fail = (): Promise<void> => Promise.reject(new Error('the disk is away'));
+      await assert.rejects(store.extensions.dropFile(before, fail), /the disk is away/);
+      assert.equal(await store.extensions.dropFile(before, async () => {}), true);
+      assert.equal(await store.extensions.dropFile(before, async () => {}), false);
+    });
+
+    it('who wants to store a file that is being dropped waits until it is gone', async () => {
+      const application = await anApplication();
+      const checksum = sum('contended');
+      await store.extensions.expectFile(application, checksum, plus(NOW, -48 * HOUR_MS));
+      const order: string[] = [];
+      const removing = Promise.withResolvers<void>();
+      const begun = Promise.withResolvers<void>();
+      const dropping = store.extensions.dropFile(plus(NOW, -HOUR_MS), async () => {
+        begun.resolve();
+        await removing.promise;
+        order.push('removed');
+      });
+      await begun.promise;
+      const expecting = store.extensions.expectFile(application, checksum, NOW).then(() => order.push('expected'));
+      // A statement that is sent later is answered earlier: the other one waits.
+      await store.extensions.get(application, newId(NOW));
+      removing.resolve();
+      await Promise.all([dropping, expecting]);
+      assert.deepEqual(order, ['removed', 'expected']);
+      assert.equal(await store.extensions.dropFile(plus(NOW, -HOUR_MS), async () => {}), false, 'its new row stands');
+    });
+  });
+}

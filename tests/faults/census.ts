@@ -1,0 +1,116 @@
+// Counts every second, while sessions come and go, what must agree: rows that run, browsers of sessions in the kernel's
+// tables, places that the server says are taken; and how much memory the server holds. Browsers that wait count apart.
+import assert from 'node:assert/strict';
+import type { TestServer } from '../harness/server.ts';
+import { type Count, count } from './count.ts';
+
+const EVERY_MS = 1_000;
+/** A row may be ahead of its browser, or behind it, for this long. */
+const LAG_MS = 5_000;
+const COURSE_PARTS = 12;
+/** Of the samples, these first ones are warm-up. */
+const WARM_UP = 0.25;
+
+type Sample = Omit<Count, 'disagreements'>;
+
+export interface CensusWish {
+  readonly server: TestServer;
+  /** How many browsers may wait, those that are just being started or ended included. */
+  readonly waitingMax: number;
+  /** By how much the memory of the server may have grown since the warm-up. */
+  readonly growthMibMax: number;
+}
+
+export class Census {
+  readonly #wish: CensusWish;
+  readonly #samples: Sample[] = [];
+  /** What does not agree, since when. */
+  readonly #since = new Map<string, number>();
+  readonly #faults = new Set<string>();
+  #worstLagMs = 0;
+  #counting: Promise<void> | undefined;
+  #over = false;
+
+  constructor(wish: CensusWish) {
+    this.#wish = wish;
+  }
+
+  begin(): void {
+    this.#counting = this.#count();
+  }
+
+  async end(): Promise<void> {
+    this.#over = true;
+    await this.#counting;
+  }
+
+  figures(): Readonly<Record<string, string>> {
+    const most = (of: (sample: Sample) => number): number => Math.max(...this.#samples.map(of));
+    return {
+      samples: String(this.#samples.length),
+      'most at once': `${most(one => one.running)} running, ${most(one => one.waiting)} waiting, ${most(one => one.taken)} places`,
+      'longest disagreement': `${Math.round(this.#worstLagMs)} ms`,
+      'resident memory, MiB': this.#course(one => one.residentMib, median),
+      'least heap, MiB': this.#course(one => one.heapMib, least),
+    };
+  }
+
+  /** Fails where something did not agree for too long, or memory grew. */
+  assertAll(): void {
+    assert.deepEqual([...this.#faults], []);
+    const { residentMib, heapMib } = this.#growth();
+    assert.ok(heapMib <= this.#wish.growthMibMax, `the heap of the server grew by ${heapMib} MiB`);
+    assert.ok(residentMib <= this.#wish.growthMibMax, `the memory of the server grew by ${residentMib} MiB`);
+  }
+
+  async #count(): Promise<void> {
+    while (!this.#over) {
+      const beganMs = performance.now();
+      await this.#sample(beganMs);
+      await new Promise(resolve => setTimeout(resolve, Math.max(0, EVERY_MS - (performance.now() - beganMs))));
+    }
+  }
+
+  async #sample(atMs: number): Promise<void> {
+    const { server, waitingMax } = this.#wish;
+    const { disagreements, ...sample } = await count(server, waitingMax);
+    this.#judge(atMs, disagreements);
+    this.#samples.push(sample);
+  }
+
+  #judge(atMs: number, disagreements: readonly string[]): void {
+    for (const known of this.#since.keys()) if (!disagreements.includes(known)) this.#since.delete(known);
+    for (const one of disagreements) {
+      const lagMs = atMs - (this.#since.get(one) ?? atMs);
+      this.#since.set(one, atMs - lagMs);
+      this.#worstLagMs = Math.max(this.#worstLagMs, lagMs);
+      if (lagMs > LAG_MS) this.#faults.add(one);
+    }
+  }
+
+  /** From the end of the warm-up to the end. The heap is garbage most of the time: what remains shows where it is least. */
+  #growth(): { residentMib: number; heapMib: number } {
+    const warm = this.#samples.slice(Math.floor(this.#samples.length * WARM_UP));
+    const third = Math.ceil(warm.length / 3);
+    const [before, after] = [warm.slice(0, third), warm.slice(-third)];
+    const grown = (of: (sample: Sample) => number, typical: (values: readonly number[]) => number): number =>
+      typical(after.map(of)) - typical(before.map(of));
+    return { residentMib: grown(one => one.residentMib, median), heapMib: grown(one => one.heapMib, least) };
+  }
+
+  #course(of: (sample: Sample) => number, typical: (values: readonly number[]) => number): string {
+    const part = Math.ceil(this.#samples.length / COURSE_PARTS);
+    const parts = Array.from({ length: COURSE_PARTS }, (_, index) =>
+      this.#samples.slice(index * part, (index + 1) * part),
+    );
+    return parts.flatMap(samples => (samples.length > 0 ? [typical(samples.map(of)).toFixed(0)] : [])).join(' ');
+  }
+}
+
+const least = (values: readonly number[]): number => Math.min(...values);
+
+function median(values: readonly number[]): number {
+  const middle = values.toSorted((one, other) => one - other)[values.length >> 1];
+  if (middle === undefined) throw new Error('nothing was sampled');
+  return middle;
+}

@@ -1,0 +1,39 @@
+// The two churns, of any length.
+import { test } from 'node:test';
+import { liftLimits } from '../harness/limits.ts';
+import { openPages } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+import { Census } from './census.ts';
+import { churn } from './churn.ts';
+
+const WARM = 2;
+/** Of so many cycles, one sees the server killed. */
+const RESTARTS = 5;
+
+export interface ChurnTests {
+  readonly counted: number;
+  readonly restarting: number;
+  readonly growthMibMax: number;
+}
+
+export async function churnTests({ counted, restarting, growthMibMax }: ChurnTests): Promise<void> {
+  const pages = await openPages();
+  const server = await startServer({
+    pages,
+    env: { BERTH_SLOTS: '8', BERTH_WARM: `${WARM}`, BERTH_ADOPT_GRACE: '2', BERTH_DISCONNECT_GRACE: '0' },
+  });
+  await liftLimits(server);
+
+  test(`${counted} cycles with warm browsers and random kills (seed ${counted}): rows, browsers and places agree every second`, async t => {
+    const census = new Census({ server, waitingMax: 2 * WARM + 1, growthMibMax });
+    const tally = await churn({ server, pages, census, seed: counted, cycles: counted, killEvery: 4 });
+    for (const [what, seen] of Object.entries({ ...tally, ...census.figures() })) t.diagnostic(`${what}: ${seen}`);
+    census.assertAll();
+  });
+
+  test(`${restarting} cycles in which the server is killed too (seed ${restarting}) leave nothing behind`, async t => {
+    const restartEvery = restarting / RESTARTS;
+    const tally = await churn({ server, pages, seed: restarting, cycles: restarting, killEvery: 2, restartEvery });
+    for (const [what, count] of Object.entries(tally)) t.diagnostic(`${what}: ${count}`);
+  });
+}

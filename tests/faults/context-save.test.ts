@@ -1,0 +1,128 @@
+// What goes wrong around a save: the server is killed in the middle of one, stored bytes are damaged, a profile is full of
+// traps, a context is deleted. No login is lost silently, and nothing stays behind.
+import assert from 'node:assert/strict';
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { Context } from '../../contract/contexts.ts';
+import { contextEvents, createContext, persistent, reachesVersion, readContext, tellsOf } from '../harness/contexts.ts';
+import { findMarks, LOGIN_PAGES, leaveMarks, onPage, sitesOf, withoutWorker } from '../harness/logged-in.ts';
+import { openPages } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const pages = await openPages(LOGIN_PAGES);
+const server = await startServer({ pages, env: { BERTH_DISCONNECT_GRACE: '0' } });
+const { plain } = sitesOf(pages);
+
+async function leave(id: string, mark: string): Promise<string> {
+  const session = await server.createSession({ keepAlive: true, ...persistent(id) });
+  await onPage(session.connectUrl, page => leaveMarks(page, plain, mark));
+  return session.id;
+}
+
+const objectsOf = (context: string): string[] => {
+  const root = join(server.dataDir, 'artifacts/objects');
+  return readdirSync(root, { recursive: true, encoding: 'utf8' })
+    .filter(name => name.includes(`/${context}/`))
+    .map(name => join(root, name));
+};
+
+const stagedNow = (): string[] => {
+  try {
+    return readdirSync(join(server.dataDir, 'contexts'));
+  } catch {
+    return [];
+  }
+};
+
+test('a server that is killed in the middle of a save makes it good afterwards', async () => {
+  const { id } = await createContext(server);
+  for (const [round, waitMs] of [0, 40, 120].entries()) {
+    const session = await leave(id, `k${round}`);
+    const releasing = server.release(session).catch(() => {}); // the server dies under it
+    await new Promise(resolve => setTimeout(resolve, 100 + waitMs));
+    await server.restart();
+    await releasing;
+    await reachesVersion(server, id, round + 1);
+    const told = (await contextEvents(server, session)).map(({ type }) => type);
+    assert.match(told.at(-1) ?? '', /^context\.saved(_partially)?$/);
+    const next = await server.createSession({ contextId: id });
+    await onPage(next.connectUrl, async page => {
+      assert.equal((await findMarks(page, plain)).persistentCookie, `k${round}`);
+    });
+  }
+  await eventually('staging to be empty', stagedNow, left => left.length === 0);
+});
+
+test('damaged bytes are noticed, and the version before is used', async () => {
+  const { id } = await createContext(server);
+  for (const [index, mark] of ['old', 'new'].entries()) {
+    await server.release(await leave(id, mark));
+    await reachesVersion(server, id, index + 1);
+  }
+  const newest = (await readContext(server, id)).lastSessionId ?? '';
+  const archive = objectsOf(id).find(path => path.endsWith(`/${newest}`));
+  assert.ok(archive, objectsOf(id).join('\n'));
+  const bytes = readFileSync(archive);
+  bytes.writeUInt8(bytes.readUInt8(1000) ^ 1, 1000);
+  writeFileSync(archive, bytes);
+  const session = await server.createSession({ contextId: id });
+  await onPage(session.connectUrl, async page => {
+    assert.deepEqual(await findMarks(page, plain), withoutWorker('old'));
+  });
+  const told = (await contextEvents(server, session.id)).map(({ type, detail }) => [type, detail.version]);
+  assert.deepEqual(told, [
+    ['context.version_skipped', 2],
+    ['context.restored', 1],
+  ]);
+});
+
+test('a profile that is too large is not saved, and the earlier version stands', async () => {
+  const { id } = await createContext(server);
+  await server.release(await leave(id, 'good'));
+  await reachesVersion(server, id, 1);
+  const session = await leave(id, 'bad');
+  const planted = join(server.dataDir, 'sessions', session, 'box/profile/Default/IndexedDB');
+  mkdirSync(planted, { recursive: true });
+  symlinkSync('/etc/passwd', join(planted, 'link'));
+  writeFileSync(join(planted, 'huge'), '');
+  truncateSync(join(planted, 'huge'), 2 * 1024 ** 3);
+  await server.release(session);
+  const failed = await tellsOf(server, session, 'context.save_failed');
+  assert.match(String(failed.detail.reason), /more than 1073741824 bytes/);
+  assert.equal((await readContext(server, id)).version, 1);
+  const next = await server.createSession({ contextId: id });
+  await onPage(next.connectUrl, async page => {
+    assert.deepEqual(await findMarks(page, plain), withoutWorker('good'));
+  });
+  await eventually('staging to be empty', stagedNow, left => left.length === 0);
+});
+
+test('what is stored shows nothing of it, and is gone with its context', async () => {
+  const { id } = await createContext(server);
+  await server.release(await leave(id, 'a-mark-that-is-nowhere-else'));
+  await reachesVersion(server, id, 1);
+  const stored = objectsOf(id);
+  assert.equal(stored.length, 2, 'an archive and cookies');
+  const kept = stored.map(path => [path, readFileSync(path)] as const);
+  for (const [path, bytes] of kept) assert.ok(!bytes.includes('a-mark-that-is-nowhere-else'), path);
+  const running = await leave(id, 'too late');
+  assert.equal((await server.api('DELETE', `/v1/browsers/contexts/${id}`)).status, 204);
+  await eventually(
+    'the objects to be gone',
+    () => objectsOf(id),
+    left => left.length === 0,
+  );
+  await server.release(running);
+  await eventually('staging to be empty', stagedNow, left => left.length === 0);
+  assert.deepEqual(objectsOf(id), [], 'the save of a session that ran was thrown away');
+  for (const [path, bytes] of kept) {
+    mkdirSync(join(path, '..'), { recursive: true });
+    writeFileSync(path, bytes);
+  }
+  const refused = await server.api('POST', '/v1/browsers/sessions', { body: { contextId: id } });
+  assert.equal(refused.body.code, 'unknown_context', 'the bytes are there again, and their key is not');
+  const listed = await server.api<Context[]>('GET', '/v1/browsers/contexts');
+  assert.ok(!listed.body.some(context => context.id === id));
+});

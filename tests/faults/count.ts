@@ -1,0 +1,66 @@
+// What must agree at any moment but for a short lag: rows that run, browsers of sessions in the kernel's tables, places that
+// the server says are taken. Browsers that wait count apart.
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Session } from '../../contract/sessions.ts';
+import { boxesOf } from '../harness/boxes.ts';
+import type { TestServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const MIB = 1024 ** 2;
+
+export interface Count {
+  readonly disagreements: readonly string[];
+  readonly running: number;
+  readonly waiting: number;
+  readonly taken: number;
+  readonly residentMib: number;
+  readonly heapMib: number;
+}
+
+/** `waitingMax`: how many browsers may wait, those that are just being started or ended included. */
+export async function count(server: TestServer, waitingMax: number): Promise<Count> {
+  const [rows, metrics] = await Promise.all([
+    server.api<Session[]>('GET', '/v1/browsers/sessions?status=PENDING,RUNNING'),
+    server.api('GET', '/metrics'),
+  ]);
+  const boxes = boxesOf(server.dataDir).map(({ id }) => id);
+  // Those that are being made or taken away have a folder and no process.
+  const places = new Set([...boxes, ...readdirSync(join(server.dataDir, 'sessions'))]).size;
+  const owners = server.sessionOfBox;
+  const open = new Set(rows.body.map(({ id }) => id));
+  const running = new Set(rows.body.flatMap(({ id, status }) => (status === 'RUNNING' ? [id] : [])));
+  const inUse = new Set(boxes.flatMap(box => owners.get(box) ?? []));
+  const waiting = boxes.filter(box => !owners.has(box)).length;
+  const metric = (name: string): number => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(metrics.text)?.[1]);
+  const taken = metric('berth_boxes');
+  return {
+    disagreements: [
+      ...[...running].filter(id => !inUse.has(id)).map(id => `row ${id} runs without a browser`),
+      ...[...inUse].filter(id => !open.has(id)).map(id => `a browser of ${id} runs, which has ended`),
+      ...(waiting > waitingMax ? ['more browsers wait than may'] : []),
+      ...(taken > places ? ['more places are taken than there are browsers'] : []),
+      ...(taken < places ? ['there are more browsers than places are taken'] : []),
+    ],
+    running: running.size,
+    waiting,
+    taken,
+    residentMib: residentBytes(server.pid) / MIB,
+    heapMib: metric('nodejs_heap_size_used_bytes') / MIB,
+  };
+}
+
+/** Within the lag, everything agrees, so many sessions run, and so many browsers wait. */
+export async function assertAgrees(server: TestServer, running: number, waiting: number): Promise<void> {
+  const seen = await eventually(
+    'rows, browsers and places to agree',
+    () => count(server, waiting),
+    seen => seen.disagreements.length === 0 && seen.waiting === waiting,
+    20_000,
+  );
+  assert.equal(seen.running, running);
+}
+
+const residentBytes = (pid: number): number =>
+  1024 * Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);

@@ -1,0 +1,185 @@
+// Files when something dies or is away: the server in the middle of an upload, a download or a sweep, and the object store
+// for a while. What was promised is there afterwards, and nothing half is.
+import assert from 'node:assert/strict';
+import { createHash, randomBytes } from 'node:crypto';
+import { existsSync, readdirSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
+import { chromium } from 'playwright-core';
+import type { Download, DownloadPage, UploadAnswer } from '../../contract/files.ts';
+import { openPages } from '../harness/pages.ts';
+import { startS3 } from '../harness/s3.ts';
+import { startServer, type TestServer } from '../harness/server.ts';
+import { eventsOf } from '../harness/session-events.ts';
+import { eventually } from '../harness/until.ts';
+import { upload } from '../harness/upload.ts';
+
+const DAY_MS = 24 * 3600_000;
+const BYTES = randomBytes(600_000);
+const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+const open: ServerResponse[] = [];
+
+const pages = await openPages({
+  '/files': '<!doctype html><title>Files</title><a id=whole href=/whole>whole</a><a id=gated href=/gated>gated</a>',
+  '/whole': (_, response) => void response.writeHead(200, attachment('whole.bin')).end(BYTES),
+  '/gated': (_, response) => {
+    response.writeHead(200, { ...attachment('gated.bin'), 'content-length': String(BYTES.length) });
+    response.write(BYTES.subarray(0, 200_000));
+    open.push(response);
+  },
+});
+const server = await startServer({ pages, clock: 'test', env: { BERTH_ADOPT_GRACE: '600' } });
+
+function attachment(name: string): Record<string, string> {
+  return { 'content-type': 'application/octet-stream', 'content-disposition': `attachment; filename=${name}` };
+}
+
+const listed = async (on: TestServer, session: string, count: number): Promise<readonly Download[]> => {
+  const path = `/v1/browsers/downloads?sessionId=${session}`;
+  const look = async () => (await on.api<DownloadPage>('GET', path)).body;
+  return (await eventually(`${count} downloads`, look, ({ total }) => total === count)).downloads;
+};
+const click = async (url: string, ...links: readonly string[]): Promise<void> => {
+  const browser = await chromium.connectOverCDP(url);
+  const page = browser.contexts()[0]?.pages()[0];
+  await page?.goto(`${pages.a}/files`);
+  for (const link of links) await page?.click(link);
+  await browser.close();
+};
+const fetched = async (download: Download | undefined): Promise<string> =>
+  sha256(Buffer.from(await (await fetch(String(download?.downloadUrl))).arrayBuffer()));
+
+describe('a server that is killed', () => {
+  it('keeps what was downloaded before and meanwhile; what broke off with it is never listed', async () => {
+    const session = await server.createSession({ keepAlive: true });
+    await click(session.connectUrl, '#whole', '#gated');
+    await listed(server, session.id, 1);
+    await eventually('the gated download to begin', () => open.length === 1);
+    const browser = await chromium.connectOverCDP(session.connectUrl);
+    const page = browser.contexts()[0]?.pages()[0];
+    await page?.evaluate(
+      `setTimeout(() => Object.assign(document.createElement('a'), {
+        href: URL.createObjectURL(new Blob(['made meanwhile'])), download: 'meanwhile.txt' }).click(), 1500)`,
+    );
+    await server.kill();
+    const folder = join(server.dataDir, 'sessions', server.boxOf(session.id) ?? session.id, 'box/downloads');
+    const whole = (): string[] => readdirSync(folder).filter(name => /^[0-9a-f-]{36}$/.test(name));
+    await eventually('a download that nobody hears of', whole, names => names.length === 2);
+    await server.start();
+    await browser.close();
+    const downloads = await listed(server, session.id, 2);
+    assert.equal(await fetched(downloads.find(({ filename }) => filename === 'whole.bin')), sha256(BYTES));
+    const nameless = downloads.find(({ filename }) => filename === 'download');
+    assert.equal(await fetched(nameless), sha256(Buffer.from('made meanwhile')));
+    open.pop()?.end();
+    await server.release(session.id);
+    const failed = await eventsOf(server, session.id, 'download.failed');
+    assert.deepEqual(
+      failed.map(({ detail }) => detail.filename),
+      ['gated.bin'],
+    );
+    assert.equal((await listed(server, session.id, 2)).length, 2);
+  });
+
+  it('at any moment of taking a download in keeps one of it', async () => {
+    const session = await server.createSession({ keepAlive: true });
+    for (const [round, waitMs] of [0, 40, 120].entries()) {
+      await click(session.connectUrl, '#whole');
+      await new Promise(resolve => setTimeout(resolve, waitMs));
+      await server.restart();
+      const downloads = await listed(server, session.id, round + 1);
+      for (const download of downloads) assert.equal(await fetched(download), sha256(BYTES));
+    }
+    await server.release(session.id);
+    assert.equal((await listed(server, session.id, 3)).length, 3);
+    await eventually('nothing to wait any more', () => readdirSync(join(server.dataDir, 'staging/outbox')), isEmpty);
+  });
+
+  it('in the middle of an upload keeps none of it', async () => {
+    const session = await server.createSession({ keepAlive: true });
+    const { body, headers = {} } = await upload('cv.pdf', BYTES);
+    assert.ok(Buffer.isBuffer(body));
+    const { hostname, port } = new URL(server.url);
+    const socket = connect(Number(port), hostname);
+    socket.on('error', () => {}); // it is cut by the kill
+    socket.write(
+      `POST /v1/browsers/sessions/${session.id}/uploads HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${server.key}\r\n` +
+        `content-type: ${headers['content-type']}\r\ncontent-length: ${body.length}\r\n\r\n`,
+    );
+    socket.write(body.subarray(0, 300_000));
+    const incoming = join(server.dataDir, 'incoming');
+    await eventually('the upload to begin', () => existsSync(incoming) && !isEmpty(readdirSync(incoming)));
+    await server.restart();
+    socket.destroy();
+    assert.ok(!existsSync(incoming) || isEmpty(readdirSync(incoming)));
+    assert.deepEqual((await server.read(session.id)).uploads, []);
+    const path = `/v1/browsers/sessions/${session.id}/uploads`;
+    const again = await server.api<UploadAnswer>('POST', path, await upload('cv.pdf', BYTES));
+    assert.equal(again.body.checksum, sha256(BYTES));
+    await server.release(session.id);
+  });
+
+  it('in the middle of a sweep does the rest next time; files go after 31 days, sessions after 90', async () => {
+    const sessions: string[] = [];
+    for (let i = 0; i < 3; i++) {
+      const session = await server.createSession({ keepAlive: true });
+      await click(session.connectUrl, '#whole');
+      await listed(server, session.id, 1);
+      await server.release(session.id);
+      sessions.push(session.id);
+    }
+    const objects = (): string[] =>
+      readdirSync(join(server.dataDir, 'artifacts/objects'), { recursive: true }).map(String);
+    const plan = async (): Promise<{ files: Array<{ id: string }>; sessions: Array<{ id: string }> }> =>
+      JSON.parse((await server.berth('sweep', '--dry-run', '--json')).stdout);
+    assert.deepEqual(await plan(), { files: [], sessions: [] });
+    await server.advance(31 * DAY_MS - 3600_000);
+    assert.ok(sessions.every(id => objects().some(name => name.includes(id) && name.includes('downloads/'))));
+    await server.advance(2 * 3600_000);
+    await server.kill();
+    await server.start();
+    const left = () => objects().filter(name => sessions.some(id => name.includes(id)));
+    await eventually('the files to go', left, isEmpty);
+    for (const id of sessions) assert.equal((await server.read(id)).status, 'COMPLETED');
+    for (const id of sessions) assert.deepEqual(await listed(server, id, 0), []);
+    await server.advance(60 * DAY_MS);
+    const known = async (): Promise<string[]> => {
+      const answers = await Promise.all(sessions.map(id => server.api('GET', `/v1/browsers/sessions/${id}`)));
+      return sessions.filter((_, at) => answers[at]?.status !== 404);
+    };
+    await eventually('the sessions to be forgotten', known, isEmpty);
+  });
+});
+
+describe('an object store', () => {
+  it('that is down for a while delays nobody and loses nothing; then its own links are given out', async () => {
+    const store = await startS3();
+    after(() => store.close());
+    const onS3 = await startServer({ pages, env: store.env });
+    await store.down();
+    const session = await onS3.createSession({ keepAlive: true });
+    await click(session.connectUrl, '#whole');
+    const [waiting] = await listed(onS3, session.id, 1);
+    assert.ok(waiting?.downloadUrl.startsWith(onS3.url), 'only the server has it');
+    assert.equal(await fetched(waiting), sha256(BYTES));
+    await onS3.release(session.id);
+    await onS3.restart();
+    assert.equal(await fetched((await listed(onS3, session.id, 1))[0]), sha256(BYTES));
+    await store.up();
+    const stored = await eventually(
+      'the file to be stored',
+      async () => (await listed(onS3, session.id, 1))[0],
+      download => download?.downloadUrl.startsWith(store.endpoint) ?? false,
+      60_000,
+    );
+    assert.equal(await fetched(stored), sha256(BYTES));
+    assert.equal(await fetched(waiting), sha256(BYTES), 'the earlier link leads there too');
+    assert.deepEqual(readdirSync(join(onS3.dataDir, 'staging/outbox')), []);
+    assert.equal((await onS3.api('DELETE', `/v1/browsers/downloads/${stored?.id}`)).status, 204);
+    assert.equal((await fetch(String(stored?.downloadUrl))).status, 404);
+  });
+});
+
+const isEmpty = (list: readonly unknown[]): boolean => list.length === 0;

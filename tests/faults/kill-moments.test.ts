@@ -1,0 +1,175 @@
+// The server is killed while browsers wait, are on their way, are claimed or do not come up, and while callers stand in
+// line. Afterwards rows, browsers and places agree, nothing is left, and every caller can read back what became of it:
+// by the key of its write, and by what it wrote into the session.
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { afterEach, test } from 'node:test';
+import type { ErrorBody } from '../../contract/common.ts';
+import type { Session } from '../../contract/sessions.ts';
+import { boxesOf } from '../harness/boxes.ts';
+import type { HttpAnswer } from '../harness/http.ts';
+import { liftLimits, ownerToken, readLimits } from '../harness/limits.ts';
+import { moodyChromium } from '../harness/moody-chromium.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually, soon } from '../harness/until.ts';
+import { assertRowsAreTrue, openSessions, releaseAll } from './aftermath.ts';
+import { assertAgrees } from './count.ts';
+
+const WARM = 1;
+const SLOTS = 2;
+const SESSIONS = '/v1/browsers/sessions';
+
+const chromium = await moodyChromium();
+const server = await startServer({
+  env: {
+    BERTH_CHROMIUM: chromium.path,
+    BERTH_WARM: `${WARM}`,
+    BERTH_SLOTS: `${SLOTS}`,
+    BERTH_ADOPT_GRACE: '60',
+  },
+});
+await liftLimits(server);
+const token = await ownerToken(server);
+
+afterEach(async () => {
+  chromium.mood('well');
+  await releaseAll(server);
+  await assertAgrees(server, 0, WARM);
+});
+
+type Answer = HttpAnswer<ErrorBody & Session>;
+
+interface Caller {
+  readonly key: string;
+  /** Undefined: it was cut off. */
+  readonly answer: Promise<Answer | undefined>;
+}
+
+const ask = (key: string, headers: Record<string, string> = {}): Promise<Answer> =>
+  server.api('POST', SESSIONS, {
+    body: { keepAlive: true, userMetadata: { key } },
+    headers: { 'idempotency-key': key, ...headers },
+  });
+
+const call = (headers?: Record<string, string>): Caller => {
+  const key = randomUUID();
+  return { key, answer: ask(key, headers).catch(() => undefined) };
+};
+
+const allWait = (): Promise<void> => assertAgrees(server, 0, WARM);
+
+async function written(key: string): Promise<Session[]> {
+  const q = encodeURIComponent(`user_metadata['key']:'${key}'`);
+  return (await server.api<Session[]>('GET', `${SESSIONS}?q=${q}`)).body;
+}
+
+/** A caller has one session at most; asking again under its key shows that one, or makes the first. */
+async function readsBack({ key, answer }: Caller): Promise<Session> {
+  const told = await answer;
+  const before = await written(key);
+  assert.ok(before.length <= 1, `${before.length} sessions of one write`);
+  if (told?.status === 201) assert.equal(before[0]?.id, told.body.id);
+  const again = await ask(key);
+  assert.equal(again.status, 201, again.text);
+  if (before[0]) assert.equal(again.body.id, before[0].id);
+  assert.deepEqual(
+    (await written(key)).map(({ id }) => id),
+    [again.body.id],
+  );
+  return again.body;
+}
+
+async function restartedAgreeing(): Promise<readonly string[]> {
+  const before = boxesOf(server.dataDir).map(({ id }) => id);
+  await server.kill('SIGKILL');
+  await server.start();
+  const running = await assertRowsAreTrue(server);
+  await assertAgrees(server, running.length, WARM);
+  const kept = boxesOf(server.dataDir).filter(({ id }) => before.includes(id));
+  assert.equal(kept.length, running.length, 'of the browsers from before, only those of sessions are left');
+  return running;
+}
+
+test('killed while browsers wait and others are in use', async () => {
+  await allWait();
+  const session = await server.createSession({ keepAlive: true });
+  await assertAgrees(server, 1, WARM);
+  assert.deepEqual(await restartedAgreeing(), [session.id]);
+});
+
+test('killed while a browser that shall wait is on its way', async () => {
+  await allWait();
+  chromium.mood('slow');
+  await server.createSession({ keepAlive: true });
+  await eventually('a browser to be on its way', () => boxesOf(server.dataDir).length === WARM + 1);
+  chromium.mood('well');
+  assert.equal((await restartedAgreeing()).length, 1);
+});
+
+for (const afterMs of [6, 25])
+  test(`killed ${afterMs} ms after creates were asked for that find browsers waiting, or on their way`, async () => {
+    await allWait();
+    const callers = Array.from({ length: SLOTS }, () => call());
+    await new Promise(resolve => setTimeout(resolve, afterMs));
+    const running = await restartedAgreeing();
+    for (const caller of callers) {
+      const told = await caller.answer;
+      if (told?.status === 201) assert.ok(running.includes(told.body.id), 'a create that was answered stands');
+      const { id, status, endReason } = await readsBack(caller);
+      if (running.includes(id)) assert.equal(status, 'RUNNING');
+      else if (status === 'ERROR') assert.equal(endReason, 'service_restart');
+    }
+  });
+
+test('killed while a browser does not come up that a caller waits for', async () => {
+  await allWait();
+  chromium.mood('hangs');
+  const callers = Array.from({ length: SLOTS }, () => call());
+  const open = await eventually(
+    'one to have what waited, and the other to be half done',
+    () => openSessions(server),
+    rows => rows.length === SLOTS && rows.filter(({ status }) => status === 'PENDING').length === SLOTS - WARM,
+  );
+  const half = new Set(open.flatMap(({ id, status }) => (status === 'PENDING' ? [id] : [])));
+  await server.kill('SIGKILL');
+  chromium.mood('well');
+  await server.start();
+  await assertAgrees(server, (await assertRowsAreTrue(server)).length, WARM);
+  for (const caller of callers) {
+    const { id, status, endReason } = await readsBack(caller);
+    if (half.has(id)) assert.deepEqual([status, endReason], ['ERROR', 'service_restart']);
+    else assert.equal(status, 'RUNNING');
+  }
+});
+
+test('killed while callers stand in line: they hear it, and have their session when they ask again', async () => {
+  const sessions = await Promise.all(Array.from({ length: SLOTS }, () => server.createSession({ keepAlive: true })));
+  const callers = [1, 2].map(() => call({ prefer: 'wait=50' }));
+  const standing = async () => (await readLimits(server, token)).usage.browsers.maxWaiting;
+  await eventually('both to stand in line', standing, count => count === callers.length);
+  await restartedAgreeing();
+  for (const { key, answer } of callers) {
+    assert.equal(await soon('the caller to be cut off', answer), undefined);
+    assert.deepEqual(await written(key), [], 'who only waited has nothing');
+    assert.equal((await ask(key)).status, 503, 'there is no more room than before');
+  }
+  await Promise.all(sessions.map(({ id }) => server.release(id)));
+  for (const caller of callers) assert.equal((await readsBack(caller)).status, 'RUNNING');
+});
+
+for (const afterMs of [15, 60])
+  test(`killed ${afterMs} ms after a place became free for who stands in line`, async () => {
+    const sessions = await Promise.all(Array.from({ length: SLOTS }, () => server.createSession({ keepAlive: true })));
+    const waiting = call({ prefer: 'wait=50' });
+    const standing = async () => (await readLimits(server, token)).usage.browsers.maxWaiting;
+    await eventually('it to stand in line', standing, count => count === 1);
+    const [leaving] = sessions;
+    const released = server.release(leaving?.id ?? '').catch(() => undefined);
+    await new Promise(resolve => setTimeout(resolve, afterMs));
+    await restartedAgreeing();
+    await released;
+    await server.ended(leaving?.id ?? '');
+    const { status, endReason } = await readsBack(waiting);
+    if (status === 'ERROR') assert.equal(endReason, 'service_restart');
+    else assert.equal(status, 'RUNNING');
+  });

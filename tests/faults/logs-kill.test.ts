@@ -1,0 +1,95 @@
+// The log of a session goes on when the server is killed, with what nobody heard marked; and what a dead browser said last
+// is kept.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { SessionLog } from '../../contract/logs.ts';
+import { CdpClient } from '../harness/cdp.ts';
+import { killBox } from '../harness/kill-box.ts';
+import { openPages } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const COUNTING =
+  '<!doctype html><title>Counts</title><script>let n = 0; setInterval(() => console.log("tick", n++), 100)</script>';
+const pages = await openPages({ '/counts': COUNTING, '/popup': '<!doctype html><title>Popup</title>' });
+const server = await startServer({ pages, env: { BERTH_ADOPT_GRACE: '60' } });
+
+interface Read {
+  readonly log: readonly SessionLog[];
+  readonly nextAfter: string;
+}
+
+async function read(id: string, query = ''): Promise<Read> {
+  const answer = await server.api<SessionLog[]>('GET', `/v1/browsers/sessions/${id}/logs${query}`);
+  assert.equal(answer.status, 200, answer.text);
+  return { log: answer.body, nextAfter: String(answer.headers['x-next-after']) };
+}
+
+const paramsOf = (entry: SessionLog): Record<string, unknown> => Object(entry.request?.params);
+const ticksOf = (log: readonly SessionLog[]): number[] =>
+  log.flatMap(entry => {
+    const [word, count] = [paramsOf(entry).args].flat().map(argument => Object(argument).value);
+    return word === 'tick' ? [Number(count)] : [];
+  });
+
+async function counting(settings: object) {
+  const session = await server.createSession(settings);
+  const client = await CdpClient.connect(session.connectUrl);
+  const page = await client.attachToPage();
+  await client.send('Page.navigate', { url: `${pages.url}/counts` }, page);
+  await eventually(
+    'the page to count',
+    () => read(session.id),
+    ({ log }) => ticksOf(log).length > 20,
+    20_000,
+  );
+  return { session, client, page };
+}
+
+test('a log goes on behind a SIGKILL of the server, with a marker, and pages keep their numbers', async () => {
+  const { session, client, page } = await counting({ keepAlive: true });
+  await client.send('Runtime.evaluate', { expression: 'window.open("/popup")', userGesture: true }, page);
+  const isPopup = (entry: SessionLog): boolean => entry.pageId === 1 && entry.method === 'Page.frameNavigated';
+  const before = await eventually(
+    'the popup',
+    () => read(session.id),
+    ({ log }) => log.some(isPopup),
+    20_000,
+  );
+  const killedAt = Date.now();
+  await server.restart();
+  const isMarker = (entry: SessionLog): boolean => entry.method === 'Log.entriesDropped';
+  const ticksOn = ({ log }: Read): boolean => ticksOf(log.slice(log.findIndex(isMarker))).length > 10;
+  const after = await eventually('the log to go on', () => read(session.id), ticksOn, 30_000);
+  assert.deepEqual(after.log.slice(0, before.log.length), before.log, 'what was read once stays as it was');
+  const markers = after.log.filter(isMarker).map(paramsOf);
+  assert.equal(markers.length, 1);
+  assert.equal(markers[0]?.reason, 'restart');
+  const from = Number(markers[0]?.from);
+  assert.ok(from > killedAt - 3_000 && from <= killedAt + 1_000, `what was lost is ${killedAt - from} ms old`);
+  const ticks = ticksOf(after.log);
+  assert.deepEqual(
+    ticks,
+    [...new Set(ticks)].sort((one, other) => one - other),
+    'none twice, all in order',
+  );
+  assert.ok(
+    after.log.slice(before.log.length).every(({ pageId }) => pageId !== 2),
+    'the same pages have the same numbers',
+  );
+  const filtered = await read(session.id, '?type=network');
+  assert.equal(filtered.log.filter(isMarker).length, 1, 'the marker is in every part of the log');
+  await server.release(session.id);
+  await client.close();
+});
+
+test('what a page said before its browser was killed is kept', async () => {
+  const { session, client } = await counting({});
+  await killBox(server.dataDir, session.id);
+  const ended = await server.ended(session.id);
+  assert.equal(ended.endReason, 'crashed');
+  const { log } = await read(session.id);
+  const said = Date.parse(String(ended.endedAt)) - Number(log.at(-1)?.timestamp);
+  assert.ok(said < 3_000, `the last entry is ${said} ms older than the end`);
+  await client.close();
+});

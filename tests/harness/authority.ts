@@ -1,0 +1,115 @@
+// Certificate authorities made for one test, and what they sign: good certificates, expired ones, ones of another name.
+// Written as DER by hand, because no tool that is everywhere makes a certificate that has expired.
+import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
+
+const DAY_MS = 86_400_000;
+const OID = {
+  commonName: '550403',
+  basicConstraints: '551d13',
+  keyUsage: '551d0f',
+  extendedKeyUsage: '551d25',
+  subjectAltName: '551d11',
+  serverAuth: '2b06010505070301',
+  ecdsaWithSha256: '2a8648ce3d040302',
+} as const;
+const TAG = { sequence: 0x30, set: 0x31, oid: 0x06, integer: 0x02, utf8: 0x0c, octets: 0x04, bits: 0x03, bool: 0x01 };
+const NAME = { dns: 0x82, ip: 0x87 };
+
+/** Days from now. */
+export interface Validity {
+  readonly from?: number;
+  readonly to?: number;
+}
+
+export interface Signed {
+  readonly cert: string;
+  readonly key: string;
+}
+
+export interface Authority {
+  readonly pem: string;
+  readonly der: Buffer;
+  /** A server's certificate for a name or an IPv4 address. */
+  issue(name: string, validity?: Validity): Signed;
+}
+
+export function makeAuthority(name: string, validity: Validity = {}): Authority {
+  const { publicKey, privateKey } = newKeys();
+  const isAuthority = extension(OID.basicConstraints, true, sequence(tagged(TAG.bool, Buffer.from([0xff]))));
+  const signsCertificates = extension(OID.keyUsage, true, tagged(TAG.bits, Buffer.from([0x01, 0x06])));
+  const der = certificate({
+    ...{ subject: name, issuer: name, validity, publicKey, signedWith: privateKey },
+    extensions: [isAuthority, signsCertificates],
+  });
+  return { pem: pemOf(der), der, issue: (host, dates = {}) => issue(name, privateKey, host, dates) };
+}
+
+function issue(issuer: string, signedWith: KeyObject, host: string, validity: Validity): Signed {
+  const { publicKey, privateKey } = newKeys();
+  const isAddress = /^[0-9.]+$/.test(host);
+  const name = isAddress
+    ? tagged(NAME.ip, Buffer.from(host.split('.').map(Number)))
+    : tagged(NAME.dns, Buffer.from(host));
+  const der = certificate({
+    ...{ subject: host, issuer, validity, publicKey, signedWith },
+    extensions: [
+      extension(OID.basicConstraints, true, sequence()),
+      extension(OID.extendedKeyUsage, false, sequence(oid(OID.serverAuth))),
+      extension(OID.subjectAltName, false, sequence(name)),
+    ],
+  });
+  return { cert: pemOf(der), key: String(privateKey.export({ type: 'pkcs8', format: 'pem' })) };
+}
+
+interface CertificateWish {
+  readonly subject: string;
+  readonly issuer: string;
+  readonly validity: Validity;
+  readonly publicKey: KeyObject;
+  readonly signedWith: KeyObject;
+  readonly extensions: readonly Buffer[];
+}
+
+function certificate({ subject, issuer, validity, publicKey, signedWith, extensions }: CertificateWish): Buffer {
+  const { from = -1, to = 30 } = validity;
+  const algorithm = sequence(oid(OID.ecdsaWithSha256));
+  const body = sequence(
+    tagged(0xa0, tagged(TAG.integer, Buffer.from([2]))),
+    tagged(TAG.integer, Buffer.concat([Buffer.from([0x01]), randomBytes(8)])),
+    algorithm,
+    nameOf(issuer),
+    sequence(time(from), time(to)),
+    nameOf(subject),
+    publicKey.export({ type: 'spki', format: 'der' }),
+    tagged(0xa3, sequence(...extensions)),
+  );
+  const signature = Buffer.concat([Buffer.from([0]), sign('sha256', body, signedWith)]);
+  return sequence(body, algorithm, tagged(TAG.bits, signature));
+}
+
+const newKeys = () => generateKeyPairSync('ec', { namedCurve: 'P-256' });
+
+const nameOf = (commonName: string): Buffer =>
+  sequence(tagged(TAG.set, sequence(oid(OID.commonName), tagged(TAG.utf8, Buffer.from(commonName)))));
+
+const extension = (id: string, isCritical: boolean, value: Buffer): Buffer =>
+  sequence(oid(id), ...(isCritical ? [tagged(TAG.bool, Buffer.from([0xff]))] : []), tagged(TAG.octets, value));
+
+/** UTCTime: two digits of the year. */
+const time = (days: number): Buffer => {
+  const digits = new Date(Date.now() + days * DAY_MS).toISOString().replace(/\D/g, '').slice(2, 14);
+  return tagged(0x17, Buffer.from(`${digits}Z`));
+};
+
+const oid = (hex: string): Buffer => tagged(TAG.oid, Buffer.from(hex, 'hex'));
+
+const sequence = (...parts: readonly Buffer[]): Buffer => tagged(TAG.sequence, Buffer.concat(parts));
+
+function tagged(tag: number, content: Buffer): Buffer {
+  const { length } = content;
+  const lengthBytes = length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
+  return Buffer.concat([Buffer.from([tag, ...lengthBytes]), content]);
+}
+
+const pemOf = (der: Buffer): string =>
+  `-----BEGIN CERTIFICATE-----\n${der.toString('base64').replace(/.{64}/g, '$&\n').trimEnd()}\n-----END CERTIFICATE-----\n`;

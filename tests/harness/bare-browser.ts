@@ -1,0 +1,110 @@
+// Chromium without a jail or a server around it, and the browser engine speaking to it: for suites of the engine that
+// need clients beside what they look at. Clients connect to `url`; everything they say passes.
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, constants, mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { WebSocketServer } from 'ws';
+import { Browser, type BrowserClient } from '../../server/engines/browser/browser.ts';
+import { switches } from '../../server/engines/browser/switches.ts';
+import { findChromium } from '../../server/engines/slots/chromium.ts';
+import { silentLog } from '../../server/kit/log.ts';
+import { Scope } from '../../server/kit/scope.ts';
+
+export interface BareBrowser {
+  readonly browser: Browser;
+  /** Where clients connect. */
+  readonly url: string;
+  readonly pid: number;
+  /** The engine forgets it, as if its process had died, and meets it again. */
+  adopt(): Promise<Browser>;
+  close(): Promise<void>;
+}
+
+const VIEWPORT = { width: 1280, height: 720 };
+
+export async function startBareBrowser(): Promise<BareBrowser> {
+  const scope = new Scope();
+  const folder = mkdtempSync(join(tmpdir(), 'berth-bare-'));
+  scope.defer(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+  for (const name of ['notes', 'profile']) mkdirSync(join(folder, name));
+  const pipes = {
+    fifoIn: join(folder, 'in'),
+    fifoOut: join(folder, 'out'),
+    notes: join(folder, 'notes'),
+    folderInBox: folder,
+    uploadsInBox: join(folder, 'uploads'),
+  };
+  const pid = startChromium(folder, pipes, scope);
+  const signal = new AbortController().signal;
+  let browser = await Browser.meet(pipes, silentLog, signal);
+  await browser.take({ viewport: VIEWPORT });
+  scope.defer(() => browser.close());
+  const url = await bridge(() => browser, scope);
+  const adopt = async (): Promise<Browser> => {
+    await browser.close();
+    browser = await Browser.adopt(pipes, silentLog, signal);
+    return browser;
+  };
+  return {
+    get browser() {
+      return browser;
+    },
+    url,
+    pid,
+    adopt,
+    close: () => scope.close(),
+  };
+}
+
+function startChromium(folder: string, pipes: { fifoIn: string; fifoOut: string }, scope: Scope): number {
+  for (const path of [pipes.fifoIn, pipes.fifoOut]) spawnSync('mkfifo', [path]);
+  const ends = [pipes.fifoIn, pipes.fifoOut].map(path => openSync(path, constants.O_RDWR));
+  const args = switches({ folder, egressPort: 1, sandbox: false }).filter(one => !one.startsWith('--proxy-'));
+  const child = spawn(findChromium() ?? 'chromium', args, {
+    stdio: ['ignore', 'ignore', 'ignore', ...ends],
+    detached: true,
+  });
+  for (const end of ends) closeSync(end);
+  const { pid } = child;
+  if (pid === undefined) throw new Error('Chromium did not start');
+  const exited = once(child, 'exit');
+  scope.defer(async () => {
+    if (child.exitCode === null && child.signalCode === null) process.kill(-pid, 'SIGKILL');
+    await exited;
+  });
+  return pid;
+}
+
+async function bridge(browser: () => Browser, scope: Scope): Promise<string> {
+  const sockets = new WebSocketServer({ port: 0, host: '127.0.0.1', maxPayload: 256 * 1024 ** 2 });
+  await once(sockets, 'listening');
+  sockets.on('connection', async socket => {
+    const early: Buffer[] = [];
+    let client: BrowserClient | undefined;
+    socket.on('message', data => {
+      if (!Buffer.isBuffer(data)) return;
+      if (client) client.receive(data);
+      else early.push(data);
+    });
+    socket.on('close', () => void client?.close().catch(() => {}));
+    const policy = {
+      watched: new Set(['Target.setAutoAttach']),
+      judge: () => ({ pass: true }) as const,
+    };
+    client = await browser().openClient(policy, {
+      message: message => socket.send(message.toString('utf8')),
+      rest: () => {},
+      hold: () => {},
+    });
+    for (const message of early) client.receive(message);
+  });
+  scope.defer(() => {
+    for (const socket of sockets.clients) socket.terminate();
+    sockets.close();
+  });
+  const { port } = sockets.address() as AddressInfo;
+  return `ws://127.0.0.1:${port}`;
+}

@@ -1,0 +1,127 @@
+// The web console in the system's Chromium, outside of Berth, watched for what a strict page must not do: break its policy,
+// ask another origin, write errors.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { after } from 'node:test';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { findChromium } from '../../server/engines/slots/chromium.ts';
+import { buildWeb } from '../../tools/build-web.ts';
+import type { TestServer } from './server.ts';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const SERIOUS = new Set(['serious', 'critical']);
+
+export interface Look {
+  readonly width: number;
+  readonly height: number;
+  readonly colours: 'light' | 'dark';
+}
+
+export const DESK: Look = { width: 1440, height: 900, colours: 'light' };
+export const DESK_DARK: Look = { ...DESK, colours: 'dark' };
+export const PHONE: Look = { width: 390, height: 844, colours: 'light' };
+export const PHONE_DARK: Look = { ...PHONE, colours: 'dark' };
+
+let browser: Promise<Browser> | undefined;
+
+/** To be called before the server starts, which reads what is built then. */
+export const consoleIsBuilt = (): Promise<string> => buildWeb();
+
+function openBrowser(): Promise<Browser> {
+  browser ??= chromium.launch({ executablePath: findChromium() ?? '', args: ['--no-sandbox'] });
+  return browser;
+}
+
+/** A page in a context of its own. `faults` are what it did that it must not; empty at the end of every test. */
+export async function openWatched(look: Look, origin: string): Promise<Watched> {
+  const context = await (await openBrowser()).newContext({
+    viewport: { width: look.width, height: look.height },
+    colorScheme: look.colours,
+    reducedMotion: 'reduce',
+    hasTouch: look.width < 500,
+    permissions: ['clipboard-read', 'clipboard-write'],
+  });
+  const page = await context.newPage();
+  return new Watched(context, page, origin);
+}
+
+after(async () => {
+  await (await browser)?.close();
+});
+
+export class Watched {
+  readonly page: Page;
+  readonly faults: string[] = [];
+  readonly #context: BrowserContext;
+
+  constructor(context: BrowserContext, page: Page, origin: string) {
+    this.#context = context;
+    this.page = page;
+    page.on('request', request => {
+      const url = request.url();
+      if (!url.startsWith(`${origin}/`) && !/^(data|blob|about):/.test(url)) this.faults.push(`asked ${url}`);
+    });
+    page.on('pageerror', error => this.faults.push(`threw ${error.stack ?? error.message}`));
+    page.on('console', message => {
+      // A refused request is written to the console by the browser itself; tests of refusals expect it.
+      const isRefusal = /^Failed to load resource/.test(message.text());
+      if (message.type() === 'error' && !isRefusal) this.faults.push(`wrote ${message.text()}`);
+    });
+  }
+
+  /** What an accessibility engine finds serious on the page as it is now. */
+  async seriousFindings(): Promise<string[]> {
+    // The page's policy forbids scripts from elsewhere; the engine comes in by the debugger, which it does not bind.
+    await this.page.evaluate(AXE);
+    const found = await this.page.evaluate(async () => {
+      const engine = Reflect.get(globalThis, 'axe') as { run(): Promise<{ violations: AxeFinding[] }> };
+      return (await engine.run()).violations;
+    });
+    return found
+      .filter(({ impact }) => impact !== null && SERIOUS.has(impact))
+      .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`));
+  }
+
+  /** Whether something reaches beyond the right edge, so that a phone would scroll sideways. */
+  overflows(): Promise<boolean> {
+    return this.page.locator('html').evaluate(root => root.scrollWidth > root.clientWidth);
+  }
+
+  close(): Promise<void> {
+    return this.#context.close();
+  }
+}
+
+/** The link that the server's first start has printed. */
+export function consoleLink(server: TestServer): string {
+  for (const line of server.log()) {
+    const link = /(http\S+\/console#token=bpt_\S+)/.exec(line)?.[1];
+    if (link) return link;
+  }
+  throw new Error('the first start has printed no link to the console');
+}
+
+/** Work on the list of sessions, signed in; fails if the page did what it must not. */
+export async function signedIn(
+  server: TestServer,
+  link: string,
+  look: Look,
+  work: (watched: Watched) => Promise<void>,
+): Promise<void> {
+  const watched = await openWatched(look, server.url);
+  try {
+    await watched.page.goto(link);
+    await watched.page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor();
+    await work(watched);
+    assert.deepEqual(watched.faults, []);
+  } finally {
+    await watched.close();
+  }
+}
+
+interface AxeFinding {
+  readonly id: string;
+  readonly impact: string | null;
+  readonly nodes: ReadonlyArray<{ readonly html: string; readonly failureSummary: string }>;
+}

@@ -1,0 +1,77 @@
+// What tests ask of contexts over HTTP.
+import type { Context, ContextVersion } from '../../contract/contexts.ts';
+import type { SessionEvent } from '../../contract/events.ts';
+import type { TestServer } from './server.ts';
+import { eventually } from './until.ts';
+
+const SAVED_MS = 15_000;
+
+export async function createContext(server: TestServer, body: object = {}): Promise<Context> {
+  const answer = await server.api<Context>('POST', '/v1/browsers/contexts', { body });
+  if (answer.status !== 201) throw new Error(`create: ${answer.status} ${answer.text}`);
+  return answer.body;
+}
+
+export async function readContext(server: TestServer, id: string): Promise<Context> {
+  const answer = await server.api<Context>('GET', `/v1/browsers/contexts/${id}`);
+  if (answer.status !== 200) throw new Error(`read: ${answer.status} ${answer.text}`);
+  return answer.body;
+}
+
+export async function versionsOf(server: TestServer, id: string): Promise<ContextVersion[]> {
+  const answer = await server.api<ContextVersion[]>('GET', `/v1/browsers/contexts/${id}/versions`);
+  if (answer.status !== 200) throw new Error(`versions: ${answer.status} ${answer.text}`);
+  return answer.body;
+}
+
+export const reachesVersion = (
+  server: TestServer,
+  id: string,
+  version: number,
+  withinMs = SAVED_MS,
+): Promise<Context> =>
+  eventually(
+    `context ${id} to have version ${version}`,
+    () => readContext(server, id),
+    context => context.version >= version,
+    withinMs,
+  );
+
+export async function contextEvents(server: TestServer, session: string): Promise<SessionEvent[]> {
+  const path = `/v1/browsers/sessions/${session}/events?limit=1000`;
+  const answer = await server.api<{ data: SessionEvent[] }>('GET', path);
+  if (answer.status !== 200) throw new Error(`events: ${answer.status} ${answer.text}`);
+  return answer.body.data.filter(({ type }) => type.startsWith('context.'));
+}
+
+export const tellsOf = (
+  server: TestServer,
+  session: string,
+  type: string,
+  withinMs = SAVED_MS,
+): Promise<SessionEvent> =>
+  eventually(
+    `session ${session} to have the event ${type}`,
+    async () => (await contextEvents(server, session)).find(event => event.type === type),
+    Boolean,
+    withinMs,
+  ).then(event => {
+    if (!event) throw new Error(`no ${type}`);
+    return event;
+  });
+
+/** The body of a create whose session saves into the context. */
+export const persistent = (id: string): { browserSettings: { context: { id: string; persist: boolean } } } => ({
+  browserSettings: { context: { id, persist: true } },
+});
+
+/** A key of an application that is not the first one. */
+export async function otherApplication(server: TestServer): Promise<string> {
+  const { token } = JSON.parse((await server.berth('tokens', 'create', '--json')).stdout);
+  const name = `Other ${crypto.randomUUID().slice(0, 8)}`;
+  const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name } });
+  const path = `/v1/applications/${made.body.id}/agent-keys`;
+  const issued = await server.api<{ key: string }>('POST', path, { key: token, body: { name: 'other' } });
+  if (issued.status !== 201) throw new Error(`key: ${issued.status} ${issued.text}`);
+  return issued.body.key;
+}

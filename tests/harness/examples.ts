@@ -1,0 +1,25 @@
+// The examples of our documents that say they can be run, each as something to run against a server.
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { runBlock, runnableBlocks } from '../../tools/run-docs.ts';
+import { CHECKOUT, type TestServer } from './server.ts';
+
+export interface Example {
+  readonly line: number;
+  /** Resolves with what it printed; rejects when it failed. */
+  run(server: TestServer): Promise<string>;
+}
+
+/** By document. */
+export function examples(): ReadonlyMap<string, readonly Example[]> {
+  const documents = [...globSync('docs/**/*.md', { cwd: CHECKOUT }), 'README.md'].sort();
+  const found = documents.map(document => {
+    const blocks = runnableBlocks(readFileSync(join(CHECKOUT, document), 'utf8'));
+    const runnable = blocks.map(block => ({
+      line: block.line,
+      run: ({ url, key }: TestServer) => runBlock(block, { url, key }),
+    }));
+    return [document, runnable] as const;
+  });
+  return new Map(found.filter(([, blocks]) => blocks.length > 0));
+}

@@ -1,0 +1,57 @@
+// Small extensions (manifest version 3) as archives, each with a service worker and a content script that speak.
+import { type ZipEntry, zip } from './zip.ts';
+
+const json = (name: string, value: object): ZipEntry => ({ name, bytes: JSON.stringify(value) });
+
+/** On every page its content script asks its worker and writes the answer into `<html data-NAME>`. */
+export const speaking = (name: string, more: object = {}, files: readonly ZipEntry[] = []): Buffer =>
+  zip([
+    json('manifest.json', {
+      manifest_version: 3,
+      name,
+      version: '1.0.1',
+      permissions: ['storage'],
+      host_permissions: ['<all_urls>'],
+      background: { service_worker: 'js/worker.js' },
+      content_scripts: [{ matches: ['<all_urls>'], js: ['js/content.js'], run_at: 'document_start' }],
+      ...more,
+    }),
+    { name: 'js/', mode: 0o040755 },
+    {
+      name: 'js/worker.js',
+      bytes: `chrome.runtime.onMessage.addListener((asked, sender, answer) => {
+        const work = globalThis[asked.call]?.(...(asked.with ?? []));
+        Promise.resolve(work ?? 'worker of ${name} hears ' + asked).then(answer, error => answer(String(error)));
+        return true;
+      });
+      globalThis.get = url => fetch(url).then(got => got.text());
+      globalThis.direct = url => new Promise(done =>
+        chrome.proxy.settings.set({ value: { mode: 'direct' } }, done)).then(() => get(url));`,
+    },
+    {
+      name: 'js/content.js',
+      bytes: `chrome.runtime.sendMessage('${name}').then(said => { document.documentElement.dataset.${name} = said; });
+        addEventListener('message', ({ data }) => {
+          if (data.to === '${name}')
+            chrome.runtime.sendMessage(data.asked).then(answer => postMessage({ from: '${name}', answer }));
+        });`,
+    },
+    ...files,
+  ]);
+
+/** The same with a rule that refuses every request to /refused. Chromium writes the rules anew into its folder. */
+export const refusing = (name: string): Buffer =>
+  speaking(
+    name,
+    {
+      permissions: ['storage', 'declarativeNetRequest'],
+      declarative_net_request: { rule_resources: [{ id: 'one', enabled: true, path: 'rules.json' }] },
+    },
+    [{ name: 'rules.json', bytes: JSON.stringify([RULE]) }],
+  );
+
+const RULE = {
+  id: 1,
+  action: { type: 'block' },
+  condition: { urlFilter: '/refused', resourceTypes: ['xmlhttprequest'] },
+};

@@ -1,0 +1,61 @@
+// Films as a viewer sees them: the colour of every frame and when it is shown, decoded by ffmpeg.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+
+export interface ShownFrame {
+  /** Seconds. */
+  readonly at: number;
+  readonly colour: readonly [number, number, number];
+}
+
+const MAX_BYTES = 256 * 1024 ** 2;
+
+/** The colour at one place of each frame; `x` and `y` from 0 to 1. */
+export function framesOf(film: Buffer, x = 0.5, y = 0.5): readonly ShownFrame[] {
+  const crop = `crop=2:2:floor(iw*${x}/2)*2:floor(ih*${y}/2)*2`;
+  const raw = ['-fps_mode', 'passthrough', '-enc_time_base', '1:1000', '-pix_fmt', 'rgb24', '-f', 'rawvideo', 'pipe:1'];
+  const pixels = run('ffmpeg', ['-v', 'error', '-i', 'pipe:0', '-vf', crop, ...raw], film);
+  const times = timesOf(film);
+  assert.equal(pixels.length, times.length * 12, 'every frame is decoded');
+  return times.map((at, index) => {
+    const [r = 0, g = 0, b = 0] = pixels.subarray(index * 12, index * 12 + 3);
+    return { at, colour: [r, g, b] };
+  });
+}
+
+export function timesOf(film: Buffer): readonly number[] {
+  const asked = [
+    '-v',
+    'error',
+    '-select_streams',
+    'v',
+    '-show_entries',
+    'packet=pts_time',
+    '-of',
+    'csv=p=0',
+    '-i',
+    'pipe:0',
+  ];
+  return run('ffprobe', asked, film)
+    .toString()
+    .trim()
+    .split('\n')
+    .map(line => Number.parseFloat(line))
+    .filter(Number.isFinite);
+}
+
+export function durationOf(film: Buffer): number {
+  const asked = ['-v', 'error', '-show_entries', 'format=duration', '-of', 'csv=p=0', '-i', 'pipe:0'];
+  return Number(run('ffprobe', asked, film).toString().trim());
+}
+
+/** Fails when the program complains of anything. */
+function run(program: string, args: readonly string[], input: Buffer): Buffer {
+  const { stdout, stderr, status } = spawnSync(program, args, { input, maxBuffer: MAX_BYTES });
+  assert.equal(stderr.toString(), '', program);
+  assert.equal(status, 0, program);
+  return stdout;
+}
+
+export const isColour = (seen: readonly number[], wanted: readonly number[]): boolean =>
+  wanted.every((value, index) => Math.abs(value - (seen[index] ?? 0)) <= 12);

@@ -1,0 +1,107 @@
+// A person at a live view, as a program: speaks the page's own protocol over its WebSocket and remembers what it was told.
+import { WebSocket } from 'ws';
+import type { FrameHead, ServerMessage, TabState } from '../../contract/live-messages.ts';
+import { eventually } from './until.ts';
+
+type Told<Type extends ServerMessage['type']> = Extract<ServerMessage, { type: Type }>;
+
+export class LiveViewer {
+  readonly messages: ServerMessage[] = [];
+  frames = 0;
+  newest: { readonly head: FrameHead; readonly jpeg: Buffer } | undefined;
+  /** Pictures are acknowledged as they come; a slow viewer sets this and says `drawn` itself. */
+  slow = false;
+  closed: { readonly code: number; readonly reason: string } | undefined;
+  readonly #socket: WebSocket;
+
+  private constructor(socket: WebSocket) {
+    this.#socket = socket;
+    socket.on('message', (data: Buffer, binary) => (binary ? this.#frame(data) : this.#message(data)));
+    socket.on('close', (code, reason) => {
+      this.closed = { code, reason: reason.toString() };
+    });
+  }
+
+  /** `url`: a debuggerUrl. `holder`: who they were before. Rejects with the status that refused them. */
+  static async open(url: string, holder?: string): Promise<LiveViewer> {
+    const address = new URL(url);
+    address.protocol = address.protocol.replace('http', 'ws');
+    address.pathname += '/socket';
+    if (holder !== undefined) address.searchParams.set('holder', holder);
+    const socket = new WebSocket(address);
+    const viewer = new LiveViewer(socket);
+    await new Promise<void>((resolve, reject) => {
+      socket.once('open', resolve);
+      socket.once('unexpected-response', (_request, { statusCode }) => reject(new Error(`refused with ${statusCode}`)));
+      socket.once('error', reject);
+    });
+    return viewer;
+  }
+
+  say(message: object): void {
+    this.#socket.send(JSON.stringify(message));
+  }
+
+  raw(data: string | Buffer): void {
+    this.#socket.send(data);
+  }
+
+  last<Type extends ServerMessage['type']>(type: Type): Told<Type> | undefined {
+    return this.messages.findLast((message): message is Told<Type> => message.type === type);
+  }
+
+  get tabs(): readonly TabState[] {
+    return this.last('tabs')?.tabs ?? [];
+  }
+
+  get page(): string {
+    return this.last('page')?.page ?? '';
+  }
+
+  get fence(): number {
+    return this.last('control')?.fence ?? 0;
+  }
+
+  get holder(): string {
+    return this.last('welcome')?.holder ?? '';
+  }
+
+  async take(): Promise<void> {
+    this.say({ type: 'take' });
+    await eventually('control to be taken', () => this.last('control')?.who === 'you');
+  }
+
+  async give(): Promise<void> {
+    this.say({ type: 'give', fence: this.fence });
+    await eventually('control to be given back', () => this.last('control')?.who === 'agent');
+  }
+
+  /** On the page that is looked at, under the fence that is held. */
+  drive(message: object): void {
+    this.say({ fence: this.fence, page: this.page, ...message });
+  }
+
+  click(x: number, y: number): void {
+    const common = { x, y, button: 'left', clicks: 1, modifiers: 0 };
+    this.drive({ type: 'mouse', action: 'down', buttons: 1, ...common });
+    this.drive({ type: 'mouse', action: 'up', buttons: 0, ...common });
+  }
+
+  close(): Promise<void> {
+    const gone = new Promise<void>(resolve => this.#socket.once('close', () => resolve()));
+    if (this.closed) return Promise.resolve();
+    this.#socket.close();
+    return gone;
+  }
+
+  #message(data: Buffer): void {
+    this.messages.push(JSON.parse(data.toString('utf8'))); // our own server's
+  }
+
+  #frame(data: Buffer): void {
+    const length = data.readUInt16BE(0);
+    this.frames++;
+    this.newest = { head: JSON.parse(data.subarray(2, 2 + length).toString('utf8')), jpeg: data.subarray(2 + length) };
+    if (!this.slow) this.say({ type: 'drawn' });
+  }
+}

@@ -1,0 +1,39 @@
+// Keeps everything in this process on this machine: names other than localhost are not looked up, addresses other than
+// loopback are not connected to. What was tried is told, so that a test can say that nothing was.
+import dns from 'node:dns';
+import net from 'node:net';
+
+const tried: string[] = [];
+
+/** Where something in this process wanted to go. */
+export const triedToLeave = (): readonly string[] => tried;
+
+const isHere = (host: string): boolean => /^(localhost|127\.\d+\.\d+\.\d+|::1)$/.test(host);
+
+const { lookup } = dns;
+const guarded = (host: string, ...rest: readonly unknown[]): void => {
+  if (isHere(host)) return void Reflect.apply(lookup, dns, [host, ...rest]);
+  tried.push(host);
+  const answer = rest.at(-1);
+  if (typeof answer === 'function') process.nextTick(answer, new Error(`${host} is not on this machine`));
+};
+Object.assign(dns, { lookup: guarded });
+
+const { connect } = net.Socket.prototype;
+Object.assign(net.Socket.prototype, {
+  connect(this: net.Socket, ...args: readonly unknown[]): net.Socket {
+    const host = hostIn(args);
+    if (host !== undefined && net.isIP(host) !== 0 && !isHere(host)) {
+      tried.push(host);
+      return this.destroy(new Error(`${host} is not on this machine`));
+    }
+    return Reflect.apply(connect, this, args);
+  },
+});
+
+/** Node calls it with (options), (port, host), or with all of these in one list. */
+function hostIn(args: readonly unknown[]): string | undefined {
+  const [first, second] = Array.isArray(args[0]) ? args[0] : args;
+  const { host }: { host?: unknown } = typeof first === 'object' ? Object(first) : { host: second };
+  return typeof host === 'string' ? host : undefined;
+}

@@ -1,0 +1,72 @@
+// A player in a headless browser: hls.js, fed with a playlist as often as it asks.
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { createRequire } from 'node:module';
+import { chromium } from 'playwright-core';
+import { findChromium } from '../../server/engines/slots/chromium.ts';
+
+const PLAY_MS = 60_000;
+const HLS_SCRIPT = createRequire(import.meta.url).resolve('hls.js/dist/hls.min.js');
+
+export interface Played {
+  readonly errors: readonly string[];
+  readonly ended: boolean;
+  readonly seconds: number;
+  /** What was seen after a seek into the middle of the green part. */
+  readonly colourAt: { readonly green: readonly number[] };
+}
+
+/** Plays it to its end, four times as fast, then looks for where it is green. */
+export async function playFilm(playlist: () => Promise<string | undefined>): Promise<Played> {
+  const server = createServer(async (request, response) => {
+    const isList = request.url?.startsWith('/list') ?? false;
+    response.setHeader('content-type', isList ? 'application/vnd.apple.mpegurl' : 'text/html');
+    if (isList) response.end(await playlist());
+    else response.end(request.url === '/hls.js' ? readFileSync(HLS_SCRIPT) : PAGE);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  const executablePath = findChromium();
+  const browser = await chromium.launch({ ...(executablePath ? { executablePath } : {}), args: ['--no-sandbox'] });
+  try {
+    const page = await browser.newPage();
+    await page.goto(`http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}/`);
+    return (await page.evaluate(`(${PLAYER})(${PLAY_MS})`)) as Played;
+  } finally {
+    await browser.close();
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+const PAGE = '<!doctype html><video muted width=320></video><script src="/hls.js"></script>';
+
+/** Runs in the page. */
+const PLAYER = `async withinMs => {
+  const video = document.querySelector('video');
+  const errors = [];
+  const hls = new Hls();
+  hls.on(Hls.Events.ERROR, (_, data) => { if (data.fatal || !/bufferStalled/.test(data.details)) errors.push(data.details); });
+  const ended = new Promise(resolve => video.addEventListener('ended', () => resolve(true), { once: true }));
+  const late = new Promise(resolve => setTimeout(() => resolve(false), withinMs));
+  hls.loadSource('/list.m3u8');
+  hls.attachMedia(video);
+  await new Promise(resolve => video.addEventListener('canplay', resolve, { once: true }));
+  await video.play();
+  video.playbackRate = 4;
+  const isEnded = await Promise.race([ended, late]);
+  const canvas = new OffscreenCanvas(1, 1);
+  const context = canvas.getContext('2d', { willReadFrequently: true });
+  const colour = () => { context.drawImage(video, video.videoWidth / 2, video.videoHeight / 2, 1, 1, 0, 0, 1, 1); return [...context.getImageData(0, 0, 1, 1).data].slice(0, 3); };
+  video.pause();
+  let green = [];
+  for (let at = 0; at < video.duration && !(green[1] > 200 && green[0] < 60); at += 0.5) {
+    const sought = new Promise(resolve => video.addEventListener('seeked', resolve, { once: true }));
+    video.currentTime = at;
+    await sought;
+    green = colour();
+  }
+  return { errors, ended: isEnded, seconds: video.duration, colourAt: { green } };
+}`;

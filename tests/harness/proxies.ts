@@ -1,0 +1,96 @@
+// Real proxy programs on loopback, with a user name and a password: HTTP and HTTPS by an npm package, SOCKS5 by a Debian
+// one. They know names that nobody else knows, so what reaches those went by them.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import { type PrepareRequestFunctionOpts, type PrepareRequestFunctionResult, Server } from 'proxy-chain';
+import { freePort } from './free-port.ts';
+import { eventually } from './until.ts';
+
+export const USER = 'someone';
+export const PASSWORD = 'pass:word/+ ';
+
+/** Known to the proxies alone, as 127.0.0.1. */
+export const HIDDEN = 'hidden.test';
+
+export interface RunningProxy {
+  readonly port: number;
+  /** `http://127.0.0.1:PORT` and its kind. */
+  readonly server: string;
+  close(): Promise<void>;
+}
+
+export interface HttpProxy extends RunningProxy {
+  /** `connect name:port` and `http name:port`, in the order in which they were asked for. */
+  readonly asked: string[];
+}
+
+export async function openHttpProxy(tls?: { cert: Buffer; key: Buffer }): Promise<HttpProxy> {
+  const asked: string[] = [];
+  const common = {
+    host: '127.0.0.1',
+    port: await freePort(),
+    prepareRequestFunction: ({ username, password, hostname, port, isHttp }: PrepareRequestFunctionOpts) => {
+      if (username !== USER || password !== PASSWORD) return { requestAuthentication: true };
+      asked.push(`${isHttp ? 'http' : 'connect'} ${hostname}:${port}`);
+      return { dnsLookup: lookup };
+    },
+  };
+  const server = new Server(tls ? { ...common, serverType: 'https', httpsOptions: tls } : common);
+  await server.listen();
+  const close = async (): Promise<void> => server.close(true);
+  after(close);
+  return { port: common.port, server: `${tls ? 'https' : 'http'}://127.0.0.1:${common.port}`, asked, close };
+}
+
+type Answered = (
+  error: Error | null,
+  address: string | Array<{ address: string; family: number }>,
+  family?: number,
+) => void;
+
+/** As `dns.lookup` answers, which has more forms than anybody calls it in. */
+const lookup = ((name: string, options: { all?: boolean }, answered: Answered): void => {
+  if (name !== HIDDEN) answered(Object.assign(new Error(`${name} is not known`), { code: 'ENOTFOUND' }), '', 4);
+  else if (options.all) answered(null, [{ address: '127.0.0.1', family: 4 }]);
+  else answered(null, '127.0.0.1', 4);
+}) as NonNullable<PrepareRequestFunctionResult['dnsLookup']>;
+
+/** Needs the Debian package microsocks. In a mount namespace of its own, where /etc/hosts knows the hidden name. */
+export async function openSocksProxy(): Promise<RunningProxy> {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-socks-'));
+  const hosts = join(folder, 'hosts');
+  writeFileSync(hosts, `127.0.0.1 localhost ${HIDDEN}\n`);
+  const port = await freePort();
+  const user = process.getuid?.() === 0 ? [] : ['--user', '--map-root-user'];
+  const run = 'mount --bind "$0" /etc/hosts && exec microsocks -i 127.0.0.1 -p "$1" -u "$2" -P "$3"';
+  const args = [...user, '--mount', '--', 'sh', '-c', run, hosts, String(port), USER, PASSWORD];
+  const child = spawn('unshare', args, { stdio: 'ignore' });
+  const close = async (): Promise<void> => {
+    await ended(child);
+    rmSync(folder, { recursive: true, force: true });
+  };
+  after(close);
+  await eventually('the SOCKS5 proxy to listen', () => listens(port, child));
+  return { port, server: `socks5://127.0.0.1:${port}`, close };
+}
+
+async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = once(child, 'exit');
+  child.kill('SIGKILL');
+  await gone;
+}
+
+function listens(port: number, child: ChildProcess): Promise<boolean> {
+  if (child.exitCode !== null) throw new Error(`microsocks ended with ${child.exitCode}`);
+  return new Promise(resolve => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
+    socket.once('connect', () => socket.destroy());
+  });
+}

@@ -1,0 +1,57 @@
+// Recordings as a caller asks for them.
+import { setTimeout } from 'node:timers/promises';
+import type { RecordingDownload, Replay } from '../../contract/recordings.ts';
+import type { HttpAnswer } from './http.ts';
+import type { TestServer } from './server.ts';
+
+const LOOK_MS = 1_000;
+const LOOKS_MAX = 30;
+
+export async function replaysOf(server: TestServer, id: string): Promise<readonly Replay[]> {
+  const answer = await server.api<{ pages: Replay[] }>('GET', `/v1/browsers/sessions/${id}/replays`);
+  return answer.status === 200 ? answer.body.pages : [];
+}
+
+/** Undefined while there is none. */
+export async function playlistOf(server: TestServer, id: string, pageId: string): Promise<string | undefined> {
+  const answer = await server.api('GET', `/v1/browsers/sessions/${id}/replays/${pageId}`);
+  return answer.status === 200 ? answer.text : undefined;
+}
+
+/** Asked for as often as it may be, until it is as wanted. */
+export async function playlistWhen(
+  server: TestServer,
+  id: string,
+  pageId: string,
+  wanted: (text: string) => boolean,
+): Promise<string> {
+  for (let turn = 0; turn < LOOKS_MAX; turn++) {
+    const text = await playlistOf(server, id, pageId);
+    if (text !== undefined && wanted(text)) return text;
+    await setTimeout(LOOK_MS);
+  }
+  throw new Error(`the playlist of page ${pageId} did not become what was wanted`);
+}
+
+export async function filesOf(server: TestServer, id: string): Promise<readonly RecordingDownload[]> {
+  const path = `/v1/browsers/sessions/${id}/recording/downloads`;
+  const answer = await server.api<{ downloads: RecordingDownload[] }>('GET', path);
+  if (answer.status !== 200) throw new Error(`${path}: ${answer.status} ${answer.text}`);
+  return answer.body.downloads;
+}
+
+export const askForFiles = (server: TestServer, id: string): Promise<HttpAnswer<unknown>> =>
+  server.api('POST', `/v1/browsers/sessions/${id}/recording/downloads`);
+
+/** Everything that the addresses of a playlist with one init segment lead to, one behind the other. */
+export async function fetchFilm(playlist: string): Promise<Buffer> {
+  const init = /#EXT-X-MAP:URI="([^"]+)"/.exec(playlist)?.[1];
+  const media = playlist.split('\n').filter(line => line !== '' && !line.startsWith('#'));
+  const parts: Buffer[] = [];
+  for (const url of [...(init ? [init] : []), ...media]) {
+    const answer = await fetch(url);
+    if (answer.status !== 200) throw new Error(`${url}: ${answer.status}`);
+    parts.push(Buffer.from(await answer.arrayBuffer()));
+  }
+  return Buffer.concat(parts);
+}

@@ -1,0 +1,68 @@
+// An S3 store on a loopback port, for tests: s3rver, with a bucket in a folder of its own. It can be taken down and
+// brought up again at the same address.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** s3rver has no types; this is the part that is used. */
+interface S3rver {
+  run(): Promise<{ readonly port: number }>;
+  readonly httpServer: { closeAllConnections(): void };
+  close(): Promise<void>;
+}
+type S3rverClass = new (options: Readonly<Record<string, unknown>>) => S3rver;
+
+export interface S3Store {
+  readonly endpoint: string;
+  readonly bucket: string;
+  readonly accessKey: string;
+  readonly secretKey: string;
+  /** `BERTH_S3_*` for a server. */
+  readonly env: Readonly<Record<string, string>>;
+  down(): Promise<void>;
+  up(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const BUCKET = 'berth-test';
+/** The one pair that s3rver knows. */
+const KEY = 'S3RVER';
+
+export async function startS3(): Promise<S3Store> {
+  const directory = mkdtempSync(join(tmpdir(), 'berth-s3-'));
+  const Server = createRequire(import.meta.url)('s3rver') as S3rverClass;
+  const start = async (port: number): Promise<{ server: S3rver; port: number }> => {
+    const server = new Server({
+      ...{ address: '127.0.0.1', port, silent: true, directory },
+      configureBuckets: [{ name: BUCKET, configs: [] }],
+    });
+    return { server, port: (await server.run()).port };
+  };
+  const first = await start(0);
+  let running: S3rver | undefined = first.server;
+  const down = async (): Promise<void> => {
+    const stopped = running?.close();
+    running?.httpServer.closeAllConnections();
+    running = undefined;
+    await stopped;
+  };
+  const endpoint = `http://127.0.0.1:${first.port}`;
+  return {
+    ...{ endpoint, bucket: BUCKET, accessKey: KEY, secretKey: KEY },
+    env: {
+      BERTH_S3_ENDPOINT: endpoint,
+      BERTH_S3_BUCKET: BUCKET,
+      BERTH_S3_ACCESS_KEY: KEY,
+      BERTH_S3_SECRET_KEY: KEY,
+    },
+    down,
+    up: async () => {
+      running ??= (await start(first.port)).server;
+    },
+    close: async () => {
+      await down();
+      rmSync(directory, { recursive: true });
+    },
+  };
+}

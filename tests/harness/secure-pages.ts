@@ -1,0 +1,39 @@
+// The same small site over TLS with a given certificate, on loopback: a page, a worker, a WebSocket that says back in
+// capitals what it hears, and a download.
+import { once } from 'node:events';
+import { createServer } from 'node:https';
+import { after } from 'node:test';
+import { WebSocketServer } from 'ws';
+import type { Signed } from './authority.ts';
+
+export const SECURE_TITLE = 'Secure';
+export const SECURE_FILE = 'secure,file\n';
+
+const ANSWERS: Readonly<Record<string, readonly [type: string, text: string]>> = {
+  '/': ['text/html', `<!doctype html><title>${SECURE_TITLE}</title><a id="get" href="/file">get</a>`],
+  '/data': ['text/plain', 'data'],
+  '/worker.js': [
+    'text/javascript',
+    "fetch('/data').then(a => a.text()).then(postMessage, e => postMessage(String(e)))",
+  ],
+  '/file': ['application/octet-stream', SECURE_FILE],
+};
+
+/** Opens it until the file is over; returns its port. */
+export async function openSecurePages(signed: Signed): Promise<number> {
+  const server = createServer({ cert: signed.cert, key: signed.key }, (request, response) => {
+    const [type, text] = ANSWERS[request.url ?? ''] ?? ['text/plain', 'not here'];
+    response.writeHead(200, { 'content-type': type }).end(text);
+  });
+  const sockets = new WebSocketServer({ server, path: '/ws' });
+  sockets.on('connection', socket => socket.on('message', data => socket.send(String(data).toUpperCase())));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  after(() => {
+    for (const socket of sockets.clients) socket.terminate();
+    server.closeAllConnections();
+    server.close();
+  });
+  const address = server.address();
+  return typeof address === 'object' && address ? address.port : 0;
+}

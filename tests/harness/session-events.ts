@@ -1,0 +1,26 @@
+// The events of one session as a list, and the wait for those that are told a moment later.
+import type { EventType, SessionEvent, SessionEventPage } from '../../contract/events.ts';
+import type { TestServer } from './server.ts';
+import { eventually } from './until.ts';
+
+export async function eventsOf(server: TestServer, id: string, type?: EventType): Promise<readonly SessionEvent[]> {
+  const only = type === undefined ? '' : `&type=${type}`;
+  const path = `/v1/browsers/sessions/${id}/events?limit=1000${only}`;
+  const answer = await server.api<SessionEventPage>('GET', path);
+  if (answer.status !== 200) throw new Error(`events: ${answer.status} ${answer.text}`);
+  return answer.body.data;
+}
+
+/** Every event of the type so far, once at least one of them satisfies. */
+export function toldOf(
+  server: TestServer,
+  id: string,
+  type: EventType,
+  satisfies: (detail: SessionEvent['detail']) => boolean = () => true,
+): Promise<readonly SessionEvent[]> {
+  return eventually(
+    `${type} of session ${id}`,
+    () => eventsOf(server, id, type),
+    events => events.some(({ detail }) => satisfies(detail)),
+  );
+}

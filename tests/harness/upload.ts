@@ -1,0 +1,12 @@
+// What a request needs to carry one file, as any client sends it.
+import type { ApiOptions } from './server.ts';
+
+export async function upload(name: string, bytes: string | Buffer, field = 'file'): Promise<ApiOptions> {
+  const form = new FormData();
+  form.append(field, new Blob([new Uint8Array(Buffer.from(bytes))]), name);
+  const request = new Response(form);
+  return {
+    body: Buffer.from(await request.arrayBuffer()),
+    headers: { 'content-type': request.headers.get('content-type') ?? '' },
+  };
+}

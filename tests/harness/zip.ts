@@ -1,0 +1,87 @@
+// Archives byte by byte, so that they can lie: any name, mode, flag, size and checksum. And the envelope of a .crx.
+import { createHash, type KeyObject, sign } from 'node:crypto';
+import { crc32, deflateRawSync } from 'node:zlib';
+
+export interface ZipEntry {
+  readonly name: string;
+  readonly bytes?: string | Buffer;
+  /** Unix mode with its file type. */
+  readonly mode?: number;
+  readonly flags?: number;
+  /** 0 stored, 8 deflated (the default). */
+  readonly method?: number;
+  /** What the archive says, where that is not the truth. */
+  readonly size?: number;
+  readonly crc?: number;
+}
+
+const UTF8 = 0x800;
+
+export function zip(entries: readonly ZipEntry[]): Buffer {
+  const locals: Buffer[] = [];
+  const central: Buffer[] = [];
+  let at = 0;
+  for (const entry of entries) {
+    const { local, record } = written(entry, at);
+    locals.push(local);
+    central.push(record);
+    at += local.length;
+  }
+  const directory = Buffer.concat(central);
+  const end = Buffer.alloc(22);
+  end.writeUInt32LE(0x06054b50, 0);
+  end.writeUInt16LE(entries.length, 8);
+  end.writeUInt16LE(entries.length, 10);
+  end.writeUInt32LE(directory.length, 12);
+  end.writeUInt32LE(at, 16);
+  return Buffer.concat([...locals, directory, end]);
+}
+
+function written(entry: ZipEntry, at: number): { local: Buffer; record: Buffer } {
+  const { method = 8, flags = UTF8, mode = 0o100644 } = entry;
+  const name = Buffer.from(entry.name);
+  const bytes = Buffer.from(entry.bytes ?? '');
+  const packed = method === 8 ? deflateRawSync(bytes) : bytes;
+  const common = Buffer.alloc(26);
+  common.writeUInt16LE(20, 0);
+  common.writeUInt16LE(flags, 2);
+  common.writeUInt16LE(method, 4);
+  common.writeUInt32LE(0x5a21, 8);
+  common.writeUInt32LE(entry.crc ?? crc32(bytes), 10);
+  common.writeUInt32LE(packed.length, 14);
+  common.writeUInt32LE(entry.size ?? bytes.length, 18);
+  common.writeUInt16LE(name.length, 22);
+  const local = Buffer.concat([Buffer.from('PK\x03\x04', 'latin1'), common, name, packed]);
+  const place = Buffer.alloc(14);
+  place.writeUInt32LE((mode << 16) >>> 0, 6);
+  place.writeUInt32LE(at, 10);
+  const madeBy = Buffer.from([20, 3]); // Unix
+  return { local, record: Buffer.concat([Buffer.from('PK\x01\x02', 'latin1'), madeBy, common, place, name]) };
+}
+
+/** A .crx of version 3, signed by this key. */
+export function crx3(archive: Buffer, key: { readonly publicKey: KeyObject; readonly privateKey: KeyObject }): Buffer {
+  const der = key.publicKey.export({ type: 'spki', format: 'der' });
+  const signedData = field(1, createHash('sha256').update(der).digest().subarray(0, 16));
+  const text = Buffer.concat([Buffer.from('CRX3 SignedData\0'), uint32(signedData.length), signedData, archive]);
+  const proof = Buffer.concat([field(1, der), field(2, sign('sha256', text, key.privateKey))]);
+  const number = key.publicKey.asymmetricKeyType === 'ec' ? 3 : 2;
+  const header = Buffer.concat([field(number, proof), field(10_000, signedData)]);
+  return Buffer.concat([Buffer.from('Cr24'), uint32(3), uint32(header.length), header, archive]);
+}
+
+const field = (number: number, bytes: Buffer): Buffer =>
+  Buffer.concat([varint(number * 8 + 2), varint(bytes.length), bytes]);
+
+function varint(value: number): Buffer {
+  const bytes: number[] = [];
+  for (let rest = value; rest > 0 || bytes.length === 0; rest = Math.floor(rest / 128))
+    bytes.push((rest % 128) | (rest >= 128 ? 0x80 : 0));
+  return Buffer.from(bytes);
+}
+
+function uint32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32LE(value);
+  return bytes;
+}

@@ -1,0 +1,60 @@
+// Builds the console with Vite. The table of operations is put in at build time, so that the console knows the methods and
+// paths of this very checkout, and shows no control for an operation that does not exist.
+import { dirname, join } from 'node:path';
+import tailwind from '@tailwindcss/vite';
+import react from '@vitejs/plugin-react';
+import { build } from 'vite';
+import { OPERATION_IDS, operation } from '../contract/operations.ts';
+import about from '../package.json' with { type: 'json' };
+
+const CONSOLE = join(dirname(import.meta.dirname), 'console');
+
+export async function buildConsole(outDir: string): Promise<void> {
+  await build({
+    root: CONSOLE,
+    base: '/console/',
+    configFile: false,
+    logLevel: 'warn',
+    plugins: [react(), tailwind()],
+    define: {
+      BERTH_VERSION: JSON.stringify(about.version),
+      BERTH_OPERATIONS: JSON.stringify(operationTable()),
+    },
+    build: {
+      outDir,
+      emptyOutDir: true,
+      target: 'es2023',
+      // Nothing inline: the policy of the page allows files of ours only.
+      assetsInlineLimit: 0,
+      modulePreload: { polyfill: false },
+      reportCompressedSize: false,
+      chunkSizeWarningLimit: 1500,
+    },
+  });
+}
+
+/** The page of the live view stands alone: whoever opens it has its address and nothing else. */
+export async function buildLiveView(outDir: string): Promise<void> {
+  await build({
+    root: join(CONSOLE, 'live'),
+    base: '/live-view/',
+    configFile: false,
+    logLevel: 'warn',
+    build: {
+      outDir,
+      emptyOutDir: true,
+      target: 'es2023',
+      assetsInlineLimit: 0,
+      modulePreload: { polyfill: false },
+      reportCompressedSize: false,
+    },
+  });
+}
+
+const operationTable = () =>
+  Object.fromEntries(
+    OPERATION_IDS.map(id => {
+      const { method, path, credential } = operation(id);
+      return [id, { method, path, credential }];
+    }),
+  );

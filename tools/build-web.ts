@@ -1,0 +1,76 @@
+// Builds what people look at, the console and the docs site, when their sources have changed: `npm start` and the suite call it.
+// A build stands whole under the digest of its sources in .berth/web, with every file compressed; `current` names the one
+// that a server loads. Two builds at once do no harm: each is made aside and moved into place.
+import { randomUUID } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, extname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
+import { buildConsole, buildLiveView } from './build-console.ts';
+import { buildDocs } from './docs-site/build-docs.ts';
+import { digestOfSources } from './web-digest.ts';
+
+const ROOT = dirname(import.meta.dirname);
+const WEB = join(ROOT, '.berth', 'web');
+const COMPRESSED = new Set(['.html', '.css', '.js', '.json', '.svg']);
+/** Smaller ones gain nothing. */
+const COMPRESS_BYTES_MIN = 512;
+const BROTLI_QUALITY = 10;
+/** Builds of other checkouts' states that are kept: a server may be about to load one. */
+const OLD_KEPT = 2;
+
+/** Says what it does, for the operator who waits. Resolves with the folder. */
+export async function buildWeb(say: (text: string) => void = () => {}): Promise<string> {
+  const digest = digestOfSources(ROOT);
+  const folder = join(WEB, digest);
+  if (!existsSync(folder)) {
+    say('building the web console and the docs ...');
+    await build(folder);
+  }
+  name(digest);
+  forgetOld(digest);
+  return folder;
+}
+
+async function build(folder: string): Promise<void> {
+  const aside = join(WEB, `making-${randomUUID()}`);
+  mkdirSync(aside, { recursive: true });
+  try {
+    await buildConsole(join(aside, 'console'));
+    await buildLiveView(join(aside, 'live-view'));
+    buildDocs(join(aside, 'docs'));
+    await compressAll(aside);
+    if (!existsSync(folder)) renameSync(aside, folder);
+  } finally {
+    rmSync(aside, { recursive: true, force: true });
+  }
+}
+
+async function compressAll(folder: string): Promise<void> {
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name);
+    if (!entry.isFile() || !COMPRESSED.has(extname(path)) || statSync(path).size < COMPRESS_BYTES_MIN) continue;
+    const bytes = readFileSync(path);
+    writeFileSync(`${path}.gz`, await promisify(gzip)(bytes, { level: 9 }));
+    const params = { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY };
+    writeFileSync(`${path}.br`, await promisify(brotliCompress)(bytes, { params }));
+  }
+}
+
+function name(digest: string): void {
+  const file = join(WEB, 'current');
+  if (existsSync(file) && readFileSync(file, 'utf8') === digest) return;
+  const aside = `${file}-${randomUUID()}`;
+  writeFileSync(aside, digest);
+  renameSync(aside, file);
+}
+
+function forgetOld(digest: string): void {
+  const old = readdirSync(WEB)
+    .filter(one => /^[0-9a-f]{16}$/.test(one) && one !== digest)
+    .map(one => ({ one, at: statSync(join(WEB, one)).mtimeMs }))
+    .sort((a, b) => b.at - a.at);
+  for (const { one } of old.slice(OLD_KEPT)) rmSync(join(WEB, one), { recursive: true, force: true });
+}
+
+if (import.meta.main) await buildWeb(text => process.stderr.write(`berth setup: ${text}\n`));

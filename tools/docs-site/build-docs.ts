@@ -1,0 +1,72 @@
+// Builds the docs site: every document of docs/ as a static page, the style and script as files that carry their digest,
+// and the index that the search looks through.
+import { createHash } from 'node:crypto';
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import about from '../../package.json' with { type: 'json' };
+import { type Entry, siteEntries } from './navigation.ts';
+import { type Frame, pageHtml } from './page.ts';
+import { type Rendered, render } from './render.ts';
+
+const HERE = import.meta.dirname;
+const ROOT = dirname(dirname(HERE));
+const SEARCHED_CHARACTERS_MAX = 600;
+
+interface Page {
+  readonly entry: Entry;
+  readonly rendered: Rendered;
+}
+
+export function buildDocs(outDir: string): void {
+  const files = globSync('**/*.md', { cwd: join(ROOT, 'docs') }).sort();
+  const { sections, hidden } = siteEntries(files);
+  const entries = [...sections.flatMap(section => section.entries), ...hidden];
+  const addresses = new Map(entries.map(({ file, path }) => [file, path === '' ? '/docs' : `/docs/${path}`]));
+  const pages = entries.flatMap(entry => {
+    if (entry.file === undefined) return [];
+    const text = readFileSync(join(ROOT, 'docs', entry.file), 'utf8');
+    return [{ entry, rendered: render(entry.file, text, file => addresses.get(file)) }];
+  });
+  const titles = new Map(pages.map(({ entry, rendered }) => [entry.path, rendered.title]));
+  const keep = (name: string, bytes: string): string => keepAsset(outDir, name, bytes);
+  const frame: Frame = {
+    version: about.version,
+    sections,
+    titleOf: entry => entry.title ?? titles.get(entry.path) ?? entry.path,
+    assets: {
+      style: keep('site.css', readFileSync(join(HERE, 'site.css'), 'utf8')),
+      script: keep('site.js', readFileSync(join(HERE, 'site.js'), 'utf8')),
+      icon: keep('mark.svg', readFileSync(join(ROOT, 'console/src/mark.svg'), 'utf8')),
+      search: keep('search.json', JSON.stringify(pages.flatMap(searched))),
+    },
+  };
+  for (const { entry, rendered } of pages) {
+    const folder = join(outDir, entry.path);
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, 'index.html'), pageHtml(entry, rendered, frame));
+  }
+}
+
+/** Address, page, heading, words: what the search knows of one section. */
+function searched({ entry, rendered }: Page): Array<readonly [string, string, string, string]> {
+  const address = entry.path === '' ? '/docs' : `/docs/${entry.path}`;
+  const title = entry.title ?? rendered.title;
+  return rendered.headings.map(heading => {
+    const words = rendered.texts.filter(one => one.heading === heading).map(one => one.text);
+    const hash = heading.level === 1 ? '' : `#${heading.id}`;
+    return [
+      `${address}${hash}`,
+      title,
+      heading.level === 1 ? '' : heading.text,
+      words.join(' ').slice(0, SEARCHED_CHARACTERS_MAX),
+    ];
+  });
+}
+
+function keepAsset(outDir: string, name: string, text: string): string {
+  const digest = createHash('sha256').update(text).digest('base64url').slice(0, 10);
+  const path = `assets/${name.replace('.', `-${digest}.`)}`;
+  mkdirSync(join(outDir, 'assets'), { recursive: true });
+  writeFileSync(join(outDir, path), text);
+  return `/docs/${path}`;
+}

@@ -1,0 +1,66 @@
+// Which documents are on the site, in which order, under which heading. A document of docs/ that is named nowhere here
+// stands under "Guides", so that a new one cannot be forgotten.
+export interface Entry {
+  /** Path on the site below /docs; '' is its start. */
+  readonly path: string;
+  /** Below docs/; absent where the service itself serves the page. */
+  readonly file?: string;
+  /** Instead of the document's own title. */
+  readonly title?: string;
+}
+
+export interface Section {
+  readonly name: string;
+  readonly entries: readonly Entry[];
+}
+
+const doc = (name: string, title?: string): Entry => ({
+  path: name,
+  file: `${name}.md`,
+  ...(title ? { title } : {}),
+});
+
+const SECTIONS: readonly Section[] = [
+  { name: 'Start', entries: [{ path: '', file: 'index.md', title: 'Quick start' }, doc('concepts')] },
+  {
+    name: 'Clients',
+    entries: [
+      doc('guides/playwright', 'Playwright'),
+      doc('guides/puppeteer', 'Puppeteer'),
+      doc('guides/stagehand', 'Stagehand'),
+      doc('guides/browser-use', 'browser-use'),
+      doc('guides/mcp', 'MCP clients'),
+      doc('connecting'),
+    ],
+  },
+  { name: 'Guides', entries: [] },
+  { name: 'Running it', entries: [doc('operating'), doc('security', 'Security model'), doc('limits')] },
+  {
+    name: 'Reference',
+    entries: [
+      { path: 'api', title: 'API' },
+      doc('reference/errors', 'Errors'),
+      doc('reference/cli', 'Command line'),
+      { path: 'decisions', file: 'decisions/README.md', title: 'Decisions' },
+    ],
+  },
+];
+
+/** For those who change Berth, not for those who use it. */
+const NOT_ON_THE_SITE = new Set(['adding-an-endpoint.md']);
+
+/** Everything there is, given the files below docs/. Decisions have pages, but no line in the navigation. */
+export function siteEntries(files: readonly string[]): { sections: readonly Section[]; hidden: readonly Entry[] } {
+  const named = new Set(SECTIONS.flatMap(({ entries }) => entries.map(({ file }) => file)));
+  const left = files.filter(file => !named.has(file) && !NOT_ON_THE_SITE.has(file));
+  const entryOf = (file: string): Entry => ({ path: file.replace(/\.md$/, ''), file });
+  const isDecision = (file: string): boolean => file.startsWith('decisions/');
+  const guides = left.filter(file => !isDecision(file)).map(entryOf);
+  return {
+    sections: SECTIONS.map(({ name, entries }) => ({
+      name,
+      entries: (name === 'Guides' ? guides : entries).filter(({ file }) => file === undefined || files.includes(file)),
+    })).filter(({ entries }) => entries.length > 0),
+    hidden: left.filter(isDecision).map(entryOf),
+  };
+}

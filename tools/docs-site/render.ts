@@ -1,0 +1,103 @@
+// One document as HTML: anchors on headings, links between documents as links between pages, code in fields that can be
+// copied. Markup in a document stays text: nothing but what markdown says becomes HTML.
+import { posix } from 'node:path';
+import markdownIt, { type Token } from 'markdown-it';
+import { coloured } from './colours.ts';
+
+export interface Heading {
+  readonly level: number;
+  readonly id: string;
+  readonly text: string;
+}
+
+export interface Rendered {
+  readonly title: string;
+  readonly html: string;
+  readonly headings: readonly Heading[];
+  /** What the search looks through, by heading. */
+  readonly texts: ReadonlyArray<{ readonly heading: Heading | undefined; readonly text: string }>;
+}
+
+/** The page of a file below docs/; undefined when it has none. */
+export type PageOf = (file: string) => string | undefined;
+
+export function render(file: string, text: string, pageOf: PageOf): Rendered {
+  // What is generated says so in a comment, which is not for readers.
+  const source = text.replace(/^<!--[\s\S]*?-->\n/gm, '');
+  const markdown = markdownIt({ html: false, linkify: false, typographer: false });
+  const tokens = markdown.parse(source, {});
+  const headings: Heading[] = [];
+  const texts: Array<{ heading: Heading | undefined; text: string }> = [];
+  const used = new Set<string>();
+  tokens.forEach((token, index) => {
+    const next = tokens[index + 1];
+    if (token.type === 'heading_open' && next) {
+      const heading = { level: Number(token.tag.slice(1)), id: freeId(next.content, used), text: plain(next.content) };
+      token.attrSet('id', heading.id);
+      headings.push(heading);
+    } else if (token.type === 'inline' && tokens[index - 1]?.type !== 'heading_open') {
+      texts.push({ heading: headings.at(-1), text: plain(token.content) });
+      relink(token.children ?? [], file, pageOf);
+    }
+  });
+  markdown.renderer.rules.fence = (all, index) => codeField(all[index]?.content ?? '', all[index]?.info ?? '');
+  // A table that is wider than the page scrolls by itself; whoever has no pointer reaches it too.
+  markdown.renderer.rules.table_open = () => '<div class="table" role="region" aria-label="Table" tabindex="0"><table>';
+  markdown.renderer.rules.table_close = () => '</table></div>';
+  const title = headings.find(({ level }) => level === 1)?.text ?? file;
+  return { title, html: markdown.renderer.render(tokens, markdown.options, {}), headings, texts };
+}
+
+const plain = (text: string): string =>
+  text.replace(/\[([^\]]+)\]\([^)]*\)/g, '$1').replace(/[`*_]{1,2}([^`*_]+)[`*_]{1,2}/g, '$1');
+
+function freeId(text: string, used: Set<string>): string {
+  const base =
+    plain(text)
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}]+/gu, '-')
+      .replace(/^-|-$/g, '') || 'section';
+  let id = base;
+  for (let count = 2; used.has(id); count++) id = `${base}-${count}`;
+  used.add(id);
+  return id;
+}
+
+/** Links to documents become links to pages. What is on no page, such as a file of the repository, is no link here. */
+function relink(tokens: readonly Token[], file: string, pageOf: PageOf): void {
+  let isDropped = false;
+  for (const token of tokens) {
+    if (token.type === 'link_open') {
+      const href = target(file, String(token.attrGet('href')), pageOf);
+      isDropped = href === undefined;
+      token.attrSet('href', href ?? '');
+    }
+    if (isDropped && /^link_/.test(token.type)) {
+      isDropped = token.type === 'link_open';
+      token.type = 'text';
+      token.content = '';
+    }
+  }
+}
+
+function target(file: string, href: string, pageOf: PageOf): string | undefined {
+  if (/^[a-z]+:|^[#/]/.test(href)) return href;
+  const [path = '', hash] = href.split('#', 2);
+  const page = pageOf(posix.normalize(posix.join(posix.dirname(file), path)));
+  return hash === undefined || page === undefined ? page : `${page}#${hash}`;
+}
+
+const NAMES: Readonly<Record<string, string>> = {
+  sh: 'Shell',
+  bash: 'Shell',
+  ts: 'TypeScript',
+  js: 'JavaScript',
+  python: 'Python',
+  json: 'JSON',
+};
+
+function codeField(code: string, info: string): string {
+  const language = info.trim().split(/\s+/)[0] ?? '';
+  const name = NAMES[language] ?? (language || 'Text');
+  return `<figure class="code"><figcaption><span>${name}</span><button type="button" class="copy" hidden>Copy</button></figcaption><pre><code>${coloured(code.trimEnd(), language)}</code></pre></figure>\n`;
+}

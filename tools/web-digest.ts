@@ -1,0 +1,26 @@
+// The digest of everything that the console and the docs site are made of, so that a build is known to be fresh.
+import { createHash } from 'node:crypto';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const SOURCES = [
+  'console/**/*',
+  'docs/**/*.md',
+  'contract/*.ts',
+  'tools/{build-web,build-console,web-digest}.ts',
+  'tools/docs-site/**/*',
+  'package.json',
+];
+
+export function digestOfSources(root: string): string {
+  const hash = createHash('sha256');
+  const files = globSync(SOURCES, { cwd: root, withFileTypes: true })
+    .filter(entry => entry.isFile() && !entry.name.endsWith('.test.ts'))
+    .map(entry => join(entry.parentPath, entry.name))
+    .sort();
+  for (const file of files) {
+    const bytes = readFileSync(file);
+    hash.update(`${file.slice(root.length)}\0${bytes.length}\0`).update(bytes);
+  }
+  return hash.digest('hex').slice(0, 16);
+}
