@@ -134,4 +134,6 @@ export type ServerMessage =
     }
   | { readonly type: 'cursor'; readonly cursor: string }
   | { readonly type: 'copied'; readonly text: string }
+  /** A page has downloaded something, and whoever may drive may have it. */
+  | { readonly type: 'download'; readonly name: string; readonly size: number; readonly url: string }
   | { readonly type: 'ended'; readonly why: string };

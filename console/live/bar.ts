@@ -29,8 +29,9 @@ export class Bar {
     parts.reload.addEventListener('click', () =>
       wish.do({ type: 'history', action: this.#loading ? 'stop' : 'reload' }),
     );
-    parts.address.addEventListener('submit', event => {
-      event.preventDefault();
+    // No form: a frame that embeds this page need not allow any.
+    parts.url.addEventListener('keydown', event => {
+      if (event.key !== 'Enter' || event.isComposing) return;
       wish.do({ type: 'navigate', url: addressOf(parts.url.value.trim()) });
       parts.keys.focus({ preventScroll: true });
     });

@@ -2,6 +2,7 @@
 import type { DriveMessage, ServerMessage } from '../../contract/live-messages.ts';
 import { Bar } from './bar.ts';
 import { Connection } from './connection.ts';
+import { Downloads } from './downloads.ts';
 import { type Doing, Input } from './input.ts';
 import { Overlays } from './overlays.ts';
 import { parts } from './parts.ts';
@@ -34,6 +35,7 @@ const bar = new Bar({
   close: page => connection.say({ type: 'close', fence, page }),
   newTab: () => connection.say({ type: 'newTab', fence }),
 });
+const downloads = new Downloads();
 const input = new Input(view, driving, drive);
 const connection = new Connection({
   message: hear,
@@ -72,6 +74,8 @@ function hear(message: ServerMessage): void {
     case 'cursor':
       parts.canvas.style.cursor = message.cursor;
       return;
+    case 'download':
+      return downloads.offer(message);
     case 'copied':
       return void copied(message.text);
     case 'ended':

@@ -26,6 +26,7 @@ export class Viewing implements Closeable {
   readonly #clock: Clock;
   readonly #watchPage: WatchPage;
   readonly #pages = new Map<string, { readonly target: ObservedTarget; readonly page: ViewedPage }>();
+  readonly #frames = new Set<ObservedTarget>();
   readonly #listeners = new Set<(page: string | undefined) => void>();
   readonly #closing = new AbortController();
   #observing: Promise<Closeable> | undefined;
@@ -80,8 +81,16 @@ export class Viewing implements Closeable {
   }
 
   #met(target: ObservedTarget): void {
+    if (target.kind === 'iframe') {
+      this.#frames.add(target);
+      target.whenGone(() => this.#frames.delete(target));
+    }
     if (target.kind !== 'page') return;
-    const page = new ViewedPage(target, () => this.#tell(target.id));
+    const page = new ViewedPage(
+      target,
+      () => this.#apart(target),
+      () => this.#tell(target.id),
+    );
     this.#pages.set(target.id, { target, page });
     target.on(method => {
       if (/^Page\.(frameNavigated|frameStoppedLoading|navigatedWithinDocument|domContentEventFired)$/.test(method))
@@ -93,6 +102,11 @@ export class Viewing implements Closeable {
       void this.#readTabs();
     });
     void this.#readTabs();
+  }
+
+  #apart(page: ObservedTarget): ReadonlyMap<string, ObservedTarget> {
+    const pageOf = (target: ObservedTarget): ObservedTarget => (target.parent ? pageOf(target.parent) : target);
+    return new Map([...this.#frames].filter(frame => pageOf(frame) === page).map(frame => [frame.id, frame]));
   }
 
   /** One reading at a time; what changes while it waits is in it. */

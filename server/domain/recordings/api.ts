@@ -6,6 +6,8 @@ export interface Recordings {
   /** The pages of which there is something to watch. Their addresses are relative to the sessions of the mount. */
   replays(caller: AgentCaller, sessionId: string): Promise<Array<Omit<Replay, 'url'>>>;
   playlist(caller: AgentCaller, sessionId: string, pageId: string): Promise<string>;
+  /** How the session looks, or looked at its end. Undefined: no picture was taken. */
+  picture(caller: AgentCaller, sessionId: string): Promise<Buffer | undefined>;
   askForFiles(caller: AgentCaller, sessionId: string): Promise<RecordingDownload[]>;
   files(caller: AgentCaller, sessionId: string): Promise<RecordingDownload[]>;
 }

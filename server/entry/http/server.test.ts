@@ -126,6 +126,7 @@ const EVENTS: Events = {
 const RECORDINGS: Recordings = {
   replays: async () => [],
   playlist: async () => '#EXTM3U\n',
+  picture: async () => undefined,
   askForFiles: async () => [],
   files: async () => [],
 };

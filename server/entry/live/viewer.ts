@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import type { WebSocket } from 'ws';
 import type { DriveMessage, FrameHead, ServerMessage, ViewerMessage } from '../../../contract/live-messages.ts';
 import type { LinkClaims } from '../../domain/live/links.ts';
+import type { Offer } from '../../domain/live/live-view.ts';
 import type { Control, Takeover } from '../../domain/live/takeover.ts';
 import type { ViewedPage } from '../../domain/live/viewed-page.ts';
 import type { Picture, Viewing } from '../../domain/live/viewing.ts';
@@ -74,6 +75,11 @@ export class Viewer {
   end(why: string): void {
     this.#say({ type: 'ended', why });
     this.#parts.socket.close(1000, why.slice(0, 120));
+  }
+
+  /** A page has downloaded something that this person may have. */
+  offer({ name, size, url }: Offer): void {
+    this.#say({ type: 'download', name, size, url });
   }
 
   /** Another process goes on with the session: the page comes back by itself. */
