@@ -78,15 +78,13 @@ export class Bar {
   }
 
   #tab({ page, title, url }: TabState): HTMLElement {
-    const element = document.createElement('div');
+    const element = document.createElement('li');
     element.className = 'tab';
-    element.role = 'presentation';
-    element.setAttribute('aria-selected', String(page === this.#shown));
+    element.classList.toggle('shown', page === this.#shown);
     const pick = document.createElement('button');
     pick.type = 'button';
     pick.className = 'pick';
-    pick.role = 'tab';
-    pick.setAttribute('aria-selected', String(page === this.#shown));
+    pick.setAttribute('aria-current', String(page === this.#shown));
     const name = document.createElement('span');
     name.textContent = title || url || 'New tab';
     pick.title = url;
@@ -114,7 +112,9 @@ export class Bar {
     button.textContent = '+';
     button.setAttribute('aria-label', 'New tab');
     button.addEventListener('click', () => this.#wish.newTab());
-    return button;
+    const element = document.createElement('li');
+    element.append(button);
+    return element;
   }
 }
 

@@ -379,10 +379,10 @@ test('tabs, address and history are there to drive; whoever watches moves nothin
   const { page, view, end } = await openDesk();
   const second = await page.context().newPage();
   await second.goto(`${pages.url}/next`);
-  await view.getByRole('tab', { name: 'Next' }).waitFor();
-  await view.getByRole('tab', { name: 'Desk' }).click();
+  await view.getByRole('button', { name: 'Next', exact: true }).waitFor();
+  await view.getByRole('button', { name: 'Desk', exact: true }).click();
   assert.equal(await view.getByRole('button', { name: 'Reload' }).isDisabled(), true);
-  await view.getByRole('tab', { name: 'Next' }).click();
+  await view.getByRole('button', { name: 'Next', exact: true }).click();
   await takeControl(view);
   await view.getByRole('textbox', { name: 'Address' }).fill(`${pages.url}/`);
   await view.keyboard.press('Enter');

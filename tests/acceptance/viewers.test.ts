@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import type { DebugUrls } from '../../contract/live.ts';
-import { framesOf, isColour } from '../harness/film.ts';
+import { colourOf, framesOf, isColour } from '../harness/film.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
 import { openPages } from '../harness/pages.ts';
 import { fetchFilm, playlistWhen } from '../harness/recordings.ts';
@@ -40,8 +40,11 @@ async function openPage(path: string): Promise<{ id: string; browser: Browser; p
   return { id, browser, page, url: body.debuggerUrl };
 }
 
-const paint = (page: Page, colour: readonly number[]): Promise<unknown> =>
-  page.evaluate(`document.documentElement.style.background = 'rgb(${colour})'`);
+/** Paints the page, and waits until the picture of the viewer shows it. */
+async function paintFor(viewer: LiveViewer, page: Page, colour: readonly number[]): Promise<void> {
+  await page.evaluate(`document.documentElement.style.background = 'rgb(${colour})'`);
+  await eventually(`a picture in ${colour}`, () => viewer.newest && isColour(colourOf(viewer.newest.jpeg), colour));
+}
 
 const sees = (viewer: LiveViewer, other: LiveViewer): boolean =>
   viewer.newest !== undefined && other.newest !== undefined && viewer.newest.jpeg.equals(other.newest.jpeg);
@@ -53,12 +56,8 @@ test('ten people see the same page', async () => {
   assert.ok(first);
   await eventually('a picture for each', () => viewers.every(viewer => viewer.frames > 0));
   for (const colour of COLOURS) {
-    const before = first.newest?.jpeg;
-    await paint(page, colour);
-    await eventually('another picture for all', () => {
-      const changed = before && first.newest && !first.newest.jpeg.equals(before);
-      return changed && viewers.every(viewer => sees(viewer, first));
-    });
+    await paintFor(first, page, colour);
+    await eventually('the same for all', () => viewers.every(viewer => sees(viewer, first)));
   }
   for (const viewer of viewers) await viewer.close();
   await browser.close();
@@ -72,9 +71,7 @@ test('whoever reads nothing makes neither others nor the film late, and sees the
   slow.stall();
   const before = slow.frames;
   for (const colour of COLOURS) {
-    const last = fast.newest?.jpeg;
-    await paint(page, colour);
-    await eventually('the colour', () => last && fast.newest && !fast.newest.jpeg.equals(last));
+    await paintFor(fast, page, colour);
   }
   slow.resume();
   await eventually('the slow one to see the newest', () => sees(slow, fast));

@@ -120,6 +120,11 @@ export class ViewedPage implements Closeable {
 
   /** What is selected, for the person's own clipboard; the page hears of the copy or cut as of any other. */
   async copy(cut: boolean): Promise<string> {
+    // Behind what came before: what is selected may only be on its way.
+    const { promise, resolve } = Promise.withResolvers<void>();
+    if (this.#held) this.#held.push(resolve);
+    else resolve();
+    await promise;
     const key = cut ? 'x' : 'c';
     const event = {
       key,
