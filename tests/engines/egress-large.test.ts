@@ -52,9 +52,7 @@ const asks = (port: number, path: string, method = 'GET'): string =>
   `${method} http://a.test:${port}${path} HTTP/1.1\r\nHost: a.test\r\n\r\n`;
 
 const nothingOpen = (world: World): Promise<true> =>
-  until(WAIT_MS, 'the outside to be closed', () =>
-    world.egress.counters().connectionsOpen === 0 ? true : undefined,
-  );
+  until(WAIT_MS, 'the outside to be closed', () => (world.egress.counters().connectionsOpen === 0 ? true : undefined));
 
 /** What came behind the first head, once there are so many bytes of it. */
 async function bodyOf(wire: Wire, bytes: number): Promise<Buffer> {

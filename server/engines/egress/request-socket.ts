@@ -39,8 +39,7 @@ export class RequestSocket extends Socket {
       allowHalfOpen: true,
       onread: {
         buffer: () => this.#pouring?.down.buffer ?? memory.subarray(from),
-        callback: (count, filled) =>
-          this.#pouring ? poured(this.#pouring, filled.subarray(0, count)) : pushed(count),
+        callback: (count, filled) => (this.#pouring ? poured(this.#pouring, filled.subarray(0, count)) : pushed(count)),
       },
     });
     this.#bigReads = bigReads;
