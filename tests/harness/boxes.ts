@@ -22,7 +22,7 @@ export function boxesOf(dataDir: string): readonly SeenBox[] {
 
 /** Whether its program runs and the server has its listener: the helper that fetched that has left. */
 export const boxStands = ({ pids }: SeenBox): boolean =>
-  pids.length > 0 && !pids.some(pid => commandLine(pid).includes('/listener.cjs'));
+  pids.length > 0 && !pids.some(pid => commandLine(pid).includes('/listener.pl'));
 
 /** How much processor time a box gets when others want some too, of what an ordinary one gets; absent without such cgroups. */
 export function processorShareOf(dataDir: string, id: string): number | undefined {
