@@ -68,6 +68,14 @@ export class Capture implements Closeable {
     if (!this.#parts.channel.isGone) this.#parts.channel.say('Page.stopScreencast');
   }
 
+  /** Shows a frame also of a page that has not changed. */
+  again(): void {
+    if (this.#closing.signal.aborted || !this.#running) return;
+    this.#last = undefined;
+    this.#stop();
+    this.#start();
+  }
+
   #start(): void {
     this.#running = true;
     this.#allowedMs = this.#parts.clock.monotonicMs();
