@@ -8,17 +8,21 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import HLS from 'hls-parser';
 import { playlist } from '../../server/domain/recordings/playlist.ts';
+import type { JsonObject, TargetChannel } from '../../server/engines/recorder/channel.ts';
 import { Ffmpeg } from '../../server/engines/recorder/ffmpeg.ts';
 import type { Size } from '../../server/engines/recorder/matroska.ts';
 import { mp4Head } from '../../server/engines/recorder/mp4.ts';
 import { PageFolder, type Slice } from '../../server/engines/recorder/page-folder.ts';
 import { PageJournal } from '../../server/engines/recorder/page-journal.ts';
+import type { RecordedPage, Span } from '../../server/engines/recorder/page-recording.ts';
 import { Pipeline, type Segment } from '../../server/engines/recorder/pipeline.ts';
+import { PAGES_AT_ONCE_MAX, Recorder } from '../../server/engines/recorder/recorder.ts';
 import type { SegmentRow } from '../../server/engines/store/store.ts';
 import type { SessionId } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { durationOf, framesOf, isColour, timesOf } from '../harness/film.ts';
 import { TestClock } from '../harness/test-clock.ts';
+import { eventually } from '../harness/until.ts';
 
 const RED = [255, 0, 0] as const;
 const GREEN = [0, 255, 0] as const;
@@ -170,6 +174,105 @@ test('a playlist of several sizes is what HLS says, from its first line to its l
   for (const [index, colour] of [RED, GREEN, GREEN, BLUE].entries())
     assert.ok(isColour(seen[index] ?? [], colour), JSON.stringify(seen));
 });
+
+test('the sixty-fifth tab waits for its turn, is told of, and is recorded from its turn on as long as it lived', async () => {
+  const clock = new TestClock();
+  const spans: Array<Span & { readonly page: number }> = [];
+  const stored = new Map<number, Segment[]>();
+  const begun = new Set<number>();
+  const finished: number[] = [];
+  const sink = {
+    began: async ({ page }: RecordedPage) => void begun.add(page),
+    keep: async ({ page }: RecordedPage, segment: Segment) =>
+      void stored.set(page, [...(stored.get(page) ?? []), segment]),
+    span: async ({ page }: RecordedPage, span: Span) => void spans.push({ page, ...span }),
+    endSpans: async () => {},
+    done: async ({ page }: RecordedPage) => void finished.push(page),
+  };
+  const recorder = await Recorder.open({ folder: makeFolder(), sink, clock, log: silentLog, encoders: 2 });
+  after(() => recorder.close());
+  const short: Array<readonly unknown[]> = [];
+  const told = (...all: readonly unknown[]): void => void short.push(all);
+  const recording = await recorder.record({ session: SESSION, masks: 'none', short: told });
+  const red = picture(RED, { width: 64, height: 48 });
+  const tabs = Array.from({ length: PAGES_AT_ONCE_MAX + 2 }, (_, page) => new FakeTab(`tab-${page}`, red, clock));
+  const beganMs = clock.monotonicMs();
+  for (const [page, tab] of tabs.entries()) recording.target(tab, page, { at: clock.now() });
+  assert.deepEqual(short, [
+    ['too_many_at_once', 'tab-64', 64],
+    ['too_many_at_once', 'tab-65', 65],
+  ]);
+  assert.deepEqual(
+    tabs.map(({ isShown }) => isShown),
+    tabs.map((_, page) => page < PAGES_AT_ONCE_MAX),
+  );
+  await eventually('64 recordings', () => begun.size === PAGES_AT_ONCE_MAX, Boolean, 30_000);
+  clock.advance(3_000);
+  tabs[7]?.end();
+  await eventually('the one that waited to be recorded', () => begun.has(64));
+  clock.advance(2_000);
+  await recorder.finish(SESSION);
+  const wholeMs = clock.monotonicMs() - beganMs;
+  await eventually('all to be stored', () => finished.length === PAGES_AT_ONCE_MAX + 1, Boolean, 60_000);
+  assert.ok(!finished.includes(65));
+  const lengths = [...stored].map(([page, segments]) => [
+    page,
+    segments.reduce((sum, one) => sum + millisecondsOf(one), 0),
+  ]);
+  for (const [page = 0, ms = 0] of lengths) {
+    assert.ok(ms >= (page === 7 ? 3_000 : 5_000) && ms <= wholeMs, `page ${page}: ${ms} of ${wholeMs}`);
+  }
+  const waited = spans.filter(({ page, why }) => page === 64 && why === 'too_many_at_once');
+  assert.ok(waited.length === 1 && (waited[0]?.toMs ?? 0) >= 3_000, JSON.stringify(waited));
+});
+
+/** A tab that shows one picture when it is asked to. */
+class FakeTab implements TargetChannel {
+  readonly id: string;
+  readonly kind = 'page';
+  readonly parent = undefined;
+  isGone = false;
+  isShown = false;
+  readonly #picture: Buffer;
+  readonly #clock: TestClock;
+  readonly #listeners: Array<Parameters<TargetChannel['on']>[0]> = [];
+  readonly #gone: Array<() => void> = [];
+
+  constructor(id: string, jpeg: Buffer, clock: TestClock) {
+    this.id = id;
+    this.#picture = jpeg;
+    this.#clock = clock;
+  }
+
+  send(): Promise<JsonObject> {
+    return Promise.resolve({});
+  }
+
+  say(method: string): void {
+    if (method !== 'Page.startScreencast') return;
+    this.isShown = true;
+    const nowMs = this.#clock.now().getTime();
+    const metadata = { timestamp: nowMs / 1_000, monotonicTimestamp: this.#clock.monotonicMs() / 1_000 };
+    const params = { data: this.#picture.toString('base64'), sessionId: 1, metadata };
+    setImmediate(() => {
+      for (const listener of this.#listeners) listener('Page.screencastFrame', params);
+    });
+  }
+
+  on(listener: Parameters<TargetChannel['on']>[0]) {
+    this.#listeners.push(listener);
+    return { close: () => {} };
+  }
+
+  whenGone(listener: () => void): void {
+    this.#gone.push(listener);
+  }
+
+  end(): void {
+    this.isGone = true;
+    for (const listener of this.#gone) listener();
+  }
+}
 
 test('what a full disk did not take is missing and said so; what stands before and comes after is whole', async () => {
   const path = mkdtempSync(join(tmpdir(), 'berth-film-'));
