@@ -51,7 +51,6 @@ parts.bar.hidden = asked.get('navbar') === 'false';
 document.body.classList.toggle('bare', parts.bar.hidden);
 parts.control.addEventListener('click', () => connection.say(driving() ? { type: 'give', fence } : { type: 'take' }));
 parts.keyboard.addEventListener('click', () => input.focus());
-parts.keyboard.hidden = !matchMedia('(pointer: coarse)').matches;
 
 function hear(message: ServerMessage): void {
   switch (message.type) {
@@ -93,6 +92,7 @@ function showControl(): void {
   document.body.classList.toggle('driving', driving());
   parts.controls.hidden = right === 'view';
   parts.control.textContent = driving() ? 'Give back' : 'Take control';
+  parts.keyboard.hidden = !driving() || !matchMedia('(pointer: coarse)').matches;
   parts.control.disabled = who === 'other';
   parts.state.textContent = {
     you: 'You are in control. The agent waits.',

@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import type { Session } from '../../../contract/sessions.ts';
 import { pictureQuery } from '../api/queries.ts';
+import { Icon } from './icon.tsx';
 import { isOpen } from './status.tsx';
 
 export function SessionPicture({ app, session }: { readonly app: string; readonly session: Session }) {
@@ -12,9 +13,13 @@ export function SessionPicture({ app, session }: { readonly app: string; readonl
   return (
     <span
       aria-hidden="true"
-      className="block aspect-video w-[72px] shrink-0 overflow-hidden rounded border border-line bg-sunk md:w-16"
+      className="grid aspect-video w-[72px] place-items-center text-line-strong shrink-0 overflow-hidden rounded border border-line bg-sunk md:w-16"
     >
-      {url && <img src={url} alt="" className="size-full object-cover object-top" />}
+      {url ? (
+        <img src={url} alt="" className="size-full object-cover object-top" />
+      ) : (
+        <Icon name="sessions" size={16} />
+      )}
     </span>
   );
 }
