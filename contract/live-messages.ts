@@ -115,6 +115,8 @@ export interface SelectState {
 export type ServerMessage =
   | { readonly type: 'welcome'; readonly right: 'view' | 'control'; readonly holder: string }
   | { readonly type: 'tabs'; readonly tabs: readonly TabState[] }
+  /** The icon at a `faviconUrl`, as a data URL: told once, as soon as it is known. */
+  | { readonly type: 'icon'; readonly url: string; readonly data: string }
   | {
       readonly type: 'control';
       /** `you` with the fence to drive under; `other`; `agent`: nobody took over. */

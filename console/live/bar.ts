@@ -15,6 +15,7 @@ export interface BarWish {
 
 export class Bar {
   readonly #wish: BarWish;
+  readonly #icons = new Map<string, string>();
   #tabs: readonly TabState[] = [];
   #shown = '';
   #driving = false;
@@ -41,6 +42,11 @@ export class Bar {
 
   tabs(tabs: readonly TabState[]): void {
     this.#tabs = tabs;
+    this.#draw();
+  }
+
+  icon(url: string, data: string): void {
+    this.#icons.set(url, data);
     this.#draw();
   }
 
@@ -77,7 +83,7 @@ export class Bar {
     parts.tabs.replaceChildren(...this.#tabs.map(one => this.#tab(one)), ...(this.#driving ? [this.#newTab()] : []));
   }
 
-  #tab({ page, title, url }: TabState): HTMLElement {
+  #tab({ page, title, url, faviconUrl }: TabState): HTMLElement {
     const element = document.createElement('li');
     element.className = 'tab';
     element.classList.toggle('shown', page === this.#shown);
@@ -88,11 +94,22 @@ export class Bar {
     const name = document.createElement('span');
     name.textContent = title || url || 'New tab';
     pick.title = url;
-    pick.append(name);
+    pick.append(...this.#iconOf(faviconUrl), name);
     pick.addEventListener('click', () => this.#wish.look(page));
     element.append(pick);
     if (this.#driving) element.append(this.#closer(page, name.textContent));
     return element;
+  }
+
+  #iconOf(url: string): HTMLElement[] {
+    const data = this.#icons.get(url);
+    if (data === undefined) return [];
+    const image = document.createElement('img');
+    image.alt = '';
+    image.src = data;
+    // What is no picture after all.
+    image.addEventListener('error', () => image.remove());
+    return [image];
   }
 
   #closer(page: string, name: string): HTMLElement {

@@ -59,6 +59,8 @@ function hear(message: ServerMessage): void {
       return showControl();
     case 'tabs':
       return bar.tabs(message.tabs);
+    case 'icon':
+      return bar.icon(message.url, message.data);
     case 'page':
       shown = message.page;
       bar.page(message);

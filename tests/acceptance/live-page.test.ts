@@ -49,6 +49,11 @@ const FRAMED = `<!doctype html><title>Inner</title><style>body { margin: 0 }
 const pages = await openPages({
   '/desk': PAGE,
   '/framed': FRAMED,
+  '/iconic': '<!doctype html><title>Iconic</title><link rel="icon" href="/icon.svg">',
+  '/icon.svg': (_, response) => {
+    response.setHeader('content-type', 'image/svg+xml');
+    response.end('<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20"><rect width="20" height="20"/></svg>');
+  },
   '/framing': (_, response) => {
     const frame = (url: string, top: number): string =>
       `<iframe src="${url}/framed" style="position:absolute;left:100px;top:${top}px;width:400px;height:200px;border:10px solid"></iframe>`;
@@ -377,6 +382,11 @@ for (const [name, look] of [
 
 test('tabs, address and history are there to drive; whoever watches moves nothing', async () => {
   const { page, view, end } = await openDesk();
+  const iconic = await page.context().newPage();
+  await iconic.goto(`${pages.url}/iconic`);
+  const icon = view.getByRole('listitem').filter({ hasText: 'Iconic' }).locator('img');
+  await eventually('the icon', () => icon.evaluate(image => Reflect.get(image, 'naturalWidth') === 20));
+  await iconic.close();
   const second = await page.context().newPage();
   await second.goto(`${pages.url}/next`);
   await view.getByRole('button', { name: 'Next', exact: true }).waitFor();

@@ -6,6 +6,7 @@ import type { Clock } from '../../kit/clock.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import type { LiveSession } from '../sessions/live.ts';
+import { Favicons } from './favicons.ts';
 import { ViewedPage } from './viewed-page.ts';
 
 /** Titles and icons are read anew this long after something about a page has changed. */
@@ -29,6 +30,7 @@ export class Viewing implements Closeable {
   readonly #frames = new Set<ObservedTarget>();
   readonly #listeners = new Set<(page: string | undefined) => void>();
   readonly #closing = new AbortController();
+  readonly #icons = new Favicons(() => this.#tell(undefined));
   #observing: Promise<Closeable> | undefined;
   #infos: ReadonlyArray<Omit<TabState, 'visible'>> = [];
   #reading: Promise<void> | undefined;
@@ -63,6 +65,12 @@ export class Viewing implements Closeable {
       const page = this.page(info.page);
       return page ? [{ ...info, visible: page.state.visible }] : [];
     });
+  }
+
+  /** The icon of a tab as a data URL, as soon as it is known. */
+  iconOf({ page, faviconUrl }: TabState): string | undefined {
+    const target = this.#pages.get(page)?.target;
+    return target && this.#icons.of(target, faviconUrl);
   }
 
   /** Called with the page whose state has changed, or with undefined when it is the tabs. */
