@@ -53,7 +53,7 @@ export class DownloadWatch implements DownloadListener {
   progressed({ guid, state, receivedBytes }: Parameters<DownloadListener['progressed']>[0]): void {
     const known = this.#known.get(guid);
     if (!known || known.over) return;
-    known.receivedBytes = receivedBytes;
+    known.receivedBytes = Math.max(receivedBytes, known.receivedBytes);
     if (state === 'inProgress') return this.#demandRoom(known);
     known.over = true;
     if (state === 'completed') this.#work(() => this.#take(known));
@@ -134,11 +134,22 @@ export class DownloadWatch implements DownloadListener {
     }
   }
 
-  /** Chromium does not say why, so the disk is asked, before anything gives room again. */
+  /** Asked at once, before others give room again; told when there is room to write it down. */
   #brokeOff(known: Known): void {
-    const free = this.#keeper.parts.staging.freeBytes();
-    free.catch(() => {});
-    this.#work(async () => this.#fail(known, (await free) < FULL_BYTES ? DISK_FULL : BROKE_OFF));
+    const why = this.#whyItBrokeOff(known);
+    this.#work(async () => this.#fail(known, await why));
+  }
+
+  /** Chromium does not say it, so the disk is asked: what it took away again was there when it broke off. */
+  async #whyItBrokeOff({ row, receivedBytes }: Known): Promise<string> {
+    const { keeper, live } = { keeper: this.#keeper, live: this.#live };
+    try {
+      const seen = await keeper.look(live.box.folder, row.guid);
+      const free = await keeper.parts.staging.freeBytes();
+      return free - (seen === 'absent' ? receivedBytes : 0) < FULL_BYTES ? DISK_FULL : BROKE_OFF;
+    } catch {
+      return BROKE_OFF;
+    }
   }
 
   async #await(known: Known): Promise<void> {
