@@ -40,7 +40,12 @@ test('a rule is about a whole host when nothing narrows it', async () => {
   for (const line of whole) assert.ok((await readAdHosts(line)).blocks('x.a.test'), line);
   const narrowed = [
     ...['||a.test^$script', '||a.test^$domain=b.test', '||a.test^$~third-party', '||a.test^$popup'],
-    ...['||a.test^$csp=script-src none', '||a.test^$removeparam=x', '||a.test^$redirect=noop.js', '||a.test^$badfilter'],
+    ...[
+      '||a.test^$csp=script-src none',
+      '||a.test^$removeparam=x',
+      '||a.test^$redirect=noop.js',
+      '||a.test^$badfilter',
+    ],
     ...['||a.test^$denyallow=b.test', '||a.test:8080^', '||a.test^*', '||a.*^', '||*.a.test^', '||test^', '||', '@@||'],
     ...['|http://a.test/', '@@||a.test^', 'a.test,b.test', 'a test', '/a.test/'],
   ];
