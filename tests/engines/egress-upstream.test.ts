@@ -147,6 +147,27 @@ for (const [how, breakOff] of [
     await nothingOpen(world);
   });
 
+test('a large body of a plain answer takes the short way by way of a proxy too, whole and counted', async t => {
+  const large = randomBytes(5 * 1024 * 1024);
+  const head = `HTTP/1.1 200 OK\r\nContent-Length: ${large.length}\r\n\r\n`;
+  const { world } = await proxied(t, 'http', {
+    'large.test': socket => {
+      socket.write(head);
+      socket.write(large);
+    },
+  });
+  const wire = await Wire.open(world.proxyPort);
+  const request = 'GET http://large.test/ HTTP/1.1\r\nHost: large.test\r\n\r\n';
+  wire.socket.write(request);
+  const start = (await wire.until(HEAD_END)).indexOf(HEAD_END) + HEAD_END.length;
+  assert.ok((await wire.bytesOf(start + large.length)).subarray(start).equals(large));
+  await nothingOpen(world);
+  const { bytesByProxy, bytesUp, bytesDown } = world.egress.counters();
+  assert.equal(bytesDown, head.length + large.length);
+  assert.equal(bytesByProxy, bytesUp + bytesDown);
+  wire.socket.destroy();
+});
+
 test('a body that comes in drips through a proxy is waited for', async t => {
   const drips = 40;
   const { world } = await proxied(t, 'http', {
