@@ -101,9 +101,12 @@ async function withSession(
   const browser = await chromium.connectOverCDP(session.connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
   assert.ok(page);
-  await use(page, session);
-  await browser.close();
-  await server.release(session.id);
+  try {
+    await use(page, session);
+  } finally {
+    await browser.close();
+    await server.release(session.id);
+  }
 }
 
 moody.holdBack([NEVER]);
@@ -308,28 +311,6 @@ test('a proxy that takes its time is waited for: at the create, for pages, for t
   await server.release(id);
 });
 
-test('a proxy that breaks off in the middle of a body breaks off for the page, not for the session', () =>
-  withSession([external(moody)], async (page, { id }) => {
-    await page.goto(hidden);
-    pages.set('/endless', (_, response) => {
-      response.writeHead(200, { 'content-length': String(1024 ** 3) });
-      response.write(Buffer.alloc(1024 ** 2));
-      response.on('error', () => {});
-    });
-    await page.evaluate(`{
-      fetch('/endless').then(answer => {
-        document.title = 'begun';
-        return answer.arrayBuffer();
-      }).then(() => 'whole', String).then(text => { document.title = text });
-    }`);
-    await page.waitForFunction(`document.title === 'begun'`);
-    moody.breakOff();
-    await page.waitForFunction(`document.title !== 'begun'`);
-    assert.match(await page.title(), /TypeError/);
-    assert.equal((await page.goto(hidden))?.status(), 200);
-    assert.equal((await server.read(id)).status, 'RUNNING');
-  }));
-
 test('a proxy that never answers for a host costs the page that request, by name; the session goes on', async () => {
   assert.match(String(await neverAnswered), /ERR_TUNNEL_CONNECTION_FAILED/);
   const [told] = await toldOf(server, patient.id, 'proxy.failed');
@@ -339,6 +320,26 @@ test('a proxy that never answers for a host costs the page that request, by name
   await patientBrowser.close();
   await server.release(patient.id);
 });
+
+test('a proxy that breaks off in the middle of a body breaks off for the page, not for the session', () =>
+  withSession([external(moody)], async (page, { id }) => {
+    await page.goto(hidden);
+    pages.set('/endless', (_, response) => {
+      response.writeHead(200, { 'content-length': String(1024 ** 3) });
+      response.write(Buffer.alloc(1024 ** 2));
+      response.on('error', () => {});
+    });
+    await page.evaluate(`void fetch('/endless').then(answer => {
+      document.title = 'begun';
+      return answer.arrayBuffer();
+    }).then(() => 'whole', String).then(text => { document.title = text })`);
+    await page.waitForFunction(`document.title === 'begun'`);
+    moody.breakOff();
+    await page.waitForFunction(`document.title !== 'begun'`);
+    assert.match(await page.title(), /TypeError/);
+    assert.equal((await page.goto(hidden))?.status(), 200);
+    assert.equal((await server.read(id)).status, 'RUNNING');
+  }));
 
 test('a host that breaks off in the middle breaks off for the page, not for the session', () =>
   withSession([external(socks)], async page => {
