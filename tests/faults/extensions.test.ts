@@ -84,7 +84,7 @@ test('killed in the middle of an upload, it keeps none of it, and the same uploa
 });
 
 test('killed at any moment behind the last byte, it keeps one file of it at most, which the next upload has', async () => {
-  for (const waitMs of [0, 8, 25, 60]) {
+  for (const waitMs of [0, 30]) {
     const bytes = large(`whole${waitMs}`);
     const before = kept();
     await begin(bytes, Number.POSITIVE_INFINITY);
@@ -109,28 +109,27 @@ const placed = (): string[] => {
   });
 };
 
-async function until(what: string, look: () => boolean): Promise<void> {
-  const deadline = performance.now() + 20_000;
-  while (!look()) {
-    if (performance.now() > deadline) throw new Error(`waited for ${what}`);
-    await new Promise(resolve => setImmediate(resolve));
-  }
-}
+const FILES = 4_000;
+/** Takes a while to be unpacked. */
+const heavy = (name: string): Buffer =>
+  speaking(
+    name,
+    {},
+    Array.from({ length: FILES }, (_, at) => ({ name: `files/${at}`, bytes: 'x', method: 0 })),
+  );
 
-test('killed before the extensions of a session are loaded, it has them all or has ended, and says which', async () => {
-  const names = ['one', 'three', 'two'];
-  const extensionIds = (await Promise.all(names.map(name => uploaded(speaking(name))))).map(({ id }) => id);
-  const outcomes: string[] = [];
-  for (const [folders, waitMs] of [
-    [1, 0],
-    [3, 0],
-    [3, 30],
-    [3, 90],
-  ] as const) {
+const NAMES = ['one', 'two'];
+
+for (const [when, make, waitMs] of [
+  ['while the extensions of a session are unpacked', heavy, 0],
+  ['about when the extensions of a session are loaded', speaking, 40],
+] as const)
+  test(`killed ${when}, it has them all or has ended, and says which`, async () => {
+    const extensionIds = (await Promise.all(NAMES.map(name => uploaded(make(name))))).map(({ id }) => id);
     const body = { keepAlive: true, extensionIds };
     const headers = { 'idempotency-key': randomUUID() };
     const answer = server.api<Session>('POST', SESSIONS, { body, headers }).catch(() => undefined);
-    await until('extensions to be unpacked', () => placed().length >= folders);
+    await until('extensions to be unpacked', () => (placed().length > 0 ? true : undefined));
     await new Promise(resolve => setTimeout(resolve, waitMs));
     await server.restart();
     const told = await answer;
@@ -141,13 +140,20 @@ test('killed before the extensions of a session are loaded, it has them all or h
     const { id, status, endReason } = await server.read(again.body.id);
     if (told?.status === 201) assert.deepEqual([told.body.id, status], [id, 'RUNNING']);
     if (open[0]) assert.equal(open[0].id, id);
+    if (make === heavy) assert.equal(status, 'ERROR', 'it was in the middle');
     if (status === 'RUNNING') {
-      assert.deepEqual(await loadedIn(again.body), names);
+      assert.deepEqual(await loadedIn(again.body), NAMES);
       await server.release(id);
     } else assert.deepEqual([status, endReason], ['ERROR', 'service_restart']);
-    outcomes.push(status);
     await server.settles();
     assert.deepEqual(placed(), []);
+  });
+
+/** Looks often: what is waited for does not last. */
+async function until(what: string, look: () => true | undefined): Promise<void> {
+  const deadline = performance.now() + 20_000;
+  while (!look()) {
+    if (performance.now() > deadline) throw new Error(`waited for ${what}`);
+    await new Promise(resolve => setTimeout(resolve, 2));
   }
-  assert.ok(outcomes.includes('ERROR'), `one was in the middle: ${outcomes.join()}`);
-});
+}
