@@ -7,7 +7,9 @@ import type { FrameMetadata } from './hub.ts';
 
 const RECORDED_FPS = 5;
 const WATCHED_FPS = 15;
-const SCREENCAST: JsonObject = { format: 'jpeg', quality: 80, maxFramesInFlight: 1 };
+/** Of a page that never rests: who looks at what it did needs no more, and every pulse costs. */
+const PULSED_FPS = 2.5;
+const SCREENCAST: JsonObject = { format: 'jpeg', quality: 70, maxFramesInFlight: 1 };
 /** A frame that follows its permission within this counts as motion, on a machine of any load: pulses show what is true. */
 const MOTION_MS = 1_000;
 /** A page that changed while it was not to show a frame, and then rests, is looked at once more after this. */
@@ -164,7 +166,8 @@ export class Capture implements Closeable {
   }
 
   get #periodMs(): number {
-    return 1000 / (this.#parts.isWatched() ? WATCHED_FPS : RECORDED_FPS);
+    if (this.#parts.isWatched()) return 1000 / WATCHED_FPS;
+    return 1000 / (this.#pulsing ? PULSED_FPS : RECORDED_FPS);
   }
 
   async #sleep(ms: number): Promise<void> {

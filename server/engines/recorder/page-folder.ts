@@ -31,6 +31,12 @@ export interface Slice {
   readonly endMs: number | undefined;
 }
 
+/** One that may be encoded, with the times of its frames. */
+export interface WholeSlice extends Slice {
+  readonly endMs: number;
+  readonly times: readonly number[];
+}
+
 const NOTE = 'page.json';
 const SLICE = /^(\d+)\.(\d+)(?:\.(\d+))?\.mkv$/;
 
@@ -74,18 +80,18 @@ export class PageFolder {
         return [{ sequence: Number(sequence), startMs: Number(startMs), endMs: ended }];
       })
       .sort((a, b) => a.sequence - b.sequence);
-    for (const slice of slices) this.#count(slice.sequence, (await stat(this.#pathOf(slice))).size);
+    for (const slice of slices) this.#count(slice.sequence, (await stat(this.pathOf(slice))).size);
     return slices;
   }
 
   async begin(slice: Slice, size: Size): Promise<SliceWriter> {
-    const file = await open(this.#pathOf(slice), 'w', 0o600);
+    const file = await open(this.pathOf(slice), 'w', 0o600);
     return new SliceWriter(file, journalHead(size), 0, bytes => this.#count(slice.sequence, bytes));
   }
 
   /** Goes on with what a former process began, behind its last whole frame. */
   async resume(slice: Slice): Promise<{ writer: SliceWriter; frames: readonly TimedFrame[] } | undefined> {
-    const path = this.#pathOf(slice);
+    const path = this.pathOf(slice);
     const { frames, wholeBytes } = readJournal(await readFile(path));
     if (frames.length === 0) return undefined;
     await truncate(path, wholeBytes);
@@ -94,18 +100,18 @@ export class PageFolder {
   }
 
   /** From now on it is whole, and may be encoded. */
-  async end(slice: Slice, endMs: number): Promise<Slice> {
+  async end(slice: Slice, endMs: number): Promise<Slice & { readonly endMs: number }> {
     const ended = { ...slice, endMs };
-    await rename(this.#pathOf(slice), this.#pathOf(ended));
+    await rename(this.pathOf(slice), this.pathOf(ended));
     return ended;
   }
 
   async frames(slice: Slice): Promise<readonly TimedFrame[]> {
-    return readJournal(await readFile(this.#pathOf(slice))).frames;
+    return readJournal(await readFile(this.pathOf(slice))).frames;
   }
 
   async drop(slice: Slice): Promise<void> {
-    await unlink(this.#pathOf(slice)).catch(() => {});
+    await unlink(this.pathOf(slice)).catch(() => {});
     this.#count(slice.sequence, 0);
   }
 
@@ -123,7 +129,7 @@ export class PageFolder {
     this.#grown(bytes - before);
   }
 
-  #pathOf({ sequence, startMs, endMs }: Slice): string {
+  pathOf({ sequence, startMs, endMs }: Slice): string {
     return join(this.path, endMs === undefined ? `${sequence}.${startMs}.mkv` : `${sequence}.${startMs}.${endMs}.mkv`);
   }
 }
