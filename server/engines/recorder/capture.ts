@@ -58,8 +58,8 @@ export class Capture implements Closeable {
 
   constructor(parts: CaptureParts) {
     this.#parts = parts;
-    this.#listening = parts.channel.on((method, params) => {
-      if (method === 'Page.screencastFrame') void this.#frame(params);
+    this.#listening = parts.channel.on((method, params, picture) => {
+      if (method === 'Page.screencastFrame') void this.#frame(params, picture);
       else if (method === 'Page.screencastVisibilityChanged') parts.visible(params.visible === true);
     });
     this.#start();
@@ -86,8 +86,8 @@ export class Capture implements Closeable {
     this.#parts.channel.say('Page.startScreencast', SCREENCAST);
   }
 
-  async #frame(params: JsonObject): Promise<void> {
-    const frame = readFrame(params);
+  async #frame(params: JsonObject, picture: Buffer | undefined): Promise<void> {
+    const frame = readFrame(params, picture);
     if (!frame || this.#closing.signal.aborted) return;
     const { clock, taken } = this.#parts;
     const isNew = !this.#last?.equals(frame.jpeg);
@@ -175,11 +175,11 @@ export class Capture implements Closeable {
   }
 }
 
-function readFrame({ data, metadata }: JsonObject): CapturedFrame | undefined {
+function readFrame({ data, metadata }: JsonObject, picture: Buffer | undefined): CapturedFrame | undefined {
   if (typeof data !== 'string' || !isObject(metadata)) return undefined;
   const wallMs = numberAt(metadata, 'timestamp') * 1000;
   return {
-    jpeg: Buffer.from(data, 'base64'),
+    jpeg: picture ?? Buffer.from(data, 'base64'),
     // Older browsers tell the time of day only.
     browserMs: metadata.monotonicTimestamp === undefined ? wallMs : numberAt(metadata, 'monotonicTimestamp') * 1000,
     at: new Date(wallMs),

@@ -1,6 +1,7 @@
 // The journal of one page on disk: what the page is, and one file for each segment to be. A file's name says when it
 // begins and, once it is closed, when it ends; so what a killed server left tells its own story.
 import {
+  constants,
   type FileHandle,
   mkdir,
   open,
@@ -15,7 +16,7 @@ import {
 } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isObject } from './channel.ts';
-import { journalFrame, journalHead, readJournal, type Size, type TimedFrame } from './matroska.ts';
+import { journalFrameHead, journalHead, readJournal, type Size, type TimedFrame } from './matroska.ts';
 
 export interface PageNote {
   readonly targetId: string;
@@ -38,6 +39,8 @@ export interface WholeSlice extends Slice {
 }
 
 const NOTE = 'page.json';
+/** Appending: where a torn frame was cut off, the next one stands right behind the last whole one. */
+const NEW_TO_APPEND = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_APPEND;
 const SLICE = /^(\d+)\.(\d+)(?:\.(\d+))?\.mkv$/;
 
 export class PageFolder {
@@ -85,7 +88,7 @@ export class PageFolder {
   }
 
   async begin(slice: Slice, size: Size): Promise<SliceWriter> {
-    const file = await open(this.pathOf(slice), 'w', 0o600);
+    const file = await open(this.pathOf(slice), NEW_TO_APPEND, 0o600);
     return new SliceWriter(file, journalHead(size), 0, bytes => this.#count(slice.sequence, bytes));
   }
 
@@ -150,16 +153,18 @@ export class SliceWriter {
 
   /** One write a frame, so that a killed server leaves all frames but the last whole. */
   async append(frame: TimedFrame): Promise<void> {
-    const bytes = Buffer.concat([...(this.#head ? [this.#head] : []), journalFrame(frame)]);
+    const parts = [...(this.#head ? [this.#head] : []), journalFrameHead(frame), frame.jpeg];
+    const bytes = parts.reduce((sum, part) => sum + part.length, 0);
     try {
-      await this.#file.appendFile(bytes);
+      const { bytesWritten } = await this.#file.writev(parts);
+      if (bytesWritten < bytes) throw new Error(`the disk took ${bytesWritten} of ${bytes} bytes`);
     } catch (error) {
       // What the disk took of it would hide what is written behind it.
       await this.#file.truncate(this.#bytes).catch(() => {});
       throw error;
     }
     this.#head = undefined;
-    this.#bytes += bytes.length;
+    this.#bytes += bytes;
     this.#grown(this.#bytes);
   }
 
