@@ -244,12 +244,14 @@ class FakeTab implements TargetChannel {
     this.#clock = clock;
   }
 
-  send(): Promise<JsonObject> {
-    return Promise.resolve({});
+  async send(method: string): Promise<JsonObject> {
+    if (method === 'Page.startScreencast') this.#show();
+    return {};
   }
 
-  say(method: string): void {
-    if (method !== 'Page.startScreencast') return;
+  say(): void {}
+
+  #show(): void {
     this.isShown = true;
     const nowMs = this.#clock.now().getTime();
     const metadata = { timestamp: nowMs / 1_000, monotonicTimestamp: this.#clock.monotonicMs() / 1_000 };

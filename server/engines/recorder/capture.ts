@@ -14,6 +14,8 @@ const SCREENCAST: JsonObject = { format: 'jpeg', quality: 70, maxFramesInFlight:
 const MOTION_MS = 1_000;
 /** A page that changed while it was not to show a frame, and then rests, is looked at once more after this. */
 const SETTLE_MS = 150;
+/** Where a screencast could not be started, it is tried again after this. */
+const RESTART_MS = 500;
 /** Faster than a page can show two changes. */
 const AT_ONCE_MS = 12;
 /** So many moving frames in a row, and pulses are tried; each try that meets a page at rest doubles it. */
@@ -51,6 +53,9 @@ export class Capture implements Closeable {
   #pulses = 0;
   #last: Buffer | undefined;
   #frames = 0;
+  /** When the page was navigated last. */
+  #framesBefore: number | undefined;
+  #starts = 0;
   #frameMs = Number.NEGATIVE_INFINITY;
   #allowedMs = Number.NEGATIVE_INFINITY;
   /** From painted to here, by two clocks of which only changes can be compared: the least so far. */
@@ -61,7 +66,10 @@ export class Capture implements Closeable {
     this.#listening = parts.channel.on((method, params, picture) => {
       if (method === 'Page.screencastFrame') void this.#frame(params, picture);
       else if (method === 'Page.screencastVisibilityChanged') parts.visible(params.visible === true);
+      else if (method === 'Page.frameNavigated') this.#navigated(params);
+      else if (method === 'Page.loadEventFired') void this.#loaded();
     });
+    parts.channel.say('Page.enable');
     this.#start();
   }
 
@@ -83,7 +91,24 @@ export class Capture implements Closeable {
   #start(): void {
     this.#running = true;
     this.#allowedMs = this.#parts.clock.monotonicMs();
-    this.#parts.channel.say('Page.startScreencast', SCREENCAST);
+    const start = ++this.#starts;
+    this.#parts.channel.send('Page.startScreencast', SCREENCAST).catch(() => this.#startLater(start));
+  }
+
+  /** While a page is being replaced by another there may be nothing to capture. */
+  async #startLater(start: number): Promise<void> {
+    await this.#sleep(RESTART_MS);
+    const isOver = this.#closing.signal.aborted || this.#parts.channel.isGone;
+    if (!isOver && start === this.#starts && this.#running) this.#start();
+  }
+
+  #navigated({ frame }: JsonObject): void {
+    if (isObject(frame) && frame.parentId === undefined) this.#framesBefore = this.#frames;
+  }
+
+  /** A page that is there and has not shown itself since it came is looked at. */
+  async #loaded(): Promise<void> {
+    if (this.#framesBefore === this.#frames) await this.#settle();
   }
 
   async #frame(params: JsonObject, picture: Buffer | undefined): Promise<void> {
