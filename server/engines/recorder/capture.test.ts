@@ -25,7 +25,7 @@ class Tab implements TargetChannel {
   }
 
   say(method: string): void {
-    if (method !== 'Page.enable') this.said.push(method);
+    this.said.push(method);
   }
 
   on(listener: Parameters<TargetChannel['on']>[0]) {

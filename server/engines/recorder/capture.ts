@@ -14,8 +14,9 @@ const SCREENCAST: JsonObject = { format: 'jpeg', quality: 70, maxFramesInFlight:
 const MOTION_MS = 1_000;
 /** A page that changed while it was not to show a frame, and then rests, is looked at once more after this. */
 const SETTLE_MS = 150;
-/** Where a screencast could not be started, it is tried again after this. */
-const RESTART_MS = 500;
+/** Where a screencast could not be started, it is tried again after this, and each time after twice as long. */
+const RESTART_MIN_MS = 100;
+const RESTART_MAX_MS = 2_000;
 /** Faster than a page can show two changes. */
 const AT_ONCE_MS = 12;
 /** So many moving frames in a row, and pulses are tried; each try that meets a page at rest doubles it. */
@@ -56,6 +57,7 @@ export class Capture implements Closeable {
   /** When the page was navigated last. */
   #framesBefore: number | undefined;
   #starts = 0;
+  #restartMs = RESTART_MIN_MS;
   #frameMs = Number.NEGATIVE_INFINITY;
   #allowedMs = Number.NEGATIVE_INFINITY;
   /** From painted to here, by two clocks of which only changes can be compared: the least so far. */
@@ -69,7 +71,6 @@ export class Capture implements Closeable {
       else if (method === 'Page.frameNavigated') this.#navigated(params);
       else if (method === 'Page.loadEventFired') void this.#loaded();
     });
-    parts.channel.say('Page.enable');
     this.#start();
   }
 
@@ -95,9 +96,10 @@ export class Capture implements Closeable {
     this.#parts.channel.send('Page.startScreencast', SCREENCAST).catch(() => this.#startLater(start));
   }
 
-  /** While a page is being replaced by another there may be nothing to capture. */
+  /** While a page is made, or replaced by another, Chromium refuses: there is nothing to capture (measured). */
   async #startLater(start: number): Promise<void> {
-    await this.#sleep(RESTART_MS);
+    await this.#sleep(this.#restartMs);
+    this.#restartMs = Math.min(this.#restartMs * 2, RESTART_MAX_MS);
     const isOver = this.#closing.signal.aborted || this.#parts.channel.isGone;
     if (!isOver && start === this.#starts && this.#running) this.#start();
   }
@@ -106,7 +108,7 @@ export class Capture implements Closeable {
     if (isObject(frame) && frame.parentId === undefined) this.#framesBefore = this.#frames;
   }
 
-  /** A page that is there and has not shown itself since it came is looked at. */
+  /** A page that is there and has not shown itself since it came is looked at; told of where masks or logs listen. */
   async #loaded(): Promise<void> {
     if (this.#framesBefore === this.#frames) await this.#settle();
   }
@@ -118,6 +120,7 @@ export class Capture implements Closeable {
     const isNew = !this.#last?.equals(frame.jpeg);
     const dueMs = this.#frameMs + this.#periodMs;
     this.#frames++;
+    this.#restartMs = RESTART_MIN_MS;
     this.#frameMs = clock.monotonicMs();
     const lateMs = this.#lateMs(frame);
     this.#judge(isNew);
