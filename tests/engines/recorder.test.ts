@@ -13,17 +13,24 @@ import { systemClock } from '../../server/kit/clock.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { startBareBrowser } from '../harness/bare-browser.ts';
 import { CdpClient } from '../harness/cdp.ts';
+import { openPages } from '../harness/pages.ts';
 import { eventually } from '../harness/until.ts';
 
 const bare = await startBareBrowser();
 after(() => bare.close());
+
+/** Enough that one in three of them meets Chromium in the moment in which it refuses a screencast. */
+const GOING = 8;
 
 class Kept implements RecordingSink {
   readonly segments = new Map<number, Segment[]>();
   readonly finished: number[] = [];
   readonly spans: Array<Span & { readonly page: number }> = [];
   isAway = false;
-  async began(): Promise<void> {}
+  readonly begun = new Set<number>();
+  async began({ page }: RecordedPage): Promise<void> {
+    this.begun.add(page);
+  }
   async keep({ page }: { page: number }, segment: Segment): Promise<void> {
     if (this.isAway) throw new Error('the store is away');
     this.segments.set(page, [...(this.segments.get(page) ?? []), segment]);
@@ -247,6 +254,37 @@ test('where too much waits to be stored recording pauses, says so, and goes on w
     isNear(shown(later).at(-1)?.colour ?? [], [0, 0, 255]),
     'what the page shows now is looked at, though it rests',
   );
+  await client.close();
+  await recorder.close();
+});
+
+test('pages that go elsewhere while they are made are recorded, every one', async () => {
+  const sink = new Kept();
+  const recorder = await open({ folder: makeFolder(), sink, clock: systemClock, log: silentLog });
+  const pages = await openPages();
+  const recording = await recorder.record({ session: 'going', masks: 'none', short: () => {} });
+  let count = 0;
+  const observing = await bare.browser.observe({
+    target: target => {
+      if (target.kind === 'page') recording.target(target, count++, { at: systemClock.now() });
+    },
+  });
+  const client = await CdpClient.connect(bare.url);
+  const made: string[] = [];
+  for (let n = 0; n < GOING; n++) {
+    const { targetId } = await client.send('Target.createTarget', { url: 'about:blank', newWindow: true });
+    const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
+    await client.send(
+      'Page.navigate',
+      { url: `${n % 2 ? pages.url : pages.url.replace('127.0.0.1', 'localhost')}/tall` },
+      String(sessionId),
+    );
+    made.push(String(targetId));
+  }
+  await eventually('a picture of every page', () => sink.begun.size === count && count > GOING);
+  for (const targetId of made) await client.send('Target.closeTarget', { targetId });
+  await observing.close();
+  await recorder.finish('going');
   await client.close();
   await recorder.close();
 });
