@@ -26,6 +26,8 @@ class Kept implements RecordingSink {
   readonly segments = new Map<number, Segment[]>();
   readonly finished: number[] = [];
   readonly spans: Array<Span & { readonly page: number }> = [];
+  /** Spans without an end, as they were told of. */
+  readonly going: Array<Span & { readonly page: number }> = [];
   isAway = false;
   readonly begun = new Set<number>();
   async began({ page }: RecordedPage): Promise<void> {
@@ -36,7 +38,8 @@ class Kept implements RecordingSink {
     this.segments.set(page, [...(this.segments.get(page) ?? []), segment]);
   }
   async span({ page }: RecordedPage, { kind, fromMs, toMs, why }: Span): Promise<void> {
-    if (toMs !== undefined) this.spans.push({ page, kind, fromMs, toMs, ...(why ? { why } : {}) });
+    if (toMs === undefined) this.going.push({ page, kind, fromMs });
+    else this.spans.push({ page, kind, fromMs, toMs, ...(why ? { why } : {}) });
   }
   async endSpans(): Promise<void> {}
   async done({ page }: { page: number }): Promise<void> {
@@ -98,7 +101,8 @@ async function record(recorder: Recorder, session: string, agoMs = 0) {
   const present = new Set<string>();
   const observing = await bare.browser.observe({
     target: (target: ObservedTarget) => {
-      if (target.kind !== 'page') return;
+      // A second tab is looked at by nobody: all are page 0 here.
+      if (target.kind !== 'page' || present.size > 0) return;
       present.add(target.id);
       recording.target(target, 0, { at: new Date(systemClock.now().getTime() - agoMs) });
     },
@@ -285,6 +289,28 @@ test('pages that go elsewhere while they are made are recorded, every one', asyn
   for (const targetId of made) await client.send('Target.closeTarget', { targetId });
   await observing.close();
   await recorder.finish('going');
+  await client.close();
+  await recorder.close();
+});
+
+test('while another tab is in front the last picture is held, and that is said from its first moment to its last', async () => {
+  const sink = new Kept();
+  const recorder = await open({ folder: makeFolder(), sink, clock: systemClock, log: silentLog });
+  const client = await CdpClient.connect(bare.url);
+  const { targetInfos } = await client.send('Target.getTargets');
+  const front = (targetInfos as { type: string; targetId: string }[]).find(({ type }) => type === 'page')?.targetId;
+  const { observing } = await record(recorder, 'behind');
+  await eventually('a picture', () => sink.begun.has(0));
+  const { targetId } = await client.send('Target.createTarget', { url: 'about:blank', newWindow: false });
+  await eventually('it to be behind', () => sink.going.some(({ kind }) => kind === 'hidden'));
+  await client.send('Target.activateTarget', { targetId: front });
+  await eventually('it to be in front again', () => sink.spans.some(({ kind }) => kind === 'hidden'));
+  const [told, ended] = [sink.going[0], sink.spans.find(({ kind }) => kind === 'hidden')];
+  assert.equal(told?.fromMs, ended?.fromMs);
+  await client.send('Target.closeTarget', { targetId });
+  await observing.close();
+  await recorder.finish('behind');
+  await eventually('all to be stored', () => sink.finished.includes(0));
   await client.close();
   await recorder.close();
 });
