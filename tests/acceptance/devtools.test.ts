@@ -5,7 +5,7 @@ import { after, test } from 'node:test';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import type { DebugUrls } from '../../contract/live.ts';
 import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
-import { DESK, openWatched } from '../harness/console.ts';
+import { consoleIsBuilt, DESK, openWatched } from '../harness/console.ts';
 import { ask } from '../harness/http.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
 import { openPages } from '../harness/pages.ts';
@@ -19,6 +19,7 @@ const pages = await openPages({
   '/inner': '<!doctype html><title>Inner</title><p>inside</p>',
 });
 pages.set('/framed', FRAMED.replace('PORT', String(pages.port)));
+await consoleIsBuilt();
 const server = await startServer({ pages });
 
 interface Desk {
@@ -84,6 +85,23 @@ test('Elements and Console show a jailed page, while its agent goes on', async (
     ['devtools.opened', 'devtools.closed'],
   );
   assert.deepEqual(watched.faults, [], 'nothing from elsewhere, nothing against the policy of the page');
+  await watched.close();
+  await end();
+});
+
+test('the live view leads there, for whoever may drive', async () => {
+  const { session, end } = await openDesk();
+  const watched = await openWatched(DESK, server.url);
+  const { debuggerUrl } = await linksOf(session.id);
+  await watched.page.goto(debuggerUrl);
+  const link = watched.page.getByRole('link', { name: 'DevTools' });
+  const href = await link.getAttribute('href');
+  assert.equal((await ask(String(href), {})).status, 302);
+  assert.equal(await link.getAttribute('rel'), 'noopener noreferrer');
+  await watched.page.goto(`${debuggerUrl}&readOnly=true`);
+  await watched.page.getByRole('tab', { name: 'Known' }).waitFor();
+  assert.equal(await link.isVisible(), false);
+  assert.deepEqual(watched.faults, []);
   await watched.close();
   await end();
 });
@@ -235,7 +253,8 @@ test('while a person drives, DevTools does not; when the page or the session end
   const onOther = await CdpClient.connect(socketOf(of));
   await onOther.send('Runtime.enable');
   await other.close();
-  assert.equal((await onOther.event('Inspector.detached')).params?.reason, 'the page was closed');
+  // Chromium says so too, in words of its own.
+  await onOther.event('Inspector.detached', ({ params }) => params?.reason === 'the page was closed');
   assert.equal((await onOther.closed()).code, 1000);
 
   // An address for every page opens the one that is named.

@@ -101,6 +101,9 @@ test('an override that it has not set is not its to clear', async () => {
     ['Network.overrideNetworkState', network],
   ] as const)
     assert.equal(word(await judge(method, params)), 'answer', method);
+  const rules = { offline: false, emulateOfflineServiceWorker: false, matchedNetworkConditions: [] };
+  const byRule = await judge('Network.emulateNetworkConditionsByRule', rules);
+  assert.deepEqual(byRule, { answer: { ruleIds: [] } }, 'the front end counts them');
   const size = { width: 400, height: 300, deviceScaleFactor: 1, mobile: true };
   assert.equal(word(await judge('Emulation.setDeviceMetricsOverride', size)), 'pass');
   assert.equal(word(await judge('Emulation.clearDeviceMetricsOverride')), 'yield');

@@ -77,13 +77,14 @@ const PARTS_OF_A_PAGE: readonly JsonObject[] = [
   { exclude: true },
 ];
 
+const BY_RULE = 'Network.emulateNetworkConditionsByRule';
 /** Beside those of Emulation: what one client sets, another one's clearing of it takes away. */
 const NETWORK_OVERRIDES: ReadonlySet<string> = new Set([
   'Network.setBlockedURLs',
   'Network.setCacheDisabled',
   'Network.setBypassServiceWorker',
   'Network.emulateNetworkConditions',
-  'Network.emulateNetworkConditionsByRule',
+  BY_RULE,
   'Network.overrideNetworkState',
   'Page.setBypassCSP',
   'Page.setAdBlockingEnabled',
@@ -139,8 +140,11 @@ function override({ method, params }: Command, overridden: Set<string>): Verdict
     overridden.add(name);
     return PASS;
   }
-  return overridden.has(name) ? { yield: true } : { answer: {} };
+  return overridden.has(name) ? { yield: true } : { answer: CLEARED[method] ?? {} };
 }
+
+/** What Chromium would answer, where that is more than nothing. */
+const CLEARED: Readonly<Record<string, JsonObject>> = { [BY_RULE]: { ruleIds: [] } };
 
 const NEUTRAL: ReadonlySet<unknown> = new Set([undefined, null, false, '', 'none', 'default', 0, -1]);
 /** Here nothing, or no, is something to pretend too. */
