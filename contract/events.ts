@@ -15,6 +15,7 @@ export const EVENTS = {
   'client.disconnected': 'one has left',
   'client.refused': 'one found no place',
   'session.updated': 'its metadata or time limit was changed',
+  'recording.limited': 'not all of it is recorded; told once for each `reason`',
   'file.uploaded': 'a file was uploaded into it',
   'download.completed': 'its browser has downloaded a file, which is listed now',
   'download.failed': 'a download was cancelled, cut off or refused, and is never listed',

@@ -20,7 +20,8 @@ const Gap = Type.Object(
     startTimeMs: Milliseconds('Where it begins.'),
     endTimeMs: Milliseconds('Where it ends.'),
     why: Type.Union([Type.Literal('hidden'), Type.Literal('missing')], {
-      description: '`hidden`: another tab was in front, the last picture is held. `missing`: could not be recorded.',
+      description:
+        '`hidden`: another tab was in front. `missing`: nothing was painted yet, the service was down, or there was no room. The last picture is held, at the beginning the first one.',
     }),
   },
   { description: 'A time of which the replay shows nothing of its own.' },
@@ -30,7 +31,7 @@ export const Replay = Type.Object(
   {
     pageId: PageId,
     url: Type.String({ description: 'Path of its HLS playlist, relative to the host.' }),
-    startTimeMs: Milliseconds('When its recording begins, counted from that of the first page.'),
+    startTimeMs: Milliseconds('When the page appeared, counted from the first one.'),
     endTimeMs: Milliseconds('When it ends; while the session runs, what is stored so far.'),
     gaps: Type.Optional(
       Type.Array(Gap, { description: 'Times, counted alike, of which it shows nothing of its own.' }),
@@ -40,9 +41,21 @@ export const Replay = Type.Object(
 );
 export type Replay = Static<typeof Replay>;
 
+const NotRecorded = Type.Object(
+  {
+    why: Type.Union([Type.Literal('too_many_at_once'), Type.Literal('too_many_in_all')], {
+      description: '`too_many_at_once`: more than 64 were open. `too_many_in_all`: they came after the thousandth.',
+    }),
+    pages: Type.Integer({ minimum: 1, description: 'How many; 1000 stands for that and more.' }),
+  },
+  { description: 'Pages of which nothing is recorded.' },
+);
+export type NotRecorded = Static<typeof NotRecorded>;
+
 export const Replays = Type.Object({
   pages: Type.Array(Replay, { description: 'By number.' }),
   pageCount: Type.Integer({ description: 'How many there are.' }),
+  notRecorded: Type.Optional(Type.Array(NotRecorded, { description: 'Pages that are missing here, by why.' })),
 });
 
 export const RecordingDownload = Type.Object(

@@ -68,7 +68,7 @@ export async function openRecordings(wish: RecordingsWish): Promise<OpenedRecord
   const assemble: Task = { name: 'assemble', everyMs: ASSEMBLE_MS, run: () => assembler.tend() };
   const prompt = (): void => lookIn(assemble, 0);
   return {
-    watcher: recordingWatcher({ recorder, pages, events: store.events, clock, log }),
+    watcher: recordingWatcher({ recorder, pages, rows, events: store.events, clock, log }),
     service: new RecordingService({
       rows,
       sessions: store.sessions,

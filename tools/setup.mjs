@@ -32,6 +32,7 @@ export const DEBIAN_PACKAGES = [
   { name: 'ffmpeg', needs: 'recordings', commands: ['ffmpeg'] },
   { name: 'bubblewrap', needs: 'the jail around each browser', commands: ['bwrap'] },
   { name: 'iproute2', needs: 'the network namespace of each browser', commands: ['ip'] },
+  { name: 'perl-base', needs: 'the network namespace of each browser', commands: ['perl'] },
   { name: 'libnss3-tools', needs: 'certificate authorities of a session', commands: ['certutil'] },
   { name: 'util-linux', needs: 'the jail around each browser', commands: ['unshare', 'setpriv', 'nsenter', 'prlimit'] },
   { name: 'mount', needs: 'the jail around each browser', commands: ['mount'] },

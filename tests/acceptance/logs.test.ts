@@ -6,7 +6,7 @@ import type { SessionLog } from '../../contract/logs.ts';
 import { CdpClient } from '../harness/cdp.ts';
 import { EventStream } from '../harness/event-stream.ts';
 import { assertHar, type HarRecord } from '../harness/har.ts';
-import { openPages } from '../harness/pages.ts';
+import { openPages, type Page } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -49,7 +49,30 @@ const pages = await openPages({
   '/redirect-2': (_, response) => response.writeHead(301, { location: '/final' }).end(),
   '/final': 'final',
   '/slow': () => {},
+  '/elsewhere': '<!doctype html><script>console.log("first words of another site"); fetch("/from-elsewhere")</script>',
+  '/from-elsewhere': 'ok',
+  '/shared.js': scriptOf('first words of the shared worker', '/from-shared'),
+  '/from-shared': 'ok',
+  '/service.js': scriptOf('first words of the service worker', '/from-service'),
+  '/from-service': 'ok',
 });
+// A frame of another site has a process of its own; both workers belong to no page.
+pages.set('/apart', (_, response) => {
+  response.writeHead(200, { 'content-type': 'text/html' });
+  response.end(`<!doctype html><title>Apart</title><iframe src="${pages.b}/elsewhere"></iframe><script>
+    const shared = new SharedWorker('/shared.js');
+    navigator.serviceWorker.register('/service.js');
+  </script>`);
+});
+
+/** A script that says something, and asks for something. */
+function scriptOf(words: string, path: string): Page {
+  return (_, response) => {
+    response.writeHead(200, { 'content-type': 'text/javascript' });
+    response.end(`console.log('${words}'); fetch('${path}')`);
+  };
+}
+
 const server = await startServer({ clock: 'test', pages, env: { BERTH_SLOTS: '6', BERTH_DISCONNECT_GRACE: '5' } });
 
 const DAY_MS = 24 * 3_600_000;
@@ -132,6 +155,26 @@ test('what the page asked for is there: redirects, the cache, failures, a socket
   const bodies = JSON.stringify(log);
   assert.ok(!bodies.includes('"hello"') && !bodies.includes('a=b'), 'bodies and messages are not logged');
 });
+
+test('frames of other sites, shared workers and service workers are heard from their first words on', async () => {
+  const { session, client } = await visited('/apart');
+  const hasAll = (entries: readonly SessionLog[]): boolean =>
+    APART.every(({ words, path }) => saidBy(entries, words) && askedBy(entries, path));
+  const entries = await eventually('what they said and asked for', () => listed(session.id), hasAll, 20_000);
+  for (const { words, path, pageId } of APART)
+    assert.deepEqual([saidBy(entries, words)?.pageId, askedBy(entries, path)?.pageId], [pageId, pageId], words);
+  await client.close();
+});
+
+const APART = [
+  { words: 'first words of another site', path: '/from-elsewhere', pageId: 0 },
+  { words: 'first words of the shared worker', path: '/from-shared', pageId: -1 },
+  { words: 'first words of the service worker', path: '/from-service', pageId: -1 },
+];
+const saidBy = (entries: readonly SessionLog[], words: string): SessionLog | undefined =>
+  entries.find(entry => entry.method === 'Runtime.consoleAPICalled' && textOf(entry).includes(words));
+const askedBy = (entries: readonly SessionLog[], path: string): SessionLog | undefined =>
+  entries.find(entry => entry.method === 'Network.requestWillBeSent' && urlOf(entry).endsWith(path));
 
 test('entries have the form that readers of such logs know, in the order of their times', () => {
   for (const entry of log) {

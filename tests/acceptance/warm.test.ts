@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
-import { boxesOf, processorShareOf } from '../harness/boxes.ts';
+import { boxesOf, boxStands, processorShareOf } from '../harness/boxes.ts';
 import { installIdOf } from '../harness/leftovers.ts';
 import { moodyChromium } from '../harness/moody-chromium.ts';
 import { startServer, type TestServer } from '../harness/server.ts';
@@ -64,6 +64,8 @@ test('a create that finds one on its way takes it over, with its full share of t
   moody.mood('slow');
   const server = await startServer({ env: { BERTH_WARM: '1', BERTH_SLOTS: '2', BERTH_CHROMIUM: moody.path } });
   await eventually('a browser to be on its way', () => moody.isStarting());
+  // Before its box stands it is not taken over: it could not be given its share.
+  await eventually('its box to stand', () => boxesOf(server.dataDir).some(boxStands));
   const [coming] = boxesOf(server.dataDir);
   assert.ok(coming);
   const session = await server.createSession();

@@ -6,8 +6,9 @@ import { createServer as createHttpServer } from 'node:http';
 import { createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { EGRESS_LIMITS } from '../../server/engines/egress/limits.ts';
-import { type Clock, systemClock } from '../../server/kit/clock.ts';
+import { systemClock } from '../../server/kit/clock.ts';
 import { until } from '../../server/kit/wait.ts';
+import { HandClock } from '../harness/hand-clock.ts';
 import { curl, listen, openWorld, WAIT_MS, Wire, type World } from './egress-world.ts';
 
 const echo = (t: TestContext): Promise<number> =>
@@ -28,37 +29,6 @@ const nothingOpen = (world: World): Promise<true> =>
   until(WAIT_MS, 'no connection to be open outside', () =>
     world.egress.counters().connectionsOpen === 0 ? true : undefined,
   );
-
-/** Time that moves when the test says so; whoever sleeps is woken when it is due. */
-class HandClock implements Clock {
-  #nowMs = 0;
-  readonly #sleepers = new Set<{ dueMs: number; wake: () => void }>();
-
-  now(): Date {
-    return new Date(this.#nowMs);
-  }
-
-  monotonicMs(): number {
-    return this.#nowMs;
-  }
-
-  sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const sleeper = { dueMs: this.#nowMs + ms, wake: resolve };
-    this.#sleepers.add(sleeper);
-    signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
-    return promise.finally(() => this.#sleepers.delete(sleeper));
-  }
-
-  /** Step by step, so that a sleeper who goes to sleep again is woken again. */
-  async advance(ms: number, stepMs: number): Promise<void> {
-    for (let left = ms; left > 0; left -= stepMs) {
-      this.#nowMs += Math.min(stepMs, left);
-      for (const sleeper of this.#sleepers) if (sleeper.dueMs <= this.#nowMs) sleeper.wake();
-      await new Promise(done => setImmediate(done));
-    }
-  }
-}
 
 const MALFORMED: ReadonlyArray<readonly [string, string, RegExp]> = [
   ['not HTTP', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', /^HTTP\/1.1 400 /],

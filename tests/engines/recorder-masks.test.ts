@@ -44,16 +44,17 @@ const bare = await startBareBrowser();
 after(() => bare.close());
 const folder = mkdtempSync(join(tmpdir(), 'berth-masks-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
-const nowhere = { began: async () => {}, keep: async () => {}, span: async () => {}, done: async () => {} };
+const nothing = async (): Promise<void> => {};
+const nowhere = { began: nothing, keep: nothing, span: nothing, endSpans: nothing, done: nothing };
 const recorder = await Recorder.open({ folder, sink: nowhere, clock: systemClock, log: silentLog });
 after(() => recorder.close());
-const recording = await recorder.record({ session: 'masks', masks: 'password', tooMany: () => {} });
+const recording = await recorder.record({ session: 'masks', masks: 'password', short: () => {} });
 let first: string | undefined;
 await bare.browser.observe({
   target: target => {
     first ??= target.id;
     if (target.kind === 'iframe') recording.frame(target);
-    else if (target.id === first) recording.target(target, 0);
+    else if (target.id === first) recording.target(target, 0, { at: systemClock.now() });
   },
 });
 const client = await CdpClient.connect(bare.url);

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { ObservedTarget } from '../../server/engines/browser/observation.ts';
-import type { RecordingSink } from '../../server/engines/recorder/page-recording.ts';
+import type { RecordedPage, RecordingSink, Span } from '../../server/engines/recorder/page-recording.ts';
 import type { Segment } from '../../server/engines/recorder/pipeline.ts';
 import { Recorder } from '../../server/engines/recorder/recorder.ts';
 import { systemClock } from '../../server/kit/clock.ts';
@@ -21,14 +21,17 @@ after(() => bare.close());
 class Kept implements RecordingSink {
   readonly segments = new Map<number, Segment[]>();
   readonly finished: number[] = [];
-  readonly spans: string[] = [];
+  readonly spans: Array<Span & { readonly page: number }> = [];
+  isAway = false;
   async began(): Promise<void> {}
   async keep({ page }: { page: number }, segment: Segment): Promise<void> {
+    if (this.isAway) throw new Error('the store is away');
     this.segments.set(page, [...(this.segments.get(page) ?? []), segment]);
   }
-  async span({ page }: { page: number }, kind: string, fromMs: number, toMs: number): Promise<void> {
-    this.spans.push(`${page} ${kind} ${toMs > fromMs}`);
+  async span({ page }: RecordedPage, { kind, fromMs, toMs, why }: Span): Promise<void> {
+    if (toMs !== undefined) this.spans.push({ page, kind, fromMs, toMs, ...(why ? { why } : {}) });
   }
+  async endSpans(): Promise<void> {}
   async done({ page }: { page: number }): Promise<void> {
     this.finished.push(page);
   }
@@ -82,18 +85,19 @@ function shown(segments: readonly Segment[]): { atMs: number; colour: number[] }
 const isNear = (a: readonly number[], b: readonly number[]): boolean =>
   a.every((value, index) => Math.abs(value - (b[index] ?? 0)) < 12);
 
-async function record(recorder: Recorder, session: string) {
-  const recording = await recorder.record({ session, masks: 'none', tooMany: () => {} });
+async function record(recorder: Recorder, session: string, agoMs = 0) {
+  const short: string[] = [];
+  const recording = await recorder.record({ session, masks: 'none', short: why => short.push(why) });
   const present = new Set<string>();
   const observing = await bare.browser.observe({
     target: (target: ObservedTarget) => {
       if (target.kind !== 'page') return;
       present.add(target.id);
-      recording.target(target, 0);
+      recording.target(target, 0, { at: new Date(systemClock.now().getTime() - agoMs) });
     },
   });
   await recording.settle(present);
-  return { recording, observing };
+  return { recording, observing, short };
 }
 
 test('a page that paints known colours is stored in these colours, at these times, and ends when it ended', async () => {
@@ -168,7 +172,7 @@ test('a page at rest costs nothing to look at, and its segments close all the sa
     const before = segments[index - 1];
     if (before) assert.equal(segment.startMs, before.startMs + before.durationsMs.reduce((sum, ms) => sum + ms, 0));
   }
-  assert.deepEqual(readdirSync(folder), ['alive'], 'nothing is left of it');
+  await eventually('nothing to be left of it', () => readdirSync(folder).join() === 'alive');
   await client.close();
   await recorder.close();
 });
@@ -190,4 +194,59 @@ test('what a killed process left is stored by the next, up to when it was last a
   const total = (sink.segments.get(0) ?? []).flatMap(({ durationsMs }) => durationsMs).reduce((sum, ms) => sum + ms, 0);
   assert.ok(total > 700 && total < 3_000, `${total}`);
   await successor.close();
+});
+
+test('a recording begins when its page appeared: until its first picture that one is shown, and it is said', async () => {
+  const sink = new Kept();
+  const recorder = await open({ folder: makeFolder(), sink, clock: systemClock, log: silentLog });
+  const { observing } = await record(recorder, 'late', 7_000);
+  await eventually('the first slice', () => (sink.segments.get(0)?.length ?? 0) > 0);
+  await observing.close();
+  await recorder.finish('late');
+  await eventually('all to be stored', () => sink.finished.includes(0));
+  const segments = sink.segments.get(0) ?? [];
+  const lengths = segments.map(({ durationsMs }) => durationsMs.reduce((sum, ms) => sum + ms, 0));
+  assert.deepEqual([segments[0]?.startMs, lengths[0], segments[1]?.startMs], [0, 6_000, 6_000]);
+  const [span, ...more] = sink.spans;
+  assert.deepEqual([span?.kind, span?.fromMs, more], ['missing', 0, []]);
+  assert.ok((span?.toMs ?? 0) >= 7_000, JSON.stringify(span));
+  await recorder.close();
+});
+
+test('where too much waits to be stored recording pauses, says so, and goes on when that is stored', async () => {
+  const sink = new Kept();
+  sink.isAway = true;
+  const backlog = { sessionBytes: 60_000 };
+  const recorder = await open({ folder: makeFolder(), sink, clock: systemClock, log: silentLog, backlog });
+  const client = await CdpClient.connect(bare.url);
+  const page = await client.attachToPage();
+  const { observing, short } = await record(recorder, 'much');
+  const noise =
+    "document.body.innerHTML = '<canvas width=800 height=500>'; const g = document.querySelector('canvas').getContext('2d');";
+  const draw =
+    'for (let n = 0; n < 400; n++) { g.fillStyle = `hsl(${Math.random() * 360} 90% 50%)`; g.fillRect(Math.random() * 800, Math.random() * 500, 20, 20); }';
+  await client.evaluate(`${noise} globalThis.drawing = setInterval(() => { ${draw} }, 100)`, page);
+  await eventually('a pause', () => short.includes('backlog'));
+  assert.deepEqual(sink.segments.size, 0);
+  await client.evaluate(
+    "clearInterval(drawing); document.body.innerHTML = ''; document.documentElement.style.background = 'rgb(0,0,255)'",
+    page,
+  );
+  sink.isAway = false;
+  await eventually('the gap to end', () => sink.spans.find(({ why }) => why === 'backlog'));
+  await observing.close();
+  await recorder.finish('much');
+  await eventually('all to be stored', () => sink.finished.includes(0));
+  const segments = sink.segments.get(0) ?? [];
+  const gap = sink.spans.find(({ why }) => why === 'backlog');
+  const [first, ...later] = segments;
+  const endMs = (first?.startMs ?? 0) + (first?.durationsMs.reduce((sum, ms) => sum + ms, 0) ?? 0);
+  assert.ok(gap && Math.abs(endMs - gap.fromMs) < 300, `${endMs} ${JSON.stringify(gap)}`);
+  assert.ok(later.every(({ startMs }) => startMs >= endMs));
+  assert.ok(
+    isNear(shown(later).at(-1)?.colour ?? [], [0, 0, 255]),
+    'what the page shows now is looked at, though it rests',
+  );
+  await client.close();
+  await recorder.close();
 });

@@ -20,6 +20,10 @@ export function boxesOf(dataDir: string): readonly SeenBox[] {
   return [...found].map(([id, pids]) => ({ id, pids }));
 }
 
+/** Whether its program runs and the server has its listener: the helper that fetched that has left. */
+export const boxStands = ({ pids }: SeenBox): boolean =>
+  pids.length > 0 && !pids.some(pid => commandLine(pid).includes('/listener.pl'));
+
 /** How much processor time a box gets when others want some too, of what an ordinary one gets; absent without such cgroups. */
 export function processorShareOf(dataDir: string, id: string): number | undefined {
   const own = cgroupsOf(dataDir).filter(folder => folder.endsWith(`/${id}`));
@@ -30,10 +34,13 @@ export function processorShareOf(dataDir: string, id: string): number | undefine
   return [...read('cpu.shares', 1024), ...read('cpu.weight', 100)][0];
 }
 
-function environmentOf(pid: string): string[] {
+const environmentOf = (pid: string): string[] => readProc(pid, 'environ').split('\0');
+const commandLine = (pid: number): string => readProc(pid, 'cmdline');
+
+function readProc(pid: string | number, file: string): string {
   try {
-    return readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8');
   } catch {
-    return [];
+    return ''; // it has ended
   }
 }

@@ -14,6 +14,7 @@ const WORDS: Readonly<Partial<Record<EventType, string>>> = {
   'client.disconnected': 'Client left',
   'client.refused': 'Client refused',
   'session.updated': 'Changed',
+  'recording.limited': 'Not all is recorded',
   'file.uploaded': 'File uploaded',
   'download.completed': 'Download complete',
   'download.failed': 'Download failed',

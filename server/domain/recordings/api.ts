@@ -1,10 +1,13 @@
 // What the HTTP side may ask about recordings.
-import type { RecordingDownload, Replay } from '../../../contract/recordings.ts';
+import type { NotRecorded, RecordingDownload, Replay } from '../../../contract/recordings.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 
 export interface Recordings {
   /** The pages of which there is something to watch. Their addresses are relative to the sessions of the mount. */
-  replays(caller: AgentCaller, sessionId: string): Promise<Array<Omit<Replay, 'url'>>>;
+  replays(
+    caller: AgentCaller,
+    sessionId: string,
+  ): Promise<{ pages: Array<Omit<Replay, 'url'>>; notRecorded?: NotRecorded[] }>;
   playlist(caller: AgentCaller, sessionId: string, pageId: string): Promise<string>;
   askForFiles(caller: AgentCaller, sessionId: string): Promise<RecordingDownload[]>;
   files(caller: AgentCaller, sessionId: string): Promise<RecordingDownload[]>;

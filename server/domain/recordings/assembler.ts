@@ -159,15 +159,16 @@ const canvasOf = (segments: readonly SegmentRow[]) => ({
   height: Math.max(...segments.map(({ height }) => height)),
 });
 
-/** Where something is missing the last picture before it is held. */
+/** Where something is missing the last picture before it is held, and at the beginning the first one. */
 function piecesOf(segments: readonly SegmentRow[], fragments?: ReadonlyMap<number, Fragment>): Piece[] {
   return segments.map((segment, index) => {
     const next = segments[index + 1];
     const heldMs = next ? next.startMs - segment.startMs - segment.durationMs : 0;
     const { durationsMs } = segment.samples;
     const last = durationsMs.length - 1;
+    const leadMs = index === 0 ? segment.startMs : 0;
     return {
-      durationsMs: durationsMs.map((ms, at) => (at === last ? ms + Math.max(0, heldMs) : ms)),
+      durationsMs: durationsMs.map((ms, at) => ms + (at === 0 ? leadMs : 0) + (at === last ? Math.max(0, heldMs) : 0)),
       sizes: fragments?.get(segment.sequence)?.sizes ?? segment.samples.sizes,
     };
   });

@@ -62,17 +62,22 @@ export class RecordingService implements Recordings {
     const session = await this.#session(caller, sessionId);
     const pages = await this.#watchable(session);
     const spans = await this.#parts.rows.spans(session.id);
+    const notRecorded = await this.#parts.rows.omissions(session.id);
     const zeroMs = Math.min(...pages.map(({ startedAt }) => startedAt.getTime()));
-    return pages.map(page => {
-      const startTimeMs = page.startedAt.getTime() - zeroMs;
-      const gaps = gapsOf(spans, page, startTimeMs);
-      return {
-        pageId: String(page.page),
-        startTimeMs,
-        endTimeMs: startTimeMs + page.lengthMs,
-        ...(gaps.length > 0 ? { gaps } : {}),
-      };
-    });
+    const until = session.endedAt ?? this.#parts.clock.now();
+    return {
+      pages: pages.map(page => {
+        const startTimeMs = page.startedAt.getTime() - zeroMs;
+        const gaps = gapsOf(spans, page, startTimeMs, until.getTime() - page.startedAt.getTime());
+        return {
+          pageId: String(page.page),
+          startTimeMs,
+          endTimeMs: startTimeMs + page.lengthMs,
+          ...(gaps.length > 0 ? { gaps } : {}),
+        };
+      }),
+      ...(notRecorded.length > 0 ? { notRecorded: [...notRecorded] } : {}),
+    };
   }
 
   async playlist(caller: AgentCaller, sessionId: string, pageId: string): Promise<string> {
@@ -206,14 +211,14 @@ export class RecordingService implements Recordings {
 const noReplay = (why: 'disabled' | 'none' | 'expired') =>
   fault('replay_not_found', 'Replay not found', { details: { reason: why } });
 
-const gapsOf = (spans: readonly SpanRow[], { page, lengthMs }: Shown, startTimeMs: number) =>
+/** What is hidden is told of as far as it is stored; what is missing, also behind that. `untilMs`: the end, or now. */
+const gapsOf = (spans: readonly SpanRow[], { page, lengthMs }: Shown, startTimeMs: number, untilMs: number) =>
   spans
-    .filter(span => span.page === page && span.fromMs < lengthMs)
-    .map(({ kind, fromMs, toMs }) => ({
-      startTimeMs: startTimeMs + fromMs,
-      endTimeMs: startTimeMs + Math.min(toMs, lengthMs),
-      why: kind,
-    }));
+    .filter(span => span.page === page && (span.kind === 'missing' || span.fromMs < lengthMs))
+    .map(({ kind, fromMs, toMs }) => {
+      const endMs = kind === 'hidden' ? Math.min(toMs ?? lengthMs, lengthMs) : (toMs ?? Math.max(untilMs, fromMs));
+      return { startTimeMs: startTimeMs + fromMs, endTimeMs: startTimeMs + endMs, why: kind };
+    });
 
 async function mapped<T>(keys: readonly T[], value: (key: T) => Promise<string>): Promise<Map<T, string>> {
   return new Map(await Promise.all(keys.map(async key => [key, await value(key)] as const)));

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
-import type { RecordedPage, RecordingSink } from '../../engines/recorder/page-recording.ts';
+import type { RecordedPage, RecordingSink, Span } from '../../engines/recorder/page-recording.ts';
 import type { Segment } from '../../engines/recorder/pipeline.ts';
 import type { RecordingRows, SessionRows } from '../../engines/store/store.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';
@@ -64,15 +64,13 @@ export class Vault implements RecordingSink {
     });
   }
 
-  async span(
-    { session, page }: RecordedPage,
-    kind: 'hidden' | 'missing',
-    fromMs: number,
-    toMs: number,
-    why?: string,
-  ): Promise<void> {
-    if (toMs <= fromMs || !(await this.applicationOf(session))) return;
-    await this.#parts.rows.addSpan(session as SessionId, page, { kind, fromMs, toMs, ...(why ? { why } : {}) });
+  async span({ session, page }: RecordedPage, span: Span): Promise<void> {
+    if (span.toMs !== undefined && span.toMs <= span.fromMs) return;
+    if (await this.applicationOf(session)) await this.#parts.rows.addSpan(session as SessionId, page, span);
+  }
+
+  async endSpans({ session, page }: RecordedPage, atMs: number): Promise<void> {
+    if (await this.applicationOf(session)) await this.#parts.rows.endSpans(session as SessionId, page, atMs);
   }
 
   async done({ session, page }: RecordedPage): Promise<void> {

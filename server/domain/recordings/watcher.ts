@@ -1,9 +1,10 @@
 // Records sessions that are to be recorded, from before the first client to after the last; also those that a former
 // process recorded.
-import type { Recorder } from '../../engines/recorder/recorder.ts';
-import type { EventRows, SessionRow } from '../../engines/store/store.ts';
+import type { Recorder, Shortfall } from '../../engines/recorder/recorder.ts';
+import type { EventRows, RecordingRows, SessionRow } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
+import type { SessionId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
 import type { LiveSession } from '../sessions/live.ts';
 import type { PageNumbers } from '../sessions/page-numbers.ts';
@@ -12,6 +13,7 @@ import type { Attendance, Watcher } from '../sessions/watchers.ts';
 export interface RecordingWatcherParts {
   readonly recorder: Recorder;
   readonly pages: PageNumbers;
+  readonly rows: Pick<RecordingRows, 'omit'>;
   readonly events: Pick<EventRows, 'append'>;
   readonly clock: Clock;
   readonly log: Log;
@@ -28,21 +30,19 @@ export const recordingWatcher = (parts: RecordingWatcherParts): Watcher => ({
 });
 
 async function attend(parts: RecordingWatcherParts, live: LiveSession, row: SessionRow): Promise<Attendance> {
-  const { recorder, log } = parts;
+  const { recorder, clock, log } = parts;
   const pages = await parts.pages.of(live, row);
-  const recording = await recorder.record({
-    session: row.id,
-    masks: masksOf(row),
-    tooMany: () => log.info('recording.too_many_pages', { sessionId: row.id }),
-  });
+  const shortfalls = new Shortfalls(parts, row.id);
+  const recording = await recorder.record({ session: row.id, masks: masksOf(row), short: shortfalls.tell });
   const present = new Set<string>();
   const observing = await live.browser.observe({
     target: target => {
       if (target.kind === 'iframe') return recording.frame(target);
-      const page = target.kind === 'page' ? pages.of(target) : undefined;
-      if (page === undefined) return;
+      if (target.kind !== 'page') return;
+      const page = pages.of(target);
+      if (page === undefined) return shortfalls.tell('too_many_in_all', target.id);
       present.add(target.id);
-      recording.target(target, page);
+      recording.target(target, page, { at: pages.appearedAt(target.id) ?? clock.now() });
     },
   });
   // What was recorded by a former process and is not there any more has ended.
@@ -55,6 +55,36 @@ async function attend(parts: RecordingWatcherParts, live: LiveSession, row: Sess
       );
     },
   };
+}
+
+/** Tells of what is not recorded: once for each reason as an event, and in the list of replays for each page. */
+class Shortfalls {
+  readonly #parts: RecordingWatcherParts;
+  readonly #session: SessionId;
+  readonly #told = new Set<string>();
+
+  constructor(parts: RecordingWatcherParts, session: SessionId) {
+    this.#parts = parts;
+    this.#session = session;
+  }
+
+  readonly tell = (why: Shortfall | 'too_many_in_all', targetId?: string, page?: number): void => {
+    const { rows, events, clock } = this.#parts;
+    if (targetId && (why === 'too_many_at_once' || why === 'too_many_in_all'))
+      this.#do(rows.omit(this.#session, { why, targetId, ...(page === undefined ? {} : { page }) }));
+    if (this.#told.has(why)) return;
+    this.#told.add(why);
+    const detail = { reason: why, ...(page === undefined ? {} : { pageId: String(page) }) };
+    const event = { type: 'recording.limited', at: clock.now(), actor: { kind: 'service' }, detail } as const;
+    this.#do(events.append(this.#session, event));
+  };
+
+  #do(writing: Promise<void>): void {
+    const { log } = this.#parts;
+    writing.catch(error =>
+      log.warn('recording.shortfall_not_told', { sessionId: this.#session, reason: reason(error) }),
+    );
+  }
 }
 
 function masksOf({ settings }: SessionRow): 'password' | 'all' | 'none' {

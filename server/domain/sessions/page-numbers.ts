@@ -40,6 +40,7 @@ export class SessionPages {
   readonly #parts: PageNumbersParts;
   readonly #row: SessionRow;
   readonly #numbers: Map<string, number>;
+  readonly #appearedAt: Map<string, Date>;
   #unwritten: PageRow[] = [];
   #writing: Promise<void> | undefined;
 
@@ -47,6 +48,7 @@ export class SessionPages {
     this.#parts = parts;
     this.#row = row;
     this.#numbers = new Map(known.map(({ targetId, number }) => [targetId, number]));
+    this.#appearedAt = new Map(known.map(({ targetId, appearedAt }) => [targetId, appearedAt]));
   }
 
   /** Of the page, or of the one that a frame or worker is part of. Undefined for what belongs to none, or came too late. */
@@ -61,6 +63,11 @@ export class SessionPages {
     return this.#numbers.get(targetId);
   }
 
+  /** Of a page that has a number. */
+  appearedAt(targetId: string): Date | undefined {
+    return this.#appearedAt.get(targetId);
+  }
+
   /** Resolves when every number that was given out is written down, or could not be. */
   async written(): Promise<void> {
     await this.#writing;
@@ -72,7 +79,9 @@ export class SessionPages {
     const number = this.#numbers.size;
     if (number >= PAGES_MAX) return undefined;
     this.#numbers.set(targetId, number);
-    this.#unwritten.push({ number, targetId, appearedAt: this.#parts.clock.now() });
+    const appearedAt = this.#parts.clock.now();
+    this.#appearedAt.set(targetId, appearedAt);
+    this.#unwritten.push({ number, targetId, appearedAt });
     this.#writing ??= this.#write().finally(() => {
       this.#writing = undefined;
     });

@@ -8,6 +8,7 @@ import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { within } from '../../kit/wait.ts';
+import { BigReads } from './big-reads.ts';
 import { answerTo, Failed, ProxyFailed, type ProxyTrouble, type RefusalRule, Refused } from './failure.ts';
 import { Forwarder, sendAnswer } from './forwarder.ts';
 import { Gate } from './gate.ts';
@@ -82,6 +83,7 @@ class SessionEgress implements Egress {
   readonly #parts: EgressParts;
   readonly #limits: EgressLimits;
   readonly #links = new Links();
+  readonly #bigReads: BigReads;
   readonly #gate: Gate;
   readonly #own: OwnAddress | undefined;
   readonly #http: HttpServer;
@@ -94,6 +96,7 @@ class SessionEgress implements Egress {
     this.#parts = parts;
     this.#listener = parts.listener ?? {};
     this.#limits = { ...EGRESS_LIMITS, ...parts.limits };
+    this.#bigReads = new BigReads(this.#limits.bigReadsMax);
     this.#gate = new Gate({ ...parts, links: this.#links, limits: this.#limits });
     this.#own = parts.self && new OwnAddress(this.#guardedRoute(parts.self), this.#limits);
     this.#http = this.#reader();
@@ -163,7 +166,7 @@ class SessionEgress implements Egress {
       socket.destroy();
       return;
     }
-    const forwarder = new Forwarder(this.#gate, this.#limits);
+    const forwarder = new Forwarder(this.#gate, this.#bigReads, this.#limits);
     this.#browser.set(socket, forwarder);
     socket.once('close', () => {
       this.#browser.delete(socket);
@@ -221,7 +224,7 @@ class SessionEgress implements Egress {
     const gone = new AbortController();
     const onClose = (): void => gone.abort(new Error('the browser closed the connection'));
     browser.once('close', onClose);
-    const outside = await this.#gate.open(target, () => new OutsideSocket(), gone.signal);
+    const outside = await this.#gate.open(target, () => new OutsideSocket(this.#bigReads), gone.signal);
     browser.off('close', onClose);
     if (browser.destroyed) {
       outside.destroy();

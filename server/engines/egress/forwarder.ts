@@ -2,25 +2,29 @@
 // connection is kept for the next request to the same place, so the outside never has more of them than the browser.
 import { type ClientRequest, type IncomingMessage, type ServerResponse, request as send } from 'node:http';
 import { pipeline } from 'node:stream';
+import type { BigReads } from './big-reads.ts';
 import { answerTo, Failed, ProxyFailed } from './failure.ts';
 import type { Gate } from './gate.ts';
 import { GateAgent, type GateRequestArgs } from './gate-agent.ts';
 import { endToEnd, framing, requestHeaders } from './headers.ts';
 import { proxyAuthorization } from './http-tunnel.ts';
 import type { EgressLimits } from './limits.ts';
+import { type Passing, pour, pourable } from './pour.ts';
 import { RequestSocket } from './request-socket.ts';
 import type { AbsoluteTarget } from './target.ts';
 import type { Upstream } from './upstream.ts';
 
 export class Forwarder {
   readonly #gate: Gate;
+  readonly #bigReads: BigReads;
   /** Made by the first plain request; most connections carry a tunnel instead. */
   #agent: GateAgent | undefined;
   readonly #limits: EgressLimits;
   #inFlight = 0;
 
-  constructor(gate: Gate, limits: EgressLimits) {
+  constructor(gate: Gate, bigReads: BigReads, limits: EgressLimits) {
     this.#gate = gate;
+    this.#bigReads = bigReads;
     this.#limits = limits;
   }
 
@@ -68,7 +72,7 @@ export class Forwarder {
     const { request, response, wanted, hasBody, fail } = exchange;
     // A kept connection may be closing just now. A request without a body is then sent again; one with a body cannot
     // be, so it never goes out on a kept one.
-    this.#agent ??= new GateAgent(this.#gate);
+    this.#agent ??= new GateAgent(this.#gate, this.#bigReads);
     this.#agent.keepOnly(hasBody ? undefined : wanted.target);
     const outgoing = this.#request(this.#agent, exchange);
     if (!outgoing) return;
@@ -89,7 +93,7 @@ export class Forwarder {
       answered = true;
       // Answered before all of the body was read: the rest is not waited for.
       if (!request.complete) response.shouldKeepAlive = false;
-      passBack(incoming, response, exchange.proxy, fail);
+      passBack({ incoming, response, outgoing }, exchange.proxy, fail);
     });
     response.once('close', () => {
       if (!response.writableFinished || !outgoing.writableEnded) outgoing.destroy();
@@ -147,13 +151,11 @@ function passOn(request: IncomingMessage, outgoing: ClientRequest): void {
 
 const PROXY_AUTHENTICATION_REQUIRED = 407;
 
-function passBack(
-  incoming: IncomingMessage,
-  response: ServerResponse,
-  proxy: Upstream | undefined,
-  fail: (error: unknown) => void,
-): void {
-  incoming.on('error', () => response.destroy());
+function passBack(passing: Passing, proxy: Upstream | undefined, fail: (error: unknown) => void): void {
+  const { incoming, response } = passing;
+  incoming.on('error', () => {
+    if (!response.writableEnded) response.destroy();
+  });
   const status = incoming.statusCode ?? 0;
   try {
     // From an origin it would make the browser ask its user for the password of a proxy.
@@ -168,6 +170,14 @@ function passBack(
     fail(error instanceof Failed ? error : new Failed('bad_answer', error));
     return;
   }
+  if (!pourable(passing)) return stream(passing);
+  // The parser still holds what came along with the head.
+  process.nextTick(() => {
+    if (!incoming.destroyed && !response.destroyed && !pour(passing)) stream(passing);
+  });
+}
+
+function stream({ incoming, response }: Passing): void {
   reuseMemory(incoming, response);
   pipeline(incoming, response, () => {});
 }

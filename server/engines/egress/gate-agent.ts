@@ -2,6 +2,7 @@
 import { Agent, type ClientRequestArgs } from 'node:http';
 import type { Socket } from 'node:net';
 import { type Duplex, PassThrough } from 'node:stream';
+import type { BigReads } from './big-reads.ts';
 import type { Gate } from './gate.ts';
 import { RequestSocket } from './request-socket.ts';
 import { type Target, targetAt } from './target.ts';
@@ -17,12 +18,14 @@ const NO_STREAM: Duplex = new PassThrough();
 
 export class GateAgent extends Agent {
   readonly #gate: Gate;
+  readonly #bigReads: BigReads;
   readonly #sockets = new Set<Socket>();
   readonly #closing = new AbortController();
 
-  constructor(gate: Gate) {
+  constructor(gate: Gate, bigReads: BigReads) {
     super({ keepAlive: true, maxFreeSockets: 1 });
     this.#gate = gate;
+    this.#bigReads = bigReads;
   }
 
   override createConnection(
@@ -57,7 +60,7 @@ export class GateAgent extends Agent {
     const { signal } = this.#closing;
     const socket = upstream
       ? await this.#gate.openProxy(upstream, target, signal)
-      : await this.#gate.open(target, () => new RequestSocket(), signal);
+      : await this.#gate.open(target, () => new RequestSocket(this.#bigReads), signal);
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));
     if (this.#closing.signal.aborted) socket.destroy();

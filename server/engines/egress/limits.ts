@@ -5,6 +5,8 @@ export interface EgressLimits {
   readonly connectionsMax: number;
   /** Plain requests in flight on one connection; Chromium sends one at a time. */
   readonly requestsPerConnectionMax: number;
+  /** Connections that read half a MiB at once; the others read in pieces of 64 KiB. */
+  readonly bigReadsMax: number;
   /** Head of a request or of an answer; Chromium's own bound for answers. */
   readonly headBytesMax: number;
   /** From the first byte of a request to the end of its head. */
@@ -35,6 +37,7 @@ const MINUTE_MS = 60 * SECOND_MS;
 export const EGRESS_LIMITS: EgressLimits = {
   connectionsMax: 1024,
   requestsPerConnectionMax: 8,
+  bigReadsMax: 16,
   headBytesMax: 256 * 1024,
   headMs: MINUTE_MS,
   unusedMs: 5 * MINUTE_MS,

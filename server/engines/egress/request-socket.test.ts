@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { until } from '../../kit/wait.ts';
+import { BigReads } from './big-reads.ts';
 import { RequestSocket } from './request-socket.ts';
 
 const PIECES = ['first', 'second', 'third', 'fourth'];
@@ -13,7 +14,7 @@ const WAIT_MS = 5_000;
 async function pair(t: TestContext): Promise<{ ours: RequestSocket; other: Socket }> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const ours = new RequestSocket();
+  const ours = new RequestSocket(new BigReads(1));
   ours.connect((server.address() as AddressInfo).port, '127.0.0.1');
   const [other] = await once(server, 'connection');
   t.after(() => {

@@ -1,39 +1,71 @@
 // The outside end of plain requests: an ordinary stream for Node's HTTP client, that reads in larger pieces where much
 // comes, and reads into the same memory again where what was read has gone on. Anew for each piece costs a third more.
+// The rest of a large body goes past the client altogether, straight to the browser's socket.
 import { Socket } from 'node:net';
+import type { BigReads } from './big-reads.ts';
+import { Downstream } from './downstream.ts';
 
 const PIECE_BYTES_FIRST = 16 * 1024;
 const PIECE_BYTES_MAX = 256 * 1024;
 const GROWTH = 4;
 
+interface Pouring {
+  readonly down: Downstream;
+  readonly done: () => void;
+  left: number;
+}
+
 export class RequestSocket extends Socket {
+  readonly #bigReads: BigReads;
   /** Whether nobody holds what was read any more: all of it is with the kernel. */
   #hasGoneOn = (): boolean => false;
+  #pouring: Pouring | undefined;
 
-  constructor() {
+  constructor(bigReads: BigReads) {
     let memory: Buffer = Buffer.allocUnsafeSlow(PIECE_BYTES_FIRST);
     let from = 0;
+    const pushed = (count: number): boolean => {
+      const isFull = from === 0 && count === memory.length;
+      const goOn = this.push(memory.subarray(from, from + count));
+      from = this.readableLength === 0 && this.#hasGoneOn() ? 0 : from + count;
+      const bytes = isFull ? Math.min(PIECE_BYTES_MAX, memory.length * GROWTH) : memory.length;
+      if (bytes > memory.length || memory.length - from < memory.length / 2) {
+        memory = Buffer.allocUnsafeSlow(bytes);
+        from = 0;
+      }
+      return goOn;
+    };
     super({
       allowHalfOpen: true,
       onread: {
-        buffer: () => memory.subarray(from),
-        callback: count => {
-          const isFull = from === 0 && count === memory.length;
-          const goOn = this.push(memory.subarray(from, from + count));
-          from = this.readableLength === 0 && this.#hasGoneOn() ? 0 : from + count;
-          const bytes = isFull ? Math.min(PIECE_BYTES_MAX, memory.length * GROWTH) : memory.length;
-          if (bytes > memory.length || memory.length - from < memory.length / 2) {
-            memory = Buffer.allocUnsafeSlow(bytes);
-            from = 0;
-          }
-          return goOn;
-        },
+        buffer: () => this.#pouring?.down.buffer ?? memory.subarray(from),
+        callback: (count, filled) => (this.#pouring ? poured(this.#pouring, filled.subarray(0, count)) : pushed(count)),
       },
     });
+    this.#bigReads = bigReads;
   }
 
   /** Asked after each piece, until the next such call. */
   reuseWhen(hasGoneOn: () => boolean): void {
     this.#hasGoneOn = hasGoneOn;
   }
+
+  /** That many bytes more go to the browser; whatever follows goes nowhere. The HTTP client hears of ends and errors only. */
+  pour(browser: Socket, bytes: number, done: () => void): void {
+    const down = new Downstream(this.#bigReads);
+    this.once('close', () => down.close());
+    down.open(browser, () => this.resume());
+    this.#pouring = { down, done, left: bytes };
+    this.resume();
+  }
+}
+
+function poured(pouring: Pouring, piece: Uint8Array): boolean {
+  if (pouring.left === 0) return false;
+  const wanted = piece.subarray(0, pouring.left);
+  pouring.left -= wanted.length;
+  const goOn = pouring.down.arrived(wanted);
+  if (pouring.left > 0) return goOn;
+  pouring.done();
+  return false;
 }

@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { until, within } from '../../kit/wait.ts';
+import { BigReads } from './big-reads.ts';
 import { join, OutsideSocket } from './tunnel.ts';
 
 const WAIT_MS = 5000;
@@ -27,7 +28,7 @@ async function ends(t: TestContext, talk: (socket: Socket) => void): Promise<End
   };
   const accepted = Promise.withResolvers<Socket>();
   const [outsidePort, browserPort] = await Promise.all([port(talk), port(accepted.resolve)]);
-  const outside = new OutsideSocket();
+  const outside = new OutsideSocket(new BigReads(4));
   const browser = connect({ port: browserPort, host: '127.0.0.1', allowHalfOpen: true });
   outside.connect(outsidePort, '127.0.0.1');
   await Promise.all([once(outside, 'connect'), once(browser, 'connect')]);

@@ -1,57 +1,27 @@
 // Two sockets joined so that each side learns what happened to the other: its end, its reset, its slowness. Up the data
-// passes by `pipe`; down, where nearly all of it flows, through one buffer that is written before it is filled again.
+// passes by `pipe`; down, where nearly all of it flows, by the shorter way of downstream.ts.
 import { Socket } from 'node:net';
-
-const BUFFER_BYTES_FIRST = 16 * 1024;
-const BUFFER_BYTES_MAX = 64 * 1024;
-const GROWTH = 4;
+import type { BigReads } from './big-reads.ts';
+import { Downstream } from './downstream.ts';
 
 /** The outside end of a tunnel. It takes no part in Node's readable streams: a third less CPU time a byte. */
 export class OutsideSocket extends Socket {
   readonly #down: Downstream;
 
-  constructor() {
-    const down = new Downstream();
-    super({ allowHalfOpen: true, onread: { buffer: () => down.buffer, callback: count => down.arrived(count) } });
+  constructor(bigReads: BigReads) {
+    const down = new Downstream(bigReads);
+    super({
+      allowHalfOpen: true,
+      onread: { buffer: () => down.buffer, callback: (count, memory) => down.arrived(memory.subarray(0, count)) },
+    });
     this.#down = down;
+    this.once('close', () => down.close());
   }
 
   pourInto(browser: Socket): void {
     this.#down.open(browser, () => this.resume());
     if (this.readableEnded) browser.end();
     else this.once('end', () => browser.end());
-  }
-}
-
-class Downstream {
-  buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES_FIRST);
-  #browser: Socket | undefined;
-  #goOn = (): void => {};
-  /** What came before there was anybody to give it to. */
-  #early = 0;
-
-  open(browser: Socket, goOn: () => void): void {
-    this.#browser = browser;
-    this.#goOn = goOn;
-    if (this.#early > 0) browser.write(this.buffer.subarray(0, this.#early), goOn);
-  }
-
-  /** Says whether to go on reading into `buffer`. */
-  arrived(count: number): boolean {
-    const browser = this.#browser;
-    if (!browser) {
-      this.#early = count;
-      return false;
-    }
-    let waiting = false;
-    browser.write(this.buffer.subarray(0, count), () => {
-      if (waiting) this.#goOn();
-    });
-    // Not all of it is with the kernel yet: the buffer is still needed.
-    waiting = browser.writableLength > 0;
-    if (!waiting && count === this.buffer.length && count < BUFFER_BYTES_MAX)
-      this.buffer = Buffer.allocUnsafeSlow(count * GROWTH);
-    return !waiting;
   }
 }
 

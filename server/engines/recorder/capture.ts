@@ -51,6 +51,8 @@ export class Capture implements Closeable {
   #frames = 0;
   #frameMs = Number.NEGATIVE_INFINITY;
   #allowedMs = Number.NEGATIVE_INFINITY;
+  /** From painted to here, by two clocks of which only changes can be compared: the least so far. */
+  #leastDelayMs = Number.POSITIVE_INFINITY;
 
   constructor(parts: CaptureParts) {
     this.#parts = parts;
@@ -68,6 +70,14 @@ export class Capture implements Closeable {
     if (!this.#parts.channel.isGone) this.#parts.channel.say('Page.stopScreencast');
   }
 
+  /** Shows a frame also of a page that has not changed. */
+  again(): void {
+    if (this.#closing.signal.aborted || !this.#running) return;
+    this.#last = undefined;
+    this.#stop();
+    this.#start();
+  }
+
   #start(): void {
     this.#running = true;
     this.#allowedMs = this.#parts.clock.monotonicMs();
@@ -82,6 +92,7 @@ export class Capture implements Closeable {
     const dueMs = this.#frameMs + this.#periodMs;
     this.#frames++;
     this.#frameMs = clock.monotonicMs();
+    const lateMs = this.#lateMs(frame);
     this.#judge(isNew);
     if (this.#pulsing && this.#running) this.#stop();
     this.#last = frame.jpeg;
@@ -92,7 +103,15 @@ export class Capture implements Closeable {
     if (this.#closing.signal.aborted) return;
     if (!this.#running) return this.#start();
     this.#allow(numberAt(params, 'sessionId'));
-    if (this.#allowedMs - this.#frameMs > AT_ONCE_MS) await this.#settle();
+    if (this.#allowedMs - this.#frameMs + lateMs > AT_ONCE_MS) await this.#settle();
+  }
+
+  /** How long the frame was on its way, beyond the usual; of the first one that is not known, and it may be long. */
+  #lateMs({ browserMs }: CapturedFrame): number {
+    const delayMs = this.#frameMs - browserMs;
+    const isFirst = this.#leastDelayMs === Number.POSITIVE_INFINITY;
+    this.#leastDelayMs = Math.min(this.#leastDelayMs, delayMs);
+    return isFirst ? SETTLE_MS : delayMs - this.#leastDelayMs;
   }
 
   /** What changed before the next frame was allowed is told only with the next change: a new start shows it now. */

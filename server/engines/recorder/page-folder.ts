@@ -1,13 +1,25 @@
 // The journal of one page on disk: what the page is, and one file for each segment to be. A file's name says when it
 // begins and, once it is closed, when it ends; so what a killed server left tells its own story.
-import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, rmdir, truncate, unlink } from 'node:fs/promises';
+import {
+  type FileHandle,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  rmdir,
+  stat,
+  truncate,
+  unlink,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import { isObject } from './channel.ts';
 import { journalFrame, journalHead, readJournal, type Size, type TimedFrame } from './matroska.ts';
 
 export interface PageNote {
   readonly targetId: string;
-  /** When its first frame was seen, by the calendar and by the machine's monotonic clock. */
+  /** When its recording begins, by the calendar and by the machine's monotonic clock as the browser reads it. */
   readonly startedAt: Date;
   readonly baseMs: number;
 }
@@ -24,9 +36,13 @@ const SLICE = /^(\d+)\.(\d+)(?:\.(\d+))?\.mkv$/;
 
 export class PageFolder {
   readonly path: string;
+  readonly #grown: (bytes: number) => void;
+  readonly #bytes = new Map<number, number>();
 
-  constructor(path: string) {
+  /** `grown` is told of every byte that stands here, and with a minus of those that no longer do. */
+  constructor(path: string, grown: (bytes: number) => void = () => {}) {
     this.path = path;
+    this.#grown = grown;
   }
 
   async make(note: PageNote): Promise<void> {
@@ -50,7 +66,7 @@ export class PageFolder {
   /** In the order of their segments. */
   async slices(): Promise<Slice[]> {
     const names = await readdir(this.path).catch(() => []);
-    return names
+    const slices = names
       .flatMap(name => {
         const [, sequence, startMs, endMs] = SLICE.exec(name) ?? [];
         if (sequence === undefined) return [];
@@ -58,11 +74,13 @@ export class PageFolder {
         return [{ sequence: Number(sequence), startMs: Number(startMs), endMs: ended }];
       })
       .sort((a, b) => a.sequence - b.sequence);
+    for (const slice of slices) this.#count(slice.sequence, (await stat(this.#pathOf(slice))).size);
+    return slices;
   }
 
   async begin(slice: Slice, size: Size): Promise<SliceWriter> {
     const file = await open(this.#pathOf(slice), 'w', 0o600);
-    return new SliceWriter(file, journalHead(size));
+    return new SliceWriter(file, journalHead(size), 0, bytes => this.#count(slice.sequence, bytes));
   }
 
   /** Goes on with what a former process began, behind its last whole frame. */
@@ -71,7 +89,8 @@ export class PageFolder {
     const { frames, wholeBytes } = readJournal(await readFile(path));
     if (frames.length === 0) return undefined;
     await truncate(path, wholeBytes);
-    return { writer: new SliceWriter(await open(path, 'a', 0o600), undefined), frames };
+    const grown = (bytes: number): void => this.#count(slice.sequence, bytes);
+    return { writer: new SliceWriter(await open(path, 'a', 0o600), undefined, wholeBytes, grown), frames };
   }
 
   /** From now on it is whole, and may be encoded. */
@@ -87,12 +106,21 @@ export class PageFolder {
 
   async drop(slice: Slice): Promise<void> {
     await unlink(this.#pathOf(slice)).catch(() => {});
+    this.#count(slice.sequence, 0);
   }
 
   /** Everything of the page is stored elsewhere. Its session's folder goes with the last page. */
   async remove(): Promise<void> {
     await rm(this.path, { recursive: true, force: true });
     await rmdir(join(this.path, '..')).catch(() => {});
+    for (const sequence of [...this.#bytes.keys()]) this.#count(sequence, 0);
+  }
+
+  #count(sequence: number, bytes: number): void {
+    const before = this.#bytes.get(sequence) ?? 0;
+    if (bytes === 0) this.#bytes.delete(sequence);
+    else this.#bytes.set(sequence, bytes);
+    this.#grown(bytes - before);
   }
 
   #pathOf({ sequence, startMs, endMs }: Slice): string {
@@ -102,20 +130,31 @@ export class PageFolder {
 
 export class SliceWriter {
   readonly #file: FileHandle;
+  readonly #grown: (bytes: number) => void;
   #head: Buffer | undefined;
-  bytes = 0;
+  #bytes: number;
 
-  constructor(file: FileHandle, head: Buffer | undefined) {
+  /** `bytes`: how long the file is. */
+  constructor(file: FileHandle, head: Buffer | undefined, bytes: number, grown: (bytes: number) => void) {
     this.#file = file;
     this.#head = head;
+    this.#bytes = bytes;
+    this.#grown = grown;
   }
 
   /** One write a frame, so that a killed server leaves all frames but the last whole. */
   async append(frame: TimedFrame): Promise<void> {
     const bytes = Buffer.concat([...(this.#head ? [this.#head] : []), journalFrame(frame)]);
-    await this.#file.appendFile(bytes);
+    try {
+      await this.#file.appendFile(bytes);
+    } catch (error) {
+      // What the disk took of it would hide what is written behind it.
+      await this.#file.truncate(this.#bytes).catch(() => {});
+      throw error;
+    }
     this.#head = undefined;
-    this.bytes += bytes.length;
+    this.#bytes += bytes.length;
+    this.#grown(this.#bytes);
   }
 
   close(): Promise<void> {

@@ -4,13 +4,15 @@ import type { Clock } from '../../kit/clock.ts';
 import type { CapturedFrame } from './capture.ts';
 import { jpegSize } from './jpeg-size.ts';
 import type { Size, TimedFrame } from './matroska.ts';
-import { PageFolder, type PageNote, type Slice, type SliceWriter } from './page-folder.ts';
+import type { PageFolder, PageNote, Slice, SliceWriter } from './page-folder.ts';
 
 export const SLICE_MS = 6_000;
 /** A frame may arrive so much later than it was painted; slices are not closed before. */
 const LATE_MS = 300;
 /** Where the disk did not take a frame, it is asked again after this. */
 const RETRY_MS = 2_000;
+/** The first picture stands from the beginning of the page on; of one that was long unseen, from so long before on. */
+const HELD_BACK_MAX_MS = 60_000;
 
 export interface JournalListener {
   /** In order; the slice is whole on disk. */
@@ -38,6 +40,10 @@ export class PageJournal {
   #aheadMs: number | undefined;
   #lostSinceMs: number | undefined;
   #retryAtMs = 0;
+  /** Where the last slice that was closed ends. */
+  #closedMs = 0;
+  /** Why no slice is open though the page goes on: it was to pause, or the disk took nothing. */
+  #halted: 'paused' | 'broken' | undefined;
   #work: Promise<void> = Promise.resolve();
   #ended = false;
 
@@ -48,27 +54,33 @@ export class PageJournal {
     this.#listener = listener;
   }
 
+  /** `leadMs`: how long the page had been there when its first frame was painted. */
   static async begin(
-    path: string,
+    folder: PageFolder,
     targetId: string,
-    first: CapturedFrame,
+    { first, leadMs }: { readonly first: CapturedFrame; readonly leadMs: number },
     clock: Clock,
     listener: JournalListener,
   ): Promise<PageJournal> {
-    const note = { targetId, startedAt: first.at, baseMs: first.browserMs };
-    const folder = new PageFolder(path);
+    const startedAt = new Date(first.at.getTime() - leadMs);
+    const note = { targetId, startedAt, baseMs: first.browserMs - leadMs };
     await folder.make(note);
     return new PageJournal(folder, note, clock, listener);
   }
 
   /** What a former process left: its whole slices are told of, and the open one goes on. */
-  static async resume(path: string, note: PageNote, clock: Clock, listener: JournalListener): Promise<PageJournal> {
-    const journal = new PageJournal(new PageFolder(path), note, clock, listener);
+  static async resume(
+    folder: PageFolder,
+    note: PageNote,
+    clock: Clock,
+    listener: JournalListener,
+  ): Promise<PageJournal> {
+    const journal = new PageJournal(folder, note, clock, listener);
     await journal.#resume();
     return journal;
   }
 
-  /** Milliseconds since its first frame. */
+  /** Milliseconds since its beginning. */
   get nowMs(): number {
     if (this.#aheadMs === undefined) return this.#clock.now().getTime() - this.note.startedAt.getTime();
     return Math.round(this.#clock.monotonicMs() + this.#aheadMs - this.note.baseMs);
@@ -77,6 +89,11 @@ export class PageJournal {
   /** Whether it was being recorded when its process died, or is. */
   get isOpen(): boolean {
     return this.#open !== undefined && !this.#ended;
+  }
+
+  /** When its newest frame was painted. */
+  get lastMs(): number {
+    return this.#last?.frame.atMs ?? 0;
   }
 
   take(frame: CapturedFrame): Promise<void> {
@@ -88,7 +105,24 @@ export class PageJournal {
   /** Closes what is six seconds long, also where nothing changed. */
   tick(): Promise<void> {
     return this.#inTurn(async () => {
-      if (this.#open && this.#clock.monotonicMs() >= this.#retryAtMs) await this.#roll(this.nowMs - LATE_MS);
+      if (this.#ended || this.#clock.monotonicMs() < this.#retryAtMs) return;
+      if (this.#open) await this.#roll(this.nowMs - LATE_MS);
+      else if (this.#halted === 'broken') await this.#hold(this.nowMs);
+    });
+  }
+
+  /** Ends what is being written here; the next frame goes on behind a gap. */
+  pause(): Promise<void> {
+    return this.#inTurn(async () => {
+      await this.#closeAt(this.nowMs);
+      this.#halted = 'paused';
+    });
+  }
+
+  /** After a pause, with the last picture. */
+  goOn(): Promise<void> {
+    return this.#inTurn(async () => {
+      if (this.#halted && !this.#ended) await this.#hold(this.nowMs);
     });
   }
 
@@ -96,10 +130,9 @@ export class PageJournal {
   end(atMs = this.nowMs): Promise<void> {
     return this.#inTurn(async () => {
       this.#ended = true;
-      if (!this.#open) return;
-      const endMs = Math.max(atMs, this.#open.slice.startMs, (this.#last?.frame.atMs ?? 0) + 1);
-      await this.#roll(endMs - 1);
-      await this.#close(endMs);
+      // Behind a gap the last picture stands once more, so that the recording is as long as the page lived.
+      if (this.#halted) await this.#hold(Math.max(this.#closedMs, atMs - SLICE_MS));
+      await this.#closeAt(atMs);
     });
   }
 
@@ -132,13 +165,14 @@ export class PageJournal {
   async #take(paintedMs: number, jpeg: Buffer): Promise<void> {
     const size = jpegSize(jpeg);
     if (!size || this.#ended || this.#clock.monotonicMs() < this.#retryAtMs) return;
-    if (this.#last?.frame.jpeg.equals(jpeg)) return;
+    if (this.#open && this.#last?.frame.jpeg.equals(jpeg)) return;
     await this.#roll(paintedMs);
-    const atMs = Math.max(paintedMs, this.#open?.slice.startMs ?? 0, this.#last ? this.#last.frame.atMs + 1 : 0);
+    const atMs = this.#last
+      ? Math.max(paintedMs, this.#open?.slice.startMs ?? this.#closedMs, this.#last.frame.atMs + 1)
+      : Math.max(0, paintedMs - HELD_BACK_MAX_MS);
     if (this.#open && !sameSize(this.#open.size, size)) await this.#close(atMs);
     if (!this.#open) await this.#begin(atMs, size);
     await this.#append({ atMs, jpeg }, size);
-    this.#lostSinceMs = undefined;
   }
 
   async #append(frame: TimedFrame, size: Size): Promise<void> {
@@ -146,6 +180,8 @@ export class PageJournal {
     await this.#open.writer.append(frame);
     this.#open.frames++;
     this.#last = { frame, size };
+    if (this.#lostSinceMs !== undefined) this.#listener.lost(this.#lostSinceMs, frame.atMs, 'the disk took nothing');
+    this.#lostSinceMs = undefined;
   }
 
   /** The next slice stands before the one before it is told of, so that at every moment one is open. */
@@ -153,16 +189,50 @@ export class PageJournal {
     while (this.#open && untilMs >= this.#open.slice.startMs + SLICE_MS) {
       const full = this.#open;
       const endMs = full.slice.startMs + SLICE_MS;
-      await this.#begin(endMs, full.size);
-      if (this.#last) await this.#append({ atMs: endMs, jpeg: this.#last.frame.jpeg }, full.size);
-      await this.#finish(full, endMs);
+      this.#open = undefined;
+      try {
+        await this.#hold(endMs);
+      } finally {
+        await this.#finish(full, endMs);
+      }
     }
+  }
+
+  /** A slice that begins with the picture that is there. */
+  async #hold(atMs: number): Promise<void> {
+    if (!this.#last) return;
+    const { frame, size } = this.#last;
+    try {
+      await this.#begin(atMs, size);
+      await this.#append({ atMs, jpeg: frame.jpeg }, size);
+    } catch (error) {
+      await this.#abandon();
+      throw error;
+    }
+  }
+
+  /** Of a slice without a picture nothing is left; the next one is tried later. */
+  async #abandon(): Promise<void> {
+    this.#halted = 'broken';
+    const empty = this.#open;
+    this.#open = undefined;
+    if (!empty) return;
+    await empty.writer.close().catch(() => {});
+    await this.folder.drop(empty.slice);
+  }
+
+  async #closeAt(atMs: number): Promise<void> {
+    if (!this.#open) return;
+    const endMs = Math.max(atMs, this.#open.slice.startMs, (this.#last?.frame.atMs ?? 0) + 1);
+    await this.#roll(endMs - 1);
+    await this.#close(endMs);
   }
 
   async #begin(startMs: number, size: Size): Promise<void> {
     const slice = { sequence: this.#next, startMs, endMs: undefined };
     const writer = await this.folder.begin(slice, size);
     this.#next++;
+    this.#halted = undefined;
     this.#open = { slice, size, writer, frames: 0 };
   }
 
@@ -173,6 +243,7 @@ export class PageJournal {
   }
 
   async #finish({ slice, size, writer, frames }: Open, endMs: number): Promise<void> {
+    this.#closedMs = Math.max(this.#closedMs, endMs);
     await writer.close();
     if (frames === 0 || endMs <= slice.startMs) return this.folder.drop(slice);
     this.#listener.sliced(await this.folder.end(slice, endMs), size);
@@ -195,6 +266,7 @@ export class PageJournal {
     const size = last && jpegSize(last.jpeg);
     if (!last || !size) return this.folder.drop(slice);
     this.#last = { frame: last, size };
+    this.#closedMs = slice.endMs ?? this.#closedMs;
     this.#listener.sliced(slice, size);
   }
 

@@ -16,13 +16,30 @@ export interface RecordedPage {
   readonly page: number;
 }
 
+/** A time of which there is no picture of its own. */
+export interface Span {
+  readonly kind: 'hidden' | 'missing';
+  readonly fromMs: number;
+  readonly toMs?: number;
+  readonly why?: string;
+}
+
 /** Where recordings go; every call returns when what it was told is durable. */
 export interface RecordingSink {
   began(page: RecordedPage, startedAt: Date): Promise<void>;
   keep(page: RecordedPage, segment: Segment): Promise<void>;
-  span(page: RecordedPage, kind: 'hidden' | 'missing', fromMs: number, toMs: number, why?: string): Promise<void>;
+  /** Without an end when it is not over; it is told again with the same beginning when it is. */
+  span(page: RecordedPage, span: Span): Promise<void>;
+  /** Spans without an end that a former process left end here. */
+  endSpans(page: RecordedPage, atMs: number): Promise<void>;
   done(page: RecordedPage): Promise<void>;
 }
+
+/** A page without a picture for longer says so. */
+const UNPAINTED_MS = 1_000;
+
+/** Why nothing more is written. */
+export type NoRoom = 'disk_full' | 'backlog';
 
 export interface PageRecordingParts {
   readonly id: RecordedPage;
@@ -31,32 +48,51 @@ export interface PageRecordingParts {
   readonly sink: RecordingSink;
   readonly clock: Clock;
   readonly log: Log;
-  /** Whether there is room for more of it on disk. */
-  readonly hasRoom: () => boolean;
+  /** Undefined: there is room for more of it on disk. */
+  readonly noRoom: () => NoRoom | undefined;
+  /** Bytes of it that wait to be stored. */
+  readonly grown: (bytes: number) => void;
   /** All of which something is not stored yet. */
   readonly unstored: Set<PageRecording>;
+}
+
+/** When a page appeared, and why it is recorded only later, if it is. */
+export interface Appearance {
+  readonly at: Date;
+  readonly waited?: 'too_many_at_once';
 }
 
 export class PageRecording {
   readonly hub = new Hub();
   readonly #parts: PageRecordingParts;
+  readonly #folder: PageFolder;
   readonly #pipeline: Pipeline;
+  readonly #appeared: Appearance;
+  /** The same by our monotonic clock. */
+  readonly #appearedMs: number;
   #capture: Capture | undefined;
   #journal: PageJournal | undefined;
   #beginning: Promise<PageJournal> | undefined;
-  #hiddenSinceMs: number | undefined;
+  #span: Span | undefined;
+  #pausedFor: NoRoom | undefined;
+  /** Why there was no picture before the first one. */
+  #unseen: { readonly kind: 'hidden' | 'missing'; readonly why: string } | undefined;
+  #isVisible = true;
   #ending = false;
 
-  constructor(parts: PageRecordingParts) {
+  constructor(parts: PageRecordingParts, appeared: Appearance) {
     this.#parts = parts;
-    parts.unstored.add(this);
-    const { id, sink, unstored } = parts;
+    this.#appeared = appeared;
+    const { id, sink, unstored, clock } = parts;
+    this.#appearedMs = clock.monotonicMs() - Math.max(0, clock.now().getTime() - appeared.at.getTime());
+    unstored.add(this);
+    this.#folder = new PageFolder(parts.path, parts.grown);
     this.#pipeline = new Pipeline({
       ...parts,
-      folder: new PageFolder(parts.path),
+      folder: this.#folder,
       sink: {
         keep: segment => sink.keep(id, segment),
-        lose: (fromMs, toMs, why) => sink.span(id, 'missing', fromMs, toMs, why),
+        lose: (fromMs, toMs, why) => sink.span(id, { kind: 'missing', fromMs, toMs, why }),
         done: async () => {
           await sink.done(id);
           unstored.delete(this);
@@ -65,20 +101,29 @@ export class PageRecording {
     });
   }
 
-  /** What a former process left of it; undefined when that is nothing. */
-  static async resume(parts: PageRecordingParts): Promise<{ recording: PageRecording; targetId: string } | undefined> {
+  /** What a former process left of it, which was last seen alive then; undefined when that is nothing. */
+  static async resume(
+    parts: PageRecordingParts,
+    aliveAt: Date,
+  ): Promise<{ recording: PageRecording; targetId: string } | undefined> {
     const { path, clock, sink, id } = parts;
     const note = await new PageFolder(path).note();
     if (!note) return undefined;
-    const recording = new PageRecording(parts);
+    const recording = new PageRecording(parts, { at: note.startedAt });
     recording.#pipeline.do(() => sink.began(id, note.startedAt));
-    recording.#journal = await PageJournal.resume(path, note, clock, recording.#listener);
+    const journal = await PageJournal.resume(recording.#folder, note, clock, recording.#listener);
+    recording.#journal = journal;
+    const blindMs = Math.max(journal.lastMs, aliveAt.getTime() - note.startedAt.getTime());
+    recording.#pipeline.do(() => sink.endSpans(id, blindMs));
     return { recording, targetId: note.targetId };
   }
 
-  /** Whether frames may still come. */
-  get isOpen(): boolean {
-    return this.#journal?.isOpen ?? !this.#ending;
+  /** It goes on, and nobody has looked since then. */
+  unseenSince(at: Date): void {
+    const journal = this.#journal;
+    if (!journal?.isOpen) return;
+    const blindMs = Math.max(journal.lastMs, at.getTime() - journal.note.startedAt.getTime());
+    this.#openSpan('missing', blindMs, 'the service was down');
   }
 
   capture(channel: TargetChannel, mask: Mask): void {
@@ -93,6 +138,9 @@ export class PageRecording {
   }
 
   tick(): void {
+    const why = this.#parts.noRoom();
+    if (why) this.#pause(why);
+    else if (this.#pausedFor) this.#goOn();
     void this.#journal?.tick();
   }
 
@@ -104,7 +152,7 @@ export class PageRecording {
     const journal = await this.#journalIfAny();
     if (!journal) return void this.#parts.unstored.delete(this);
     const endMs = atMs ?? journal.nowMs;
-    if (this.#hiddenSinceMs !== undefined) this.#note('hidden', this.#hiddenSinceMs, endMs);
+    this.#closeSpan(endMs);
     await journal.end(endMs);
     void this.#pipeline.finish();
   }
@@ -127,10 +175,6 @@ export class PageRecording {
     await this.#pipeline.close();
   }
 
-  get pausedAtMs(): number | undefined {
-    return this.#journal?.nowMs;
-  }
-
   async #journalIfAny(): Promise<PageJournal | undefined> {
     return this.#journal ?? (await this.#beginning?.catch(() => undefined));
   }
@@ -143,20 +187,26 @@ export class PageRecording {
     if (this.#ending) return true;
     const shown = { ...frame, jpeg };
     this.hub.show({ jpeg, at: frame.at, ...size, metadata: frame.metadata });
-    if (!this.#parts.hasRoom()) return true;
+    const why = this.#parts.noRoom();
+    if (why) this.#pause(why);
+    if (this.#pausedFor) return true;
     const journal = await this.#begun(shown, channel.id);
+    if (journal && this.#span?.kind === 'missing') this.#closeSpan(frame.browserMs - journal.note.baseMs);
     await journal?.take(shown);
     return true;
   }
 
   async #begun(first: CapturedFrame, targetId: string): Promise<PageJournal | undefined> {
     if (this.#journal) return this.#journal;
-    const { path, clock, id, sink, log } = this.#parts;
-    this.#beginning ??= PageJournal.begin(path, targetId, first, clock, this.#listener);
+    const { clock, id, sink, log } = this.#parts;
+    const leadMs = this.#leadOf(first);
+    this.#beginning ??= PageJournal.begin(this.#folder, targetId, { first, leadMs }, clock, this.#listener);
     try {
-      this.#journal = await this.#beginning;
-      this.#pipeline.do(() => sink.began(id, first.at));
-      return this.#journal;
+      const journal = await this.#beginning;
+      this.#journal = journal;
+      this.#pipeline.do(() => sink.began(id, journal.note.startedAt));
+      this.#tellUnseen(leadMs);
+      return journal;
     } catch (error) {
       this.#beginning = undefined;
       log.warn('recording.not_begun', { ...id, error });
@@ -164,23 +214,72 @@ export class PageRecording {
     }
   }
 
-  #visible(isVisible: boolean): void {
-    const journal = this.#journal;
-    if (!journal) return;
-    if (!isVisible) this.#hiddenSinceMs ??= journal.nowMs;
-    else if (this.#hiddenSinceMs !== undefined) {
-      this.#note('hidden', this.#hiddenSinceMs, journal.nowMs);
-      this.#hiddenSinceMs = undefined;
-    }
+  /** How long the page had been there: by the calendar, where that agrees with the browser's. */
+  #leadOf({ at }: CapturedFrame): number {
+    const sinceMs = this.#parts.clock.monotonicMs() - this.#appearedMs;
+    const paintedMs = at.getTime() - this.#appeared.at.getTime();
+    return Math.round(paintedMs >= 0 && paintedMs <= sinceMs ? paintedMs : sinceMs);
   }
 
-  #note(kind: 'hidden' | 'missing', fromMs: number, toMs: number, why?: string): void {
+  /** Until its first picture that one is shown; where it came late, that is said. */
+  #tellUnseen(leadMs: number): void {
+    const { waited } = this.#appeared;
+    const late = { kind: 'missing', why: waited ?? 'nothing was painted yet' } as const;
+    if (waited || this.#unseen || leadMs >= UNPAINTED_MS)
+      this.#note({ ...(waited ? late : (this.#unseen ?? late)), fromMs: 0, toMs: leadMs });
+  }
+
+  #visible(isVisible: boolean): void {
+    this.#isVisible = isVisible;
+    if (this.#ending) return;
+    if (isVisible) {
+      if (this.#journal && this.#span?.kind === 'hidden') this.#closeSpan(this.#journal.nowMs);
+    } else if (!this.#journal) this.#unseen ??= { kind: 'hidden', why: 'another tab was in front' };
+    else if (this.#span?.kind !== 'hidden' && !this.#pausedFor) this.#openSpan('hidden', this.#journal.nowMs);
+  }
+
+  #pause(why: NoRoom): void {
+    if (this.#pausedFor || this.#ending) return;
+    this.#pausedFor = why;
+    if (!this.#journal) {
+      this.#unseen ??= { kind: 'missing', why };
+      return;
+    }
+    this.#openSpan('missing', this.#journal.nowMs, why);
+    void this.#journal.pause();
+  }
+
+  /** There is room again: the page is looked at, whether or not it has changed. */
+  #goOn(): void {
+    this.#pausedFor = undefined;
+    if (!this.#isVisible && this.#journal) {
+      this.#openSpan('hidden', this.#journal.nowMs);
+      void this.#journal.goOn();
+    } else this.#capture?.again();
+  }
+
+  /** From here on there is no picture of its own; what was said so before is over. */
+  #openSpan(kind: 'hidden' | 'missing', fromMs: number, why?: string): void {
+    this.#closeSpan(fromMs);
+    this.#span = { kind, fromMs: Math.round(fromMs), ...(why ? { why } : {}) };
+    this.#note(this.#span);
+  }
+
+  #closeSpan(atMs: number): void {
+    if (!this.#span) return;
+    const span = this.#span;
+    this.#span = undefined;
+    this.#note({ ...span, toMs: Math.max(Math.round(atMs), span.fromMs + 1) });
+  }
+
+  #note(span: Span): void {
     const { id, sink } = this.#parts;
-    this.#pipeline.do(() => sink.span(id, kind, Math.round(fromMs), Math.round(toMs), why));
+    this.#pipeline.do(() => sink.span(id, span));
   }
 
   readonly #listener: JournalListener = {
     sliced: (slice, size) => this.#pipeline.add(slice, size),
-    lost: (fromMs, toMs, why) => this.#note('missing', fromMs, toMs, why),
+    lost: (fromMs, toMs, why) =>
+      this.#note({ kind: 'missing', fromMs: Math.round(fromMs), toMs: Math.round(toMs), why }),
   };
 }

@@ -1,19 +1,28 @@
 // Records the pages of sessions, all of them: in the data folder while they run, and from there into stored segments. What
 // a killed server left in the folder is taken up by the next one.
-import { mkdir, readdir, readFile, rename, statfs, writeFile } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readdir, readFile, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../kit/clock.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Closeable } from '../../kit/scope.ts';
+import { Backlog, type BacklogLimits } from './backlog.ts';
 import type { TargetChannel } from './channel.ts';
 import { Ffmpeg } from './ffmpeg.ts';
 import type { Hub } from './hub.ts';
 import { type MaskKind, PageMask } from './page-mask.ts';
-import { PageRecording, type PageRecordingParts, type RecordingSink } from './page-recording.ts';
+import {
+  type Appearance,
+  type NoRoom,
+  PageRecording,
+  type PageRecordingParts,
+  type RecordingSink,
+} from './page-recording.ts';
 
 /** Tabs of one session that are recorded at the same time. */
 export const PAGES_AT_ONCE_MAX = 64;
 const TICK_MS = 500;
+/** The disk is looked at in every so manieth tick: in that time a host writes some MiB. */
+const TICKS_A_LOOK = 4;
 /** With less than this on the disk nothing more is recorded until there is. */
 const DISK_LEAST_BYTES = 512 * 1024 ** 2;
 const ALIVE = 'alive';
@@ -28,13 +37,17 @@ export interface RecorderParts {
   readonly ffmpegPath?: string;
   /** ffmpeg processes at once. */
   readonly encoders?: number;
+  readonly backlog?: BacklogLimits;
 }
+
+/** Why not all of a session is recorded. */
+export type Shortfall = 'too_many_at_once' | NoRoom;
 
 export interface RecordingWish {
   readonly session: string;
   readonly masks: MaskKind;
-  /** There were more tabs at once than are recorded. */
-  readonly tooMany: () => void;
+  /** Something is not recorded; of which page, where it is one that waits for its turn. */
+  readonly short: (why: Shortfall, targetId?: string, page?: number) => void;
 }
 
 export class Recorder implements Closeable {
@@ -45,12 +58,16 @@ export class Recorder implements Closeable {
   readonly #closing = new AbortController();
   /** When a former server was last seen alive. */
   #formerAliveAt: Date | undefined;
-  #hasRoom = true;
+  readonly #backlog: Backlog;
+  #diskIsFull = false;
+  #alive: FileHandle | undefined;
+  #ticks = 0;
   #ticking: Promise<void> | undefined;
 
   private constructor(parts: RecorderParts) {
     this.#parts = parts;
     this.ffmpeg = new Ffmpeg(parts.ffmpegPath, parts.encoders);
+    this.#backlog = new Backlog(parts.backlog);
   }
 
   static async open(parts: RecorderParts): Promise<Recorder> {
@@ -65,9 +82,9 @@ export class Recorder implements Closeable {
   /** Records what the observer is told of from now on, and goes on with what a former process recorded of the session. */
   async record(wish: RecordingWish): Promise<SessionRecording> {
     const standing = this.#sessions.get(wish.session);
-    const recording = standing ?? new SessionRecording(wish, id => this.#pageParts(wish.session, id));
+    const recording = standing ?? new SessionRecording(wish, id => this.#pageParts(wish.session, id, wish.short));
     this.#sessions.set(wish.session, recording);
-    if (!standing) await recording.resume(await this.#pagesOf(wish.session));
+    if (!standing) await recording.resume(await this.#pagesOf(wish.session), this.#lastAliveAt);
     return recording;
   }
 
@@ -81,15 +98,19 @@ export class Recorder implements Closeable {
     this.#sessions.delete(session);
     if (recording) return recording.end();
     for (const page of await this.#pagesOf(session)) {
-      const resumed = await PageRecording.resume(this.#pageParts(session, page));
-      await resumed?.recording.endAt(this.#formerAliveAt ?? this.#parts.clock.now());
+      const resumed = await PageRecording.resume(this.#pageParts(session, page), this.#lastAliveAt);
+      await resumed?.recording.endAt(this.#lastAliveAt);
     }
+  }
+
+  get #lastAliveAt(): Date {
+    return this.#formerAliveAt ?? this.#parts.clock.now();
   }
 
   /** Sessions of which something is not stored yet, and which are not recorded now. */
   async leftovers(): Promise<readonly string[]> {
     const names = await readdir(this.#parts.folder).catch(() => []);
-    return names.filter(name => name !== ALIVE && !name.startsWith(`${ALIVE}.`) && !this.#sessions.has(name));
+    return names.filter(name => name !== ALIVE && !this.#sessions.has(name));
   }
 
   async close(): Promise<void> {
@@ -98,6 +119,7 @@ export class Recorder implements Closeable {
     for (const session of this.#sessions.values()) session.pause();
     await Promise.all([...this.#unstored].map(page => page.leave()));
     this.#sessions.clear();
+    await this.#alive?.close();
   }
 
   async #tick(): Promise<void> {
@@ -113,10 +135,18 @@ export class Recorder implements Closeable {
 
   async #lookAround(): Promise<void> {
     const { folder, clock } = this.#parts;
-    const { bavail, bsize } = await statfs(folder);
-    this.#hasRoom = bavail * bsize >= DISK_LEAST_BYTES;
-    await writeFile(join(folder, `${ALIVE}.new`), String(clock.now().getTime()), { mode: 0o600 });
-    await rename(join(folder, `${ALIVE}.new`), join(folder, ALIVE));
+    if (this.#ticks++ % TICKS_A_LOOK === 0) {
+      const { bavail, bsize } = await statfs(folder);
+      this.#diskIsFull = bavail * bsize < DISK_LEAST_BYTES;
+    }
+    // Always as many digits: whoever reads it sees one time or the other.
+    this.#alive ??= await open(join(folder, ALIVE), 'w', 0o600);
+    await this.#alive.write(String(clock.now().getTime()), 0);
+  }
+
+  #noRoomFor(session: string): NoRoom | undefined {
+    if (this.#diskIsFull) return 'disk_full';
+    return this.#backlog.isFullFor(session) ? 'backlog' : undefined;
   }
 
   async #pagesOf(session: string): Promise<readonly number[]> {
@@ -124,7 +154,7 @@ export class Recorder implements Closeable {
     return names.filter(name => PAGE.test(name)).map(Number);
   }
 
-  #pageParts(session: string, page: number): PageRecordingParts {
+  #pageParts(session: string, page: number, short: RecordingWish['short'] = () => {}): PageRecordingParts {
     const { folder, sink, clock, log } = this.#parts;
     return {
       id: { session, page },
@@ -133,7 +163,12 @@ export class Recorder implements Closeable {
       sink,
       clock,
       log,
-      hasRoom: () => this.#hasRoom,
+      noRoom: () => {
+        const why = this.#noRoomFor(session);
+        if (why) short(why);
+        return why;
+      },
+      grown: bytes => this.#backlog.grow(session, bytes),
       unstored: this.#unstored,
     };
   }
@@ -145,7 +180,7 @@ export class SessionRecording {
   readonly #pages = new Map<string, PageRecording>();
   readonly #numbers = new Map<number, PageRecording>();
   readonly #masks = new Map<string, PageMask>();
-  readonly #waiting: Array<{ readonly target: TargetChannel; readonly page: number }> = [];
+  readonly #waiting: Array<{ readonly target: TargetChannel; readonly page: number; readonly at: Date }> = [];
   #paused = false;
 
   constructor(wish: RecordingWish, partsOf: (page: number) => PageRecordingParts) {
@@ -154,14 +189,11 @@ export class SessionRecording {
   }
 
   /** Takes up the pages of a former process. Those that are gone by now end when their first absence is seen. */
-  async resume(pages: readonly number[]): Promise<void> {
+  async resume(pages: readonly number[], aliveAt: Date): Promise<void> {
     for (const page of pages) {
-      const resumed = await PageRecording.resume(this.#partsOf(page));
+      const resumed = await PageRecording.resume(this.#partsOf(page), aliveAt);
       if (!resumed) continue;
-      if (!resumed.recording.isOpen) {
-        await resumed.recording.end();
-        continue;
-      }
+      resumed.recording.unseenSince(aliveAt);
       this.#pages.set(resumed.targetId, resumed.recording);
       this.#numbers.set(page, resumed.recording);
     }
@@ -173,15 +205,15 @@ export class SessionRecording {
       if (!present.has(targetId)) await this.#ended(targetId, recording);
   }
 
-  /** A page is there, under this number. */
-  target(target: TargetChannel, page: number): void {
+  /** A page is there, under this number, since it appeared. */
+  target(target: TargetChannel, page: number, appeared: Appearance): void {
     if (this.#paused) return;
     const known = this.#pages.get(target.id);
     if (!known && this.#pages.size >= PAGES_AT_ONCE_MAX) {
-      this.#waiting.push({ target, page });
-      return this.#wish.tooMany();
+      this.#waiting.push({ target, page, at: appeared.at });
+      return this.#wish.short('too_many_at_once', target.id, page);
     }
-    const recording = known ?? new PageRecording(this.#partsOf(page));
+    const recording = known ?? new PageRecording(this.#partsOf(page), appeared);
     this.#pages.set(target.id, recording);
     this.#numbers.set(page, recording);
     const mask = new PageMask(this.#wish.masks);
@@ -231,6 +263,6 @@ export class SessionRecording {
     await recording.end();
     const next = this.#waiting.findIndex(({ target }) => !target.isGone);
     const [waiting] = next < 0 ? [] : this.#waiting.splice(next, 1);
-    if (waiting) this.target(waiting.target, waiting.page);
+    if (waiting) this.target(waiting.target, waiting.page, { at: waiting.at, waited: 'too_many_at_once' });
   }
 }

@@ -27,7 +27,7 @@ export async function adoptBox(
   const processes = new BoxProcesses({ leader, cgroup, jailed: place.jailed, mark: ground.markOf(session) });
   if (place.jailed && !processes.first) return undefined;
   const opening = place.jailed
-    ? reopenListener(record.form, leader.pid, ground.listenerFile, signal)
+    ? reopenListener(record.form, leader.pid, ground.listener, signal)
     : openLoopbackListener(notes.egressPort);
   const egress = await opening.catch(error => {
     signal.throwIfAborted();

@@ -29,8 +29,8 @@ export interface ChainWish {
   readonly uid: number | undefined;
   readonly session: { path: string; box: string; uploads: string; notes: string };
   readonly cgroupJoinFiles: readonly string[];
-  readonly node: string;
-  readonly listener: string;
+  /** Opens the egress listener in the network namespace that it is started in. */
+  readonly listener: readonly string[];
   readonly program: Program;
   /** Form `root`: mounts whose parents the box's user cannot walk through, each with its place on the stage. */
   readonly staged: readonly StagedMount[];
@@ -87,7 +87,7 @@ function script(wish: ChainWish): string {
 /** The listener starts beside the browser and is there long before the first page loads. Nobody's child, so that no zombie stays. */
 const network = (wish: ChainWish): readonly string[] => [
   'ip link set lo up',
-  `(${quotedAll([wish.node, wish.listener, String(EGRESS_PORT_IN_JAIL)])} 3<&- 4<&- &)`,
+  `(${quotedAll(wish.listener)} 3<&- 4<&- &)`,
 ];
 
 /** In this private mount namespace only. */
@@ -142,9 +142,9 @@ function foldersOf(wish: ChainWish): { boxFolder: string; uploadsFolder: string;
 }
 
 /** A new listener in the network namespace of a box that is already running. */
-export function reenter(form: Form, pid: number, node: string, listener: string): Command {
+export function reenter(form: Form, pid: number, listener: readonly string[]): Command {
   const users = form === 'rootless' ? ['-U', '--preserve-credentials'] : [];
-  return command(['nsenter', '-t', String(pid), ...users, '-n', node, listener, String(EGRESS_PORT_IN_JAIL)]);
+  return command(['nsenter', '-t', String(pid), ...users, '-n', ...listener]);
 }
 
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;

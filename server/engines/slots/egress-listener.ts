@@ -1,12 +1,24 @@
-// Gets the listening socket that listener.cjs opened inside a box's network namespace, or opens one on loopback for a
+// Gets the listening socket that listener.pl opened inside a box's network namespace, or opens one on loopback for a
 // box without one. What is done with the connections is not known here.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, Server, type Socket } from 'node:net';
+import { fileURLToPath } from 'node:url';
 import { within } from '../../kit/wait.ts';
-import { reenter } from './chain.ts';
+import { EGRESS_PORT_IN_JAIL, reenter } from './chain.ts';
 import type { Form } from './slots.ts';
 import { TOOL_PATH } from './tools.ts';
+
+/** Number of the system call, by `process.arch`; Perl knows only numbers. */
+const SENDMSG: Readonly<Partial<Record<NodeJS.Architecture, number>>> = { x64: 46, arm64: 211 };
+const HELPER = fileURLToPath(new URL('listener.pl', import.meta.url));
+
+/** The helper's command line. */
+export function listenerCommand(): readonly string[] {
+  const sendmsg = SENDMSG[process.arch];
+  if (sendmsg === undefined) throw new Error(`no boxes on ${process.arch}`);
+  return ['perl', HELPER, String(EGRESS_PORT_IN_JAIL), String(sendmsg)];
+}
 
 const HANDED_OVER_WITHIN_MS = 10_000;
 const LOOPBACK = '127.0.0.1';
@@ -47,10 +59,10 @@ async function nextMessage(child: ChildProcess, signal: AbortSignal): Promise<re
 export async function reopenListener(
   form: Form,
   pid: number,
-  listenerFile: string,
+  listener: readonly string[],
   signal: AbortSignal,
 ): Promise<Server> {
-  const { file, args } = reenter(form, pid, process.execPath, listenerFile);
+  const { file, args } = reenter(form, pid, listener);
   const stdio = ['ignore', 'ignore', 'ignore', 'ignore', 'ignore', 'ipc'] as const;
   const child = spawn(file, args, { stdio: [...stdio], env: { PATH: TOOL_PATH } });
   const exited = once(child, 'exit');

@@ -1,10 +1,10 @@
 // What all boxes of this process stand on, looked up once: the form, ids, limits, cgroups and folders of this data folder.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { Clock } from '../../kit/clock.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Cgroups, Limits } from './cgroups.ts';
+import { listenerCommand } from './egress-listener.ts';
 import { UIDS_PER_INSTALL } from './install.ts';
 import { SessionFolder } from './session-folder.ts';
 import type { Form } from './slots.ts';
@@ -33,7 +33,7 @@ export class Ground {
   readonly clock: Clock;
   readonly log: Log;
   readonly sessionsDir: string;
-  readonly listenerFile = fileURLToPath(new URL('listener.cjs', import.meta.url));
+  readonly listener = listenerCommand();
   readonly openFilesMax = hardLimitOfOpenFiles();
   readonly #firstUid: number | undefined;
   readonly #trash: Trash;

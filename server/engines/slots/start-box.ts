@@ -100,7 +100,7 @@ async function chainWish(
   const { path, box, uploads, notes } = folder;
   return {
     ...{ form: ground.form, uid, session: { path, box, uploads, notes }, cgroupJoinFiles, program },
-    ...{ node: process.execPath, listener: ground.listenerFile },
+    listener: ground.listener,
     staged: ground.form === 'root' ? await stageMounts(program) : [],
     bounds: {
       lifetimeMs: wish.lifetimeMs,

@@ -17,6 +17,7 @@ export const TOOLS = {
   timeout: 'coreutils',
   mkfifo: 'coreutils',
   rm: 'coreutils',
+  perl: 'perl-base',
   sh: 'dash',
   tar: 'tar',
 } as const;
@@ -35,6 +36,7 @@ export const JAIL_TOOLS: readonly Tool[] = [
   'timeout',
   'mkfifo',
   'rm',
+  'perl',
   'sh',
   'tar',
 ];

@@ -50,6 +50,7 @@ export interface Tables {
   recordingSegments: RecordingSegmentsTable;
   recordingRuns: RecordingRunsTable;
   recordingSpans: RecordingSpansTable;
+  recordingOmissions: RecordingOmissionsTable;
   recordingFiles: RecordingFilesTable;
   logChunks: LogChunksTable;
   sessionPages: SessionPagesTable;
@@ -336,6 +337,13 @@ export interface RecordingSpansTable {
   fromMs: number;
   toMs: number;
   why: OrNull<string>;
+}
+
+export interface RecordingOmissionsTable {
+  sessionId: SessionId;
+  why: 'too_many_at_once' | 'too_many_in_all';
+  targetId: string;
+  page: OrNull<number>;
 }
 
 export interface RecordingFilesTable {

@@ -394,6 +394,7 @@ export type SessionEventType =
   | 'client.disconnected'
   | 'client.refused'
   | 'session.updated'
+  | 'recording.limited'
   | 'file.uploaded'
   | 'download.completed'
   | 'download.failed'
@@ -807,8 +808,18 @@ export interface SpanRow {
   readonly page: number;
   readonly kind: 'hidden' | 'missing';
   readonly fromMs: number;
-  readonly toMs: number;
+  /** Missing while it is not over. */
+  readonly toMs?: number;
   readonly why?: string;
+}
+
+export type OmissionWhy = 'too_many_at_once' | 'too_many_in_all';
+
+/** A page that is not recorded; without a number where it has none. */
+export interface OmittedPage {
+  readonly why: OmissionWhy;
+  readonly targetId: string;
+  readonly page?: number;
 }
 
 export interface RecordingFileRow {
@@ -836,6 +847,12 @@ export interface RecordingRows {
   segments(session: SessionId, page: number): Promise<SegmentRow[]>;
   addSpan(session: SessionId, page: number, span: Omit<SpanRow, 'page'>): Promise<void>;
   spans(session: SessionId): Promise<SpanRow[]>;
+  /** Those that have no end yet. */
+  endSpans(session: SessionId, page: number, atMs: number): Promise<void>;
+  /** This page is not recorded, or not yet. */
+  omit(session: SessionId, page: OmittedPage): Promise<void>;
+  /** Pages of which nothing was recorded, by why. */
+  omissions(session: SessionId): Promise<ReadonlyArray<{ readonly why: OmissionWhy; readonly pages: number }>>;
   /** Where the stored part of each page ends. */
   lengths(session: SessionId): Promise<ReadonlyMap<number, number>>;
   /** To be assembled, by this host. One that is whole already stays so. */

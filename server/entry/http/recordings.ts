@@ -6,10 +6,11 @@ import type { In } from './bind.ts';
 
 export const recordingHandlers = ({ recordings }: { readonly recordings: Recordings }) => ({
   listReplays: async ({ caller, params, path }: In<'listReplays'>): Promise<Answer> => {
-    const pages = await recordings.replays(caller, params.id);
+    const { pages, ...others } = await recordings.replays(caller, params.id);
     // An address of the mount that was asked.
     const at = path.replace(/\/$/, '');
-    return answer({ pages: pages.map(page => ({ ...page, url: `${at}/${page.pageId}` })), pageCount: pages.length });
+    const addressed = pages.map(page => ({ ...page, url: `${at}/${page.pageId}` }));
+    return answer({ pages: addressed, pageCount: pages.length, ...others });
   },
 
   readReplay: async ({ caller, params }: In<'readReplay'>): Promise<Answer> => ({

@@ -125,7 +125,7 @@ const EVENTS: Events = {
 };
 
 const RECORDINGS: Recordings = {
-  replays: async () => [],
+  replays: async () => ({ pages: [] }),
   playlist: async () => '#EXTM3U\n',
   askForFiles: async () => [],
   files: async () => [],

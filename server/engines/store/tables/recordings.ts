@@ -2,8 +2,13 @@
 import { type Selectable, sql } from 'kysely';
 import type { Db } from '../database.ts';
 import type { RecordingFilesTable, RecordingSegmentsTable } from '../schema.ts';
-import type { RecordingFileRow, RecordingRows, SegmentRow } from '../store.ts';
+import type { OmissionWhy, RecordingFileRow, RecordingRows, SegmentRow } from '../store.ts';
 import { withoutNulls } from './without-nulls.ts';
+
+/** Of a span that is not over. */
+const OPEN_MS = 2 ** 31 - 1;
+/** So many are remembered of a session; what opens more pages is not counted on. */
+const OMISSIONS_MAX = 1_000;
 
 export const recordings = (db: Db): RecordingRows => ({
   began: async (session, page, startedAt) => {
@@ -50,7 +55,7 @@ export const recordings = (db: Db): RecordingRows => ({
     return (await all.where('page', '=', page).orderBy('sequence').execute()).map(segmentRow);
   },
 
-  addSpan: async (session, page, { kind, fromMs, toMs, why }) => {
+  addSpan: async (session, page, { kind, fromMs, toMs = OPEN_MS, why }) => {
     const values = { sessionId: session, page, kind, fromMs, toMs, why: why ?? null };
     await db
       .insertInto('recordingSpans')
@@ -59,10 +64,21 @@ export const recordings = (db: Db): RecordingRows => ({
       .execute();
   },
 
+  endSpans: async (session, page, atMs) => {
+    const open = db
+      .updateTable('recordingSpans')
+      .set({ toMs: sql`greatest(from_ms + 1, ${atMs}::integer)` })
+      .where('sessionId', '=', session);
+    await open.where('page', '=', page).where('toMs', '=', OPEN_MS).execute();
+  },
+
   spans: async session => {
     const all = db.selectFrom('recordingSpans').selectAll().where('sessionId', '=', session);
     const rows = await all.orderBy('page').orderBy('fromMs').execute();
-    return rows.map(({ sessionId: _, ...row }) => withoutNulls(row));
+    return rows.map(({ sessionId: _, toMs, ...row }) => ({
+      ...withoutNulls(row),
+      ...(toMs === OPEN_MS ? {} : { toMs }),
+    }));
   },
 
   lengths: async session => {
@@ -107,6 +123,24 @@ export const recordings = (db: Db): RecordingRows => ({
     };
     const one = db.updateTable('recordingFiles').set(set).where('sessionId', '=', sessionId).where('page', '=', page);
     await one.where('assembly', '=', assembly).execute();
+  },
+
+  omit: async (session, { why, targetId, page }) => {
+    await sql`
+      insert into recording_omissions (session_id, why, target_id, page)
+        select ${session}::uuid, ${why}::text, ${targetId}::text, ${page ?? null}::integer
+          where (select count(*) from recording_omissions where session_id = ${session}) < ${OMISSIONS_MAX}
+        on conflict do nothing`.execute(db);
+  },
+
+  omissions: async session => {
+    const { rows } = await sql<{ why: OmissionWhy; pages: number }>`
+      select why, count(*)::integer as pages from recording_omissions omitted
+        where session_id = ${session} and not exists (
+          select from recording_pages recorded
+            where recorded.session_id = omitted.session_id and recorded.page = omitted.page)
+        group by why order by why`.execute(db);
+    return rows;
   },
 
   forget: async session => {

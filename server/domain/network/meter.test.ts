@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import type { SessionRow } from '../../engines/store/store.ts';
+import type { SessionEgress } from '../sessions/machinery.ts';
+import { Meter, type Traffic } from './meter.ts';
+
+const SECOND_MS = 1_000;
+
+class Scene {
+  readonly clock = new HandClock();
+  readonly noted: Traffic[] = [];
+  usedUp = 0;
+  isDown = false;
+  bytes = { bytesUp: 0, bytesDown: 0, bytesByProxy: 0 };
+  readonly meter: Meter;
+  readonly running: Promise<void>;
+
+  constructor(budget?: number, before = { proxyBytes: 0, egressBytes: 0 }) {
+    const row: SessionRow = Object.assign(Object.create(null), before);
+    const egress: SessionEgress = Object.assign(Object.create(null), { counters: () => this.bytes });
+    this.meter = new Meter({
+      row,
+      egress,
+      budget,
+      clock: this.clock,
+      note: async traffic => {
+        if (this.isDown) throw new Error('down');
+        this.noted.push(traffic);
+      },
+      usedUp: () => {
+        this.usedUp += 1;
+      },
+    });
+    this.running = this.meter.run();
+  }
+}
+
+test('what an earlier process had counted is added to what the proxy counts now', () => {
+  const scene = new Scene(undefined, { proxyBytes: 100, egressBytes: 1_000 });
+  scene.bytes = { bytesUp: 1, bytesDown: 20, bytesByProxy: 7 };
+  assert.deepEqual(scene.meter.traffic, { proxyBytes: 107, egressBytes: 1_021 });
+  scene.meter.close();
+});
+
+test('it is noted every few seconds, until it is closed, also where a note fails', async () => {
+  const scene = new Scene();
+  await scene.clock.advance(12 * SECOND_MS, SECOND_MS);
+  assert.equal(scene.noted.length, 2);
+  scene.isDown = true;
+  await scene.clock.advance(6 * SECOND_MS, SECOND_MS);
+  scene.isDown = false;
+  await scene.clock.advance(6 * SECOND_MS, SECOND_MS);
+  assert.ok(scene.noted.length > 2);
+  scene.meter.close();
+  await scene.running;
+});
+
+test('a budget is looked at often; at its end it says so, once, and no more is looked at', async () => {
+  const scene = new Scene(1_000);
+  scene.bytes = { bytesUp: 499, bytesDown: 500, bytesByProxy: 0 };
+  await scene.clock.advance(10 * SECOND_MS, 50);
+  assert.equal(scene.usedUp, 0);
+  assert.ok(scene.noted.length > 0, 'with a budget it is noted too');
+  scene.bytes = { ...scene.bytes, bytesDown: 501 };
+  await scene.clock.advance(200, 50);
+  assert.equal(scene.usedUp, 1);
+  await scene.clock.advance(10 * SECOND_MS, 50);
+  assert.equal(scene.usedUp, 1);
+  await scene.running;
+});
+
+test('a budget that an earlier process had used up is used up at the first look', async () => {
+  const scene = new Scene(1_000, { proxyBytes: 0, egressBytes: 1_000 });
+  await scene.clock.advance(200, 50);
+  assert.equal(scene.usedUp, 1);
+});

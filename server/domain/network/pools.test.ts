@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { SessionId } from '../../kit/ids.ts';
+import { memberFor, type Place, type ProxyPool, poolFor } from './pools.ts';
+import type { RouteBy } from './proxies.ts';
+
+const member = (hostname: string): RouteBy => ({ name: 'p', scheme: 'http', hostname, port: 3128, trusted: true });
+
+const pool = (name: string, place: Place): ProxyPool => ({ name, ...place, proxies: [member(name)] });
+
+const POOLS: readonly ProxyPool[] = [
+  pool('berlin', { country: 'DE', city: 'Berlin' }),
+  pool('us', { country: 'US' }),
+  pool('ny', { country: 'US', state: 'NY', city: 'New York' }),
+  pool('la', { country: 'US', state: 'CA', city: 'Los Angeles' }),
+];
+
+const found = (place: Place | undefined, pools = POOLS): string | undefined => poolFor(pools, place)?.name;
+
+test('without a place: the first of the US, or the first at all, or none', () => {
+  assert.equal(found(undefined), 'us');
+  assert.equal(found(undefined, POOLS.slice(0, 1)), 'berlin');
+  assert.equal(found(undefined, []), undefined);
+});
+
+test('a pool must state every part of the place that is asked for', () => {
+  assert.equal(found({ country: 'DE' }), 'berlin');
+  assert.equal(found({ country: 'US', state: 'NY' }), 'ny');
+  assert.equal(found({ country: 'US', city: 'Los Angeles' }), 'la');
+  assert.equal(found({ country: 'US', state: 'CA', city: 'New York' }), undefined);
+  assert.equal(found({ country: 'DE', state: 'BE' }), undefined, 'one that does not say where it stands is no answer');
+  assert.equal(found({ country: 'FR' }), undefined, 'never another country instead');
+});
+
+test('places are compared in any case and any of the ways in which clients write blanks', () => {
+  for (const city of ['new york', 'NEW_YORK', 'New-York', 'new  york'])
+    assert.equal(found({ country: 'us', state: 'ny', city }), 'ny', city);
+});
+
+test('one member serves a whole session, and many sessions use them all', () => {
+  const proxies: ProxyPool['proxies'] = [member('a'), member('b'), member('c')];
+  const three: ProxyPool = { ...pool('three', { country: 'US' }), proxies };
+  const used = new Set<string>();
+  for (let number = 0; number < 100; number++) {
+    const session = `session-${number}` as SessionId;
+    assert.equal(memberFor(three, session), memberFor(three, session));
+    used.add(memberFor(three, session).hostname);
+  }
+  assert.deepEqual([...used].sort(), ['a', 'b', 'c']);
+});

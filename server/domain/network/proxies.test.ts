@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isFault } from '../../kit/fault.ts';
+import type { SessionId } from '../../kit/ids.ts';
+import type { ProxyPool } from './pools.ts';
+import { type ProxiesAsked, type RouteBy, type Routes, readServer, routesOf } from './proxies.ts';
+
+const session = 'session' as SessionId;
+const tokyo: RouteBy = { name: 'tokyo', scheme: 'http', hostname: '10.0.0.7', port: 3128, trusted: true };
+const pools: readonly ProxyPool[] = [{ name: 'tokyo', country: 'JP', timeZone: 'Asia/Tokyo', proxies: [tokyo] }];
+
+const read = (asked: ProxiesAsked, given = pools): Routes =>
+  routesOf(asked, session, {
+    pools: given,
+    patternTrouble: pattern => (pattern.startsWith('(?=') ? 'it looks ahead' : undefined),
+  });
+
+test('false is no route, true is the pool for everything, with its time zone', () => {
+  assert.deepEqual(read(false), { routes: [], timeZone: undefined });
+  assert.deepEqual(read(true), { routes: [{ by: tokyo }], timeZone: 'Asia/Tokyo' });
+});
+
+test('rules keep their order and their patterns', () => {
+  const { routes, timeZone } = read([
+    { type: 'none', domainPattern: 'a' },
+    { type: 'external', server: 'http://p.test', username: 'u', password: 'w', domainPattern: 'b' },
+    { type: 'browserbase', geolocation: { country: 'JP' } },
+  ]);
+  const external = { name: 'proxies.1', scheme: 'http', hostname: 'p.test', port: 80, trusted: false };
+  assert.deepEqual(routes, [
+    { pattern: 'a', by: 'direct' },
+    { pattern: 'b', by: { ...external, username: 'u', password: 'w' } },
+    { by: tokyo },
+  ]);
+  assert.equal(timeZone, undefined, 'not everything goes by the pool');
+});
+
+test('a pool behind a pattern, or behind another rule, says nothing of the time zone', () => {
+  assert.equal(read([{ type: 'browserbase', domainPattern: 'a' }]).timeZone, undefined);
+  assert.equal(read([{ type: 'none', domainPattern: 'a' }, { type: 'browserbase' }]).timeZone, undefined);
+  assert.equal(read([{ type: 'browserbase' }]).timeZone, 'Asia/Tokyo');
+});
+
+test('a pool that is not there is refused by its place, never gone without', () => {
+  for (const [asked, given] of [
+    [true, []],
+    [[{ type: 'browserbase', geolocation: { country: 'DE' } }], pools],
+  ] as const)
+    assert.throws(
+      () => read(structuredClone(asked) as ProxiesAsked, given),
+      error => isFault(error, 'feature_unavailable') && error.details?.field === 'proxies.0',
+    );
+});
+
+test('every pattern that cannot be used is named at once', () => {
+  assert.throws(
+    () =>
+      read([
+        { type: 'none', domainPattern: '(?=a)' },
+        { type: 'none', domainPattern: 'fine' },
+        { type: 'browserbase', domainPattern: '(?=b)' },
+      ]),
+    error =>
+      isFault(error, 'invalid_request') &&
+      /proxies\.0\.domainPattern/.test(JSON.stringify(error.details)) &&
+      /proxies\.2\.domainPattern/.test(JSON.stringify(error.details)) &&
+      !/proxies\.1\./.test(JSON.stringify(error.details)),
+  );
+});
+
+test('a name or password that SOCKS5 cannot carry is refused; HTTP can', () => {
+  const password = 'ü'.repeat(128);
+  assert.throws(
+    () => read([{ type: 'external', server: 'socks5://p.test', username: 'u', password }]),
+    error => isFault(error, 'invalid_request'),
+  );
+  read([{ type: 'external', server: 'http://p.test', username: 'u', password }]);
+});
+
+test('addresses of proxies are read as URLs are, each scheme with its own port', () => {
+  for (const [text, scheme, hostname, port] of [
+    ['http://p.test', 'http', 'p.test', 80],
+    ['https://p.test/', 'https', 'p.test', 443],
+    ['SOCKS5://P.Test.', 'socks5', 'p.test', 1080],
+    ['http://p.test:80', 'http', 'p.test', 80],
+    ['socks5://[::1]:9050', 'socks5', '::1', 9050],
+    ['http://2130706433:3128', 'http', '127.0.0.1', 3128],
+    ['http://münchen.test:1', 'http', 'xn--mnchen-3ya.test', 1],
+  ] as const)
+    assert.deepEqual(readServer(text), { scheme, hostname, port }, text);
+});
+
+test('what is no address of a proxy is told in words that do not repeat it', () => {
+  for (const text of [
+    '',
+    'p.test:3128',
+    'ftp://p.test',
+    'http://',
+    'http://p.test/path',
+    'http://p.test?x',
+    'http://user:hush@p.test',
+    'http://hush@p.test',
+    'http://p.test:0',
+    'http://p.test:65536',
+    'http://p.test:port',
+    'http://a b',
+    'http://[::1',
+  ]) {
+    const said = readServer(text);
+    assert.equal(typeof said, 'string', text);
+    assert.doesNotMatch(String(said), /hush/);
+  }
+});

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Recorder, RecordingWish } from '../../engines/recorder/recorder.ts';
+import type { NamedEvent, OmittedPage, SessionRow } from '../../engines/store/store.ts';
+import { systemClock } from '../../kit/clock.ts';
+import { silentLog } from '../../kit/log.ts';
+import type { LiveSession } from '../sessions/live.ts';
+import type { ObservedTarget } from '../sessions/machinery.ts';
+import { PAGES_MAX, PageNumbers } from '../sessions/page-numbers.ts';
+import { recordingWatcher } from './watcher.ts';
+
+const ID = '0190a000-0000-7000-8000-000000000001';
+
+test('pages that come when there are no numbers left are told of once as an event, and each in the list', async () => {
+  const recorded: number[] = [];
+  const omitted: OmittedPage[] = [];
+  const events: NamedEvent[] = [];
+  let wish: RecordingWish | undefined;
+  const recording = {
+    target: (_: unknown, page: number) => void recorded.push(page),
+    settle: async () => {},
+  };
+  const recorder = {
+    record: async (asked: RecordingWish) => {
+      wish = asked;
+      return recording;
+    },
+  };
+  const rows = { list: async () => [], add: async () => {} };
+  const watcher = recordingWatcher({
+    recorder: recorder as unknown as Recorder,
+    pages: new PageNumbers({ rows, clock: systemClock, log: silentLog }),
+    rows: { omit: async (_, page) => void omitted.push(page) },
+    events: { append: async (_, event) => void events.push(event) },
+    clock: systemClock,
+    log: silentLog,
+  });
+  let tell: (target: ObservedTarget) => void = () => {};
+  const browser = {
+    observe: async ({ target }: { target: typeof tell }) => {
+      tell = target;
+      return { close: () => {} };
+    },
+  };
+  const row = { id: ID, status: 'PENDING', settings: {} } as unknown as SessionRow;
+  await watcher.attend?.({ browser } as unknown as LiveSession, row, new AbortController().signal);
+  for (let n = 0; n < PAGES_MAX + 2; n++) tell({ id: `tab-${n}`, kind: 'page' } as unknown as ObservedTarget);
+  assert.deepEqual([recorded.length, recorded.at(-1)], [PAGES_MAX, PAGES_MAX - 1]);
+  assert.deepEqual(omitted, [
+    { why: 'too_many_in_all', targetId: `tab-${PAGES_MAX}` },
+    { why: 'too_many_in_all', targetId: `tab-${PAGES_MAX + 1}` },
+  ]);
+  wish?.short('too_many_at_once', 'tab-9', 9);
+  wish?.short('backlog');
+  wish?.short('backlog');
+  assert.deepEqual(
+    events.map(({ type, detail }) => [type, detail]),
+    [
+      ['recording.limited', { reason: 'too_many_in_all' }],
+      ['recording.limited', { reason: 'too_many_at_once', pageId: '9' }],
+      ['recording.limited', { reason: 'backlog' }],
+    ],
+  );
+  assert.deepEqual(omitted.at(-1), { why: 'too_many_at_once', targetId: 'tab-9', page: 9 });
+});

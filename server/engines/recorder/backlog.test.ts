@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Backlog } from './backlog.ts';
+
+test('a session that is full pauses until a quarter is stored; others go on', () => {
+  const backlog = new Backlog({ sessionBytes: 100, hostBytes: 1_000 });
+  backlog.grow('one', 99);
+  assert.equal(backlog.isFullFor('one'), false);
+  backlog.grow('one', 1);
+  assert.deepEqual([backlog.isFullFor('one'), backlog.isFullFor('other')], [true, false]);
+  backlog.grow('one', -20);
+  assert.equal(backlog.isFullFor('one'), true, 'not at the first slice that is stored');
+  backlog.grow('one', -5);
+  assert.equal(backlog.isFullFor('one'), false);
+});
+
+test('a host that is full pauses everybody', () => {
+  const backlog = new Backlog({ sessionBytes: 100, hostBytes: 150 });
+  backlog.grow('one', 80);
+  backlog.grow('other', 70);
+  assert.deepEqual([backlog.isFullFor('one'), backlog.isFullFor('third')], [true, true]);
+  backlog.grow('other', -70);
+  assert.equal(backlog.isFullFor('third'), false);
+  assert.equal(backlog.bytes, 80);
+});

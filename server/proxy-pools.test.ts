@@ -1,0 +1,88 @@
+// The operator's file of proxies: what is read, and that each mistake is named by its place without what is secret.
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import type { ProxyPool } from './domain/network/pools.ts';
+import { readProxyPools } from './proxy-pools.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'berth-pools-'));
+after(() => rmSync(folder, { recursive: true }));
+
+function read(content: unknown): readonly ProxyPool[] {
+  const file = join(folder, 'pools.json');
+  writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content));
+  return readProxyPools(file);
+}
+
+const PROXY = { server: 'http://10.0.0.7:3128', username: 'hush-user', password: 'hush-word' };
+const POOL = { name: 'us-east', country: 'US', state: 'NY', city: 'New York', timeZone: 'America/New_York' };
+
+test('a file is read: the members carry the name of their pool and are trusted', () => {
+  const [pool, other, ...rest] = read({
+    pools: [
+      { ...POOL, proxies: [PROXY, { server: 'socks5://[fd00::7]' }] },
+      { name: 'de', country: 'DE', proxies: [{ server: 'https://proxy.example' }] },
+    ],
+  });
+  assert.deepEqual(rest, []);
+  assert.deepEqual(pool, {
+    ...POOL,
+    proxies: [
+      {
+        name: 'us-east',
+        scheme: 'http',
+        hostname: '10.0.0.7',
+        port: 3128,
+        username: 'hush-user',
+        password: 'hush-word',
+        trusted: true,
+      },
+      { name: 'us-east', scheme: 'socks5', hostname: 'fd00::7', port: 1080, trusted: true },
+    ],
+  });
+  assert.deepEqual([other?.name, other?.proxies[0].port], ['de', 443]);
+  assert.deepEqual(read({ pools: [] }), []);
+});
+
+const pools = (change: object, proxy: object = PROXY): unknown => ({
+  pools: [{ ...POOL, proxies: [proxy], ...change }],
+});
+
+const WRONG: ReadonlyArray<readonly [content: unknown, says: RegExp]> = [
+  ['{', /a file of JSON that can be read/],
+  ['', /a file of JSON that can be read/],
+  [[], /"pools"/],
+  [{ pools: {} }, /at \/pools\b/],
+  [{ pools: [], more: 1 }, /"pools"/],
+  [pools({ name: 'US East' }), /at \/pools\/0\/name/],
+  [pools({ country: 'us' }), /at \/pools\/0\/country/],
+  [pools({ proxies: [] }), /at \/pools\/0\/proxies/],
+  [pools({ proxies: undefined }), /at \/pools\/0/],
+  [pools({ timeZone: 'Mars/Olympus' }), /an IANA time zone \(at \/pools\/0\/timeZone\)/],
+  [pools({ timezone: 'Asia/Tokyo' }), /at \/pools\/0/],
+  [pools({}, { ...PROXY, server: 'ftp://10.0.0.7' }), /at \/pools\/0\/proxies\/0\/server/],
+  [pools({}, { ...PROXY, server: 'http://hush-user:hush-word@10.0.0.7' }), /at \/pools\/0\/proxies\/0\/server/],
+  [pools({}, { ...PROXY, password: 7 }), /at \/pools\/0\/proxies\/0\/password/],
+  [pools({}, { ...PROXY, extra: 'hush' }), /at \/pools\/0\/proxies\/0/],
+];
+
+test('what is wrong with it is told by its place, and what it holds is not', () => {
+  for (const [content, says] of WRONG)
+    assert.throws(
+      () => read(content),
+      error => {
+        const said = String(error);
+        assert.match(said, /BERTH_PROXY_POOLS/);
+        assert.match(said, says);
+        assert.doesNotMatch(said, /hush/);
+        return true;
+      },
+      JSON.stringify(content),
+    );
+});
+
+test('a file that is not there is told by name', () => {
+  assert.throws(() => readProxyPools(join(folder, 'none.json')), /BERTH_PROXY_POOLS .*none\.json.*can be read/);
+});

@@ -1,0 +1,313 @@
+// From a journal to films: sixty seconds that were recorded are sixty seconds, every frame stands at its time, players'
+// tools accept all of it; a size that changes, a disk that takes nothing for a while. No browser: frames come from ffmpeg.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import HLS from 'hls-parser';
+import { playlist } from '../../server/domain/recordings/playlist.ts';
+import type { JsonObject, TargetChannel } from '../../server/engines/recorder/channel.ts';
+import { Ffmpeg } from '../../server/engines/recorder/ffmpeg.ts';
+import type { Size } from '../../server/engines/recorder/matroska.ts';
+import { mp4Head } from '../../server/engines/recorder/mp4.ts';
+import { PageFolder, type Slice } from '../../server/engines/recorder/page-folder.ts';
+import { PageJournal } from '../../server/engines/recorder/page-journal.ts';
+import type { RecordedPage, Span } from '../../server/engines/recorder/page-recording.ts';
+import { Pipeline, type Segment } from '../../server/engines/recorder/pipeline.ts';
+import { PAGES_AT_ONCE_MAX, Recorder } from '../../server/engines/recorder/recorder.ts';
+import type { SegmentRow } from '../../server/engines/store/store.ts';
+import type { SessionId } from '../../server/kit/ids.ts';
+import { silentLog } from '../../server/kit/log.ts';
+import { durationOf, framesOf, isColour, timesOf } from '../harness/film.ts';
+import { TestClock } from '../harness/test-clock.ts';
+import { eventually } from '../harness/until.ts';
+
+const RED = [255, 0, 0] as const;
+const GREEN = [0, 255, 0] as const;
+const BLUE = [0, 0, 255] as const;
+const LARGE = { width: 1280, height: 720 };
+const ODD = { width: 801, height: 601 };
+const MINUTE_MS = 60_000;
+const SESSION = '0190a000-0000-7000-8000-000000000001' as SessionId;
+const METADATA = {
+  offsetTop: 0,
+  pageScaleFactor: 1,
+  deviceWidth: 0,
+  deviceHeight: 0,
+  scrollOffsetX: 0,
+  scrollOffsetY: 0,
+};
+
+const ffmpeg = new Ffmpeg();
+
+function picture([r, g, b]: readonly [number, number, number], { width, height }: Size): Buffer {
+  const colour = `color=c=0x${Buffer.from([r, g, b]).toString('hex')}:s=${width}x${height}:d=0.04`;
+  const asked = ['-v', 'error', '-f', 'lavfi', '-i', colour, '-frames:v', '1', '-pix_fmt', 'yuvj420p', '-f', 'mjpeg'];
+  const { stdout, status } = spawnSync('ffmpeg', [...asked, 'pipe:1']);
+  assert.equal(status, 0);
+  return stdout;
+}
+
+function makeFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-film-'));
+  after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+const frame = (atMs: number, jpeg: Buffer) => ({ jpeg, browserMs: atMs, at: new Date(atMs), metadata: METADATA });
+
+interface Film {
+  readonly segments: readonly Segment[];
+  readonly lost: ReadonlyArray<readonly [number, number]>;
+}
+
+/** What a page that showed these pictures at these times, and ended then, was stored as. */
+async function filmed(
+  path: string,
+  shown: ReadonlyArray<{ readonly atMs: number; readonly jpeg: Buffer; readonly before?: () => void }>,
+  endMs: number,
+): Promise<Film> {
+  const clock = new TestClock();
+  const folder = new PageFolder(path);
+  const segments: Segment[] = [];
+  const lost: Array<readonly [number, number]> = [];
+  const sink = {
+    keep: async (segment: Segment) => void segments.push(segment),
+    lose: async (fromMs: number, toMs: number) => void lost.push([fromMs, toMs]),
+    done: async () => {},
+  };
+  const pipeline = new Pipeline({ folder, ffmpeg, sink, clock, log: silentLog });
+  const [first] = shown;
+  assert.ok(first);
+  const listener = {
+    sliced: (slice: Slice, size: Size) => pipeline.add(slice, size),
+    lost: (fromMs: number, toMs: number) => void lost.push([fromMs, toMs]),
+  };
+  const begun = { first: frame(first.atMs, first.jpeg), leadMs: first.atMs };
+  const journal = await PageJournal.begin(folder, 'page', begun, clock, listener);
+  let nowMs = 0;
+  for (const { atMs, jpeg, before } of shown) {
+    before?.();
+    clock.advance(atMs - nowMs);
+    nowMs = atMs;
+    await journal.take(frame(atMs, jpeg));
+  }
+  await journal.end(endMs);
+  await pipeline.finish();
+  return { segments, lost };
+}
+
+const millisecondsOf = ({ durationsMs }: Segment): number => durationsMs.reduce((sum, ms) => sum + ms, 0);
+
+test('a minute is a minute: as segments, as a playlist and as one file, with every colour at its time', async () => {
+  const colours = [RED, GREEN, BLUE];
+  const pictures = colours.map(colour => picture(colour, LARGE));
+  // Changes at odd times, seven seconds of rest, a change in the last moment; the first picture comes late.
+  const times = [1_370, 2_003, 2_204, 9_999, 12_002, 12_003, 19_500, 33_333, 41_017, 47_999, 48_002, 59_999];
+  const shown = times.map((atMs, index) => ({ atMs, jpeg: pictures[index % 3] ?? Buffer.alloc(0) }));
+  const { segments, lost } = await filmed(join(makeFolder(), 'page'), shown, MINUTE_MS);
+  assert.deepEqual(lost, []);
+  assert.deepEqual(
+    segments.map(segment => [segment.startMs, millisecondsOf(segment)]),
+    Array.from({ length: 10 }, (_, index) => [index * 6_000, 6_000]),
+  );
+  const [first] = segments;
+  assert.ok(first && segments.every(({ init }) => init.equals(first.init)), 'one init segment serves all');
+  const pieces = segments.map(({ durationsMs, sizes }) => ({ durationsMs, sizes }));
+  const payloads = segments.map(({ bytes, payloadAt }) => bytes.subarray(payloadAt));
+  const fragmented = Buffer.concat([first.init, ...segments.map(({ bytes }) => bytes)]);
+  const whole = Buffer.concat([mp4Head(first.init, LARGE, pieces).head, ...payloads]);
+  assert.equal(durationOf(whole).toFixed(3), '60.000');
+  for (const film of [fragmented, whole]) {
+    const frames = framesOf(film);
+    for (const [index, atMs] of times.entries()) {
+      const at = index === 0 ? 0 : atMs / 1_000;
+      const seen = frames.findLast(one => one.at <= at + 0.000_5);
+      assert.ok(seen && isColour(seen.colour, colours[index % 3] ?? []), `${atMs} ms: ${JSON.stringify(seen)}`);
+      const before = frames.findLast(one => one.at < at - 0.000_5);
+      if (index > 0) assert.ok(before && isColour(before.colour, colours[(index - 1) % 3] ?? []), `before ${atMs} ms`);
+    }
+  }
+});
+
+test('a playlist of several sizes is what HLS says, from its first line to its last, and so is every segment', async () => {
+  const shown = [
+    { atMs: 0, jpeg: picture(RED, LARGE) },
+    { atMs: 2_500, jpeg: picture(GREEN, ODD) },
+    { atMs: 9_000, jpeg: picture(BLUE, LARGE) },
+  ];
+  const { segments } = await filmed(join(makeFolder(), 'page'), shown, 10_200);
+  const inits = segments.map(({ init }) => init.toString('hex'));
+  const runs = [...new Set(inits)];
+  const rows = segments.map((segment, index): SegmentRow => {
+    const { sequence, startMs, durationsMs, sizes, size, payloadAt, bytes } = segment;
+    const run = runs.indexOf(inits[index] ?? '');
+    return {
+      ...{ sessionId: SESSION, page: 0, sequence, run, startMs, ...size, payloadAt, bytes: bytes.length },
+      durationMs: millisecondsOf(segment),
+      samples: { durationsMs, sizes },
+    };
+  });
+  const wish = { startedAt: new Date(0), initUrl: (run: number) => `init-${run}`, segmentUrl: String };
+  const parsed = HLS.parse(playlist({ ...wish, segments: rows, isWhole: true }));
+  assert.ok(!parsed.isMasterPlaylist && parsed.endlist && parsed.playlistType === 'VOD');
+  assert.deepEqual(
+    parsed.segments.map(({ duration, discontinuity, map }) => [duration, discontinuity ?? false, map?.uri]),
+    [
+      [2.5, false, 'init-0'],
+      [6, true, 'init-1'],
+      [0.5, false, 'init-1'],
+      [1.2, true, 'init-0'],
+    ],
+  );
+  for (const { duration } of parsed.segments) assert.ok(Math.round(duration) <= (parsed.targetDuration ?? 0));
+  // It was only ever appended to.
+  for (let count = 1; count <= rows.length; count++) {
+    const listed = (some: readonly SegmentRow[]) => playlist({ ...wish, segments: some, isWhole: false });
+    const longer = listed(rows.slice(0, count));
+    assert.ok(longer.startsWith(listed(rows.slice(0, count - 1))));
+    assert.ok(!('errors' in HLS.parse(longer)));
+  }
+  const seen = segments.map(({ init, bytes }) => framesOf(Buffer.concat([init, bytes]))[0]?.colour ?? []);
+  for (const [index, colour] of [RED, GREEN, GREEN, BLUE].entries())
+    assert.ok(isColour(seen[index] ?? [], colour), JSON.stringify(seen));
+});
+
+test('the sixty-fifth tab waits for its turn, is told of, and is recorded from its turn on as long as it lived', async () => {
+  const clock = new TestClock();
+  const spans: Array<Span & { readonly page: number }> = [];
+  const stored = new Map<number, Segment[]>();
+  const begun = new Set<number>();
+  const finished: number[] = [];
+  const sink = {
+    began: async ({ page }: RecordedPage) => void begun.add(page),
+    keep: async ({ page }: RecordedPage, segment: Segment) =>
+      void stored.set(page, [...(stored.get(page) ?? []), segment]),
+    span: async ({ page }: RecordedPage, span: Span) => void spans.push({ page, ...span }),
+    endSpans: async () => {},
+    done: async ({ page }: RecordedPage) => void finished.push(page),
+  };
+  const recorder = await Recorder.open({ folder: makeFolder(), sink, clock, log: silentLog, encoders: 2 });
+  after(() => recorder.close());
+  const short: Array<readonly unknown[]> = [];
+  const told = (...all: readonly unknown[]): void => void short.push(all);
+  const recording = await recorder.record({ session: SESSION, masks: 'none', short: told });
+  const red = picture(RED, { width: 64, height: 48 });
+  const tabs = Array.from({ length: PAGES_AT_ONCE_MAX + 2 }, (_, page) => new FakeTab(`tab-${page}`, red, clock));
+  const beganMs = clock.monotonicMs();
+  for (const [page, tab] of tabs.entries()) recording.target(tab, page, { at: clock.now() });
+  assert.deepEqual(short, [
+    ['too_many_at_once', 'tab-64', 64],
+    ['too_many_at_once', 'tab-65', 65],
+  ]);
+  assert.deepEqual(
+    tabs.map(({ isShown }) => isShown),
+    tabs.map((_, page) => page < PAGES_AT_ONCE_MAX),
+  );
+  await eventually('64 recordings', () => begun.size === PAGES_AT_ONCE_MAX, Boolean, 30_000);
+  clock.advance(3_000);
+  tabs[7]?.end();
+  await eventually('the one that waited to be recorded', () => begun.has(64));
+  clock.advance(2_000);
+  await recorder.finish(SESSION);
+  const wholeMs = clock.monotonicMs() - beganMs;
+  await eventually('all to be stored', () => finished.length === PAGES_AT_ONCE_MAX + 1, Boolean, 60_000);
+  assert.ok(!finished.includes(65));
+  const lengths = [...stored].map(([page, segments]) => [
+    page,
+    segments.reduce((sum, one) => sum + millisecondsOf(one), 0),
+  ]);
+  for (const [page = 0, ms = 0] of lengths) {
+    assert.ok(ms >= (page === 7 ? 3_000 : 5_000) && ms <= wholeMs, `page ${page}: ${ms} of ${wholeMs}`);
+  }
+  const waited = spans.filter(({ page, why }) => page === 64 && why === 'too_many_at_once');
+  assert.ok(waited.length === 1 && (waited[0]?.toMs ?? 0) >= 3_000, JSON.stringify(waited));
+});
+
+/** A tab that shows one picture when it is asked to. */
+class FakeTab implements TargetChannel {
+  readonly id: string;
+  readonly kind = 'page';
+  readonly parent = undefined;
+  isGone = false;
+  isShown = false;
+  readonly #picture: Buffer;
+  readonly #clock: TestClock;
+  readonly #listeners: Array<Parameters<TargetChannel['on']>[0]> = [];
+  readonly #gone: Array<() => void> = [];
+
+  constructor(id: string, jpeg: Buffer, clock: TestClock) {
+    this.id = id;
+    this.#picture = jpeg;
+    this.#clock = clock;
+  }
+
+  send(): Promise<JsonObject> {
+    return Promise.resolve({});
+  }
+
+  say(method: string): void {
+    if (method !== 'Page.startScreencast') return;
+    this.isShown = true;
+    const nowMs = this.#clock.now().getTime();
+    const metadata = { timestamp: nowMs / 1_000, monotonicTimestamp: this.#clock.monotonicMs() / 1_000 };
+    const params = { data: this.#picture.toString('base64'), sessionId: 1, metadata };
+    setImmediate(() => {
+      for (const listener of this.#listeners) listener('Page.screencastFrame', params);
+    });
+  }
+
+  on(listener: Parameters<TargetChannel['on']>[0]) {
+    this.#listeners.push(listener);
+    return { close: () => {} };
+  }
+
+  whenGone(listener: () => void): void {
+    this.#gone.push(listener);
+  }
+
+  end(): void {
+    this.isGone = true;
+    for (const listener of this.#gone) listener();
+  }
+}
+
+test('what a full disk did not take is missing and said so; what stands before and comes after is whole', async () => {
+  const path = mkdtempSync(join(tmpdir(), 'berth-film-'));
+  after(() => {
+    spawnSync('umount', [path]);
+    rmSync(path, { recursive: true });
+  });
+  const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=400k,mode=755', 'berth-test', path]);
+  assert.equal(status, 0, 'mount');
+  const ballast = join(path, 'ballast');
+  const [red, blue] = [picture(RED, LARGE), picture(BLUE, LARGE)];
+  mkdirSync(join(path, 'page'));
+  const shown = [
+    { atMs: 0, jpeg: red },
+    { atMs: 1_000, jpeg: blue },
+    {
+      atMs: 2_000,
+      jpeg: red,
+      before: () => assert.throws(() => writeFileSync(ballast, Buffer.alloc(1024 ** 2)), /ENOSPC/),
+    },
+    { atMs: 5_000, jpeg: blue, before: () => rmSync(ballast) },
+    { atMs: 7_000, jpeg: red },
+  ];
+  const { segments, lost } = await filmed(join(path, 'page'), shown, 8_000);
+  assert.equal(
+    segments.reduce((sum, segment) => sum + millisecondsOf(segment), 0),
+    8_000,
+  );
+  const [gap] = lost.slice(-1);
+  assert.ok(gap && gap[0] >= 1_000 && gap[1] >= 5_000, JSON.stringify(lost));
+  const [first] = segments;
+  const film = Buffer.concat([first?.init ?? Buffer.alloc(0), ...segments.map(({ bytes }) => bytes)]);
+  assert.equal(timesOf(film).length, framesOf(film).length);
+  const colours = framesOf(film).map(({ colour }) =>
+    isColour(colour, RED) ? 'red' : isColour(colour, BLUE) ? 'blue' : '',
+  );
+  assert.deepEqual([colours[0], colours[1], colours.at(-1)], ['red', 'blue', 'red']);
+});

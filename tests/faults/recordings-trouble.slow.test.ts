@@ -1,0 +1,166 @@
+// What recordings are stored with fails while they run: the object store is away for a minute, the disk has no room left.
+// The session does not notice, the record says what is missing, and what could be saved is saved.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { closeSync, ftruncateSync, mkdirSync, mkdtempSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { CdpClient } from '../harness/cdp.ts';
+import { durationOf, framesOf } from '../harness/film.ts';
+import { openPages } from '../harness/pages.ts';
+import { askForFiles, filesOf, replaysOf } from '../harness/recordings.ts';
+import { startS3 } from '../harness/s3.ts';
+import { startServer, type TestServer } from '../harness/server.ts';
+import { eventsOf } from '../harness/session-events.ts';
+import { eventually } from '../harness/until.ts';
+
+const MIB = 1024 ** 2;
+const DISK_BYTES = 900 * MIB;
+/** Less than recordings leave free. */
+const NEARLY_FULL_BYTES = 400 * MIB;
+const AWAY_MS = 60_000;
+const STORED_MS = 60_000;
+const TOLERANCE_MS = 1_000;
+
+const pages = await openPages({
+  '/moving': `<!doctype html><style>*{margin:0}</style><canvas width=1280 height=720></canvas><script>
+    const context = document.querySelector('canvas').getContext('2d');
+    let n = 0;
+    setInterval(() => { context.fillStyle = 'hsl(' + (n += 40) + ',90%,60%)'; context.fillRect(0, 0, 1280, 720); }, 500);
+  </script>`,
+});
+
+async function begin(server: TestServer) {
+  const from = Date.now();
+  const { id, connectUrl } = await server.createSession({ keepAlive: true });
+  const to = Date.now();
+  const client = await CdpClient.connect(connectUrl);
+  const page = await client.attachToPage();
+  await client.send('Page.navigate', { url: `${pages.url}/moving` }, page);
+  return { id, client, page, from, to };
+}
+
+async function fileOf(server: TestServer, id: string): Promise<Buffer> {
+  await eventually(
+    'the request to be taken',
+    async () => (await askForFiles(server, id)).status === 202,
+    Boolean,
+    STORED_MS,
+  );
+  const [file] = await eventually(
+    'the file',
+    () => filesOf(server, id),
+    ([one]) => one?.status === 'COMPLETED' || one?.status === 'FAILED',
+    STORED_MS,
+  );
+  assert.equal(file?.status, 'COMPLETED');
+  return Buffer.from(await (await fetch(file?.downloadUrl ?? '')).arrayBuffer());
+}
+
+test('the object store is away for a minute: all of it is stored afterwards, and until then a request for files is 502', async () => {
+  const store = await startS3();
+  after(() => store.close());
+  const server = await startServer({ pages, env: store.env });
+  const { id, client, page, from, to } = await begin(server);
+  await eventually(
+    'the first segment',
+    () => replaysOf(server, id),
+    list => list.length === 1,
+    STORED_MS,
+  );
+  await store.down();
+  await setTimeout(AWAY_MS);
+  assert.equal(await client.evaluate('1 + 1', page), 2);
+  const releasedFrom = Date.now();
+  await server.release(id);
+  const releasedTo = Date.now();
+  await server.ended(id);
+  const refused = await askForFiles(server, id);
+  assert.deepEqual([refused.status, (refused.body as { code: string }).code], [502, 'recording_service_unavailable']);
+  await store.up();
+  const film = await fileOf(server, id);
+  const lengthMs = durationOf(film) * 1_000;
+  const isWhole = lengthMs > releasedFrom - to - TOLERANCE_MS && lengthMs < releasedTo - from + TOLERANCE_MS;
+  assert.ok(isWhole, `${lengthMs} of ${releasedFrom - to} to ${releasedTo - from}`);
+  assert.ok(framesOf(film).length > AWAY_MS / 1_000, 'every picture of the time without a store is there');
+  const [{ gaps = [] } = {}] = await replaysOf(server, id);
+  assert.deepEqual(
+    gaps.filter(({ startTimeMs }) => startTimeMs > 0),
+    [],
+  );
+});
+
+test('the disk has no room left: recording pauses and says so, the session goes on, and so does the recording later', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-disk-'));
+  run('mount', '-t', 'tmpfs', '-o', `size=${DISK_BYTES},mode=755`, 'berth-test', folder);
+  const ballast = openSync(join(folder, 'ballast'), 'w');
+  const dataDir = join(folder, 'data');
+  mkdirSync(dataDir, { mode: 0o700 });
+  const server = await startServer({ pages, dataDir });
+  after(() => {
+    closeSync(ballast);
+    run('umount', folder);
+    rmSync(folder, { recursive: true });
+  });
+  const { id, client, page, from, to } = await begin(server);
+  await eventually(
+    'the first segment',
+    () => replaysOf(server, id),
+    list => list.length === 1,
+    STORED_MS,
+  );
+  leaveFree(folder, ballast, NEARLY_FULL_BYTES);
+  await eventually(
+    'the event',
+    () => eventsOf(server, id, 'recording.limited'),
+    list => list.length === 1,
+    STORED_MS,
+  );
+  const [told] = await eventsOf(server, id, 'recording.limited');
+  assert.deepEqual(told?.detail, { reason: 'disk_full' });
+  const open = await eventually(
+    'a gap in the list',
+    async () => (await replaysOf(server, id))[0]?.gaps?.filter(({ why }) => why === 'missing').at(-1),
+    gap => gap !== undefined && gap.startTimeMs > 0,
+  );
+  assert.equal(await client.evaluate('1 + 1', page), 2, 'the session goes on');
+  leaveFree(folder, ballast, DISK_BYTES);
+  const before = (await replaysOf(server, id))[0]?.endTimeMs ?? 0;
+  await eventually(
+    'it to go on',
+    () => replaysOf(server, id),
+    ([one]) => (one?.endTimeMs ?? 0) > before + 6_000,
+    STORED_MS,
+  );
+  const releasedFrom = Date.now();
+  await server.release(id);
+  const releasedTo = Date.now();
+  await server.ended(id);
+  const film = await fileOf(server, id);
+  const lengthMs = durationOf(film) * 1_000;
+  const isWhole = lengthMs > releasedFrom - to - TOLERANCE_MS && lengthMs < releasedTo - from + TOLERANCE_MS;
+  assert.ok(isWhole, `${lengthMs} of ${releasedFrom - to} to ${releasedTo - from}`);
+  const [{ gaps = [] } = {}] = await replaysOf(server, id);
+  const [gap, ...more] = gaps.filter(({ why, startTimeMs }) => why === 'missing' && startTimeMs > 0);
+  assert.deepEqual([gap?.startTimeMs, more], [open?.startTimeMs, []]);
+  assert.ok((gap?.endTimeMs ?? 0) > (gap?.startTimeMs ?? 0));
+});
+
+function run(command: string, ...args: readonly string[]): void {
+  const { status, stderr } = spawnSync(command, args, { encoding: 'utf8' });
+  assert.equal(status, 0, `${command}: ${stderr}`);
+}
+
+/** Fills the disk, or makes room, until about so much is free. */
+function leaveFree(folder: string, ballast: number, bytes: number): void {
+  ftruncateSync(ballast, 0);
+  const block = Buffer.alloc(MIB);
+  for (let free = freeIn(folder); free > bytes; free -= MIB) writeSync(ballast, block);
+}
+
+function freeIn(folder: string): number {
+  const { bavail, bsize } = statfsSync(folder);
+  return bavail * bsize;
+}

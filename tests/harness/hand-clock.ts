@@ -1,0 +1,33 @@
+// A clock that stands until a test moves it: who sleeps is woken when it is due, and goes on before the next step.
+import type { Clock } from '../../server/kit/clock.ts';
+
+export class HandClock implements Clock {
+  #nowMs = 0;
+  readonly #sleepers = new Set<{ dueMs: number; wake: () => void }>();
+
+  now(): Date {
+    return new Date(this.#nowMs);
+  }
+
+  monotonicMs(): number {
+    return this.#nowMs;
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    if (signal?.aborted) return Promise.reject(signal.reason);
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const sleeper = { dueMs: this.#nowMs + ms, wake: resolve };
+    this.#sleepers.add(sleeper);
+    signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
+    return promise.finally(() => this.#sleepers.delete(sleeper));
+  }
+
+  /** Step by step, so that a sleeper who goes to sleep again is woken again. */
+  async advance(ms: number, stepMs = ms): Promise<void> {
+    for (let left = ms; left > 0; left -= stepMs) {
+      this.#nowMs += Math.min(stepMs, left);
+      for (const sleeper of this.#sleepers) if (sleeper.dueMs <= this.#nowMs) sleeper.wake();
+      await new Promise(done => setImmediate(done));
+    }
+  }
+}
