@@ -109,4 +109,8 @@ export class FrontEnd {
 }
 
 /** `Chrome/156.0.1.2` → `156.0.1.2`. */
-const nameOf = (product: string): string => (product.split('/')[1] ?? product).replace(/[^\w.-]/g, '_').slice(0, 64);
+const nameOf = (product: string): string =>
+  product
+    .slice(product.indexOf('/') + 1)
+    .replace(/[^\w.-]|^\./g, '_')
+    .slice(0, 64);
