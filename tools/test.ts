@@ -35,9 +35,14 @@ const PARTS: readonly Part[] = [
     concurrency: slow ? 1 : Math.max(2, Math.min(4, availableParallelism())),
   },
   {
+    name: 'engines, attacks',
+    globs: ['engines', 'attacks'].map(folder => `tests/${folder}/**/*.test.ts`),
+    concurrency: slow ? 1 : Math.min(2, availableParallelism()),
+  },
+  {
     // They kill, count and time what runs: a neighbour that takes the processor changes what they see.
-    name: 'engines, attacks, faults',
-    globs: ['engines', 'attacks', 'faults'].map(folder => `tests/${folder}/**/*.test.ts`),
+    name: 'faults',
+    globs: ['tests/faults/**/*.test.ts'],
     concurrency: 1,
   },
 ];

@@ -97,7 +97,12 @@ function assertClean(where: string, text: string | Buffer): void {
       encodeURIComponent(seed),
       Buffer.from(seed).toString('base64').replace(/=+$/, '').slice(0, -1),
     ])
-      assert.ok(!text.includes(way), `the seed ${name} is in ${where}`);
+      assert.ok(!text.includes(way), `the seed ${name} is in ${where}: ${around(text, way)}`);
+}
+
+function around(text: string | Buffer, found: string): string {
+  const at = text.indexOf(found);
+  return String(text.slice(Math.max(0, at - 300), at + 100));
 }
 
 function* filesUnder(folder: string): Generator<string> {

@@ -52,6 +52,8 @@ export class CommandLog implements CommandTap {
   constructor(parts: CommandLogParts) {
     this.#parts = parts;
     this.#creditMs = parts.clock.monotonicMs();
+    // On a busy machine a page's echo of what was typed can be heard in the same turn as the typing.
+    parts.log.catchUp = () => this.#workOff(this.#queue.length);
   }
 
   asked(overheard: Overheard): ((answer: Buffer) => void) | undefined {
@@ -143,8 +145,12 @@ export class CommandLog implements CommandTap {
     setImmediate(this.#work);
   }
 
+  #workOff(most: number): void {
+    for (const work of this.#queue.splice(0, most)) work();
+  }
+
   readonly #work = (): void => {
-    for (const work of this.#queue.splice(0, BATCH)) work();
+    this.#workOff(BATCH);
     this.#planned = this.#queue.length > 0;
     if (this.#planned) setImmediate(this.#work);
   };

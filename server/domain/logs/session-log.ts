@@ -57,6 +57,8 @@ export class SessionLog {
   /** What must not come into it by any way. */
   readonly typed = new TypedText();
   readonly heardUntilMs: number;
+  /** Reads what clients have asked and nobody has looked at yet: it may say what must not come into the log. */
+  catchUp: () => void = () => {};
   /** The number of the page that a target is, or is part of; known once somebody listens. */
   pageOf: ((targetId: string) => number | undefined) | undefined;
   readonly #parts: SessionLogParts;
@@ -88,6 +90,7 @@ export class SessionLog {
 
   add(entry: LogEntry & { readonly kind: LogKind }): void {
     if (!this.takes(entry.kind)) return;
+    if (entry.kind !== 'command') this.catchUp();
     const line = lineOf(entry);
     const text = this.typed.occursIn(line) ? lineOf(this.typed.redact(entry)) : line;
     const used = this.#used[entry.kind];
