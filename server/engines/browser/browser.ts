@@ -109,8 +109,7 @@ export class Browser implements Closeable {
       browser.#mux.pipe.endHalfMessage();
       const orphans = browser.#notedChannels();
       await browser.#openControl();
-      for (const channel of orphans) await browser.#detach(channel);
-      await browser.keepDownloads();
+      await browser.#letGo(orphans);
     });
   }
 
@@ -358,11 +357,22 @@ export class Browser implements Closeable {
       },
       close: async () => {
         const root = rootOf();
-        if (root) await this.#detach(root);
+        if (root) await this.#letGo([root]);
         client.close();
-        await this.keepDownloads();
       },
     };
+  }
+
+  /**
+   * What a channel had set for downloads ends with it, and a download that begins then goes where nobody looks. So what we
+   * want is said in the same breath, and Chromium reads both at once: there is no moment in between.
+   */
+  async #letGo(channels: readonly string[]): Promise<void> {
+    const contexts = await this.contextIds().catch(() => []); // of a browser that is going
+    const gone = channels.map(channel => this.#detach(channel));
+    const wanted = [{}, ...contexts.map(browserContextId => ({ browserContextId }))];
+    const kept = wanted.map(context => this.#keepDownloadsOf(context).catch(() => {})); // contexts may go with their client
+    await Promise.all([...gone, ...kept]);
   }
 
   async #detach(channelId: string): Promise<void> {
