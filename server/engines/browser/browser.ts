@@ -262,7 +262,7 @@ export class Browser implements Closeable {
     };
   }
 
-  /** From now on main frames go only where the rule says, whoever moves them. */
+  /** From now on documents come only from where the rule says, whoever asks for them. */
   async guardNavigations(rule: NavigationRule): Promise<void> {
     this.#guardsNavigations = true;
     await new NavigationGuard(this.#mux, rule).open(id => this.#note(`+${id}`));
