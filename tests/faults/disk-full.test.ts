@@ -34,12 +34,18 @@ const attachment = (name: string) => ({
   'content-type': 'application/octet-stream',
   'content-disposition': `attachment; filename=${name}`,
 });
+const aDiskful = (): Readable => Readable.from(Array.from({ length: DISK_BYTES / MIB }, () => Buffer.alloc(MIB, 1)));
 const pages = await openPages({
-  '/files': '<!doctype html><title>Files</title><a id=whole href=/whole>whole</a><a id=huge href=/huge>huge</a>',
+  '/files':
+    '<!doctype html><title>Files</title><a id=whole href=/whole>whole</a><a id=huge href=/huge>huge</a><a id=endless href=/endless>endless</a>',
   '/whole': (_, response) => void response.writeHead(200, attachment('whole.bin')).end(FILE),
   '/huge': (_, response) => {
     response.writeHead(200, { ...attachment('huge.bin'), 'content-length': String(DISK_BYTES) });
-    pipeline(Readable.from(Array.from({ length: DISK_BYTES / MIB }, () => Buffer.alloc(MIB, 1))), response, () => {});
+    pipeline(aDiskful(), response, () => {});
+  },
+  '/endless': (_, response) => {
+    response.writeHead(200, attachment('endless.bin'));
+    pipeline(aDiskful(), response, () => {});
   },
 });
 const server = await startServer({ pages, dataDir, env: { BERTH_SLOTS: '4' } });
@@ -138,14 +144,16 @@ test('a download that fills the disk fails by name; its session goes on, and dow
   const page = firstPage(browser);
   await page.goto(`${pages.a}/files`);
   leaveFree(NEARLY_FULL_BYTES);
-  await page.click('#huge');
-  const [failed] = await eventually(
-    'the download to fail',
-    () => eventsOf(server, session.id, 'download.failed'),
-    events => events.length > 0,
-  );
-  assert.deepEqual(failed?.detail, { filename: 'huge.bin', reason: 'the disk is full' });
-  assert.equal(await page.evaluate('6 * 7'), 42);
+  // The one says how large it is, the other comes until nothing can be written any more.
+  for (const name of ['huge', 'endless']) {
+    await page.click(`#${name}`);
+    const told = () => eventsOf(server, session.id, 'download.failed');
+    const failed = await eventually(`${name} to fail`, told, events =>
+      events.some(({ detail }) => detail.filename === `${name}.bin`),
+    );
+    assert.equal(failed.at(-1)?.detail.reason, 'the disk has no room for it', name);
+    assert.equal(await page.evaluate('6 * 7'), 42);
+  }
   leaveFree(DISK_BYTES);
   await page.click('#whole');
   const { downloads } = await eventually(
