@@ -144,8 +144,10 @@ export class DownloadWatch implements DownloadListener {
   async #whyItBrokeOff({ row, receivedBytes }: Known, totalBytes: number): Promise<string> {
     const { keeper, live } = { keeper: this.#keeper, live: this.#live };
     try {
-      const seen = await keeper.look(live.box.folder, row.guid);
+      // In this order: what is still there behind the number was there in front of it.
       const free = await keeper.parts.staging.freeBytes();
+      const seen = await keeper.look(live.box.folder, row.guid);
+      keeper.parts.log.info('download.broke_off', { sessionId: live.id, free, seen, receivedBytes, totalBytes });
       const roomThen = free - (seen === 'absent' ? receivedBytes : 0);
       return roomThen < Math.max(FULL_BYTES, totalBytes - receivedBytes) ? DISK_FULL : BROKE_OFF;
     } catch {
