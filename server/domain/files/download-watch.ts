@@ -13,8 +13,8 @@ import { type Keeper, overTheBound, TooMuch } from './keeper.ts';
 /** Names of downloads that one session may have; what comes after them is cancelled. */
 const DOWNLOADS_MAX = 10_000;
 const RETRY_MS = 2_000;
-/** A disk with less is called full: what Chromium could not write was smaller. */
-const FULL_BYTES = 16 * 1024 ** 2;
+/** A disk with less is called full: Chromium gives up while some 16 MiB are free, and others write too. */
+const FULL_BYTES = 64 * 1024 ** 2;
 const DISK_FULL = 'the disk has no room for it';
 const BROKE_OFF = 'it was cancelled or broke off';
 /** How often the files of a predecessor's downloads are looked for: the browser tells only who was there when they began. */
