@@ -14,6 +14,8 @@ export interface DownloadListener {
     readonly guid: string;
     readonly state: 'inProgress' | 'completed' | 'canceled';
     readonly receivedBytes: number;
+    /** As the site said; 0 where it did not. */
+    readonly totalBytes: number;
   }): void;
 }
 
@@ -34,7 +36,16 @@ export function tellOfDownload(method: string | undefined, params: JsonObject | 
       frame: textAt(params, 'frameId') ?? '',
     });
   const state = STATES.find(word => word === textAt(params, 'state'));
-  const received = params?.receivedBytes;
-  if (method === 'Browser.downloadProgress' && state)
-    to.progressed({ guid, state, receivedBytes: typeof received === 'number' ? received : 0 });
+  if (method !== 'Browser.downloadProgress' || !state) return;
+  to.progressed({
+    guid,
+    state,
+    receivedBytes: bytesAt(params, 'receivedBytes'),
+    totalBytes: bytesAt(params, 'totalBytes'),
+  });
+}
+
+function bytesAt(params: JsonObject | undefined, name: string): number {
+  const value = params?.[name];
+  return typeof value === 'number' ? value : 0;
 }
