@@ -84,11 +84,15 @@ export class ViewedPage implements Closeable {
   mouse({ action, x, y, button, buttons, clicks, modifiers }: Drive<'mouse'>): void {
     const type = { move: 'mouseMoved', down: 'mousePressed', up: 'mouseReleased' }[action];
     const event = { type, x, y, button, buttons, clickCount: clicks, modifiers };
-    if (action === 'move') return this.#move(event);
-    // What was on its way comes first, so that the press lands where the person sees the mouse.
-    this.#flushMove();
-    if (this.#held) this.#held.push(() => this.#button(action, event));
-    else this.#button(action, event);
+    const go = (): void => {
+      if (action === 'move') return this.#move(event);
+      // What was on its way comes first, so that the press lands where the person sees the mouse.
+      this.#flushMove();
+      this.#button(action, event);
+    };
+    // Moves wait too: one that overtook its press would drag nothing.
+    if (this.#held) this.#held.push(go);
+    else go();
   }
 
   wheel({ x, y, deltaX, deltaY, modifiers }: Drive<'wheel'>): void {
