@@ -76,6 +76,8 @@ function shown(segments: readonly Segment[]): { atMs: number; colour: number[] }
       'crop=2:2:iw/2:ih/2',
       '-fps_mode',
       'passthrough',
+      '-enc_time_base',
+      '1:1000',
       '-pix_fmt',
       'rgb24',
       '-f',
