@@ -331,9 +331,10 @@ export class Browser implements Closeable {
         return true;
       },
       close: async () => {
-        if (client.channelId) await this.#detach(client.channelId);
-        client.close();
-        await this.keepDownloads();
+        const detached = client.channelId ? this.#detach(client.channelId) : Promise.resolve();
+        // Said right behind the detaching, without a wait: with its channel goes what the client had set, and a download
+        // that begins before we have set it anew is lost.
+        await Promise.all([detached.then(() => client.close()), this.keepDownloads()]);
       },
     };
   }
