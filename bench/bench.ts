@@ -68,7 +68,7 @@ async function measureAll(server: TestServer, quick: boolean): Promise<Figures> 
   const logs = await step('logs', () => measureLogs(server, extent.pairs, extent.turns, extent.turnMs));
   const files = await step('files', () => measureFiles(server, extent.rounds));
   const egress = await step('the network of a page', () => measureEgress(server, extent.rounds));
-  const contexts = await step('contexts', () => measureContexts(server, extent.rounds));
+  const contexts = await step('contexts', () => measureContexts(extent.rounds));
   return { machine, quick, lifecycle, gateway, memory, throughput, crowd, steps, logs, files, egress, contexts };
 }
 

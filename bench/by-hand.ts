@@ -2,7 +2,7 @@
 // our jail, egress proxy and limits, as an ordinary user and so with Chromium's own sandbox. The baseline of every figure.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, mkdtempSync, rmSync } from 'node:fs';
+import { chownSync, cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -18,6 +18,13 @@ const EXIT_MS = 10_000;
 const NOBODY = 65_534;
 const NOT_BY_HAND = /^--(remote-debugging-pipe|proxy-server|proxy-bypass-list)/;
 
+export interface ByHandWish {
+  /** A profile to begin with a copy of. */
+  readonly profile?: string;
+  /** The copy is made and the program runs: from here on it is Chromium's own time. */
+  readonly spawned?: () => void;
+}
+
 export class ByHand {
   readonly #child: ChildProcess;
   readonly #folder: string;
@@ -30,8 +37,9 @@ export class ByHand {
   }
 
   /** Returns when its DevTools port listens. */
-  static async start(): Promise<ByHand> {
+  static async start({ profile, spawned }: ByHandWish = {}): Promise<ByHand> {
     const folder = mkdtempSync(join(tmpdir(), 'berth-bench-'));
+    if (profile !== undefined) copyFor(NOBODY, profile, join(folder, 'profile'));
     const own = switches({ folder, egressPort: 0, sandbox: true }).filter(each => !NOT_BY_HAND.test(each));
     const child = spawn(CHROMIUM, ['--remote-debugging-port=0', ...own], {
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -39,6 +47,7 @@ export class ByHand {
       env: { PATH: '/usr/bin:/bin', HOME: folder },
       ...ordinaryUser(folder),
     });
+    spawned?.();
     endWithThisProcess(child, folder);
     try {
       const url = await within(READY_MS, 'Chromium to name its DevTools port', () => portOf(child));
@@ -54,14 +63,22 @@ export class ByHand {
     return this.#child.pid ?? 0;
   }
 
-  /** As a careful script does it: asks it to close, waits until it is gone, removes its profile. */
-  async close(): Promise<void> {
+  /** As a careful script does it: asks it to close, waits until it is gone, removes its profile; `keep` is shown it first. */
+  async close(keep: (profile: string) => void = () => {}): Promise<void> {
     const exited = once(this.#child, 'exit');
     const asking = await CdpConnection.open(this.url);
     asking.send('Browser.close').catch(() => {}); // it may be gone before it has answered
     await within(EXIT_MS, 'Chromium to end', () => exited).finally(() => killGroup(this.#child));
+    keep(join(this.#folder, 'profile'));
     removeProfile(this.#folder);
   }
+}
+
+function copyFor(uid: number, from: string, to: string): void {
+  cpSync(from, to, { recursive: true });
+  if (process.getuid?.() !== 0) return;
+  for (const name of ['', ...readdirSync(to, { recursive: true, encoding: 'utf8' })])
+    chownSync(join(to, name), uid, uid);
 }
 
 function ordinaryUser(folder: string): { uid?: number; gid?: number } {

@@ -1,9 +1,17 @@
 // A cold start that unpacks a context beside one that has none, in turns: from the request of a create to the first answer of
-// its browser. A user agent that nobody has asked for makes the other one cold as well.
+// its browser. Nothing is kept warm, so both are cold and nothing else starts meanwhile. And the floor of that: the same
+// Chromium by hand, with a profile of the same contents that is there already beside an empty one.
+import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import type { Context } from '../contract/contexts.ts';
-import type { TestServer } from '../tests/harness/server.ts';
+import { KEPT } from '../server/engines/profiles/checked-tar.ts';
+import { freePort } from '../tests/harness/free-port.ts';
+import { liftLimits } from '../tests/harness/limits.ts';
+import { TestServer } from '../tests/harness/server.ts';
 import { eventually } from '../tests/harness/until.ts';
+import { ByHand } from './by-hand.ts';
 import { CdpConnection } from './cdp-connection.ts';
 import { openSite } from './log-site.ts';
 import { type Comparison, comparison } from './statistics.ts';
@@ -16,36 +24,100 @@ export interface ContextFigures {
   readonly megabytes: number;
   /** Milliseconds to the first answer over CDP. */
   readonly start: Comparison;
+  readonly byHand: Comparison;
 }
 
-export async function measureContexts(server: TestServer, rounds: number): Promise<ContextFigures> {
+export async function measureContexts(rounds: number): Promise<ContextFigures> {
+  const env = { BERTH_WARM: '0', BERTH_EGRESS_ALLOW: '127.0.0.1/32' };
+  const server = new TestServer({ env }, await freePort());
   const site = await openSite();
-  const { id, sizeBytes } = await fill(server, `${site.url}/idle`).finally(() => site.close());
+  const folder = mkdtempSync(join(tmpdir(), 'berth-bench-profile-'));
+  try {
+    await server.start();
+    await liftLimits(server);
+    const { id, sizeBytes } = await fill(server, `${site.url}/idle`);
+    const profile = await fillByHand(folder, `${site.url}/idle`);
+    const start = await inTurns(
+      rounds,
+      () => startSession(server, {}),
+      () => startSession(server, { browserSettings: { context: { id } } }),
+    );
+    const byHand = await inTurns(
+      rounds,
+      () => startByHand(),
+      () => startByHand(profile),
+    );
+    return { megabytes: sizeBytes / 1e6, start, byHand };
+  } finally {
+    await site.close();
+    await server.close();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+async function inTurns(rounds: number, base: () => Promise<number>, ours: () => Promise<number>): Promise<Comparison> {
   const [without, with_]: [number[], number[]] = [[], []];
   for (let round = 0; round < rounds; round++) {
-    without.push(await start(server, { browserSettings: { userAgent: `bench ${round}` } }));
-    with_.push(await start(server, { browserSettings: { context: { id } } }));
+    without.push(await base());
+    with_.push(await ours());
   }
-  return { megabytes: sizeBytes / 1e6, start: comparison(without, with_) };
+  return comparison(without, with_);
 }
 
-async function start(server: TestServer, body: object): Promise<number> {
+async function startSession(server: TestServer, body: object): Promise<number> {
   const began = performance.now();
   const session = await server.createSession({ keepAlive: true, ...body });
-  const connection = await CdpConnection.open(session.connectUrl);
-  await connection.send('Browser.getVersion');
+  await firstAnswer(session.connectUrl);
   const tookMs = performance.now() - began;
-  connection.close();
   await server.release(session.id);
   return tookMs;
 }
 
+async function startByHand(profile?: string): Promise<number> {
+  let began = 0;
+  const spawned = (): void => {
+    began = performance.now();
+  };
+  const browser = await ByHand.start(profile === undefined ? { spawned } : { profile, spawned });
+  await firstAnswer(browser.url);
+  const tookMs = performance.now() - began;
+  await browser.close();
+  return tookMs;
+}
+
+async function firstAnswer(url: string): Promise<void> {
+  const connection = await CdpConnection.open(url);
+  await connection.send('Browser.getVersion');
+  connection.close();
+}
+
 /** A context with as much random data in one site's IndexedDB as a mail program keeps. */
-async function fill(server: TestServer, site: string): Promise<{ id: string; sizeBytes: number }> {
+export async function fill(server: TestServer, site: string): Promise<{ id: string; sizeBytes: number }> {
   const { body: context } = await server.api<Context>('POST', '/v1/browsers/contexts', { body: {} });
   const browserSettings = { context: { id: context.id, persist: true } };
   const session = await server.createSession({ keepAlive: true, browserSettings });
-  const connection = await CdpConnection.open(session.connectUrl);
+  await keepData(session.connectUrl, site);
+  await server.release(session.id);
+  const look = async () => (await server.api<Context>('GET', `/v1/browsers/contexts/${context.id}`)).body;
+  const { sizeBytes } = await eventually('the context to be saved', look, ({ version }) => version === 1, SAVED_MS);
+  return { id: context.id, sizeBytes };
+}
+
+/** The same of a browser by hand, and of its profile what a context keeps. */
+async function fillByHand(folder: string, site: string): Promise<string> {
+  const browser = await ByHand.start();
+  await keepData(browser.url, site);
+  const profile = join(folder, 'profile');
+  await browser.close(left => {
+    for (const name of KEPT)
+      if (existsSync(join(left, 'Default', name)))
+        cpSync(join(left, 'Default', name), join(profile, 'Default', name), { recursive: true });
+  });
+  return profile;
+}
+
+async function keepData(url: string, site: string): Promise<void> {
+  const connection = await CdpConnection.open(url);
   const page = await connection.attachToPage();
   await connection.visit(site, page);
   const { exceptionDetails } = await connection.send(
@@ -55,10 +127,6 @@ async function fill(server: TestServer, site: string): Promise<{ id: string; siz
   );
   if (exceptionDetails) throw new Error(`the page could not keep its data: ${JSON.stringify(exceptionDetails)}`);
   connection.close();
-  await server.release(session.id);
-  const look = async () => (await server.api<Context>('GET', `/v1/browsers/contexts/${context.id}`)).body;
-  const { sizeBytes } = await eventually('the context to be saved', look, ({ version }) => version === 1, SAVED_MS);
-  return { id: context.id, sizeBytes };
 }
 
 const KEEP = `new Promise((resolve, reject) => {

@@ -1,7 +1,7 @@
 // `node bench/recording.ts [--seconds N]`: what recording costs, beside the same pages without it and beside constant 25 fps
 // x264, the way of most others; and what playlists and files of an hour cost. Prints a Markdown table.
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -10,6 +10,7 @@ import { openDisk } from '../server/engines/artifacts/disk.ts';
 import { asKey } from '../server/engines/artifacts/keys.ts';
 import { Ffmpeg } from '../server/engines/recorder/ffmpeg.ts';
 import { segmentBytes } from '../server/engines/recorder/fmp4.ts';
+import { journalFrame, journalHead } from '../server/engines/recorder/matroska.ts';
 import { mp4Head } from '../server/engines/recorder/mp4.ts';
 import { systemClock } from '../server/kit/clock.ts';
 import { boxesOf } from '../tests/harness/boxes.ts';
@@ -20,7 +21,8 @@ import { TestServer } from '../tests/harness/server.ts';
 import { inWords, thisMachine } from './machine.ts';
 import { descendants } from './processes.ts';
 
-const SETTLE_MS = 3_000;
+/** Until its first segments, which every page has, are encoded. */
+const SETTLE_MS = 15_000;
 const STORED_MS = 8_000;
 const TICKS_PER_SECOND = 100;
 const CONSTANT_FPS = 25;
@@ -170,7 +172,9 @@ async function hour(): Promise<{ wallMs: number; cpuS: number }> {
     ];
     const jpeg = await buffer(spawn('ffmpeg', source, { stdio: ['ignore', 'pipe', 'ignore'] }).stdout);
     const size = { width: 1280, height: 720 };
-    const { init } = await new Ffmpeg().encode([{ atMs: 0, jpeg }], size);
+    const journal = join(folder, 'frame.mkv');
+    writeFileSync(journal, Buffer.concat([journalHead(size), journalFrame({ atMs: 0, jpeg })]));
+    const { init } = await new Ffmpeg().encode(journal, 1, size);
     const sizes = Array.from({ length: 30 }, () => 7_000);
     const durationsMs = sizes.map(() => 200);
     const payload = Buffer.alloc(210_000, 7);

@@ -8,7 +8,7 @@ import type { LifecycleFigure } from './lifecycle.ts';
 import type { LogFigures } from './logs.ts';
 import { inWords, type Machine } from './machine.ts';
 import type { MemoryFigures } from './memory.ts';
-import type { Summary } from './statistics.ts';
+import type { Comparison, Summary } from './statistics.ts';
 import type { StepFigure } from './steps.ts';
 import type { ThroughputFigure } from './throughput.ts';
 
@@ -163,11 +163,20 @@ const networkTable = ({ throughput, firstByte }: EgressFigures): string =>
     ],
   );
 
-const contextTable = ({ megabytes, start: { base, ours, ratio } }: ContextFigures): string =>
-  table(
-    ['Cold start to the first CDP answer, ms', 'without', 'with', 'ratio (min–max), asked for ≤ 1.15'],
-    [[`a context of ${megabytes.toFixed(1)} MB`, base.median.toFixed(0), ours.median.toFixed(0), spread(ratio)]],
+const contextTable = ({ megabytes, start, byHand }: ContextFigures): string => {
+  const cells = ({ base, ours, ratio }: Comparison): string[] => [
+    base.median.toFixed(0),
+    ours.median.toFixed(0),
+    spread(ratio),
+  ];
+  return table(
+    ['Cold start to the first CDP answer, ms', 'without', 'with', 'ratio (min–max)', 'asked for'],
+    [
+      [`a context of ${megabytes.toFixed(1)} MB`, ...cells(start), '≤ 1.15'],
+      ['by hand, with such a profile there already: Chromium’s own part', ...cells(byHand), ''],
+    ],
   );
+};
 
 const spread = ({ median, min, max }: Summary): string => `${median.toFixed(2)} (${min.toFixed(2)}–${max.toFixed(2)})`;
 

@@ -48,7 +48,7 @@ const MEMBERS = {
   ),
   maxTimeout: Seconds('Longest `timeout` of a session, in seconds.', BROWSER_LIMITS_DEFAULT.maxTimeout),
   maxStoredBytes: Count(
-    'Bytes kept for the application in all.',
+    'Bytes kept for the application in all: downloads, uploads of sessions that run, and contexts. Over it uploads are refused and downloads fail; a context is saved all the same.',
     BROWSER_LIMITS_DEFAULT.maxStoredBytes,
     Number.MAX_SAFE_INTEGER,
   ),
@@ -71,6 +71,7 @@ const BrowserUsage = Type.Object({
   maxConcurrent: Type.Integer({ description: 'Sessions that run now.' }),
   maxCreatesPerMinute: Type.Integer({ description: 'Sessions created in the last 60 seconds.' }),
   maxWaiting: Type.Integer({ description: 'Creates that stand in line now, at the process that answers.' }),
+  maxStoredBytes: Type.Integer({ description: 'Bytes kept now.' }),
 });
 
 export const Limits = Type.Object(

@@ -205,7 +205,8 @@ const NetworkPolicy = Type.Object(
     subresources: Type.Optional(
       Type.Boolean({
         default: true,
-        description: '`false` is not offered: rules hold for everything. It answers 422.',
+        description:
+          '`false`: the rules hold for documents alone, of pages and of frames in them; what these load comes from anywhere.',
       }),
     ),
   },

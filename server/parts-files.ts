@@ -102,12 +102,12 @@ export async function openFiles(wish: FilesWish): Promise<Files> {
   const salvage = await openSalvage(config);
   const { downloadBytes, uploadBytes } = config.sessionFiles;
   const keeper = new Keeper({
-    ...{ rows: store.downloads, events: store.events, staging, outbox, limits, host, clock, log },
-    ...{ keyOf: downloadKey, sessionBytesMax: downloadBytes, downloadsFolder: DOWNLOADS },
+    ...{ rows: store.downloads, stored: store.storedBytes, events: store.events, limits, host, clock, log },
+    ...{ staging, outbox, keyOf: downloadKey, sessionBytesMax: downloadBytes, downloadsFolder: DOWNLOADS },
   });
   const uploads = new Uploads({
-    ...{ rows: store.uploads, sessions: store.sessions, lives, events: store.events, limits, clock },
-    sessionBytesMax: uploadBytes,
+    ...{ rows: store.uploads, stored: store.storedBytes, sessions: store.sessions, events: store.events },
+    ...{ lives, limits, clock, sessionBytesMax: uploadBytes },
   });
   const downloads = new Downloads({
     ...{ rows: store.downloads, sessions: store.sessions, artifacts: kept.artifacts, outbox, links },

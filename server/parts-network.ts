@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { BadConfig, type Config } from './config.ts';
 import type { NetworkEngine } from './domain/network/network.ts';
 import type { RouteBy } from './domain/network/proxies.ts';
-import { readAdHosts } from './engines/egress/ad-hosts.ts';
+import { type AdHosts, readAdHosts } from './engines/egress/ad-hosts.ts';
 import { ProxyFailed, Refused } from './engines/egress/failure.ts';
 import { hostJudge } from './engines/egress/host-rules.ts';
 import { EGRESS_LIMITS } from './engines/egress/limits.ts';
@@ -19,9 +19,14 @@ import type { Log } from './kit/log.ts';
 import { Secret } from './kit/secret.ts';
 import { readProxyPools } from './proxy-pools.ts';
 
-export function openNetworkEngine(config: Config, jailed: boolean, clock: Clock, log: Log): NetworkEngine {
+export async function openNetworkEngine(
+  config: Config,
+  jailed: boolean,
+  clock: Clock,
+  log: Log,
+): Promise<NetworkEngine> {
   const opened = { allow: config.egressAllow, own: ownListeners([config.listen]) };
-  const ads = config.adblockList === undefined ? undefined : readList(config.adblockList, log);
+  const ads = config.adblockList === undefined ? undefined : await readList(config.adblockList, log);
   const judge = egressPolicy(opened);
   return {
     policy: wish =>
@@ -73,8 +78,8 @@ function upstreamOf(by: RouteBy | 'direct'): Upstream | 'direct' {
   return { ...rest, credentials: { username: username ?? '', password: new Secret(password ?? '') } };
 }
 
-function readList(file: string, log: Log): ReturnType<typeof readAdHosts>['blocks'] {
-  const { blocks, rules, leftOut } = readAdHosts(readOperatorFile('BERTH_ADBLOCK_LIST', file));
+async function readList(file: string, log: Log): Promise<AdHosts['blocks']> {
+  const { blocks, rules, leftOut } = await readAdHosts(readOperatorFile('BERTH_ADBLOCK_LIST', file));
   if (rules === 0)
     throw new BadConfig(
       'BERTH_ADBLOCK_LIST',

@@ -156,7 +156,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     isJailed: slots.form !== 'process',
   });
   const network = new Network({
-    engine: openNetworkEngine(config, slots.form !== 'process', clock, log),
+    engine: await openNetworkEngine(config, slots.form !== 'process', clock, log),
     rows,
     events: store.events,
     seal: new Seal(secret, 'proxies'),

@@ -15,13 +15,15 @@ import {
 } from '../harness/contexts.ts';
 import { allOf, findMarks, LOGIN_PAGES, leaveMarks, onPage, sitesOf, withoutWorker } from '../harness/logged-in.ts';
 import { openPages } from '../harness/pages.ts';
+import { chosenStore } from '../harness/s3.ts';
 import { startServer } from '../harness/server.ts';
 
 const CONTEXTS = '/v1/browsers/contexts';
 const UNKNOWN_ID = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
 
 const pages = await openPages(LOGIN_PAGES);
-const server = await startServer({ pages, env: { BERTH_SLOTS: '4' } });
+const store = await chosenStore();
+const server = await startServer({ pages, env: { BERTH_SLOTS: '4', ...store?.env } });
 const { secure, plain } = sitesOf(pages);
 
 /** A session that leaves the mark on both sites, and ends with its client. */

@@ -5,18 +5,22 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import puppeteer from 'puppeteer-core';
 import yauzl from 'yauzl';
+import type { Context } from '../../contract/contexts.ts';
 import type { Download, DownloadPage } from '../../contract/files.ts';
+import { createContext } from '../harness/contexts.ts';
 import { foreignKey } from '../harness/foreign-key.ts';
+import { ownerToken, readLimits, setLimits } from '../harness/limits.ts';
 import { openPages } from '../harness/pages.ts';
-import { startS3 } from '../harness/s3.ts';
+import { chosenStore } from '../harness/s3.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
-import { eventsOf } from '../harness/session-events.ts';
+import { eventsOf, toldOf } from '../harness/session-events.ts';
 import { browserOf } from '../harness/session-processes.ts';
 import { eventually } from '../harness/until.ts';
+import { upload } from '../harness/upload.ts';
 
 const REPORT = randomBytes(200_000);
 /** Milliseconds from nothing on: somewhere among them the answer meets the client's leaving. */
@@ -52,9 +56,7 @@ const pages = await openPages({
     response.write(randomBytes(100_000));
   },
 });
-/** BERTH_TEST_STORE=s3 runs all of it with a bucket. */
-const store = process.env.BERTH_TEST_STORE === 's3' ? await startS3() : undefined;
-after(() => store?.close());
+const store = await chosenStore();
 const server = await startServer({ pages, env: { BERTH_SESSION_DOWNLOADS: '5000000', ...store?.env } });
 const PDF = Buffer.concat([Buffer.from('%PDF-1.7\n'), REPORT]);
 
@@ -163,6 +165,19 @@ describe('downloads', () => {
       assert.deepEqual(names, ['Grüße ☂.csv', 'data.json', 'from blob.txt', 'report.pdf']);
     }));
 
+  it('are kept of a client that clicks and goes at once', async () => {
+    const session = await server.createSession({ keepAlive: true });
+    for (let round = 1; round <= 12; round++) {
+      const browser = await chromium.connectOverCDP(session.connectUrl);
+      const page = browser.contexts()[0]?.pages()[0];
+      if (round === 1) await page?.goto(`${pages.a}/files`);
+      await page?.click('#report');
+      await browser.close();
+    }
+    await listed(session.id, 12);
+    await server.release(session.id);
+  });
+
   it('are told to Puppeteer, and refused where it says so', async () => {
     const session = await server.createSession({ keepAlive: true });
     const browser = await puppeteer.connect({ browserWSEndpoint: session.connectUrl, defaultViewport: null });
@@ -245,6 +260,39 @@ describe('downloads', () => {
       await listed(id, 2);
     }));
 });
+
+it('what is kept of an application counts against its limit, and what would pass it is refused', () =>
+  withPage({ keepAlive: true }, async (page, { id }) => {
+    const token = await ownerToken(server);
+    const used = async (): Promise<number> => (await readLimits(server, token)).usage.browsers.maxStoredBytes;
+    const before = await used();
+    await page.click('#report');
+    await listed(id, 1);
+    assert.equal(await used(), before + PDF.length);
+    const send = async (): Promise<number> => {
+      const made = await upload('a.bin', randomBytes(50_000));
+      return (await server.api('POST', `/v1/browsers/sessions/${id}/uploads`, made)).status;
+    };
+    assert.equal(await send(), 200);
+    assert.equal(await used(), before + PDF.length + 50_000);
+    const context = await createContext(server);
+    const localStorage = [{ name: 'mark', value: 'x'.repeat(10_000) }];
+    const body = { cookies: [], origins: [{ origin: pages.a, localStorage }] };
+    const imported = await server.api<Context>('POST', `/v1/browsers/contexts/${context.id}/storage-state`, { body });
+    assert.equal(await used(), before + PDF.length + 50_000 + imported.body.sizeBytes);
+    await setLimits(server, token, { maxStoredBytes: (await used()) + 1000 });
+    assert.equal(await send(), 413);
+    await page.click('#report');
+    const [failed] = await toldOf(server, id, 'download.failed');
+    assert.match(String(failed?.detail.reason), /the application may keep \d+ bytes, and keeps \d+ already/);
+    await setLimits(server, token, {});
+    await page.click('#report');
+    await listed(id, 2);
+    await server.release(id);
+    assert.equal(await used(), before + 2 * PDF.length + imported.body.sizeBytes, 'uploads go with their session');
+    assert.equal((await server.api('DELETE', `/v1/browsers/contexts/${context.id}`)).status, 204);
+    await eventually('the context to be gone', used, bytes => bytes === before + 2 * PDF.length);
+  }));
 
 describe('a download', () => {
   let session: CreatedSession;

@@ -82,7 +82,9 @@ test('of a hundred creates at once ten begin, and ninety hear which limit is ful
   }
   assert.equal((await running()).length, SEATS);
   const { usage } = await readLimits(server, token);
-  assert.deepEqual(usage.browsers, { maxConcurrent: SEATS, maxCreatesPerMinute: SEATS, maxWaiting: 0 });
+  assert.deepEqual(usage.browsers, {
+    ...{ maxConcurrent: SEATS, maxCreatesPerMinute: SEATS, maxWaiting: 0, maxStoredBytes: 0 },
+  });
 });
 
 test('ten run, five wait, five are refused; who leaves frees its place, and the line is served in order', async () => {

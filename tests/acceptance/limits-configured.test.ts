@@ -29,7 +29,7 @@ test('a fresh application has the defaults, under the ceiling of the installatio
   assert.deepEqual(body, {
     configured: { browsers: BROWSER_LIMITS_DEFAULT },
     effective: { browsers: { ...BROWSER_LIMITS_DEFAULT, maxConcurrent: 4 } },
-    usage: { browsers: { maxConcurrent: 0, maxCreatesPerMinute: 0, maxWaiting: 0 } },
+    usage: { browsers: { maxConcurrent: 0, maxCreatesPerMinute: 0, maxWaiting: 0, maxStoredBytes: 0 } },
     ceiling: { browsers: { maxConcurrent: 4, maxTimeout: 21_600, maxWaiting: 1000 } },
     revision: 1,
   });

@@ -15,6 +15,7 @@ import { HIDDEN, openHttpProxy, openSocksProxy, PASSWORD, type RunningProxy, USE
 import { selfSigned } from '../harness/self-signed.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventsOf, toldOf } from '../harness/session-events.ts';
+import { eventually } from '../harness/until.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-proxies-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -41,6 +42,8 @@ const https = await openHttpProxy(tls);
 const liar = await openHttpProxy(untrusted);
 const socks = await openSocksProxy();
 const mortal = await openHttpProxy();
+/** Takes its time, and breaks off, when a test says so. */
+const moody = await openHttpProxy();
 /** Accepts, and never says a word. */
 const silent = await listening(createServer(() => {}));
 /** Answers CONNECT as a web server does. */
@@ -58,7 +61,7 @@ writeFileSync(
   }),
 );
 
-const opened = [pages.port, http.port, https.port, liar.port, socks.port, mortal.port, silent, web, nobody];
+const opened = [pages.port, http.port, https.port, liar.port, socks.port, mortal.port, moody.port, silent, web, nobody];
 const server = await startServer({
   pages,
   env: {
@@ -68,6 +71,11 @@ const server = await startServer({
   },
 });
 const hidden = `http://${HIDDEN}:${pages.port}`;
+
+/** What every HTTP proxy is asked for when it is tried. */
+const PROBED = 'berth-probe.invalid';
+/** A host that the moody proxy is asked for from the beginning: how long that is waited for, other tests use. */
+const NEVER = 'never.test';
 
 async function listening(server: Server): Promise<number> {
   const port = await freePort();
@@ -93,10 +101,20 @@ async function withSession(
   const browser = await chromium.connectOverCDP(session.connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
   assert.ok(page);
-  await use(page, session);
-  await browser.close();
-  await server.release(session.id);
+  try {
+    await use(page, session);
+  } finally {
+    await browser.close();
+    await server.release(session.id);
+  }
 }
+
+moody.holdBack([NEVER]);
+const patient = await server.createSession({ keepAlive: true, proxies: [external(moody)] });
+const patientBrowser = await chromium.connectOverCDP(patient.connectUrl);
+const patientPage = patientBrowser.contexts()[0]?.pages()[0];
+// Not awaited here, so not a rejection either.
+const neverAnswered = patientPage?.goto(`https://${NEVER}/`).then(() => 'it was there', String);
 
 /** What sessions showed while they ran. */
 const bytesOf = new Map<string, number>();
@@ -229,7 +247,7 @@ test('a proxy that cannot be used fails the create, by name and in less than ten
       assert.ok(Date.now() - began < 10_000, `${reason} took ${Date.now() - began} ms`);
     }),
   );
-  await server.settles();
+  await server.settles([patient.id]);
 });
 
 test('rules that cannot be meant are refused by their places', async () => {
@@ -262,6 +280,64 @@ test('a proxy that dies breaks tunnels by name and is told of; the session goes 
     assert.equal((await other.goto(hidden))?.status(), 502);
     const [told] = await toldOf(server, id, 'proxy.failed');
     assert.deepEqual([told?.detail.proxy, told?.detail.reason], ['proxies.0', 'proxy_unreachable']);
+    assert.equal((await server.read(id)).status, 'RUNNING');
+  }));
+
+test('a proxy that takes its time is waited for: at the create, for pages, for tunnels', async () => {
+  moody.holdBack([PROBED, HIDDEN, NEVER]);
+  const created = server.createSession({ keepAlive: true, proxies: [external(moody)] });
+  await eventually('the proxy to be tried', () => moody.asked.includes(`connect ${PROBED}:443`));
+  moody.holdBack([HIDDEN, NEVER]);
+  const { id, connectUrl } = await created;
+  const browser = await chromium.connectOverCDP(connectUrl);
+  const page = browser.contexts()[0]?.pages()[0];
+  assert.ok(page);
+  const visited = page.goto(hidden);
+  await eventually('the page to be asked for', () => moody.asked.includes(`http ${HIDDEN}:${pages.port}`));
+  moody.holdBack([NEVER]);
+  assert.equal((await visited)?.status(), 200);
+  moody.holdBack([HIDDEN, NEVER]);
+  const tunnelled = page.evaluate(`new Promise(done => {
+    const socket = new WebSocket('ws://' + location.host + '/ws');
+    socket.onopen = () => socket.send('hello');
+    socket.onmessage = ({ data }) => done(data);
+    socket.onerror = () => done('failed');
+  })`);
+  await eventually('a tunnel to be asked for', () => moody.asked.includes(`connect ${HIDDEN}:${pages.port}`));
+  moody.holdBack([NEVER]);
+  assert.equal(await tunnelled, 'HELLO');
+  assert.deepEqual(await eventsOf(server, id, 'proxy.failed'), []);
+  await browser.close();
+  await server.release(id);
+});
+
+test('a proxy that never answers for a host costs the page that request, by name; the session goes on', async () => {
+  assert.match(String(await neverAnswered), /ERR_TUNNEL_CONNECTION_FAILED/);
+  const [told] = await toldOf(server, patient.id, 'proxy.failed');
+  assert.deepEqual([told?.detail.proxy, told?.detail.reason], ['proxies.0', 'proxy_timed_out']);
+  assert.equal((await patientPage?.goto(hidden))?.status(), 200);
+  assert.equal((await server.read(patient.id)).status, 'RUNNING');
+  await patientBrowser.close();
+  await server.release(patient.id);
+});
+
+test('a proxy that breaks off in the middle of a body breaks off for the page, not for the session', () =>
+  withSession([external(moody)], async (page, { id }) => {
+    await page.goto(hidden);
+    pages.set('/endless', (_, response) => {
+      response.writeHead(200, { 'content-length': String(1024 ** 3) });
+      response.write(Buffer.alloc(1024 ** 2));
+      response.on('error', () => {});
+    });
+    await page.evaluate(`void fetch('/endless').then(answer => {
+      document.title = 'begun';
+      return answer.arrayBuffer();
+    }).then(() => 'whole', String).then(text => { document.title = text })`);
+    await page.waitForFunction(`document.title === 'begun'`);
+    moody.breakOff();
+    await page.waitForFunction(`document.title !== 'begun'`);
+    assert.match(await page.title(), /TypeError/);
+    assert.equal((await page.goto(hidden))?.status(), 200);
     assert.equal((await server.read(id)).status, 'RUNNING');
   }));
 

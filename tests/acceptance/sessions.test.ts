@@ -158,10 +158,6 @@ test('a caller who wants strict handling gets 400 for an unknown field, and no s
 });
 
 const GUARDS: ReadonlyArray<readonly [string, object]> = [
-  [
-    'browserSettings.networkPolicy.subresources',
-    { browserSettings: { networkPolicy: { default: 'deny', subresources: false } } },
-  ],
   ['browserSettings.blockAds', { browserSettings: { blockAds: true } }],
   ['proxies.0', { proxies: true }],
   [

@@ -14,13 +14,15 @@ import { boxesOf } from '../harness/boxes.ts';
 import { foreignKey } from '../harness/foreign-key.ts';
 import { ownerToken, setLimits } from '../harness/limits.ts';
 import { openPages } from '../harness/pages.ts';
+import { chosenStore } from '../harness/s3.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventsOf } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
 import { upload } from '../harness/upload.ts';
 
 const pages = await openPages({ '/form': '<!doctype html><title>Form</title><input type=file id=file multiple>' });
-const server = await startServer({ pages, env: { BERTH_SESSION_UPLOADS: '3000000' } });
+const store = await chosenStore();
+const server = await startServer({ pages, env: { BERTH_SESSION_UPLOADS: '3000000', ...store?.env } });
 const sha256 = (bytes: Uint8Array | string): string => createHash('sha256').update(bytes).digest('hex');
 
 const send = async (session: string, name: string, bytes: Buffer | string, headers: Record<string, string> = {}) => {

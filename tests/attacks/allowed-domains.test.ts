@@ -1,5 +1,6 @@
 // A session with allowedDomains: no page, and no client, gets a main frame anywhere else, and each attempt is told of. The
-// same attempts without the setting arrive, so the suite is known to bite. What is not concerned goes on as before.
+// same attempts without the setting arrive, so the suite is known to bite. What is not concerned goes on as before. And a
+// session whose networkPolicy is for documents alone, which holds in frames too.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
@@ -118,7 +119,30 @@ const submit = (to: string, method: string, target = ''): string =>
   `{ const form = document.createElement('form'); Object.assign(form, { action: '${to}', method: '${method}', target: '${target}' });
      document.body.append(form); form.submit() }`;
 
-const HOSTS = Object.keys(ATTEMPTS).map((_, index) => `x${index}.b.test`);
+const frame = (source: string): string =>
+  `{ const frame = document.createElement('iframe'); ${source}; document.body.append(frame) }`;
+
+/** Into a frame inside a page of a.test. */
+const INNER: Readonly<Record<string, (attempt: Attempt) => Promise<unknown>>> = {
+  'a frame': it => run(it, frame(`frame.src = '${it.to}'`)),
+  'a frame by a redirect': it => run(it, frame(`frame.src = '/go?to=${encodeURIComponent(it.to)}'`)),
+  'a frame by a meta refresh': it => run(it, frame(`frame.src = '/refresh?to=${encodeURIComponent(it.to)}'`)),
+  'a frame that moves itself': it => run(it, frame(`frame.srcdoc = "<script>location = '${it.to}'</script>"`)),
+  'a frame in a frame': it => run(it, frame(`frame.srcdoc = "<iframe src='${it.to}'></iframe>"`)),
+  'a frame without an origin': it => run(it, frame(`frame.sandbox = 'allow-scripts'; frame.src = '${it.to}'`)),
+  'a form into a frame': it => run(it, `${frame(`frame.name = 'inner'`)}; ${submit(it.to, 'post', 'inner')}`),
+  'an object': it =>
+    run(it, `document.body.append(Object.assign(document.createElement('object'), { data: '${it.to}' }))`),
+  'an embed': it =>
+    run(
+      it,
+      `document.body.append(Object.assign(document.createElement('embed'), { src: '${it.to}', type: 'text/html' }))`,
+    ),
+};
+const EVERY = { ...ATTEMPTS, ...INNER };
+
+const OUTER_HOSTS = Object.keys(ATTEMPTS).map((_, index) => `x${index}.b.test`);
+const HOSTS = Object.keys(EVERY).map((_, index) => `x${index}.b.test`);
 const server = await startServer({
   env: {
     ...pages.settings,
@@ -143,9 +167,10 @@ async function openPage(client: CdpClient): Promise<{ page: string; pageTarget: 
   return { page, pageTarget: String(targetId) };
 }
 
-async function attemptAll(session: CreatedSession): Promise<void> {
+async function attemptAll(session: CreatedSession, names = Object.keys(EVERY)): Promise<void> {
   const client = await CdpClient.connect(session.connectUrl);
-  for (const [index, attempt] of Object.values(ATTEMPTS).entries()) {
+  for (const [index, [name, attempt]] of Object.entries(EVERY).entries()) {
+    if (!names.includes(name)) continue;
     const opened = await openPage(client);
     await attempt({ client, ...opened, to: landing(`x${index}.b.test`) });
   }
@@ -155,17 +180,17 @@ async function attemptAll(session: CreatedSession): Promise<void> {
 test('none of the ways leads a main frame out, and each is told of', async () => {
   const session = await guarded();
   landed.clear();
-  await attemptAll(session);
   const names = Object.keys(ATTEMPTS);
+  await attemptAll(session, names);
   const refused = await eventually(
     'every refusal to be told',
     async () =>
       new Set((await eventsOf(server, session.id, 'navigation.refused')).map(({ detail }) => detail.hostname)),
-    hosts => hosts.size >= HOSTS.length,
+    hosts => hosts.size >= OUTER_HOSTS.length,
   ).catch(error => {
     throw new Error(`${error.message} of ${names.join(', ')}`);
   });
-  assert.deepEqual([...refused].sort(), [...HOSTS].sort());
+  assert.deepEqual([...refused].sort(), [...OUTER_HOSTS].sort());
   assert.deepEqual(
     [...landed].map(host => names[HOSTS.indexOf(host)]),
     [],
@@ -178,8 +203,35 @@ test('all of them lead out where nothing is set', async () => {
   landed.clear();
   await attemptAll(session);
   const missing = (): Array<string | undefined> =>
-    HOSTS.filter(host => !landed.has(host)).map(host => Object.keys(ATTEMPTS)[HOSTS.indexOf(host)]);
+    HOSTS.filter(host => !landed.has(host)).map(host => Object.keys(EVERY)[HOSTS.indexOf(host)]);
   await eventually('every way to have led out', missing, left => left.length === 0);
+  await server.release(session.id);
+});
+
+test('a networkPolicy for documents alone holds for pages and for frames in them, and for nothing else', async () => {
+  const networkPolicy = { default: 'deny', allow: ['a.test'], subresources: false };
+  const session = await server.createSession({ keepAlive: true, browserSettings: { networkPolicy } });
+  const names = ['the client navigates', 'a popup', ...Object.keys(INNER)];
+  const wanted = HOSTS.filter((_, index) => names.includes(Object.keys(EVERY)[index] ?? '')).sort();
+  landed.clear();
+  await attemptAll(session, names);
+  const told = await eventually(
+    'every refusal to be told',
+    async () => (await eventsOf(server, session.id, 'network.refused')).map(({ detail }) => detail),
+    details => new Set(details.map(({ hostname }) => hostname)).size >= wanted.length,
+  );
+  assert.deepEqual([...new Set(told.map(({ hostname }) => hostname))].sort(), wanted);
+  assert.deepEqual([...new Set(told.map(({ rule }) => rule))], ['network_policy']);
+  assert.deepEqual([...landed], []);
+  const client = await CdpClient.connect(session.connectUrl);
+  const { page } = await openPage(client);
+  const loads = `Promise.all([fetch('${landing('x0.b.test')}').then(answer => answer.status),
+    new Promise(done => { const image = new Image(); image.onerror = done; image.src = '${landing('x1.b.test')}' })])`;
+  await client.send('Runtime.evaluate', { expression: loads, awaitPromise: true }, page);
+  assert.deepEqual([...landed].sort(), ['x0.b.test', 'x1.b.test']);
+  const { error } = await client.ask('Fetch.enable', { patterns: [{ urlPattern: '*' }] });
+  assert.match(error?.message ?? '', /Fetch\.enable on the browser itself is refused/);
+  await client.close();
   await server.release(session.id);
 });
 

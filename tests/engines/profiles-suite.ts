@@ -33,6 +33,7 @@ import type { Form } from '../../server/engines/slots/slots.ts';
 import { systemClock } from '../../server/kit/clock.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { Secret } from '../../server/kit/secret.ts';
+import { eventually } from '../harness/until.ts';
 import { LIMITS, makeDataDir, removeDataDir } from './slots-lab.ts';
 
 const SECRET_OF_THE_HOST = 'only the host may read this';
@@ -49,6 +50,23 @@ function evilHeader(name: string, kind = '0', link = '', size = 0): Buffer {
   header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148);
   return header;
 }
+
+/** Command lines of the box's user; without one of its own nothing can be told apart. */
+function processesOf(uid: number | undefined): string[] {
+  const commandOf = (pid: string): string[] => {
+    try {
+      const owner = /^Uid:\t(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+      return owner === String(uid) ? [readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')] : [];
+    } catch {
+      return []; // it has just ended
+    }
+  };
+  return readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .flatMap(commandOf);
+}
+
+const isEmpty = (list: readonly unknown[]): boolean => list.length === 0;
 
 export function profilesSuite(form: Form): void {
   let dataDir = '';
@@ -269,6 +287,19 @@ export function profilesSuite(form: Form): void {
       const failure = await profiles.unpack(await crafted(Readable.from(bomb)), box, true, never).catch(error => error);
       assert.ok(profiles.isDamage(failure), String(failure));
       assert.deepEqual(readdirSync(box), []);
+    });
+
+    test('archives that are refused at any moment leave no process', async () => {
+      const evil = await buffer((await crafted(tarWith(evilHeader('/tmp/evil')))).body);
+      for (let waitMs = 0; waitMs < 24; waitMs += 2) {
+        const late = (async function* () {
+          await new Promise(resolve => setTimeout(resolve, waitMs));
+          yield evil;
+        })();
+        const sealed = { body: Readable.from(late), checksum: Buffer.alloc(32), seal: seal() };
+        await assert.rejects(profiles.unpack(sealed, newBox(), true, never));
+      }
+      await eventually('the processes to be gone', () => processesOf(uid), isEmpty);
     });
 
     test('altered bytes, another key and another sum are damage, and leave nothing', async () => {

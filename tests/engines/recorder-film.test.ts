@@ -12,7 +12,7 @@ import type { JsonObject, TargetChannel } from '../../server/engines/recorder/ch
 import { Ffmpeg } from '../../server/engines/recorder/ffmpeg.ts';
 import type { Size } from '../../server/engines/recorder/matroska.ts';
 import { mp4Head } from '../../server/engines/recorder/mp4.ts';
-import { PageFolder, type Slice } from '../../server/engines/recorder/page-folder.ts';
+import { PageFolder, type WholeSlice } from '../../server/engines/recorder/page-folder.ts';
 import { PageJournal } from '../../server/engines/recorder/page-journal.ts';
 import type { RecordedPage, Span } from '../../server/engines/recorder/page-recording.ts';
 import { Pipeline, type Segment } from '../../server/engines/recorder/pipeline.ts';
@@ -82,7 +82,7 @@ async function filmed(
   const [first] = shown;
   assert.ok(first);
   const listener = {
-    sliced: (slice: Slice, size: Size) => pipeline.add(slice, size),
+    sliced: (slice: WholeSlice, size: Size) => pipeline.add(slice, size),
     lost: (fromMs: number, toMs: number) => void lost.push([fromMs, toMs]),
   };
   const begun = { first: frame(first.atMs, first.jpeg), leadMs: first.atMs };
@@ -244,12 +244,14 @@ class FakeTab implements TargetChannel {
     this.#clock = clock;
   }
 
-  send(): Promise<JsonObject> {
-    return Promise.resolve({});
+  async send(method: string): Promise<JsonObject> {
+    if (method === 'Page.startScreencast') this.#show();
+    return {};
   }
 
-  say(method: string): void {
-    if (method !== 'Page.startScreencast') return;
+  say(): void {}
+
+  #show(): void {
     this.isShown = true;
     const nowMs = this.#clock.now().getTime();
     const metadata = { timestamp: nowMs / 1_000, monotonicTimestamp: this.#clock.monotonicMs() / 1_000 };

@@ -10,7 +10,7 @@ import { after, before, describe, test } from 'node:test';
 import { CdpPipe, isCdpObject } from '../../server/engines/slots/cdp-pipe.ts';
 import type { Limits } from '../../server/engines/slots/cgroups.ts';
 import { childrenOf, findProcess, innermostPid, isAlive } from '../../server/engines/slots/process-table.ts';
-import type { Box, BoxRecord, Form, Slots } from '../../server/engines/slots/slots.ts';
+import type { Box, BoxRecord, BoxWish, Form, Slots } from '../../server/engines/slots/slots.ts';
 import { isFault } from '../../server/kit/fault.ts';
 import type { SessionId } from '../../server/kit/ids.ts';
 import { until, within } from '../../server/kit/wait.ts';
@@ -114,6 +114,38 @@ export function slotsSuite(form: Form): void {
         starting,
         error => isFault(error, 'box_start_failed') && /no-such-browser/.test(error.message),
       );
+      assert.deepEqual(leftOf(dataDir, session), []);
+    });
+
+    test('a program starts only when its folder is filled, however long that takes', async () => {
+      const session = newSession();
+      const fill: BoxWish['fill'] = async ({ folder }) => {
+        await until(
+          GONE_WITHIN_MS,
+          'the rest to be made',
+          () => existsSync(join(folder, '../notes/in')) || undefined,
+          1,
+        );
+        await new Promise(resolve => setTimeout(resolve, 200));
+        writeFileSync(join(folder, 'filled'), 'in time', { mode: 0o644 });
+      };
+      const box = await slots.start({ ...wishFor(session), fill }, AbortSignal.timeout(START_WITHIN_MS));
+      const path = `${box.folderInBox}/filled`;
+      assert.equal(
+        await tell(box, `return require('node:fs').readFileSync(${JSON.stringify(path)}, 'utf8')`),
+        'in time',
+      );
+      await leavesNothing(box);
+    });
+
+    test('a folder that cannot be filled is the reason why nothing starts, and leaves nothing', async () => {
+      const session = newSession();
+      const fill = async (): Promise<void> => {
+        await new Promise(resolve => setTimeout(resolve, 20));
+        throw new Error('there is nothing to fill it with');
+      };
+      const starting = slots.start({ ...wishFor(session), fill }, AbortSignal.timeout(START_WITHIN_MS));
+      await assert.rejects(starting, /there is nothing to fill it with/);
       assert.deepEqual(leftOf(dataDir, session), []);
     });
 

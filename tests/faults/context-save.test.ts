@@ -3,11 +3,14 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
+import type { ErrorBody } from '../../contract/common.ts';
 import type { Context } from '../../contract/contexts.ts';
 import { contextEvents, createContext, persistent, reachesVersion, readContext, tellsOf } from '../harness/contexts.ts';
+import type { HttpAnswer } from '../harness/http.ts';
 import { findMarks, LOGIN_PAGES, leaveMarks, onPage, sitesOf, withoutWorker } from '../harness/logged-in.ts';
 import { openPages } from '../harness/pages.ts';
+import { startS3 } from '../harness/s3.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -53,6 +56,42 @@ test('a server that is killed in the middle of a save makes it good afterwards',
     });
   }
   await eventually('staging to be empty', stagedNow, left => left.length === 0);
+});
+
+test('a store that is away holds a save up: creates wait, then are refused, until it is saved; a time limit saves too', async () => {
+  const store = await startS3();
+  after(() => store.close());
+  const env = { ...store.env, BERTH_DISCONNECT_GRACE: '0' };
+  const onS3 = await startServer({ pages, clock: 'test', env });
+  const { id } = await createContext(onS3);
+  const session = await onS3.createSession({ keepAlive: true, timeout: 300, ...persistent(id) });
+  await onPage(session.connectUrl, page => leaveMarks(page, plain, 'held-up'));
+  await store.down();
+  await onS3.advance(301_000);
+  assert.equal((await onS3.ended(session.id)).status, 'TIMED_OUT');
+  const body = { contextId: id };
+  let answered: HttpAnswer<ErrorBody> | undefined;
+  const creating = onS3.api('POST', '/v1/browsers/sessions', { body }).then(answer => {
+    answered = answer;
+  });
+  const refused = await eventually('the create to give up', async () => {
+    if (!answered) await onS3.advance(1_000);
+    return answered;
+  });
+  await creating;
+  assert.deepEqual([refused?.status, refused?.body.code], [409, 'context_in_use'], refused?.text);
+  assert.deepEqual(refused?.body.details, { sessionId: session.id, saving: true });
+  assert.equal((await readContext(onS3, id)).version, 0);
+  await store.up();
+  await eventually('the save', async () => {
+    await onS3.advance(60_000);
+    return (await readContext(onS3, id)).version === 1;
+  });
+  const next = await onS3.createSession({ contextId: id });
+  await onPage(next.connectUrl, async page => {
+    assert.deepEqual(await findMarks(page, plain), withoutWorker('held-up'));
+  });
+  await onS3.ended(next.id);
 });
 
 test('damaged bytes are noticed, and the version before is used', async () => {

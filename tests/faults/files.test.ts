@@ -48,6 +48,11 @@ const click = async (url: string, ...links: readonly string[]): Promise<void> =>
   for (const link of links) await page?.click(link);
   await browser.close();
 };
+/** The files that are whole in the browser's own folder, whoever has taken them. */
+const wholeIn = (session: string): string[] => {
+  const folder = join(server.dataDir, 'sessions', server.boxOf(session) ?? session, 'box/downloads');
+  return existsSync(folder) ? readdirSync(folder).filter(name => /^[0-9a-f-]{36}$/.test(name)) : [];
+};
 const fetched = async (download: Download | undefined): Promise<string> =>
   sha256(Buffer.from(await (await fetch(String(download?.downloadUrl))).arrayBuffer()));
 
@@ -59,17 +64,21 @@ describe('a server that is killed', () => {
     await eventually('the gated download to begin', () => open.length === 1);
     const browser = await chromium.connectOverCDP(session.connectUrl);
     const page = browser.contexts()[0]?.pages()[0];
+    // Once the page reaches nothing any more, the server is gone.
     await page?.evaluate(
-      `setTimeout(() => Object.assign(document.createElement('a'), {
-        href: URL.createObjectURL(new Blob(['made meanwhile'])), download: 'meanwhile.txt' }).click(), 1500)`,
+      `void (async () => {
+        const reaches = () => fetch('/files', { cache: 'no-store' }).then(() => true, () => false);
+        while (await reaches()) await new Promise(resolve => setTimeout(resolve, 50));
+        Object.assign(document.createElement('a'), {
+          href: URL.createObjectURL(new Blob(['made meanwhile'])), download: 'meanwhile.txt' }).click();
+      })()`,
     );
     await server.kill();
-    const folder = join(server.dataDir, 'sessions', server.boxOf(session.id) ?? session.id, 'box/downloads');
-    const whole = (): string[] => readdirSync(folder).filter(name => /^[0-9a-f-]{36}$/.test(name));
-    await eventually('a download that nobody hears of', whole, names => names.length === 2);
+    await eventually('a download that nobody hears of', () => wholeIn(session.id).length === 2);
     await server.start();
     await browser.close();
     const downloads = await listed(server, session.id, 2);
+    assert.deepEqual(downloads.map(({ filename }) => filename).sort(), ['download', 'whole.bin']);
     assert.equal(await fetched(downloads.find(({ filename }) => filename === 'whole.bin')), sha256(BYTES));
     const nameless = downloads.find(({ filename }) => filename === 'download');
     assert.equal(await fetched(nameless), sha256(Buffer.from('made meanwhile')));
@@ -85,8 +94,10 @@ describe('a server that is killed', () => {
 
   it('at any moment of taking a download in keeps one of it', async () => {
     const session = await server.createSession({ keepAlive: true });
-    for (const [round, waitMs] of [0, 40, 120].entries()) {
+    for (const [round, waitMs] of [0, 10, 40].entries()) {
       await click(session.connectUrl, '#whole');
+      // What is still coming in comes through this server, and would break off with it.
+      await eventually('the file to be whole in the box', () => wholeIn(session.id).length === round + 1);
       await new Promise(resolve => setTimeout(resolve, waitMs));
       await server.restart();
       const downloads = await listed(server, session.id, round + 1);
@@ -95,6 +106,27 @@ describe('a server that is killed', () => {
     await server.release(session.id);
     assert.equal((await listed(server, session.id, 3)).length, 3);
     await eventually('nothing to wait any more', () => readdirSync(join(server.dataDir, 'staging/outbox')), isEmpty);
+  });
+
+  it('and meanwhile a download that was deleted does not bring it back, nor does the end of its session', async () => {
+    const session = await server.createSession({ keepAlive: true });
+    await click(session.connectUrl, '#whole');
+    const [download] = await listed(server, session.id, 1);
+    assert.equal((await server.api('DELETE', `/v1/browsers/downloads/${download?.id}`)).status, 204);
+    await server.restart();
+    await click(session.connectUrl, '#whole');
+    const [second, ...more] = await listed(server, session.id, 1);
+    assert.deepEqual([second?.filename, more], ['whole.bin', []]);
+    await server.release(session.id);
+    await eventually(
+      'what was left behind to be looked at',
+      () => readdirSync(join(server.dataDir, 'staging/downloads')),
+      isEmpty,
+    );
+    assert.deepEqual(
+      (await listed(server, session.id, 1)).map(({ id }) => id),
+      [second?.id],
+    );
   });
 
   it('in the middle of an upload keeps none of it', async () => {

@@ -1,7 +1,7 @@
 // Real proxy programs on loopback, with a user name and a password: HTTP and HTTPS by an npm package, SOCKS5 by a Debian
 // one. They know names that nobody else knows, so what reaches those went by them.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -27,16 +27,23 @@ export interface RunningProxy {
 export interface HttpProxy extends RunningProxy {
   /** `connect name:port` and `http name:port`, in the order in which they were asked for. */
   readonly asked: string[];
+  /** Hosts that it does not answer for before this is called again without them. */
+  holdBack(hostnames: readonly string[]): void;
+  /** Closes the connections that stand; it serves on. */
+  breakOff(): void;
 }
 
 export async function openHttpProxy(tls?: { cert: Buffer; key: Buffer }): Promise<HttpProxy> {
   const asked: string[] = [];
+  const held = new Set<string>();
+  const released = new EventEmitter().setMaxListeners(0);
   const common = {
     host: '127.0.0.1',
     port: await freePort(),
-    prepareRequestFunction: ({ username, password, hostname, port, isHttp }: PrepareRequestFunctionOpts) => {
+    prepareRequestFunction: async ({ username, password, hostname, port, isHttp }: PrepareRequestFunctionOpts) => {
       if (username !== USER || password !== PASSWORD) return { requestAuthentication: true };
       asked.push(`${isHttp ? 'http' : 'connect'} ${hostname}:${port}`);
+      while (held.has(hostname)) await once(released, 'some');
       return { dnsLookup: lookup };
     },
   };
@@ -44,7 +51,18 @@ export async function openHttpProxy(tls?: { cert: Buffer; key: Buffer }): Promis
   await server.listen();
   const close = async (): Promise<void> => server.close(true);
   after(close);
-  return { port: common.port, server: `${tls ? 'https' : 'http'}://127.0.0.1:${common.port}`, asked, close };
+  return {
+    port: common.port,
+    server: `${tls ? 'https' : 'http'}://127.0.0.1:${common.port}`,
+    asked,
+    holdBack: hostnames => {
+      held.clear();
+      for (const hostname of hostnames) held.add(hostname);
+      released.emit('some');
+    },
+    breakOff: () => server.closeConnections(),
+    close,
+  };
 }
 
 type Answered = (

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { after } from 'node:test';
 
 /** s3rver has no types; this is the part that is used. */
 interface S3rver {
@@ -28,6 +29,14 @@ export interface S3Store {
 const BUCKET = 'berth-test';
 /** The one pair that s3rver knows. */
 const KEY = 'S3RVER';
+
+/** Where the server of a test keeps files: BERTH_TEST_STORE=s3 runs the file with a bucket. Closed when the file is over. */
+export async function chosenStore(): Promise<S3Store | undefined> {
+  if (process.env.BERTH_TEST_STORE !== 's3') return undefined;
+  const store = await startS3();
+  after(() => store.close());
+  return store;
+}
 
 export async function startS3(): Promise<S3Store> {
   const directory = mkdtempSync(join(tmpdir(), 'berth-s3-'));

@@ -18,6 +18,11 @@ const LOOK_MS = 4_000;
 /** After its end the last pictures are still being encoded. */
 const SETTLES_MS = 60_000;
 
+const NOT_RECORDED = {
+  too_many_at_once: 'because more than 64 were open',
+  too_many_in_all: 'after the thousandth',
+} as const;
+
 interface Props {
   readonly app: string;
   readonly id: string;
@@ -51,6 +56,11 @@ export function ReplayTab({ app, id, isOpen, endedAt, events }: Props) {
   if (!page) return <Empty icon="play" title="Nothing was recorded" />;
   return (
     <>
+      {data.notRecorded && (
+        <p className="border-b border-line px-3 py-2 text-sm text-soft">
+          Not recorded: {data.notRecorded.map(({ why, pages }) => `${pages} ${NOT_RECORDED[why]}`).join(', ')}.
+        </p>
+      )}
       {data.pages.length > 1 && <Pages pages={data.pages} chosen={page.pageId} choose={setChosen} />}
       <PageReplay key={page.pageId} app={app} id={id} isOpen={isOpen} endedAt={endedAt} events={events} page={page} />
       {!isOpen && <RecordingFiles app={app} id={id} />}

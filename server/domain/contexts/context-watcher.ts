@@ -13,7 +13,7 @@ import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import { type ContextId, type HostId, isUuid, type SessionId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
-import { until, WaitExpired, within } from '../../kit/wait.ts';
+import { within } from '../../kit/wait.ts';
 import { fault } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { SessionWish } from '../sessions/api.ts';
@@ -82,7 +82,7 @@ export class ContextWatcher implements Watcher {
 
   async attend(live: LiveSession, row: SessionRow): Promise<Attendance | undefined> {
     const { loading, profiles, stored, clock, log } = this.#parts;
-    const cookies = loading.takeCookies(row.id);
+    const cookies = await loading.take(row.id);
     const refused = cookies ? await live.browser.setCookies(cookies) : 0;
     if (refused > 0) log.warn('context.cookies_refused', { sessionId: row.id, refused });
     const context = keptOf(row)?.persist ? await this.#contextOf(row) : undefined;
@@ -112,21 +112,19 @@ export class ContextWatcher implements Watcher {
   }
 
   ended(row: SessionRow): void {
+    this.#parts.loading.forget(row.id);
     if (keptOf(row)?.persist) this.#parts.prompt();
   }
 
   /** Waits for a save under way. Where the session will save, the context's use is written, which may be refused. */
   async #takeTurn(row: ContextRow, asked: Asked, session: SessionId, signal: AbortSignal): Promise<void> {
-    let saving: SessionId | undefined;
-    const turn = async (): Promise<true | undefined> => {
-      saving = await this.#tryTurn(row, asked, session);
-      return saving === undefined ? true : undefined;
-    };
-    try {
-      await until(SAVE_WAIT_MS, 'the save of a context', turn, LOOK_EVERY_MS, signal);
-    } catch (error) {
-      if (error instanceof WaitExpired && saving !== undefined) throw stillSaving(row.id, saving);
-      throw error;
+    const { clock } = this.#parts;
+    const began = clock.monotonicMs();
+    for (;;) {
+      const saving = await this.#tryTurn(row, asked, session);
+      if (saving === undefined) return;
+      if (clock.monotonicMs() - began >= SAVE_WAIT_MS) throw stillSaving(row.id, saving);
+      await clock.sleep(LOOK_EVERY_MS, signal);
     }
   }
 

@@ -26,12 +26,17 @@ export interface LoadingParts {
   readonly log: Log;
 }
 
+interface Loaded {
+  readonly cookies: CookieList;
+  readonly noted: Promise<unknown>;
+}
+
 const SERVICE = { kind: 'service' } as const;
 
 export class Loading {
   readonly #parts: LoadingParts;
-  /** By session: what is to be set once its browser runs. */
-  readonly #cookies = new Map<SessionId, CookieList>();
+  /** By session: what is still to be done once its browser runs. */
+  readonly #loaded = new Map<SessionId, Loaded>();
 
   constructor(parts: LoadingParts) {
     this.#parts = parts;
@@ -47,19 +52,31 @@ export class Loading {
       if (version.expiresAt && version.expiresAt <= now) continue;
       const cookies = await this.#load(session, context, version, folder, signal);
       if (!cookies) continue;
-      this.#cookies.set(session.id, cookies);
-      await uses.started(session.id, version.version);
       const tookMs = Math.round(clock.monotonicMs() - began);
-      return this.#tell(session, 'context.restored', { contextId: context.id, version: version.version, tookMs });
+      const detail = { contextId: context.id, version: version.version, tookMs };
+      // Written while the browser starts; who takes what was loaded waits for it.
+      const noted = Promise.all([
+        uses.started(session.id, version.version),
+        this.#tell(session, 'context.restored', detail),
+      ]);
+      noted.catch(() => {});
+      this.#loaded.set(session.id, { cookies, noted });
+      return;
     }
     if (versions.length > 0) throw new Error(`no version of context ${context.id} can be read`);
   }
 
-  /** What is still to be set in the session's browser; asked once. */
-  takeCookies(session: SessionId): CookieList | undefined {
-    const cookies = this.#cookies.get(session);
-    this.#cookies.delete(session);
-    return cookies;
+  /** The cookies that are still to be set in the session's browser; asked once. */
+  async take(session: SessionId): Promise<CookieList | undefined> {
+    const loaded = this.#loaded.get(session);
+    this.forget(session);
+    await loaded?.noted;
+    return loaded?.cookies;
+  }
+
+  /** Its browser did not come to run. */
+  forget(session: SessionId): void {
+    this.#loaded.delete(session);
   }
 
   /** Undefined when it is damaged. */

@@ -13,8 +13,16 @@ import { type Keeper, overTheBound, TooMuch } from './keeper.ts';
 /** Names of downloads that one session may have; what comes after them is cancelled. */
 const DOWNLOADS_MAX = 10_000;
 const RETRY_MS = 2_000;
+/** A disk with less is called full: what Chromium could not write was smaller. */
+const FULL_BYTES = 16 * 1024 ** 2;
+const DISK_FULL = 'the disk is full';
+const BROKE_OFF = 'it was cancelled or broke off';
 /** How often the files of a predecessor's downloads are looked for: the browser tells only who was there when they began. */
 const LOOK_MS = 1_000;
+/** A file can be overlooked in the moment in which it gets its name; what is not there twice is not there. */
+const LOOKS_BEFORE_ABSENT = 2;
+/** So often is looked for downloads that no server heard of: the file of one that began in the gap shows a little later. */
+const UNHEARD_LOOKS = 5;
 
 interface Known {
   readonly row: DownloadRow;
@@ -45,25 +53,23 @@ export class DownloadWatch implements DownloadListener {
   progressed({ guid, state, receivedBytes }: Parameters<DownloadListener['progressed']>[0]): void {
     const known = this.#known.get(guid);
     if (!known || known.over) return;
-    known.receivedBytes = receivedBytes;
+    known.receivedBytes = Math.max(receivedBytes, known.receivedBytes);
     if (state === 'inProgress') return this.#demandRoom(known);
     known.over = true;
     if (state === 'completed') this.#work(() => this.#take(known));
-    else this.#work(() => this.#fail(known, 'it was cancelled or broke off'));
+    else this.#brokeOff(known);
   }
 
   /** After an adoption: what began before us, and what came and went while nobody heard. */
   async resume(): Promise<void> {
-    const { keeper, session } = { keeper: this.#keeper, session: this.#live };
-    const rows = await keeper.parts.rows.ofSession(session.id);
+    const rows = await this.#keeper.parts.rows.ofSession(this.#live.id);
     for (const row of rows) {
       this.#known.set(row.guid, { row, receivedBytes: 0, over: row.state !== 'running' });
       if (row.state === 'complete') this.#keptBytes += row.size ?? 0;
     }
-    for (const guid of await keeper.wholeIn(session.box.folder))
-      if (!this.#known.has(guid)) this.#know(guid, downloadName(''));
     const open = [...this.#known.values()].filter(({ over }) => !over);
     for (const known of open) this.#work(() => this.#await(known));
+    this.#work(() => this.#lookForUnheard());
   }
 
   /** What is being taken is given up; its file still stands in the box. */
@@ -112,13 +118,51 @@ export class DownloadWatch implements DownloadListener {
     });
   }
 
+  /** What nobody was told of is there in two looks: in the first, the browser's word of it may still be on its way. */
+  async #lookForUnheard(): Promise<void> {
+    const { keeper, live } = { keeper: this.#keeper, live: this.#live };
+    let before = new Set<string>();
+    for (let look = 0; look < UNHEARD_LOOKS; look++) {
+      if (look > 0) await keeper.parts.clock.sleep(LOOK_MS, this.#leaving.signal);
+      const seen = new Set(await keeper.guidsIn(live.box.folder));
+      for (const guid of seen) {
+        if (!before.has(guid) || this.#known.has(guid) || this.#known.size >= DOWNLOADS_MAX) continue;
+        const known = this.#know(guid, downloadName(''));
+        this.#work(() => this.#await(known));
+      }
+      before = seen;
+    }
+  }
+
+  /** Asked at once, before others give room again; told when there is room to write it down. */
+  #brokeOff(known: Known): void {
+    const why = this.#whyItBrokeOff(known);
+    this.#work(async () => this.#fail(known, await why));
+  }
+
+  /** Chromium does not say it, so the disk is asked: what it took away again was there when it broke off. */
+  async #whyItBrokeOff({ row, receivedBytes }: Known): Promise<string> {
+    const { keeper, live } = { keeper: this.#keeper, live: this.#live };
+    try {
+      const seen = await keeper.look(live.box.folder, row.guid);
+      const free = await keeper.parts.staging.freeBytes();
+      return free - (seen === 'absent' ? receivedBytes : 0) < FULL_BYTES ? DISK_FULL : BROKE_OFF;
+    } catch {
+      return BROKE_OFF;
+    }
+  }
+
   async #await(known: Known): Promise<void> {
     const { keeper, live } = { keeper: this.#keeper, live: this.#live };
+    let absences = 0;
     while (!known.over) {
       const seen = await keeper.look(live.box.folder, known.row.guid);
       if (seen === 'partial') await keeper.parts.clock.sleep(LOOK_MS, this.#leaving.signal);
-      else known.over = true;
-      if (seen === 'absent') return this.#fail(known, 'it was cancelled or broke off');
+      else if (seen === 'whole') known.over = true;
+      else if (++absences === LOOKS_BEFORE_ABSENT) {
+        known.over = true;
+        return this.#fail(known, BROKE_OFF);
+      }
     }
     return this.#take(known);
   }
@@ -168,6 +212,6 @@ export class DownloadWatch implements DownloadListener {
 function lasting(error: unknown): string | undefined {
   if (error instanceof NotAPlainFile) return `its file cannot be taken: ${error.message}`;
   if (error instanceof TooMuch) return error.message;
-  if (isCode(error, 'ENOSPC') || isCode(error, 'EDQUOT')) return 'the disk is full';
+  if (isCode(error, 'ENOSPC') || isCode(error, 'EDQUOT')) return DISK_FULL;
   return undefined;
 }

@@ -3,7 +3,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
 import type { Staged, Staging } from '../../engines/artifacts/staging.ts';
-import type { CompleteDownload, DownloadRow, DownloadRows, EventRows } from '../../engines/store/store.ts';
+import type { CompleteDownload, DownloadRow, DownloadRows, EventRows, StoredBytes } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { namesInHostile } from '../../kit/hostile-file.ts';
 import type { ApplicationId, DownloadId, HostId, SessionId } from '../../kit/ids.ts';
@@ -18,9 +18,11 @@ const NAMES_MAX = 20_000;
 const GUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** What Chromium adds to the name of a file that is not whole. */
 const PARTIAL = '.crdownload';
+const isGuid = (name: string): boolean => GUID.test(name);
 
 export interface KeeperParts {
   readonly rows: DownloadRows;
+  readonly stored: StoredBytes;
   readonly events: Pick<EventRows, 'append'>;
   readonly staging: Staging;
   readonly outbox: Outbox;
@@ -47,9 +49,10 @@ export class Keeper {
     this.parts = parts;
   }
 
-  /** Which downloads have a whole file in the box. */
-  async wholeIn(folder: string): Promise<readonly string[]> {
-    return (await namesInHostile(folder, this.parts.downloadsFolder, NAMES_MAX)).filter(name => GUID.test(name));
+  /** Which downloads have a file in the box, whole or not. */
+  async guidsIn(folder: string): Promise<readonly string[]> {
+    const names = await namesInHostile(folder, this.parts.downloadsFolder, NAMES_MAX);
+    return names.map(name => (name.endsWith(PARTIAL) ? name.slice(0, -PARTIAL.length) : name)).filter(isGuid);
   }
 
   async look(folder: string, guid: string): Promise<'whole' | 'partial' | 'absent'> {
@@ -60,12 +63,13 @@ export class Keeper {
 
   /** Throws `TooMuch` where the application would keep more than it may. */
   async demandRoomFor(row: Pick<DownloadRow, 'applicationId' | 'sessionId'>, bytes: number): Promise<void> {
-    const { rows, limits, sessionBytesMax } = this.parts;
-    const kept = await rows.bytesOf(row.applicationId, row.sessionId);
-    if (kept.session + bytes > sessionBytesMax) throw new TooMuch(overTheBound(sessionBytesMax));
+    const { rows, stored, limits, sessionBytesMax } = this.parts;
+    const ofSession = await rows.bytesOf(row.applicationId, row.sessionId);
+    if (ofSession + bytes > sessionBytesMax) throw new TooMuch(overTheBound(sessionBytesMax));
     const { maxStoredBytes } = await limits.effective(row.applicationId);
-    if (kept.application + bytes > maxStoredBytes)
-      throw new TooMuch(`the application may keep ${maxStoredBytes} bytes, and keeps ${kept.application} already`);
+    const ofApplication = await stored.ofApplication(row.applicationId);
+    if (ofApplication + bytes > maxStoredBytes)
+      throw new TooMuch(`the application may keep ${maxStoredBytes} bytes, and keeps ${ofApplication} already`);
   }
 
   /** Copies a file that others may still have open: `bytes` of it, no more. Undefined when it was over already. */

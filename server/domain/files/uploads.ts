@@ -2,7 +2,15 @@
 // and cannot write, and go with it; the row stays, so that a caller whose answer was lost sees what arrived.
 import type { UploadAnswer } from '../../../contract/files.ts';
 import type { Session } from '../../../contract/sessions.ts';
-import type { Actor, EventRows, SessionRow, SessionRows, UploadRow, UploadRows } from '../../engines/store/store.ts';
+import type {
+  Actor,
+  EventRows,
+  SessionRow,
+  SessionRows,
+  StoredBytes,
+  UploadRow,
+  UploadRows,
+} from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { publishFile } from '../../kit/durable.ts';
 import { type ApplicationId, isUuid, type KeyId, newId, type SessionId, type UploadId } from '../../kit/ids.ts';
@@ -17,6 +25,7 @@ const SHOWN_FOLDER = '/tmp/.uploads';
 
 export interface UploadsParts {
   readonly rows: UploadRows;
+  readonly stored: StoredBytes;
   readonly sessions: Pick<SessionRows, 'get'>;
   readonly lives: LiveSessions;
   readonly events: Pick<EventRows, 'append'>;
@@ -52,10 +61,11 @@ export class Uploads {
   /** Before a byte is read: whether it may come, and how much of it. */
   async admit(caller: Uploader, id: string): Promise<{ maxBytes: number }> {
     const { row } = await this.#running(caller, id);
-    const { rows, limits, sessionBytesMax } = this.#parts;
-    const { maxUploadBytes } = await limits.effective(caller.applicationId);
+    const { rows, stored, limits, sessionBytesMax } = this.#parts;
+    const { maxUploadBytes, maxStoredBytes } = await limits.effective(caller.applicationId);
     const standing = sum(await rows.ofSession(row.applicationId, row.id));
-    return { maxBytes: Math.max(0, Math.min(maxUploadBytes, sessionBytesMax - standing)) };
+    const kept = await stored.ofApplication(row.applicationId);
+    return { maxBytes: Math.max(0, Math.min(maxUploadBytes, sessionBytesMax - standing, maxStoredBytes - kept)) };
   }
 
   async upload(caller: Uploader, id: string, file: Received): Promise<UploadAnswer> {

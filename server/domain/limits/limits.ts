@@ -18,7 +18,7 @@ import { configuredLimits, effectiveLimits, readConfigured } from './browser-lim
 const WINDOW_MS = 60_000;
 
 export interface LimitsParts {
-  readonly store: Pick<Store, 'limits'> & { readonly sessions: Pick<SessionRows, 'countOf'> };
+  readonly store: Pick<Store, 'limits' | 'storedBytes'> & { readonly sessions: Pick<SessionRows, 'countOf'> };
   readonly applications: Pick<Applications, 'demand'>;
   /** The operator's, the slots of the installation among them. */
   readonly ceiling: SomeBrowserLimits;
@@ -74,14 +74,16 @@ export class Limits {
 
   async #view({ applicationId, configured, revision }: LimitsRow): Promise<LimitsView> {
     const { store, clock, ceiling, waitingOf } = this.#parts;
-    const { living, created } = await store.sessions.countOf(applicationId, plus(clock.now(), -WINDOW_MS));
+    const [{ living, created }, maxStoredBytes] = await Promise.all([
+      store.sessions.countOf(applicationId, plus(clock.now(), -WINDOW_MS)),
+      store.storedBytes.ofApplication(applicationId),
+    ]);
+    const maxWaiting = waitingOf(applicationId);
     const browsers = configuredLimits(readConfigured(configured));
     return {
       configured: { browsers },
       effective: { browsers: effectiveLimits(browsers, ceiling) },
-      usage: {
-        browsers: { maxConcurrent: living, maxCreatesPerMinute: created, maxWaiting: waitingOf(applicationId) },
-      },
+      usage: { browsers: { maxConcurrent: living, maxCreatesPerMinute: created, maxWaiting, maxStoredBytes } },
       ceiling: { browsers: ceiling },
       revision,
     };

@@ -65,7 +65,10 @@ export interface NetworkParts {
 }
 
 interface Kept {
+  /** For everything that leaves the browser. */
   readonly hosts?: HostRules | undefined;
+  /** For pages and frames alone. */
+  readonly documents?: HostRules | undefined;
   readonly domains?: readonly string[] | undefined;
   readonly timeZone?: string | undefined;
   /** Routes as JSON, sealed. */
@@ -90,14 +93,14 @@ export class Network implements Watcher {
     const { engine, seal } = this.#parts;
     if (settings.blockAds && !engine.blocksAds) throw unavailable('browserSettings.blockAds', 'has no list of hosts');
     const domains = asks.allowedDomains && hostNames(asks.allowedDomains, 'browserSettings.allowedDomains');
-    const hosts = asks.networkPolicy && this.#hostRules(asks.networkPolicy);
+    const rules = asks.networkPolicy && this.#hostRules(asks.networkPolicy);
     const asked: Routes = asks.proxies ? routesOf(asks.proxies, id, engine) : { routes: [] };
     await this.#demandThatTheyServe(asked.routes, signal);
     const { routes, timeZone } = asked;
-    if (!hosts && !domains && routes.length === 0) return undefined;
+    if (!rules && !domains && routes.length === 0) return undefined;
     return {
       kept: json({
-        ...(hosts ? { hosts } : {}),
+        ...rules,
         ...(domains ? { domains } : {}),
         ...(timeZone && settings.timezoneId === undefined ? { timeZone } : {}),
         ...(routes.length > 0 ? { routes: seal.close(JSON.stringify(routes), id) } : {}),
@@ -115,8 +118,8 @@ export class Network implements Watcher {
     const { engine, events, clock, log } = this.#parts;
     const ledger = new Ledger({ session: row.id, events, clock, log });
     // Before the network is open there is nothing to guard; for most sessions there is nothing to wait for either.
-    const { domains } = keptOf(row);
-    if (domains) await this.#guard(live, domains, ledger);
+    const { domains, documents } = keptOf(row);
+    if (domains || documents) await this.#guard(live, { domains, documents }, ledger);
     const meter = this.#meter(live, row);
     live.egress.admit(engine.policy(this.#wishOf(row)), {
       refused: ({ hostname, rule }: Refusal) => ledger.note('network.refused', { hostname, rule }),
@@ -146,7 +149,7 @@ export class Network implements Watcher {
     this.#meters.delete(row.id);
   }
 
-  #hostRules(asked: PolicyAsked): HostRules | undefined {
+  #hostRules(asked: PolicyAsked): Pick<Kept, 'hosts' | 'documents'> | undefined {
     const { allow = [], deny = [], default: otherwise = 'allow', subresources = true } = asked;
     const path = 'browserSettings.networkPolicy';
     const rules: HostRules = {
@@ -155,9 +158,10 @@ export class Network implements Watcher {
       default: otherwise,
     };
     if (rules.deny.length === 0 && rules.default === 'allow') return undefined;
+    // Documents are guarded in the browser, everything else by the jail that leaves it no other way out.
+    if (!subresources) return { documents: rules };
     if (!this.#parts.engine.jailed) throw unavailable(path, 'runs browsers without a jail, and could not enforce it');
-    if (!subresources) throw unavailable(`${path}.subresources`, 'enforces host rules for everything or not at all');
-    return rules;
+    return { hosts: rules };
   }
 
   async #demandThatTheyServe(routes: readonly Route[], signal: AbortSignal): Promise<void> {
@@ -172,12 +176,16 @@ export class Network implements Watcher {
         });
   }
 
-  #guard(live: LiveSession, domains: readonly string[], ledger: Ledger): Promise<void> {
-    const rule = 'allowed_domains';
+  #guard(live: LiveSession, { domains, documents }: Kept, ledger: Ledger): Promise<void> {
+    const { hostJudge } = this.#parts.engine;
+    const everywhere = (): boolean => true;
+    const inPages = domains ? hostJudge({ allow: domains, deny: [], default: 'deny' }) : everywhere;
+    const inAll = documents ? hostJudge(documents) : everywhere;
     return live.browser.guardNavigations({
-      allows: this.#parts.engine.hostJudge({ allow: domains, deny: [], default: 'deny' }),
+      allows: (hostname, frame) => inAll(hostname) && (frame === 'inner' || inPages(hostname)),
       refused: (hostname, { url = hostname, targetId }) => {
-        ledger.note('navigation.refused', { hostname, rule });
+        const rule = inAll(hostname) ? 'allowed_domains' : 'network_policy';
+        ledger.note(rule === 'network_policy' ? 'network.refused' : 'navigation.refused', { hostname, rule });
         this.#parts.blocked(live.id, { url, reason: rule, targetId });
       },
     });

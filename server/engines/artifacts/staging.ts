@@ -2,7 +2,7 @@
 // them here notes the name in a row; a name in no row is left over from a killed server.
 import { createHash, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isCode, syncFolder, writeSynced } from '../../kit/durable.ts';
 import { writeHashed } from '../../kit/hashed-write.ts';
@@ -64,6 +64,12 @@ export class Staging {
     } finally {
       await file.close();
     }
+  }
+
+  /** Of the disk that it is on, which is that of the sessions too. */
+  async freeBytes(): Promise<number> {
+    const { bavail, bsize } = await statfs(this.#folder);
+    return bavail * bsize;
   }
 
   async sizeOf(path: string): Promise<number> {

@@ -1,7 +1,7 @@
 // Commands of the server's own channels and their answers: each with a name, an end and an id of its own.
 import { within } from '../../kit/wait.ts';
 import type { JsonObject } from './json.ts';
-import { answerId, encode, type Incoming, parseIncoming } from './messages.ts';
+import { answerId, encode, type Incoming, parseEvent, parseIncoming } from './messages.ts';
 import { type Channel, type Mux, ProtocolFailure } from './mux.ts';
 
 export const COMMAND_MS = 15_000;
@@ -30,7 +30,7 @@ export class Asker {
   /** Hands an answer to whoever asked; gives back what is an event. */
   event(channel: Channel, message: Buffer): Incoming | undefined {
     const id = answerId(message);
-    if (id === undefined) return parseIncoming(message);
+    if (id === undefined) return parseEvent(message);
     const onAnswer = channel.pending.get(id);
     if (!onAnswer) return undefined;
     channel.pending.delete(id);

@@ -107,8 +107,7 @@ export class Browser implements Closeable {
       browser.#mux.pipe.endHalfMessage();
       const orphans = browser.#notedChannels();
       await browser.#openControl();
-      for (const channel of orphans) await browser.#detach(channel);
-      await browser.keepDownloads();
+      await browser.#letGo(orphans);
     });
   }
 
@@ -237,7 +236,7 @@ export class Browser implements Closeable {
     };
   }
 
-  /** From now on main frames go only where the rule says, whoever moves them. */
+  /** From now on documents come only from where the rule says, whoever asks for them. */
   async guardNavigations(rule: NavigationRule): Promise<void> {
     this.#guardsNavigations = true;
     await new NavigationGuard(this.#mux, rule).open(id => this.#note(`+${id}`));
@@ -331,12 +330,22 @@ export class Browser implements Closeable {
         return true;
       },
       close: async () => {
-        const detached = client.channelId ? this.#detach(client.channelId) : Promise.resolve();
-        // Said right behind the detaching, without a wait: with its channel goes what the client had set, and a download
-        // that begins before we have set it anew is lost.
-        await Promise.all([detached.then(() => client.close()), this.keepDownloads()]);
+        if (client.channelId) await this.#letGo([client.channelId]);
+        client.close();
       },
     };
+  }
+
+  /**
+   * What a channel had set for downloads ends with it, and a download that begins then goes where nobody looks. So what we
+   * want is said in the same breath, and Chromium reads both at once: there is no moment in between.
+   */
+  async #letGo(channels: readonly string[]): Promise<void> {
+    const contexts = await this.contextIds().catch(() => []); // of a browser that is going
+    const gone = channels.map(channel => this.#detach(channel));
+    const wanted = [{}, ...contexts.map(browserContextId => ({ browserContextId }))];
+    const kept = wanted.map(context => this.#keepDownloadsOf(context).catch(() => {})); // contexts may go with their client
+    await Promise.all([...gone, ...kept]);
   }
 
   async #detach(channelId: string): Promise<void> {

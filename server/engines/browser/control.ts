@@ -10,6 +10,8 @@ import { type Channel, type ChannelOwner, type Mux, type OnAnswer, ProtocolFailu
 
 /** A page that is stuck is asked again at most this long; then it counts as gone until the next client asks. */
 const STUCK_PAGE_MS = 6 * 3600_000;
+/** What is told beyond them is found in the folder of the downloads. */
+const UNTOLD_MAX = 1000;
 const FAVICON_MS = 500;
 const FAVICON_CHARACTERS_MAX = 2048;
 /** The last one named wins, as in a tab; without one the well-known place, where the document came from the web. */
@@ -41,6 +43,8 @@ export class Control implements ChannelOwner {
   readonly #firstPage = Promise.withResolvers<Page>();
   #root: Channel | undefined;
   #downloads: DownloadListener | undefined;
+  /** Of a browser that ran before we came: it may download something before anybody listens. */
+  readonly #untold: Incoming[] = [];
   #geolocation: Geolocation | undefined;
 
   constructor(mux: Mux) {
@@ -55,9 +59,10 @@ export class Control implements ChannelOwner {
     await this.send('Target.setDiscoverTargets', { discover: true });
   }
 
-  /** From now on these ears hear of downloads. */
+  /** These ears hear of downloads, also of those that began before they were there. */
   tellOfDownloads(listener: DownloadListener): void {
     this.#downloads = listener;
+    for (const { method, params } of this.#untold.splice(0)) tellOfDownload(method, params, listener);
   }
 
   get channelId(): string | undefined {
@@ -183,12 +188,17 @@ export class Control implements ChannelOwner {
         return this.#detached(textAt(event.params, 'sessionId'));
       case 'Browser.downloadWillBegin':
       case 'Browser.downloadProgress':
-        if (channel === this.#root && this.#downloads) tellOfDownload(event.method, event.params, this.#downloads);
+        if (channel === this.#root) this.#download(event);
         return;
       case 'Target.targetCrashed':
         if (targetId) this.#mux.targetCrashed(targetId);
         return;
     }
+  }
+
+  #download(event: Incoming): void {
+    if (this.#downloads) tellOfDownload(event.method, event.params, this.#downloads);
+    else if (this.#untold.length < UNTOLD_MAX) this.#untold.push(event);
   }
 
   #met(info: JsonObject | undefined): void {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { answerId, channelOf, isTargetEvent, withoutChannel } from './messages.ts';
+import { answerId, channelOf, isTargetEvent, parseEvent, withoutChannel } from './messages.ts';
 
 const CHANNEL = '0123456789ABCDEF0123456789ABCDEF';
 const bytes = (text: string): Buffer => Buffer.from(text);
@@ -38,4 +38,22 @@ test('events of the Target domain are told from others', () => {
   assert.equal(isTargetEvent(bytes('{"method":"Targets.x"}')), false);
   assert.equal(isTargetEvent(bytes('{"method":"Tar')), false);
   assert.equal(isTargetEvent(bytes('{"id":1,"result":{"method":"Target."}}')), false);
+});
+
+test('the picture of a frame is taken from the bytes, whatever its length; what is not base64 stays as it is', () => {
+  for (const length of [1, 2, 3, 24_575, 24_576, 24_577, 100_000]) {
+    const picture = Buffer.from(Array.from({ length }, (_, index) => (index * 7 + length) % 256));
+    const params = { data: picture.toString('base64'), metadata: { timestamp: 1.5 }, sessionId: 4 };
+    const parsed = parseEvent(bytes(JSON.stringify({ method: 'Page.screencastFrame', params, sessionId: CHANNEL })));
+    assert.ok(parsed.picture?.equals(picture), `${length}`);
+    assert.deepEqual(
+      [parsed.method, parsed.params, parsed.sessionId],
+      ['Page.screencastFrame', { ...params, data: '' }, CHANNEL],
+    );
+  }
+  for (const data of ['', 'abc', 'a\\b"c', '!!!!']) {
+    const message = { method: 'Page.screencastFrame', params: { data, sessionId: 1 } };
+    assert.deepEqual(parseEvent(bytes(JSON.stringify(message))), message);
+  }
+  assert.deepEqual(parseEvent(bytes('{"method":"A.b","params":{}}')), { method: 'A.b', params: {} });
 });

@@ -1,6 +1,7 @@
-// Keeps the main frames of every page to the hosts that its session may visit. Chromium asks this channel, the nearest to
-// the network, about each document before anything of it is sent: pages, popups and redirects, by whomever they were
-// begun. Frames go on. A page that came to be without the network is looked at when it is there, and emptied.
+// Keeps documents to the hosts that a session may visit: those of main frames, and where the rule says so those of frames
+// in them. Chromium asks this channel, the nearest to the network, about each document before anything of it is sent:
+// pages, popups and redirects, by whomever they were begun. A page that came to be without the network is looked at when
+// it is there, and emptied.
 import { Asker } from './asker.ts';
 import { type JsonObject, objectAt, textAt } from './json.ts';
 import { type Incoming, SERVER_ERROR } from './messages.ts';
@@ -14,7 +15,8 @@ export interface NavigationAttempt {
 }
 
 export interface NavigationRule {
-  allows(hostname: string): boolean;
+  /** Whether a document may come from there, in a main frame or in one inside a page. */
+  allows(hostname: string, frame: 'main' | 'inner'): boolean;
   /** Must not throw. */
   refused(hostname: string, attempt: NavigationAttempt): void;
 }
@@ -74,10 +76,12 @@ export class NavigationGuard implements ChannelOwner {
     const requestId = textAt(params, 'requestId') ?? '';
     const url = textAt(objectAt(params, 'request'), 'url') ?? '';
     const frameId = textAt(params, 'frameId') ?? '';
-    const hostname = this.#foreignHost(url);
+    const hostname = hostOf(url);
+    const may = (frame: 'main' | 'inner'): boolean => hostname === undefined || this.#rule.allows(hostname, frame);
     // Until it is answered nothing is sent; where the answer fails, the request is gone or the browser is.
     try {
-      if (hostname === undefined || !(await this.#isMainFrame(root, frameId)))
+      const allowed = (may('main') && may('inner')) || may((await this.#isMainFrame(root, frameId)) ? 'main' : 'inner');
+      if (hostname === undefined || allowed)
         return void (await this.#asker.send(root, 'Fetch.continueRequest', { requestId }));
       this.#rule.refused(hostname, { url, targetId: frameId });
       await this.#asker.send(root, 'Fetch.failRequest', { requestId, errorReason: 'BlockedByClient' });
@@ -131,10 +135,15 @@ export class NavigationGuard implements ChannelOwner {
 
   /** The host of an address that no main frame may show; undefined where it may. */
   #foreignHost(address: string | undefined): string | undefined {
-    const url = URL.parse(address ?? '');
-    if (!url || !WITH_HOST.has(url.protocol)) return undefined;
-    const { hostname } = url.hostname === '' ? (URL.parse(url.origin) ?? url) : url;
-    const plain = hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
-    return this.#rule.allows(plain) ? undefined : plain;
+    const hostname = hostOf(address);
+    return hostname === undefined || this.#rule.allows(hostname, 'main') ? undefined : hostname;
   }
+}
+
+/** As rules name hosts; undefined for an address without one. */
+function hostOf(address: string | undefined): string | undefined {
+  const url = URL.parse(address ?? '');
+  if (!url || !WITH_HOST.has(url.protocol)) return undefined;
+  const { hostname } = url.hostname === '' ? (URL.parse(url.origin) ?? url) : url;
+  return hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
 }

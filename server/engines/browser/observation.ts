@@ -11,7 +11,8 @@ export type TargetKind = 'page' | 'iframe' | 'worker' | 'shared_worker' | 'servi
 const OF_THE_BROWSER: readonly TargetKind[] = ['page', 'service_worker', 'shared_worker'];
 const OF_A_TARGET: readonly TargetKind[] = ['iframe', 'worker'];
 
-export type OnEvent = (method: string, params: JsonObject) => void;
+/** `picture`: of a frame of a screencast, instead of its `data`. */
+export type OnEvent = (method: string, params: JsonObject, picture?: Buffer) => void;
 
 /** One target with a channel of ours. What is asked while an observer is told of it comes before its first script. */
 export interface ObservedTarget {
@@ -82,7 +83,7 @@ export class Observation implements ChannelOwner {
     if (!event?.method) return;
     if (event.method === 'Target.attachedToTarget') return this.#attached(channel, event);
     if (event.method === 'Target.detachedFromTarget') return this.#detached(textAt(event.params, 'sessionId'));
-    this.#targets.get(channel.id)?.heard(event.method, event.params ?? {});
+    this.#targets.get(channel.id)?.heard(event.method, event.params ?? {}, event.picture);
   }
 
   fail(_channel: Channel, id: number, message: string, onAnswer: OnAnswer | undefined): void {
@@ -195,8 +196,8 @@ class Target implements ObservedTarget {
     else this.#onGone.push(listener);
   }
 
-  heard(method: string, params: JsonObject): void {
-    for (const listener of this.#listeners) listener(method, params);
+  heard(method: string, params: JsonObject, picture?: Buffer): void {
+    for (const listener of this.#listeners) listener(method, params, picture);
   }
 
   left(): void {

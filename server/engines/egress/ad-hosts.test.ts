@@ -21,16 +21,38 @@ example.test##.banner
 /banner[0-9]+/
 `;
 
-test('whole hosts are taken from every form, with their subdomains and exceptions', () => {
-  const { blocks } = readAdHosts(LIST);
+test('whole hosts are taken from every form, with their subdomains and exceptions', async () => {
+  const { blocks } = await readAdHosts(LIST);
   const hosts = ['hosts.test', 'a.other.test', 'plain.test', 'x.anchored.test', 'important.test', 'xn--bcher-kva.test'];
   for (const host of hosts) assert.ok(blocks(host), host);
   const spared = ['good.anchored.test', 'b.good.anchored.test', 'nothosts.test', 'localhost', 'test', '0.0.0.0'];
   for (const host of spared) assert.ok(!blocks(host), host);
 });
 
-test('what is no rule about a whole host is left out and counted', () => {
-  const { blocks, rules, leftOut } = readAdHosts(LIST);
+test('what is no rule about a whole host is left out and counted', async () => {
+  const { blocks, rules, leftOut } = await readAdHosts(LIST);
   for (const host of ['paths.test', 'third.test', 'wild.test', 'example.test']) assert.ok(!blocks(host), host);
   assert.deepEqual({ rules, leftOut }, { rules: 7, leftOut: 5 });
+});
+
+test('a rule is about a whole host when nothing narrows it', async () => {
+  const whole = ['||a.test^', '||a.test', '||a.test^|', '||A.Test^', '||a.test^$all', '||a.test^$document'];
+  for (const line of whole) assert.ok((await readAdHosts(line)).blocks('x.a.test'), line);
+  const narrowed = [
+    ...['||a.test^$script', '||a.test^$domain=b.test', '||a.test^$~third-party', '||a.test^$popup'],
+    ...[
+      '||a.test^$csp=script-src none',
+      '||a.test^$removeparam=x',
+      '||a.test^$redirect=noop.js',
+      '||a.test^$badfilter',
+    ],
+    ...['||a.test^$denyallow=b.test', '||a.test:8080^', '||a.test^*', '||a.*^', '||*.a.test^', '||test^', '||', '@@||'],
+    ...['|http://a.test/', '@@||a.test^', 'a.test,b.test', 'a test', '/a.test/'],
+  ];
+  for (const line of narrowed) assert.ok(!(await readAdHosts(line)).blocks('a.test'), line);
+});
+
+test('an exception that is narrowed frees nothing', async () => {
+  const { blocks } = await readAdHosts('||a.test^\n@@||a.test^$script\n@@||b.a.test^');
+  assert.deepEqual([blocks('a.test'), blocks('b.a.test')], [true, false]);
 });

@@ -58,9 +58,10 @@ export class GateAgent extends Agent {
 
   async #open(target: Target, upstream: Upstream | undefined): Promise<Socket> {
     const { signal } = this.#closing;
+    const make = (): RequestSocket => new RequestSocket(this.#bigReads);
     const socket = upstream
-      ? await this.#gate.openProxy(upstream, target, signal)
-      : await this.#gate.open(target, () => new RequestSocket(this.#bigReads), signal);
+      ? await this.#gate.openProxy(upstream, target, make, signal)
+      : await this.#gate.open(target, make, signal);
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));
     if (this.#closing.signal.aborted) socket.destroy();

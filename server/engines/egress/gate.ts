@@ -52,8 +52,8 @@ export class Gate {
   }
 
   /** For requests that a proxy is asked for one by one: a connection to the proxy itself. */
-  async openProxy(upstream: Upstream, target: Target, signal: AbortSignal): Promise<Socket> {
-    return (await this.#reach(upstream, target, signal)).socket;
+  async openProxy(upstream: Upstream, target: Target, make: () => Socket, signal: AbortSignal): Promise<Socket> {
+    return (await this.#reach(upstream, target, signal, make)).socket;
   }
 
   /** From now on; open connections that the new policy refuses, or leads another way, are ended. */
@@ -71,9 +71,14 @@ export class Gate {
     return socket;
   }
 
-  async #reach(upstream: Upstream, target: Target, signal: AbortSignal): Promise<UpstreamConnection> {
+  async #reach(
+    upstream: Upstream,
+    target: Target,
+    signal: AbortSignal,
+    make?: () => Socket,
+  ): Promise<UpstreamConnection> {
     const judge = (address: Address, port: number): void => this.#judge(address, port);
-    const connection = await reachUpstream(upstream, { ...this.#parts, judge }, signal);
+    const connection = await reachUpstream(upstream, { ...this.#parts, judge }, signal, make);
     const { raw, address } = connection;
     this.#admit({ socket: raw, hostname: target.hostname, address, port: upstream.port, upstream });
     return connection;

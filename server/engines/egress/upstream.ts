@@ -40,23 +40,31 @@ export interface UpstreamConnection {
   readonly address: Address;
 }
 
-/** Connected, and for https encrypted; nothing is asked of the proxy yet. */
+/** Connected, and for https encrypted; nothing is asked of the proxy yet. Under TLS a socket is always an ordinary one. */
 export async function reachUpstream(
   upstream: Upstream,
   { resolve, judge, limits }: UpstreamParts,
   signal: AbortSignal,
+  make = ordinary,
 ): Promise<UpstreamConnection> {
   try {
     const addresses = await addressesOf(upstream, resolve, limits, signal);
     if (!upstream.trusted) for (const address of addresses) judge(address, upstream.port);
-    const make = (): Socket => new Socket({ allowHalfOpen: true });
-    const { socket: raw, address } = await dial(addresses, upstream.port, make, limits, signal);
+    const { socket: raw, address } = await dial(
+      addresses,
+      upstream.port,
+      upstream.scheme === 'https' ? ordinary : make,
+      limits,
+      signal,
+    );
     if (upstream.scheme !== 'https') return { socket: raw, raw, address };
     return { socket: await encrypted(raw, upstream, limits, signal), raw, address };
   } catch (error) {
     throw signal.aborted ? error : failureOf(upstream, error);
   }
 }
+
+const ordinary = (): Socket => new Socket({ allowHalfOpen: true });
 
 /** Asks the proxy for a way to the target. Once this returns, the socket speaks to the target. */
 export async function tunnelThrough(

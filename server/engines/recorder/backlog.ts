@@ -1,7 +1,7 @@
 // How much of recordings waits on this host's disk to be stored, in all and of each session, and when that is too much:
 // then the sessions that are full pause until a good part of it is stored.
 
-/** A page that never rests writes about 30 MiB a minute. */
+/** A page of much text that changes all the time writes about 50 MiB a minute. */
 const SESSION_BYTES_MAX = 1024 ** 3;
 const HOST_BYTES_MAX = 8 * 1024 ** 3;
 /** Who has paused goes on below this share, so that a slow store does not make a gap of every slice. */

@@ -7,11 +7,16 @@ import type { FrameMetadata } from './hub.ts';
 
 const RECORDED_FPS = 5;
 const WATCHED_FPS = 15;
-const SCREENCAST: JsonObject = { format: 'jpeg', quality: 80, maxFramesInFlight: 1 };
+/** Of a page that never rests: who looks at what it did needs no more, and every pulse costs. */
+const PULSED_FPS = 2.5;
+const SCREENCAST: JsonObject = { format: 'jpeg', quality: 70, maxFramesInFlight: 1 };
 /** A frame that follows its permission within this counts as motion, on a machine of any load: pulses show what is true. */
 const MOTION_MS = 1_000;
 /** A page that changed while it was not to show a frame, and then rests, is looked at once more after this. */
 const SETTLE_MS = 150;
+/** Where a screencast could not be started, it is tried again after this, and each time after twice as long. */
+const RESTART_MIN_MS = 100;
+const RESTART_MAX_MS = 2_000;
 /** Faster than a page can show two changes. */
 const AT_ONCE_MS = 12;
 /** So many moving frames in a row, and pulses are tried; each try that meets a page at rest doubles it. */
@@ -49,6 +54,10 @@ export class Capture implements Closeable {
   #pulses = 0;
   #last: Buffer | undefined;
   #frames = 0;
+  /** When the page was navigated last. */
+  #framesBefore: number | undefined;
+  #starts = 0;
+  #restartMs = RESTART_MIN_MS;
   #frameMs = Number.NEGATIVE_INFINITY;
   #allowedMs = Number.NEGATIVE_INFINITY;
   /** From painted to here, by two clocks of which only changes can be compared: the least so far. */
@@ -56,9 +65,11 @@ export class Capture implements Closeable {
 
   constructor(parts: CaptureParts) {
     this.#parts = parts;
-    this.#listening = parts.channel.on((method, params) => {
-      if (method === 'Page.screencastFrame') void this.#frame(params);
+    this.#listening = parts.channel.on((method, params, picture) => {
+      if (method === 'Page.screencastFrame') void this.#frame(params, picture);
       else if (method === 'Page.screencastVisibilityChanged') parts.visible(params.visible === true);
+      else if (method === 'Page.frameNavigated') this.#navigated(params);
+      else if (method === 'Page.loadEventFired') void this.#loaded();
     });
     this.#start();
   }
@@ -81,16 +92,35 @@ export class Capture implements Closeable {
   #start(): void {
     this.#running = true;
     this.#allowedMs = this.#parts.clock.monotonicMs();
-    this.#parts.channel.say('Page.startScreencast', SCREENCAST);
+    const start = ++this.#starts;
+    this.#parts.channel.send('Page.startScreencast', SCREENCAST).catch(() => this.#startLater(start));
   }
 
-  async #frame(params: JsonObject): Promise<void> {
-    const frame = readFrame(params);
+  /** While a page is made, or replaced by another, Chromium refuses: there is nothing to capture (measured). */
+  async #startLater(start: number): Promise<void> {
+    await this.#sleep(this.#restartMs);
+    this.#restartMs = Math.min(this.#restartMs * 2, RESTART_MAX_MS);
+    const isOver = this.#closing.signal.aborted || this.#parts.channel.isGone;
+    if (!isOver && start === this.#starts && this.#running) this.#start();
+  }
+
+  #navigated({ frame }: JsonObject): void {
+    if (isObject(frame) && frame.parentId === undefined) this.#framesBefore = this.#frames;
+  }
+
+  /** A page that is there and has not shown itself since it came is looked at; told of where masks or logs listen. */
+  async #loaded(): Promise<void> {
+    if (this.#framesBefore === this.#frames) await this.#settle();
+  }
+
+  async #frame(params: JsonObject, picture: Buffer | undefined): Promise<void> {
+    const frame = readFrame(params, picture);
     if (!frame || this.#closing.signal.aborted) return;
     const { clock, taken } = this.#parts;
     const isNew = !this.#last?.equals(frame.jpeg);
     const dueMs = this.#frameMs + this.#periodMs;
     this.#frames++;
+    this.#restartMs = RESTART_MIN_MS;
     this.#frameMs = clock.monotonicMs();
     const lateMs = this.#lateMs(frame);
     this.#judge(isNew);
@@ -164,7 +194,8 @@ export class Capture implements Closeable {
   }
 
   get #periodMs(): number {
-    return 1000 / (this.#parts.isWatched() ? WATCHED_FPS : RECORDED_FPS);
+    if (this.#parts.isWatched()) return 1000 / WATCHED_FPS;
+    return 1000 / (this.#pulsing ? PULSED_FPS : RECORDED_FPS);
   }
 
   async #sleep(ms: number): Promise<void> {
@@ -172,11 +203,11 @@ export class Capture implements Closeable {
   }
 }
 
-function readFrame({ data, metadata }: JsonObject): CapturedFrame | undefined {
+function readFrame({ data, metadata }: JsonObject, picture: Buffer | undefined): CapturedFrame | undefined {
   if (typeof data !== 'string' || !isObject(metadata)) return undefined;
   const wallMs = numberAt(metadata, 'timestamp') * 1000;
   return {
-    jpeg: Buffer.from(data, 'base64'),
+    jpeg: picture ?? Buffer.from(data, 'base64'),
     // Older browsers tell the time of day only.
     browserMs: metadata.monotonicTimestamp === undefined ? wallMs : numberAt(metadata, 'monotonicTimestamp') * 1000,
     at: new Date(wallMs),

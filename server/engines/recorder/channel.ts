@@ -11,7 +11,8 @@ export interface TargetChannel {
   readonly isGone: boolean;
   send(method: string, params?: JsonObject, ms?: number): Promise<JsonObject>;
   say(method: string, params?: JsonObject): void;
-  on(listener: (method: string, params: JsonObject) => void): Closeable;
+  /** `picture`: of a frame of a screencast, instead of its `data`. */
+  on(listener: (method: string, params: JsonObject, picture?: Buffer) => void): Closeable;
   whenGone(listener: () => void): void;
 }
 

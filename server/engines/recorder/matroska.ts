@@ -56,8 +56,14 @@ export function journalHead({ width, height }: Size): Buffer {
   ]);
 }
 
-export const journalFrame = ({ atMs, jpeg }: TimedFrame): Buffer =>
-  element(ID.cluster, [element(ID.timestamp, [uint(atMs)]), element(ID.block, [BLOCK_HEAD, jpeg])]);
+/** Everything of a frame that stands before its picture, which is long and is not copied for this. */
+export function journalFrameHead({ atMs, jpeg }: TimedFrame): Buffer {
+  const time = element(ID.timestamp, [uint(atMs)]);
+  const block = Buffer.concat([opening(ID.block, BLOCK_HEAD.length + jpeg.length), BLOCK_HEAD]);
+  return Buffer.concat([opening(ID.cluster, time.length + block.length + jpeg.length), time, block]);
+}
+
+export const journalFrame = (frame: TimedFrame): Buffer => Buffer.concat([journalFrameHead(frame), frame.jpeg]);
 
 export interface ReadJournal {
   readonly frames: readonly TimedFrame[];
@@ -92,14 +98,16 @@ function frameIn(cluster: Buffer): TimedFrame | undefined {
 }
 
 function element(id: string, content: readonly Buffer[]): Buffer {
+  const bytes = content.reduce((sum, part) => sum + part.length, 0);
+  return Buffer.concat([opening(id, bytes), ...content]);
+}
+
+/** An element's id, and how long what follows is. */
+function opening(id: string, bytes: number): Buffer {
   const size = Buffer.alloc(SIZE_BYTES);
-  size.writeUIntBE(
-    content.reduce((sum, part) => sum + part.length, 0),
-    2,
-    6,
-  );
+  size.writeUIntBE(bytes, 2, 6);
   size[0] = 0x01;
-  return Buffer.concat([Buffer.from(id, 'hex'), size, ...content]);
+  return Buffer.concat([Buffer.from(id, 'hex'), size]);
 }
 
 const sizeAt = (bytes: Buffer, at: number): number => bytes.readUIntBE(at + 2, 6);

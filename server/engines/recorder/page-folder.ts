@@ -1,6 +1,7 @@
 // The journal of one page on disk: what the page is, and one file for each segment to be. A file's name says when it
 // begins and, once it is closed, when it ends; so what a killed server left tells its own story.
 import {
+  constants,
   type FileHandle,
   mkdir,
   open,
@@ -15,7 +16,7 @@ import {
 } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isObject } from './channel.ts';
-import { journalFrame, journalHead, readJournal, type Size, type TimedFrame } from './matroska.ts';
+import { journalFrameHead, journalHead, readJournal, type Size, type TimedFrame } from './matroska.ts';
 
 export interface PageNote {
   readonly targetId: string;
@@ -31,7 +32,15 @@ export interface Slice {
   readonly endMs: number | undefined;
 }
 
+/** One that may be encoded, with the times of its frames. */
+export interface WholeSlice extends Slice {
+  readonly endMs: number;
+  readonly times: readonly number[];
+}
+
 const NOTE = 'page.json';
+/** Appending: where a torn frame was cut off, the next one stands right behind the last whole one. */
+const NEW_TO_APPEND = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_APPEND;
 const SLICE = /^(\d+)\.(\d+)(?:\.(\d+))?\.mkv$/;
 
 export class PageFolder {
@@ -74,18 +83,18 @@ export class PageFolder {
         return [{ sequence: Number(sequence), startMs: Number(startMs), endMs: ended }];
       })
       .sort((a, b) => a.sequence - b.sequence);
-    for (const slice of slices) this.#count(slice.sequence, (await stat(this.#pathOf(slice))).size);
+    for (const slice of slices) this.#count(slice.sequence, (await stat(this.pathOf(slice))).size);
     return slices;
   }
 
   async begin(slice: Slice, size: Size): Promise<SliceWriter> {
-    const file = await open(this.#pathOf(slice), 'w', 0o600);
+    const file = await open(this.pathOf(slice), NEW_TO_APPEND, 0o600);
     return new SliceWriter(file, journalHead(size), 0, bytes => this.#count(slice.sequence, bytes));
   }
 
   /** Goes on with what a former process began, behind its last whole frame. */
   async resume(slice: Slice): Promise<{ writer: SliceWriter; frames: readonly TimedFrame[] } | undefined> {
-    const path = this.#pathOf(slice);
+    const path = this.pathOf(slice);
     const { frames, wholeBytes } = readJournal(await readFile(path));
     if (frames.length === 0) return undefined;
     await truncate(path, wholeBytes);
@@ -94,18 +103,18 @@ export class PageFolder {
   }
 
   /** From now on it is whole, and may be encoded. */
-  async end(slice: Slice, endMs: number): Promise<Slice> {
+  async end(slice: Slice, endMs: number): Promise<Slice & { readonly endMs: number }> {
     const ended = { ...slice, endMs };
-    await rename(this.#pathOf(slice), this.#pathOf(ended));
+    await rename(this.pathOf(slice), this.pathOf(ended));
     return ended;
   }
 
   async frames(slice: Slice): Promise<readonly TimedFrame[]> {
-    return readJournal(await readFile(this.#pathOf(slice))).frames;
+    return readJournal(await readFile(this.pathOf(slice))).frames;
   }
 
   async drop(slice: Slice): Promise<void> {
-    await unlink(this.#pathOf(slice)).catch(() => {});
+    await unlink(this.pathOf(slice)).catch(() => {});
     this.#count(slice.sequence, 0);
   }
 
@@ -123,7 +132,7 @@ export class PageFolder {
     this.#grown(bytes - before);
   }
 
-  #pathOf({ sequence, startMs, endMs }: Slice): string {
+  pathOf({ sequence, startMs, endMs }: Slice): string {
     return join(this.path, endMs === undefined ? `${sequence}.${startMs}.mkv` : `${sequence}.${startMs}.${endMs}.mkv`);
   }
 }
@@ -144,16 +153,18 @@ export class SliceWriter {
 
   /** One write a frame, so that a killed server leaves all frames but the last whole. */
   async append(frame: TimedFrame): Promise<void> {
-    const bytes = Buffer.concat([...(this.#head ? [this.#head] : []), journalFrame(frame)]);
+    const parts = [...(this.#head ? [this.#head] : []), journalFrameHead(frame), frame.jpeg];
+    const bytes = parts.reduce((sum, part) => sum + part.length, 0);
     try {
-      await this.#file.appendFile(bytes);
+      const { bytesWritten } = await this.#file.writev(parts);
+      if (bytesWritten < bytes) throw new Error(`the disk took ${bytesWritten} of ${bytes} bytes`);
     } catch (error) {
       // What the disk took of it would hide what is written behind it.
       await this.#file.truncate(this.#bytes).catch(() => {});
       throw error;
     }
     this.#head = undefined;
-    this.#bytes += bytes.length;
+    this.#bytes += bytes;
     this.#grown(this.#bytes);
   }
 

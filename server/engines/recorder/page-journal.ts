@@ -4,7 +4,7 @@ import type { Clock } from '../../kit/clock.ts';
 import type { CapturedFrame } from './capture.ts';
 import { jpegSize } from './jpeg-size.ts';
 import type { Size, TimedFrame } from './matroska.ts';
-import type { PageFolder, PageNote, Slice, SliceWriter } from './page-folder.ts';
+import type { PageFolder, PageNote, Slice, SliceWriter, WholeSlice } from './page-folder.ts';
 
 export const SLICE_MS = 6_000;
 /** A frame may arrive so much later than it was painted; slices are not closed before. */
@@ -16,7 +16,7 @@ const HELD_BACK_MAX_MS = 60_000;
 
 export interface JournalListener {
   /** In order; the slice is whole on disk. */
-  sliced(slice: Slice, size: Size): void;
+  sliced(slice: WholeSlice, size: Size): void;
   /** Frames between these times could not be written. */
   lost(fromMs: number, toMs: number, why: string): void;
 }
@@ -25,7 +25,7 @@ interface Open {
   readonly slice: Slice;
   readonly size: Size;
   readonly writer: SliceWriter;
-  frames: number;
+  readonly times: number[];
 }
 
 export class PageJournal {
@@ -178,7 +178,7 @@ export class PageJournal {
   async #append(frame: TimedFrame, size: Size): Promise<void> {
     if (!this.#open) return;
     await this.#open.writer.append(frame);
-    this.#open.frames++;
+    this.#open.times.push(frame.atMs);
     this.#last = { frame, size };
     if (this.#lostSinceMs !== undefined) this.#listener.lost(this.#lostSinceMs, frame.atMs, 'the disk took nothing');
     this.#lostSinceMs = undefined;
@@ -233,7 +233,7 @@ export class PageJournal {
     const writer = await this.folder.begin(slice, size);
     this.#next++;
     this.#halted = undefined;
-    this.#open = { slice, size, writer, frames: 0 };
+    this.#open = { slice, size, writer, times: [] };
   }
 
   async #close(endMs: number): Promise<void> {
@@ -242,11 +242,11 @@ export class PageJournal {
     if (full) await this.#finish(full, endMs);
   }
 
-  async #finish({ slice, size, writer, frames }: Open, endMs: number): Promise<void> {
+  async #finish({ slice, size, writer, times }: Open, endMs: number): Promise<void> {
     this.#closedMs = Math.max(this.#closedMs, endMs);
     await writer.close();
-    if (frames === 0 || endMs <= slice.startMs) return this.folder.drop(slice);
-    this.#listener.sliced(await this.folder.end(slice, endMs), size);
+    if (times.length === 0 || endMs <= slice.startMs) return this.folder.drop(slice);
+    this.#listener.sliced({ ...(await this.folder.end(slice, endMs)), times }, size);
   }
 
   /** A slice that another follows ends where that one begins; the last one goes on. */
@@ -255,19 +255,21 @@ export class PageJournal {
     this.#next = (slices.at(-1)?.sequence ?? 0) + 1;
     for (const [index, slice] of slices.entries()) {
       const next = slices[index + 1];
-      if (slice.endMs !== undefined) await this.#tell(slice);
+      const { endMs } = slice;
+      if (endMs !== undefined) await this.#tell({ ...slice, endMs });
       else if (next) await this.#tell(await this.folder.end(slice, next.startMs));
       else await this.#goOn(slice);
     }
   }
 
-  async #tell(slice: Slice): Promise<void> {
-    const last = (await this.folder.frames(slice)).at(-1);
+  async #tell(slice: Slice & { readonly endMs: number }): Promise<void> {
+    const frames = await this.folder.frames(slice);
+    const last = frames.at(-1);
     const size = last && jpegSize(last.jpeg);
     if (!last || !size) return this.folder.drop(slice);
     this.#last = { frame: last, size };
-    this.#closedMs = slice.endMs ?? this.#closedMs;
-    this.#listener.sliced(slice, size);
+    this.#closedMs = slice.endMs;
+    this.#listener.sliced({ ...slice, times: frames.map(({ atMs }) => atMs) }, size);
   }
 
   async #goOn(slice: Slice): Promise<void> {
@@ -277,10 +279,10 @@ export class PageJournal {
     if (!last || !size) return this.folder.drop(slice);
     this.#last = { frame: last, size };
     if (resumed) {
-      this.#open = { slice, size, writer: resumed.writer, frames: resumed.frames.length };
+      this.#open = { slice, size, writer: resumed.writer, times: resumed.frames.map(({ atMs }) => atMs) };
       return;
     }
-    this.#open = { slice, size, writer: await this.folder.begin(slice, size), frames: 0 };
+    this.#open = { slice, size, writer: await this.folder.begin(slice, size), times: [] };
     await this.#append({ atMs: slice.startMs, jpeg: last.jpeg }, size);
   }
 }

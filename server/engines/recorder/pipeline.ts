@@ -6,8 +6,8 @@ import type { Log } from '../../kit/log.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { EncoderMissing, type Ffmpeg } from './ffmpeg.ts';
 import { type Fragment, segmentBytes } from './fmp4.ts';
-import type { Size, TimedFrame } from './matroska.ts';
-import type { PageFolder, Slice } from './page-folder.ts';
+import type { Size } from './matroska.ts';
+import type { PageFolder, WholeSlice } from './page-folder.ts';
 
 const RETRY_MIN_MS = 500;
 const RETRY_MAX_MS = 10_000;
@@ -55,7 +55,7 @@ export class Pipeline implements Closeable {
     this.#parts = parts;
   }
 
-  add(slice: Slice, size: Size): void {
+  add(slice: WholeSlice, size: Size): void {
     this.waiting++;
     this.#then(async () => {
       await this.#store(slice, size);
@@ -98,42 +98,34 @@ export class Pipeline implements Closeable {
       }
   }
 
-  async #store(slice: Slice, size: Size): Promise<void> {
+  async #store(slice: WholeSlice, size: Size): Promise<void> {
     const { folder, sink } = this.#parts;
-    const frames = await folder.frames(slice).catch(() => []);
-    if (frames.length > 0 && slice.endMs !== undefined) {
-      const times = { startMs: slice.startMs, endMs: slice.endMs };
-      const fragment = await this.#encode(frames, size, times);
-      if (fragment) await sink.keep(segmentOf(slice.sequence, times, frames, size, fragment));
-      else await sink.lose(times.startMs, times.endMs, 'the frames could not be encoded');
-    }
+    const fragment = await this.#encode(slice, size);
+    if (fragment) await sink.keep(segmentOf(slice, size, fragment));
+    else await sink.lose(slice.startMs, slice.endMs, 'the frames could not be encoded');
     await folder.drop(slice);
   }
 
   /** A page at rest is encoded once: its next segment is the same picture at another time. */
-  async #encode(
-    frames: readonly TimedFrame[],
-    size: Size,
-    { startMs }: { startMs: number },
-  ): Promise<Fragment | undefined> {
-    const [only, ...more] = frames;
-    if (!only) return undefined;
-    const isStill = more.length === 0;
-    if (isStill && this.#still?.jpeg.equals(only.jpeg)) return this.#still.fragment;
-    const fragment = await this.#tried(frames, size, startMs);
-    this.#still = isStill && fragment ? { jpeg: only.jpeg, fragment } : undefined;
+  async #encode(slice: WholeSlice, size: Size): Promise<Fragment | undefined> {
+    const isStill = slice.times.length === 1;
+    const [only] = isStill ? await this.#parts.folder.frames(slice).catch(() => []) : [];
+    if (only && this.#still?.jpeg.equals(only.jpeg)) return this.#still.fragment;
+    const fragment = await this.#tried(slice, size);
+    this.#still = only && fragment ? { jpeg: only.jpeg, fragment } : undefined;
     return fragment;
   }
 
-  async #tried(frames: readonly TimedFrame[], size: Size, startMs: number): Promise<Fragment | undefined> {
-    const { ffmpeg, log, clock } = this.#parts;
+  async #tried(slice: WholeSlice, size: Size): Promise<Fragment | undefined> {
+    const { ffmpeg, log, clock, folder } = this.#parts;
     const { signal } = this.#closing;
+    const { startMs, times } = slice;
     for (let attempt = 1; ; attempt++)
       try {
-        return await ffmpeg.encode(frames, size, signal);
+        return await ffmpeg.encode(folder.pathOf(slice), times.length, size, signal);
       } catch (error) {
         if (signal.aborted || error instanceof EncoderMissing) throw error;
-        log.warn('recording.not_encoded', { folder: this.#parts.folder.path, startMs, attempt, reason: reason(error) });
+        log.warn('recording.not_encoded', { folder: folder.path, startMs, attempt, reason: reason(error) });
         if (attempt === ENCODE_TRIES) return undefined;
         await clock.sleep(RETRY_MIN_MS, signal).catch(() => {});
       }
@@ -142,13 +134,11 @@ export class Pipeline implements Closeable {
 
 /** The first frame is shown from the beginning, the last one to the end. */
 function segmentOf(
-  sequence: number,
-  { startMs, endMs }: { startMs: number; endMs: number },
-  frames: readonly TimedFrame[],
+  { sequence, startMs, endMs, times }: WholeSlice,
   size: Size,
   { init, sizes, payload }: Fragment,
 ): Segment {
-  const starts = frames.map(({ atMs }, index) => (index === 0 ? startMs : atMs));
+  const starts = times.map((atMs, index) => (index === 0 ? startMs : atMs));
   const durationsMs = starts.map((at, index) => (starts[index + 1] ?? endMs) - at);
   const { bytes, payloadAt } = segmentBytes({ sequence, startMs, durationsMs, sizes, payload });
   return { sequence, startMs, durationsMs, sizes, size: even(size), init, bytes, payloadAt };

@@ -35,6 +35,8 @@ export interface ChainWish {
   /** Form `root`: mounts whose parents the box's user cannot walk through, each with its place on the stage. */
   readonly staged: readonly StagedMount[];
   readonly bounds: Bounds;
+  /** The program starts only when a line comes in: its folder is still being filled. */
+  readonly gated: boolean;
 }
 
 export interface StagedMount extends ReadOnlyMount {
@@ -63,6 +65,9 @@ export function chain(wish: ChainWish): Command {
 
 const command = ([file = '', ...args]: readonly string[]): Command => ({ file, args });
 
+/** What opens the gate of a gated chain. */
+export const FILLED = 'filled\n';
+
 /** POSIX shell; everything that varies is quoted. */
 function script(wish: ChainWish): string {
   const jailed = wish.form !== 'process';
@@ -80,7 +85,9 @@ function script(wish: ChainWish): string {
     ...(jailed ? network(wish) : []),
     ...(wish.form === 'root' ? stage(wish) : []),
     ...(jailed ? [] : ['unset NODE_CHANNEL_FD NODE_CHANNEL_SERIALIZATION_MODE']),
-    `exec ${quotedAll(lastCommand(wish))} ${CHANNEL_DESCRIPTOR}<&-`,
+    // Where the line never comes, because we are gone, nothing starts.
+    ...(wish.gated ? ['read -r filled', 'test "$filled" = filled'] : []),
+    `exec ${quotedAll(lastCommand(wish))} </dev/null ${CHANNEL_DESCRIPTOR}<&-`,
   ].join('\n');
 }
 

@@ -1,10 +1,12 @@
-// Runs the jailed tar of tar-chain.ts: a folder becomes a stream, or a stream fills a folder.
+// Runs the tar of tar-chain.ts: a folder becomes a stream, or a stream fills a folder.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { lstat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { isCode } from '../../kit/durable.ts';
 import { reason } from '../../kit/fault.ts';
+import { within } from '../../kit/wait.ts';
 import type { Ground } from './ground.ts';
 import { StderrTail } from './stderr-tail.ts';
 import { type TarChainWish, tarChain } from './tar-chain.ts';
@@ -22,7 +24,7 @@ export async function readTar<T>(
   take: (tar: Readable) => Promise<T>,
   signal: AbortSignal,
 ): Promise<T> {
-  const { child, ended } = await start(ground, folder, { read: names }, signal);
+  const { child, ended, kill } = await start(ground, folder, { read: names }, signal);
   const { stdout } = child;
   if (!stdout) throw new Error('tar has no output');
   try {
@@ -30,18 +32,18 @@ export async function readTar<T>(
     await ended([0, EXIT_SOME_DIFFER]);
     return taken;
   } catch (error) {
-    child.kill('SIGKILL');
+    kill();
     stdout.destroy();
     throw error;
   }
 }
 
 export async function writeTar(ground: Ground, folder: string, tar: Readable, signal: AbortSignal): Promise<void> {
-  const { child, ended } = await start(ground, folder, { write: true }, signal);
+  const { child, ended, kill } = await start(ground, folder, { write: true }, signal);
   const { stdin } = child;
   if (!stdin) throw new Error('tar has no input');
   const fed = pipeline(tar, stdin, { signal });
-  fed.catch(() => child.kill('SIGKILL'));
+  fed.catch(kill);
   const [feeding, ending] = await Promise.allSettled([fed, ended([0])]);
   // When tar ends, its input breaks; when its input breaks, it is ended. The stream's own trouble says more.
   if (feeding.status === 'rejected' && !isBrokenPipe(feeding.reason)) throw feeding.reason;
@@ -52,37 +54,56 @@ export async function writeTar(ground: Ground, folder: string, tar: Readable, si
 const isBrokenPipe = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && /^(EPIPE|ERR_STREAM_PREMATURE_CLOSE)$/.test(String(error.code));
 
-async function start(ground: Ground, folder: string, work: TarChainWish['work'], signal: AbortSignal) {
+interface Run {
+  readonly child: ChildProcess;
+  /** Rejects unless it ends with one of these codes. */
+  readonly ended: (fine: readonly number[]) => Promise<void>;
+  /** All of its processes: a bwrap that is killed alone while it sets up the jail leaves its child waiting for ever. */
+  readonly kill: () => void;
+}
+
+async function start(ground: Ground, folder: string, work: TarChainWish['work'], signal: AbortSignal): Promise<Run> {
   const tar = findTool('tar');
   if (!tar) throw new Error('tar is not installed');
   const { form, limits } = ground;
   const uid = form === 'root' ? ground.demandOwnUid((await lstat(folder)).uid) : undefined;
-  const { file, args } = tarChain({
-    ...{ form, uid, folder, work, tar, fileBytes: limits.diskBytes },
-  });
+  signal.throwIfAborted();
+  const command = tarChain({ form, uid, folder, work, tar, fileBytes: limits.diskBytes });
   const isRead = 'read' in work;
-  const child = spawn(file, args, {
+  const child = spawn(command.file, command.args, {
     stdio: [isRead ? 'ignore' : 'pipe', isRead ? 'pipe' : 'ignore', 'pipe'],
     env: { PATH: TOOL_PATH, LANG: 'C.UTF-8' },
-    cwd: '/',
-    signal: AbortSignal.any([signal, AbortSignal.timeout(WITHIN_MS)]),
-    killSignal: 'SIGKILL',
+    cwd: command.cwd,
+    ...(command.uid === undefined ? {} : { uid: command.uid, gid: command.uid }),
+    // A process group of its own, which all of the chain stays in.
+    detached: true,
   });
-  return { child, ended: outcomeOf(child) };
+  const kill = (): void => killGroup(child);
+  return { child, kill, ended: outcomeOf(child, kill, signal) };
+}
+
+function killGroup({ pid, exitCode, signalCode }: ChildProcess): void {
+  if (pid === undefined || exitCode !== null || signalCode !== null) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch (error) {
+    if (!isCode(error, 'ESRCH')) throw error;
+  }
 }
 
 /** Listens from the first moment on, and tells when asked. */
-function outcomeOf(child: ChildProcess): (fine: readonly number[]) => Promise<void> {
+function outcomeOf(child: ChildProcess, kill: () => void, signal: AbortSignal): Run['ended'] {
   if (!child.stderr) throw new Error('tar has no error output');
   const said = new StderrTail(child.stderr);
   const exited: Promise<unknown[]> = once(child, 'exit');
-  exited.catch(() => {});
+  const inTime = within(WITHIN_MS, 'tar to end', () => exited, signal);
+  inTime.catch(kill);
   return async fine => {
-    const [code, signal] = await exited.catch(error => {
+    const [code, killedBy] = await inTime.catch(error => {
       throw new Error(`tar was stopped: ${reason(error)}`);
     });
     if (typeof code === 'number' && fine.includes(code)) return;
     await said.ended();
-    throw new Error(`tar ended with ${code ?? signal}, and said: ${said.text() || 'nothing'}`);
+    throw new Error(`tar ended with ${code ?? killedBy}, and said: ${said.text() || 'nothing'}`);
   };
 }

@@ -6,7 +6,7 @@ import { constants } from 'node:os';
 import type { Readable } from 'node:stream';
 import { until, WaitExpired, within } from '../../kit/wait.ts';
 import { type BoxProcesses, MARK_VARIABLE } from './box-processes.ts';
-import type { Command } from './chain.ts';
+import { type Command, FILLED } from './chain.ts';
 import { takeListener } from './egress-listener.ts';
 import { findChild, type Process } from './process-table.ts';
 import { StderrTail } from './stderr-tail.ts';
@@ -29,20 +29,24 @@ export interface SpawnedChain {
   readonly leader: Process;
   readonly exited: Promise<ExitCode>;
   readonly stderr: StderrTail;
+  /** Opens the gate of a gated one. */
+  readonly letGo: () => void;
 }
 
 /** In a session of its own, so that what ends our terminal or our group does not end the box. */
-export function spawnChain({ file, args }: Command, mark: string): SpawnedChain {
+export function spawnChain({ file, args }: Command, mark: string, gated: boolean): SpawnedChain {
   const process = spawn(file, args, {
     detached: true,
-    stdio: ['ignore', 'ignore', 'pipe', 'ignore', 'ignore', 'ipc'],
+    stdio: [gated ? 'pipe' : 'ignore', 'ignore', 'pipe', 'ignore', 'ignore', 'ipc'],
     // Nothing of our own environment: it holds secrets.
     env: { PATH: TOOL_PATH, LANG: 'C.UTF-8', [MARK_VARIABLE]: mark },
     cwd: '/',
   });
   const exited = once(process, 'exit').then(([code, signal]) => exitCode(code, signal));
   exited.catch(() => {});
-  return { process, leader: leaderOf(process), exited, stderr: new StderrTail(stderrOf(process)) };
+  process.stdin?.on('error', () => {}); // that it died is told by its end
+  const letGo = (): void => void process.stdin?.end(FILLED);
+  return { process, leader: leaderOf(process), exited, stderr: new StderrTail(stderrOf(process)), letGo };
 }
 
 function leaderOf(child: ChildProcess): Process {
@@ -62,11 +66,15 @@ function exitCode(code: unknown, signal: unknown): ExitCode {
   return SIGNALLED + (number ?? 0);
 }
 
-/** Resolves with the egress listener. `loopback` is the one of a box without a jail, which has no helper. */
+/**
+ * Resolves with the egress listener. `loopback` is the one of a box without a jail, which has no helper. The program can
+ * run from `letGo` on.
+ */
 export async function untilItStands(
   chain: SpawnedChain,
   processes: BoxProcesses,
   loopback: Server | undefined,
+  letGo: Promise<void>,
   signal: AbortSignal,
 ): Promise<Server> {
   const died = diedEarly(chain);
@@ -74,7 +82,9 @@ export async function untilItStands(
   const either = AbortSignal.any([signal, enough.signal]);
   if (loopback) chain.process.disconnect();
   const stands = (): true | undefined => (processes.stands() ? true : undefined);
-  const standing = until(STANDS_WITHIN_MS, 'the program of a box to run', stands, LOOK_EVERY_MS, either);
+  const standing = letGo.then(() =>
+    until(STANDS_WITHIN_MS, 'the program of a box to run', stands, LOOK_EVERY_MS, either),
+  );
   const taking = loopback ? Promise.resolve(loopback) : takeListener(chain.process, either);
   try {
     const [egress] = await Promise.race([Promise.all([taking, standing]), died]);

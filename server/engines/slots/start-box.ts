@@ -1,4 +1,5 @@
 // Starts one box: folder, cgroup, chain, egress listener. Undoes all of it when a step fails.
+import type { Server } from 'node:net';
 import { Fault, reason } from '../../kit/fault.ts';
 import { Scope } from '../../kit/scope.ts';
 import { BoxProcesses } from './box-processes.ts';
@@ -10,7 +11,7 @@ import { bootId } from './process-table.ts';
 import { RunningBox } from './running-box.ts';
 import type { SessionFolder } from './session-folder.ts';
 import type { BoxPlace, BoxWish } from './slots.ts';
-import { spawnChain, untilItStands } from './spawn-chain.ts';
+import { type SpawnedChain, spawnChain, untilItStands } from './spawn-chain.ts';
 import { stageMounts } from './stage.ts';
 
 /** Of what an ordinary group gets. */
@@ -69,22 +70,42 @@ async function start(
   undo.defer(() => void loopback?.close());
   const place = placeOf(ground.form, folder.box, loopback ? portOf(loopback) : EGRESS_PORT_IN_JAIL, ground.ownSandbox);
   await folder.writeNotes({ egressPort: place.egressPort, cgroupFolders: cgroup.folders });
-  await wish.fill?.({ folder: folder.box, uid }, signal);
-  signal.throwIfAborted();
-
+  const fill = wish.fill;
+  // While the folder is filled, all is made that the program does not need it for.
+  const filling = Promise.resolve(fill?.({ folder: folder.box, uid }, signal));
+  undo.defer(() => filling.catch(() => {}));
   const mark = ground.markOf(wish.session);
   const command = chain(await chainWish(ground, wish, place, folder, cgroup.joinFiles, uid));
-  const child = spawnChain(command, mark);
+  signal.throwIfAborted();
+  const child = spawnChain(command, mark, fill !== undefined);
   undo.defer(() => child.stderr.close());
   const processes = new BoxProcesses({ leader: child.leader, cgroup, jailed: place.jailed, mark });
   undo.defer(() => processes.end({ search: true }));
-  const egress = await untilItStands(child, processes, loopback, signal);
+  const egress = await filledAndStanding(child, filling, signal, (letGo, either) =>
+    untilItStands(child, processes, loopback, letGo, either),
+  );
   const record = { form: ground.form, slot, ...child.leader, bootId: bootId() };
   const { clock, log, limits } = ground;
   return new RunningBox({
     ...{ session: wish.session, record, uid, place, folder, processes, cgroup, egress, child, onLeft, clock, log },
     diskBytes: limits.diskBytes,
   });
+}
+
+/** What keeps the folder from being filled is the reason, not that its program then never ran. */
+async function filledAndStanding(
+  child: SpawnedChain,
+  filling: Promise<void>,
+  signal: AbortSignal,
+  stands: (letGo: Promise<void>, signal: AbortSignal) => Promise<Server>,
+): Promise<Server> {
+  const failed = new AbortController();
+  const letGo = filling.then(child.letGo);
+  letGo.catch(error => failed.abort(error));
+  const standing = stands(letGo, AbortSignal.any([signal, failed.signal]));
+  standing.catch(() => {});
+  await letGo;
+  return standing;
 }
 
 async function chainWish(
@@ -102,6 +123,7 @@ async function chainWish(
     ...{ form: ground.form, uid, session: { path, box, uploads, notes }, cgroupJoinFiles, program },
     listener: ground.listener,
     staged: ground.form === 'root' ? await stageMounts(program) : [],
+    gated: wish.fill !== undefined,
     bounds: {
       lifetimeMs: wish.lifetimeMs,
       fileBytes: ground.limits.diskBytes,

@@ -24,6 +24,7 @@ export class StderrTail {
 
   /** Until what was written has been read, or for a moment: a descendant may hold the other end open. */
   async ended(): Promise<void> {
+    if (this.#stream.closed) return;
     await within(ENDED_WITHIN_MS, 'the error output to end', signal => once(this.#stream, 'close', { signal })).catch(
       () => {},
     );

@@ -1,6 +1,8 @@
-// The command that runs `tar` on a folder which the box's user owns: as that user, in a jail that holds the program, its
-// libraries and that folder. What it reads or writes through a planted link is then nothing of this machine. Each program
-// replaces itself by the next, so whoever kills the first has killed tar, or the jail around it. Pure.
+// The commands that run `tar` on a folder which the box's user owns, as that user. One that reads is in a jail that holds the
+// program, its libraries and that folder: what it reads through a planted link is then nothing of this machine. One that
+// writes needs none: its folder is new and empty, and it gets only headers that checked-tar.ts wrote. Each program
+// replaces itself by the next, and none leaves the process group: whoever kills that has killed tar and the jail around it.
+// It is to be started in a session of its own, away from any terminal. Pure.
 import { STAGED_SESSION } from './chain.ts';
 import type { Form } from './slots.ts';
 
@@ -28,20 +30,39 @@ const READ = [
 ];
 const WRITE = ['--extract', '--file=-', '--no-same-owner', '--no-same-permissions', '--keep-old-files'];
 
-export function tarChain(wish: TarChainWish): { file: string; args: readonly string[] } {
-  const script = ['set -e', 'umask 077', ...stage(wish), `exec ${quotedAll(lastCommand(wish))}`].join('\n');
-  const shell = ['sh', '-c', script];
-  if (wish.form !== 'root') return { file: 'sh', args: shell.slice(1) };
-  return { file: 'unshare', args: ['--mount', '--propagation', 'private', '--', ...shell] };
+export interface TarCommand {
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly cwd: string;
+  /** Who runs it; absent: we. */
+  readonly uid?: number;
+}
+
+export const tarChain = (wish: TarChainWish): TarCommand =>
+  'read' in wish.work ? reading(wish, wish.work.read) : writing(wish);
+
+/** It begins in its folder, which the user could not walk to, before it becomes that user. */
+function writing(wish: TarChainWish): TarCommand {
+  const { uid, folder, tar } = wish;
+  const script = `umask 077\nexec ${quotedAll([...bounds(wish), tar, ...WRITE])}`;
+  return { file: 'sh', args: ['-c', script], cwd: folder, ...(uid === undefined ? {} : { uid }) };
+}
+
+function reading(wish: TarChainWish, names: readonly string[]): TarCommand {
+  const command = quotedAll(readCommand(wish, names));
+  const shell = ['sh', '-c', ['set -e', 'umask 077', ...stage(wish), `exec ${command}`].join('\n')];
+  const [file = '', ...args] =
+    wish.form === 'root' ? ['unshare', '--mount', '--propagation', 'private', '--', ...shell] : shell;
+  return { file, args, cwd: '/' };
 }
 
 /** The user cannot walk through the data folder; so the folder comes to a place that everybody can reach. */
 const stage = ({ form, folder }: TarChainWish): readonly string[] =>
   form === 'root' ? [`mount --bind ${quotedAll([folder, STAGED_SESSION])}`] : [];
 
-function lastCommand(wish: TarChainWish): readonly string[] {
-  const { form, work, folder, tar } = wish;
-  const args = 'read' in work ? [...READ, '--', ...work.read] : WRITE;
+function readCommand(wish: TarChainWish, names: readonly string[]): readonly string[] {
+  const { form, folder, tar } = wish;
+  const args = [...READ, '--', ...names];
   if (form === 'process') return [...bounds(wish), tar, '-C', folder, ...args];
   return [...privileges(wish), ...bounds(wish), 'bwrap', ...jail(wish), '--', TAR_IN_JAIL, ...args];
 }
@@ -55,12 +76,12 @@ const bounds = ({ fileBytes }: TarChainWish): readonly string[] => [
   ...['prlimit', `--nofile=${OPEN_FILES}`, `--fsize=${fileBytes}`, `--data=${MEMORY_BYTES}`, '--core=0', '--'],
 ];
 
-const jail = ({ form, folder, work, tar }: TarChainWish): readonly string[] => [
+const jail = ({ form, folder, tar }: TarChainWish): readonly string[] => [
   ...['--unshare-user', '--uid', '1000', '--gid', '1000', '--unshare-pid', '--unshare-ipc', '--unshare-net'],
-  ...['--unshare-uts', '--die-with-parent', '--new-session'],
+  ...['--unshare-uts', '--die-with-parent'],
   ...['/usr/lib', '/usr/lib64', '/etc/ld.so.cache'].flatMap(path => ['--ro-bind-try', path, path]),
   ...['--symlink', 'usr/lib', '/lib', '--symlink', 'usr/lib64', '/lib64', '--ro-bind', tar, TAR_IN_JAIL],
-  ...['read' in work ? '--ro-bind' : '--bind', form === 'root' ? STAGED_SESSION : folder, FOLDER_IN_JAIL],
+  ...['--ro-bind', form === 'root' ? STAGED_SESSION : folder, FOLDER_IN_JAIL],
   ...['--chdir', FOLDER_IN_JAIL, '--remount-ro', '/', '--clearenv', '--setenv', 'LANG', 'C.UTF-8'],
 ];
 

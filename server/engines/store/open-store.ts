@@ -36,6 +36,7 @@ import { Recorder } from './tables/recorder.ts';
 import { recordings } from './tables/recordings.ts';
 import { retention } from './tables/retention.ts';
 import { sessions } from './tables/sessions.ts';
+import { storedBytes } from './tables/stored-bytes.ts';
 import { tokens } from './tables/tokens.ts';
 import { uploads } from './tables/uploads.ts';
 
@@ -179,6 +180,7 @@ function onDatabase(target: Target, { log, clock }: StoreOptions, scope: Scope):
     outbox: outbox(db),
     uploads: uploads(db),
     downloads: downloads(db),
+    storedBytes: storedBytes(db),
     retention: retention(db),
     certificates: certificates(db),
     recordings: recordings(db),

@@ -37,6 +37,7 @@ export interface Store extends Closeable {
   readonly outbox: OutboxRows;
   readonly uploads: UploadRows;
   readonly downloads: DownloadRows;
+  readonly storedBytes: StoredBytes;
   readonly retention: RetentionRows;
   readonly certificates: CertificateRows;
   readonly recordings: RecordingRows;
@@ -670,7 +671,8 @@ export interface UploadRows {
 }
 
 /** Only a `complete` one is shown to callers. */
-export type DownloadState = 'running' | 'complete' | 'failed';
+/** `removed` by its owner: the row stays until its session's files go, or the file in the box would be taken in again. */
+export type DownloadState = 'running' | 'complete' | 'failed' | 'removed';
 
 export interface DownloadRow {
   readonly id: DownloadId;
@@ -724,8 +726,13 @@ export interface DownloadRows {
   get(application: ApplicationId, id: DownloadId): Promise<CompleteDownload | undefined>;
   /** False when there is no complete one. */
   remove(application: ApplicationId, id: DownloadId): Promise<boolean>;
-  /** Bytes of complete downloads: of the session, and of its application. */
-  bytesOf(application: ApplicationId, session: SessionId): Promise<{ session: number; application: number }>;
+  /** Bytes of its complete downloads. */
+  bytesOf(application: ApplicationId, session: SessionId): Promise<number>;
+}
+
+export interface StoredBytes {
+  /** Complete downloads, uploads of sessions that have not ended, and what versions of contexts unpack to. */
+  ofApplication(application: ApplicationId): Promise<number>;
 }
 
 export interface ExpiredSession {

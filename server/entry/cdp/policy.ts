@@ -119,7 +119,7 @@ const notNearerThanWe = (_params: JsonObject, toBrowser: boolean): Verdict =>
   toBrowser
     ? {
         refuse:
-          'Fetch.enable on the browser itself is refused in a session with allowedDomains. Enable it on the pages, as page.route does.',
+          'Fetch.enable on the browser itself is refused in a session with allowedDomains, or a networkPolicy for documents. Enable it on the pages, as page.route does.',
       }
     : PASS;
 

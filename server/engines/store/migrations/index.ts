@@ -10,6 +10,7 @@ import { up as certificatesAndExtensions } from './0008-certificates-and-extensi
 import { up as recordings } from './0009-recordings.ts';
 import { up as logs } from './0010-logs.ts';
 import { up as live } from './0011-live.ts';
+import { up as removedDownloads } from './0012-removed-downloads.ts';
 import { up as recordingOmissions } from './0014-recording-omissions.ts';
 
 export const migrations: Record<string, Migration> = {
@@ -23,5 +24,6 @@ export const migrations: Record<string, Migration> = {
   '0009-recordings': { up: recordings },
   '0010-logs': { up: logs },
   '0011-live': { up: live },
+  '0012-removed-downloads': { up: removedDownloads },
   '0014-recording-omissions': { up: recordingOmissions },
 };

@@ -77,20 +77,26 @@ export const downloads = (db: Db): DownloadRows => ({
   },
 
   remove: async (application, id) => {
-    const removed = db.deleteFrom('downloads').where('applicationId', '=', application).where('id', '=', id);
-    return (await removed.where('state', '=', 'complete').returning('id').execute()).length > 0;
+    const removed = db
+      .updateTable('downloads')
+      .set({ state: 'removed', filename: '', mimeType: null, size: null, checksum: null })
+      .where('applicationId', '=', application)
+      .where('id', '=', id)
+      .where('state', '=', 'complete')
+      .returning('id');
+    return (await removed.execute()).length > 0;
   },
 
-  bytesOf: async (application, session) =>
-    db
+  bytesOf: async (application, session) => {
+    const { bytes } = await db
       .selectFrom('downloads')
-      .select([
-        sql<number>`coalesce(sum(size) filter (where session_id = ${session}), 0)::bigint`.as('session'),
-        sql<number>`coalesce(sum(size), 0)::bigint`.as('application'),
-      ])
+      .select(sql<number>`coalesce(sum(size), 0)::bigint`.as('bytes'))
       .where('applicationId', '=', application)
+      .where('sessionId', '=', session)
       .where('state', '=', 'complete')
-      .executeTakeFirstOrThrow(),
+      .executeTakeFirstOrThrow();
+    return bytes;
+  },
 });
 
 async function begin(db: Db, { id, applicationId, sessionId, hostId, guid, filename, createdAt }: DownloadRow) {

@@ -26,11 +26,12 @@ export const retention = (db: Db): RetentionRows => ({
 });
 
 async function expired(db: Db, due: 'filesDueAt' | 'forgetDueAt', now: Date, batch: number): Promise<ExpiredSession[]> {
-  const count = (table: 'downloads' | 'uploads') =>
-    sql<number>`(select count(*) from ${sql.table(table)} where session_id = sessions.id)`.as(table);
+  const downloads = sql<number>`(select count(*) from downloads
+    where session_id = sessions.id and state = 'complete')`.as('downloads');
+  const uploads = sql<number>`(select count(*) from uploads where session_id = sessions.id)`.as('uploads');
   let query = db
     .selectFrom('sessions')
-    .select(['id', 'applicationId', sql<Date>`ended_at`.as('endedAt'), count('downloads'), count('uploads')])
+    .select(['id', 'applicationId', sql<Date>`ended_at`.as('endedAt'), downloads, uploads])
     .select(
       sql<number>`coalesce((select sum(size) from downloads where session_id = sessions.id), 0)::bigint`.as('bytes'),
     )

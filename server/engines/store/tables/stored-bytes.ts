@@ -1,0 +1,19 @@
+// How much is kept for an application, of all that counts against its limit.
+import { sql } from 'kysely';
+import type { Db } from '../database.ts';
+import type { StoredBytes } from '../store.ts';
+
+export const storedBytes = (db: Db): StoredBytes => ({
+  ofApplication: async application => {
+    const downloads = sql`select sum(size) from downloads where application_id = ${application} and state = 'complete'`;
+    // The bytes of an upload go with its session.
+    const uploads = sql`select sum(size) from uploads join sessions on sessions.id = uploads.session_id
+      where sessions.application_id = ${application} and sessions.ended_at is null`;
+    // A version may name another one's archive, which is there once.
+    const contexts = sql`select sum(size_bytes) from context_versions
+      where application_id = ${application} and state = 'kept' and archive_of = id`;
+    const parts = [downloads, uploads, contexts].map(part => sql`coalesce((${part}), 0)`);
+    const { rows } = await sql<{ bytes: number }>`select (${sql.join(parts, sql` + `)})::bigint as bytes`.execute(db);
+    return rows[0]?.bytes ?? 0;
+  },
+});

@@ -1,0 +1,88 @@
+// Files and contexts with a bucket in place of the disk: what goes in comes out, and what is deleted is gone from the
+// bucket. All of the acceptance of files with a bucket is files-on-a-bucket.slow.test.ts.
+import assert from 'node:assert/strict';
+import { createHash, randomBytes } from 'node:crypto';
+import { after, describe, it } from 'node:test';
+import type { Context } from '../../contract/contexts.ts';
+import type { Download, DownloadPage, UploadAnswer } from '../../contract/files.ts';
+import { createContext, persistent, reachesVersion } from '../harness/contexts.ts';
+import { allOf, findMarks, LOGIN_PAGES, leaveMarks, onPage, sitesOf } from '../harness/logged-in.ts';
+import { openPages } from '../harness/pages.ts';
+import { startS3 } from '../harness/s3.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+import { upload } from '../harness/upload.ts';
+
+const BYTES = randomBytes(300_000);
+const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+
+const store = await startS3();
+after(() => store.close());
+const pages = await openPages({
+  ...LOGIN_PAGES,
+  '/files': '<!doctype html><title>Files</title><a id=report href=/report>report</a><input type=file id=file>',
+  '/report': (_, response) => {
+    const headers = { 'content-type': 'application/pdf', 'content-disposition': 'attachment; filename=report.pdf' };
+    response.writeHead(200, headers).end(BYTES);
+  },
+});
+const { secure } = sitesOf(pages);
+const server = await startServer({ pages, env: store.env });
+
+const listed = async (session: string): Promise<readonly Download[]> =>
+  (await server.api<DownloadPage>('GET', `/v1/browsers/downloads?sessionId=${session}`)).body.downloads;
+
+describe('with a bucket', () => {
+  it('an upload is read by the page, and a download is given out by the store until it is deleted', async () => {
+    const session = await server.createSession({ keepAlive: true });
+    const path = `/v1/browsers/sessions/${session.id}/uploads`;
+    const sent = await server.api<UploadAnswer>('POST', path, await upload('cv.pdf', BYTES));
+    assert.equal(sent.body.checksum, sha256(BYTES));
+    await onPage(session.connectUrl, async page => {
+      await page.goto(`${pages.a}/files`);
+      const client = await page.context().newCDPSession(page);
+      const { root } = await client.send('DOM.getDocument');
+      const { nodeId } = await client.send('DOM.querySelector', { nodeId: root.nodeId, selector: '#file' });
+      await client.send('DOM.setFileInputFiles', { nodeId, files: [sent.body.filePath] });
+      assert.equal(await page.evaluate('document.querySelector("#file").files[0].size'), BYTES.length);
+      await page.click('#report');
+    });
+    const [download] = await eventually(
+      'the download to be in the bucket',
+      () => listed(session.id),
+      ([one]) => one?.downloadUrl.startsWith(`${store.endpoint}/`) ?? false,
+    );
+    assert.deepEqual([download?.filename, download?.checksum], ['report.pdf', sha256(BYTES)]);
+    const link = String(download?.downloadUrl);
+    assert.equal(sha256(Buffer.from(await (await fetch(link)).arrayBuffer())), sha256(BYTES));
+    await server.release(session.id);
+    assert.equal((await server.api('DELETE', `/v1/browsers/downloads/${download?.id}`)).status, 204);
+    assert.equal((await fetch(link)).status, 404);
+  });
+
+  it('a context is saved, found again, restored and forked', async () => {
+    const { id } = await createContext(server);
+    for (const [version, mark] of [
+      [1, 'one'],
+      [2, 'two'],
+    ] as const) {
+      const session = await server.createSession(persistent(id));
+      await onPage(session.connectUrl, async page => {
+        if (version === 2) assert.deepEqual(await findMarks(page, secure), allOf('one'));
+        await leaveMarks(page, secure, mark);
+      });
+      await reachesVersion(server, id, version);
+    }
+    const forked = await server.api<Context>('POST', `/v1/browsers/contexts/${id}/fork`, { body: {} });
+    assert.equal(forked.status, 201, forked.text);
+    const restore = { body: { version: 1 } };
+    assert.equal((await server.api('POST', `/v1/browsers/contexts/${id}/restore`, restore)).status, 200);
+    for (const [context, mark] of [
+      [id, 'one'],
+      [forked.body.id, 'two'],
+    ] as const) {
+      const session = await server.createSession({ contextId: context });
+      await onPage(session.connectUrl, async page => assert.deepEqual(await findMarks(page, secure), allOf(mark)));
+    }
+  });
+});

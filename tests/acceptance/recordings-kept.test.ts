@@ -1,0 +1,64 @@
+// What becomes of recordings: who may ask for files, when, and what is left of them when their time is over.
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { openPages } from '../harness/pages.ts';
+import { askForFiles, fetchFilm, filesOf, playlistWhen, replaysOf } from '../harness/recordings.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const DAY_MS = 24 * 3_600_000;
+const STORED_MS = 30_000;
+
+const pages = await openPages();
+const server = await startServer({ clock: 'test', pages });
+const downloads = (id: string): string => `/v1/browsers/sessions/${id}/recording/downloads`;
+
+test('replays and files are there for 31 days, then they are gone, and every answer says so', async () => {
+  const { id } = await server.createSession({ keepAlive: true });
+  await eventually('a picture', () => existsSync(join(server.dataDir, 'recordings', id, '0', 'page.json')));
+  for (const method of ['GET', 'POST']) {
+    const early = await server.api(method, downloads(id));
+    assert.deepEqual([early.status, early.body.code], [409, 'session_not_ended']);
+  }
+  await server.release(id);
+  await server.ended(id);
+  const whole = await playlistWhen(server, id, '0', text => text.includes('ENDLIST'));
+  await fetchFilm(whole);
+  assert.equal((await askForFiles(server, id)).status, 202);
+  const [file] = await eventually(
+    'the file',
+    () => filesOf(server, id),
+    ([one]) => one?.status === 'COMPLETED',
+    STORED_MS,
+  );
+  assert.ok(stored(id).length >= 3, 'init, segments and file');
+  await server.advance(30 * DAY_MS);
+  assert.equal((await replaysOf(server, id)).length, 1);
+  await server.advance(DAY_MS + 60_000);
+  for (const method of ['GET', 'POST']) {
+    const late = await server.api(method, downloads(id));
+    assert.deepEqual([late.status, late.body.code], [410, 'recording_expired']);
+  }
+  for (const tail of ['replays', 'replays/0']) {
+    const { status, body } = await server.api('GET', `/v1/browsers/sessions/${id}/${tail}`);
+    assert.deepEqual([status, body.message, body.details], [404, 'Replay not found', { reason: 'expired' }]);
+  }
+  await eventually('the clock task to take it away', () => stored(id).length === 0, Boolean, STORED_MS);
+  assert.notEqual((await fetch(file?.downloadUrl ?? '')).status, 200);
+  assert.notEqual((await fetch(/#EXT-X-MAP:URI="([^"]+)"/.exec(whole)?.[1] ?? '')).status, 200);
+});
+
+test('who names a session that is not there, or not theirs, hears nothing else', async () => {
+  const { status, body } = await server.api('POST', downloads('0190a000-0000-7000-8000-000000000001'));
+  assert.deepEqual([status, body.code], [404, 'not_found']);
+});
+
+/** Every object that is stored of what was recorded. */
+function stored(id: string): string[] {
+  const objects = join(server.dataDir, 'artifacts', 'objects');
+  return readdirSync(objects, { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile() && entry.parentPath.includes(join(id, 'recording')))
+    .map(({ name }) => name);
+}

@@ -1,0 +1,84 @@
+// A minute of a page as it was: as long as the page lived, to the millisecond what the list says, every colour when the
+// page's own clock said so.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import HLS from 'hls-parser';
+import { CdpClient } from '../harness/cdp.ts';
+import { durationOf, framesOf, isColour } from '../harness/film.ts';
+import { openPages } from '../harness/pages.ts';
+import { askForFiles, fetchFilm, filesOf, playlistWhen, replaysOf } from '../harness/recordings.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const COLOURS = [
+  [255, 0, 0],
+  [0, 255, 0],
+  [0, 0, 255],
+] as const;
+const STEP_MS = 5_000;
+const MINUTE_MS = 60_000;
+const TOLERANCE_MS = 1_000;
+/** Pacing, and a machine with much to do. */
+const LATE_MS = 500;
+const STORED_MS = 60_000;
+
+const pages = await openPages({
+  '/clock': `<!doctype html><style>html{background:#fff}</style><script>
+    const colours = ${JSON.stringify(COLOURS)};
+    const show = () => {
+      const step = Math.floor(Date.now() / ${STEP_MS});
+      document.documentElement.style.background = 'rgb(' + colours[step % 3] + ')';
+      setTimeout(show, (step + 1) * ${STEP_MS} - Date.now());
+    };
+    show();
+  </script>`,
+});
+const server = await startServer({ pages });
+
+test('a minute is a minute, and what was seen at a time of day is there at that time', async () => {
+  const { id, connectUrl } = await server.createSession({ keepAlive: true });
+  const client = await CdpClient.connect(connectUrl);
+  const asked = Date.now();
+  const { targetId } = await client.send('Target.createTarget', { url: `${pages.url}/clock` });
+  const answered = Date.now();
+  await setTimeout(MINUTE_MS - (Date.now() - asked));
+  const closing = Date.now();
+  await client.send('Target.closeTarget', { targetId });
+  const closed = Date.now();
+  await server.release(id);
+  await server.ended(id);
+  const whole = await playlistWhen(server, id, '1', text => text.includes('ENDLIST'));
+  const parsed = HLS.parse(whole);
+  assert.ok(!parsed.isMasterPlaylist && parsed.endlist);
+  const page = (await replaysOf(server, id)).find(({ pageId }) => pageId === '1');
+  const listedMs = (page?.endTimeMs ?? 0) - (page?.startTimeMs ?? 0);
+  const isAsLong = listedMs > closing - answered - TOLERANCE_MS && listedMs < closed - asked + TOLERANCE_MS;
+  assert.ok(isAsLong, `${listedMs} of ${closing - answered} to ${closed - asked}`);
+  const playedMs = parsed.segments.reduce((sum, { duration }) => sum + duration * 1_000, 0);
+  assert.equal(Math.round(playedMs), listedMs);
+  await askForFiles(server, id);
+  const files = await eventually(
+    'the files',
+    () => filesOf(server, id),
+    list => list.every(({ status }) => status === 'COMPLETED'),
+    STORED_MS,
+  );
+  const file = files.find(({ pageId }) => pageId === '1');
+  const film = Buffer.from(await (await fetch(file?.downloadUrl ?? '')).arrayBuffer());
+  assert.equal(Math.round(durationOf(film) * 1_000), listedMs);
+  const startedMs = parsed.segments[0]?.programDateTime?.getTime() ?? 0;
+  for (const bytes of [film, await fetchFilm(whole)]) assertTimes(bytes, startedMs, closing);
+});
+
+/** In the middle of every step, and soon behind its beginning, its colour is to be seen. */
+function assertTimes(film: Buffer, startedMs: number, endMs: number): void {
+  const frames = framesOf(film);
+  const first = Math.ceil(startedMs / STEP_MS) + 1;
+  for (let step = first; (step + 1) * STEP_MS < endMs; step++)
+    for (const afterMs of [LATE_MS, STEP_MS / 2, STEP_MS - LATE_MS]) {
+      const at = (step * STEP_MS + afterMs - startedMs) / 1_000;
+      const seen = frames.findLast(frame => frame.at <= at);
+      assert.ok(seen && isColour(seen.colour, COLOURS[step % 3] ?? []), `${at} s: ${JSON.stringify(seen)}`);
+    }
+}
