@@ -344,6 +344,13 @@ export const ERRORS = {
     summary: 'The database of the installation does not answer. Running sessions go on.',
     whatToDo: 'Read the thing back before you send a write again; ask the operator if it lasts.',
   },
+  devtools_unavailable: {
+    status: 503,
+    retry: 'no',
+    retryAfterSeconds: 5,
+    summary: 'The files of DevTools could not be read out of the Chromium of this installation. The session goes on.',
+    whatToDo: 'Try again in a moment; ask the operator to look into the log if it lasts.',
+  },
   browser_start_timeout: {
     status: 504,
     retry: 'no',

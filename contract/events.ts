@@ -37,6 +37,8 @@ export const EVENTS = {
   'control.given_back': 'they gave it back',
   'control.expired': 'they left without giving it back',
   'control.refused': 'a person wanted to, and could not',
+  'devtools.opened': 'a person opened DevTools on a page',
+  'devtools.closed': 'they closed it, or it was closed',
   'live.links_revoked': 'live view addresses stopped working',
 } as const;
 export type EventType = keyof typeof EVENTS;

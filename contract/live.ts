@@ -29,6 +29,7 @@ export const DebugPage = Type.Object({
   faviconUrl: Type.String({ description: 'Address of its icon; may be empty.' }),
   debuggerUrl: Address('Live view of this page.'),
   debuggerFullscreenUrl: Address('The same without a bar.'),
+  devtoolsUrl: Type.Optional(Address('DevTools on this page, to be opened in a tab. Absent with `readOnly`.')),
 });
 
 export const DebugUrls = Type.Object(

@@ -60,6 +60,7 @@ import { noTracer, Tracer } from './kit/trace.ts';
 import { isLoopback } from './loopback.ts';
 import { openMetrics } from './metrics.ts';
 import { openContexts } from './parts-contexts.ts';
+import { openFrontEnd } from './parts-devtools.ts';
 import { openExtensions } from './parts-extensions.ts';
 import { dueTimesOf, openFiles, openKept } from './parts-files.ts';
 import { openLive } from './parts-live.ts';
@@ -192,7 +193,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     agentOf: request => agentOf(identity, request),
     endSession: id => endings.end(id, { status: 'COMPLETED', reason: 'browser_closed' }),
     takeoverOf: id => live.view.takeoverOf(id),
-    guestOf: (token, id) => live.view.guest(token, id),
+    people: live.view,
     elsewhere: (...upgrade) => live.entry.upgrade(...upgrade),
     clock,
     log,
@@ -210,6 +211,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     run: () => forgetOldEvents(store.events, clock),
   };
   const machinery = await openMachinery(config, slots, cdp, clock, log, trace);
+  const frontEnd = scope.own(openFrontEnd({ config, machinery, clock, log }));
   const presence = {
     rows,
     clock,
@@ -297,6 +299,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
         }),
       ready: () => readiness(store, slots, pool),
       live: live.view,
+      frontEnd,
       metrics: metrics.registry,
       web: {
         folder: WEB_FOLDER,
@@ -335,8 +338,8 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
 
 const slotsWish = (config: Config, clock: Clock, log: Log): Parameters<typeof openSlots>[0] => ({
   dataDir: config.dataDir,
-  // Waiting browsers have places of their own, so that they never stand in a session's way.
-  size: config.slots + 2 * config.warm,
+  // Waiting browsers, and the one that DevTools is read out of, have places of their own: they never stand in a session's way.
+  size: config.slots + 2 * config.warm + 1,
   isolation: config.isolation,
   limits: config.limits,
   ...(config.chromium ? { chromiumPath: config.chromium } : {}),

@@ -2,6 +2,7 @@
 import type { DriveMessage, ServerMessage } from '../../contract/live-messages.ts';
 import { Bar } from './bar.ts';
 import { Connection } from './connection.ts';
+import { linkDevtools } from './devtools.ts';
 import { type Doing, Input } from './input.ts';
 import { Overlays } from './overlays.ts';
 import { parts } from './parts.ts';
@@ -61,6 +62,7 @@ function hear(message: ServerMessage): void {
     case 'page':
       shown = message.page;
       bar.page(message);
+      linkDevtools(shown, right === 'control');
       if (driving()) overlays.show(message.dialog, message.select, message.files);
       return;
     case 'control':
@@ -78,6 +80,7 @@ function hear(message: ServerMessage): void {
       who = 'agent';
       showControl();
       parts.controls.hidden = true;
+      parts.devtools.hidden = true;
       tell(`The live view is over: ${message.why}.`, false);
       // The words are all there is in it, and whoever embeds us may hear them.
       parent.postMessage(DISCONNECTED, '*');

@@ -14,6 +14,7 @@ export const parts = {
   forward: find('forward', HTMLButtonElement),
   reload: find('reload', HTMLButtonElement),
   url: find('url', HTMLInputElement),
+  devtools: find('devtools', HTMLAnchorElement),
   stage: find('stage', HTMLElement),
   screen: find('screen', HTMLElement),
   canvas: find('canvas', HTMLCanvasElement),

@@ -19,7 +19,7 @@ export function LiveTab({ app, id }: { readonly app: string; readonly id: string
       src={data}
       title="Live view of the session"
       allow="clipboard-read; clipboard-write"
-      sandbox="allow-same-origin allow-scripts allow-downloads"
+      sandbox="allow-same-origin allow-scripts allow-downloads allow-popups allow-popups-to-escape-sandbox"
       className="block h-[min(72vh,820px)] w-full bg-code"
     />
   );

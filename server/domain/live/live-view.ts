@@ -1,7 +1,7 @@
 // People at the window of a running session: the addresses they come by, what those allow, and who drives.
 import type { DebugQuery, DebugUrls } from '../../../contract/live.ts';
 import type { ControlRows } from '../../engines/store/control-rows.ts';
-import type { EventRows, SessionRow, SessionRows } from '../../engines/store/store.ts';
+import type { EventRows, NamedEvent, SessionRow, SessionRows } from '../../engines/store/store.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import { isUuid, type SessionId } from '../../kit/ids.ts';
@@ -15,6 +15,14 @@ import { Takeover } from './takeover.ts';
 import { Viewing, type WatchPage } from './viewing.ts';
 
 const LIFE_MAX_MS = 21_600_000;
+
+/** Somebody with an address that lets them speak CDP themselves. */
+export interface Guest {
+  readonly live: LiveSession;
+  /** All that there is for them. Absent: the whole browser. */
+  readonly page?: string;
+  readonly expiresAt: Date;
+}
 
 export interface LiveViewParts {
   readonly rows: ControlRows;
@@ -73,7 +81,7 @@ export class LiveView implements Watcher {
     return {
       ...this.#liveUrls(claims),
       ...(right === 'control' ? { wsUrl: this.#socketUrl(claims) } : {}),
-      pages: pages.map(page => ({ ...page, ...this.#liveUrls({ ...claims, page: page.id }) })),
+      pages: pages.map(page => ({ ...page, ...this.#pageUrls({ ...claims, page: page.id }) })),
     };
   }
 
@@ -84,14 +92,11 @@ export class LiveView implements Watcher {
     if (epoch === undefined) throw notFound('Session', id);
     this.#epochs.set(live.id, epoch);
     for (const leave of [...(this.#revoked.get(live.id) ?? [])]) leave();
-    this.#parts.events
-      .append(live.id, {
-        type: 'live.links_revoked',
-        at: this.#parts.clock.now(),
-        actor: { kind: 'agentKey', id: caller.keyId },
-        detail: {},
-      })
-      .catch(error => this.#parts.log.warn('session.event_not_written', { sessionId: live.id, reason: reason(error) }));
+    this.#tell(live.id, {
+      type: 'live.links_revoked',
+      actor: { kind: 'agentKey', id: caller.keyId },
+      detail: {},
+    });
   }
 
   /** Who comes by an address: 403 where it does not hold (any more), 404 where the session does not run here. */
@@ -105,10 +110,23 @@ export class LiveView implements Watcher {
   }
 
   /** Who comes with a CDP client of their own. */
-  guest(token: string, id: string): LiveSession {
+  guest(token: string, id: string): Guest {
     const { live, claims } = this.welcome(token, id);
     if (claims.right !== 'control' || claims.page !== undefined) throw invalid();
-    return live;
+    return { live, expiresAt: claims.expiresAt };
+  }
+
+  /** Who comes with DevTools, to one page: that of the address, or with an address for every page the one that is named. */
+  inspector(token: string, id: string, named: string | undefined): Guest & { readonly page: string } {
+    const { live, claims } = this.welcome(token, id);
+    const page = claims.page ?? named;
+    if (claims.right !== 'control' || page === undefined || (named ?? page) !== page) throw invalid();
+    return { live, page, expiresAt: claims.expiresAt };
+  }
+
+  /** DevTools came to a page, or left it. */
+  inspected(session: SessionId, page: string, what: 'opened' | 'closed'): void {
+    this.#tell(session, { type: `devtools.${what}`, actor: { kind: 'viewer' }, detail: { page } });
   }
 
   /** Whoever is to send a file in must hold an address for driving, while somebody drives. */
@@ -157,6 +175,20 @@ export class LiveView implements Watcher {
     const token = this.#parts.links.tokenOf(claims);
     const debuggerUrl = `${this.#parts.publicUrl}/v1/browsers/live/${claims.session}?token=${token}${page}`;
     return { debuggerUrl, debuggerFullscreenUrl: `${debuggerUrl}&navbar=false` };
+  }
+
+  #pageUrls(claims: LinkClaims & { readonly page: string }) {
+    const path = `/v1/browsers/live/${claims.session}/devtools`;
+    const query = `token=${this.#parts.links.tokenOf(claims)}&page=${encodeURIComponent(claims.page)}`;
+    const devtoolsUrl = `${this.#parts.publicUrl}${path}?${query}`;
+    return { ...this.#liveUrls(claims), ...(claims.right === 'control' ? { devtoolsUrl } : {}) };
+  }
+
+  #tell(session: SessionId, event: Omit<NamedEvent, 'at'>): void {
+    const { events, clock, log } = this.#parts;
+    events
+      .append(session, { ...event, at: clock.now() })
+      .catch(error => log.warn('session.event_not_written', { sessionId: session, reason: reason(error) }));
   }
 
   #socketUrl(claims: LinkClaims): string {

@@ -77,6 +77,17 @@ describe('a takeover', () => {
     takeover.close();
   });
 
+  test('stays given back when it was just being renewed', async () => {
+    const { takeover } = world();
+    const control = await takeover.take(ANNA);
+    assert.ok(control);
+    const renewed = takeover.renew(control);
+    await takeover.giveBack(control.fence);
+    assert.equal(await renewed, false);
+    assert.equal(takeover.control, undefined);
+    takeover.close();
+  });
+
   test('refuses input that has waited too long, by name', async () => {
     const { takeover, clock } = world();
     let control = await takeover.take(ANNA);

@@ -89,6 +89,7 @@ export class Takeover {
     const now = clock.now();
     const expiresAt = plus(now, LEASE_MS);
     if (!this.isFresh(fence) || !(await rows.renew(this.#session.id, holder, fence, now, expiresAt))) return false;
+    if (this.#control?.fence !== fence) return false; // it ended while this was being written
     this.#hold({ holder, fence, expiresAt });
     return true;
   }

@@ -9,12 +9,14 @@ import { Control, type Geolocation, type Page } from './control.ts';
 import { type Cookie, cookiesIn, cookieToSet } from './cookies.ts';
 import type { DownloadListener } from './download-events.ts';
 import { Extensions } from './extensions.ts';
+import { readFrontEnd } from './front-end.ts';
 import { Holds } from './holds.ts';
 import { isObject, type Json, type JsonObject, textAt } from './json.ts';
 import { Mux, ProtocolFailure } from './mux.ts';
 import { type ClientListener, type CommandTap, MuxClient, type Policy } from './mux-client.ts';
 import { NavigationGuard, type NavigationRule } from './navigation-guard.ts';
 import { Observation, type Observer } from './observation.ts';
+import { PageAttachment } from './page-attachment.ts';
 import { DOWNLOADS } from './policies.ts';
 
 /** From the first byte to the first page. Under the 30 s that a create may take. */
@@ -211,6 +213,30 @@ export class Browser implements Closeable {
     return this.#clientHandle(client);
   }
 
+  /** A client to whom one page is all there is. Undefined: there is no such page (any more). */
+  async openPageClient(
+    targetId: string,
+    policy: Policy,
+    listener: ClientListener & { readonly pageGone: () => void },
+  ): Promise<BrowserClient | undefined> {
+    if (!this.#control.pages.some(page => page.targetId === targetId)) return undefined;
+    const client = new MuxClient(this.#mux, this.#holds, policy, listener);
+    const attachment = new PageAttachment(this.#mux, targetId, client, listener.pageGone);
+    try {
+      client.openOnPage(await attachment.open(id => this.#note(`+${id}`)));
+    } catch (error) {
+      if (attachment.channelId && !this.#mux.isClosed) await this.#detach(attachment.channelId);
+      if (error instanceof ProtocolFailure) return undefined;
+      throw error;
+    }
+    return this.#clientHandle(client, () => attachment.close());
+  }
+
+  /** The files of DevTools that this Chromium brings with it, by path. Only where `devtools:` pages may be opened. */
+  readFrontEnd(): Promise<ReadonlyMap<string, Buffer>> {
+    return readFrontEnd(this.#control);
+  }
+
   /** An empty page in front of the others, in the context that pages are in when nobody made one. */
   async newPage(): Promise<void> {
     await this.#control.send('Target.createTarget', { url: 'about:blank' });
@@ -321,7 +347,7 @@ export class Browser implements Closeable {
     if (!inDefault) await this.#control.send('Target.createTarget', { url: 'about:blank' });
   }
 
-  #clientHandle(client: MuxClient): BrowserClient {
+  #clientHandle(client: MuxClient, rootOf: () => string | undefined = () => client.channelId): BrowserClient {
     return {
       receive: message => client.receive(message),
       pressure: relieved => {
@@ -330,7 +356,8 @@ export class Browser implements Closeable {
         return true;
       },
       close: async () => {
-        if (client.channelId) await this.#letGo([client.channelId]);
+        const root = rootOf();
+        if (root) await this.#letGo([root]);
         client.close();
       },
     };

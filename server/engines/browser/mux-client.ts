@@ -23,6 +23,7 @@ import {
   type OnAnswer,
   outlivesCrash,
 } from './mux.ts';
+import { noteOverride, overrideOf } from './overrides.ts';
 
 /** Commands of one client that may wait for their answers at once. */
 export const PENDING_MAX = 50_000;
@@ -46,6 +47,8 @@ export type Verdict =
   | { readonly pass: true; readonly onAnswer?: OnAnswer }
   | { readonly rewrite: JsonObject; readonly onAnswer?: OnAnswer }
   | { readonly answer: JsonObject }
+  /** It passes, and what other clients have set by the same command on that target holds again. */
+  | { readonly yield: true }
   | { readonly refuse: string }
   /** It waits beside the others, which go on. Commands that are set aside keep their order. */
   | { readonly aside: Promise<Verdict> };
@@ -96,6 +99,7 @@ export class MuxClient implements ChannelOwner {
   readonly #waiting: Buffer[] = [];
   #root: Channel | undefined;
   #rootPrefix = Buffer.alloc(0);
+  #isOnPage = false;
   #judging = false;
   #ownId = 0;
 
@@ -108,9 +112,13 @@ export class MuxClient implements ChannelOwner {
   }
 
   async open(beforeUse: (channelId: string) => void): Promise<void> {
-    this.#root = await this.#mux.attachToBrowser(this, beforeUse);
-    this.#channels.set(this.#root.id, this.#root);
-    this.#rootPrefix = Buffer.from(`{"sessionId":"${this.#root.id}",`);
+    this.#begin(await this.#mux.attachToBrowser(this, beforeUse));
+  }
+
+  /** What it says to the root goes to this page; the browser itself is out of its reach. */
+  openOnPage(page: Channel): void {
+    this.#isOnPage = true;
+    this.#begin(page);
   }
 
   get channelId(): string | undefined {
@@ -179,6 +187,12 @@ export class MuxClient implements ChannelOwner {
     this.#listener.rest();
   }
 
+  #begin(root: Channel): void {
+    this.#root = root;
+    this.#channels.set(root.id, root);
+    this.#rootPrefix = Buffer.from(`{"sessionId":"${root.id}",`);
+  }
+
   #watched(channel: Channel, envelope: Envelope, message: Buffer): void {
     const parsed: unknown = parseOrUndefined(message);
     if (!isObject(parsed))
@@ -186,7 +200,7 @@ export class MuxClient implements ChannelOwner {
     const params = parsed.params ?? {};
     if (!isObject(params))
       return this.#say(errorAnswer(channel, envelope.id, "'params' must be an object", INVALID_REQUEST));
-    const toBrowser = !channel.parent || this.#browserChannels.has(channel.id);
+    const toBrowser = (!channel.parent && !this.#isOnPage) || this.#browserChannels.has(channel.id);
     const verdict = this.#policy.judge({ method: envelope.method, params, toBrowser });
     if (!(verdict instanceof Promise)) return this.#execute(channel, envelope, message, params, verdict);
     this.#judging = true;
@@ -212,15 +226,22 @@ export class MuxClient implements ChannelOwner {
       this.#overheard(channel, method, message)?.(refusal);
       return this.#say(refusal);
     }
+    if ('yield' in verdict) return this.#yield(channel, envelope, message, params);
     if ('answer' in verdict) return this.#say(encode({ id, result: verdict.answer, ...sessionOf(channel) }));
-    const clean = encode({
-      id,
-      method,
-      params: 'rewrite' in verdict ? verdict.rewrite : params,
-      ...sessionOf(channel),
-    });
-    if (method === AUTO_ATTACH) this.#holds.autoAttach(this, channel, params);
+    const sent = 'rewrite' in verdict ? verdict.rewrite : params;
+    const clean = encode({ id, method, params: sent, ...sessionOf(channel) });
+    if (method === AUTO_ATTACH) this.#holds.autoAttach(this, channel, sent);
     this.#forward(channel, { ...envelope, start: 0 }, clean, verdict.onAnswer);
+  }
+
+  /** It goes, and then what others have set there holds again. */
+  #yield(channel: Channel, envelope: Envelope, message: Buffer, params: JsonObject): void {
+    const onAnswer: OnAnswer = answer => {
+      const name = overrideOf(envelope.method);
+      if (channel.targetId !== undefined) this.#mux.sayOverridesAgain(channel.targetId, this, name);
+      return answer;
+    };
+    this.#execute(channel, envelope, message, params, { pass: true, onAnswer });
   }
 
   #setAside(channel: Channel, envelope: Envelope, message: Buffer, params: JsonObject, aside: Promise<Verdict>): void {
@@ -236,6 +257,7 @@ export class MuxClient implements ChannelOwner {
     if (channel.parent) this.#mux.pipe.send([message]);
     else this.#mux.pipe.send([this.#rootPrefix, message.subarray(envelope.start + 1)]);
     if (envelope.method === LET_GO) this.#holds.resumed(channel);
+    noteOverride(channel, envelope.method, message);
     const answered = this.#overheard(channel, envelope.method, message);
     if (!answered) return;
     channel.overheard ??= new Map();
@@ -316,9 +338,13 @@ export class MuxClient implements ChannelOwner {
     this.#leaveHolds(one => this.#mux.find(one.id) === undefined);
   }
 
-  /** The client is gone: what it held, others may let go. */
+  /** The client is gone: what it held, others may let go, and what it has pushed aside is set again. */
   close(): void {
+    const targets = this.#isOnPage
+      ? new Set([...this.#channels.values()].flatMap(({ targetId }) => targetId ?? []))
+      : [];
     this.#leaveHolds(() => true);
+    for (const targetId of targets) this.#mux.sayOverridesAgain(targetId, this);
   }
 
   #leaveHolds(isGone: (channel: Channel) => boolean): void {

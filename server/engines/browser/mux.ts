@@ -14,6 +14,7 @@ import {
   SERVER_ERROR,
   withoutChannel,
 } from './messages.ts';
+import { overridesAgain } from './overrides.ts';
 import { Pipe } from './pipe.ts';
 
 const ROOT_ANSWER_MS = 15_000;
@@ -36,6 +37,8 @@ export interface Channel {
   readonly pending: Map<number, OnAnswer | undefined>;
   /** Who hears the answers of commands besides their owner. */
   overheard?: Map<number, (answer: Buffer) => void>;
+  /** What it has set on its target, by the name of the override. */
+  overrides?: Map<string, Buffer>;
 }
 
 export interface ChannelOwner {
@@ -61,6 +64,8 @@ export class Mux implements Closeable {
   readonly #rootPending = new Map<number, (answer: Incoming) => void>();
   readonly #failed = Promise.withResolvers<Error>();
   #rootId = randomInt(ROOT_ID_BASE_MAX);
+  /** Below those of every client: nobody waits for these answers. */
+  #ownId = -ROOT_ID_BASE_MAX;
   readonly #touched = new Set<ChannelOwner>();
   #closed = false;
 
@@ -111,6 +116,13 @@ export class Mux implements Closeable {
 
   find(id: string): Channel | undefined {
     return this.#channels.get(id);
+  }
+
+  /** Says again what the channels on this target, but for those of `except`, have set on it. */
+  sayOverridesAgain(targetId: string, except: ChannelOwner, name?: string): void {
+    for (const channel of this.#channels.values())
+      if (channel.targetId === targetId && channel.owner !== except)
+        for (const message of overridesAgain(channel, () => --this.#ownId, name)) this.#pipe.send([message]);
   }
 
   /** Forgets a channel and all below it; their pending commands are answered with an error. */

@@ -407,6 +407,8 @@ export type SessionEventType =
   | 'control.given_back'
   | 'control.expired'
   | 'control.refused'
+  | 'devtools.opened'
+  | 'devtools.closed'
   | 'live.links_revoked'
   | 'session.events_limited'
   | 'context.restored'

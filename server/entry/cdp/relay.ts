@@ -8,6 +8,7 @@ import type { BrowserClient } from '../../domain/sessions/machinery.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
+import { devtoolsPolicy } from './devtools-policy.ts';
 import { frameHead, textFrames } from './frame.ts';
 import { clientPolicy } from './policy.ts';
 
@@ -21,6 +22,7 @@ const IDLE_MS = 600_000;
 const CLOSE_MS = 2_000;
 /** 1013: the client could not keep up. */
 const TOO_SLOW: Farewell = { code: 1013, words: 'the client reads too slowly' };
+const PAGE_GONE: Farewell = { code: 1000, words: 'the page was closed' };
 
 export interface RelayParts {
   readonly live: LiveSession;
@@ -29,6 +31,8 @@ export interface RelayParts {
   readonly connection: Duplex;
   readonly counts: boolean;
   readonly takeover: Takeover | undefined;
+  /** DevTools: this page is all that it reaches. Who looks at it may do so without saying a word. */
+  readonly page?: string;
   readonly clock: Clock;
   readonly log: Log;
   /** The client asked to close a browser that is not kept. */
@@ -59,20 +63,25 @@ export class Relay implements AttachedClient {
 
   /** Opens the channel; what the client said meanwhile follows in order. */
   async open(): Promise<void> {
-    const { live, socket } = this.#parts;
+    const { live, socket, page } = this.#parts;
     socket.pause();
-    const policy = clientPolicy({
-      browser: live.browser,
-      keepAlive: live.keepAlive,
-      closeAsked: () => this.#closeAsked(),
-      takeover: this.#parts.takeover,
-    });
     const listener = {
       message: (message: Buffer) => this.#send(message),
       rest: () => this.#flush(),
       hold: (on: boolean) => (on ? socket.pause() : socket.resume()),
+      pageGone: () => void this.bye(PAGE_GONE),
     };
-    const client = await live.browser.openClient(policy, listener, live.tap);
+    const rules = {
+      browser: live.browser,
+      keepAlive: live.keepAlive,
+      closeAsked: () => this.#closeAsked(),
+      takeover: this.#parts.takeover,
+    };
+    const client =
+      page === undefined
+        ? await live.browser.openClient(clientPolicy(rules), listener, live.tap)
+        : await live.browser.openPageClient(page, devtoolsPolicy({ ...rules, page }), listener);
+    if (!client) return this.bye(PAGE_GONE);
     if (socket.readyState !== socket.OPEN) return client.close();
     this.#client = client;
     for (const message of this.#early.splice(0)) client.receive(message);
@@ -82,11 +91,19 @@ export class Relay implements AttachedClient {
   async bye(farewell: Farewell): Promise<void> {
     const { socket, log, live } = this.#parts;
     this.#why ??= farewell.words;
+    this.#sayWhy(farewell);
     socket.close(farewell.code, farewell.words);
     const late = setTimeout(() => socket.terminate(), CLOSE_MS);
     await this.#gone.promise;
     clearTimeout(late);
     log.debug('cdp.closed_by_us', { sessionId: live.id, code: farewell.code });
+  }
+
+  /** DevTools shows what it hears by this event, and nothing of why a socket was closed. */
+  #sayWhy({ words }: Farewell): void {
+    if (this.#parts.page === undefined) return;
+    this.#send(Buffer.from(JSON.stringify({ method: 'Inspector.detached', params: { reason: words } })));
+    this.#flush();
   }
 
   #listen(): void {
@@ -165,7 +182,7 @@ export class Relay implements AttachedClient {
       this.#why = 'nothing was heard of it for 65 seconds';
       return socket.terminate();
     }
-    if (now - this.#commandMs > IDLE_MS) return void this.bye(FAREWELLS.idle);
+    if (this.#parts.page === undefined && now - this.#commandMs > IDLE_MS) return void this.bye(FAREWELLS.idle);
     socket.ping();
   }
 

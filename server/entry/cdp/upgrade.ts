@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { catalogueEntry, type ErrorCode, isErrorCode } from '../../../contract/errors.ts';
 import { limitHeaders } from '../../../contract/limit-headers.ts';
+import type { Guest, LiveView } from '../../domain/live/live-view.ts';
 import type { Takeover } from '../../domain/live/takeover.ts';
 import type { Connect, Presented } from '../../domain/sessions/connect.ts';
 import type { LiveSession } from '../../domain/sessions/live.ts';
@@ -19,7 +20,17 @@ import { Relay } from './relay.ts';
 const CLIENT_MESSAGE_BYTES_MAX = 96 * 1024 ** 2;
 const REFUSAL_MS = 5_000;
 const GUEST_PATH = /^\/v1\/browsers\/sessions\/([^/]+)\/debug\/?$/;
+const DEVTOOLS_PATH = /^\/v1\/browsers\/live\/([0-9a-f-]{36})\/devtools\/socket$/;
+const REVOKED = { code: 1000, words: 'the address was revoked' };
+const EXPIRED = { code: 1000, words: 'the address has expired' };
 const CONNECT_PATH = /^\/v1\/browsers\/sessions\/([^/]+)\/connect\/?$/;
+
+/** Who comes, and to what. */
+interface Visit {
+  readonly live: LiveSession;
+  /** With an address for people: it may be revoked, and ends. */
+  readonly guest?: Guest;
+}
 
 export interface CdpParts {
   readonly connect: Connect;
@@ -28,8 +39,8 @@ export interface CdpParts {
   readonly endSession: (id: SessionId) => Promise<unknown>;
   /** Who drives a session that runs here. */
   readonly takeoverOf: (id: SessionId) => Takeover | undefined;
-  /** A person's CDP socket, by a live view token with the right to drive. */
-  readonly guestOf: (token: string, id: string) => LiveSession;
+  /** People with CDP sockets of their own, by tokens of the live view with the right to drive. */
+  readonly people: Pick<LiveView, 'guest' | 'inspector' | 'inspected' | 'onRevoked'>;
   /** Takes upgrades at addresses that are not ours. Undefined: none of theirs either. */
   readonly elsewhere: (request: IncomingMessage, connection: Duplex, head: Buffer) => Promise<void> | undefined;
   readonly clock: Clock;
@@ -85,17 +96,7 @@ export class CdpEntry {
       connection.once('close', () => span.end());
       return elsewhere;
     }
-    const url = new URL(request.url ?? '/', 'http://localhost');
-    const id = CONNECT_PATH.exec(url.pathname)?.[1];
-    const guest = only ? undefined : GUEST_PATH.exec(url.pathname)?.[1];
-    if (guest === undefined && (!id || (only && id !== only.id)))
-      throw new Fault('route_not_found', 'There is nothing to connect to at this address.', {
-        advice: 'Use the connectUrl of the session.',
-      });
-    const live =
-      guest === undefined
-        ? await this.#parts.connect.open(id ?? '', this.#presented(request, url))
-        : this.#parts.guestOf(url.searchParams.get('token') ?? '', guest);
+    const { live, guest } = await this.#visitOf(request, only);
     span.share({ 'berth.session_id': live.id, 'berth.application_id': live.applicationId });
     connection.once('close', () => span.end());
     if (connection.destroyed) return span.end();
@@ -103,10 +104,36 @@ export class CdpEntry {
     this.#sockets.handleUpgrade(request, connection, head, socket => {
       place.giveBack();
       socket.once('close', code => span.set({ 'berth.close_code': code }));
-      void this.#attach(live, socket, connection, guest !== undefined || isFromInside(request));
+      void this.#attach(
+        { live, ...(guest ? { guest } : {}) },
+        socket,
+        connection,
+        guest !== undefined || isFromInside(request),
+      );
     });
     // A handshake that is no WebSocket's was answered with 400 and never came to the line above.
     place.giveBack();
+  }
+
+  async #visitOf(request: IncomingMessage, only: { readonly id: SessionId | undefined } | undefined): Promise<Visit> {
+    const { connect, people } = this.#parts;
+    const url = new URL(request.url ?? '/', 'http://localhost');
+    const token = url.searchParams.get('token') ?? '';
+    const guest = only ? undefined : this.#guestOf(url, token, people);
+    if (guest) return { live: guest.live, guest };
+    const id = CONNECT_PATH.exec(url.pathname)?.[1];
+    if (!id || (only && id !== only.id))
+      throw new Fault('route_not_found', 'There is nothing to connect to at this address.', {
+        advice: 'Use the connectUrl of the session.',
+      });
+    return { live: await connect.open(id, this.#presented(request, url)) };
+  }
+
+  #guestOf({ pathname, searchParams }: URL, token: string, people: CdpParts['people']): Guest | undefined {
+    const inspected = DEVTOOLS_PATH.exec(pathname)?.[1];
+    if (inspected !== undefined) return people.inspector(token, inspected, searchParams.get('page') ?? undefined);
+    const visited = GUEST_PATH.exec(pathname)?.[1];
+    return visited === undefined ? undefined : people.guest(token, visited);
   }
 
   /** Too many clients must hear 429 before the upgrade is accepted, also when several come at once. */
@@ -121,26 +148,42 @@ export class CdpEntry {
     return { giveBack: () => live.dismiss(place) };
   }
 
-  async #attach(live: LiveSession, socket: WebSocket, connection: Duplex, inside: boolean): Promise<void> {
+  async #attach({ live, guest }: Visit, socket: WebSocket, connection: Duplex, inside: boolean): Promise<void> {
     const { clock, log, endSession } = this.#parts;
+    const page = guest?.page;
     const relay = new Relay({
       live,
       socket,
       connection,
       counts: !inside,
       takeover: this.#parts.takeoverOf(live.id),
+      ...(page === undefined ? {} : { page }),
       clock,
       log,
       endSession: () => endSession(live.id),
     });
     try {
       live.admit(relay);
-      log.info('cdp.connected', { sessionId: live.id, clients: live.clients, inside });
+      if (guest) this.#seeOff(guest, socket, relay);
+      log.info('cdp.connected', { sessionId: live.id, clients: live.clients, inside, devtools: page !== undefined });
       await relay.open();
     } catch (error) {
       log.warn('cdp.attach_failed', { sessionId: live.id, reason: reason(error) });
       await relay.bye({ code: 1011, words: 'the browser could not be reached' });
     }
+  }
+
+  /** Whoever came by an address goes when that ends. */
+  #seeOff({ live, page, expiresAt }: Guest, socket: WebSocket, relay: Relay): void {
+    const { people, clock } = this.#parts;
+    const revoked = people.onRevoked(live.id, () => void relay.bye(REVOKED));
+    const late = setTimeout(() => void relay.bye(EXPIRED), expiresAt.getTime() - clock.now().getTime()).unref();
+    if (page !== undefined) people.inspected(live.id, page, 'opened');
+    socket.once('close', () => {
+      revoked.close();
+      clearTimeout(late);
+      if (page !== undefined) people.inspected(live.id, page, 'closed');
+    });
   }
 
   #presented(request: IncomingMessage, url: URL): Presented {

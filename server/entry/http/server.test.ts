@@ -77,7 +77,8 @@ const account: AccountCaller = {
 const INCOMING = join(tmpdir(), `berth-incoming-${process.pid}`);
 after(() => rmSync(INCOMING, { recursive: true, force: true }));
 
-const unasked = async (): Promise<never> => assert.fail('this should not have been asked');
+const never = (): never => assert.fail('this should not have been asked');
+const unasked = async (): Promise<never> => never();
 
 const CONTEXTS: ContextVerbs = {
   create: unasked,
@@ -254,7 +255,8 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     logs: LOGS,
     recordings: RECORDINGS,
     discover: unasked,
-    live: { urls: unasked, revoke: unasked, sender: () => assert.fail('this should not have been asked') },
+    live: { urls: unasked, revoke: unasked, sender: never, inspector: never },
+    frontEnd: { of: unasked, folderOf: () => undefined },
     ready: async () => ({ ok: true, checks: [] }),
     metrics: new Registry(),
     ...parts,

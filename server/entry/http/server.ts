@@ -11,6 +11,7 @@ import { fault } from '../../domain/faults.ts';
 import type { Idempotency } from '../../domain/idempotency/idempotency.ts';
 import type { IdentityVerbs } from '../../domain/identity/identity.ts';
 import type { Limits } from '../../domain/limits/limits.ts';
+import type { FrontEnd } from '../../domain/live/front-end.ts';
 import type { LiveView } from '../../domain/live/live-view.ts';
 import type { Logs } from '../../domain/logs/api.ts';
 import type { Recordings } from '../../domain/recordings/api.ts';
@@ -27,6 +28,7 @@ import { compatHandlers, compatMakers } from './compat.ts';
 import { connectHandlers, type Discover } from './connect.ts';
 import { serveConsole } from './console.ts';
 import { contextHandlers } from './contexts.ts';
+import { serveDevtools } from './devtools.ts';
 import { serveDocs } from './docs/serve.ts';
 import { eventHandlers } from './events.ts';
 import { type ExtensionVerbs, extensionHandlers } from './extensions.ts';
@@ -93,7 +95,8 @@ export interface HttpParts {
   readonly recordings: Recordings;
   readonly discover: Discover;
   readonly ready: () => Promise<Ready>;
-  readonly live: Pick<LiveView, 'urls' | 'revoke' | 'sender'>;
+  readonly live: Pick<LiveView, 'urls' | 'revoke' | 'sender' | 'inspector'>;
+  readonly frontEnd: Pick<FrontEnd, 'of' | 'folderOf'>;
   readonly metrics: Registry;
   /** Where the built console and docs site stand, and the origins of signed links that the console may load. */
   readonly web?: { readonly folder: string; readonly linkOrigins: readonly string[] };
@@ -160,6 +163,7 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
     { ...parts, uploads: parts.files.uploads },
     parts.web && WebFiles.read(parts.web.folder, 'live-view'),
   );
+  serveDevtools(app, parts);
   serveConsole(app, parts.web && WebFiles.read(parts.web.folder, 'console'), parts.web?.linkOrigins);
   app.setNotFoundHandler(request => {
     throw fault('route_not_found', `There is nothing at ${request.method} ${pathOf(request)}.`, {

@@ -11,6 +11,9 @@ const TYPES: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',
   '.json': 'application/json; charset=utf-8',
   '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.avif': 'image/avif',
+  '.md': 'text/markdown; charset=utf-8',
 };
 
 interface WebFile {
@@ -29,7 +32,12 @@ export class WebFiles {
     const current = join(folder, 'current');
     if (!existsSync(current)) return undefined;
     const root = join(folder, readFileSync(current, 'utf8').trim(), part);
-    return existsSync(root) ? new WebFiles(filesIn(root)) : undefined;
+    return existsSync(root) ? WebFiles.of(root) : undefined;
+  }
+
+  /** Everything of a kind that is known, as it stands in the folder. */
+  static of(root: string): WebFiles {
+    return new WebFiles(filesIn(root));
   }
 
   private constructor(files: ReadonlyMap<string, WebFile>) {

@@ -1,0 +1,10 @@
+// Leads to DevTools on the page that is shown, for whoever may drive. It opens a tab that knows nothing of this one.
+import { parts } from './parts.ts';
+
+export function linkDevtools(page: string, mayDrive: boolean): void {
+  parts.devtools.hidden = !mayDrive || page === '';
+  const address = new URL(`${location.pathname.replace(/\/$/, '')}/devtools`, location.href);
+  address.searchParams.set('token', new URLSearchParams(location.search).get('token') ?? '');
+  address.searchParams.set('page', page);
+  parts.devtools.href = address.href;
+}

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
+import { systemClock } from '../../kit/clock.ts';
+import { isFault } from '../../kit/fault.ts';
+import { silentLog } from '../../kit/log.ts';
+import { FrontEnd, type FrontEndFiles } from './front-end.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'berth-front-end-'));
+after(() => rmSync(root, { recursive: true, force: true }));
+let folders = 0;
+
+function open(read: () => Promise<FrontEndFiles>): { frontEnd: FrontEnd; folder: string } {
+  const folder = join(root, String(++folders));
+  return { folder, frontEnd: new FrontEnd({ folder, read, clock: systemClock, log: silentLog }) };
+}
+
+const filesOf = (product: string): FrontEndFiles => ({
+  product,
+  files: new Map([
+    ['devtools_app.html', Buffer.from('<p>')],
+    ['a/b.js', Buffer.from('import "./c.js"')],
+  ]),
+});
+
+test('files are read once for all who want them at the same time, and are there ever after', async () => {
+  let reads = 0;
+  const { frontEnd, folder } = open(async () => filesOf(`Chrome/1.2.${++reads}`));
+  const names = await Promise.all([1, 2, 3].map(() => frontEnd.of('Chrome/1.2.1')));
+  assert.deepEqual(names, ['1.2.1', '1.2.1', '1.2.1']);
+  assert.equal(await frontEnd.of('Chrome/1.2.1'), '1.2.1');
+  assert.equal(reads, 1);
+  assert.equal(readFileSync(join(folder, '1.2.1/a/b.js'), 'utf8'), 'import "./c.js"');
+  assert.equal(gunzipSync(readFileSync(join(folder, '1.2.1/a/b.js.gz'))).toString(), 'import "./c.js"');
+});
+
+test('a browser that is older than the installed Chromium gets the files of that, read once', async () => {
+  let reads = 0;
+  const { frontEnd } = open(async () => {
+    reads++;
+    return filesOf('Chrome/2.0');
+  });
+  assert.equal(await frontEnd.of('Chrome/1.9'), '2.0');
+  assert.equal(await frontEnd.of('Chrome/1.9'), '2.0');
+  assert.equal(reads, 1);
+});
+
+test('the three newest versions are kept', async () => {
+  let version = 0;
+  const { frontEnd, folder } = open(async () => filesOf(`Chrome/${++version}`));
+  for (const product of ['Chrome/1', 'Chrome/2', 'Chrome/3', 'Chrome/4', 'Chrome/5']) await frontEnd.of(product);
+  assert.equal(readdirSync(folder).length, 3);
+  assert.ok(existsSync(join(folder, '5')));
+});
+
+test('what cannot be read is a fault, leaves nothing, and is tried again', async () => {
+  let reads = 0;
+  const { frontEnd } = open(async () => {
+    if (++reads === 1) throw new Error('no slot is free');
+    return filesOf('Chrome/1');
+  });
+  await assert.rejects(frontEnd.of('Chrome/1'), error => isFault(error) && error.code === 'devtools_unavailable');
+  assert.equal(frontEnd.folderOf('1'), undefined);
+  assert.equal(await frontEnd.of('Chrome/1'), '1');
+});
+
+test('no name leads out of the folder', async () => {
+  const { frontEnd } = open(async () => filesOf('Chrome/../../x'));
+  assert.equal(await frontEnd.of('Chrome/1'), '_._.._x');
+  for (const name of ['..', '.', '', '../1', '.new', 'a/b', '1\0'])
+    assert.equal(frontEnd.folderOf(name), undefined, JSON.stringify(name));
+});

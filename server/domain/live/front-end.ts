@@ -1,0 +1,116 @@
+// The files of DevTools on this machine: one folder for each version of Chromium, made when somebody opens DevTools for the
+// first time, and the same from then on. How they are read out of a Chromium is given from outside.
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import type { Clock } from '../../kit/clock.ts';
+import { reason } from '../../kit/fault.ts';
+import { newId, type SessionId } from '../../kit/ids.ts';
+import type { Log } from '../../kit/log.ts';
+import { SingleFlight } from '../../kit/single-flight.ts';
+import { fault } from '../faults.ts';
+
+/** Chromium's start and some seven hundred files, on a machine that is busy. */
+const MAKE_MS = 60_000;
+/** The newest, and those of sessions that run on through an upgrade of Chromium. */
+const VERSIONS_MAX = 3;
+const FOLDER = /^[\w.-]{1,64}$/;
+const COMPRESSED = /\.(?:js|css|html|json|svg|md)$/;
+const compress = promisify(gzip);
+
+export interface FrontEndFiles {
+  /** As the Chromium says that they were read out of: `Chrome/156.0.1.2`. */
+  readonly product: string;
+  readonly files: ReadonlyMap<string, Buffer>;
+}
+
+export interface FrontEndParts {
+  readonly folder: string;
+  /** Starts the installed Chromium for nothing else, and reads them out of it. */
+  readonly read: (box: SessionId, signal: AbortSignal) => Promise<FrontEndFiles>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export class FrontEnd {
+  readonly #parts: FrontEndParts;
+  readonly #making = new SingleFlight<string, string>();
+  /** For a session's browser whose own files are not to be had any more: what the installed Chromium has. */
+  readonly #standIns = new Map<string, string>();
+  readonly #closing = new AbortController();
+
+  constructor(parts: FrontEndParts) {
+    this.#parts = parts;
+  }
+
+  /** Names the folder with the files for a browser of this product, after making it if it must be. */
+  async of(product: string): Promise<string> {
+    const name = nameOf(product);
+    if (this.folderOf(name)) return name;
+    const standIn = this.#standIns.get(name);
+    if (standIn !== undefined && this.folderOf(standIn)) return standIn;
+    const made = await this.#making.run('', () => this.#make());
+    if (made !== name) this.#standIns.set(name, made);
+    return made;
+  }
+
+  /** Where a folder of that name stands; undefined where it was never made. */
+  folderOf(name: string): string | undefined {
+    const folder = join(this.#parts.folder, name);
+    return FOLDER.test(name) && !name.startsWith('.') && existsSync(folder) ? folder : undefined;
+  }
+
+  /** Whoever waits for files hears that there will be none. */
+  close(): void {
+    this.#closing.abort(new Error('the service stops'));
+  }
+
+  async #make(): Promise<string> {
+    const { read, clock, log } = this.#parts;
+    const beganMs = clock.monotonicMs();
+    const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(MAKE_MS)]);
+    try {
+      const { product, files } = await read(newId<SessionId>(clock.now()), signal);
+      const name = nameOf(product);
+      await this.#write(name, files);
+      log.info('devtools.made', { product, files: files.size, tookMs: Math.round(clock.monotonicMs() - beganMs) });
+      return name;
+    } catch (error) {
+      log.warn('devtools.not_made', { reason: reason(error) });
+      throw fault('devtools_unavailable', 'The files of DevTools could not be read out of Chromium.');
+    }
+  }
+
+  /** Whole or not at all: the folder gets its name when everything is in it. */
+  async #write(name: string, files: ReadonlyMap<string, Buffer>): Promise<void> {
+    const { folder } = this.#parts;
+    const fresh = join(folder, '.new');
+    await rm(fresh, { recursive: true, force: true });
+    for (const [path, content] of files) {
+      const file = join(fresh, path);
+      await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+      await writeFile(file, content, { mode: 0o600 });
+      if (COMPRESSED.test(path)) await writeFile(`${file}.gz`, await compress(content), { mode: 0o600 });
+    }
+    await rm(join(folder, name), { recursive: true, force: true });
+    await rename(fresh, join(folder, name));
+    await this.#forgetOld(name);
+  }
+
+  async #forgetOld(newest: string): Promise<void> {
+    const { folder } = this.#parts;
+    const names = (await readdir(folder)).filter(name => name !== newest);
+    const ages = await Promise.all(names.map(async name => ({ name, ms: (await stat(join(folder, name))).mtimeMs })));
+    const old = ages.sort((one, other) => other.ms - one.ms).slice(VERSIONS_MAX - 1);
+    for (const { name } of old) await rm(join(folder, name), { recursive: true, force: true });
+  }
+}
+
+/** `Chrome/156.0.1.2` → `156.0.1.2`. */
+const nameOf = (product: string): string =>
+  product
+    .slice(product.indexOf('/') + 1)
+    .replace(/[^\w.-]|^\./g, '_')
+    .slice(0, 64);

@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { findNames } from './front-end-names.ts';
+
+const named = (path: string, content: string): string[] => [...findNames(path, Buffer.from(content))];
+
+test('imports, workers, pictures and styles name files beside their own', () => {
+  const text = `import"../shell/shell.js";import*as a from"./a-b.js";const b=()=>import('../../panels/x/x.js');
+    new URL("../../Images/3d.svg",import.meta.url);new Worker(new URL('../w/w-entrypoint.js', import.meta.url))`;
+  assert.deepEqual(named('entrypoints/app/app.js', text), [
+    'entrypoints/shell/shell.js',
+    'entrypoints/app/a-b.js',
+    'panels/x/x.js',
+    'Images/3d.svg',
+    'entrypoints/w/w-entrypoint.js',
+  ]);
+  assert.deepEqual(named('app.html', '<link href="./tokens.css"><script src="./a/b.js">'), ['tokens.css', 'a/b.js']);
+  assert.deepEqual(named('ui/x.css', 'a{background:url(../Images/y.svg)}'), ['Images/y.svg']);
+  assert.deepEqual(named('models/issues/issues.js', 'file: "cookie.md"'), ['models/issues/descriptions/cookie.md']);
+});
+
+test('what leads elsewhere, or stands in a picture, is no name', () => {
+  assert.deepEqual(named('a.js', 'import "https://example.com/x.js"; fetch("/v1/x.json"); x = "./folder/"'), []);
+  assert.deepEqual(named('a.png', '"./x.js"'), []);
+  assert.deepEqual(named('a.js', 'import "../../../../v1/x.js"'), ['v1/x.js'], 'never above the root');
+});

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Browser, JsonObject, Verdict } from '../../domain/sessions/machinery.ts';
+import { devtoolsPolicy } from './devtools-policy.ts';
+
+const browser = {
+  downloadFolder: '/session/downloads',
+  uploadFolder: '/tmp/.uploads',
+  keepDownloads: async () => {},
+  extensions: { folderOf: () => undefined, loadedIds: async () => [] },
+} as unknown as Browser;
+
+function policyOf(held = false): (method: string, params?: JsonObject) => Promise<Verdict> {
+  const takeover = {
+    control: { holder: 'h', fence: 1, expiresAt: new Date() },
+    judgeInput: () => ({ refuse: 'driven' }),
+  };
+  const policy = devtoolsPolicy({
+    ...{ browser, keepAlive: true, closeAsked: () => assert.fail('nothing closes the browser'), page: 'PAGE' },
+    takeover: held ? takeover : undefined,
+  });
+  return async (method, params = {}) => policy.judge({ method, params, toBrowser: false });
+}
+
+const word = (verdict: Verdict): string => Object.keys(verdict).find(key => key !== 'onAnswer') ?? '';
+
+const CASES: Array<[string, JsonObject, string]> = [
+  ['DOM.getDocument', {}, 'pass'],
+  ['Runtime.evaluate', { expression: '1' }, 'pass'],
+  ['Page.navigate', { url: 'https://example.com' }, 'pass'],
+  ['Page.navigate', { url: 'file:///etc/passwd' }, 'refuse'],
+  ['Network.loadNetworkResource', { url: 'https://a.test/app.js.map' }, 'pass'],
+  ['Network.loadNetworkResource', { url: 'file:///etc/passwd' }, 'refuse'],
+  ['Network.loadNetworkResource', { url: 'https://a.test/.well-known/appspecific/com.chrome.devtools.json' }, 'refuse'],
+  ['DOM.setFileInputFiles', { files: ['/etc/passwd'] }, 'refuse'],
+  ['Page.setDownloadBehavior', { behavior: 'allow', downloadPath: '/tmp' }, 'rewrite'],
+  ['Storage.getCookies', {}, 'pass'],
+  ['Storage.getCookies', { browserContextId: 'OTHER' }, 'refuse'],
+  ['Target.getTargetInfo', {}, 'pass'],
+  ['Target.getTargetInfo', { targetId: 'PAGE' }, 'pass'],
+  ['Target.getTargetInfo', { targetId: 'OTHER' }, 'refuse'],
+  ['Target.detachFromTarget', { sessionId: 'x' }, 'pass'],
+  ['Target.setDiscoverTargets', { discover: true }, 'answer'],
+  ['Target.setRemoteLocations', { locations: [] }, 'answer'],
+  ['Runtime.runIfWaitingForDebugger', {}, 'answer'],
+  ['Emulation.getScreenInfos', {}, 'pass'],
+  ['Emulation.canEmulate', {}, 'pass'],
+  ...[
+    'Target.getTargets',
+    'Target.attachToTarget',
+    'Target.attachToBrowserTarget',
+    'Target.autoAttachRelated',
+    'Target.createTarget',
+    'Target.closeTarget',
+    'Target.activateTarget',
+    'Target.createBrowserContext',
+    'Target.disposeBrowserContext',
+    'Target.sendMessageToTarget',
+    'Target.exposeDevToolsProtocol',
+    'Target.openDevTools',
+    'Browser.close',
+    'Browser.getVersion',
+    'Browser.setDownloadBehavior',
+    'Browser.setWindowBounds',
+    'SystemInfo.getInfo',
+    'Tracing.start',
+    'Memory.simulatePressureNotification',
+    'Extensions.loadUnpacked',
+    'Emulation.updateScreen',
+    'DomainOfTomorrow.doAnything',
+    'constructor',
+  ].map((method): [string, JsonObject, string] => [method, { targetId: 'PAGE', flatten: true }, 'refuse']),
+];
+
+test('what is about the page passes as for any client; what leads elsewhere is refused', async () => {
+  const judge = policyOf();
+  for (const [method, params, expected] of CASES)
+    assert.equal(word(await judge(method, params)), expected, `${method} ${JSON.stringify(params)}`);
+});
+
+test('it attaches to the parts of its page, holds none of them, and to no popup', async () => {
+  const asked = { autoAttach: true, waitForDebuggerOnStart: true, flatten: false, filter: [{ type: 'page' }] };
+  const verdict = await policyOf()('Target.setAutoAttach', asked);
+  assert.ok('rewrite' in verdict);
+  const { filter, ...rest } = verdict.rewrite;
+  assert.deepEqual(rest, { autoAttach: true, waitForDebuggerOnStart: false, flatten: true });
+  const types = JSON.stringify(filter);
+  assert.ok(types.includes('"iframe"') && types.endsWith('{"exclude":true}]'));
+  for (const type of ['page', 'tab', 'browser']) assert.ok(!types.includes(`"${type}"`), type);
+});
+
+test('an override that it has not set is not its to clear', async () => {
+  const judge = policyOf();
+  const media = { media: '', features: [{ name: 'prefers-color-scheme', value: '' }] };
+  const network = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: -1, connectionType: 'none' };
+  for (const [method, params] of [
+    ['Emulation.setEmulatedMedia', media],
+    ['Emulation.setFocusEmulationEnabled', { enabled: false }],
+    ['Emulation.setCPUThrottlingRate', { rate: 1 }],
+    ['Emulation.clearDeviceMetricsOverride', {}],
+    ['Network.overrideNetworkState', network],
+  ] as const)
+    assert.equal(word(await judge(method, params)), 'answer', method);
+  const rules = { offline: false, emulateOfflineServiceWorker: false, matchedNetworkConditions: [] };
+  const byRule = await judge('Network.emulateNetworkConditionsByRule', rules);
+  assert.deepEqual(byRule, { answer: { ruleIds: [] } }, 'the front end counts them');
+  const size = { width: 400, height: 300, deviceScaleFactor: 1, mobile: true };
+  assert.equal(word(await judge('Emulation.setDeviceMetricsOverride', size)), 'pass');
+  assert.equal(word(await judge('Emulation.clearDeviceMetricsOverride')), 'yield');
+  assert.equal(word(await judge('Emulation.setGeolocationOverride')), 'pass', 'no position is one to pretend');
+  assert.equal(word(await judge('Emulation.setEmulatedMedia', { media: 'print' })), 'pass');
+  assert.equal(word(await judge('Emulation.setEmulatedMedia', media)), 'yield');
+});
+
+test('while a person drives, its input fares as that of the agent', async () => {
+  const judge = policyOf(true);
+  assert.deepEqual(await judge('Input.dispatchKeyEvent', { type: 'char' }), { refuse: 'driven' });
+  assert.deepEqual(await judge('Page.reload'), { refuse: 'driven' });
+  assert.equal(word(await judge('Runtime.evaluate', { expression: '1' })), 'pass');
+});

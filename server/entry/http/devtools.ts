@@ -1,0 +1,72 @@
+// Serves DevTools of a session's page: the address that was given out leads to the front end's files, which are those of
+// Chromium, and names the socket through which it reaches that one page. The files hold nothing of anybody; they stand
+// under their version, and are kept by browsers for good.
+import type { FastifyInstance } from 'fastify';
+import { fault } from '../../domain/faults.ts';
+import type { FrontEnd } from '../../domain/live/front-end.ts';
+import type { LiveView } from '../../domain/live/live-view.ts';
+import { WebFiles } from './web-files.ts';
+
+const FILES = '/devtools/';
+const PAGE = 'devtools_app.html';
+
+export interface DevtoolsParts {
+  readonly live: Pick<LiveView, 'inspector'>;
+  readonly frontEnd: Pick<FrontEnd, 'of' | 'folderOf'>;
+  readonly publicUrl?: string;
+}
+
+/** The front end reads what pages say and share this origin with the console: it reaches its files and its socket, and no more. */
+export function devtoolsPolicy(publicUrl: string): string {
+  const origin = new URL(publicUrl).origin;
+  const socket = `${origin.replace(/^http/, 'ws')}/v1/browsers/live/`;
+  return [
+    "default-src 'none'",
+    `script-src ${origin}${FILES}`,
+    `style-src ${origin}${FILES} 'unsafe-inline'`, // it styles its elements one by one
+    `img-src ${origin}${FILES} data: blob:`,
+    `font-src ${origin}${FILES}`,
+    `connect-src ${origin}${FILES} ${socket} data:`,
+    `worker-src ${origin}${FILES}`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+}
+
+export function serveDevtools(app: FastifyInstance, { live, frontEnd, publicUrl = '' }: DevtoolsParts): void {
+  const headers = publicUrl === '' ? {} : { 'content-security-policy': devtoolsPolicy(publicUrl) };
+  const versions = new Map<string, WebFiles>();
+  const filesOf = (version: string): WebFiles | undefined => {
+    const standing = versions.get(version);
+    const folder = frontEnd.folderOf(version);
+    if (standing || folder === undefined) return standing;
+    const files = WebFiles.of(folder);
+    versions.set(version, files);
+    return files;
+  };
+
+  app.get('/v1/browsers/live/:id/devtools', async (request, reply) => {
+    const { id, token, page } = { token: '', page: undefined, ...Object(request.query), ...Object(request.params) };
+    const named = page === undefined ? undefined : String(page);
+    const guest = live.inspector(String(token), String(id), named);
+    const version = await frontEnd.of(guest.live.browser.version.product);
+    const { protocol, host } = new URL(publicUrl);
+    const socket = `${host}/v1/browsers/live/${guest.live.id}/devtools/socket`;
+    const query = new URLSearchParams({ token: String(token), page: guest.page });
+    const address = new URLSearchParams({ [protocol === 'https:' ? 'wss' : 'ws']: `${socket}?${query}` });
+    return reply.redirect(`${FILES}${version}/${PAGE}?${address}`, 302);
+  });
+
+  app.get(`${FILES}*`, async (request, reply) => {
+    const [version = '', ...rest] = (request.url.split('?', 1)[0] ?? '').slice(FILES.length).split('/');
+    const files = filesOf(version);
+    const path = rest.join('/');
+    if (!files?.has(path))
+      throw fault('route_not_found', 'DevTools has no such file.', {
+        advice: 'Open the devtoolsUrl of the page again.',
+      });
+    reply.headers(headers);
+    return files.send(path, request, reply, true);
+  });
+}

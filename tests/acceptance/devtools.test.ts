@@ -1,0 +1,270 @@
+// DevTools on a page of a session, as a person opens it: Chromium's own front end, in a browser beside, on a jailed page that
+// an agent goes on with. And what its socket must not lead to.
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import type { DebugUrls } from '../../contract/live.ts';
+import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
+import { consoleIsBuilt, DESK, openWatched } from '../harness/console.ts';
+import { ask } from '../harness/http.ts';
+import { LiveViewer } from '../harness/live-viewer.ts';
+import { openPages } from '../harness/pages.ts';
+import { type CreatedSession, startServer } from '../harness/server.ts';
+import { eventsOf } from '../harness/session-events.ts';
+import { eventually } from '../harness/until.ts';
+
+const FRAMED = '<!doctype html><title>Framed</title><p>outside</p><iframe src="http://b.test:PORT/inner"></iframe>';
+const pages = await openPages({
+  '/known': `<!doctype html><title>Known</title><h1>A known heading</h1><script>console.log('a known message')</script>`,
+  '/inner': '<!doctype html><title>Inner</title><p>inside</p>',
+});
+pages.set('/framed', FRAMED.replace('PORT', String(pages.port)));
+await consoleIsBuilt();
+const server = await startServer({ pages });
+
+interface Desk {
+  readonly session: CreatedSession;
+  readonly page: Page;
+  readonly link: string;
+  readonly end: () => Promise<void>;
+}
+
+const agents: Browser[] = [];
+after(() => Promise.all(agents.map(agent => agent.close())));
+
+async function openDesk(path = '/known', settings: object = {}): Promise<Desk> {
+  const session = await server.createSession({ keepAlive: true, browserSettings: settings });
+  const agent = await chromium.connectOverCDP(session.connectUrl);
+  agents.push(agent);
+  const page = agent.contexts()[0]?.pages()[0];
+  assert.ok(page);
+  await page.goto(pages.a + path);
+  const link = (await linksOf(session.id)).pages[0]?.devtoolsUrl;
+  assert.ok(link);
+  return { session, page, link, end: async () => void (await server.release(session.id)) };
+}
+
+async function linksOf(id: string, query = ''): Promise<DebugUrls> {
+  const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug${query}`);
+  return body;
+}
+
+/** The socket that the front end at this address would open. */
+function socketOf(link: string): string {
+  const url = new URL(link.replace(/^http/, 'ws'));
+  url.pathname += '/socket';
+  return url.href;
+}
+
+test('Elements and Console show a jailed page, while its agent goes on', async () => {
+  const { session, page, link, end } = await openDesk();
+  const watched = await openWatched(DESK, server.url);
+  const { page: view } = watched;
+  await view.goto(link);
+  await view.getByText('A known heading').first().waitFor();
+  await page.evaluate("document.querySelector('h1').textContent = 'A heading of the agent'");
+  await view.getByText('A heading of the agent').first().waitFor();
+
+  await view.getByRole('tab', { name: 'Console' }).first().click();
+  await view.getByText('a known message').first().waitFor();
+  await view.keyboard.type('document.title = 6 * 7 + " is the answer"');
+  await view.keyboard.press('Enter');
+  await eventually('the page to have run it', async () => (await page.title()) === '42 is the answer');
+  await view.getByText("'42 is the answer'").first().waitFor();
+
+  await view.close();
+  await page.goto(`${pages.a}/next`);
+  assert.equal(await page.textContent('h1'), 'Next');
+  const told = await eventually(
+    'the events of it',
+    async () => (await eventsOf(server, session.id)).filter(({ type }) => type.startsWith('devtools.')),
+    events => events.length === 2,
+  );
+  assert.deepEqual(
+    told.map(({ type }) => type),
+    ['devtools.opened', 'devtools.closed'],
+  );
+  assert.deepEqual(watched.faults, [], 'nothing from elsewhere, nothing against the policy of the page');
+  await watched.close();
+  await end();
+});
+
+test('the live view leads there, for whoever may drive', async () => {
+  const { session, end } = await openDesk();
+  const watched = await openWatched(DESK, server.url);
+  const { debuggerUrl } = await linksOf(session.id);
+  await watched.page.goto(debuggerUrl);
+  const link = watched.page.getByRole('link', { name: 'DevTools' });
+  const href = await link.getAttribute('href');
+  assert.equal((await ask(String(href), {})).status, 302);
+  assert.equal(await link.getAttribute('rel'), 'noopener noreferrer');
+  await watched.page.goto(`${debuggerUrl}&readOnly=true`);
+  await watched.page.getByRole('tab', { name: 'Known' }).waitFor();
+  assert.equal(await link.isVisible(), false);
+  assert.deepEqual(watched.faults, []);
+  await watched.close();
+  await end();
+});
+
+test('the files are those of Chromium, kept for good, and can reach nothing but themselves and the socket', async () => {
+  const { link, end } = await openDesk();
+  const first = await ask(link, {});
+  assert.equal(first.status, 302);
+  const location = String(first.headers.location);
+  const front = await ask(server.url + location, {});
+  assert.equal(front.status, 200);
+  assert.match(String(front.headers['cache-control']), /immutable/);
+  const policy = String(front.headers['content-security-policy']);
+  assert.match(policy, /default-src 'none'/);
+  assert.match(policy, /frame-ancestors 'none'/);
+  assert.ok(!policy.includes("'self'"), 'neither the API nor the console');
+  const folder = location.slice(0, location.lastIndexOf('/'));
+  for (const path of [`${folder}/..%2f..%2fhost-id`, `${folder}/nothing.js`, '/devtools/..%2f/secret', '/devtools//'])
+    assert.equal((await ask(server.url + path, {})).status, 404, path);
+  await end();
+});
+
+test('who may only watch has no DevTools; a link that was altered or revoked opens none', async () => {
+  const { session, link, end } = await openDesk();
+  const watching = await linksOf(session.id, '?readOnly=true');
+  const view = watching.pages[0];
+  assert.equal(view?.devtoolsUrl, undefined);
+  const sneaked = new URL(link);
+  sneaked.searchParams.set('token', new URL(view?.debuggerUrl ?? '').searchParams.get('token') ?? '');
+  const altered = new URL(link);
+  altered.searchParams.set('token', `${altered.searchParams.get('token')?.slice(0, -3)}abc`);
+  const elsewhere = new URL(link);
+  elsewhere.searchParams.set('page', 'F'.repeat(32));
+  for (const url of [sneaked.href, altered.href, elsewhere.href]) {
+    assert.equal((await ask(url, {})).status, 403, url);
+    assert.equal((await refusedUpgrade(socketOf(url))).status, 403);
+  }
+  const client = await CdpClient.connect(socketOf(link));
+  await server.api('DELETE', `/v1/browsers/sessions/${session.id}/debug`);
+  assert.deepEqual(await client.closed(), { code: 1000, reason: 'the address was revoked' });
+  assert.equal((await ask(link, {})).status, 403);
+  const token = new URL(link).searchParams.get('token') ?? '';
+  assert.ok(!server.log().some(line => line.includes(token)), 'a token is never logged');
+  await end();
+});
+
+test('its socket leads to that page and its frames, to no other page and not to the browser', async () => {
+  const { session, page, link, end } = await openDesk('/framed');
+  const other = await page.context().newPage();
+  await other.goto(`${pages.a}/next`);
+  const targetId = (await linksOf(session.id)).pages.find(({ url }) => url.endsWith('/next'))?.id;
+  assert.ok(targetId);
+  const agent = await CdpClient.connect(session.connectUrl);
+  const foreign = await agent.attachToPage();
+  const devtools = await CdpClient.connect(socketOf(link));
+
+  const frames = { autoAttach: true, waitForDebuggerOnStart: true, flatten: true, filter: [{ type: 'page' }, {}] };
+  await devtools.send('Target.setAutoAttach', frames);
+  const attached = await devtools.event('Target.attachedToTarget');
+  assert.equal(await devtools.evaluate('document.body.innerText', String(attached.params?.sessionId)), 'inside');
+  await devtools.send('Runtime.evaluate', { expression: "open('/next')", userGesture: true });
+
+  for (const [method, params] of [
+    ['Target.attachToTarget', { targetId, flatten: true }],
+    ['Target.getTargetInfo', { targetId }],
+    ['Target.getTargets', {}],
+    ['Target.attachToBrowserTarget', {}],
+    ['Target.createTarget', { url: 'about:blank' }],
+    ['Target.closeTarget', { targetId }],
+    ['Target.autoAttachRelated', { targetId, waitForDebuggerOnStart: false }],
+    ['Browser.close', {}],
+    ['Browser.getVersion', {}],
+    ['Tracing.start', {}],
+    ['DOM.setFileInputFiles', { files: ['/etc/passwd'] }],
+    ['Page.navigate', { url: 'file:///etc/passwd' }],
+  ] as const)
+    assert.match((await devtools.ask(method, params)).error?.message ?? '', /refused/, method);
+  const spelled = await devtools.askRaw(
+    id => `{"id":${id},"method":"\\u0054arget.attachToTarget","params":{"targetId":"${targetId}","flatten":true}}`,
+  );
+  assert.match(spelled.error?.message ?? '', /refused/);
+  const stolen = await devtools.ask('Runtime.evaluate', { expression: '1' }, foreign);
+  assert.equal(stolen.error?.code, -32001, 'a channel of somebody else is none of its own');
+  await eventually('the popup', () => page.context().pages().length === 3);
+  const types = devtools.events
+    .filter(({ method }) => method === 'Target.attachedToTarget')
+    .map(({ params }) => Object(params?.targetInfo).type);
+  assert.deepEqual(types, ['iframe'], 'neither the other page nor the popup');
+  assert.ok(!JSON.stringify(devtools.events).includes(targetId));
+  await devtools.close();
+  await agent.close();
+  await end();
+});
+
+test('what the agent has made the page pretend holds meanwhile and afterwards, and a page that was stopped goes on', async () => {
+  const { page, link, end } = await openDesk();
+  await page.setViewportSize({ width: 640, height: 480 });
+  await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+  const look = "[innerWidth, matchMedia('print').matches, matchMedia('(prefers-color-scheme: dark)').matches]";
+  const seen = (): Promise<unknown> => page.evaluate(look);
+  const wanted = [640, true, true];
+  assert.deepEqual(await seen(), wanted);
+
+  const devtools = await CdpClient.connect(socketOf(link));
+  await devtools.send('Emulation.setEmulatedMedia', {
+    media: '',
+    features: [{ name: 'prefers-color-scheme', value: '' }],
+  });
+  assert.deepEqual(await seen(), wanted, 'what the front end clears at its start');
+  await devtools.send('Emulation.setDeviceMetricsOverride', {
+    width: 300,
+    height: 300,
+    deviceScaleFactor: 1,
+    mobile: false,
+  });
+  await eventually('the size that DevTools has set', async () => JSON.stringify(await seen()).startsWith('[300'));
+  await devtools.send('Emulation.clearDeviceMetricsOverride');
+  await eventually('the size of the agent', async () => JSON.stringify(await seen()) === JSON.stringify(wanted));
+
+  await devtools.send('Emulation.setDeviceMetricsOverride', {
+    width: 300,
+    height: 300,
+    deviceScaleFactor: 1,
+    mobile: false,
+  });
+  await devtools.send('Debugger.enable');
+  const stopped = page.evaluate('(() => { debugger; return 1 })()');
+  await devtools.event('Debugger.paused');
+  await devtools.close();
+  assert.equal(await stopped, 1);
+  await eventually('all of it again', async () => JSON.stringify(await seen()) === JSON.stringify(wanted));
+  await end();
+});
+
+test('while a person drives, DevTools does not; when the page or the session ends, it hears why', async () => {
+  const { session, page, link, end } = await openDesk('/known', { takeover: 'refuse' });
+  const debug = await linksOf(session.id);
+  const viewer = await LiveViewer.open(debug.debuggerUrl);
+  await viewer.take();
+  const devtools = await CdpClient.connect(socketOf(link));
+  const reload = await devtools.ask('Page.reload');
+  assert.match(reload.error?.message ?? '', /a person controls this session/);
+  await viewer.give();
+  await devtools.send('Page.reload');
+  await viewer.close();
+
+  const other = await page.context().newPage();
+  const of = (await linksOf(session.id)).pages.find(({ url }) => url === 'about:blank')?.devtoolsUrl ?? '';
+  const onOther = await CdpClient.connect(socketOf(of));
+  await onOther.send('Runtime.enable');
+  await other.close();
+  // Chromium says so too, in words of its own.
+  await onOther.event('Inspector.detached', ({ params }) => params?.reason === 'the page was closed');
+  assert.equal((await onOther.closed()).code, 1000);
+
+  // An address for every page opens the one that is named.
+  const all = new URL(link);
+  all.searchParams.set('token', new URL(debug.debuggerUrl).searchParams.get('token') ?? '');
+  const again = await CdpClient.connect(socketOf(all.href));
+  await again.send('Runtime.enable');
+  await end();
+  for (const one of [devtools, again]) {
+    assert.match(String((await one.event('Inspector.detached')).params?.reason), /session ended/);
+    assert.match((await one.closed()).reason, /session ended/);
+  }
+});
