@@ -209,10 +209,7 @@ describe('downloads', () => {
       const browser = await chromium.connectOverCDP(connectUrl);
       const page = browser.contexts()[0]?.pages()[0];
       await page?.goto(`${pages.a}/files`);
-      await page?.evaluate(
-        address => document.querySelector('#report')?.setAttribute('href', address),
-        `/late?${delayMs}`,
-      );
+      await page?.evaluate(`report.href = '/late?${delayMs}'`);
       await page?.click('#report', { noWaitAfter: true });
       await browser.close();
     }
