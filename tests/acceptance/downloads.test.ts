@@ -305,7 +305,11 @@ describe('a download', () => {
     await page?.click('#named');
     await listed(session.id, 1);
     await page?.click('#report');
-    const found = (await listed(session.id, 2)).find(({ filename }) => filename === 'report.pdf');
+    const report = async () => (await list(session.id, '&filename=report.pdf')).downloads[0];
+    await listed(session.id, 2);
+    // Of a bucket: once the file is there, its own link is given out.
+    const isThere = (found?: Download) => found?.downloadUrl.startsWith(store?.endpoint ?? server.url) ?? false;
+    const found = await eventually('the report to be given out', report, isThere);
     assert.ok(found);
     download = found;
     await browser.close();
