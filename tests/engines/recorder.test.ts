@@ -13,23 +13,34 @@ import { systemClock } from '../../server/kit/clock.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { startBareBrowser } from '../harness/bare-browser.ts';
 import { CdpClient } from '../harness/cdp.ts';
+import { openPages } from '../harness/pages.ts';
 import { eventually } from '../harness/until.ts';
 
 const bare = await startBareBrowser();
 after(() => bare.close());
 
+const GOING = 40;
+const RESTLESS =
+  '<!doctype html><p>0</p><script>let n = 0; setInterval(() => { document.querySelector("p").textContent = ++n; }, 20)</script>';
+
 class Kept implements RecordingSink {
   readonly segments = new Map<number, Segment[]>();
   readonly finished: number[] = [];
   readonly spans: Array<Span & { readonly page: number }> = [];
+  /** Spans without an end, as they were told of. */
+  readonly going: Array<Span & { readonly page: number }> = [];
   isAway = false;
-  async began(): Promise<void> {}
+  readonly begun = new Set<number>();
+  async began({ page }: RecordedPage): Promise<void> {
+    this.begun.add(page);
+  }
   async keep({ page }: { page: number }, segment: Segment): Promise<void> {
     if (this.isAway) throw new Error('the store is away');
     this.segments.set(page, [...(this.segments.get(page) ?? []), segment]);
   }
   async span({ page }: RecordedPage, { kind, fromMs, toMs, why }: Span): Promise<void> {
-    if (toMs !== undefined) this.spans.push({ page, kind, fromMs, toMs, ...(why ? { why } : {}) });
+    if (toMs === undefined) this.going.push({ page, kind, fromMs });
+    else this.spans.push({ page, kind, fromMs, toMs, ...(why ? { why } : {}) });
   }
   async endSpans(): Promise<void> {}
   async done({ page }: { page: number }): Promise<void> {
@@ -65,6 +76,8 @@ function shown(segments: readonly Segment[]): { atMs: number; colour: number[] }
       'crop=2:2:iw/2:ih/2',
       '-fps_mode',
       'passthrough',
+      '-enc_time_base',
+      '1:1000',
       '-pix_fmt',
       'rgb24',
       '-f',
@@ -91,7 +104,8 @@ async function record(recorder: Recorder, session: string, agoMs = 0) {
   const present = new Set<string>();
   const observing = await bare.browser.observe({
     target: (target: ObservedTarget) => {
-      if (target.kind !== 'page') return;
+      // A second tab is looked at by nobody: all are page 0 here.
+      if (target.kind !== 'page' || present.size > 0) return;
       present.add(target.id);
       recording.target(target, 0, { at: new Date(systemClock.now().getTime() - agoMs) });
     },
@@ -247,6 +261,56 @@ test('where too much waits to be stored recording pauses, says so, and goes on w
     isNear(shown(later).at(-1)?.colour ?? [], [0, 0, 255]),
     'what the page shows now is looked at, though it rests',
   );
+  await client.close();
+  await recorder.close();
+});
+
+test('a page that goes from site to site and never rests is still looked at when it has arrived', async () => {
+  const sink = new Kept();
+  const recorder = await open({ folder: makeFolder(), sink, clock: systemClock, log: silentLog });
+  const pages = await openPages({
+    '/moving': RESTLESS,
+    '/blue': `${RESTLESS}<style>html{background:rgb(0,0,255)}</style>`,
+  });
+  const client = await CdpClient.connect(bare.url);
+  const page = await client.attachToPage();
+  const { recording, observing } = await record(recorder, 'going');
+  await eventually('a picture', () => sink.begun.has(0));
+  // Another process each time: screencasts that begin in the middle of that are refused.
+  for (let n = 0; n < GOING; n++) {
+    const url = n % 2 ? pages.url : pages.url.replace('127.0.0.1', 'localhost');
+    await client.send('Page.navigate', { url: `${url}/moving` }, page);
+  }
+  await client.send('Page.navigate', { url: `${pages.url}/blue` }, page);
+  const later = Date.now() + 500;
+  await eventually('a picture of where it is', () => (recording.hubOf(0)?.newest?.at.getTime() ?? 0) > later);
+  await observing.close();
+  await recorder.finish('going');
+  await eventually('all to be stored', () => sink.finished.includes(0));
+  const last = shown(sink.segments.get(0) ?? []).at(-1);
+  assert.ok(isNear(last?.colour ?? [], [0, 0, 255]), JSON.stringify(last));
+  await client.close();
+  await recorder.close();
+});
+
+test('while another tab is in front the last picture is held, and that is said from its first moment to its last', async () => {
+  const sink = new Kept();
+  const recorder = await open({ folder: makeFolder(), sink, clock: systemClock, log: silentLog });
+  const client = await CdpClient.connect(bare.url);
+  const { targetInfos } = await client.send('Target.getTargets');
+  const front = (targetInfos as { type: string; targetId: string }[]).find(({ type }) => type === 'page')?.targetId;
+  const { observing } = await record(recorder, 'behind');
+  await eventually('a picture', () => sink.begun.has(0));
+  const { targetId } = await client.send('Target.createTarget', { url: 'about:blank', newWindow: false });
+  await eventually('it to be behind', () => sink.going.some(({ kind }) => kind === 'hidden'));
+  await client.send('Target.activateTarget', { targetId: front });
+  await eventually('it to be in front again', () => sink.spans.some(({ kind }) => kind === 'hidden'));
+  const [told, ended] = [sink.going[0], sink.spans.find(({ kind }) => kind === 'hidden')];
+  assert.equal(told?.fromMs, ended?.fromMs);
+  await client.send('Target.closeTarget', { targetId });
+  await observing.close();
+  await recorder.finish('behind');
+  await eventually('all to be stored', () => sink.finished.includes(0));
   await client.close();
   await recorder.close();
 });

@@ -5,12 +5,15 @@ import { spawnSync } from 'node:child_process';
 import { closeSync, ftruncateSync, mkdirSync, mkdtempSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pipeline, Readable } from 'node:stream';
 import { after, afterEach, test } from 'node:test';
+import type { DownloadPage } from '../../contract/files.ts';
 import type { Readiness } from '../../contract/service.ts';
 import { ask } from '../harness/http.ts';
 import { sessionLeftovers } from '../harness/leftovers.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
+import { eventsOf } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
 import { assertRowsAreTrue, openSessions, releaseAll } from './aftermath.ts';
 import { answersFor, connectPlaywright, firstPage } from './clients.ts';
@@ -26,7 +29,25 @@ const dataDir = join(folder, 'data');
 mkdirSync(dataDir, { mode: 0o700 });
 const ballast = openSync(join(folder, 'ballast'), 'w');
 
-const pages = await openPages();
+const FILE = Buffer.alloc(300_000, 'whole');
+const attachment = (name: string) => ({
+  'content-type': 'application/octet-stream',
+  'content-disposition': `attachment; filename=${name}`,
+});
+const aDiskful = (): Readable => Readable.from(Array.from({ length: DISK_BYTES / MIB }, () => Buffer.alloc(MIB, 1)));
+const pages = await openPages({
+  '/files':
+    '<!doctype html><title>Files</title><a id=whole href=/whole>whole</a><a id=huge href=/huge>huge</a><a id=endless href=/endless>endless</a>',
+  '/whole': (_, response) => void response.writeHead(200, attachment('whole.bin')).end(FILE),
+  '/huge': (_, response) => {
+    response.writeHead(200, { ...attachment('huge.bin'), 'content-length': String(DISK_BYTES) });
+    pipeline(aDiskful(), response, () => {});
+  },
+  '/endless': (_, response) => {
+    response.writeHead(200, attachment('endless.bin'));
+    pipeline(aDiskful(), response, () => {});
+  },
+});
 const server = await startServer({ pages, dataDir, env: { BERTH_SLOTS: '4' } });
 // After the server's own end, which was registered before.
 after(() => {
@@ -114,6 +135,36 @@ test('with no room at all, sessions can still be driven, read and released; noth
     seen => seen === session.id,
   );
   await server.settles([session.id]);
+  await browser.close();
+});
+
+test('a download that fills the disk fails by name; its session goes on, and downloads again when there is room', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  const browser = await connectPlaywright(session);
+  const page = firstPage(browser);
+  await page.goto(`${pages.a}/files`);
+  leaveFree(NEARLY_FULL_BYTES);
+  // The one says how large it is, the other comes until nothing can be written any more.
+  for (const name of ['huge', 'endless']) {
+    await page.click(`#${name}`);
+    const told = () => eventsOf(server, session.id, 'download.failed');
+    const failed = await eventually(`${name} to fail`, told, events =>
+      events.some(({ detail }) => detail.filename === `${name}.bin`),
+    );
+    assert.equal(failed.at(-1)?.detail.reason, 'the disk has no room for it', name);
+    assert.equal(await page.evaluate('6 * 7'), 42);
+  }
+  leaveFree(DISK_BYTES);
+  await page.click('#whole');
+  const { downloads } = await eventually(
+    'the next download',
+    async () => (await server.api<DownloadPage>('GET', `/v1/browsers/downloads?sessionId=${session.id}`)).body,
+    ({ total }) => total > 0,
+  );
+  assert.deepEqual(
+    downloads.map(({ filename, size }) => [filename, size]),
+    [['whole.bin', FILE.length]],
+  );
   await browser.close();
 });
 

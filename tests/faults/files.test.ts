@@ -6,7 +6,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { after, describe, it } from 'node:test';
+import { after, afterEach, describe, it } from 'node:test';
 import { chromium } from 'playwright-core';
 import type { Download, DownloadPage, UploadAnswer } from '../../contract/files.ts';
 import { openPages } from '../harness/pages.ts';
@@ -15,6 +15,7 @@ import { startServer, type TestServer } from '../harness/server.ts';
 import { eventsOf } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
 import { upload } from '../harness/upload.ts';
+import { releaseAll } from './aftermath.ts';
 
 const DAY_MS = 24 * 3600_000;
 const BYTES = randomBytes(600_000);
@@ -57,6 +58,9 @@ const fetched = async (download: Download | undefined): Promise<string> =>
   sha256(Buffer.from(await (await fetch(String(download?.downloadUrl))).arrayBuffer()));
 
 describe('a server that is killed', () => {
+  // One that a failed test left would live on while the clock is moved by months.
+  afterEach(() => releaseAll(server));
+
   it('keeps what was downloaded before and meanwhile; what broke off with it is never listed', async () => {
     const session = await server.createSession({ keepAlive: true });
     await click(session.connectUrl, '#whole', '#gated');

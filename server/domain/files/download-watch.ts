@@ -13,9 +13,9 @@ import { type Keeper, overTheBound, TooMuch } from './keeper.ts';
 /** Names of downloads that one session may have; what comes after them is cancelled. */
 const DOWNLOADS_MAX = 10_000;
 const RETRY_MS = 2_000;
-/** A disk with less is called full: what Chromium could not write was smaller. */
-const FULL_BYTES = 16 * 1024 ** 2;
-const DISK_FULL = 'the disk is full';
+/** A disk with less is called full: Chromium gives up while some 16 MiB are free, and others write too. */
+const FULL_BYTES = 64 * 1024 ** 2;
+const DISK_FULL = 'the disk has no room for it';
 const BROKE_OFF = 'it was cancelled or broke off';
 /** How often the files of a predecessor's downloads are looked for: the browser tells only who was there when they began. */
 const LOOK_MS = 1_000;
@@ -26,6 +26,8 @@ const UNHEARD_LOOKS = 5;
 
 interface Known {
   readonly row: DownloadRow;
+  /** Where it began, if that was heard. */
+  readonly frame: string;
   receivedBytes: number;
   over: boolean;
 }
@@ -43,28 +45,28 @@ export class DownloadWatch implements DownloadListener {
     this.#live = live;
   }
 
-  began({ guid, suggestedName }: Parameters<DownloadListener['began']>[0]): void {
+  began({ guid, suggestedName, frame }: Parameters<DownloadListener['began']>[0]): void {
     if (this.#known.has(guid)) return;
     if (this.#known.size >= DOWNLOADS_MAX) return void this.#live.browser.cancelDownload(guid).catch(() => {});
-    const known = this.#know(guid, downloadName(suggestedName));
+    const known = this.#know(guid, downloadName(suggestedName), frame);
     this.#work(() => this.#keeper.parts.rows.begin(known.row));
   }
 
-  progressed({ guid, state, receivedBytes }: Parameters<DownloadListener['progressed']>[0]): void {
+  progressed({ guid, state, receivedBytes, totalBytes }: Parameters<DownloadListener['progressed']>[0]): void {
     const known = this.#known.get(guid);
     if (!known || known.over) return;
     known.receivedBytes = Math.max(receivedBytes, known.receivedBytes);
     if (state === 'inProgress') return this.#demandRoom(known);
     known.over = true;
     if (state === 'completed') this.#work(() => this.#take(known));
-    else this.#brokeOff(known);
+    else this.#brokeOff(known, totalBytes);
   }
 
   /** After an adoption: what began before us, and what came and went while nobody heard. */
   async resume(): Promise<void> {
     const rows = await this.#keeper.parts.rows.ofSession(this.#live.id);
     for (const row of rows) {
-      this.#known.set(row.guid, { row, receivedBytes: 0, over: row.state !== 'running' });
+      this.#known.set(row.guid, { row, frame: '', receivedBytes: 0, over: row.state !== 'running' });
       if (row.state === 'complete') this.#keptBytes += row.size ?? 0;
     }
     const open = [...this.#known.values()].filter(({ over }) => !over);
@@ -78,12 +80,13 @@ export class DownloadWatch implements DownloadListener {
     await Promise.all(this.#working);
   }
 
-  #know(guid: string, filename: string): Known {
+  #know(guid: string, filename: string, frame = ''): Known {
     const { host, clock } = this.#keeper.parts;
     const now = clock.now();
     const { id: sessionId, applicationId } = this.#live;
     const named = { id: newId<DownloadId>(now), applicationId, sessionId, hostId: host, guid, filename };
-    const known: Known = { row: { ...named, state: 'running', createdAt: now }, receivedBytes: 0, over: false };
+    const row: DownloadRow = { ...named, state: 'running', createdAt: now };
+    const known: Known = { row, frame, receivedBytes: 0, over: false };
     this.#known.set(guid, known);
     return known;
   }
@@ -135,18 +138,21 @@ export class DownloadWatch implements DownloadListener {
   }
 
   /** Asked at once, before others give room again; told when there is room to write it down. */
-  #brokeOff(known: Known): void {
-    const why = this.#whyItBrokeOff(known);
+  #brokeOff(known: Known, totalBytes: number): void {
+    const why = this.#whyItBrokeOff(known, totalBytes);
     this.#work(async () => this.#fail(known, await why));
   }
 
   /** Chromium does not say it, so the disk is asked: what it took away again was there when it broke off. */
-  async #whyItBrokeOff({ row, receivedBytes }: Known): Promise<string> {
+  async #whyItBrokeOff({ row, receivedBytes }: Known, totalBytes: number): Promise<string> {
     const { keeper, live } = { keeper: this.#keeper, live: this.#live };
     try {
-      const seen = await keeper.look(live.box.folder, row.guid);
+      // In this order: what is still there behind the number was there in front of it.
       const free = await keeper.parts.staging.freeBytes();
-      return free - (seen === 'absent' ? receivedBytes : 0) < FULL_BYTES ? DISK_FULL : BROKE_OFF;
+      const seen = await keeper.look(live.box.folder, row.guid);
+      keeper.parts.log.info('download.broke_off', { sessionId: live.id, free, seen, receivedBytes, totalBytes });
+      const roomThen = free - (seen === 'absent' ? receivedBytes : 0);
+      return roomThen < Math.max(FULL_BYTES, totalBytes - receivedBytes) ? DISK_FULL : BROKE_OFF;
     } catch {
       return BROKE_OFF;
     }
@@ -174,6 +180,7 @@ export class DownloadWatch implements DownloadListener {
       this.#keptBytes += kept.size;
       const { id: downloadId, filename, mimeType, size } = kept;
       await this.#tell('download.completed', { downloadId, filename, mimeType, size });
+      this.#keeper.parts.kept(kept, known.frame);
     } catch (error) {
       const failure = this.#leaving.signal.aborted ? undefined : lasting(error);
       if (failure === undefined) throw error;

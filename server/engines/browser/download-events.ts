@@ -3,11 +3,19 @@
 import { type JsonObject, textAt } from './json.ts';
 
 export interface DownloadListener {
-  began(download: { readonly guid: string; readonly url: string; readonly suggestedName: string }): void;
+  began(download: {
+    readonly guid: string;
+    readonly url: string;
+    readonly suggestedName: string;
+    /** The frame that it began in; the main frame of a page has the page's name. */
+    readonly frame: string;
+  }): void;
   progressed(progress: {
     readonly guid: string;
     readonly state: 'inProgress' | 'completed' | 'canceled';
     readonly receivedBytes: number;
+    /** As the site said; 0 where it did not. */
+    readonly totalBytes: number;
   }): void;
 }
 
@@ -21,9 +29,23 @@ export function tellOfDownload(method: string | undefined, params: JsonObject | 
   const guid = textAt(params, 'guid');
   if (guid === undefined || !isDownloadGuid(guid)) return;
   if (method === 'Browser.downloadWillBegin')
-    to.began({ guid, url: textAt(params, 'url') ?? '', suggestedName: textAt(params, 'suggestedFilename') ?? '' });
+    to.began({
+      guid,
+      url: textAt(params, 'url') ?? '',
+      suggestedName: textAt(params, 'suggestedFilename') ?? '',
+      frame: textAt(params, 'frameId') ?? '',
+    });
   const state = STATES.find(word => word === textAt(params, 'state'));
-  const received = params?.receivedBytes;
-  if (method === 'Browser.downloadProgress' && state)
-    to.progressed({ guid, state, receivedBytes: typeof received === 'number' ? received : 0 });
+  if (method !== 'Browser.downloadProgress' || !state) return;
+  to.progressed({
+    guid,
+    state,
+    receivedBytes: bytesAt(params, 'receivedBytes'),
+    totalBytes: bytesAt(params, 'totalBytes'),
+  });
+}
+
+function bytesAt(params: JsonObject | undefined, name: string): number {
+  const value = params?.[name];
+  return typeof value === 'number' ? value : 0;
 }

@@ -1,0 +1,157 @@
+// Extensions when the server is killed: in the middle of an upload, behind its last byte, and between the moment when a
+// session takes its place and the moment when its extensions are loaded. What was promised is there, and nothing half is.
+import assert from 'node:assert/strict';
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { existsSync, readdirSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import type { Extension } from '../../contract/extensions.ts';
+import type { Session } from '../../contract/sessions.ts';
+import { CdpClient } from '../harness/cdp.ts';
+import { speaking } from '../harness/extensions.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+import { upload } from '../harness/upload.ts';
+import { openSessions } from './aftermath.ts';
+
+const EXTENSIONS = '/v1/browsers/extensions';
+const SESSIONS = '/v1/browsers/sessions';
+
+const server = await startServer({ env: { BERTH_ADOPT_GRACE: '600' } });
+const sockets: Socket[] = [];
+after(() => sockets.map(socket => socket.destroy()));
+
+const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
+
+/** Large enough to be cut in its middle. */
+const large = (name: string): Buffer =>
+  speaking(name, {}, [{ name: 'weight.bin', bytes: randomBytes(600_000), method: 0 }]);
+
+const filesIn = (folder: string): string[] => {
+  const path = join(server.dataDir, folder);
+  if (!existsSync(path)) return [];
+  return readdirSync(path, { recursive: true, withFileTypes: true }).flatMap(one => (one.isFile() ? [one.name] : []));
+};
+
+/** The files of extensions that are kept, by their checksums. */
+const kept = (): string[] =>
+  filesIn('artifacts')
+    .filter(name => /^[0-9a-f]{64}$/.test(name))
+    .sort();
+
+/** Sends so many bytes of an upload, whose answer nobody will hear. */
+async function begin(bytes: Buffer, count: number): Promise<void> {
+  const { body, headers = {} } = await upload('extension.zip', bytes);
+  assert.ok(Buffer.isBuffer(body));
+  const { hostname, port } = new URL(server.url);
+  const socket = connect(Number(port), hostname);
+  socket.on('error', () => {}); // it is cut by the kill
+  sockets.push(socket);
+  socket.write(
+    `POST ${EXTENSIONS} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${server.key}\r\n` +
+      `content-type: ${headers['content-type']}\r\ncontent-length: ${body.length}\r\n\r\n`,
+  );
+  socket.write(body.subarray(0, Math.min(count, body.length)));
+}
+
+async function uploaded(bytes: Buffer): Promise<Extension> {
+  const answer = await server.api<Extension>('POST', EXTENSIONS, await upload('extension.zip', bytes));
+  assert.equal(answer.status, 200, answer.text);
+  assert.equal(answer.body.checksum, sha256(bytes));
+  return answer.body;
+}
+
+async function loadedIn({ connectUrl }: { readonly connectUrl?: string | undefined }): Promise<readonly string[]> {
+  const client = await CdpClient.connect(connectUrl ?? '');
+  const { extensions } = await client.send('Extensions.getExtensions');
+  await client.close();
+  return (Array.isArray(extensions) ? extensions : []).map(({ name }) => String(name)).sort();
+}
+
+test('killed in the middle of an upload, it keeps none of it, and the same upload works', async () => {
+  const bytes = large('half');
+  await begin(bytes, 300_000);
+  await eventually('the upload to begin', () => filesIn('incoming').length > 0);
+  await server.restart();
+  assert.deepEqual([filesIn('incoming'), filesIn('unpacking'), kept()], [[], [], []]);
+  const { id, name } = await uploaded(bytes);
+  assert.equal(name, 'half');
+  assert.deepEqual(kept(), [sha256(bytes)]);
+  const session = await server.createSession({ extensionIds: [id] });
+  assert.deepEqual(await loadedIn(session), ['half']);
+  await server.release(session.id);
+});
+
+test('killed at any moment behind the last byte, it keeps one file of it at most, which the next upload has', async () => {
+  for (const waitMs of [0, 30]) {
+    const bytes = large(`whole${waitMs}`);
+    const before = kept();
+    await begin(bytes, Number.POSITIVE_INFINITY);
+    await eventually('the upload to begin', () => filesIn('incoming').length > 0 || kept().length > before.length);
+    await new Promise(resolve => setTimeout(resolve, waitMs));
+    await server.restart();
+    assert.deepEqual([filesIn('incoming'), filesIn('unpacking')], [[], []]);
+    const both = [...before, sha256(bytes)].sort();
+    assert.ok([String(before), String(both)].includes(String(kept())), `after ${waitMs} ms`);
+    const { id } = await uploaded(bytes);
+    assert.deepEqual(kept(), both);
+    assert.equal((await server.api('DELETE', `${EXTENSIONS}/${id}`)).status, 204);
+  }
+});
+
+/** The folders into which extensions were unpacked, of all boxes. */
+const placed = (): string[] => {
+  const boxes = join(server.dataDir, 'sessions');
+  return (existsSync(boxes) ? readdirSync(boxes) : []).flatMap(box => {
+    const folder = join(boxes, box, 'box/extensions');
+    return existsSync(folder) ? readdirSync(folder) : [];
+  });
+};
+
+const FILES = 2_000;
+/** Takes a while to be unpacked. */
+const heavy = (name: string): Buffer =>
+  speaking(
+    name,
+    {},
+    Array.from({ length: FILES }, (_, at) => ({ name: `files/${at}`, bytes: 'x', method: 0 })),
+  );
+
+for (const [when, make, waitMs] of [
+  ['while an extension of a session is unpacked', heavy, 0],
+  ['about when the extensions of a session are loaded', speaking, 40],
+] as const)
+  test(`killed ${when}, it has them all or has ended, and says which`, async () => {
+    const extensionIds = [(await uploaded(make('one'))).id, (await uploaded(speaking('two'))).id];
+    const body = { keepAlive: true, extensionIds };
+    const headers = { 'idempotency-key': randomUUID() };
+    const answer = server.api<Session>('POST', SESSIONS, { body, headers }).catch(() => undefined);
+    await until('extensions to be unpacked', () => (placed().length > 0 ? true : undefined));
+    await new Promise(resolve => setTimeout(resolve, waitMs));
+    await server.restart();
+    const told = await answer;
+    const open = await openSessions(server);
+    assert.ok(open.length <= 1);
+    const again = await server.api<Session>('POST', SESSIONS, { body, headers });
+    assert.equal(again.status, 201, again.text);
+    const { id, status, endReason } = await server.read(again.body.id);
+    if (told?.status === 201) assert.deepEqual([told.body.id, status], [id, 'RUNNING']);
+    if (open[0]) assert.equal(open[0].id, id);
+    if (make === heavy) assert.equal(status, 'ERROR', 'it was in the middle');
+    if (status === 'RUNNING') {
+      assert.deepEqual(await loadedIn(again.body), ['one', 'two']);
+      await server.release(id);
+    } else assert.deepEqual([status, endReason], ['ERROR', 'service_restart']);
+    await server.settles();
+    assert.deepEqual(placed(), []);
+  });
+
+/** Looks often: what is waited for does not last. */
+async function until(what: string, look: () => true | undefined): Promise<void> {
+  const deadline = performance.now() + 20_000;
+  while (!look()) {
+    if (performance.now() > deadline) throw new Error(`waited for ${what}`);
+    await new Promise(resolve => setTimeout(resolve, 2));
+  }
+}
