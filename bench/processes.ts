@@ -1,5 +1,7 @@
 // Processes of this machine as /proc shows them: who descends from whom, and what memory they hold.
 import { readdirSync, readFileSync } from 'node:fs';
+import { boxesOf } from '../tests/harness/boxes.ts';
+import type { TestServer } from '../tests/harness/server.ts';
 
 export interface Memory {
   readonly pssMib: number;
@@ -23,6 +25,15 @@ export function descendants(roots: readonly number[]): readonly number[] {
 export const processesNaming = (path: string): readonly number[] =>
   allProcesses().filter(pid => pid !== process.pid && (read(pid, 'cmdline') ?? '').includes(path));
 
+export const boxPids = ({ dataDir }: TestServer): readonly number[] =>
+  descendants(boxesOf(dataDir).flatMap(({ pids }) => pids));
+
+/** The server with its database and encoders, without the browsers. */
+export function outsidePids(server: TestServer): readonly number[] {
+  const inside = new Set(boxPids(server));
+  return descendants([server.pid]).filter(pid => !inside.has(pid));
+}
+
 /** Proportional and private memory of all of them together; those that ended meanwhile count nothing. */
 export function memoryOf(pids: readonly number[]): Memory {
   const rollups = pids.flatMap(pid => read(pid, 'smaps_rollup') ?? []);
@@ -38,11 +49,16 @@ export function memoryOf(pids: readonly number[]): Memory {
 const TICKS_PER_SECOND = 100;
 
 /** What they have computed so far, in user and in system mode; those that ended count nothing. */
-export function cpuSecondsOf(pids: readonly number[]): number {
+export const cpuSecondsOf = (pids: readonly number[]): number => secondsOf(pids, [11, 12]);
+
+/** The same with what their children computed that have ended. */
+export const cpuSecondsWithEnded = (pids: readonly number[]): number => secondsOf(pids, [11, 12, 13, 14]);
+
+function secondsOf(pids: readonly number[], columns: readonly number[]): number {
   const ticks = pids.map(pid => {
     const stat = read(pid, 'stat') ?? '';
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return Number(fields[11] ?? 0) + Number(fields[12] ?? 0);
+    return columns.reduce((sum, column) => sum + Number(fields[column] ?? 0), 0);
   });
   return ticks.reduce((sum, each) => sum + each, 0) / TICKS_PER_SECOND;
 }

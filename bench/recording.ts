@@ -1,7 +1,7 @@
 // `node bench/recording.ts [--seconds N]`: what recording costs, beside the same pages without it and beside constant 25 fps
 // x264, the way of most others; and what playlists and files of an hour cost. Prints a Markdown table.
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -13,28 +13,21 @@ import { segmentBytes } from '../server/engines/recorder/fmp4.ts';
 import { journalFrame, journalHead } from '../server/engines/recorder/matroska.ts';
 import { mp4Head } from '../server/engines/recorder/mp4.ts';
 import { systemClock } from '../server/kit/clock.ts';
-import { boxesOf } from '../tests/harness/boxes.ts';
 import { CdpClient } from '../tests/harness/cdp.ts';
 import { freePort } from '../tests/harness/free-port.ts';
 import { playlistOf, replaysOf } from '../tests/harness/recordings.ts';
 import { TestServer } from '../tests/harness/server.ts';
 import { inWords, thisMachine } from './machine.ts';
-import { descendants } from './processes.ts';
+import { MOVING_PAGES } from './moving-pages.ts';
+import { boxPids, cpuSecondsWithEnded, outsidePids } from './processes.ts';
 
 /** Until its first segments, which every page has, are encoded. */
 const SETTLE_MS = 15_000;
 const STORED_MS = 8_000;
-const TICKS_PER_SECOND = 100;
 const CONSTANT_FPS = 25;
 const HOUR_SEGMENTS = 600;
 const PLAYLISTS = 50;
 
-/** `agent`: 2.5 small changes a second, and a jump now and then. */
-const PAGES: Readonly<Record<string, string>> = {
-  idle: '<h1>At rest</h1>',
-  agent: `<h1 id=h>0</h1><p>${'words on a page '.repeat(400)}</p><script>let n=0;setInterval(()=>{h.textContent=++n;if(n%12===0)scrollTo(0,n%24*40)},400)</script>`,
-  moving: `<style>p{animation:m 4s linear infinite}@keyframes m{to{transform:translateY(-900px)}}</style><p>${'words on a page '.repeat(1500)}</p>`,
-};
 const WAYS = ['off', 'recorded', 'x264 at 25 fps'] as const;
 
 interface Cost {
@@ -48,27 +41,7 @@ const { values } = parseArgs({ options: { seconds: { type: 'string', default: '6
 const seconds = Number(values.seconds);
 const server = new TestServer({}, await freePort());
 
-/** Of living processes, with those of their children that ended. */
-function cpuOf(pids: readonly number[]): number {
-  const ticks = pids.map(pid => {
-    try {
-      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-      return [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at] ?? 0), 0);
-    } catch {
-      return 0;
-    }
-  });
-  return ticks.reduce((sum, one) => sum + one, 0) / TICKS_PER_SECOND;
-}
-
-const boxPids = (): readonly number[] => descendants(boxesOf(server.dataDir).flatMap(({ pids }) => pids));
-/** The server with its database and encoders, without the browsers. */
-const outsidePids = (): readonly number[] => {
-  const inside = new Set(boxPids());
-  return descendants([server.pid]).filter(pid => !inside.has(pid));
-};
-
-async function costOf(page: string, way: (typeof WAYS)[number]): Promise<Cost> {
+async function costOf(page: keyof typeof MOVING_PAGES, way: (typeof WAYS)[number]): Promise<Cost> {
   const { id, connectUrl } = await server.createSession({
     keepAlive: true,
     recordSession: way === 'recorded',
@@ -76,32 +49,36 @@ async function costOf(page: string, way: (typeof WAYS)[number]): Promise<Cost> {
   });
   const client = await CdpClient.connect(connectUrl);
   const channel = await client.attachToPage();
-  const html = `data:text/html,${encodeURIComponent(`<!doctype html>${PAGES[page]}`)}`;
-  await client.send('Page.navigate', { url: html }, channel);
+  await client.send('Page.navigate', { url: MOVING_PAGES[page] }, channel);
   const constant = way === 'x264 at 25 fps' ? await recordConstantly(client, channel) : undefined;
   await systemClock.sleep(SETTLE_MS);
-  const before = { box: cpuOf(boxPids()), outside: cpuOf(outsidePids()), constant: constant?.cpu() ?? 0 };
+  const before = {
+    box: cpuSecondsWithEnded(boxPids(server)),
+    outside: cpuSecondsWithEnded(outsidePids(server)),
+    constant: constant?.cpu() ?? 0,
+  };
   await systemClock.sleep(seconds * 1000);
-  const browser = cpuOf(boxPids()) - before.box;
+  const browser = cpuSecondsWithEnded(boxPids(server)) - before.box;
   const encoder = (constant?.cpu() ?? 0) - before.constant;
-  const outside = cpuOf(outsidePids()) - before.outside + encoder;
+  const outside = cpuSecondsWithEnded(outsidePids(server)) - before.outside + encoder;
   const constantBytes = await constant?.stop();
   if (way === 'recorded') await systemClock.sleep(STORED_MS);
-  const bytes = constantBytes ?? (way === 'recorded' ? await storedBytes(id) : 0);
+  const minutes = (SETTLE_MS + seconds * 1000) / 60_000;
+  const bytesAMinute = way === 'recorded' ? await storedBytesAMinute(id) : (constantBytes ?? 0) / minutes;
   await client.close();
   await server.release(id);
   const perMinute = 60 / seconds;
-  const wholeMs = (SETTLE_MS + seconds * 1000) / 60_000;
-  return { browser: browser * perMinute, outside: outside * perMinute, mebibytes: bytes / wholeMs / 1024 ** 2 };
+  return { browser: browser * perMinute, outside: outside * perMinute, mebibytes: bytesAMinute / 1024 ** 2 };
 }
 
-async function storedBytes(id: string): Promise<number> {
+async function storedBytesAMinute(id: string): Promise<number> {
   const playlist = (await playlistOf(server, id, '0')) ?? '';
   const urls = playlist.split('\n').filter(line => line.startsWith('http'));
   const sizes = await Promise.all(
     urls.map(async url => Number((await fetch(url, { method: 'HEAD' })).headers.get('content-length'))),
   );
-  return sizes.reduce((sum, size) => sum + size, 0);
+  const shown = [...playlist.matchAll(/#EXTINF:([\d.]+)/g)].reduce((sum, [, length]) => sum + Number(length), 0);
+  return (sizes.reduce((sum, size) => sum + size, 0) / shown) * 60;
 }
 
 /** A frame whenever the page changes, and the newest one encoded 25 times a second, changed or not. */
@@ -127,7 +104,7 @@ async function recordConstantly(client: CdpClient, channel: string) {
   }, 1000 / CONSTANT_FPS);
   await client.send('Page.startScreencast', { format: 'jpeg', quality: 80 }, channel);
   return {
-    cpu: () => cpuOf([ffmpeg.pid ?? 0]),
+    cpu: () => cpuSecondsWithEnded([ffmpeg.pid ?? 0]),
     stop: async () => {
       clearInterval(timer);
       ffmpeg.stdin.end();
@@ -212,7 +189,7 @@ async function hour(): Promise<{ wallMs: number; cpuS: number }> {
 try {
   await server.start();
   const rows: string[] = [];
-  for (const page of Object.keys(PAGES))
+  for (const page of ['idle', 'agent', 'moving'] as const)
     for (const way of WAYS) {
       process.stderr.write(`bench: ${page}, ${way}\n`);
       const { browser, outside, mebibytes } = await costOf(page, way);

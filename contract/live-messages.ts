@@ -115,6 +115,8 @@ export interface SelectState {
 export type ServerMessage =
   | { readonly type: 'welcome'; readonly right: 'view' | 'control'; readonly holder: string }
   | { readonly type: 'tabs'; readonly tabs: readonly TabState[] }
+  /** The icon at a `faviconUrl`, as a data URL: told once, as soon as it is known. */
+  | { readonly type: 'icon'; readonly url: string; readonly data: string }
   | {
       readonly type: 'control';
       /** `you` with the fence to drive under; `other`; `agent`: nobody took over. */
@@ -134,4 +136,6 @@ export type ServerMessage =
     }
   | { readonly type: 'cursor'; readonly cursor: string }
   | { readonly type: 'copied'; readonly text: string }
+  /** A page has downloaded something, and whoever may drive may have it. */
+  | { readonly type: 'download'; readonly name: string; readonly size: number; readonly url: string }
   | { readonly type: 'ended'; readonly why: string };

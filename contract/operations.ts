@@ -43,7 +43,7 @@ import {
 import { Limits, ReplaceLimits } from './limits.ts';
 import { DebugQuery, DebugUrls } from './live.ts';
 import { HAR_TYPE, SessionLog, SessionLogsQuery } from './logs.ts';
-import { REPLAY_TYPE, RecordingDownloads, ReplayParams, Replays } from './recordings.ts';
+import { PICTURE_TYPE, REPLAY_TYPE, RecordingDownloads, ReplayParams, Replays } from './recordings.ts';
 import { Health, Readiness, Welcome } from './service.ts';
 import {
   BrowserVersion,
@@ -368,6 +368,24 @@ export const OPERATIONS = {
     params: ReplayParams,
     responses: { 200: { description: 'The playlist.', contentType: REPLAY_TYPE } },
     errors: ['not_found', 'replay_not_found', 'rate_limited'],
+  },
+  readPicture: {
+    tag: 'Recordings',
+    method: 'GET',
+    path: '/v1/browsers/sessions/{id}/picture',
+    summary: 'See how a session looks',
+    description:
+      'The newest picture of the page that changed last, as a JPEG: of a running session the newest there is, of one that has ended the last one. Nothing is asked of the browser for it: `204` where no picture was taken, because the session is not recorded and nobody looks at it, or because 31 days have passed. What recordings hide is hidden here too.',
+    credential: 'agentKey',
+    scopes: ['browsers:read'],
+    isWrite: false,
+    mount: 'native',
+    params: SessionParams,
+    responses: {
+      200: { description: 'The picture.', contentType: PICTURE_TYPE },
+      204: { description: 'There is none.' },
+    },
+    errors: ['not_found'],
   },
   requestRecordings: {
     tag: 'Recordings',

@@ -3,6 +3,7 @@ import { type Static, Type } from 'typebox';
 import { Time, Uuid } from './common.ts';
 
 export const REPLAY_TYPE = 'application/vnd.apple.mpegurl';
+export const PICTURE_TYPE = 'image/jpeg';
 export const PLAYLISTS_PER_MINUTE = 120;
 export const ASSEMBLIES_PER_MINUTE = 5;
 

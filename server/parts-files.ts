@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import type { Config } from './config.ts';
 import { Downloads } from './domain/files/downloads.ts';
-import { Keeper } from './domain/files/keeper.ts';
+import { Keeper, type KeeperParts } from './domain/files/keeper.ts';
 import { takeLeftBehind } from './domain/files/left-behind.ts';
 import type { Links } from './domain/files/links.ts';
 import { Outbox } from './domain/files/outbox.ts';
@@ -86,6 +86,8 @@ export interface FilesWish extends Omit<ArtifactsWish, 'scope'> {
   readonly links: Links;
   /** Who else has bytes for signed links, by the kind of their objects. */
   readonly finders: Readonly<Record<string, FileFinder>>;
+  /** A download of a running session has been taken in. */
+  readonly downloaded: KeeperParts['kept'];
   /** Who else has rows about files that go with the session's. */
   readonly forgets: readonly Forget[];
 }
@@ -93,6 +95,8 @@ export interface FilesWish extends Omit<ArtifactsWish, 'scope'> {
 export interface Files {
   readonly watcher: Watcher;
   readonly verbs: FileVerbs;
+  /** A link to a download that works without a key. */
+  readonly addressOf: Downloads['address'];
   readonly tasks: readonly Task[];
 }
 
@@ -104,6 +108,7 @@ export async function openFiles(wish: FilesWish): Promise<Files> {
   const keeper = new Keeper({
     ...{ rows: store.downloads, stored: store.storedBytes, events: store.events, limits, host, clock, log },
     ...{ staging, outbox, keyOf: downloadKey, sessionBytesMax: downloadBytes, downloadsFolder: DOWNLOADS },
+    kept: wish.downloaded,
   });
   const uploads = new Uploads({
     ...{ rows: store.uploads, stored: store.storedBytes, sessions: store.sessions, events: store.events },
@@ -123,6 +128,7 @@ export async function openFiles(wish: FilesWish): Promise<Files> {
   return {
     watcher: filesWatcher({ keeper, salvage, uploads, prompt: () => lookIn(leftBehind, 0) }),
     verbs: { uploads, downloads },
+    addressOf: row => downloads.address(row),
     tasks: [leftBehind, sweepOld],
   };
 }

@@ -1,11 +1,10 @@
 // Wiring of the live view: who may look and drive, and whose pictures they see.
 import type { Config } from './config.ts';
 import { LiveLinks } from './domain/live/links.ts';
-import { LiveView } from './domain/live/live-view.ts';
+import { LiveView, type LiveViewParts } from './domain/live/live-view.ts';
 import type { WatchPage } from './domain/live/viewing.ts';
 import type { LiveSessions } from './domain/sessions/live.ts';
-import { Pictures } from './engines/recorder/pictures.ts';
-import type { Recorder } from './engines/recorder/recorder.ts';
+import type { Pictures } from './engines/recorder/pictures.ts';
 import type { Store } from './engines/store/store.ts';
 import { LiveEntry } from './entry/live/live-entry.ts';
 import type { Clock } from './kit/clock.ts';
@@ -17,17 +16,19 @@ export interface LiveWish {
   readonly store: Store;
   readonly lives: LiveSessions;
   readonly secret: Secret;
-  readonly recorder: Recorder;
+  readonly pictures: Pictures;
+  readonly addressOf: LiveViewParts['addressOf'];
   readonly clock: Clock;
   readonly log: Log;
 }
 
-export function openLive({ config, store, lives, secret, recorder, clock, log }: LiveWish) {
+export function openLive({ config, store, lives, secret, pictures, addressOf, clock, log }: LiveWish) {
   const { controls, sessions, events } = store;
   const links = new LiveLinks(secret, clock);
   const { publicUrl } = config;
-  const pictures = new Pictures(recorder, clock);
   const watchPage: WatchPage = (...wanted) => pictures.watch(...wanted);
-  const view = new LiveView({ rows: controls, sessions, events, lives, links, publicUrl, watchPage, clock, log });
+  const view = new LiveView({
+    ...{ rows: controls, sessions, events, lives, links, publicUrl, watchPage, addressOf, clock, log },
+  });
   return { view, entry: new LiveEntry({ live: view, clock, log }) };
 }

@@ -11,8 +11,15 @@ import { recordingWatcher } from './domain/recordings/watcher.ts';
 import type { PageNumbers } from './domain/sessions/page-numbers.ts';
 import type { Watcher } from './domain/sessions/watchers.ts';
 import type { Artifacts } from './engines/artifacts/artifacts.ts';
-import { recordingFileKey, recordingInitKey, recordingPrefix, recordingSegmentKey } from './engines/artifacts/keys.ts';
+import {
+  pictureKey,
+  recordingFileKey,
+  recordingInitKey,
+  recordingPrefix,
+  recordingSegmentKey,
+} from './engines/artifacts/keys.ts';
 import { mp4Head } from './engines/recorder/mp4.ts';
+import { Pictures } from './engines/recorder/pictures.ts';
 import { Recorder } from './engines/recorder/recorder.ts';
 import type { Store } from './engines/store/store.ts';
 import type { Task } from './entry/clock/tasks.ts';
@@ -39,7 +46,7 @@ export interface RecordingsWish {
 export interface OpenedRecordings {
   readonly watcher: Watcher;
   readonly service: RecordingService;
-  readonly recorder: Recorder;
+  readonly pictures: Pictures;
   readonly addresses: Addresses;
   readonly tasks: readonly Task[];
   /** Its files are gone. */
@@ -55,6 +62,7 @@ export async function openRecordings(wish: RecordingsWish): Promise<OpenedRecord
     init: recordingInitKey,
     segment: recordingSegmentKey,
     file: recordingFileKey,
+    picture: pictureKey,
     all: (app, session) => artifacts.list(recordingPrefix(app, session)),
   };
   const addresses = new Addresses({ artifacts, keys, links });
@@ -63,23 +71,26 @@ export async function openRecordings(wish: RecordingsWish): Promise<OpenedRecord
   const recorder = scope.own(
     await Recorder.open({ folder, sink: vault, clock, log, ...(config.ffmpeg ? { ffmpegPath: config.ffmpeg } : {}) }),
   );
+  const pictures = new Pictures(recorder, clock);
   const { ffmpeg } = recorder;
   const assembler = new Assembler({ rows, artifacts, keys, vault, ffmpeg, mp4Head, host, clock, log });
   const assemble: Task = { name: 'assemble', everyMs: ASSEMBLE_MS, run: () => assembler.tend() };
   const prompt = (): void => lookIn(assemble, 0);
   return {
-    watcher: recordingWatcher({ recorder, pages, rows, events: store.events, clock, log }),
+    watcher: recordingWatcher({ recorder, vault, pages, rows, events: store.events, clock, log }),
     service: new RecordingService({
       rows,
       sessions: store.sessions,
       artifacts,
+      pictureKey,
+      newestPicture: session => pictures.newestOf(session),
       addresses,
       prompt,
       keptMs: config.kept.filesMs,
       host,
       clock,
     }),
-    recorder,
+    pictures,
     addresses,
     tasks: [assemble],
     forget: async (_app, session) => {

@@ -149,6 +149,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     ...{ config, store, kept, lives, limits, links, host, clock, log, lookIn },
     finders: { [RECORDING_OBJECT]: recordings.addresses.find },
     forgets: [recordings.forget],
+    downloaded: (download, frame) => void live.view.offer(download, frame),
   });
   // In the order in which they attend: what guards the network comes first.
   const { extensions, ...going } = await openExtensions({
@@ -166,7 +167,10 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     clock,
     log,
   });
-  const live = openLive({ config, store, lives, secret, recorder: recordings.recorder, clock, log });
+  const live = openLive({
+    ...{ config, store, lives, secret, pictures: recordings.pictures, clock, log },
+    addressOf: download => files.addressOf(download),
+  });
   // In the order in which they attend: what guards the network comes first.
   const trust = trustWatcher(store.certificates);
   const watchers = new Watchers(

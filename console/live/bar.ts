@@ -15,6 +15,7 @@ export interface BarWish {
 
 export class Bar {
   readonly #wish: BarWish;
+  readonly #icons = new Map<string, string>();
   #tabs: readonly TabState[] = [];
   #shown = '';
   #driving = false;
@@ -29,8 +30,9 @@ export class Bar {
     parts.reload.addEventListener('click', () =>
       wish.do({ type: 'history', action: this.#loading ? 'stop' : 'reload' }),
     );
-    parts.address.addEventListener('submit', event => {
-      event.preventDefault();
+    // No form: a frame that embeds this page need not allow any.
+    parts.url.addEventListener('keydown', event => {
+      if (event.key !== 'Enter' || event.isComposing) return;
       wish.do({ type: 'navigate', url: addressOf(parts.url.value.trim()) });
       parts.keys.focus({ preventScroll: true });
     });
@@ -40,6 +42,11 @@ export class Bar {
 
   tabs(tabs: readonly TabState[]): void {
     this.#tabs = tabs;
+    this.#draw();
+  }
+
+  icon(url: string, data: string): void {
+    this.#icons.set(url, data);
     this.#draw();
   }
 
@@ -76,24 +83,33 @@ export class Bar {
     parts.tabs.replaceChildren(...this.#tabs.map(one => this.#tab(one)), ...(this.#driving ? [this.#newTab()] : []));
   }
 
-  #tab({ page, title, url }: TabState): HTMLElement {
-    const element = document.createElement('div');
+  #tab({ page, title, url, faviconUrl }: TabState): HTMLElement {
+    const element = document.createElement('li');
     element.className = 'tab';
-    element.role = 'presentation';
-    element.setAttribute('aria-selected', String(page === this.#shown));
+    element.classList.toggle('shown', page === this.#shown);
     const pick = document.createElement('button');
     pick.type = 'button';
     pick.className = 'pick';
-    pick.role = 'tab';
-    pick.setAttribute('aria-selected', String(page === this.#shown));
+    pick.setAttribute('aria-current', String(page === this.#shown));
     const name = document.createElement('span');
     name.textContent = title || url || 'New tab';
     pick.title = url;
-    pick.append(name);
+    pick.append(...this.#iconOf(faviconUrl), name);
     pick.addEventListener('click', () => this.#wish.look(page));
     element.append(pick);
     if (this.#driving) element.append(this.#closer(page, name.textContent));
     return element;
+  }
+
+  #iconOf(url: string): HTMLElement[] {
+    const data = this.#icons.get(url);
+    if (data === undefined) return [];
+    const image = document.createElement('img');
+    image.alt = '';
+    image.src = data;
+    // What is no picture after all.
+    image.addEventListener('error', () => image.remove());
+    return [image];
   }
 
   #closer(page: string, name: string): HTMLElement {
@@ -113,7 +129,9 @@ export class Bar {
     button.textContent = '+';
     button.setAttribute('aria-label', 'New tab');
     button.addEventListener('click', () => this.#wish.newTab());
-    return button;
+    const element = document.createElement('li');
+    element.append(button);
+    return element;
   }
 }
 

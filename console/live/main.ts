@@ -3,6 +3,7 @@ import type { DriveMessage, ServerMessage } from '../../contract/live-messages.t
 import { Bar } from './bar.ts';
 import { Connection } from './connection.ts';
 import { linkDevtools } from './devtools.ts';
+import { Downloads } from './downloads.ts';
 import { type Doing, Input } from './input.ts';
 import { Overlays } from './overlays.ts';
 import { parts } from './parts.ts';
@@ -35,6 +36,7 @@ const bar = new Bar({
   close: page => connection.say({ type: 'close', fence, page }),
   newTab: () => connection.say({ type: 'newTab', fence }),
 });
+const downloads = new Downloads();
 const input = new Input(view, driving, drive);
 const connection = new Connection({
   message: hear,
@@ -50,7 +52,6 @@ parts.bar.hidden = asked.get('navbar') === 'false';
 document.body.classList.toggle('bare', parts.bar.hidden);
 parts.control.addEventListener('click', () => connection.say(driving() ? { type: 'give', fence } : { type: 'take' }));
 parts.keyboard.addEventListener('click', () => input.focus());
-parts.keyboard.hidden = !matchMedia('(pointer: coarse)').matches;
 
 function hear(message: ServerMessage): void {
   switch (message.type) {
@@ -59,6 +60,8 @@ function hear(message: ServerMessage): void {
       return showControl();
     case 'tabs':
       return bar.tabs(message.tabs);
+    case 'icon':
+      return bar.icon(message.url, message.data);
     case 'page':
       shown = message.page;
       bar.page(message);
@@ -74,6 +77,8 @@ function hear(message: ServerMessage): void {
     case 'cursor':
       parts.canvas.style.cursor = message.cursor;
       return;
+    case 'download':
+      return downloads.offer(message);
     case 'copied':
       return void copied(message.text);
     case 'ended':
@@ -92,6 +97,7 @@ function showControl(): void {
   document.body.classList.toggle('driving', driving());
   parts.controls.hidden = right === 'view';
   parts.control.textContent = driving() ? 'Give back' : 'Take control';
+  parts.keyboard.hidden = !driving() || !matchMedia('(pointer: coarse)').matches;
   parts.control.disabled = who === 'other';
   parts.state.textContent = {
     you: 'You are in control. The agent waits.',

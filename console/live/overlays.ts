@@ -18,6 +18,13 @@ export class Overlays {
     this.#do = doIt;
     this.#upload = upload;
     this.#tell = tell;
+    // No forms: a frame that embeds this page need not allow any.
+    for (const dialog of [parts.dialog, parts.files])
+      for (const button of dialog.querySelectorAll('button'))
+        button.addEventListener('click', () => dialog.close(button.value));
+    parts.dialogAnswer.addEventListener('keydown', event => {
+      if (event.key === 'Enter' && !event.isComposing) parts.dialog.close('ok');
+    });
     parts.dialog.addEventListener('close', () => this.#answered());
     parts.files.addEventListener('close', () => void this.#filesChosen());
     parts.select.addEventListener('keydown', event => this.#selectKey(event));

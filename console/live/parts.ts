@@ -9,7 +9,6 @@ function find<T extends HTMLElement>(id: string, kind: new () => T): T {
 export const parts = {
   bar: find('bar', HTMLElement),
   tabs: find('tabs', HTMLElement),
-  address: find('address', HTMLFormElement),
   back: find('back', HTMLButtonElement),
   forward: find('forward', HTMLButtonElement),
   reload: find('reload', HTMLButtonElement),
@@ -21,6 +20,7 @@ export const parts = {
   keys: find('keys', HTMLTextAreaElement),
   behind: find('behind', HTMLElement),
   notice: find('notice', HTMLElement),
+  downloads: find('downloads', HTMLUListElement),
   controls: find('controls', HTMLElement),
   state: find('state', HTMLElement),
   keyboard: find('keyboard', HTMLButtonElement),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { chromium } from 'playwright-core';
+import { chromium, type Locator } from 'playwright-core';
 import { consoleIsBuilt, consoleLink, DESK, openWatched, signedIn } from '../harness/console.ts';
 import { FILE_NAME, openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
@@ -142,6 +142,32 @@ test('the list follows by itself, and finds by metadata', () =>
     await search.fill(session.id);
     await search.press('Enter');
     await page.getByText('Released by a caller').waitFor();
+  }));
+
+test('a running session is watched and driven in its live tab, and its picture stands in the list', () =>
+  signedIn(server, link, DESK, async ({ page }) => {
+    const session = await server.createSession({ keepAlive: true });
+    const browser = await chromium.connectOverCDP(session.connectUrl);
+    const visited = browser.contexts()[0]?.pages()[0];
+    assert.ok(visited);
+    await visited.goto(`${pages.url}/`);
+    const pictureOf = (): Locator => page.getByRole('listitem').filter({ hasText: session.id }).locator('img');
+    const width = (): Promise<number> => pictureOf().evaluate(image => Reflect.get(image, 'naturalWidth'));
+    await eventually('the picture of the running session', width, pixels => pixels > 600);
+    await page.getByRole('link', { name: session.id }).click();
+    await page.getByRole('tab', { name: 'Live', selected: true }).waitFor();
+    const view = page.frameLocator('iframe[title="Live view of the session"]');
+    await view.getByRole('button', { name: 'Take control' }).click();
+    const address = view.getByRole('textbox', { name: 'Address' });
+    await address.fill(`${pages.url}/next`);
+    await address.press('Enter');
+    await eventually('the address', () => visited.url() === `${pages.url}/next`);
+    await view.getByRole('button', { name: 'Give back' }).click();
+    await browser.close();
+    await server.release(session.id);
+    await page.getByText('Released by a caller').waitFor();
+    await page.getByRole('link', { name: 'Sessions' }).first().click();
+    await eventually('the picture of the session that has ended', width, pixels => pixels > 600);
   }));
 
 test('what a browser did is there to be looked at: log, network, files, and the replay on its timeline', () =>

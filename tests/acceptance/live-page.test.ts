@@ -1,11 +1,12 @@
 // The live view as people use it: the real page in a real browser beside, driving a page in a session. What was typed, clicked,
 // dropped and chosen is read back from that page over CDP.
 import assert from 'node:assert/strict';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { chromium, type Page } from 'playwright-core';
 import type { DebugUrls } from '../../contract/live.ts';
-import { consoleIsBuilt, DESK, openWatched } from '../harness/console.ts';
-import { openPages } from '../harness/pages.ts';
+import { consoleIsBuilt, DESK, DESK_DARK, openWatched, PHONE, PHONE_DARK, type Watched } from '../harness/console.ts';
+import { FILE_NAME, FILE_TEXT, openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -40,7 +41,27 @@ const PAGE = `<!doctype html><title>Desk</title>
 </script>`;
 
 await consoleIsBuilt();
-const pages = await openPages({ '/desk': PAGE });
+const FRAMED = `<!doctype html><title>Inner</title><style>body { margin: 0 }
+  select, textarea { position: absolute; left: 20px; width: 200px; height: 30px; } select { top: 20px } textarea { top: 70px }</style>
+<select id="select" onchange="parent.postMessage('chose ' + this.value, '*')"><option>one<option>two</select>
+<textarea id="text">from inside</textarea>`;
+
+const pages = await openPages({
+  '/desk': PAGE,
+  '/framed': FRAMED,
+  '/iconic': '<!doctype html><title>Iconic</title><link rel="icon" href="/icon.svg">',
+  '/icon.svg': (_, response) => {
+    response.setHeader('content-type', 'image/svg+xml');
+    response.end('<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20"><rect width="20" height="20"/></svg>');
+  },
+  '/framing': (_, response) => {
+    const frame = (url: string, top: number): string =>
+      `<iframe src="${url}/framed" style="position:absolute;left:100px;top:${top}px;width:400px;height:200px;border:10px solid"></iframe>`;
+    response.setHeader('content-type', 'text/html');
+    response.end(`<!doctype html><title>Framing</title><body style="margin:0">${frame('', 50)}${frame(pages.b, 300)}
+      <script>globalThis.heard = []; addEventListener('message', ({ data }) => heard.push(data))</script>`);
+  },
+});
 const server = await startServer({ pages });
 
 interface Desk {
@@ -49,19 +70,22 @@ interface Desk {
   readonly page: Page;
   /** The live view of it, in a browser beside. */
   readonly view: Page;
+  readonly watched: Watched;
   readonly end: () => Promise<void>;
 }
 
-async function openDesk(query = ''): Promise<Desk> {
+/** `mac`: the person's machine is one. */
+async function openDesk({ look = DESK, mac = false } = {}): Promise<Desk> {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const browser = await chromium.connectOverCDP(connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
   assert.ok(page);
   await page.goto(`${pages.url}/desk`);
   const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug`);
-  const watched = await openWatched(DESK, server.url);
+  const watched = await openWatched(look, server.url);
   const view = watched.page;
-  await view.goto(body.debuggerUrl + query);
+  if (mac) await view.addInitScript("Object.defineProperty(navigator, 'platform', { get: () => 'MacIntel' })");
+  await view.goto(body.debuggerUrl);
   await eventually('a picture', async () => Number(await view.locator('#canvas').getAttribute('width')) > 600);
   const end = async (): Promise<void> => {
     assert.deepEqual(watched.faults, []);
@@ -69,7 +93,7 @@ async function openDesk(query = ''): Promise<Desk> {
     await browser.close();
     await server.release(id);
   };
-  return { id, page, view, end };
+  return { id, page, view, watched, end };
 }
 
 /** Where a point of the session's page stands in the live view. */
@@ -91,7 +115,7 @@ const takeControl = async (view: Page): Promise<void> => {
 const textOf = (page: Page): Promise<string> => page.inputValue('#text');
 const heard = (page: Page): Promise<string[]> => page.evaluate('heard');
 
-test('keys arrive as what they are: letters, signs, AltGr, arrows, shortcuts', async () => {
+test('keys arrive as what they are: letters, signs, arrows, shortcuts', async () => {
   const { page, view, end } = await openDesk();
   await takeControl(view);
   await click(view, 200, 60);
@@ -103,12 +127,58 @@ test('keys arrive as what they are: letters, signs, AltGr, arrows, shortcuts', a
   await view.keyboard.press('Enter');
   await view.keyboard.type('end');
   await eventually('the edited text', async () => (await textOf(page)) === 'Hi. a@b, Ünïcode? (\nend');
+  for (const key of ['ArrowUp', 'Home', 'ArrowRight', 'ArrowRight']) await view.keyboard.press(key);
+  await view.keyboard.type('!');
+  for (const key of ['ArrowDown', 'End', 'ArrowLeft']) await view.keyboard.press(key);
+  await view.keyboard.type('?');
+  await eventually('the text by arrows', async () => (await textOf(page)) === 'Hi!. a@b, Ünïcode? (\nen?d');
   await view.keyboard.press('Control+a');
   await view.keyboard.press('Control+x');
   await eventually('the cut', async () => (await textOf(page)) === '');
   await view.keyboard.press('Control+z');
-  await eventually('the undo', async () => (await textOf(page)).startsWith('Hi.'));
+  await eventually('the undo', async () => (await textOf(page)).startsWith('Hi!.'));
   assert.ok((await heard(page)).includes('cut'), 'the page hears of it as of any other');
+  await end();
+});
+
+test('a sign behind AltGr is typed, and is no shortcut', async () => {
+  const { page, view, end } = await openDesk();
+  await takeControl(view);
+  await click(view, 200, 60);
+  const devtools = await view.context().newCDPSession(view);
+  // As Windows has it: AltGr is Control and Alt together.
+  const held = { modifiers: 1 | 2, location: 2 };
+  await devtools.send('Input.dispatchKeyEvent', { type: 'rawKeyDown', key: 'AltGraph', code: 'AltRight', ...held });
+  for (const [key, code] of [
+    ['@', 'KeyQ'],
+    ['€', 'KeyE'],
+    ['{', 'Digit7'],
+  ] as const) {
+    await devtools.send('Input.dispatchKeyEvent', { type: 'keyDown', key, code, text: key, modifiers: 1 | 2 });
+    await devtools.send('Input.dispatchKeyEvent', { type: 'keyUp', key, code, modifiers: 1 | 2 });
+  }
+  await eventually('the signs', async () => (await textOf(page)) === '@€{');
+  await end();
+});
+
+test('on a Mac the shortcuts are those of the Mac', async () => {
+  const { page, view, end } = await openDesk({ mac: true });
+  await takeControl(view);
+  await click(view, 200, 60);
+  await view.keyboard.type('apple');
+  await view.keyboard.press('Meta+a');
+  await view.keyboard.press('Meta+c');
+  await view.getByText('Copied to your clipboard.').waitFor();
+  await view.keyboard.press('Meta+x');
+  await eventually('the cut', async () => (await textOf(page)) === '');
+  await view.keyboard.press('Meta+z');
+  await eventually('the undo', async () => (await textOf(page)) === 'apple');
+  await view.keyboard.press('ArrowRight');
+  // A Mac makes the paste of the key; here the key is told to.
+  const devtools = await view.context().newCDPSession(view);
+  const paste = { key: 'v', code: 'KeyV', windowsVirtualKeyCode: 86, modifiers: 4, commands: ['paste'] };
+  await devtools.send('Input.dispatchKeyEvent', { type: 'rawKeyDown', ...paste });
+  await eventually('the paste', async () => (await textOf(page)) === 'appleapple');
   await end();
 });
 
@@ -223,14 +293,106 @@ test('dialogs, the list of a select and the question for a file are drawn by the
   await end();
 });
 
+test('in frames, of this site and of another, a list is drawn where it stands and text is copied', async () => {
+  const { page, view, end } = await openDesk();
+  await page.goto(`${pages.a}/framing`);
+  await takeControl(view);
+  for (const [top, times] of [
+    [50, 1],
+    [300, 2],
+  ] as const) {
+    await click(view, 100 + 10 + 60, top + 10 + 35);
+    const list = await view.getByRole('listbox').boundingBox();
+    const below = await at(view, 100 + 10 + 20, top + 10 + 50);
+    assert.ok(
+      list && Math.abs(list.x - below.x) < 8 && Math.abs(list.y - below.y) < 8,
+      JSON.stringify({ list, below }),
+    );
+    await view.getByRole('option', { name: 'two' }).click();
+    await eventually(
+      'the choice',
+      async () => (await heard(page)).filter(said => said === 'chose two').length === times,
+    );
+    await view.evaluate("navigator.clipboard.writeText('')");
+    await click(view, 100 + 10 + 60, top + 10 + 85);
+    await view.keyboard.press('Control+a');
+    await view.keyboard.press('Control+c');
+    const copied = (): Promise<unknown> => view.evaluate('navigator.clipboard.readText()');
+    await eventually('the copy', async () => (await copied()) === 'from inside');
+  }
+  await end();
+});
+
+test('what a page downloads is offered to whoever may drive, and to nobody else', async () => {
+  const { id, page, view, end } = await openDesk();
+  const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug?readOnly=true`);
+  const looking = await view.context().newPage();
+  await looking.goto(body.debuggerUrl);
+  await eventually('a picture', async () => Number(await looking.locator('#canvas').getAttribute('width')) > 600);
+  await page.goto(`${pages.url}/download-page`);
+  await page.click('#get');
+  const link = view.getByRole('link', { name: `Save ${FILE_NAME}` });
+  await link.waitFor();
+  const saving = view.waitForEvent('download');
+  await link.click();
+  const saved = await saving;
+  assert.equal(saved.suggestedFilename(), FILE_NAME);
+  assert.equal(await text(await saved.createReadStream()), FILE_TEXT);
+  await view.getByRole('button', { name: `Put ${FILE_NAME} away` }).click();
+  assert.equal(await link.count(), 0);
+  assert.equal(await looking.getByRole('link').count(), 0);
+  await end();
+});
+
+test('on a phone a finger and the on-screen keyboard drive', async () => {
+  const { page, view, watched, end } = await openDesk({ look: PHONE });
+  assert.deepEqual(await watched.seriousFindings(), []);
+  assert.equal(await watched.overflows(), false);
+  await view.getByRole('button', { name: 'Take control' }).tap();
+  await view.getByRole('button', { name: 'Give back' }).waitFor();
+  const finger = await at(view, 600, 290);
+  await view.touchscreen.tap(finger.x, finger.y);
+  await eventually('the touch', async () => (await heard(page)).includes('touchend'));
+  const field = await at(view, 200, 60);
+  await view.touchscreen.tap(field.x, field.y);
+  await eventually('the field', async () => (await page.evaluate('document.activeElement.id')) === 'text');
+  await view.getByRole('button', { name: 'Keyboard' }).tap();
+  assert.equal(await view.evaluate('document.activeElement.id'), 'keys');
+  const devtools = await view.context().newCDPSession(view);
+  await devtools.send('Input.insertText', { text: 'Grüße' });
+  await eventually('the text', async () => (await textOf(page)) === 'Grüße');
+  const unknown = { windowsVirtualKeyCode: 229, key: 'Unidentified', commands: ['deleteBackward'] };
+  await devtools.send('Input.dispatchKeyEvent', { type: 'rawKeyDown', ...unknown });
+  await eventually('the deletion', async () => (await textOf(page)) === 'Grüß');
+  assert.equal(await watched.overflows(), false);
+  await end();
+});
+
+for (const [name, look] of [
+  ['at a desk, dark', DESK_DARK],
+  ['on a phone, dark', PHONE_DARK],
+] as const)
+  test(`nothing serious for accessibility, watching and driving: ${name}`, async () => {
+    const { view, watched, end } = await openDesk({ look });
+    assert.deepEqual(await watched.seriousFindings(), []);
+    await takeControl(view);
+    assert.deepEqual(await watched.seriousFindings(), []);
+    await end();
+  });
+
 test('tabs, address and history are there to drive; whoever watches moves nothing', async () => {
   const { page, view, end } = await openDesk();
+  const iconic = await page.context().newPage();
+  await iconic.goto(`${pages.url}/iconic`);
+  const icon = view.getByRole('listitem').filter({ hasText: 'Iconic' }).locator('img');
+  await eventually('the icon', () => icon.evaluate(image => Reflect.get(image, 'naturalWidth') === 20));
+  await iconic.close();
   const second = await page.context().newPage();
   await second.goto(`${pages.url}/next`);
-  await view.getByRole('tab', { name: 'Next' }).waitFor();
-  await view.getByRole('tab', { name: 'Desk' }).click();
+  await view.getByRole('button', { name: 'Next', exact: true }).waitFor();
+  await view.getByRole('button', { name: 'Desk', exact: true }).click();
   assert.equal(await view.getByRole('button', { name: 'Reload' }).isDisabled(), true);
-  await view.getByRole('tab', { name: 'Next' }).click();
+  await view.getByRole('button', { name: 'Next', exact: true }).click();
   await takeControl(view);
   await view.getByRole('textbox', { name: 'Address' }).fill(`${pages.url}/`);
   await view.keyboard.press('Enter');
@@ -258,6 +420,12 @@ test('inside a sandboxed frame it works, and says when the session is over', asy
   await frame.getByRole('button', { name: 'Take control' }).click();
   await frame.getByRole('button', { name: 'Give back' }).waitFor();
   assert.equal(await frame.locator('#bar').isHidden(), true);
+  // Dialogs are answered although the frame allows no forms.
+  page.on('dialog', () => {});
+  const asked = page.evaluate("prompt('Name?', 'nobody')");
+  await frame.getByRole('textbox', { name: 'Answer' }).fill('Anna');
+  await frame.getByRole('textbox', { name: 'Answer' }).press('Enter');
+  assert.equal(await asked, 'Anna');
   await page.context().browser()?.close();
   await server.release(id);
   await eventually('the words that embedding pages wait for', async () =>

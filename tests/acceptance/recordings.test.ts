@@ -9,10 +9,11 @@ import { chromium } from 'playwright-core';
 import type { Session } from '../../contract/sessions.ts';
 import { CdpClient } from '../harness/cdp.ts';
 import { durationOf, framesOf, isColour, timesOf } from '../harness/film.ts';
+import { foreignKey } from '../harness/foreign-key.ts';
 import { openPages } from '../harness/pages.ts';
 import { playFilm } from '../harness/play-film.ts';
 import { askForFiles, fetchFilm, filesOf, playlistOf, playlistWhen, replaysOf } from '../harness/recordings.ts';
-import { startServer } from '../harness/server.ts';
+import { type ApiOptions, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 const COLOURS = [
@@ -170,6 +171,7 @@ test('a session that is not to be recorded leaves nothing, and says so', async (
   const replays = await server.api('GET', `/v1/browsers/sessions/${id}/replays`);
   assert.deepEqual([replays.status, replays.body.message], [404, 'Replay not found']);
   assert.deepEqual(replays.body.details, { reason: 'disabled' });
+  assert.equal((await server.api('GET', `/v1/browsers/sessions/${id}/picture`)).status, 204);
   for (const method of ['GET', 'POST']) {
     const { status, body } = await server.api(method, `/v1/browsers/sessions/${id}/recording/downloads`);
     assert.deepEqual([status, body.message], [422, 'Recording was disabled for this session']);
@@ -188,6 +190,11 @@ test('credentials, numbers and limits are looked at', async () => {
   );
   await client.close();
   const path = `/v1/browsers/sessions/${id}`;
+  const picture = (options?: ApiOptions) => server.api('GET', `${path}/picture`, options);
+  const jpeg = async (): Promise<boolean> => isJpeg(await (await fetched(`${path}/picture`)).bytes());
+  assert.ok(await jpeg());
+  assert.equal((await picture({ key: null })).status, 401);
+  assert.equal((await picture({ key: await foreignKey(server) })).status, 404);
   assert.equal((await server.api('GET', `${path}/replays`, { key: null })).status, 401);
   assert.equal((await server.api('GET', `${path}/replays/x`)).status, 400);
   assert.equal((await server.api('GET', `${path}/replays/999`)).status, 404);
@@ -198,6 +205,7 @@ test('credentials, numbers and limits are looked at', async () => {
     list => list.length > 0,
     20_000,
   );
+  await eventually('the last picture', jpeg);
   const statuses: number[] = [];
   for (let turn = 0; turn < 7; turn++) statuses.push((await askForFiles(server, id)).status);
   assert.ok(statuses.includes(429), statuses.join());
@@ -205,5 +213,10 @@ test('credentials, numbers and limits are looked at', async () => {
   for (const tail of ['replays', 'replays/0', 'recording/downloads'])
     assert.equal((await server.api('GET', `/v1/browsers/sessions/${foreign}/${tail}`)).status, 404);
 });
+
+const fetched = (path: string): Promise<Response> =>
+  fetch(server.url + path, { headers: { authorization: `Bearer ${server.key}` } });
+
+const isJpeg = (bytes: Uint8Array): boolean => bytes.length > 1_000 && bytes[0] === 0xff && bytes[1] === 0xd8;
 
 test('whatever came before, nothing is left', () => server.settles());

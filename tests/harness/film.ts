@@ -23,6 +23,13 @@ export function framesOf(film: Buffer, x = 0.5, y = 0.5): readonly ShownFrame[] 
   });
 }
 
+/** The colour in the middle of a JPEG. */
+export function colourOf(jpeg: Buffer): readonly [number, number, number] {
+  const crop = ['-vf', 'crop=2:2:floor(iw/4)*2:floor(ih/4)*2', '-pix_fmt', 'rgb24', '-f', 'rawvideo', 'pipe:1'];
+  const [r = 0, g = 0, b = 0] = run('ffmpeg', ['-v', 'error', '-f', 'mjpeg', '-i', 'pipe:0', ...crop], jpeg);
+  return [r, g, b];
+}
+
 export function timesOf(film: Buffer): readonly number[] {
   const asked = [
     '-v',

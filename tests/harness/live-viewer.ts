@@ -87,6 +87,15 @@ export class LiveViewer {
     this.drive({ type: 'mouse', action: 'up', buttons: 0, ...common });
   }
 
+  /** Reads nothing any more, as behind a link that is full. */
+  stall(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#socket.resume();
+  }
+
   close(): Promise<void> {
     const gone = new Promise<void>(resolve => this.#socket.once('close', () => resolve()));
     if (this.closed) return Promise.resolve();

@@ -34,7 +34,7 @@ export function buildDocs(outDir: string): void {
     sections,
     titleOf: entry => entry.title ?? titles.get(entry.path) ?? entry.path,
     assets: {
-      style: keep('site.css', readFileSync(join(HERE, 'site.css'), 'utf8')),
+      style: keep('site.css', [join(ROOT, 'console/src/colours.css'), join(HERE, 'site.css')].map(readText).join('\n')),
       script: keep('site.js', readFileSync(join(HERE, 'site.js'), 'utf8')),
       icon: keep('mark.svg', readFileSync(join(ROOT, 'console/src/mark.svg'), 'utf8')),
       search: keep('search.json', JSON.stringify(pages.flatMap(searched))),
@@ -46,6 +46,8 @@ export function buildDocs(outDir: string): void {
     writeFileSync(join(folder, 'index.html'), pageHtml(entry, rendered, frame));
   }
 }
+
+const readText = (path: string): string => readFileSync(path, 'utf8');
 
 /** Address, page, heading, words: what the search knows of one section. */
 function searched({ entry, rendered }: Page): Array<readonly [string, string, string, string]> {

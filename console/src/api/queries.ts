@@ -55,6 +55,21 @@ export const sessionQuery = (app: string, id: string) =>
     queryFn: ({ signal }) => call('readSession', { app, params: { id }, signal }),
   });
 
+const PICTURE_EVERY_MS = 10_000;
+
+/** `null`: there is none. That of a session that has ended stays as it is. */
+export const pictureQuery = (app: string, id: string, hasEnded: boolean) =>
+  queryOptions({
+    queryKey: ['picture', app, id, hasEnded],
+    queryFn: async ({ signal }) => {
+      const response = await ask('readPicture', { app, params: { id }, signal });
+      return response.status === 204 ? null : response.blob();
+    },
+    staleTime: hasEnded ? Number.POSITIVE_INFINITY : PICTURE_EVERY_MS,
+    ...(hasEnded ? {} : { refetchInterval: PICTURE_EVERY_MS }),
+    retry: false,
+  });
+
 /** Of the compatibility routes, which an operator may have turned off: then it is not shown. */
 export const usageQuery = (app: string) =>
   queryOptions({

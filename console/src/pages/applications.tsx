@@ -1,16 +1,17 @@
 // Applications of the account: what owns keys, sessions and limits.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import type { Application } from '../../../contract/applications.ts';
 import { call } from '../api/call.ts';
 import { applicationsQuery } from '../api/queries.ts';
 import { Button } from '../ui/button.tsx';
 import { CopyButton } from '../ui/copy-button.tsx';
-import { Dialog } from '../ui/dialog.tsx';
 import { TextField } from '../ui/form.tsx';
-import { Page, Panel } from '../ui/page.tsx';
-import { Empty, Failed, FormError, Loading } from '../ui/states.tsx';
+import { FormDialog } from '../ui/form-dialog.tsx';
+import { ListPanel } from '../ui/list-panel.tsx';
+import { Page } from '../ui/page.tsx';
+import { Empty } from '../ui/states.tsx';
 import { Ago } from '../ui/time.tsx';
 
 export function ApplicationsPage() {
@@ -26,23 +27,19 @@ export function ApplicationsPage() {
         </Button>
       }
     >
-      <Panel>
-        {error ? (
-          <Failed error={error} retry={() => void refetch()} />
-        ) : !data ? (
-          <Loading what="applications" rows={3} />
-        ) : data.data.length === 0 ? (
+      <ListPanel
+        what="applications"
+        items={data?.data}
+        error={error}
+        retry={refetch}
+        empty={
           <Empty icon="applications" title="No applications">
             Create one to issue keys for it.
           </Empty>
-        ) : (
-          <ul className="divide-y divide-line">
-            {data.data.map(one => (
-              <ApplicationRow key={one.id} application={one} rename={() => setEditing(one)} />
-            ))}
-          </ul>
-        )}
-      </Panel>
+        }
+      >
+        {one => <ApplicationRow key={one.id} application={one} rename={() => setEditing(one)} />}
+      </ListPanel>
       {editing && <Edit what={editing} close={() => setEditing(undefined)} />}
     </Page>
   );
@@ -93,29 +90,21 @@ function Edit({ what, close }: { readonly what: Application | 'new'; readonly cl
       if (isNew) await navigate({ to: '/a/$app/keys', params: { app: id } });
     },
   });
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    save.mutate();
-  };
   return (
-    <Dialog open onClose={close} title={isNew ? 'New application' : 'Rename application'}>
-      <form onSubmit={submit} className="grid gap-4">
-        <TextField
-          label="Name"
-          hint="For people; it need not be unique."
-          value={name}
-          onChange={event => setName(event.target.value)}
-          maxLength={64}
-          required
-        />
-        <FormError error={save.error} />
-        <div className="flex justify-end gap-2">
-          <Button onClick={close}>Cancel</Button>
-          <Button type="submit" look="primary" busy={save.isPending}>
-            {isNew ? 'Create' : 'Rename'}
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog
+      title={isNew ? 'New application' : 'Rename application'}
+      action={isNew ? 'Create' : 'Rename'}
+      work={save}
+      close={close}
+    >
+      <TextField
+        label="Name"
+        hint="For people; it need not be unique."
+        value={name}
+        onChange={event => setName(event.target.value)}
+        maxLength={64}
+        required
+      />
+    </FormDialog>
   );
 }

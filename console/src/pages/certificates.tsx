@@ -8,8 +8,9 @@ import { Button } from '../ui/button.tsx';
 import { Confirm } from '../ui/confirm.tsx';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { FileButton } from '../ui/file-button.tsx';
-import { Page, Panel } from '../ui/page.tsx';
-import { Empty, Failed, FormError, Loading } from '../ui/states.tsx';
+import { ListPanel } from '../ui/list-panel.tsx';
+import { Page } from '../ui/page.tsx';
+import { Empty, FormError } from '../ui/states.tsx';
 import { fullTime } from '../ui/time.tsx';
 
 export function CertificatesPage({ app }: { readonly app: string }) {
@@ -37,23 +38,19 @@ export function CertificatesPage({ app }: { readonly app: string }) {
           {message}
         </p>
       ))}
-      <Panel>
-        {error ? (
-          <Failed error={error} retry={() => void refetch()} />
-        ) : !data ? (
-          <Loading what="certificates" rows={3} />
-        ) : data.length === 0 ? (
+      <ListPanel
+        what="certificates"
+        items={data}
+        error={error}
+        retry={refetch}
+        empty={
           <Empty icon="certificates" title="No certificates">
             Upload the authority of your own network, in PEM, and name it when a session is created.
           </Empty>
-        ) : (
-          <ul className="divide-y divide-line">
-            {data.map(one => (
-              <Row key={one.id} certificate={one} remove={() => setRemoving(one)} />
-            ))}
-          </ul>
-        )}
-      </Panel>
+        }
+      >
+        {one => <Row key={one.id} certificate={one} remove={() => setRemoving(one)} />}
+      </ListPanel>
       {removing && (
         <Confirm
           title="Delete these certificates?"

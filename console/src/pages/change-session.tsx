@@ -1,13 +1,11 @@
 // What can be changed of a running session: when it ends, and its metadata.
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, useId, useState } from 'react';
+import { useId, useState } from 'react';
 import type { JsonObject } from '../../../contract/common.ts';
 import type { Session } from '../../../contract/sessions.ts';
 import { call } from '../api/call.ts';
-import { Button } from '../ui/button.tsx';
-import { Dialog } from '../ui/dialog.tsx';
 import { TextField } from '../ui/form.tsx';
-import { FormError } from '../ui/states.tsx';
+import { FormDialog } from '../ui/form-dialog.tsx';
 
 export function ChangeSession({
   app,
@@ -38,46 +36,33 @@ export function ChangeSession({
       close();
     },
   });
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    save.mutate();
-  };
   return (
-    <Dialog open onClose={close} title="Change session">
-      <form onSubmit={submit} className="grid gap-4">
-        <TextField
-          label="Ends after, minutes"
-          hint="Counted from its creation, not from now."
-          type="number"
-          min={1}
-          max={360}
-          step="any"
-          value={minutes}
-          onChange={event => setMinutes(event.target.value)}
-          required
+    <FormDialog title="Change session" action="Save" work={save} close={close}>
+      <TextField
+        label="Ends after, minutes"
+        hint="Counted from its creation, not from now."
+        type="number"
+        min={1}
+        max={360}
+        step="any"
+        value={minutes}
+        onChange={event => setMinutes(event.target.value)}
+        required
+      />
+      <div>
+        <label htmlFor={id} className="mb-1 block text-sm font-medium">
+          Metadata, as JSON
+        </label>
+        <textarea
+          id={id}
+          rows={6}
+          spellCheck={false}
+          value={metadata}
+          onChange={event => setMetadata(event.target.value)}
+          className="w-full rounded-md border border-line-strong bg-raised px-2.5 py-2 font-mono text-xs leading-relaxed"
         />
-        <div>
-          <label htmlFor={id} className="mb-1 block text-sm font-medium">
-            Metadata, as JSON
-          </label>
-          <textarea
-            id={id}
-            rows={6}
-            spellCheck={false}
-            value={metadata}
-            onChange={event => setMetadata(event.target.value)}
-            className="w-full rounded-md border border-line-strong bg-raised px-2.5 py-2 font-mono text-xs leading-relaxed"
-          />
-        </div>
-        <FormError error={save.error} />
-        <div className="flex justify-end gap-2">
-          <Button onClick={close}>Cancel</Button>
-          <Button type="submit" look="primary" busy={save.isPending}>
-            Save
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+      </div>
+    </FormDialog>
   );
 }
 

@@ -1,6 +1,6 @@
 // Contexts: cookies and storage that outlive a session, with their versions.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import type { Context } from '../../../contract/contexts.ts';
 import { call } from '../api/call.ts';
 import { contextsQuery } from '../api/queries.ts';
@@ -9,8 +9,10 @@ import { Confirm } from '../ui/confirm.tsx';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { TextField } from '../ui/form.tsx';
-import { Page, Panel } from '../ui/page.tsx';
-import { Empty, Failed, FormError, Loading } from '../ui/states.tsx';
+import { FormDialog } from '../ui/form-dialog.tsx';
+import { ListPanel } from '../ui/list-panel.tsx';
+import { Page } from '../ui/page.tsx';
+import { Empty, FormError } from '../ui/states.tsx';
 import { Ago, bytesWords } from '../ui/time.tsx';
 
 type Doing = 'create' | { readonly versions: Context } | { readonly remove: Context };
@@ -31,28 +33,26 @@ export function ContextsPage({ app }: { readonly app: string }) {
         </Button>
       }
     >
-      <Panel>
-        {error ? (
-          <Failed error={error} retry={() => void refetch()} />
-        ) : !data ? (
-          <Loading what="contexts" rows={4} />
-        ) : data.length === 0 ? (
+      <ListPanel
+        what="contexts"
+        items={data}
+        error={error}
+        retry={refetch}
+        empty={
           <Empty icon="contexts" title="No contexts yet">
             Sign in to a site once, in a session that saves into a context; later sessions are signed in already.
           </Empty>
-        ) : (
-          <ul className="divide-y divide-line">
-            {data.map(context => (
-              <Row
-                key={context.id}
-                context={context}
-                versions={() => setDoing({ versions: context })}
-                remove={() => setDoing({ remove: context })}
-              />
-            ))}
-          </ul>
+        }
+      >
+        {context => (
+          <Row
+            key={context.id}
+            context={context}
+            versions={() => setDoing({ versions: context })}
+            remove={() => setDoing({ remove: context })}
+          />
         )}
-      </Panel>
+      </ListPanel>
       {doing === 'create' && <Create app={app} close={close} done={refresh} />}
       {typeof doing === 'object' && 'versions' in doing && (
         <Versions app={app} context={doing.versions} close={close} done={refresh} />
@@ -130,30 +130,17 @@ function Create({
       close();
     },
   });
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    create.mutate();
-  };
   return (
-    <Dialog open onClose={close} title="New context">
-      <form onSubmit={submit} className="grid gap-4">
-        <TextField
-          label="Name"
-          hint="May be left out. Unique among the application's contexts."
-          placeholder="shop-login"
-          maxLength={128}
-          value={name}
-          onChange={event => setName(event.target.value)}
-        />
-        <FormError error={create.error} />
-        <div className="flex justify-end gap-2">
-          <Button onClick={close}>Cancel</Button>
-          <Button type="submit" look="primary" busy={create.isPending}>
-            Create
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog title="New context" action="Create" work={create} close={close}>
+      <TextField
+        label="Name"
+        hint="May be left out. Unique among the application's contexts."
+        placeholder="shop-login"
+        maxLength={128}
+        value={name}
+        onChange={event => setName(event.target.value)}
+      />
+    </FormDialog>
   );
 }
 

@@ -1,20 +1,19 @@
 // Agent keys of an application: issued and shown once, rotated, revoked. Keys that consoles issue themselves, and those
 // that ended, are there on demand.
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
 import type { AgentKey, AgentKeyScope, IssuedAgentKey } from '../../../contract/agent-keys.ts';
 import { call } from '../api/call.ts';
 import { CONSOLE_KEY_NAME } from '../api/credentials.ts';
 import { keysQuery } from '../api/queries.ts';
 import { Button } from '../ui/button.tsx';
 import { Confirm } from '../ui/confirm.tsx';
-import { Dialog } from '../ui/dialog.tsx';
-import { CheckField, TextField } from '../ui/form.tsx';
-import { Page, Panel } from '../ui/page.tsx';
+import { ListPanel } from '../ui/list-panel.tsx';
+import { Page } from '../ui/page.tsx';
 import { Reveal } from '../ui/reveal.tsx';
-import { Empty, Failed, FormError, Loading } from '../ui/states.tsx';
+import { Empty } from '../ui/states.tsx';
 import { CredentialRow } from './credential-row.tsx';
-import { ExpiryField, expiresAtOf } from './expiry.tsx';
+import { IssueCredential } from './issue-credential.tsx';
 
 const SCOPES = [
   ['browsers:read', 'List and read sessions'],
@@ -51,45 +50,54 @@ export function KeysPage({ app }: { readonly app: string }) {
         </Button>
       }
     >
-      <Panel>
-        {error ? (
-          <Failed error={error} retry={() => void refetch()} />
-        ) : !data ? (
-          <Loading what="agent keys" rows={4} />
-        ) : shown.length === 0 ? (
+      <ListPanel
+        what="agent keys"
+        items={data && shown}
+        error={error}
+        retry={refetch}
+        empty={
           <Empty icon="keys" title="No keys in use">
             Issue one for each program, so that each can be revoked alone.
           </Empty>
-        ) : (
-          <ul className="divide-y divide-line">
-            {shown.map(key => (
-              <CredentialRow
-                key={key.id}
-                credential={key}
-                {...(key.name === CONSOLE_KEY_NAME ? { note: 'of a console tab, for an hour' } : {})}
-                actions={
-                  key.status === 'active' && (
-                    <>
-                      <Button look="quiet" aria-label={`Rotate ${key.name}`} onClick={() => setDoing({ rotate: key })}>
-                        Rotate
-                      </Button>
-                      <Button look="quiet" aria-label={`Revoke ${key.name}`} onClick={() => setDoing({ revoke: key })}>
-                        Revoke
-                      </Button>
-                    </>
-                  )
-                }
-              />
-            ))}
-          </ul>
+        }
+      >
+        {key => (
+          <CredentialRow
+            key={key.id}
+            credential={key}
+            {...(key.name === CONSOLE_KEY_NAME ? { note: 'of a console tab, for an hour' } : {})}
+            actions={
+              key.status === 'active' && (
+                <>
+                  <Button look="quiet" aria-label={`Rotate ${key.name}`} onClick={() => setDoing({ rotate: key })}>
+                    Rotate
+                  </Button>
+                  <Button look="quiet" aria-label={`Revoke ${key.name}`} onClick={() => setDoing({ revoke: key })}>
+                    Revoke
+                  </Button>
+                </>
+              )
+            }
+          />
         )}
-      </Panel>
+      </ListPanel>
       {aside > 0 && (
         <Button look="quiet" className="mt-3" onClick={() => setAll(!all)} aria-expanded={all}>
           {all ? 'Hide ended keys and those of consoles' : `Show ${aside} ended, or of a console`}
         </Button>
       )}
-      {doing && 'issue' in doing && <Issue app={app} close={() => setDoing(undefined)} done={done} />}
+      {doing && 'issue' in doing && (
+        <IssueCredential
+          title="Issue an agent key"
+          placeholder="nightly crawl"
+          scopes={SCOPES}
+          days=""
+          never
+          issue={body => call('createAgentKey', { params: { appId: app }, body })}
+          done={done}
+          close={() => setDoing(undefined)}
+        />
+      )}
       {doing && 'rotate' in doing && (
         <Confirm
           title={`Rotate ${doing.rotate.name}?`}
@@ -125,63 +133,5 @@ export function KeysPage({ app }: { readonly app: string }) {
         />
       )}
     </Page>
-  );
-}
-
-function Issue({
-  app,
-  close,
-  done,
-}: {
-  readonly app: string;
-  readonly close: () => void;
-  readonly done: (key: IssuedAgentKey) => Promise<void>;
-}) {
-  const [name, setName] = useState('');
-  const [days, setDays] = useState('');
-  const [scopes, setScopes] = useState<readonly AgentKeyScope[]>(SCOPES.map(([scope]) => scope));
-  const issue = useMutation({
-    mutationFn: () =>
-      call('createAgentKey', { params: { appId: app }, body: { name, scopes: [...scopes], ...expiresAtOf(days) } }),
-    onSuccess: done,
-  });
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    issue.mutate();
-  };
-  return (
-    <Dialog open onClose={close} title="Issue an agent key">
-      <form onSubmit={submit} className="grid gap-4">
-        <TextField
-          label="Name"
-          placeholder="nightly crawl"
-          value={name}
-          onChange={event => setName(event.target.value)}
-          maxLength={64}
-          required
-        />
-        <fieldset className="grid gap-2.5">
-          <legend className="mb-2 text-sm font-medium">It may</legend>
-          {SCOPES.map(([scope, words]) => (
-            <CheckField
-              key={scope}
-              label={words}
-              checked={scopes.includes(scope)}
-              onChange={event =>
-                setScopes(event.target.checked ? [...scopes, scope] : scopes.filter(one => one !== scope))
-              }
-            />
-          ))}
-        </fieldset>
-        <ExpiryField value={days} onChange={setDays} never />
-        <FormError error={issue.error} />
-        <div className="flex justify-end gap-2">
-          <Button onClick={close}>Cancel</Button>
-          <Button type="submit" look="primary" busy={issue.isPending} disabled={scopes.length === 0}>
-            Issue
-          </Button>
-        </div>
-      </form>
-    </Dialog>
   );
 }

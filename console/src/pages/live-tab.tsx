@@ -20,7 +20,7 @@ export function LiveTab({ app, id }: { readonly app: string; readonly id: string
       title="Live view of the session"
       allow="clipboard-read; clipboard-write"
       sandbox="allow-same-origin allow-scripts allow-downloads allow-popups allow-popups-to-escape-sandbox"
-      className="block h-[min(72vh,820px)] w-full bg-code"
+      className="block h-[min(60vh,460px)] w-full md:h-[min(72vh,820px)] bg-code"
     />
   );
 }

@@ -96,7 +96,23 @@ interface Part {
   readonly set: (wish: SessionWish) => void;
 }
 
-const Life = ({ wish, set }: Part) => (
+type Member<Kind> = { [Name in keyof SessionWish]: SessionWish[Name] extends Kind ? Name : never }[keyof SessionWish];
+interface Changed {
+  readonly target: { readonly value: string; readonly checked?: boolean };
+}
+
+/** A field that holds one member of the wish. */
+const textOf = ({ wish, set }: Part, name: Member<string>) => ({
+  value: wish[name],
+  onChange: ({ target }: Changed) => set({ ...wish, [name]: target.value }),
+});
+
+const checkOf = ({ wish, set }: Part, name: Member<boolean>) => ({
+  checked: wish[name],
+  onChange: ({ target }: Changed) => set({ ...wish, [name]: target.checked === true }),
+});
+
+const Life = (part: Part) => (
   <Panel title="Life">
     <div className="grid gap-4 p-4 sm:grid-cols-2">
       <TextField
@@ -105,22 +121,21 @@ const Life = ({ wish, set }: Part) => (
         type="number"
         min={1}
         max={360}
-        value={wish.minutes}
-        onChange={event => set({ ...wish, minutes: event.target.value })}
+        {...textOf(part, 'minutes')}
         required
       />
       <CheckField
         label="Keep alive"
         hint="Goes on without clients. Otherwise it ends when the last one leaves, or none came within 5 minutes."
-        checked={wish.keepAlive}
-        onChange={event => set({ ...wish, keepAlive: event.target.checked })}
+        {...checkOf(part, 'keepAlive')}
         className="sm:pt-1"
       />
     </div>
   </Panel>
 );
 
-function Settings({ wish, set }: Part) {
+function Settings(part: Part) {
+  const { wish, set } = part;
   const size = `${wish.width}x${wish.height}`;
   const choose = (text: string): void => {
     const [width = '', height = ''] = text.split('x');
@@ -136,24 +151,9 @@ function Settings({ wish, set }: Part) {
             </option>
           ))}
         </SelectField>
-        <TextField
-          label="Language"
-          placeholder="de-DE"
-          value={wish.locale}
-          onChange={event => set({ ...wish, locale: event.target.value })}
-        />
-        <TextField
-          label="Time zone"
-          placeholder="Europe/Berlin"
-          value={wish.timezoneId}
-          onChange={event => set({ ...wish, timezoneId: event.target.value })}
-        />
-        <TextField
-          label="User agent"
-          placeholder="Chromium's own"
-          value={wish.userAgent}
-          onChange={event => set({ ...wish, userAgent: event.target.value })}
-        />
+        <TextField label="Language" placeholder="de-DE" {...textOf(part, 'locale')} />
+        <TextField label="Time zone" placeholder="Europe/Berlin" {...textOf(part, 'timezoneId')} />
+        <TextField label="User agent" placeholder="Chromium's own" {...textOf(part, 'userAgent')} />
         <TextField
           label="Latitude"
           type="number"
@@ -161,8 +161,7 @@ function Settings({ wish, set }: Part) {
           min={-90}
           max={90}
           placeholder="52.52"
-          value={wish.latitude}
-          onChange={event => set({ ...wish, latitude: event.target.value })}
+          {...textOf(part, 'latitude')}
         />
         <TextField
           label="Longitude"
@@ -171,37 +170,30 @@ function Settings({ wish, set }: Part) {
           min={-180}
           max={180}
           placeholder="13.40"
-          value={wish.longitude}
-          onChange={event => set({ ...wish, longitude: event.target.value })}
+          {...textOf(part, 'longitude')}
         />
         <CheckField
           label="Show PDFs in the tab"
           hint="Otherwise they are downloaded."
-          checked={wish.enablePdfViewer}
-          onChange={event => set({ ...wish, enablePdfViewer: event.target.checked })}
+          {...checkOf(part, 'enablePdfViewer')}
         />
         <CheckField
           label="Ignore certificate errors"
           hint="TLS protects nothing then."
-          checked={wish.ignoreCertificateErrors}
-          onChange={event => set({ ...wish, ignoreCertificateErrors: event.target.checked })}
+          {...checkOf(part, 'ignoreCertificateErrors')}
         />
       </div>
     </Panel>
   );
 }
 
-function Kept({ app, wish, set }: Part & { readonly app: string }) {
+function Kept({ app, ...part }: Part & { readonly app: string }) {
+  const { wish } = part;
   const { data: contexts = [] } = useQuery(contextsQuery(app));
   return (
     <Panel title="What it keeps, and where it may go">
       <div className="grid gap-4 p-4 sm:grid-cols-2">
-        <SelectField
-          label="Context"
-          hint="Cookies and storage to start from."
-          value={wish.contextId}
-          onChange={event => set({ ...wish, contextId: event.target.value })}
-        >
+        <SelectField label="Context" hint="Cookies and storage to start from." {...textOf(part, 'contextId')}>
           <option value="">None: empty, and forgotten</option>
           {contexts.map(({ id, name }) => (
             <option key={id} value={id}>
@@ -213,30 +205,18 @@ function Kept({ app, wish, set }: Part & { readonly app: string }) {
           label="Save into the context"
           hint="At its end, as a new version."
           disabled={wish.contextId === ''}
-          checked={wish.persist}
-          onChange={event => set({ ...wish, persist: event.target.checked })}
+          {...checkOf(part, 'persist')}
           className="sm:pt-1"
         />
         <TextField
           label="Allowed domains"
           hint="Pages may go to these and their subdomains only. Separated by commas."
           placeholder="example.com, shop.example"
-          value={wish.allowedDomains}
-          onChange={event => set({ ...wish, allowedDomains: event.target.value })}
+          {...textOf(part, 'allowedDomains')}
           className="sm:col-span-2"
         />
-        <CheckField
-          label="Record"
-          hint="A replay of every page, for 31 days."
-          checked={wish.recordSession}
-          onChange={event => set({ ...wish, recordSession: event.target.checked })}
-        />
-        <CheckField
-          label="Log"
-          hint="Console, network and commands."
-          checked={wish.logSession}
-          onChange={event => set({ ...wish, logSession: event.target.checked })}
-        />
+        <CheckField label="Record" hint="A replay of every page, for 31 days." {...checkOf(part, 'recordSession')} />
+        <CheckField label="Log" hint="Console, network and commands." {...checkOf(part, 'logSession')} />
       </div>
     </Panel>
   );

@@ -3,13 +3,14 @@ import { Link } from '@tanstack/react-router';
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
 import { useLayoutEffect, useRef, useState, useSyncExternalStore } from 'react';
 import type { Session } from '../../../contract/sessions.ts';
+import { SessionPicture } from '../ui/session-picture.tsx';
 import { endReasonWords, Status } from '../ui/status.tsx';
 import { Ago, Lasting } from '../ui/time.tsx';
 import { metadataPairs } from './metadata-pairs.ts';
 
 const WIDE = matchMedia('(min-width: 768px)');
-const ROW_WIDE_PX = 42;
-const ROW_NARROW_PX = 66;
+const ROW_WIDE_PX = 52;
+const ROW_NARROW_PX = 68;
 const OVERSCAN = 12;
 
 const useIsWide = (): boolean =>
@@ -22,7 +23,7 @@ const useIsWide = (): boolean =>
   );
 
 const COLUMNS =
-  'md:grid md:grid-cols-[104px_minmax(0,300px)_minmax(0,1fr)_88px_72px_minmax(0,190px)] md:gap-x-4 md:items-center';
+  'md:grid md:grid-cols-[64px_96px_minmax(0,300px)_minmax(0,1fr)_88px_72px_minmax(0,190px)] md:gap-x-4 md:items-center';
 
 export function SessionTable({ app, sessions }: { readonly app: string; readonly sessions: readonly Session[] }) {
   const isWide = useIsWide();
@@ -44,7 +45,7 @@ export function SessionTable({ app, sessions }: { readonly app: string; readonly
         aria-hidden="true"
         className={`h-9 border-b border-line px-4 text-xs font-medium text-faint max-md:hidden ${COLUMNS}`}
       >
-        {['Status', 'Session', 'Metadata', 'Created', 'Lasted', 'Ended because'].map(name => (
+        {['', 'Status', 'Session', 'Metadata', 'Created', 'Lasted', 'Ended because'].map(name => (
           <span key={name}>{name}</span>
         ))}
       </div>
@@ -57,7 +58,7 @@ export function SessionTable({ app, sessions }: { readonly app: string; readonly
                 key={key}
                 aria-setsize={sessions.length}
                 aria-posinset={index + 1}
-                className={`absolute inset-x-0 grid grid-cols-[minmax(0,1fr)_auto] content-center gap-x-3 gap-y-1 border-b border-line px-4 last:border-b-0 hover:bg-sunk ${COLUMNS}`}
+                className={`absolute inset-x-0 grid grid-cols-[auto_minmax(0,1fr)_auto] content-center items-center gap-x-3 gap-y-1 border-b border-line px-4 last:border-b-0 hover:bg-sunk ${COLUMNS}`}
                 style={{ height: size, transform: `translateY(${start - rows.options.scrollMargin}px)` }}
               >
                 <Row app={app} session={session} />
@@ -72,6 +73,9 @@ export function SessionTable({ app, sessions }: { readonly app: string; readonly
 
 const Row = ({ app, session }: { readonly app: string; readonly session: Session }) => (
   <>
+    <span className="row-span-2 md:row-span-1">
+      <SessionPicture app={app} session={session} />
+    </span>
     <Status status={session.status} />
     <Link
       to="/a/$app/sessions/$id"

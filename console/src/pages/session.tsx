@@ -12,7 +12,7 @@ import { Confirm } from '../ui/confirm.tsx';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { Facts, Page, Panel } from '../ui/page.tsx';
 import { Failed, Loading } from '../ui/states.tsx';
-import { endReasonWords, Status } from '../ui/status.tsx';
+import { endReasonWords, isOpen, Status } from '../ui/status.tsx';
 import { type Tab, Tabs } from '../ui/tabs.tsx';
 import { Ago, durationWords, fullTime, Lasting, useNow } from '../ui/time.tsx';
 import { ChangeSession } from './change-session.tsx';
@@ -26,8 +26,6 @@ import { NetworkTab } from './network-tab.tsx';
 import { Back } from './new-session.tsx';
 import { ReplayTab } from './replay-tab.tsx';
 import { settingRows } from './session-settings.ts';
-
-export const isOpen = ({ status }: Session): boolean => status === 'PENDING' || status === 'RUNNING';
 
 export function SessionPage({
   app,

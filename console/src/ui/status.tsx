@@ -1,5 +1,5 @@
 // How a session stands, as a word with a colour; the colour alone says nothing.
-import type { EndReason, SessionStatus } from '../../../contract/sessions.ts';
+import type { EndReason, Session, SessionStatus } from '../../../contract/sessions.ts';
 
 const STATUSES: Readonly<Record<SessionStatus, { readonly word: string; readonly dot: string; readonly ink: string }>> =
   {
@@ -9,6 +9,8 @@ const STATUSES: Readonly<Record<SessionStatus, { readonly word: string; readonly
     TIMED_OUT: { word: 'Timed out', dot: 'bg-warn', ink: 'text-warn' },
     ERROR: { word: 'Error', dot: 'bg-bad', ink: 'text-bad' },
   };
+
+export const isOpen = ({ status }: Session): boolean => status === 'PENDING' || status === 'RUNNING';
 
 export const statusWord = (status: SessionStatus): string => STATUSES[status].word;
 

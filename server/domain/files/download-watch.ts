@@ -26,6 +26,8 @@ const UNHEARD_LOOKS = 5;
 
 interface Known {
   readonly row: DownloadRow;
+  /** Where it began, if that was heard. */
+  readonly frame: string;
   receivedBytes: number;
   over: boolean;
 }
@@ -43,10 +45,10 @@ export class DownloadWatch implements DownloadListener {
     this.#live = live;
   }
 
-  began({ guid, suggestedName }: Parameters<DownloadListener['began']>[0]): void {
+  began({ guid, suggestedName, frame }: Parameters<DownloadListener['began']>[0]): void {
     if (this.#known.has(guid)) return;
     if (this.#known.size >= DOWNLOADS_MAX) return void this.#live.browser.cancelDownload(guid).catch(() => {});
-    const known = this.#know(guid, downloadName(suggestedName));
+    const known = this.#know(guid, downloadName(suggestedName), frame);
     this.#work(() => this.#keeper.parts.rows.begin(known.row));
   }
 
@@ -64,7 +66,7 @@ export class DownloadWatch implements DownloadListener {
   async resume(): Promise<void> {
     const rows = await this.#keeper.parts.rows.ofSession(this.#live.id);
     for (const row of rows) {
-      this.#known.set(row.guid, { row, receivedBytes: 0, over: row.state !== 'running' });
+      this.#known.set(row.guid, { row, frame: '', receivedBytes: 0, over: row.state !== 'running' });
       if (row.state === 'complete') this.#keptBytes += row.size ?? 0;
     }
     const open = [...this.#known.values()].filter(({ over }) => !over);
@@ -78,12 +80,13 @@ export class DownloadWatch implements DownloadListener {
     await Promise.all(this.#working);
   }
 
-  #know(guid: string, filename: string): Known {
+  #know(guid: string, filename: string, frame = ''): Known {
     const { host, clock } = this.#keeper.parts;
     const now = clock.now();
     const { id: sessionId, applicationId } = this.#live;
     const named = { id: newId<DownloadId>(now), applicationId, sessionId, hostId: host, guid, filename };
-    const known: Known = { row: { ...named, state: 'running', createdAt: now }, receivedBytes: 0, over: false };
+    const row: DownloadRow = { ...named, state: 'running', createdAt: now };
+    const known: Known = { row, frame, receivedBytes: 0, over: false };
     this.#known.set(guid, known);
     return known;
   }
@@ -177,6 +180,7 @@ export class DownloadWatch implements DownloadListener {
       this.#keptBytes += kept.size;
       const { id: downloadId, filename, mimeType, size } = kept;
       await this.#tell('download.completed', { downloadId, filename, mimeType, size });
+      this.#keeper.parts.kept(kept, known.frame);
     } catch (error) {
       const failure = this.#leaving.signal.aborted ? undefined : lasting(error);
       if (failure === undefined) throw error;

@@ -47,6 +47,13 @@ export class Downloads {
     return shown;
   }
 
+  /** A fresh link to it, for people who were let in otherwise. */
+  async address(row: CompleteDownload): Promise<string> {
+    const [shown] = await this.#shown(row.applicationId, [row]);
+    if (!shown) throw notFound('Download', row.id);
+    return shown.downloadUrl;
+  }
+
   /** Its bytes, for a caller with a key. */
   async bytes(caller: AgentCaller, id: string): Promise<ServedFile> {
     return this.#served(await this.#demand(caller, id));

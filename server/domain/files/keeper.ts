@@ -32,6 +32,8 @@ export interface KeeperParts {
   readonly sessionBytesMax: number;
   /** Name of the folder in the session's own. */
   readonly downloadsFolder: string;
+  /** A download of a running session is ours now; `frame` is where it began. */
+  readonly kept: (download: CompleteDownload, frame: string) => void;
   readonly host: HostId;
   readonly clock: Clock;
   readonly log: Log;

@@ -1,7 +1,7 @@
 // People at the window of a running session: the addresses they come by, what those allow, and who drives.
 import type { DebugQuery, DebugUrls } from '../../../contract/live.ts';
 import type { ControlRows } from '../../engines/store/control-rows.ts';
-import type { EventRows, NamedEvent, SessionRow, SessionRows } from '../../engines/store/store.ts';
+import type { CompleteDownload, EventRows, NamedEvent, SessionRow, SessionRows } from '../../engines/store/store.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import { isUuid, type SessionId } from '../../kit/ids.ts';
@@ -32,8 +32,19 @@ export interface LiveViewParts {
   readonly links: LiveLinks;
   readonly publicUrl: string;
   readonly watchPage: WatchPage;
+  /** A link to it that works without a key. */
+  readonly addressOf: (download: CompleteDownload) => Promise<string>;
   readonly clock: Clock;
   readonly log: Log;
+}
+
+/** A file that a page has downloaded, for whoever may have it. */
+export interface Offer {
+  readonly name: string;
+  readonly size: number;
+  readonly url: string;
+  /** Where its download began; the main frame of a page has the page's name. */
+  readonly frame: string;
 }
 
 export class LiveView implements Watcher {
@@ -43,6 +54,7 @@ export class LiveView implements Watcher {
   readonly #epochs = new Map<SessionId, number>();
   readonly #revoked = new Map<SessionId, Set<() => void>>();
   readonly #left = new Map<SessionId, Set<(ended: boolean) => void>>();
+  readonly #offers = new Map<SessionId, Set<(offer: Offer) => void>>();
   readonly #viewings = new Map<SessionId, { readonly viewing: Viewing; viewers: number }>();
 
   constructor(parts: LiveViewParts) {
@@ -60,8 +72,7 @@ export class LiveView implements Watcher {
         for (const leave of [...(this.#left.get(live.id) ?? [])]) leave(end !== undefined);
         takeover.close();
         await this.#viewings.get(live.id)?.viewing.close();
-        for (const all of [this.#takeovers, this.#epochs, this.#revoked, this.#left, this.#viewings])
-          all.delete(live.id);
+        for (const all of this.#perSession) all.delete(live.id);
       },
     };
   }
@@ -141,6 +152,23 @@ export class LiveView implements Watcher {
     return listen(this.#revoked, session, leave);
   }
 
+  /** Calls `offer` with each file that a page of the session has downloaded. */
+  onOffer(session: SessionId, offer: (offer: Offer) => void): { close(): void } {
+    return listen(this.#offers, session, offer);
+  }
+
+  /** A download is complete. Where nobody looks, no link is made. */
+  async offer(download: CompleteDownload, frame: string): Promise<void> {
+    const { addressOf, log } = this.#parts;
+    if (!this.#offers.get(download.sessionId)?.size) return;
+    try {
+      const offer = { name: download.filename, size: download.size, url: await addressOf(download), frame };
+      for (const tell of [...(this.#offers.get(download.sessionId) ?? [])]) tell(offer);
+    } catch (error) {
+      log.warn('live.download_not_offered', { sessionId: download.sessionId, reason: reason(error) });
+    }
+  }
+
   /** Calls `leave` when the session ends, or goes to a successor. */
   onLeave(session: SessionId, leave: (ended: boolean) => void): { close(): void } {
     return listen(this.#left, session, leave);
@@ -168,6 +196,10 @@ export class LiveView implements Watcher {
     const live = this.#parts.lives.get(row.id);
     if (row.status !== 'RUNNING' || !live?.stands) throw sessionNotRunning(id, row.status);
     return { live, row };
+  }
+
+  get #perSession(): ReadonlyArray<Map<SessionId, unknown>> {
+    return [this.#takeovers, this.#epochs, this.#revoked, this.#left, this.#offers, this.#viewings];
   }
 
   #liveUrls(claims: LinkClaims): { debuggerUrl: string; debuggerFullscreenUrl: string } {

@@ -1,22 +1,23 @@
-// What we ask a page on behalf of a person who looks at it: in an isolated world, so that its own scripts see nothing of it.
-// Answers are the page's and may be anything: each is read as hostile.
+// What we ask a page on behalf of a person who looks at it, in whichever of its frames the person is.
 import type { SelectState } from '../../../contract/live-messages.ts';
 import type { ObservedTarget } from '../../engines/browser/observation.ts';
-import type { JsonObject } from '../sessions/machinery.ts';
+import type { PageWorlds } from './page-worlds.ts';
 
-const ASK_MS = 400;
-const WORLD = 'berth-live';
 const OPTIONS_MAX = 5_000;
 const LABEL_CHARACTERS_MAX = 200;
 const COPY_CHARACTERS_MAX = 1_000_000;
 
-const CURSOR = `(x, y) => {
-  let element = document.elementFromPoint(x, y);
+/** A frame is its own answer: it is asked inside. */
+const UNDER = `  let element = document.elementFromPoint(x, y);
   while (element?.shadowRoot) {
     const inner = element.shadowRoot.elementFromPoint(x, y);
     if (!inner || inner === element) break;
     element = inner;
   }
+  if (element instanceof HTMLIFrameElement || element instanceof HTMLFrameElement) return element;`;
+
+const CURSOR = `(x, y) => {
+${UNDER}
   if (!element) return 'default';
   const { cursor } = getComputedStyle(element);
   if (cursor !== 'auto') return cursor.slice(0, 32);
@@ -25,12 +26,7 @@ const CURSOR = `(x, y) => {
 }`;
 
 const FIND_SELECT = `(x, y) => {
-  let element = document.elementFromPoint(x, y);
-  while (element?.shadowRoot) {
-    const inner = element.shadowRoot.elementFromPoint(x, y);
-    if (!inner || inner === element) break;
-    element = inner;
-  }
+${UNDER}
   const select = element?.closest('select');
   return select && !select.disabled && !select.multiple && select.size <= 1 ? select : null;
 }`;
@@ -65,44 +61,51 @@ const SELECTED = `() => {
 
 const LISTEN = `() => {
   globalThis.taken = '';
-  const hear = () => {
+  globalThis.hear ??= () => {
     globalThis.taken = (${SELECTED})();
   };
-  for (const type of ['copy', 'cut']) addEventListener(type, hear, { capture: true, once: true });
+  for (const type of ['copy', 'cut']) addEventListener(type, globalThis.hear, { capture: true, once: true });
 }`;
 
-export async function cursorAt(target: ObservedTarget, x: number, y: number): Promise<string | undefined> {
-  const { value } = await ask(target, CURSOR, [x, y], true);
+export async function cursorAt(worlds: PageWorlds, x: number, y: number): Promise<string> {
+  const { value } = (await worlds.askAt(CURSOR, x, y)).found;
   return typeof value === 'string' && /^[a-z-]{1,20}$/.test(value) ? value : 'default';
 }
 
 /** What is selected at the moment at which the page copies or cuts, which `act` makes it do. */
-export async function textTakenBy(target: ObservedTarget, act: () => Promise<unknown>): Promise<string> {
-  await ask(target, LISTEN, [], true);
+export async function textTakenBy(worlds: PageWorlds, act: () => Promise<unknown>): Promise<string> {
+  const frames = await worlds.frames();
+  await Promise.all(frames.map(frame => worlds.ask(frame, LISTEN, [], true)));
   await act();
-  const { value } = await ask(target, '() => globalThis.taken', [], true);
-  return typeof value === 'string' ? value.slice(0, COPY_CHARACTERS_MAX) : '';
+  const taken = await Promise.all(frames.map(frame => worlds.ask(frame, '() => globalThis.taken', [], true)));
+  const text = taken.map(({ value }) => (typeof value === 'string' ? value : '')).find(each => each !== '');
+  return (text ?? '').slice(0, COPY_CHARACTERS_MAX);
+}
+
+export interface FoundSelect {
+  readonly target: ObservedTarget;
+  readonly objectId: string;
+  readonly state: SelectState;
 }
 
 /** The select that is there, focused; undefined where there is none, or the page does not answer in time. */
-export async function askSelect(
-  target: ObservedTarget,
-  x: number,
-  y: number,
-): Promise<{ objectId: string; state: SelectState } | undefined> {
-  const { objectId } = await ask(target, FIND_SELECT, [x, y], false);
+export async function askSelect(worlds: PageWorlds, x: number, y: number): Promise<FoundSelect | undefined> {
+  const { frame, found, corner } = await worlds.askAt(FIND_SELECT, x, y);
+  const { objectId } = found;
   if (typeof objectId !== 'string') return undefined;
-  const described = await call(target, objectId, DESCRIBE_SELECT, []);
+  const described = await worlds.call(frame.target, objectId, DESCRIBE_SELECT, []);
   const state = selectOf(Object(described.value));
-  return state && { objectId, state };
+  if (!state) return undefined;
+  const box = { ...state.box, x: state.box.x + corner.x, y: state.box.y + corner.y };
+  return { target: frame.target, objectId, state: { ...state, box } };
 }
 
 export async function chooseOptions(
-  target: ObservedTarget,
-  objectId: string,
+  worlds: PageWorlds,
+  { target, objectId }: FoundSelect,
   options: readonly number[],
 ): Promise<void> {
-  for (const index of options) await call(target, objectId, CHOOSE, [index]);
+  for (const index of options) await worlds.call(target, objectId, CHOOSE, [index]);
   target.say('Runtime.releaseObject', { objectId });
 }
 
@@ -119,51 +122,4 @@ function selectOf({ x, y, width, height, options }: Record<string, unknown>): Se
       chosen: Object(option).chosen === true,
     })),
   };
-}
-
-/** Calls a function in a world of ours in the main frame. What cannot be answered is an empty answer. */
-async function ask(
-  target: ObservedTarget,
-  source: string,
-  args: ReadonlyArray<number | string>,
-  byValue: boolean,
-  ms = ASK_MS,
-): Promise<JsonObject> {
-  try {
-    const { frameTree } = await target.send('Page.getFrameTree', {}, ms);
-    const frameId = String(Object(Object(frameTree).frame).id ?? '');
-    const world = { frameId, worldName: WORLD, grantUniveralAccess: false };
-    const { executionContextId } = await target.send('Page.createIsolatedWorld', world, ms);
-    const { result } = await target.send(
-      'Runtime.evaluate',
-      {
-        expression: `(${source})(${args.map(arg => JSON.stringify(arg)).join(', ')})`,
-        contextId: executionContextId ?? null,
-        returnByValue: byValue,
-        timeout: ms,
-      },
-      ms,
-    );
-    return Object(result);
-  } catch {
-    return {};
-  }
-}
-
-async function call(
-  target: ObservedTarget,
-  objectId: string,
-  functionDeclaration: string,
-  args: ReadonlyArray<number | string>,
-): Promise<JsonObject> {
-  try {
-    const { result } = await target.send(
-      'Runtime.callFunctionOn',
-      { objectId, functionDeclaration, arguments: args.map(value => ({ value })), returnByValue: true },
-      ASK_MS,
-    );
-    return Object(result);
-  } catch {
-    return {};
-  }
 }

@@ -4,7 +4,8 @@ import type { DialogState, DriveMessage, SelectState } from '../../../contract/l
 import type { ObservedTarget } from '../../engines/browser/observation.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import type { JsonObject } from '../sessions/machinery.ts';
-import { askSelect, chooseOptions, cursorAt, textTakenBy } from './page-questions.ts';
+import { askSelect, chooseOptions, cursorAt, type FoundSelect, textTakenBy } from './page-questions.ts';
+import { PageWorlds } from './page-worlds.ts';
 
 type Drive<Type extends DriveMessage['type']> = Extract<DriveMessage, { type: Type }>;
 
@@ -32,10 +33,11 @@ const AT_REST: PageState = {
 export class ViewedPage implements Closeable {
   readonly id: string;
   readonly #target: ObservedTarget;
+  readonly #worlds: PageWorlds;
   readonly #changed: () => void;
   readonly #listening: Closeable;
   #state: PageState = AT_REST;
-  #select: { readonly objectId: string } | undefined;
+  #select: FoundSelect | undefined;
   #chooser: number | undefined;
   /** The mouse went there, and the page has not said that it knows. */
   #moving = false;
@@ -46,9 +48,11 @@ export class ViewedPage implements Closeable {
   /** The press opened our list, so the page must not see the release. */
   #swallowsRelease = false;
 
-  constructor(target: ObservedTarget, changed: () => void) {
+  /** `apart`: the frames of it that have processes of their own. */
+  constructor(target: ObservedTarget, apart: () => ReadonlyMap<string, ObservedTarget>, changed: () => void) {
     this.id = target.id;
     this.#target = target;
+    this.#worlds = new PageWorlds(target, apart);
     this.#changed = changed;
     this.#listening = target.on((method, params) => this.#event(method, params));
     target.say('Page.enable');
@@ -116,6 +120,11 @@ export class ViewedPage implements Closeable {
 
   /** What is selected, for the person's own clipboard; the page hears of the copy or cut as of any other. */
   async copy(cut: boolean): Promise<string> {
+    // Behind what came before: what is selected may only be on its way.
+    const { promise, resolve } = Promise.withResolvers<void>();
+    if (this.#held) this.#held.push(resolve);
+    else resolve();
+    await promise;
     const key = cut ? 'x' : 'c';
     const event = {
       key,
@@ -124,7 +133,7 @@ export class ViewedPage implements Closeable {
       windowsVirtualKeyCode: key.toUpperCase().charCodeAt(0),
     };
     const pressed = { type: 'rawKeyDown', ...event, commands: [cut ? 'cut' : 'copy'] };
-    const text = await textTakenBy(this.#target, () =>
+    const text = await textTakenBy(this.#worlds, () =>
       this.#target.send('Input.dispatchKeyEvent', pressed, COPIED_MS).catch(() => {}),
     );
     this.#input('Input.dispatchKeyEvent', { type: 'keyUp', ...event });
@@ -155,7 +164,7 @@ export class ViewedPage implements Closeable {
     const select = this.#select;
     this.#select = undefined;
     this.#become({ select: null });
-    if (select) void chooseOptions(this.#target, select.objectId, options);
+    if (select) void chooseOptions(this.#worlds, select, options);
   }
 
   /** Paths as the browser sees them; none: the person wants no file. */
@@ -171,7 +180,7 @@ export class ViewedPage implements Closeable {
   async cursor(x: number, y: number, nowMs: number): Promise<string | undefined> {
     if (nowMs - this.#cursorAsked < CURSOR_EVERY_MS) return undefined;
     this.#cursorAsked = nowMs;
-    return cursorAt(this.#target, x, y);
+    return cursorAt(this.#worlds, x, y);
   }
 
   #button(action: 'down' | 'up', event: JsonObject): void {
@@ -185,7 +194,7 @@ export class ViewedPage implements Closeable {
   async #press(event: JsonObject): Promise<void> {
     const held: Array<() => void> = [];
     this.#held = held;
-    const found = await askSelect(this.#target, Number(event.x), Number(event.y));
+    const found = await askSelect(this.#worlds, Number(event.x), Number(event.y));
     this.#held = undefined;
     if (found) {
       this.#select = found;

@@ -6,6 +6,7 @@ import type { Clock } from '../../kit/clock.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import type { LiveSession } from '../sessions/live.ts';
+import { Favicons } from './favicons.ts';
 import { ViewedPage } from './viewed-page.ts';
 
 /** Titles and icons are read anew this long after something about a page has changed. */
@@ -26,8 +27,10 @@ export class Viewing implements Closeable {
   readonly #clock: Clock;
   readonly #watchPage: WatchPage;
   readonly #pages = new Map<string, { readonly target: ObservedTarget; readonly page: ViewedPage }>();
+  readonly #frames = new Set<ObservedTarget>();
   readonly #listeners = new Set<(page: string | undefined) => void>();
   readonly #closing = new AbortController();
+  readonly #icons = new Favicons(() => this.#tell(undefined));
   #observing: Promise<Closeable> | undefined;
   #infos: ReadonlyArray<Omit<TabState, 'visible'>> = [];
   #reading: Promise<void> | undefined;
@@ -64,6 +67,12 @@ export class Viewing implements Closeable {
     });
   }
 
+  /** The icon of a tab as a data URL, as soon as it is known. */
+  iconOf({ page, faviconUrl }: TabState): string | undefined {
+    const target = this.#pages.get(page)?.target;
+    return target && this.#icons.of(target, faviconUrl);
+  }
+
   /** Called with the page whose state has changed, or with undefined when it is the tabs. */
   onChange(listener: (page: string | undefined) => void): Closeable {
     this.#listeners.add(listener);
@@ -80,8 +89,16 @@ export class Viewing implements Closeable {
   }
 
   #met(target: ObservedTarget): void {
+    if (target.kind === 'iframe') {
+      this.#frames.add(target);
+      target.whenGone(() => this.#frames.delete(target));
+    }
     if (target.kind !== 'page') return;
-    const page = new ViewedPage(target, () => this.#tell(target.id));
+    const page = new ViewedPage(
+      target,
+      () => this.#apart(target),
+      () => this.#tell(target.id),
+    );
     this.#pages.set(target.id, { target, page });
     target.on(method => {
       if (/^Page\.(frameNavigated|frameStoppedLoading|navigatedWithinDocument|domContentEventFired)$/.test(method))
@@ -93,6 +110,11 @@ export class Viewing implements Closeable {
       void this.#readTabs();
     });
     void this.#readTabs();
+  }
+
+  #apart(page: ObservedTarget): ReadonlyMap<string, ObservedTarget> {
+    const pageOf = (target: ObservedTarget): ObservedTarget => (target.parent ? pageOf(target.parent) : target);
+    return new Map([...this.#frames].filter(frame => pageOf(frame) === page).map(frame => [frame.id, frame]));
   }
 
   /** One reading at a time; what changes while it waits is in it. */

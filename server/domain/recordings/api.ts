@@ -9,6 +9,8 @@ export interface Recordings {
     sessionId: string,
   ): Promise<{ pages: Array<Omit<Replay, 'url'>>; notRecorded?: NotRecorded[] }>;
   playlist(caller: AgentCaller, sessionId: string, pageId: string): Promise<string>;
+  /** How the session looks, or looked at its end. Undefined: no picture was taken. */
+  picture(caller: AgentCaller, sessionId: string): Promise<Buffer | undefined>;
   askForFiles(caller: AgentCaller, sessionId: string): Promise<RecordingDownload[]>;
   files(caller: AgentCaller, sessionId: string): Promise<RecordingDownload[]>;
 }

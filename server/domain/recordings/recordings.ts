@@ -21,6 +21,7 @@ import { hasEnded } from '../sessions/session.ts';
 import type { Addresses } from './addresses.ts';
 import type { Recordings } from './api.ts';
 import { playlist } from './playlist.ts';
+import type { RecordingKeys } from './vault.ts';
 import { isRecorded } from './watcher.ts';
 
 const DAY_MS = 86_400_000;
@@ -33,7 +34,10 @@ const STORE_MS = 5_000;
 export interface RecordingsParts {
   readonly rows: RecordingRows;
   readonly sessions: Pick<SessionRows, 'get'>;
-  readonly artifacts: Pick<Artifacts, 'stat'>;
+  readonly artifacts: Pick<Artifacts, 'stat' | 'open'>;
+  readonly pictureKey: RecordingKeys['picture'];
+  /** Of a session that runs here, as far as there is one. */
+  readonly newestPicture: (session: SessionId) => Buffer | undefined;
   readonly addresses: Addresses;
   /** Somebody wants a file. */
   readonly prompt: () => void;
@@ -105,6 +109,15 @@ export class RecordingService implements Recordings {
       initUrl: run => inits.get(run) ?? '',
       segmentUrl: sequence => media.get(sequence) ?? '',
     });
+  }
+
+  async picture(caller: AgentCaller, sessionId: string): Promise<Buffer | undefined> {
+    const session = await this.#session(caller, sessionId);
+    const { artifacts, pictureKey, newestPicture } = this.#parts;
+    if (!hasEnded(session)) return newestPicture(session.id);
+    if (!isRecorded(session) || this.#isExpired(session)) return undefined;
+    const stored = await artifacts.open(pictureKey(session.applicationId, session.id));
+    return stored && Buffer.concat(await stored.body.toArray());
   }
 
   async askForFiles(caller: AgentCaller, sessionId: string): Promise<RecordingDownload[]> {

@@ -12,6 +12,7 @@ import type { ApplicationId, SessionId } from '../../kit/ids.ts';
 export interface RecordingKeys {
   init(app: ApplicationId, session: SessionId, page: number, run: number): ArtifactKey;
   segment(app: ApplicationId, session: SessionId, page: number, sequence: number): ArtifactKey;
+  picture(app: ApplicationId, session: SessionId): ArtifactKey;
   file(app: ApplicationId, session: SessionId, page: number, assembly: string): ArtifactKey;
   all(app: ApplicationId, session: SessionId): AsyncIterable<ArtifactKey>;
 }
@@ -62,6 +63,13 @@ export class Vault implements RecordingSink {
       durationMs: durationsMs.reduce((sum, ms) => sum + ms, 0),
       samples: { durationsMs, sizes },
     });
+  }
+
+  /** How a session looked at its end. */
+  async picture(session: string, jpeg: Buffer): Promise<void> {
+    const { artifacts, keys } = this.#parts;
+    const app = await this.applicationOf(session);
+    if (app) await artifacts.put(keys.picture(app, session as SessionId), chunk(jpeg), { contentType: 'image/jpeg' });
   }
 
   async span({ session, page }: RecordedPage, span: Span): Promise<void> {

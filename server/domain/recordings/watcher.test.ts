@@ -29,6 +29,7 @@ test('pages that come when there are no numbers left are told of once as an even
   const rows = { list: async () => [], add: async () => {} };
   const watcher = recordingWatcher({
     recorder: recorder as unknown as Recorder,
+    vault: { picture: async () => {} },
     pages: new PageNumbers({ rows, clock: systemClock, log: silentLog }),
     rows: { omit: async (_, page) => void omitted.push(page) },
     events: { append: async (_, event) => void events.push(event) },

@@ -9,9 +9,11 @@ import type { Log } from '../../kit/log.ts';
 import type { LiveSession } from '../sessions/live.ts';
 import type { PageNumbers } from '../sessions/page-numbers.ts';
 import type { Attendance, Watcher } from '../sessions/watchers.ts';
+import type { Vault } from './vault.ts';
 
 export interface RecordingWatcherParts {
   readonly recorder: Recorder;
+  readonly vault: Pick<Vault, 'picture'>;
   readonly pages: PageNumbers;
   readonly rows: Pick<RecordingRows, 'omit'>;
   readonly events: Pick<EventRows, 'append'>;
@@ -25,7 +27,15 @@ export const recordingWatcher = (parts: RecordingWatcherParts): Watcher => ({
   name: 'recording',
   attend: async (live, row) => (isRecorded(row) ? attend(parts, live, row) : undefined),
   salvage: async row => {
-    if (isRecorded(row)) await parts.recorder.finish(row.id);
+    if (!isRecorded(row)) return;
+    const { recorder, vault, log } = parts;
+    const newest = recorder.sessionOf(row.id)?.newest;
+    // Nobody waits for it: a session without its last picture has ended all the same.
+    if (newest)
+      vault
+        .picture(row.id, newest.jpeg)
+        .catch(error => log.warn('recording.picture_not_kept', { sessionId: row.id, reason: reason(error) }));
+    await recorder.finish(row.id);
   },
 });
 

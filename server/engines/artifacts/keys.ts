@@ -48,6 +48,9 @@ export const recordingSegmentKey = (app: App, session: Session, page: number, se
 export const recordingFileKey = (app: App, session: Session, page: number, assembly: string): ArtifactKey =>
   key(app, 'sessions', session, 'recording', page, `${assembly}.mp4`);
 
+/** How a recorded session looked at its end. */
+export const pictureKey = (app: App, session: Session): ArtifactKey => key(app, 'sessions', session, 'picture.jpg');
+
 export const logKey = (app: App, session: Session, part: number): ArtifactKey =>
   key(app, 'sessions', session, 'logs', part);
 
@@ -73,6 +76,7 @@ export const artifactKeys = {
   recordingInitKey,
   recordingSegmentKey,
   recordingFileKey,
+  pictureKey,
   logKey,
   contextPrefix,
   contextVersionKey,

@@ -3,7 +3,13 @@
 import { type JsonObject, textAt } from './json.ts';
 
 export interface DownloadListener {
-  began(download: { readonly guid: string; readonly url: string; readonly suggestedName: string }): void;
+  began(download: {
+    readonly guid: string;
+    readonly url: string;
+    readonly suggestedName: string;
+    /** The frame that it began in; the main frame of a page has the page's name. */
+    readonly frame: string;
+  }): void;
   progressed(progress: {
     readonly guid: string;
     readonly state: 'inProgress' | 'completed' | 'canceled';
@@ -23,7 +29,12 @@ export function tellOfDownload(method: string | undefined, params: JsonObject | 
   const guid = textAt(params, 'guid');
   if (guid === undefined || !isDownloadGuid(guid)) return;
   if (method === 'Browser.downloadWillBegin')
-    to.began({ guid, url: textAt(params, 'url') ?? '', suggestedName: textAt(params, 'suggestedFilename') ?? '' });
+    to.began({
+      guid,
+      url: textAt(params, 'url') ?? '',
+      suggestedName: textAt(params, 'suggestedFilename') ?? '',
+      frame: textAt(params, 'frameId') ?? '',
+    });
   const state = STATES.find(word => word === textAt(params, 'state'));
   if (method !== 'Browser.downloadProgress' || !state) return;
   to.progressed({

@@ -14,6 +14,8 @@ const SCREENCAST: JsonObject = { format: 'jpeg', quality: 70, maxFramesInFlight:
 const MOTION_MS = 1_000;
 /** A page that changed while it was not to show a frame, and then rests, is looked at once more after this. */
 const SETTLE_MS = 150;
+/** The same where somebody looks, behind a frame that showed something new. */
+const SETTLE_WATCHED_MS = 50;
 /** Where a screencast could not be started, it is tried again after this, and each time after twice as long. */
 const RESTART_MIN_MS = 100;
 const RESTART_MAX_MS = 2_000;
@@ -133,7 +135,8 @@ export class Capture implements Closeable {
     if (this.#closing.signal.aborted) return;
     if (!this.#running) return this.#start();
     this.#allow(numberAt(params, 'sessionId'));
-    if (this.#allowedMs - this.#frameMs + lateMs > AT_ONCE_MS) await this.#settle();
+    if (this.#allowedMs - this.#frameMs + lateMs > AT_ONCE_MS)
+      await this.#settle(isNew && this.#parts.isWatched() ? SETTLE_WATCHED_MS : SETTLE_MS);
   }
 
   /** How long the frame was on its way, beyond the usual; of the first one that is not known, and it may be long. */
@@ -145,9 +148,9 @@ export class Capture implements Closeable {
   }
 
   /** What changed before the next frame was allowed is told only with the next change: a new start shows it now. */
-  async #settle(): Promise<void> {
+  async #settle(afterMs = SETTLE_MS): Promise<void> {
     const frames = this.#frames;
-    await this.#sleep(SETTLE_MS);
+    await this.#sleep(afterMs);
     if (this.#closing.signal.aborted || frames !== this.#frames || !this.#running) return;
     this.#stop();
     this.#start();

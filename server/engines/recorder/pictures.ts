@@ -18,6 +18,7 @@ export interface Picture {
 }
 
 interface Own {
+  readonly session: string;
   readonly hub: Hub;
   readonly capture: Capture;
 }
@@ -35,7 +36,7 @@ export class Pictures {
   /** The newest at once, then each that comes. */
   watch(session: string, target: TargetChannel, seen: (picture: Picture) => void): Closeable {
     const recorded = this.#recorder.sessionOf(session)?.hubOfTarget(target.id);
-    const hub = recorded ?? this.#ownOf(target).hub;
+    const hub = recorded ?? this.#ownOf(session, target).hub;
     const watching = hub.watch(({ jpeg, width, height, metadata }) =>
       seen({ jpeg, width: metadata.deviceWidth || width, height: metadata.deviceHeight || height }),
     );
@@ -49,7 +50,14 @@ export class Pictures {
     };
   }
 
-  #ownOf(target: TargetChannel): Own {
+  /** How the session looks, as far as somebody looks at it: asking takes no picture. */
+  newestOf(session: string): Buffer | undefined {
+    const own = [...this.#own.values()].filter(one => one.session === session).flatMap(({ hub }) => hub.newest ?? []);
+    const newest = this.#recorder.sessionOf(session)?.newest ?? own.sort((a, b) => +b.at - +a.at)[0];
+    return newest?.jpeg;
+  }
+
+  #ownOf(session: string, target: TargetChannel): Own {
     const standing = this.#own.get(target.id);
     if (standing) return standing;
     const hub = new Hub();
@@ -63,7 +71,7 @@ export class Pictures {
       },
       visible: () => {},
     });
-    const own = { hub, capture };
+    const own = { session, hub, capture };
     this.#own.set(target.id, own);
     target.whenGone(() => this.#end(target.id, own));
     return own;

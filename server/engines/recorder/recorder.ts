@@ -8,7 +8,7 @@ import type { Closeable } from '../../kit/scope.ts';
 import { Backlog, type BacklogLimits } from './backlog.ts';
 import type { TargetChannel } from './channel.ts';
 import { Ffmpeg } from './ffmpeg.ts';
-import type { Hub } from './hub.ts';
+import type { Frame, Hub } from './hub.ts';
 import { type MaskKind, PageMask } from './page-mask.ts';
 import {
   type Appearance,
@@ -180,6 +180,8 @@ export class SessionRecording {
   readonly #pages = new Map<string, PageRecording>();
   readonly #numbers = new Map<number, PageRecording>();
   readonly #masks = new Map<string, PageMask>();
+  /** Of pages that have ended. */
+  #last: Frame | undefined;
   readonly #waiting: Array<{ readonly target: TargetChannel; readonly page: number; readonly at: Date }> = [];
   #paused = false;
 
@@ -229,6 +231,12 @@ export class SessionRecording {
     return this.#pages.get(targetId)?.hub;
   }
 
+  /** The newest frame of all pages, also of those that have ended. */
+  get newest(): Frame | undefined {
+    const frames = [...this.#pages.values()].map(({ hub }) => hub.newest);
+    return [this.#last, ...frames].reduce(newer);
+  }
+
   /** A frame of another site is there: what is to be masked in it belongs to its page. */
   frame(target: TargetChannel): void {
     let page = target;
@@ -257,6 +265,7 @@ export class SessionRecording {
   }
 
   async #ended(targetId: string, recording: PageRecording): Promise<void> {
+    this.#last = newer(this.#last, recording.hub.newest);
     this.#pages.delete(targetId);
     this.#masks.delete(targetId);
     for (const [number, one] of this.#numbers) if (one === recording) this.#numbers.delete(number);
@@ -266,3 +275,6 @@ export class SessionRecording {
     if (waiting) this.target(waiting.target, waiting.page, { at: waiting.at, waited: 'too_many_at_once' });
   }
 }
+
+const newer = (one: Frame | undefined, other: Frame | undefined): Frame | undefined =>
+  !one || (other && other.at > one.at) ? other : one;

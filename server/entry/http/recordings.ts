@@ -1,7 +1,7 @@
 // Handlers of recordings: the list of replays, playlists, and files.
-import { REPLAY_TYPE } from '../../../contract/recordings.ts';
+import { PICTURE_TYPE, REPLAY_TYPE } from '../../../contract/recordings.ts';
 import type { Recordings } from '../../domain/recordings/api.ts';
-import { type Answer, answer } from './answer.ts';
+import { type Answer, answer, nothing } from './answer.ts';
 import type { In } from './bind.ts';
 
 export const recordingHandlers = ({ recordings }: { readonly recordings: Recordings }) => ({
@@ -18,6 +18,12 @@ export const recordingHandlers = ({ recordings }: { readonly recordings: Recordi
     contentType: REPLAY_TYPE,
     headers: { 'cache-control': 'no-store', 'access-control-allow-origin': '*' },
   }),
+
+  readPicture: async ({ caller, params }: In<'readPicture'>): Promise<Answer> => {
+    const picture = await recordings.picture(caller, params.id);
+    const headers = { 'cache-control': 'no-store' };
+    return picture ? { body: picture, contentType: PICTURE_TYPE, headers } : { ...nothing(), status: 204, headers };
+  },
 
   requestRecordings: async ({ caller, params }: In<'requestRecordings'>): Promise<Answer> =>
     answer({ downloads: await recordings.askForFiles(caller, params.id) }),

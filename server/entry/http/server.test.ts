@@ -127,6 +127,7 @@ const EVENTS: Events = {
 const RECORDINGS: Recordings = {
   replays: async () => ({ pages: [] }),
   playlist: async () => '#EXTM3U\n',
+  picture: async () => undefined,
   askForFiles: async () => [],
   files: async () => [],
 };

@@ -57,7 +57,8 @@ export class LiveEntry {
     const holder = url.searchParams.get('holder') ?? '';
     this.#sockets.handleUpgrade(request, connection, head, socket => {
       const seen = { ...narrowed, ...(page === undefined ? {} : { page }) };
-      void this.#show(socket, session, seen, HOLDER.test(holder) ? holder : undefined).catch(error => {
+      const offers = (frame: string): boolean => claims.page === undefined || claims.page === frame;
+      void this.#show(socket, session, seen, offers, HOLDER.test(holder) ? holder : undefined).catch(error => {
         this.#parts.log.warn('live.failed', { sessionId: id, reason: reason(error) });
         socket.close(1011, 'the browser could not be reached');
       });
@@ -68,6 +69,7 @@ export class LiveEntry {
     socket: WebSocket,
     { live, takeover }: Omit<ReturnType<LiveView['welcome']>, 'claims'>,
     claims: ReturnType<LiveView['welcome']>['claims'],
+    offers: (frame: string) => boolean,
     holder: string | undefined,
   ): Promise<void> {
     const { clock, log } = this.#parts;
@@ -80,6 +82,9 @@ export class LiveEntry {
     const viewer = new Viewer({ socket, claims, holder, viewing: shared.viewing, takeover, clock, log });
     const leaving = [
       this.#parts.live.onRevoked(live.id, () => viewer.end('the address was revoked')),
+      this.#parts.live.onOffer(live.id, offer => {
+        if (claims.right === 'control' && offers(offer.frame)) viewer.offer(offer);
+      }),
       this.#parts.live.onLeave(live.id, ended => (ended ? viewer.end('the session has ended') : viewer.handOver())),
     ];
     try {

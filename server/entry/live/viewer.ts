@@ -2,8 +2,15 @@
 // wins: at most one is on its way to a viewer, so a slow one sees fewer and makes nobody else late.
 import { randomUUID } from 'node:crypto';
 import type { WebSocket } from 'ws';
-import type { DriveMessage, FrameHead, ServerMessage, ViewerMessage } from '../../../contract/live-messages.ts';
+import type {
+  DriveMessage,
+  FrameHead,
+  ServerMessage,
+  TabState,
+  ViewerMessage,
+} from '../../../contract/live-messages.ts';
 import type { LinkClaims } from '../../domain/live/links.ts';
+import type { Offer } from '../../domain/live/live-view.ts';
 import type { Control, Takeover } from '../../domain/live/takeover.ts';
 import type { ViewedPage } from '../../domain/live/viewed-page.ts';
 import type { Picture, Viewing } from '../../domain/live/viewing.ts';
@@ -42,6 +49,7 @@ export class Viewer {
   #waitingPicture: Picture | undefined;
   #pictureOnItsWay = false;
   #control: Control | undefined;
+  readonly #icons = new Set<string>();
   #heardMs: number;
 
   constructor(parts: ViewerParts) {
@@ -74,6 +82,11 @@ export class Viewer {
   end(why: string): void {
     this.#say({ type: 'ended', why });
     this.#parts.socket.close(1000, why.slice(0, 120));
+  }
+
+  /** A page has downloaded something that this person may have. */
+  offer({ name, size, url }: Offer): void {
+    this.#say({ type: 'download', name, size, url });
   }
 
   /** Another process goes on with the session: the page comes back by itself. */
@@ -252,6 +265,15 @@ export class Viewer {
     const { viewing, claims } = this.#parts;
     const tabs = viewing.tabs.filter(tab => claims.page === undefined || tab.page === claims.page);
     this.#say({ type: 'tabs', tabs });
+    for (const tab of tabs) this.#tellIcon(tab);
+  }
+
+  #tellIcon(tab: TabState): void {
+    const url = tab.faviconUrl;
+    const data = this.#icons.has(url) ? undefined : this.#parts.viewing.iconOf(tab);
+    if (data === undefined) return;
+    this.#icons.add(url);
+    this.#say({ type: 'icon', url, data });
   }
 
   #tellPage(id: string): void {

@@ -1,0 +1,37 @@
+// How long the console takes until its first screen stands, for somebody who has never been there: from the navigation to the
+// heading of the list with what the API answers below it.
+import type { TestServer } from '../tests/harness/server.ts';
+import { ByHand } from './by-hand.ts';
+import { ownWindow, told } from './live-sides.ts';
+import { type Summary, summary } from './statistics.ts';
+
+const NOTE = `new MutationObserver((_, observer) => {
+  if (document.querySelector('h1')?.textContent !== 'Sessions' || document.querySelector('[role=status] .sr-only')) return;
+  observer.disconnect();
+  globalThis.standsAt = performance.now();
+}).observe(document, { subtree: true, childList: true, characterData: true });`;
+
+export async function measureFirstScreen(server: TestServer, visits: number): Promise<Summary> {
+  const link = server.log().flatMap(line => /http\S+\/console#token=bpt_\S+/.exec(line) ?? [])[0];
+  if (!link) throw new Error('the server has printed no link to its console');
+  const times: number[] = [];
+  for (let visit = 0; visit < visits; visit++) {
+    const browser = await ByHand.start();
+    const view = await ownWindow(browser);
+    await view.connection.send('Page.enable', {}, view.page);
+    await view.connection.send('Page.addScriptToEvaluateOnNewDocument', { source: NOTE }, view.page);
+    await view.connection.visit(link, view.page);
+    times.push(
+      await told<number>(
+        view,
+        `new Promise(resolve => {
+          const look = () => globalThis.standsAt ? resolve(standsAt) : setTimeout(look, 10);
+          look();
+        })`,
+      ),
+    );
+    view.connection.close();
+    await browser.close();
+  }
+  return summary(times);
+}

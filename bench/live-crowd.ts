@@ -1,0 +1,110 @@
+// What viewers of one session cost the server, by how many they are, beside the least relay with as many.
+import { WebSocket } from 'ws';
+import type { DebugUrls } from '../contract/live.ts';
+import { systemClock } from '../server/kit/clock.ts';
+import { LiveViewer } from '../tests/harness/live-viewer.ts';
+import type { TestServer } from '../tests/harness/server.ts';
+import { ByHand } from './by-hand.ts';
+import { CdpConnection } from './cdp-connection.ts';
+import { ownWindow, startRelay } from './live-sides.ts';
+import { MOVING_PAGES } from './moving-pages.ts';
+import { cpuSecondsOf, outsidePids } from './processes.ts';
+
+const SETTLE_MS = 3_000;
+const CROWDS = [0, 1, 10, 50] as const;
+const CROWD_MAX = 50;
+
+export interface CrowdCost {
+  readonly page: string;
+  readonly way: string;
+  readonly viewers: number;
+  /** CPU seconds a second, without the browser. */
+  readonly cpu: number;
+  /** Pictures a second that each viewer got, of those there were the median one. */
+  readonly pictures: number;
+}
+
+interface Crowd {
+  pictures(): readonly number[];
+  leave(): Promise<void>;
+}
+
+export async function measureLiveCrowd(server: TestServer, seconds: number): Promise<readonly CrowdCost[]> {
+  const costs: CrowdCost[] = [];
+  for (const page of ['agent', 'moving'] as const) {
+    const address = MOVING_PAGES[page];
+    costs.push(await relayed(page, address, seconds), ...(await ours(server, page, address, seconds)));
+  }
+  return costs;
+}
+
+async function relayed(page: string, address: string, seconds: number): Promise<CrowdCost> {
+  process.stderr.write(`bench: ${CROWD_MAX} at the relay, ${page}\n`);
+  const browser = await ByHand.start();
+  const source = await ownWindow(browser);
+  await source.connection.visit(address, source.page);
+  const relay = await startRelay(browser.url, source.targetId);
+  const crowd = await atRelay(relay.url, CROWD_MAX);
+  try {
+    return { page, way: 'relay by hand', ...(await costOf(crowd, CROWD_MAX, () => [relay.pid], seconds)) };
+  } finally {
+    await crowd.leave();
+    relay.end();
+    source.connection.close();
+    await browser.close();
+  }
+}
+
+async function ours(server: TestServer, page: string, address: string, seconds: number): Promise<CrowdCost[]> {
+  const session = await server.createSession({ keepAlive: true });
+  const connection = await CdpConnection.open(session.connectUrl);
+  await connection.visit(address, await connection.attachToPage());
+  const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${session.id}/debug`);
+  const costs: CrowdCost[] = [];
+  for (const viewers of CROWDS) {
+    process.stderr.write(`bench: ${viewers} at the live view, ${page}\n`);
+    const crowd = await atLiveView(body.debuggerUrl, viewers);
+    costs.push({ page, way: 'Berth', ...(await costOf(crowd, viewers, () => outsidePids(server), seconds)) });
+    await crowd.leave();
+  }
+  connection.close();
+  await server.release(session.id);
+  return costs;
+}
+
+async function costOf(crowd: Crowd, viewers: number, pids: () => readonly number[], seconds: number) {
+  await systemClock.sleep(SETTLE_MS);
+  const before = { cpu: cpuSecondsOf(pids()), pictures: crowd.pictures(), ms: systemClock.monotonicMs() };
+  await systemClock.sleep(seconds * 1000);
+  const tookS = (systemClock.monotonicMs() - before.ms) / 1000;
+  const rates = crowd.pictures().map((count, index) => (count - (before.pictures[index] ?? 0)) / tookS);
+  const middle = rates.toSorted((one, other) => one - other)[rates.length >> 1] ?? 0;
+  return { viewers, cpu: (cpuSecondsOf(pids()) - before.cpu) / tookS, pictures: middle };
+}
+
+async function atLiveView(url: string, count: number): Promise<Crowd> {
+  const viewers = await Promise.all(Array.from({ length: count }, () => LiveViewer.open(url)));
+  return {
+    pictures: () => viewers.map(({ frames }) => frames),
+    leave: async () => {
+      await Promise.all(viewers.map(viewer => viewer.close()));
+    },
+  };
+}
+
+async function atRelay(url: string, count: number): Promise<Crowd> {
+  const counts = Array.from({ length: count }, () => 0);
+  const sockets = counts.map((_, index) => {
+    const socket = new WebSocket(url.replace('http', 'ws'), { perMessageDeflate: false });
+    socket.on('message', () => {
+      counts[index] = (counts[index] ?? 0) + 1;
+    });
+    return socket;
+  });
+  return {
+    pictures: () => [...counts],
+    leave: async () => {
+      for (const socket of sockets) socket.terminate();
+    },
+  };
+}

@@ -1,0 +1,97 @@
+// How long it takes until a canvas shows what has happened: a change of the page, a press on the canvas, and a press behind
+// five seconds of a mouse that tells of itself a thousand times a second.
+import { systemClock } from '../server/kit/clock.ts';
+import type { TestServer } from '../tests/harness/server.ts';
+import { ByHand } from './by-hand.ts';
+import { type LiveSide, liveSide, rawSide, told } from './live-sides.ts';
+
+const FLOOD_SECONDS = 5;
+/** Samples come at changing moments of whatever beats on the way. */
+const PAUSE_LEAST_MS = 120;
+const PAUSE_SPREAD_MS = 230;
+const PRIME = 97;
+
+export interface Latency {
+  readonly p50: number;
+  readonly p95: number;
+  readonly count: number;
+}
+
+export interface LatencyFigure {
+  readonly what: string;
+  readonly target: string;
+  readonly raw: Latency;
+  readonly ours: Latency;
+}
+
+type Sample = (side: LiveSide, n: number) => Promise<number>;
+
+const change: Sample = async ({ source, view }, n) => {
+  const [atMs, white] = await told<[number, boolean]>(source, `turnAfter(${pauseOf(n)})`);
+  return (await told<number>(view, `shownAt(${white}, ${atMs})`)) - atMs;
+};
+
+const press: Sample = async ({ view }, n) => {
+  await systemClock.sleep(pauseOf(n));
+  const { x, y } = await told<{ x: number; y: number }>(
+    view,
+    `(({ left, top }) => ({ x: left + 60, y: top + 60 }))(document.getElementById('canvas').getBoundingClientRect())`,
+  );
+  const white = await told<boolean>(view, 'isWhite()');
+  const event = { x, y, button: 'left', clickCount: 1 };
+  const pressed = { type: 'mousePressed', buttons: 1, ...event };
+  await view.connection.send('Input.dispatchMouseEvent', pressed, view.page);
+  const atMs = await told<number>(view, 'pressedAt');
+  const shownMs = await told<number>(view, `shownAt(${!white}, ${atMs})`);
+  const released = { type: 'mouseReleased', buttons: 0, ...event };
+  await view.connection.send('Input.dispatchMouseEvent', released, view.page);
+  return shownMs - atMs;
+};
+
+const pressBehindFlood: Sample = async (side, n) => {
+  await told(side.view, `flood(${FLOOD_SECONDS})`);
+  return press(side, n);
+};
+
+export async function measureLatency(
+  server: TestServer,
+  samples: number,
+  floods: number,
+): Promise<readonly LatencyFigure[]> {
+  const [browser, viewer] = [await ByHand.start(), await ByHand.start()];
+  const sides = { raw: await rawSide(browser, viewer), ours: await liveSide(server, viewer) };
+  try {
+    const of = async (what: string, target: string, sample: Sample, count: number): Promise<LatencyFigure> => {
+      process.stderr.write(`bench: ${what}\n`);
+      return { what, target, ...(await inTurns(sides, sample, count)) };
+    };
+    return [
+      await of('page change → canvas', 'p50 ≤ 60, p95 ≤ 150', change, samples),
+      await of('press → canvas', 'p50 ≤ 60, p95 ≤ 150', press, samples),
+      await of(`press behind ${FLOOD_SECONDS} s of a flood of moves → canvas`, '≤ 250', pressBehindFlood, floods),
+    ];
+  } finally {
+    await sides.ours.close();
+    await sides.raw.close();
+    await Promise.all([browser.close(), viewer.close()]);
+  }
+}
+
+/** One of each in turn, so that a slow moment meets both. */
+async function inTurns(sides: { raw: LiveSide; ours: LiveSide }, sample: Sample, count: number) {
+  const raw: number[] = [];
+  const ours: number[] = [];
+  for (let n = 0; n < count; n++) {
+    raw.push(await sample(sides.raw, n));
+    ours.push(await sample(sides.ours, n));
+  }
+  return { raw: latencyOf(raw), ours: latencyOf(ours) };
+}
+
+const pauseOf = (n: number): number => PAUSE_LEAST_MS + ((n * PRIME) % PAUSE_SPREAD_MS);
+
+function latencyOf(values: readonly number[]): Latency {
+  const sorted = values.toSorted((one, other) => one - other);
+  const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+  return { p50: at(0.5), p95: at(0.95), count: sorted.length };
+}

@@ -1,0 +1,57 @@
+// A program: the least that a live view in Node can be. It takes the screencast of one page straight from Chromium's own
+// socket, passes every frame on as it comes, and passes the mouse back: no jail, no recording, no rights, no limits.
+// Prints its port; ends with its parent.
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { WebSocket, WebSocketServer } from 'ws';
+
+const PAGE = `<!doctype html><style>body{margin:0}</style><canvas id="canvas" width="1280" height="720"></canvas><script>
+  const socket = new WebSocket('ws://' + location.host);
+  socket.binaryType = 'blob';
+  socket.onmessage = async ({ data }) => {
+    const bitmap = await createImageBitmap(data);
+    canvas.getContext('2d', { alpha: false }).drawImage(bitmap, 0, 0);
+    bitmap.close();
+  };
+  for (const [heard, type] of [['pointermove', 'mouseMoved'], ['pointerdown', 'mousePressed'], ['pointerup', 'mouseReleased']])
+    canvas.addEventListener(heard, ({ clientX: x, clientY: y, buttons }) => {
+      const press = type === 'mouseMoved' ? {} : { button: 'left', clickCount: 1 };
+      socket.send(JSON.stringify({ type, x, y, buttons, ...press }));
+    });
+</script>`;
+
+const [url = '', targetId = ''] = process.argv.slice(2);
+const browser = new WebSocket(url, { perMessageDeflate: false, maxPayload: 0 });
+await once(browser, 'open');
+let commands = 0;
+const say = (method: string, params: object, sessionId?: string): void =>
+  browser.send(JSON.stringify({ id: ++commands, method, params, ...(sessionId ? { sessionId } : {}) }));
+
+const http = createServer((_request, response) => response.setHeader('content-type', 'text/html').end(PAGE));
+const sockets = new WebSocketServer({ server: http, perMessageDeflate: false });
+let channel: string | undefined;
+let newest: Buffer | undefined;
+
+browser.on('message', data => {
+  const { method, params, sessionId } = JSON.parse(String(data));
+  if (method === 'Target.attachedToTarget') {
+    channel = params.sessionId;
+    say('Page.startScreencast', { format: 'jpeg', quality: 80 }, channel);
+  } else if (method === 'Page.screencastFrame') {
+    say('Page.screencastFrameAck', { sessionId: params.sessionId }, sessionId);
+    newest = Buffer.from(params.data, 'base64');
+    for (const socket of sockets.clients) socket.send(newest);
+  }
+});
+sockets.on('connection', socket => {
+  if (newest) socket.send(newest);
+  socket.on('message', data => say('Input.dispatchMouseEvent', JSON.parse(String(data)), channel));
+});
+say('Target.attachToTarget', { targetId, flatten: true });
+
+http.listen(0, '127.0.0.1', () => {
+  const address = http.address();
+  if (address && typeof address === 'object') process.send?.(address.port);
+});
+browser.on('close', () => process.exit());
+process.on('disconnect', () => process.exit());

@@ -1,0 +1,142 @@
+// Two ways to look at a page that changes: our live view of a session, and the least that can stand between Chromium's own
+// socket and a canvas. Both are looked at in a browser by hand, which notes when its canvas shows what.
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { DebugUrls } from '../contract/live.ts';
+import { within } from '../server/kit/wait.ts';
+import type { TestServer } from '../tests/harness/server.ts';
+import type { ByHand } from './by-hand.ts';
+import { CdpConnection } from './cdp-connection.ts';
+
+const START_MS = 10_000;
+const PICTURE_MS = 20_000;
+
+/** A block that turns black or white, by a call or by a press on the page, and words under it. */
+const CHANGING = `<!doctype html><title>changes</title><style>body{margin:0;font:16px sans-serif}#b{height:300px;background:#000}</style>
+<div id="b"></div><p>${'words on a page '.repeat(300)}</p><script>
+  let white = false;
+  const turn = () => { white = !white; b.style.background = white ? '#fff' : '#000'; return Date.now(); };
+  globalThis.turnAfter = ms => new Promise(resolve => setTimeout(() => resolve([turn(), white]), ms));
+  addEventListener('mousedown', turn);
+</script>`;
+
+/** Notes every draw of the canvas: when, and whether its block is white then. */
+const NOTE = `(() => {
+  const draw = CanvasRenderingContext2D.prototype.drawImage;
+  const seen = [];
+  let waiting = [];
+  CanvasRenderingContext2D.prototype.drawImage = function (...args) {
+    draw.apply(this, args);
+    const [red] = this.getImageData(20, 20, 1, 1).data;
+    const now = [Date.now(), red > 128];
+    seen.push(now);
+    waiting = waiting.filter(look => !look(now));
+  };
+  globalThis.pressedAt = 0;
+  addEventListener('pointerdown', () => { pressedAt = Date.now(); }, true);
+  globalThis.isShown = () => seen.length > 0;
+  globalThis.isWhite = () => seen.at(-1)?.[1];
+  globalThis.shownAt = (white, sinceMs) => new Promise(resolve => {
+    const look = ([at, is]) => at >= sinceMs && is === white && (resolve(at), true);
+    if (!seen.some(look)) waiting.push(look);
+  });
+  globalThis.flood = seconds => new Promise(resolve => {
+    const canvas = document.getElementById('canvas'), box = canvas.getBoundingClientRect(), endMs = Date.now() + seconds * 1000;
+    let moves = 0;
+    const timer = setInterval(() => {
+      const at = { clientX: box.left + 50 + moves % 200, clientY: box.top + 50, pointerType: 'mouse', bubbles: true };
+      moves++;
+      canvas.dispatchEvent(new PointerEvent('pointermove', at));
+      if (Date.now() >= endMs) { clearInterval(timer); resolve(moves); }
+    }, 1);
+  });
+})()`;
+
+/** A page with a channel of ours on it. */
+export interface Spoken {
+  readonly connection: CdpConnection;
+  readonly page: string;
+}
+
+export interface LiveSide {
+  readonly source: Spoken;
+  readonly view: Spoken;
+  close(): Promise<void>;
+}
+
+export const sourceAddress = `data:text/html,${encodeURIComponent(CHANGING)}`;
+
+/** Awaits what the expression promises. */
+export async function told<T>({ connection, page }: Spoken, expression: string): Promise<T> {
+  const asked = { expression, returnByValue: true, awaitPromise: true };
+  const { result } = await within(PICTURE_MS, `an answer to ${expression.slice(0, 60)}`, () =>
+    connection.send('Runtime.evaluate', asked, page),
+  );
+  return Object(result).value;
+}
+
+export async function liveSide(server: TestServer, viewer: ByHand): Promise<LiveSide> {
+  const session = await server.createSession({ keepAlive: true });
+  const connection = await CdpConnection.open(session.connectUrl);
+  const source = { connection, page: await connection.attachToPage() };
+  await connection.visit(sourceAddress, source.page);
+  const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${session.id}/debug`);
+  const view = await openView(viewer, body.debuggerUrl);
+  const close = async (): Promise<void> => {
+    for (const side of [view, source]) side.connection.close();
+    await server.release(session.id);
+  };
+  await told(
+    view,
+    `new Promise(resolve => {
+      const button = document.getElementById('control');
+      const look = () => document.body.classList.contains('driving') ? resolve() : setTimeout(look, 20);
+      button.click();
+      look();
+    })`,
+  );
+  return { source, view, close };
+}
+
+export async function rawSide(browser: ByHand, viewer: ByHand): Promise<LiveSide> {
+  const source = await ownWindow(browser);
+  await source.connection.visit(sourceAddress, source.page);
+  const relay = await startRelay(browser.url, source.targetId);
+  const view = await openView(viewer, relay.url);
+  const close = async (): Promise<void> => {
+    for (const side of [view, source]) side.connection.close();
+    relay.end();
+  };
+  return { source, view, close };
+}
+
+export async function startRelay(url: string, targetId: string): Promise<{ url: string; pid: number; end(): void }> {
+  const child = fork(join(import.meta.dirname, 'live-relay.ts'), [url, targetId]);
+  const [port] = await within(START_MS, 'the relay to start', signal => once(child, 'message', { signal }));
+  return { url: `http://127.0.0.1:${port}/`, pid: child.pid ?? 0, end: () => child.disconnect() };
+}
+
+/** A tab behind another one is not painted, so each has a window. */
+export async function ownWindow({ url }: ByHand): Promise<Spoken & { readonly targetId: string }> {
+  const connection = await CdpConnection.open(url);
+  const made = { url: 'about:blank', newWindow: true, width: 1280, height: 720 };
+  const { targetId } = await connection.send('Target.createTarget', made);
+  const { sessionId } = await connection.send('Target.attachToTarget', { targetId, flatten: true });
+  const page = String(sessionId);
+  const size = { width: 1280, height: 720, deviceScaleFactor: 1, mobile: false };
+  await connection.send('Emulation.setDeviceMetricsOverride', size, page);
+  return { connection, page, targetId: String(targetId) };
+}
+
+async function openView(viewer: ByHand, address: string): Promise<Spoken> {
+  const view = await ownWindow(viewer);
+  await view.connection.send('Page.enable', {}, view.page);
+  await view.connection.send('Page.addScriptToEvaluateOnNewDocument', { source: NOTE }, view.page);
+  await view.connection.visit(address, view.page);
+  await told(
+    view,
+    'new Promise(resolve => { const look = () => isShown() ? resolve() : setTimeout(look, 20); look(); })',
+  );
+  return view;
+}

@@ -1,0 +1,56 @@
+// `node bench/live.ts [--quick]`: how late and how dear a look at a session is, beside a screencast taken
+// straight from a Chromium by hand in the same run. Prints Markdown tables, and leaves nothing behind.
+import { parseArgs } from 'node:util';
+import { within } from '../server/kit/wait.ts';
+import { freePort } from '../tests/harness/free-port.ts';
+import { TestServer } from '../tests/harness/server.ts';
+import { buildWeb } from '../tools/build-web.ts';
+import { measureFirstScreen } from './first-screen.ts';
+import { type CrowdCost, measureLiveCrowd } from './live-crowd.ts';
+import { type Latency, type LatencyFigure, measureLatency } from './live-latency.ts';
+import { inWords, thisMachine } from './machine.ts';
+import type { Summary } from './statistics.ts';
+
+const END_MS = 900_000;
+const FULL = { samples: 40, floods: 3, seconds: 10, visits: 5 };
+const QUICK = { samples: 10, floods: 1, seconds: 5, visits: 1 };
+
+const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+const shown = ({ p50, p95 }: Latency): string => `${p50.toFixed(0)}, ${p95.toFixed(0)}`;
+
+const shownScreen = ({ median, max }: Summary): string => `${median.toFixed(0)} ms (at most ${max.toFixed(0)})`;
+
+const latencyTable = (figures: readonly LatencyFigure[]): string =>
+  [
+    row(['Live view, ms: p50, p95', 'relay by hand', 'Berth', 'asked for']),
+    row(['---', '---:', '---:', '---:']),
+    ...figures.map(({ what, raw, ours, target }) => row([`${what} (${ours.count})`, shown(raw), shown(ours), target])),
+  ].join('\n');
+
+const crowdTable = (costs: readonly CrowdCost[]): string =>
+  [
+    row(['Viewers of one session', 'way', 'viewers', 'CPU s/s outside Chromium', 'pictures/s each']),
+    row(['---', '---', '---:', '---:', '---:']),
+    ...costs.map(({ page, way, viewers, cpu, pictures }) =>
+      row([page, way, String(viewers), cpu.toFixed(3), viewers === 0 ? '' : pictures.toFixed(1)]),
+    ),
+  ].join('\n');
+
+const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
+const extent = values.quick ? QUICK : FULL;
+await buildWeb();
+const server = new TestServer({}, await freePort());
+try {
+  await server.start();
+  const machine = await thisMachine();
+  const [screen, latency, crowd] = await within(END_MS, 'the bench', async () => [
+    await measureFirstScreen(server, extent.visits),
+    await measureLatency(server, extent.samples, extent.floods),
+    await measureLiveCrowd(server, extent.seconds),
+  ]);
+  process.stdout.write(`Measured on: ${inWords(machine)}.\n\n${latencyTable(latency)}\n\n${crowdTable(crowd)}\n\n`);
+  process.stdout.write(`First screen of the console, first visit: ${shownScreen(screen)}; asked for: under 1000 ms.\n`);
+} finally {
+  await server.close();
+}
+process.exit();

@@ -1,0 +1,39 @@
+// What pages have downloaded while somebody looks who may have it: each with a link, until it is put away.
+import type { ServerMessage } from '../../contract/live-messages.ts';
+import { parts } from './parts.ts';
+
+/** More, and the oldest goes: the list of the session has them all. */
+const SHOWN_MAX = 3;
+const UNITS = ['bytes', 'KB', 'MB', 'GB'] as const;
+
+export class Downloads {
+  offer({ name, size, url }: Extract<ServerMessage, { type: 'download' }>): void {
+    const item = document.createElement('li');
+    const words = document.createElement('span');
+    words.className = 'name';
+    words.textContent = name;
+    words.title = name;
+    const amount = document.createElement('span');
+    amount.className = 'size';
+    amount.textContent = sizeWords(size);
+    const link = document.createElement('a');
+    link.href = url;
+    link.download = name;
+    link.textContent = 'Save';
+    link.setAttribute('aria-label', `Save ${name}`);
+    const away = document.createElement('button');
+    away.type = 'button';
+    away.textContent = '\u00d7';
+    away.setAttribute('aria-label', `Put ${name} away`);
+    away.addEventListener('click', () => item.remove());
+    item.append(words, amount, link, away);
+    parts.downloads.append(item);
+    while (parts.downloads.children.length > SHOWN_MAX) parts.downloads.firstElementChild?.remove();
+  }
+}
+
+function sizeWords(bytes: number): string {
+  const step = Math.min(UNITS.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
+  const amount = bytes / 1000 ** step;
+  return `${step > 0 && amount < 10 ? amount.toFixed(1) : Math.round(amount)} ${UNITS[step]}`;
+}

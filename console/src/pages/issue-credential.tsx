@@ -1,0 +1,68 @@
+// The form that issues an agent key or an access token: its name, what it may, and until when.
+import { useMutation } from '@tanstack/react-query';
+import { useState } from 'react';
+import { CheckField, TextField } from '../ui/form.tsx';
+import { FormDialog } from '../ui/form-dialog.tsx';
+import { ExpiryField, expiresAtOf } from './expiry.tsx';
+
+export interface CredentialWish<Scope extends string> {
+  readonly name: string;
+  readonly scopes: Scope[];
+  readonly expiresAt?: string;
+}
+
+export function IssueCredential<Scope extends string, Issued>({
+  title,
+  placeholder,
+  scopes: offered,
+  days: firstDays,
+  never = false,
+  issue,
+  done,
+  close,
+}: {
+  readonly title: string;
+  readonly placeholder: string;
+  /** Each with what it allows, in words. */
+  readonly scopes: ReadonlyArray<readonly [Scope, string]>;
+  readonly days: string;
+  /** Whether it may last for ever. */
+  readonly never?: boolean;
+  readonly issue: (wish: CredentialWish<Scope>) => Promise<Issued>;
+  readonly done: (issued: Issued) => Promise<void>;
+  readonly close: () => void;
+}) {
+  const [name, setName] = useState('');
+  const [days, setDays] = useState(firstDays);
+  const [scopes, setScopes] = useState<readonly Scope[]>(offered.map(([scope]) => scope));
+  const work = useMutation({
+    mutationFn: () => issue({ name, scopes: [...scopes], ...expiresAtOf(days) }),
+    onSuccess: done,
+  });
+  return (
+    <FormDialog title={title} action="Issue" work={work} close={close} disabled={scopes.length === 0}>
+      <TextField
+        label="Name"
+        placeholder={placeholder}
+        value={name}
+        onChange={event => setName(event.target.value)}
+        maxLength={64}
+        required
+      />
+      <fieldset className="grid gap-2.5">
+        <legend className="mb-2 text-sm font-medium">It may</legend>
+        {offered.map(([scope, words]) => (
+          <CheckField
+            key={scope}
+            label={words}
+            checked={scopes.includes(scope)}
+            onChange={event =>
+              setScopes(event.target.checked ? [...scopes, scope] : scopes.filter(one => one !== scope))
+            }
+          />
+        ))}
+      </fieldset>
+      <ExpiryField value={days} onChange={setDays} never={never} />
+    </FormDialog>
+  );
+}

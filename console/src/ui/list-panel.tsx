@@ -1,0 +1,36 @@
+// A list as the API answers it: loading, refused, empty, or its rows.
+import type { ReactNode } from 'react';
+import { Panel } from './page.tsx';
+import { Failed, Loading } from './states.tsx';
+
+export function ListPanel<Item>({
+  what,
+  items,
+  error,
+  retry,
+  empty,
+  children,
+}: {
+  /** What is being loaded, for those who hear it. */
+  readonly what: string;
+  /** Absent while it loads. */
+  readonly items: readonly Item[] | undefined;
+  readonly error: unknown;
+  readonly retry: () => unknown;
+  readonly empty: ReactNode;
+  readonly children: (item: Item) => ReactNode;
+}) {
+  return (
+    <Panel>
+      {error ? (
+        <Failed error={error} retry={() => void retry()} />
+      ) : !items ? (
+        <Loading what={what} rows={3} />
+      ) : items.length === 0 ? (
+        empty
+      ) : (
+        <ul className="divide-y divide-line">{items.map(children)}</ul>
+      )}
+    </Panel>
+  );
+}

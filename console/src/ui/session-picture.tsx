@@ -1,0 +1,36 @@
+// How a session looks, small: the newest picture while it runs, the last one after. It says nothing that its row does not, so
+// a screen reader hears nothing of it.
+import { useQuery } from '@tanstack/react-query';
+import { useEffect, useState } from 'react';
+import type { Session } from '../../../contract/sessions.ts';
+import { pictureQuery } from '../api/queries.ts';
+import { Icon } from './icon.tsx';
+import { isOpen } from './status.tsx';
+
+export function SessionPicture({ app, session }: { readonly app: string; readonly session: Session }) {
+  const { data } = useQuery(pictureQuery(app, session.id, !isOpen(session)));
+  const url = useObjectUrl(data ?? undefined);
+  return (
+    <span
+      aria-hidden="true"
+      className="grid aspect-video w-[72px] place-items-center text-line-strong shrink-0 overflow-hidden rounded border border-line bg-sunk md:w-16"
+    >
+      {url ? (
+        <img src={url} alt="" className="size-full object-cover object-top" />
+      ) : (
+        <Icon name="sessions" size={16} />
+      )}
+    </span>
+  );
+}
+
+function useObjectUrl(blob: Blob | undefined): string | undefined {
+  const [url, setUrl] = useState<string>();
+  useEffect(() => {
+    if (!blob) return setUrl(undefined);
+    const made = URL.createObjectURL(blob);
+    setUrl(made);
+    return () => URL.revokeObjectURL(made);
+  }, [blob]);
+  return url;
+}

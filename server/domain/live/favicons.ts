@@ -1,0 +1,59 @@
+// The icons of tabs, for people who look at them: loaded by the session's own browser, by its rules and through its egress,
+// since a viewer's browser asks nobody but us. Each once for as long as somebody looks.
+import type { ObservedTarget } from '../../engines/browser/observation.ts';
+import type { JsonObject } from '../sessions/machinery.ts';
+
+const LOAD_MS = 5_000;
+const ICON_BYTES_MAX = 32 * 1024;
+const ICONS_MAX = 200;
+
+export class Favicons {
+  readonly #known = new Map<string, string>();
+  readonly #changed: () => void;
+
+  /** `changed`: one more is known. */
+  constructor(changed: () => void) {
+    this.#changed = changed;
+  }
+
+  /** As a data URL; undefined: not (yet) known, or there is none. What is asked for is loaded meanwhile. */
+  of(target: ObservedTarget, url: string): string | undefined {
+    if (url === '') return undefined;
+    const known = this.#known.get(url);
+    if (known !== undefined || this.#known.size >= ICONS_MAX) return known || undefined;
+    this.#known.set(url, '');
+    void this.#load(target, url).catch(() => {}); // a tab without an icon is one all the same
+    return undefined;
+  }
+
+  async #load(target: ObservedTarget, url: string): Promise<void> {
+    const options = { disableCache: false, includeCredentials: false };
+    const asked = { frameId: target.id, url, options };
+    const { resource } = await target.send('Network.loadNetworkResource', asked, LOAD_MS);
+    const { success, stream } = Object(resource);
+    if (success !== true || typeof stream !== 'string') return;
+    const bytes = await readAll(target, stream).finally(() => target.say('IO.close', { handle: stream }));
+    if (!bytes || bytes.length === 0) return;
+    // Whatever it is, it is drawn as a picture; only this kind is not known by its first bytes.
+    const type = bytes[0] === LESS_THAN ? 'image/svg+xml' : 'image/png';
+    this.#known.set(url, `data:${type};base64,${bytes.toString('base64')}`);
+    this.#changed();
+  }
+}
+
+const LESS_THAN = 0x3c;
+
+/** Undefined when it is larger than an icon may be. */
+async function readAll(target: ObservedTarget, handle: string): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = [];
+  for (let size = 0; size <= ICON_BYTES_MAX; ) {
+    const asked: JsonObject = { handle, size: ICON_BYTES_MAX + 1 };
+    const { data, base64Encoded, eof } = await target.send('IO.read', asked, LOAD_MS);
+    const chunk = Buffer.from(String(data ?? ''), base64Encoded === true ? 'base64' : 'utf8');
+    chunks.push(chunk);
+    size += chunk.length;
+    if (eof === true) return size <= ICON_BYTES_MAX ? Buffer.concat(chunks) : undefined;
+    if (chunk.length === 0) return undefined;
+  }
+  return undefined;
+}

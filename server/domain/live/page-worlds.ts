@@ -1,0 +1,143 @@
+// The worlds of ours in the frames of a page: made once a document, so that a question costs one message. A page's scripts
+// see nothing of what is asked there. Answers are the page's and may be anything: each is read as hostile.
+import type { ObservedTarget } from '../../engines/browser/observation.ts';
+import type { JsonObject } from '../sessions/machinery.ts';
+
+const ASK_MS = 400;
+const WORLD = 'berth-live';
+/** Frames within frames, and frames of one page, that are looked into. */
+const DEPTH_MAX = 8;
+const FRAMES_MAX = 50;
+
+export type Args = ReadonlyArray<number | string>;
+
+/** One document: a frame, and the target whose process it is in. */
+export interface Frame {
+  readonly target: ObservedTarget;
+  readonly id: string;
+}
+
+const FRAME_BOX = `function () {
+  const { x, y } = this.getBoundingClientRect();
+  return { x: x + this.clientLeft, y: y + this.clientTop };
+}`;
+
+export class PageWorlds {
+  readonly #page: ObservedTarget;
+  /** Frames of it that have processes of their own, by name. */
+  readonly #apart: () => ReadonlyMap<string, ObservedTarget>;
+  readonly #worlds = new Map<ObservedTarget, Map<string, number>>();
+
+  constructor(page: ObservedTarget, apart: () => ReadonlyMap<string, ObservedTarget>) {
+    this.#page = page;
+    this.#apart = apart;
+  }
+
+  /** A page's target has the name of its main frame. */
+  get main(): Frame {
+    return { target: this.#page, id: this.#page.id };
+  }
+
+  /** Every frame of the page, of whatever process. */
+  async frames(): Promise<readonly Frame[]> {
+    const targets = [this.#page, ...this.#apart().values()];
+    const found = await Promise.all(
+      targets.map(async target => {
+        const { frameTree } = await target.send('Page.getFrameTree', {}, ASK_MS).catch((): JsonObject => ({}));
+        return idsOf(frameTree).map(id => ({ target, id }));
+      }),
+    );
+    return found.flat().slice(0, FRAMES_MAX);
+  }
+
+  /** Calls a function in the frame. What cannot be answered is an empty answer. */
+  async ask(frame: Frame, source: string, args: Args, byValue: boolean): Promise<JsonObject> {
+    const expression = `(${source})(${args.map(arg => JSON.stringify(arg)).join(', ')})`;
+    for (const isLast of [false, true])
+      try {
+        const contextId = await this.#worldOf(frame);
+        const asked = { expression, contextId, returnByValue: byValue, timeout: ASK_MS };
+        const { result } = await frame.target.send('Runtime.evaluate', asked, ASK_MS);
+        return Object(result);
+      } catch {
+        // The document may have been replaced meanwhile: then the new one is asked.
+        this.#worlds.get(frame.target)?.delete(frame.id);
+        if (isLast || frame.target.isGone) break;
+      }
+    return {};
+  }
+
+  /** The same on an object that an answer has named. */
+  async call(target: ObservedTarget, objectId: string, functionDeclaration: string, args: Args): Promise<JsonObject> {
+    const asked = { objectId, functionDeclaration, arguments: args.map(value => ({ value })), returnByValue: true };
+    const { result } = await target.send('Runtime.callFunctionOn', asked, ASK_MS).catch((): JsonObject => ({}));
+    return Object(result);
+  }
+
+  /**
+   * What the function finds at a point of the page: where that is a frame, it is asked there, with the point as seen from
+   * inside. `corner` is where that frame stands in the page.
+   */
+  async askAt(source: string, x: number, y: number): Promise<{ frame: Frame; found: JsonObject; corner: Point }> {
+    let frame = this.main;
+    const corner = { x: 0, y: 0 };
+    for (let depth = 0; ; depth++) {
+      const found = await this.ask(frame, source, [x - corner.x, y - corner.y], false);
+      if (depth === DEPTH_MAX || !/^HTMLI?FrameElement$/.test(String(found.className ?? '')))
+        return { frame, found, corner };
+      const inner = await this.#within(frame, String(found.objectId), corner);
+      if (!inner) return { frame, found: {}, corner };
+      frame = inner;
+    }
+  }
+
+  async #within(frame: Frame, objectId: string, corner: { x: number; y: number }): Promise<Frame | undefined> {
+    const { target } = frame;
+    const { node } = await target.send('DOM.describeNode', { objectId }, ASK_MS).catch((): JsonObject => ({}));
+    const id = Object(node).frameId;
+    const { value } = await this.call(target, objectId, FRAME_BOX, []);
+    target.say('Runtime.releaseObject', { objectId });
+    if (typeof id !== 'string') return undefined;
+    corner.x += Number(Object(value).x) || 0;
+    corner.y += Number(Object(value).y) || 0;
+    return { target: this.#apart().get(id) ?? target, id };
+  }
+
+  async #worldOf({ target, id }: Frame): Promise<number> {
+    const known = this.#worlds.get(target) ?? this.#listenTo(target);
+    const standing = known.get(id);
+    if (standing !== undefined) return standing;
+    const { executionContextId } = await target.send(
+      'Page.createIsolatedWorld',
+      { frameId: id, worldName: WORLD },
+      ASK_MS,
+    );
+    if (typeof executionContextId !== 'number') throw new Error('the frame has no world');
+    known.set(id, executionContextId);
+    return executionContextId;
+  }
+
+  /** Any change of its frames, and their worlds are asked for anew: a number may mean another world by then. */
+  #listenTo(target: ObservedTarget): Map<string, number> {
+    const known = new Map<string, number>();
+    this.#worlds.set(target, known);
+    target.on(method => {
+      if (method.startsWith('Page.frame')) known.clear();
+    });
+    target.whenGone(() => this.#worlds.delete(target));
+    target.say('Page.enable');
+    return known;
+  }
+}
+
+export interface Point {
+  readonly x: number;
+  readonly y: number;
+}
+
+function idsOf(tree: unknown): string[] {
+  const { frame, childFrames } = Object(tree);
+  const id = Object(frame).id;
+  const below = Array.isArray(childFrames) ? childFrames.flatMap(idsOf) : [];
+  return typeof id === 'string' ? [id, ...below] : below;
+}

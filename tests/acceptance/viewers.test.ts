@@ -1,0 +1,109 @@
+// Many people at one window: all see the same, and whoever is slow makes nobody late, not the recorder either.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import type { DebugUrls } from '../../contract/live.ts';
+import { colourOf, framesOf, isColour } from '../harness/film.ts';
+import { LiveViewer } from '../harness/live-viewer.ts';
+import { openPages } from '../harness/pages.ts';
+import { fetchFilm, playlistWhen } from '../harness/recordings.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const COLOURS = [
+  [255, 0, 0],
+  [0, 255, 0],
+  [0, 0, 255],
+  [255, 255, 0],
+  [0, 255, 255],
+] as const;
+const MOVES = 3_000;
+
+const pages = await openPages({
+  '/plain': '<!doctype html><title>Plain</title><style>html{background:#000}</style>',
+  '/busy': `<!doctype html><title>Busy</title><script>
+    globalThis.moves = 0; globalThis.pressed = [];
+    // Each move costs the page ten milliseconds.
+    addEventListener('mousemove', () => { moves++; const until = performance.now() + 10; while (performance.now() < until); });
+    addEventListener('mousedown', ({ clientX }) => pressed.push(clientX));
+  </script>`,
+});
+const server = await startServer({ pages });
+
+async function openPage(path: string): Promise<{ id: string; browser: Browser; page: Page; url: string }> {
+  const { id, connectUrl } = await server.createSession({ keepAlive: true });
+  const browser = await chromium.connectOverCDP(connectUrl);
+  const page = browser.contexts()[0]?.pages()[0];
+  assert.ok(page);
+  await page.goto(pages.url + path);
+  const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug`);
+  return { id, browser, page, url: body.debuggerUrl };
+}
+
+/** Paints the page, and waits until the picture of the viewer shows it. */
+async function paintFor(viewer: LiveViewer, page: Page, colour: readonly number[]): Promise<void> {
+  await page.evaluate(`document.documentElement.style.background = 'rgb(${colour})'`);
+  await eventually(`a picture in ${colour}`, () => viewer.newest && isColour(colourOf(viewer.newest.jpeg), colour));
+}
+
+const sees = (viewer: LiveViewer, other: LiveViewer): boolean =>
+  viewer.newest !== undefined && other.newest !== undefined && viewer.newest.jpeg.equals(other.newest.jpeg);
+
+test('ten people see the same page', async () => {
+  const { id, browser, page, url } = await openPage('/plain');
+  const viewers = await Promise.all(Array.from({ length: 10 }, () => LiveViewer.open(url)));
+  const [first] = viewers;
+  assert.ok(first);
+  await eventually('a picture for each', () => viewers.every(viewer => viewer.frames > 0));
+  for (const colour of COLOURS) {
+    await paintFor(first, page, colour);
+    await eventually('the same for all', () => viewers.every(viewer => sees(viewer, first)));
+  }
+  for (const viewer of viewers) await viewer.close();
+  await browser.close();
+  await server.release(id);
+});
+
+test('whoever reads nothing makes neither others nor the film late, and sees the newest when they read again', async () => {
+  const { id, browser, page, url } = await openPage('/plain');
+  const [fast, slow] = [await LiveViewer.open(url), await LiveViewer.open(url)];
+  await eventually('a picture for both', () => fast.frames > 0 && slow.frames > 0);
+  slow.stall();
+  const before = slow.frames;
+  for (const colour of COLOURS) {
+    await paintFor(fast, page, colour);
+  }
+  slow.resume();
+  await eventually('the slow one to see the newest', () => sees(slow, fast));
+  const missed = COLOURS.length - (slow.frames - before);
+  assert.ok(missed >= COLOURS.length - 2, `one that was on its way, and the newest: it got ${slow.frames - before}`);
+  for (const viewer of [fast, slow]) await viewer.close();
+  await browser.close();
+  await server.release(id);
+  const whole = await playlistWhen(server, id, '0', text => text.includes('ENDLIST'));
+  // What was painted before the page had its size is a film of its own.
+  const frames = framesOf(await fetchFilm(whole.slice(whole.lastIndexOf('#EXT-X-MAP'))));
+  const times = COLOURS.map(colour => frames.findIndex(frame => isColour(frame.colour, colour)));
+  assert.ok(
+    times.every((at, index) => at > (times[index - 1] ?? -1)),
+    JSON.stringify({ times, frames }),
+  );
+});
+
+test('a flood of moves reaches a busy page as few, and the press behind it lands where the mouse is', async () => {
+  const { id, browser, page, url } = await openPage('/busy');
+  const viewer = await LiveViewer.open(url);
+  await eventually('a picture', () => viewer.frames > 0);
+  await viewer.take();
+  const common = { y: 100, modifiers: 0 };
+  for (let n = 0; n < MOVES; n++)
+    viewer.drive({ type: 'mouse', action: 'move', x: n % 1000, button: 'none', buttons: 0, clicks: 0, ...common });
+  viewer.drive({ type: 'mouse', action: 'move', x: 777, button: 'none', buttons: 0, clicks: 0, ...common });
+  viewer.click(777, 100);
+  await eventually('the press', async () => JSON.stringify(await page.evaluate('pressed')) === '[777]');
+  const moves = await page.evaluate<number>('moves');
+  assert.ok(moves < MOVES / 10, `the page heard of ${moves} moves`);
+  await viewer.close();
+  await browser.close();
+  await server.release(id);
+});
