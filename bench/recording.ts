@@ -63,21 +63,22 @@ async function costOf(page: keyof typeof MOVING_PAGES, way: (typeof WAYS)[number
   const outside = cpuSecondsWithEnded(outsidePids(server)) - before.outside + encoder;
   const constantBytes = await constant?.stop();
   if (way === 'recorded') await systemClock.sleep(STORED_MS);
-  const bytes = constantBytes ?? (way === 'recorded' ? await storedBytes(id) : 0);
+  const minutes = (SETTLE_MS + seconds * 1000) / 60_000;
+  const bytesAMinute = way === 'recorded' ? await storedBytesAMinute(id) : (constantBytes ?? 0) / minutes;
   await client.close();
   await server.release(id);
   const perMinute = 60 / seconds;
-  const wholeMs = (SETTLE_MS + seconds * 1000) / 60_000;
-  return { browser: browser * perMinute, outside: outside * perMinute, mebibytes: bytes / wholeMs / 1024 ** 2 };
+  return { browser: browser * perMinute, outside: outside * perMinute, mebibytes: bytesAMinute / 1024 ** 2 };
 }
 
-async function storedBytes(id: string): Promise<number> {
+async function storedBytesAMinute(id: string): Promise<number> {
   const playlist = (await playlistOf(server, id, '0')) ?? '';
   const urls = playlist.split('\n').filter(line => line.startsWith('http'));
   const sizes = await Promise.all(
     urls.map(async url => Number((await fetch(url, { method: 'HEAD' })).headers.get('content-length'))),
   );
-  return sizes.reduce((sum, size) => sum + size, 0);
+  const shown = [...playlist.matchAll(/#EXTINF:([\d.]+)/g)].reduce((sum, [, length]) => sum + Number(length), 0);
+  return (sizes.reduce((sum, size) => sum + size, 0) / shown) * 60;
 }
 
 /** A frame whenever the page changes, and the newest one encoded 25 times a second, changed or not. */

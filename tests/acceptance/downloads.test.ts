@@ -23,6 +23,8 @@ import { eventually } from '../harness/until.ts';
 import { upload } from '../harness/upload.ts';
 
 const REPORT = randomBytes(200_000);
+/** Milliseconds from nothing on: somewhere among them the answer meets the client's leaving. */
+const LEAVING_DELAYS = 14;
 const sha256 = (bytes: Uint8Array | string): string => createHash('sha256').update(bytes).digest('hex');
 
 const pages = await openPages({
@@ -34,6 +36,10 @@ const pages = await openPages({
   '/report': (_, response) => {
     const headers = { 'content-type': 'application/pdf', 'content-disposition': 'attachment; filename="report.pdf"' };
     response.writeHead(200, headers).end(Buffer.concat([Buffer.from('%PDF-1.7\n'), REPORT]));
+  },
+  '/late': ({ url }, response) => {
+    const headers = { 'content-disposition': 'attachment; filename=late.bin' };
+    setTimeout(() => response.writeHead(200, headers).end('late'), Number(url?.split('?')[1]));
   },
   '/plain': (_, response) => void response.writeHead(200, { 'content-type': 'text/plain' }).end('a,b\n1,2\n'),
   '/empty': (_, response) =>
@@ -195,6 +201,20 @@ describe('downloads', () => {
     assert.equal((await list(session.id)).total, 1);
     await browser.disconnect();
     await server.release(session.id);
+  });
+
+  it('come also when the client that began them leaves at once', async () => {
+    const { id, connectUrl } = await server.createSession({ keepAlive: true });
+    for (let delayMs = 0; delayMs < LEAVING_DELAYS; delayMs++) {
+      const browser = await chromium.connectOverCDP(connectUrl);
+      const page = browser.contexts()[0]?.pages()[0];
+      await page?.goto(`${pages.a}/files`);
+      await page?.evaluate(`report.href = '/late?${delayMs}'`);
+      await page?.click('#report', { noWaitAfter: true });
+      await browser.close();
+    }
+    assert.equal((await listed(id, LEAVING_DELAYS)).length, LEAVING_DELAYS);
+    await server.release(id);
   });
 
   it('of a browser that is released, or dies, in the middle are never listed; what was whole is', async () => {

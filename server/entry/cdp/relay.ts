@@ -99,7 +99,7 @@ export class Relay implements AttachedClient {
     log.debug('cdp.closed_by_us', { sessionId: live.id, code: farewell.code });
   }
 
-  /** DevTools shows what it hears by this event, and nothing of why a socket was closed. */
+  /** In the words of the protocol too, as Chromium would. The front end shows it until it sees that its socket is closed. */
   #sayWhy({ words }: Farewell): void {
     if (this.#parts.page === undefined) return;
     this.#send(Buffer.from(JSON.stringify({ method: 'Inspector.detached', params: { reason: words } })));

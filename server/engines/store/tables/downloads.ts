@@ -55,21 +55,27 @@ export const downloads = (db: Db): DownloadRows => ({
     return (await left.execute()).map(withoutNulls);
   },
 
-  list: async (application, session, filter) => {
-    const matching = () =>
-      db
-        .selectFrom('downloads')
-        .where('applicationId', '=', application)
-        .where('sessionId', '=', session)
-        .where('state', '=', 'complete')
-        .where(eb => eb.and(conditions(eb, filter)));
-    const page = matching().selectAll().orderBy('createdAt').orderBy('id').limit(filter.limit).offset(filter.offset);
-    const [rows, counted] = await Promise.all([
-      page.execute(),
-      matching().select(sql<number>`count(*)`.as('total')).executeTakeFirstOrThrow(),
-    ]);
-    return { downloads: rows.map(completeRow), total: counted.total };
-  },
+  // Of one moment: a download that completes in between would be counted and not be there.
+  list: async (application, session, filter) =>
+    db
+      .transaction()
+      .setIsolationLevel('repeatable read')
+      .setAccessMode('read only')
+      .execute(async trx => {
+        const matching = () =>
+          trx
+            .selectFrom('downloads')
+            .where('applicationId', '=', application)
+            .where('sessionId', '=', session)
+            .where('state', '=', 'complete')
+            .where(eb => eb.and(conditions(eb, filter)));
+        const { limit, offset } = filter;
+        const page = matching().selectAll().orderBy('createdAt').orderBy('id').limit(limit).offset(offset);
+        const rows = await page.execute();
+        const count = matching().select(sql<number>`count(*)`.as('total'));
+        const { total } = await count.executeTakeFirstOrThrow();
+        return { downloads: rows.map(completeRow), total };
+      }),
 
   get: async (application, id) => {
     const one = db.selectFrom('downloads').selectAll().where('applicationId', '=', application).where('id', '=', id);
