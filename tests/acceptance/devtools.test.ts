@@ -99,7 +99,7 @@ test('the live view leads there, for whoever may drive', async () => {
   assert.equal((await ask(String(href), {})).status, 302);
   assert.equal(await link.getAttribute('rel'), 'noopener noreferrer');
   await watched.page.goto(`${debuggerUrl}&readOnly=true`);
-  await watched.page.getByRole('tab', { name: 'Known' }).waitFor();
+  await watched.page.getByRole('button', { name: 'Known' }).waitFor();
   assert.equal(await link.isVisible(), false);
   assert.deepEqual(watched.faults, []);
   await watched.close();

@@ -247,7 +247,8 @@ test('where too much waits to be stored recording pauses, says so, and goes on w
     page,
   );
   sink.isAway = false;
-  await eventually('the gap to end', () => sink.spans.find(({ why }) => why === 'backlog'));
+  // A store that was away is asked again after ten seconds at the latest.
+  await eventually('the gap to end', () => sink.spans.find(({ why }) => why === 'backlog'), Boolean, 30_000);
   await observing.close();
   await recorder.finish('much');
   await eventually('all to be stored', () => sink.finished.includes(0));

@@ -13,6 +13,7 @@ const PARTS = [
   'server/kit',
   'server/engines/slots',
   'server/engines/profiles',
+  'tests/harness/until.ts',
   'tests/engines',
   'tests/attacks',
 ];

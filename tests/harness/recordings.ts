@@ -43,10 +43,11 @@ export async function filesOf(server: TestServer, id: string): Promise<readonly 
 export const askForFiles = (server: TestServer, id: string): Promise<HttpAnswer<unknown>> =>
   server.api('POST', `/v1/browsers/sessions/${id}/recording/downloads`);
 
-/** Everything that the addresses of a playlist with one init segment lead to, one behind the other. */
+/** What the addresses from the last init segment of a playlist on lead to, one behind the other: a page that changes its size has several. */
 export async function fetchFilm(playlist: string): Promise<Buffer> {
-  const init = /#EXT-X-MAP:URI="([^"]+)"/.exec(playlist)?.[1];
-  const media = playlist.split('\n').filter(line => line !== '' && !line.startsWith('#'));
+  const stretch = playlist.slice(Math.max(0, playlist.lastIndexOf('#EXT-X-MAP')));
+  const init = /#EXT-X-MAP:URI="([^"]+)"/.exec(stretch)?.[1];
+  const media = stretch.split('\n').filter(line => line !== '' && !line.startsWith('#'));
   const parts: Buffer[] = [];
   for (const url of [...(init ? [init] : []), ...media]) {
     const answer = await fetch(url);

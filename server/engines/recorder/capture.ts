@@ -85,8 +85,9 @@ export class Capture implements Closeable {
 
   /** Shows a frame also of a page that has not changed. */
   again(): void {
-    if (this.#closing.signal.aborted || !this.#running) return;
+    if (this.#closing.signal.aborted) return;
     this.#last = undefined;
+    if (!this.#running) return; // Between two pulses: the next one shows a frame.
     this.#stop();
     this.#start();
   }
