@@ -35,20 +35,24 @@ const PARTS: readonly Part[] = [
     concurrency: slow ? 1 : Math.max(2, Math.min(4, availableParallelism())),
   },
   {
-    name: 'engines, attacks',
-    globs: ['engines', 'attacks'].map(folder => `tests/${folder}/**/*.test.ts`),
+    name: 'engines, attacks, faults',
+    globs: ['engines', 'attacks', 'faults'].map(folder => `tests/${folder}/**/*.test.ts`),
     concurrency: slow ? 1 : Math.min(2, availableParallelism()),
-  },
-  {
-    // They kill, count and time what runs: a neighbour that takes the processor changes what they see.
-    name: 'faults',
-    globs: ['tests/faults/**/*.test.ts'],
-    concurrency: 1,
   },
 ];
 
 /** What takes longest begins first, so that nothing long is left for the end. */
-const LONG = ['acceptance/console', 'acceptance/contexts', 'acceptance/recordings', 'acceptance/warm'];
+const LONG = [
+  'warm',
+  'console.test',
+  'devtools',
+  'live-page',
+  'recordings.test',
+  'cli.test',
+  'churn.test',
+  'allowed-domains',
+  'exfiltration',
+];
 
 interface Tally {
   passed: number;
