@@ -41,7 +41,8 @@ describe('artifacts on S3', () => {
       const part = await fetch(url, { headers: { range: 'bytes=6-10' } });
       assert.deepEqual([part.status, await part.text()], [206, 'there']);
       // That an altered signature is refused is the store's own matter; s3rver does not look at it.
-      assert.match(url, /X-Amz-Expires=60&/);
+      // Whole seconds, never more than were asked for.
+      assert.match(url, /X-Amz-Expires=(?:59|60)&/);
       await artifacts.remove([key]);
       assert.equal((await fetch(url)).status, 404);
     } finally {
