@@ -6,6 +6,7 @@ import { availableParallelism } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
+import { inspect } from 'node:util';
 
 const ROOT = dirname(import.meta.dirname);
 /** No single test may take longer; a suite that needs more splits its work. */
@@ -13,6 +14,8 @@ const TEST_MS_MAX = 180_000;
 const SLOW_TEST_MS_MAX = 3_600_000;
 /** In the end the files are named in which the tests took longest. */
 const FILES_SHOWN = 12;
+/** And why each test failed, for who sees only the end of a long log. */
+const REASON_CHARS_MAX = 2_000;
 
 const slow = process.argv.includes('--slow');
 const words = process.argv.slice(2).filter(word => !word.startsWith('-'));
@@ -57,7 +60,7 @@ const LONG = [
 interface Tally {
   passed: number;
   skipped: number;
-  readonly failed: string[];
+  readonly failed: { readonly name: string; readonly why: string }[];
   /** Milliseconds of each file. */
   readonly files: Map<string, number>;
 }
@@ -92,7 +95,9 @@ async function runPart(part: Part, tally: Tally): Promise<number> {
     else tally.passed++;
   });
   stream.on('test:fail', test => {
-    tally.failed.push(`${test.file ? relative(ROOT, test.file) : '?'}: ${test.name}`);
+    const name = `${test.file ? relative(ROOT, test.file) : '?'}: ${test.name}`;
+    const why = inspect(test.details.error.cause ?? test.details.error).slice(0, REASON_CHARS_MAX);
+    tally.failed.push({ name, why });
   });
   // The file itself is the first to begin; the last of its tests to be complete ends it.
   const begunAt = new Map<string, number>();
@@ -120,6 +125,6 @@ console.log(
 );
 const longest = [...tally.files].toSorted(([, one], [, other]) => other - one).slice(0, FILES_SHOWN);
 for (const [file, ms] of longest) console.log(`  ${(ms / 1000).toFixed(1).padStart(6)} s  ${file}`);
-for (const name of tally.failed) console.log(`  failed: ${name}`);
+for (const { name, why } of tally.failed) console.log(`  failed: ${name}\n${why.replaceAll(/^/gm, '    ')}`);
 if (files === 0) console.log('no test file matches');
 process.exitCode = files === 0 || tally.failed.length > 0 ? 1 : 0;

@@ -72,25 +72,39 @@ interface Shown {
 
 /** All that pages and frames of the session show. */
 async function look(): Promise<Shown[]> {
-  const { targetInfos } = await client.send('Target.getTargets', { filter: [{ type: 'page' }, { type: 'iframe' }] });
-  const ids = Object(targetInfos).map(({ targetId }: { targetId: string }) => targetId);
-  return Promise.all(ids.map(lookAt));
+  const shown = await Promise.all((await targetIds(['page', 'iframe'])).map(lookAt));
+  return shown.flat();
 }
 
-async function lookAt(targetId: string): Promise<Shown> {
-  const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
+async function targetIds(types: readonly string[]): Promise<string[]> {
+  const { targetInfos } = await client.send('Target.getTargets', { filter: types.map(type => ({ type })) });
+  return Object(targetInfos).map(({ targetId }: { targetId: string }) => targetId);
+}
+
+/** Nothing of a frame that its page replaced meanwhile. */
+async function lookAt(targetId: string): Promise<Shown[]> {
+  const attached = await client.ask('Target.attachToTarget', { targetId, flatten: true });
+  if (attached.error) return [];
+  const sessionId = Object(attached.result).sessionId;
   const { result } = await client.ask('DOMSnapshot.captureSnapshot', { computedStyles: [] }, String(sessionId));
   const options = { expression: 'document.documentElement.innerText', returnByValue: true };
   const evaluated = await client.ask('Runtime.evaluate', options, String(sessionId));
-  await client.send('Target.detachFromTarget', { sessionId });
+  await client.ask('Target.detachFromTarget', { sessionId });
   const text = String(Object(evaluated.result?.result).value ?? '');
-  return { targetId, text, strings: Object(result).strings ?? [] };
+  return [{ targetId, text, strings: Object(result).strings ?? [] }];
 }
 
+/** A closed page is still among the targets for a while; nobody looks at it then. */
 async function closeOthers(): Promise<void> {
   const { targetInfo } = await client.send('Target.getTargetInfo', {}, page);
-  for (const { targetId } of await look())
-    if (targetId !== Object(targetInfo).targetId) await client.ask('Target.closeTarget', { targetId });
+  const own = String(Object(targetInfo).targetId);
+  for (const targetId of (await targetIds(['page'])).filter(id => id !== own))
+    await client.ask('Target.closeTarget', { targetId });
+  await eventually(
+    'the other pages to be gone',
+    () => targetIds(['page']),
+    left => left.every(id => id === own),
+  );
 }
 
 for (const how of ['redirect', ...Object.keys(WAYS)])
