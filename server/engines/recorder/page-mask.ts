@@ -29,7 +29,8 @@ export class PageMask {
   readonly #kind: MaskKind;
   /** The page and its frames in other processes. */
   readonly #targets = new Map<string, MaskedTarget>();
-  #before: readonly Rect[] = [];
+  /** Where the fields were, the newest last. */
+  #answers: ReadonlyArray<readonly Rect[]> = [];
 
   constructor(kind: MaskKind) {
     this.#kind = kind;
@@ -46,8 +47,9 @@ export class PageMask {
     if (this.#kind === 'none') return frame.jpeg;
     const after = await this.#fields().catch(() => undefined);
     if (!after) return undefined;
-    const rects = spanned(this.#before, after);
-    this.#before = after;
+    // The oldest of these was given before the frame was painted.
+    this.#answers = [...this.#answers.slice(-frame.ahead), after];
+    const rects = this.#answers.reduce(spanned);
     return rects.length === 0 ? frame.jpeg : painted(frame, rects);
   };
 
@@ -199,7 +201,7 @@ function framesOf(tree: unknown): string[] {
   return typeof id === 'string' ? [id, ...below] : below;
 }
 
-/** The same fields, before and after: all the way between the two places. */
+/** The same fields, earlier and later: all the way between the places. */
 function spanned(before: readonly Rect[], after: readonly Rect[]): readonly Rect[] {
   if (before.length !== after.length) return [...before, ...after];
   return before.map((from, index) => hull(from, after[index] ?? from));

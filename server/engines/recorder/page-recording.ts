@@ -63,7 +63,7 @@ export interface Appearance {
 }
 
 export class PageRecording {
-  readonly hub = new Hub();
+  readonly hub = new Hub(() => this.#capture?.watchedOrNot());
   readonly #parts: PageRecordingParts;
   readonly #folder: PageFolder;
   readonly #pipeline: Pipeline;
