@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { TestClock } from '../../../tests/harness/test-clock.ts';
-import { Capture, type CapturedFrame } from './capture.ts';
+import { Capture, type CapturedFrame, type Taken } from './capture.ts';
 import type { JsonObject, TargetChannel } from './channel.ts';
 
 class Tab implements TargetChannel {
@@ -59,13 +59,20 @@ const ALLOW = 'Page.screencastFrameAck';
 const WHILE_MS = 1_000;
 const FRAME = { data: '', sessionId: 1, metadata: { timestamp: 1, monotonicTimestamp: 1 } };
 
-function captured(tab: Tab, look = { isWatched: false, until: Promise.resolve() }) {
+interface Look {
+  isWatched: boolean;
+  /** Frames are done with when this is. */
+  until: Promise<void>;
+  taken?: Taken;
+}
+
+function captured(tab: Tab, look: Look = { isWatched: false, until: Promise.resolve() }) {
   const clock = new TestClock();
   const seen: CapturedFrame[] = [];
-  const taken = async (frame: CapturedFrame): Promise<boolean> => {
+  const taken = async (frame: CapturedFrame): Promise<Taken> => {
     await look.until;
     seen.push(frame);
-    return true;
+    return look.taken ?? 'kept';
   };
   const capture = new Capture({ channel: tab, clock, isWatched: () => look.isWatched, taken, visible: () => {} });
   const passes = async (ms: number): Promise<void> => {
@@ -117,7 +124,7 @@ test('while somebody looks three frames may be on their way, each in its order, 
   const tab = new Tab();
   const { capture, passes, seen } = captured(tab, { isWatched: true, until: Promise.resolve() });
   for (const picture of ['one', 'two', 'three']) await tab.shows(picture);
-  assert.deepEqual(seen(), ['one 6', 'two 6', 'three 6']);
+  assert.deepEqual(seen(), ['one 1', 'two 2', 'three 3']);
   assert.ok(tab.saidOf(ALLOW) >= 1, 'behind a rest the first is allowed to be followed at once');
   await passes(WHILE_MS);
   await passes(WHILE_MS);
@@ -138,7 +145,7 @@ test('what changed while three frames were on their way is looked at by a new st
   assert.deepEqual([tab.saidOf(START), tab.saidOf(STOP)], [2, 1]);
   await tab.shows('late');
   await tab.shows('four', 2);
-  assert.deepEqual(seen().slice(3), ['four 6']);
+  assert.deepEqual(seen().slice(3), ['four 1']);
   capture.close();
 });
 
@@ -154,9 +161,54 @@ test('the pace changes when somebody comes to look, and when nobody does any mor
   capture.watchedOrNot();
   await tab.shows('three', 3);
   assert.deepEqual(tab.inFlight, [1, 3, 1]);
-  assert.deepEqual(seen(), ['one 1', 'two 6', 'three 6'], 'where fields were is known from before the change of pace');
+  assert.deepEqual(seen(), ['one 1', 'two 1', 'three 1']);
   await passes(WHILE_MS);
   await passes(WHILE_MS);
   assert.equal(tab.saidOf(START), 4, 'behind a frame that was alone on its way the page is looked at once more');
+  capture.close();
+});
+
+test('a frame that comes while others are not done with says so, also behind a change of pace', async () => {
+  const tab = new Tab();
+  const free = Promise.withResolvers<void>();
+  const { capture, look, passes, seen } = captured(tab, { isWatched: true, until: free.promise });
+  await tab.shows('one');
+  await tab.shows('two');
+  look.isWatched = false;
+  capture.watchedOrNot();
+  await tab.shows('three', 2);
+  free.resolve();
+  await passes(WHILE_MS);
+  await tab.shows('four', 2);
+  assert.deepEqual(seen(), ['one 1', 'two 2', 'three 3', 'four 1']);
+  capture.close();
+});
+
+test('what went wrong before a change of pace is looked at again behind it', async () => {
+  const tab = new Tab();
+  const free = Promise.withResolvers<void>();
+  const { capture, look, passes, seen } = captured(tab, { isWatched: true, until: free.promise, taken: 'wrong' });
+  await tab.shows('one');
+  look.isWatched = false;
+  capture.watchedOrNot();
+  free.resolve();
+  await passes(WHILE_MS);
+  assert.deepEqual(tab.said, [START, STOP, START, STOP, START]);
+  look.taken = 'kept';
+  await tab.shows('one', 3);
+  assert.deepEqual(seen(), ['one 1', 'one 2'], 'of the start between the two nothing was seen');
+  capture.close();
+});
+
+test('a page of which more is black than need be is looked at once more when it rests', async () => {
+  const tab = new Tab();
+  const { capture, look, passes, seen } = captured(tab, { isWatched: true, until: Promise.resolve(), taken: 'wide' });
+  await tab.shows('one');
+  await passes(WHILE_MS);
+  assert.deepEqual(tab.said.slice(-2), [STOP, START]);
+  look.taken = 'kept';
+  await tab.shows('one', 2);
+  await passes(WHILE_MS);
+  assert.deepEqual([seen(), tab.saidOf(START)], [['one 1', 'one 1'], 2]);
   capture.close();
 });

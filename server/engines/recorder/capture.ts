@@ -41,16 +41,19 @@ export interface CapturedFrame {
   /** The same moment by the calendar. */
   readonly at: Date;
   readonly metadata: FrameMetadata;
-  /** So many frames before it may not have been done with when it was painted. */
+  /** The frame so many before it was done with when this one was painted; those between may not have been. */
   readonly ahead: number;
 }
+
+/** `wrong`: it must not be kept. `wide`: more of it is black than need be. The page must be looked at again, changed or not. */
+export type Taken = 'kept' | 'wide' | 'wrong';
 
 export interface CaptureParts {
   readonly channel: TargetChannel;
   readonly clock: Clock;
   readonly isWatched: () => boolean;
-  /** The next frame comes only when this one is done with. False: the page must be looked at again, changed or not. */
-  readonly taken: (frame: CapturedFrame) => Promise<boolean>;
+  /** A frame is followed by others only so far as it is done with. */
+  readonly taken: (frame: CapturedFrame) => Promise<Taken>;
   readonly visible: (isVisible: boolean) => void;
 }
 
@@ -66,15 +69,18 @@ export class Capture implements Closeable {
   #last: Buffer | undefined;
   #frames = 0;
   #inFlight = IN_FLIGHT;
-  /** Of the present screencast, or of the one before it. */
-  #mostInFlight = IN_FLIGHT;
   /** Frames are done with in their order. */
   #taking: Promise<unknown> = Promise.resolve();
+  #begunWith = 0;
+  #doneWith = 0;
   /** Chromium numbers the starts of a screencast; frames of those before the present one are of no use. */
   #runSeen = -1;
   #runOver = -1;
-  /** When the last frames were allowed to be followed by others, the newest last. */
-  #allowed: number[] = [];
+  /** Nothing has come since the last start. */
+  #isUnseen = false;
+  #doneAtStart = 0;
+  /** When the last frames of this start were allowed to be followed by others, the newest last. */
+  #allowed: Array<{ readonly atMs: number; readonly done: number }> = [];
   #dueMs = Number.NEGATIVE_INFINITY;
   /** When the page was navigated last. */
   #framesBefore: number | undefined;
@@ -123,7 +129,8 @@ export class Capture implements Closeable {
     this.#running = true;
     this.#allowedMs = this.#parts.clock.monotonicMs();
     this.#allowed = [];
-    this.#mostInFlight = Math.max(this.#inFlight, this.#inFlightWanted);
+    if (!this.#isUnseen) this.#doneAtStart = this.#doneWith;
+    this.#isUnseen = true;
     this.#inFlight = this.#inFlightWanted;
     const start = ++this.#starts;
     const asked = { ...SCREENCAST, maxFramesInFlight: this.#inFlight };
@@ -148,10 +155,13 @@ export class Capture implements Closeable {
   }
 
   async #frame(params: JsonObject, picture: Buffer | undefined): Promise<void> {
-    const frame = readFrame(params, picture, this.#ahead);
     const run = numberAt(params, 'sessionId');
-    if (!frame || this.#closing.signal.aborted || run <= this.#runOver) return;
+    if (run <= this.#runOver) return;
+    if (run > this.#runSeen) this.#allowed = [];
+    const frame = readFrame(params, picture, this.#ahead);
+    if (!frame || this.#closing.signal.aborted) return;
     this.#runSeen = run;
+    this.#isUnseen = false;
     const isNew = !this.#last?.equals(frame.jpeg);
     const start = this.#starts;
     this.#frames++;
@@ -161,20 +171,31 @@ export class Capture implements Closeable {
     if (this.#pulsing && this.#running) this.#stop();
     this.#last = frame.jpeg;
     const dueMs = this.#dueMs;
-    if (isNew && !(await this.#taken(frame))) this.#lookAgain();
+    const taken = isNew ? await this.#taken(frame) : 'kept';
+    if (taken === 'wrong') this.#lookAgain();
     await this.#sleep((this.#running ? dueMs : this.#frameMs + this.#periodMs) - this.#parts.clock.monotonicMs());
-    if (this.#closing.signal.aborted || start !== this.#starts) return;
+    if (this.#closing.signal.aborted) return;
     if (!this.#running) return this.#start();
-    this.#allow(run);
-    const [sinceMs = Number.NEGATIVE_INFINITY] = this.#allowed.splice(0, this.#allowed.length - this.#inFlight + 1);
-    if (sinceMs - paintedMs > AT_ONCE_MS) await this.#settle(isNew && this.#isWatched ? SETTLE_WATCHED_MS : SETTLE_MS);
+    if (start !== this.#starts) return;
+    const unheardMs = this.#allow(run) - paintedMs;
+    if (taken === 'wide' || unheardMs > AT_ONCE_MS)
+      await this.#settle(isNew && this.#isWatched ? SETTLE_WATCHED_MS : SETTLE_MS, taken === 'wide');
   }
 
-  /** What went wrong its owner has said. */
-  #taken(frame: CapturedFrame): Promise<boolean> {
-    const done = this.#taking.then(() => this.#parts.taken(frame)).catch(() => true);
+  async #taken(frame: CapturedFrame): Promise<Taken> {
+    this.#begunWith++;
+    // What went wrong its owner has said.
+    const done = this.#taking.then(() => this.#parts.taken(frame)).catch((): Taken => 'kept');
     this.#taking = done;
-    return done;
+    const taken = await done;
+    this.#doneWith++;
+    return taken;
+  }
+
+  /** When a frame that comes now was painted, so many that came before it were done with at the least. */
+  get #ahead(): number {
+    const done = this.#allowed.at(-this.#inFlight)?.done ?? this.#doneAtStart;
+    return this.#begunWith - done + 1;
   }
 
   /** When it was painted, by our clock; and from when on the next one may be sent. */
@@ -195,10 +216,11 @@ export class Capture implements Closeable {
   }
 
   /** What changed before the next frame was allowed is told only with the next change: a new start shows it now. */
-  async #settle(afterMs = SETTLE_MS): Promise<void> {
+  async #settle(afterMs = SETTLE_MS, anyhow = false): Promise<void> {
     const frames = this.#frames;
     await this.#sleep(afterMs);
     if (this.#closing.signal.aborted || frames !== this.#frames || !this.#running) return;
+    if (anyhow) this.#last = undefined;
     this.#stop();
     this.#start();
   }
@@ -215,10 +237,13 @@ export class Capture implements Closeable {
     if (this.#running) this.#stop();
   }
 
-  #allow(run: number): void {
+  /** Gives the moment from which on Chromium could send what followed this frame. */
+  #allow(run: number): number {
     this.#allowedMs = this.#parts.clock.monotonicMs();
-    this.#allowed.push(this.#allowedMs);
     this.#parts.channel.say('Page.screencastFrameAck', { sessionId: run });
+    const allowed = { atMs: this.#allowedMs, done: this.#doneWith };
+    this.#allowed = [...this.#allowed, allowed].slice(-this.#inFlight);
+    return this.#allowed.at(-this.#inFlight)?.atMs ?? Number.NEGATIVE_INFINITY;
   }
 
   /** A pulse shows a frame whether or not the page has changed: one that shows nothing new ends them. */
@@ -251,11 +276,6 @@ export class Capture implements Closeable {
 
   get #inFlightWanted(): number {
     return this.#isWatched ? IN_FLIGHT_WATCHED : IN_FLIGHT;
-  }
-
-  /** Right behind a start those of the screencast before it come on top. */
-  get #ahead(): number {
-    return this.#mostInFlight === IN_FLIGHT ? IN_FLIGHT : 2 * this.#mostInFlight;
   }
 
   get #periodMs(): number {
