@@ -101,6 +101,22 @@ async function filmed(
 
 const millisecondsOf = ({ durationsMs }: Segment): number => durationsMs.reduce((sum, ms) => sum + ms, 0);
 
+test('a page whose only frame was long on its way lasts as long as it lived', async () => {
+  const clock = new TestClock();
+  const [paintedAt, browserMs] = [new Date(clock.now().getTime() - 1_500), clock.monotonicMs() - 1_500];
+  const first = { ...frame(browserMs, picture(RED, LARGE)), at: paintedAt };
+  const slices: WholeSlice[] = [];
+  const listener = { sliced: (slice: WholeSlice) => void slices.push(slice), lost: () => {} };
+  const begun = { first, leadMs: 400 };
+  const journal = await PageJournal.begin(new PageFolder(join(makeFolder(), 'page')), 'page', begun, clock, listener);
+  await journal.take(first);
+  clock.advance(3_000);
+  const livedMs = clock.now().getTime() - journal.note.startedAt.getTime();
+  await journal.end();
+  assert.ok(livedMs >= 4_900);
+  assert.ok(Math.abs((slices.at(-1)?.endMs ?? 0) - livedMs) < 500, `${slices.at(-1)?.endMs} of ${livedMs}`);
+});
+
 test('a minute is a minute: as segments, as a playlist and as one file, with every colour at its time', async () => {
   const colours = [RED, GREEN, BLUE];
   const pictures = colours.map(colour => picture(colour, LARGE));
