@@ -151,7 +151,9 @@ async function hour(): Promise<{ wallMs: number; cpuS: number }> {
     const size = { width: 1280, height: 720 };
     const journal = join(folder, 'frame.mkv');
     writeFileSync(journal, Buffer.concat([journalHead(size), journalFrame({ atMs: 0, jpeg })]));
-    const { init } = await new Ffmpeg().encode(journal, 1, size);
+    const [encoded] = await new Ffmpeg().encode([{ path: journal, times: [0], size }]);
+    if (!encoded) throw new Error('ffmpeg encoded nothing');
+    const { init } = encoded;
     const sizes = Array.from({ length: 30 }, () => 7_000);
     const durationsMs = sizes.map(() => 200);
     const payload = Buffer.alloc(210_000, 7);
