@@ -36,7 +36,7 @@ const ENCODED_MS = 3_000;
 export interface RecordingsParts {
   readonly rows: RecordingRows;
   readonly sessions: Pick<SessionRows, 'get'>;
-  readonly artifacts: Pick<Artifacts, 'stat' | 'open'>;
+  readonly artifacts: Pick<Artifacts, 'stat' | 'read'>;
   readonly pictureKey: RecordingKeys['picture'];
   /** Of a session that runs here, as far as there is one. */
   readonly newestPicture: (session: SessionId) => Buffer | undefined;
@@ -122,8 +122,7 @@ export class RecordingService implements Recordings {
     const { artifacts, pictureKey, newestPicture } = this.#parts;
     if (!hasEnded(session)) return newestPicture(session.id);
     if (!isRecorded(session) || this.#isExpired(session)) return undefined;
-    const stored = await artifacts.open(pictureKey(session.applicationId, session.id));
-    return stored && Buffer.concat(await stored.body.toArray());
+    return artifacts.read(pictureKey(session.applicationId, session.id));
   }
 
   async askForFiles(caller: AgentCaller, sessionId: string): Promise<RecordingDownload[]> {
