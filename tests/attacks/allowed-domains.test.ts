@@ -153,7 +153,7 @@ const server = await startServer({
 const landing = (host: string): string => `http://${host}:${pages.port}/land`;
 
 const guarded = (): Promise<CreatedSession> =>
-  server.createSession({ keepAlive: true, browserSettings: { allowedDomains: ['A.test.'] } });
+  server.createSession({ keepAlive: true, recordSession: false, browserSettings: { allowedDomains: ['A.test.'] } });
 
 async function openPage(client: CdpClient): Promise<{ page: string; pageTarget: string }> {
   const { targetId } = await client.send('Target.createTarget', { url: home });
@@ -199,7 +199,7 @@ test('none of the ways leads a main frame out, and each is told of', async () =>
 });
 
 test('all of them lead out where nothing is set', async () => {
-  const session = await server.createSession({ keepAlive: true });
+  const session = await server.createSession({ keepAlive: true, recordSession: false });
   landed.clear();
   await attemptAll(session);
   const missing = (): Array<string | undefined> =>
@@ -210,7 +210,11 @@ test('all of them lead out where nothing is set', async () => {
 
 test('a networkPolicy for documents alone holds for pages and for frames in them, and for nothing else', async () => {
   const networkPolicy = { default: 'deny', allow: ['a.test'], subresources: false };
-  const session = await server.createSession({ keepAlive: true, browserSettings: { networkPolicy } });
+  const session = await server.createSession({
+    keepAlive: true,
+    recordSession: false,
+    browserSettings: { networkPolicy },
+  });
   const names = ['the client navigates', 'a popup', ...Object.keys(INNER)];
   const wanted = HOSTS.filter((_, index) => names.includes(Object.keys(EVERY)[index] ?? '')).sort();
   landed.clear();
