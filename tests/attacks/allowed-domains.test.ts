@@ -153,7 +153,7 @@ const server = await startServer({
 const landing = (host: string): string => `http://${host}:${pages.port}/land`;
 
 const guarded = (): Promise<CreatedSession> =>
-  server.createSession({ keepAlive: true, recordSession: false, browserSettings: { allowedDomains: ['A.test.'] } });
+  server.createSession({ keepAlive: true, browserSettings: { allowedDomains: ['A.test.'] } });
 
 async function openPage(client: CdpClient): Promise<{ page: string; pageTarget: string }> {
   const { targetId } = await client.send('Target.createTarget', { url: home });
@@ -212,7 +212,6 @@ test('a networkPolicy for documents alone holds for pages and for frames in them
   const networkPolicy = { default: 'deny', allow: ['a.test'], subresources: false };
   const session = await server.createSession({
     keepAlive: true,
-    recordSession: false,
     browserSettings: { networkPolicy },
   });
   const names = ['the client navigates', 'a popup', ...Object.keys(INNER)];
