@@ -34,6 +34,7 @@ const timedOut = (error: unknown): boolean => error instanceof Error && 'code' i
 
 /** IPv6 first, then by turns. */
 function takingTurns(addresses: readonly Address[]): Address[] {
+  if (addresses.length < 2) return [...addresses];
   const six = addresses.filter(address => address.family === 6);
   const four = addresses.filter(address => address.family === 4);
   const pairs = Array.from({ length: Math.max(six.length, four.length) }, (_, index) => [six[index], four[index]]);
@@ -77,7 +78,7 @@ function race<S extends Socket>(
       next(error);
     });
     connect(socket, address, port);
-    company = setTimeout(next, nextAddressMs);
+    if (waiting.length > 0) company = setTimeout(next, nextAddressMs);
   };
   signal.addEventListener('abort', finish, { once: true });
   next();
