@@ -55,16 +55,14 @@ export function framing(raw: RawHeaders): Framing {
 }
 
 function values(raw: RawHeaders, wanted: string): readonly string[] {
-  let found: string[] | undefined;
+  const found: string[] = [];
   for (let index = 0; index + 1 < raw.length; index += 2) {
     const name = raw[index] ?? '';
     // The length tells most of them apart.
-    if (name.length === wanted.length && name.toLowerCase() === wanted) (found ??= []).push((raw[index + 1] ?? '').trim());
+    if (name.length === wanted.length && name.toLowerCase() === wanted) found.push((raw[index + 1] ?? '').trim());
   }
-  return found ?? NOTHING;
+  return found;
 }
-
-const NOTHING: readonly string[] = [];
 
 /** Of all others Node expects a body, and would announce one in chunks if no length were said. */
 const METHODS_WITHOUT_BODY = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']);
