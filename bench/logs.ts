@@ -51,9 +51,9 @@ export async function measureLogs(
   return { gateway, work };
 }
 
-/** Never warm, so that its processes are found by its name. */
+/** Each with a locale that nobody asked for before: so it is never warm, and its processes are found by its name. */
 async function open(server: TestServer, logSession: boolean): Promise<Watched> {
-  const browserSettings = { logSession, recordSession: false, locale: 'de-DE' };
+  const browserSettings = { logSession, recordSession: false, locale: logSession ? 'de-AT' : 'de-CH' };
   const { id, connectUrl } = await server.createSession({ keepAlive: true, browserSettings });
   return { id, ...(await prepare(connectUrl)) };
 }

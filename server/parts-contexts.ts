@@ -30,7 +30,7 @@ export interface ContextsWish extends Installation {
 
 export function openContexts({ config, store, artifacts, slots, host, secret, clock, log, lookIn }: ContextsWish) {
   const { contexts: rows, contextUses: uses, sessions, events } = store;
-  const profiles = new Profiles({ root: join(config.dataDir, 'contexts'), secret, runner: slots });
+  const profiles = new Profiles({ root: join(config.dataDir, 'contexts'), secret, keeper: slots });
   const keys = { archiveKey: contextVersionKey, cookiesKey: contextCookiesKey };
   const stored = new StoredVersions({ artifacts, profiles, ...keys });
   const loading = new Loading({ rows, uses, events, stored, profiles, clock, log });

@@ -71,6 +71,8 @@ import { openRecordings } from './parts-recordings.ts';
 const WEB_FOLDER = join(import.meta.dirname, '../.berth/web');
 const EXPIRE_MS = 1_000;
 const WARM_MS = 2_000;
+/** The create that took a warm browser has answered by then, and its client has connected: starting another is in nobody's way. */
+const REFILL_AFTER_MS = 150;
 const SWEEP_KEYS_MS = 60_000;
 const FORGET_MS = 3_600_000;
 const FOLDER_WAIT_MS = 10_000;
@@ -115,7 +117,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   const kept = await openKept({ config, store, host, clock, log, scope, lookIn });
 
   const lives = new LiveSessions();
-  const starting = new Starting(() => tasks.lookIn(warm, 0));
+  const starting = new Starting(() => tasks.lookIn(warm, REFILL_AFTER_MS));
   const signing = new Signing(secret, config.publicUrl);
   const rows = store.sessions;
   const metrics = openMetrics({

@@ -2,7 +2,8 @@
 // socket or a process behind, is ended here and fails, with the names of what kept it alive.
 import { after } from 'node:test';
 
-const AFTER_TESTS_MS_MAX = 10_000;
+/** Servers that the file started are stopped in this time, too. */
+const AFTER_TESTS_MS_MAX = 120_000;
 /** The whole file; its single tests are bounded by --test-timeout. */
 const FILE_MS_MAX = 30 * 60_000;
 const SLOW_FILE_MS_MAX = 4 * 3_600_000;

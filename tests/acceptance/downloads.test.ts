@@ -72,7 +72,6 @@ const listed = async (session: string, count: number, query = ''): Promise<reado
       `${count} downloads to be listed`,
       () => list(session, query),
       ({ total }) => total >= count,
-      10_000,
     )
   ).downloads;
 const bytesOf = async (url: string, headers: Record<string, string> = {}): Promise<Buffer> => {

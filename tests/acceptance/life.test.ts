@@ -183,9 +183,9 @@ test('after a restart an ordinary session waits for its client anew, at least 30
   await eventually('the client to be noted', async () => (await server.read(id)).updatedAt !== updatedAt);
   await server.restart();
   assert.equal((await client.closed()).code, 1006);
-  await server.advance(25 * SECOND);
+  await server.advance(15 * SECOND);
   await assertRuns(id);
-  await server.advance(6 * SECOND);
+  await server.advance(16 * SECOND);
   await assertEnded(id, 'COMPLETED', 'client_disconnected');
 });
 

@@ -91,12 +91,16 @@ const logWith = (id: string, what: string, isWanted: (entry: SessionLog) => bool
     what,
     () => listed(id),
     log => log.some(isWanted),
-    20_000,
+    60_000,
   );
 
 const paramsOf = (entry: SessionLog): Record<string, unknown> => Object(entry.request?.params);
 const textOf = (entry: SessionLog): string => JSON.stringify(paramsOf(entry));
 const urlOf = (entry: SessionLog): string => String(Object(paramsOf(entry).request).url ?? '');
+const saidBy = (entries: readonly SessionLog[], words: string): SessionLog | undefined =>
+  entries.find(entry => entry.method === 'Runtime.consoleAPICalled' && textOf(entry).includes(words));
+const askedBy = (entries: readonly SessionLog[], path: string): SessionLog | undefined =>
+  entries.find(entry => entry.method === 'Network.requestWillBeSent' && urlOf(entry).endsWith(path));
 const methodsOf = (log: readonly SessionLog[]): Set<string> => new Set(log.map(({ method }) => method));
 
 async function visited(path: string) {
@@ -112,7 +116,13 @@ await logWith(world.session.id, 'the page to be done', entry => textOf(entry).in
 await world.client.send('Runtime.evaluate', { expression: 'window.open("/popup")', userGesture: true }, world.page);
 const isPopup = (entry: SessionLog): boolean =>
   entry.method === 'Page.lifecycleEvent' && entry.pageId === 1 && entry.request?.params.name === 'load';
-const log = await logWith(world.session.id, 'the popup to be loaded', isPopup);
+await logWith(world.session.id, 'the popup to be loaded', isPopup);
+// The worker, the frame and the socket take their own time.
+const isWhole = (entries: readonly SessionLog[]): boolean =>
+  ['first words of the worker', 'first words of the popup', 'in the frame'].every(words => saidBy(entries, words)) &&
+  askedBy(entries, '/from-worker') !== undefined &&
+  methodsOf(entries).has('Network.webSocketClosed');
+const log = await eventually('the worker, the frame and the socket', () => listed(world.session.id), isWhole);
 
 test('what the page said is there, its workers, frames and popups from their first words on', () => {
   const said = log.filter(({ method }) => method === 'Runtime.consoleAPICalled');
@@ -171,10 +181,6 @@ const APART = [
   { words: 'first words of the shared worker', path: '/from-shared', pageId: -1 },
   { words: 'first words of the service worker', path: '/from-service', pageId: -1 },
 ];
-const saidBy = (entries: readonly SessionLog[], words: string): SessionLog | undefined =>
-  entries.find(entry => entry.method === 'Runtime.consoleAPICalled' && textOf(entry).includes(words));
-const askedBy = (entries: readonly SessionLog[], path: string): SessionLog | undefined =>
-  entries.find(entry => entry.method === 'Network.requestWillBeSent' && urlOf(entry).endsWith(path));
 
 test('entries have the form that readers of such logs know, in the order of their times', () => {
   for (const entry of log) {

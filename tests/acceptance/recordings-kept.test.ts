@@ -9,7 +9,7 @@ import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 const DAY_MS = 24 * 3_600_000;
-const STORED_MS = 30_000;
+const STORED_MS = 60_000;
 
 const pages = await openPages();
 const server = await startServer({ clock: 'test', pages });

@@ -23,7 +23,7 @@ const COLOURS = [
 ] as const;
 const STEP_MS = 3_000;
 /** What a frame may be late: pacing, and a machine with much to do. */
-const LATE_S = 0.4;
+const LATE_S = 1;
 
 const pages = await openPages({
   '/steps': `<!doctype html><title>Steps</title><style>html{background:#000}</style><script>
@@ -61,7 +61,7 @@ test('a running session is watched as it goes on, and seen whole and exactly aft
   const film = await fetchFilm(whole);
   const lifeS = (Date.parse(endedAt ?? '') - Date.parse(startedAt ?? '')) / 1000;
   const seconds = parsed.segments.reduce((sum, { duration }) => sum + duration, 0);
-  assert.ok(Math.abs(seconds - lifeS) < 1.5, `${seconds} of ${lifeS}`);
+  assert.ok(Math.abs(seconds - lifeS) < 3, `${seconds} of ${lifeS}`);
   assertSteps(film);
   await assertFile(id, seconds);
 });
@@ -77,7 +77,7 @@ async function assertFile(id: string, seconds: number): Promise<void> {
     'the file',
     () => filesOf(server, id),
     ([one]) => one?.status === 'COMPLETED',
-    30_000,
+    60_000,
   );
   const answer = await fetch(file?.downloadUrl ?? '');
   assert.equal(answer.headers.get('content-length'), String(file?.size));
@@ -148,7 +148,7 @@ test('popups, pages of own contexts and pages that close are recorded, each for 
     'all pages',
     () => replaysOf(server, id),
     list => list.length === 3,
-    30_000,
+    60_000,
   );
   const films = new Map<string, Buffer>();
   for (const pageId of ['0', '1', '2'])
@@ -193,7 +193,7 @@ test('credentials, numbers and limits are looked at', async () => {
     'a picture to be taken',
     () => replaysOf(server, id),
     list => list.length > 0,
-    20_000,
+    60_000,
   );
   await client.close();
   const path = `/v1/browsers/sessions/${id}`;
@@ -210,7 +210,7 @@ test('credentials, numbers and limits are looked at', async () => {
     'something to be stored',
     () => replaysOf(server, id),
     list => list.length > 0,
-    20_000,
+    60_000,
   );
   await eventually('the last picture', jpeg);
   const statuses: number[] = [];

@@ -172,7 +172,7 @@ test('a PDF is shown where the session wants the viewer, also by a browser that 
   const sees = async (page: Page): Promise<unknown> => {
     await page.goto(`${pages.url}/`);
     const enabled = await page.evaluate('[navigator.pdfViewerEnabled, navigator.mimeTypes.length > 0]');
-    const download = page.waitForEvent('download', { timeout: 5_000 }).then(
+    const download = page.waitForEvent('download', { timeout: 60_000 }).then(
       () => 'downloaded',
       () => 'shown',
     );

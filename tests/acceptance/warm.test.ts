@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
 import { boxesOf, boxStands, processorShareOf } from '../harness/boxes.ts';
+import { killIfThere } from '../harness/kill-if-there.ts';
 import { installIdOf } from '../harness/leftovers.ts';
 import { moodyChromium } from '../harness/moody-chromium.ts';
 import { startServer, type TestServer } from '../harness/server.ts';
@@ -95,7 +96,7 @@ test('one that was started before Chromium was replaced is handed to nobody, and
     'another one to wait',
     () => boxesOf(server.dataDir).map(({ id }) => id),
     ids => !ids.includes(old.id) && ids.length === 2,
-    30_000,
+    60_000,
   );
   await warm(server, 1);
   await server.release(session.id);
@@ -106,7 +107,7 @@ test('one that dies while it waits is never handed out', async () => {
   await warm(server, 1);
   const [box] = boxesOf(server.dataDir);
   assert.ok(box, 'the warm browser has processes');
-  for (const pid of box.pids) process.kill(pid, 'SIGKILL');
+  for (const pid of box.pids) killIfThere(pid);
   await eventually(
     'another one',
     () => boxesOf(server.dataDir)[0]?.id,
@@ -131,7 +132,7 @@ test('an old one is replaced, and settings that nobody asks for are forgotten', 
     'another browser',
     () => boxesOf(server.dataDir).map(box => box.id),
     ids => !ids.includes(first.id),
-    30_000,
+    60_000,
   );
 });
 

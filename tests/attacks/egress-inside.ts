@@ -41,7 +41,7 @@ const PUBLIC_4 = '93.184.216.34';
 const PUBLIC_6 = '2606:2800:220:1::9';
 const PORT = 80;
 const OWN_PORT = 8080;
-const ANSWER_MS = 5000;
+const ANSWER_MS = 30_000;
 
 const ip = (...args: readonly string[]): void =>
   void execFileSync('ip', args, { stdio: ['ignore', 'ignore', 'inherit'] });
@@ -111,7 +111,7 @@ function curled(proxyPort: number, via: Via, host: string, port: number): Promis
     '-si',
     '--globoff',
     '--max-time',
-    '5',
+    '25',
     '--noproxy',
     '',
     '--proxy',

@@ -126,7 +126,7 @@ test('a page that says a hundred thousand things harms nobody, and the log tells
     'the flood to be over',
     () => navigated.then(() => client.evaluate('document.title', page)),
     title => title === 'over',
-    60_000,
+    120_000,
   ).then(() => {
     isOver = true;
   });
@@ -186,7 +186,7 @@ test('nothing secret is in the log, the HAR file, the events, or any file that i
     'the log to be written',
     () => logOf(session.id),
     log => log.some(isLast),
-    20_000,
+    60_000,
   );
   await browser.close();
   await server.release(session.id).catch(() => {}); // It may have ended with its last client.

@@ -419,7 +419,7 @@ test('closing while requests are under way ends them, and quickly', async t => {
   );
   const began = systemClock.monotonicMs();
   await world.egress.close();
-  assert.ok(systemClock.monotonicMs() - began < 1000);
+  assert.ok(systemClock.monotonicMs() - began < 10_000);
   await wire.ended();
   await nothingOpen(world);
 });

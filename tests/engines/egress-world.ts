@@ -11,7 +11,7 @@ import { systemClock } from '../../server/kit/clock.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { within } from '../../server/kit/wait.ts';
 
-export const WAIT_MS = 5000;
+export const WAIT_MS = 30_000;
 
 export interface World {
   readonly egress: Egress;

@@ -28,8 +28,9 @@ import type { Ground } from '../../server/engines/slots/ground.ts';
 import { firstUid, readInstallId } from '../../server/engines/slots/install.ts';
 import { layGround } from '../../server/engines/slots/open-slots.ts';
 import { removeFolder } from '../../server/engines/slots/remove-folder.ts';
-import { readTar, writeTar } from '../../server/engines/slots/run-tar.ts';
+import { readTar } from '../../server/engines/slots/run-tar.ts';
 import type { Form } from '../../server/engines/slots/slots.ts';
+import { writeFiles } from '../../server/engines/slots/write-files.ts';
 import { systemClock } from '../../server/kit/clock.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { Secret } from '../../server/kit/secret.ts';
@@ -81,12 +82,12 @@ export function profilesSuite(form: Form): void {
       const isolation = form === 'process' ? 'process' : 'slot';
       const wish = { dataDir, size: 3, isolation, limits: LIMITS, listenIsLoopback: true } as const;
       ground = layGround({ ...wish, log: silentLog, clock: systemClock }, form);
-      const runner: ConstructorParameters<typeof Profiles>[0]['runner'] = {
+      const keeper: ConstructorParameters<typeof Profiles>[0]['keeper'] = {
         readTar: (...asked) => readTar(ground, ...asked),
-        writeTar: (...asked) => writeTar(ground, ...asked),
+        writeFiles: (...asked) => writeFiles(ground, ...asked),
         remove: removeFolder,
       };
-      profiles = new Profiles({ root: join(dataDir, 'contexts'), secret: new Secret('x'.repeat(32)), runner });
+      profiles = new Profiles({ root: join(dataDir, 'contexts'), secret: new Secret('x'.repeat(32)), keeper });
       uid = form === 'root' ? firstUid(readInstallId(dataDir)) : undefined;
       writeFileSync(join(dataDir, 'host-secret'), SECRET_OF_THE_HOST);
     });
@@ -289,17 +290,46 @@ export function profilesSuite(form: Form): void {
       assert.deepEqual(readdirSync(box), []);
     });
 
-    test('archives that are refused at any moment leave no process', async () => {
-      const evil = await buffer((await crafted(tarWith(evilHeader('/tmp/evil')))).body);
+    test('a pack that is given up at any moment leaves no process', async () => {
       for (let waitMs = 0; waitMs < 24; waitMs += 2) {
-        const late = (async function* () {
-          await new Promise(resolve => setTimeout(resolve, waitMs));
-          yield evil;
-        })();
-        const sealed = { body: Readable.from(late), checksum: Buffer.alloc(32), seal: seal() };
-        await assert.rejects(profiles.unpack(sealed, newBox(), true, never));
+        const staging = await staged(profile => put(profile, 'Default/IndexedDB/1', randomBytes(500_000)));
+        const packed = await profiles.pack(staging, seal(), AbortSignal.timeout(waitMs)).catch(() => undefined);
+        assert.equal((await staging.packed())?.sizeBytes, packed?.sizeBytes);
+        await staging.remove();
       }
       await eventually('the processes to be gone', () => processesOf(uid), isEmpty);
+    });
+
+    test('many small files and large ones between them come back as they were', async () => {
+      const files = new Map<string, Buffer>();
+      for (let at = 0; at < 200; at++)
+        files.set(`Default/IndexedDB/d${at % 7}/${at}`, randomBytes(at % 50 === 0 ? 1_500_000 : 100 * at));
+      const { box } = await roundTrip(profile => {
+        for (const [name, bytes] of files) put(profile, name, bytes);
+      });
+      assert.equal(filesIn(box).length, files.size);
+      for (const [name, bytes] of files)
+        assert.ok(readFileSync(join(box, 'profile', name)).equals(bytes), `${name} came back as it was`);
+    });
+
+    test('a link or a file that is there already is neither followed nor replaced', async () => {
+      const elsewhere = join(dataDir, `elsewhere-${count++}`);
+      const good = () => crafted(Readable.from([tarHeader('Default/Cookies', 4), 'good', tarPadding(4), TAR_END]));
+      for (const plant of [
+        (box: string) => symlinkSync(elsewhere, join(box, 'profile')),
+        (box: string) => {
+          mkdirSync(join(box, 'profile'));
+          symlinkSync(elsewhere, join(box, 'profile/Default'));
+        },
+        (box: string) => symlinkSync(join(elsewhere, 'new'), join(put(box, 'profile/Default/x'), '../Cookies')),
+        (box: string) => void put(box, 'profile/Default/Cookies', 'old'),
+      ]) {
+        mkdirSync(elsewhere, { recursive: true });
+        const box = newBox();
+        plant(box);
+        await assert.rejects(profiles.unpack(await good(), box, true, never), /exist/i);
+        assert.deepEqual(readdirSync(elsewhere), []);
+      }
     });
 
     test('altered bytes, another key and another sum are damage, and leave nothing', async () => {

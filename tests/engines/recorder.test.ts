@@ -20,6 +20,9 @@ const bare = await startBareBrowser();
 after(() => bare.close());
 
 const GOING = 40;
+const STEP_MS = 1_900;
+/** What a picture may be late on a machine with much else to do. */
+const LATE_MS = 900;
 const RESTLESS =
   '<!doctype html><p>0</p><script>let n = 0; setInterval(() => { document.querySelector("p").textContent = ++n; }, 20)</script>';
 
@@ -126,21 +129,23 @@ test('a page that paints known colours is stored in these colours, at these time
     [255, 255, 0],
   ] as const;
   await client.evaluate("document.documentElement.style.background = 'rgb(9,9,9)'", page);
+  const beganMs = performance.now();
   const { observing } = await record(recorder, 'colours');
   const painted: number[] = [];
   for (const colour of colours) {
     await client.evaluate(`document.documentElement.style.background = 'rgb(${colour.join()})'`, page);
     painted.push(Number(process.hrtime.bigint() / 1_000_000n));
-    await new Promise(resolve => setTimeout(resolve, 1_900));
+    await new Promise(resolve => setTimeout(resolve, STEP_MS));
   }
   await observing.close();
+  const lastedMs = performance.now() - beganMs;
   await recorder.finish('colours');
   await eventually('all to be stored', () => sink.finished.includes(0));
   const segments = sink.segments.get(0) ?? [];
-  assert.equal(segments.length, 2);
+  assert.ok(segments.length >= 2);
   const frames = shown(segments);
   const total = segments.flatMap(({ durationsMs }) => durationsMs).reduce((sum, ms) => sum + ms, 0);
-  assert.ok(Math.abs(total - 7_700) < 700, `${total}`);
+  assert.ok(total > colours.length * STEP_MS - LATE_MS && total < lastedMs + LATE_MS, `${total} of ${lastedMs}`);
   const [, firstOf] = painted;
   for (const [index, colour] of colours.entries()) {
     const frame = frames.find(one => isNear(one.colour, colour));
@@ -149,7 +154,7 @@ test('a page that paints known colours is stored in these colours, at these time
     const second = frames.find(one => isNear(one.colour, colours[1]));
     const wanted = (painted[index] ?? 0) - firstOf;
     assert.ok(
-      Math.abs(frame.atMs - (second?.atMs ?? 0) - wanted) < 250,
+      Math.abs(frame.atMs - (second?.atMs ?? 0) - wanted) < LATE_MS,
       `${colour}: ${frame.atMs} instead of ${wanted}`,
     );
   }
@@ -164,15 +169,10 @@ test('a page at rest costs nothing to look at, and its segments close all the sa
   const client = await CdpClient.connect(bare.url);
   const page = await client.attachToPage();
   const { observing } = await record(recorder, 'rest');
-  await eventually(
-    'the first segment to close by itself',
-    () => (sink.segments.get(0)?.length ?? 0) >= 1,
-    Boolean,
-    10_000,
-  );
+  await eventually('the first segment to close by itself', () => (sink.segments.get(0)?.length ?? 0) >= 1);
   const size = { width: 801, height: 601, deviceScaleFactor: 1, mobile: false };
   await client.send('Emulation.setDeviceMetricsOverride', size, page);
-  await eventually('the new size to begin', () => (sink.segments.get(0)?.length ?? 0) >= 2, Boolean, 10_000);
+  await eventually('the new size to begin', () => (sink.segments.get(0)?.length ?? 0) >= 2);
   await observing.close();
   await recorder.finish('rest');
   await eventually('all to be stored', () => sink.finished.includes(0));
@@ -195,18 +195,20 @@ test('what a killed process left is stored by the next, up to when it was last a
   const sink = new Kept();
   const folder = makeFolder();
   const killed = await open({ folder, sink, clock: systemClock, log: silentLog });
+  const beganMs = performance.now();
   const { observing } = await record(killed, 'killed');
   await eventually('a journal to stand', () => readdirSync(join(folder)).includes('killed'));
   await new Promise(resolve => setTimeout(resolve, 1_500));
   await observing.close();
   await killed.close(); // leaves the files as they are
+  const lastedMs = performance.now() - beganMs;
   assert.deepEqual(sink.finished, []);
   const successor = await open({ folder, sink, clock: systemClock, log: silentLog });
   assert.deepEqual(await successor.leftovers(), ['killed']);
   await successor.finish('killed');
   await eventually('all to be stored', () => sink.finished.includes(0));
   const total = (sink.segments.get(0) ?? []).flatMap(({ durationsMs }) => durationsMs).reduce((sum, ms) => sum + ms, 0);
-  assert.ok(total > 700 && total < 3_000, `${total}`);
+  assert.ok(total > 700 && total < lastedMs + LATE_MS, `${total} of ${lastedMs}`);
   await successor.close();
 });
 
@@ -283,6 +285,7 @@ test('a page that goes from site to site and never rests is still looked at when
     await client.send('Page.navigate', { url: `${url}/moving` }, page);
   }
   await client.send('Page.navigate', { url: `${pages.url}/blue` }, page);
+  await eventually('it to have arrived', () => client.evaluate("location.pathname === '/blue' && n > 5", page));
   const later = Date.now() + 500;
   await eventually('a picture of where it is', () => (recording.hubOf(0)?.newest?.at.getTime() ?? 0) > later);
   await observing.close();

@@ -2,7 +2,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -15,8 +14,9 @@ import type { Log, LogFields } from '../../server/kit/log.ts';
 import type { Scope } from '../../server/kit/scope.ts';
 import { Secret } from '../../server/kit/secret.ts';
 import { until, within } from '../../server/kit/wait.ts';
+import { freePort } from '../harness/free-port.ts';
 
-export const STEP_MS = 15_000;
+export const STEP_MS = 60_000;
 
 /** A folder that goes when the scope closes. Folders of PostgreSQL run as another user are removed by us all the same. */
 export function temporaryFolder(scope: Scope, name: string): string {
@@ -146,15 +146,6 @@ export async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<
   const exited = once(child, 'exit');
   child.kill(signal);
   await within(STEP_MS, 'a child of the test to end', () => exited);
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' && address ? address.port : 0;
 }
 
 export interface Helper {

@@ -6,6 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { Session } from '../../contract/sessions.ts';
 import { boxesOf } from '../harness/boxes.ts';
 import { CdpClient } from '../harness/cdp.ts';
+import { killIfThere } from '../harness/kill-if-there.ts';
 import type { Pages } from '../harness/pages.ts';
 import type { CreatedSession, TestServer } from '../harness/server.ts';
 import { eventually, soon } from '../harness/until.ts';
@@ -13,11 +14,11 @@ import { assertRowsAreTrue, openSessions, releaseAll } from './aftermath.ts';
 import type { Census } from './census.ts';
 import { type Cycle, type Kill, type PlanWish, planOf } from './churn-plan.ts';
 import { answersFor, connectPlaywright, firstPage } from './clients.ts';
-import { boxOf, childrenOfServer, killIfThere } from './victims.ts';
+import { boxOf, childrenOfServer } from './victims.ts';
 
 const AT_ONCE = 4;
-const CYCLE_MS = 120_000;
-const ENDED_MS = 30_000;
+const CYCLE_MS = 180_000;
+const ENDED_MS = 60_000;
 /** One encoder at a time works through what was recorded. */
 const ENCODED_MS = 60_000;
 const EVALUATIONS = 20;

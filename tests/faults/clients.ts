@@ -7,7 +7,7 @@ import type { CreatedSession } from '../harness/server.ts';
 import { soon } from '../harness/until.ts';
 
 const FLOOD_AT_ONCE = 2_000;
-const CONNECT_MS = 20_000;
+const CONNECT_MS = 30_000;
 
 export interface Busy {
   /** Resolves when its connection is gone. */

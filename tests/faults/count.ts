@@ -57,7 +57,7 @@ export async function assertAgrees(server: TestServer, running: number, waiting:
     'rows, browsers and places to agree',
     () => count(server, waiting),
     seen => seen.disagreements.length === 0 && seen.waiting === waiting,
-    20_000,
+    60_000,
   );
   assert.equal(seen.running, running);
 }

@@ -4,14 +4,15 @@ import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import { CdpClient } from '../harness/cdp.ts';
 import { ask } from '../harness/http.ts';
+import { killIfThere } from '../harness/kill-if-there.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually, soon } from '../harness/until.ts';
 import { assertEnded, assertRowsAreTrue, releaseAll } from './aftermath.ts';
 import { answersFor, connectPlaywright, firstPage, flooding } from './clients.ts';
-import { boxOf, isGone, kill, killIfThere, postgresOf } from './victims.ts';
+import { boxOf, isGone, kill, postgresOf } from './victims.ts';
 
-const RECOVERED_MS = 20_000;
+const RECOVERED_MS = 60_000;
 
 const pages = await openPages();
 const server = await startServer({ pages, env: { BERTH_SLOTS: '8' } });

@@ -61,7 +61,7 @@ afterEach(async () => {
     'the server to be ready',
     () => ask(`${server.url}/readyz`, {}).then(({ status }) => status === 200),
     Boolean,
-    20_000,
+    60_000,
   );
   await releaseAll(server);
 });

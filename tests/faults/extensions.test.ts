@@ -149,7 +149,7 @@ for (const [when, make, waitMs] of [
 
 /** Looks often: what is waited for does not last. */
 async function until(what: string, look: () => true | undefined): Promise<void> {
-  const deadline = performance.now() + 20_000;
+  const deadline = performance.now() + 60_000;
   while (!look()) {
     if (performance.now() > deadline) throw new Error(`waited for ${what}`);
     await new Promise(resolve => setTimeout(resolve, 2));

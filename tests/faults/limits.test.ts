@@ -15,7 +15,7 @@ import { boxOf } from './victims.ts';
 const MIB = 1024 ** 2;
 const MEMORY_BYTES = 500 * MIB;
 const DISK_BYTES = 120 * MIB;
-const ENDED_MS = 20_000;
+const ENDED_MS = 60_000;
 /** Allocates and touches without an end. */
 const GLUTTON = 'const kept = []; for (;;) kept.push(new Uint8Array(4e7).fill(1))';
 

@@ -71,15 +71,6 @@ export function childrenOfServer(server: TestServer): ReadonlyArray<{ pid: numbe
 
 export const kill = (pid: number, signal: NodeJS.Signals = 'SIGKILL'): void => void process.kill(pid, signal);
 
-/** Kills it if it is still there; says whether it was. */
-export function killIfThere(pid: number | undefined): boolean {
-  try {
-    return pid !== undefined && process.kill(pid, 'SIGKILL');
-  } catch {
-    return false;
-  }
-}
-
 export const isGone = (pid: number): boolean => /^(Z|X)?$/.test(stat(pid)?.state ?? '');
 
 export const untilGone = (pid: number): Promise<boolean> => eventually(`process ${pid} to end`, () => isGone(pid));

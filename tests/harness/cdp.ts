@@ -5,7 +5,7 @@ import { WebSocket } from 'ws';
 import type { ErrorBody } from '../../contract/common.ts';
 import { soon } from './until.ts';
 
-const ANSWER_MS = 20_000;
+const ANSWER_MS = 60_000;
 
 export interface CdpMessage {
   readonly id?: number;

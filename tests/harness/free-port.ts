@@ -1,13 +1,29 @@
-// A port of 127.0.0.1 that nobody listens on right now.
+// A port of 127.0.0.1 that nobody listens on right now, and that stays free while a server is down: it is below those that
+// the kernel gives to connections, of which any program on the machine may have one in the meantime.
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
+const FIRST = 10_000;
+/** The kernel's own begin here. */
+const END = 32_000;
+const TRIES_MAX = 100;
+
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
+  for (let tries = 0; tries < TRIES_MAX; tries++) {
+    const port = FIRST + Math.floor(Math.random() * (END - FIRST));
+    if (await isFree(port)) return port;
+  }
+  throw new Error(`none of ${TRIES_MAX} ports was free`);
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer().listen(port, '127.0.0.1');
+  const listens = await once(server, 'listening').then(
+    () => true,
+    () => false,
+  );
+  if (!listens) return false;
   server.close();
   await once(server, 'close');
-  if (typeof address !== 'object' || !address) throw new Error('a TCP listener without a port');
-  return address.port;
+  return true;
 }

@@ -1,5 +1,6 @@
 // Kills the browser of one session, with everything in its box, as a crash would.
 import { readdirSync, readFileSync } from 'node:fs';
+import { killIfThere } from './kill-if-there.ts';
 import { installIdOf } from './leftovers.ts';
 
 /** The box must have the session's name: a cold one. Fails where there is none. */
@@ -7,7 +8,7 @@ export function killBox(dataDir: string, session: string): void {
   const mark = `BERTH_BOX=${installIdOf(dataDir)}/${session}`;
   const marked = readdirSync('/proc').filter(name => /^\d+$/.test(name) && environmentOf(name).includes(mark));
   if (marked.length === 0) throw new Error(`session ${session} has no box`);
-  for (const pid of marked) process.kill(Number(pid), 'SIGKILL');
+  for (const pid of marked) killIfThere(Number(pid));
 }
 
 function environmentOf(pid: string): string[] {

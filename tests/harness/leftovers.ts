@@ -1,6 +1,6 @@
 // What an installation has left on this machine, looked for in the kernel's own tables and not in the server's: processes,
 // mounts, cgroups and folders. Empty means clean.
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
 const CGROUP_ROOT = '/sys/fs/cgroup';
@@ -9,8 +9,15 @@ const CGROUP_DEPTH_MAX = 6;
 /** Of sessions, by their ids; `keep` are those that may be there. */
 export function sessionLeftovers(dataDir: string, keep: ReadonlySet<string> = new Set()): string[] {
   const spared = (text: string): boolean => [...keep].some(id => text.includes(id));
+  const mountOf = mountsOfSessions(`${dataDir}/sessions/`);
+  const mark = `BERTH_BOX=${installIdOf(dataDir)}/`;
+  const whyOf = ({ pid, command }: Process): string | undefined =>
+    markOf(pid, mark, command) ?? (command.includes(`${dataDir}/sessions/`) ? command.slice(0, 120) : mountOf(pid));
   return [
-    ...processes().flatMap(({ pid, command }) => boxesOf(pid, command, dataDir).map(why => `process ${pid}: ${why}`)),
+    ...processes().flatMap(process => {
+      const why = whyOf(process);
+      return why === undefined ? [] : [`process ${process.pid}: ${why}`];
+    }),
     ...cgroupsOf(dataDir).map(folder => `cgroup ${folder}`),
     ...['sessions', 'trash'].flatMap(folder => list(join(dataDir, folder)).map(name => `folder ${folder}/${name}`)),
   ].filter(left => !spared(left));
@@ -27,17 +34,35 @@ export function installIdOf(dataDir: string): string | undefined {
   return read(join(dataDir, 'install-id'))?.trim();
 }
 
-/** Why the process belongs to a box of this data folder: its mark, its command line, or a mount in its namespace. */
-function boxesOf(pid: number, command: string, dataDir: string): string[] {
-  const mark = environmentOf(pid).find(entry => entry.startsWith(`BERTH_BOX=${installIdOf(dataDir)}/`));
-  if (mark) return [`${mark} ${command.slice(0, 80)}`];
-  const sessions = `${dataDir}/sessions/`;
-  if (command.includes(sessions)) return [command.slice(0, 120)];
-  const mount = (read(`/proc/${pid}/mountinfo`) ?? '').split('\n').find(line => line.includes(sessions));
-  return mount ? [`has the mount ${mount}`] : [];
+function markOf(pid: number, mark: string, command: string): string | undefined {
+  const entry = environmentOf(pid).find(one => one.startsWith(mark));
+  return entry === undefined ? undefined : `${entry} ${command.slice(0, 80)}`;
 }
 
-function processes(): Array<{ pid: number; command: string }> {
+/** Whether a process has such a mount, looked up once for each namespace: a list of mounts is long, and hundreds share one. */
+function mountsOfSessions(folder: string): (pid: number) => string | undefined {
+  const known = new Map<string, string | undefined>();
+  return pid => {
+    const namespace = link(`/proc/${pid}/ns/mnt`) ?? `of ${pid}`;
+    if (!known.has(namespace)) {
+      const mounts = read(`/proc/${pid}/mountinfo`);
+      if (mounts === undefined) return undefined; // it has ended; the others in there say it
+      known.set(
+        namespace,
+        mounts.split('\n').find(line => line.includes(folder)),
+      );
+    }
+    const mount = known.get(namespace);
+    return mount === undefined ? undefined : `has the mount ${mount}`;
+  };
+}
+
+interface Process {
+  readonly pid: number;
+  readonly command: string;
+}
+
+function processes(): Process[] {
   return list('/proc')
     .filter(name => /^\d+$/.test(name) && name !== String(process.pid))
     .map(name => ({ pid: Number(name), command: (read(`/proc/${name}/cmdline`) ?? '').replaceAll('\0', ' ').trim() }));
@@ -64,6 +89,14 @@ const children = (folder: string): string[] =>
         .filter(entry => entry.isDirectory())
         .map(entry => join(folder, entry.name))
     : [];
+
+function link(path: string): string | undefined {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return undefined;
+  }
+}
 
 function list(folder: string): string[] {
   try {

@@ -42,7 +42,11 @@ export async function moodyChromium(): Promise<MoodyChromium> {
     renameSync(`${path}.new`, path);
   };
   install();
-  const set = (word: string): void => writeFileSync(mood, `${word}\n`);
+  // One that starts at the same moment must not find it empty.
+  const set = (word: string): void => {
+    writeFileSync(`${mood}.new`, `${word}\n`);
+    renameSync(`${mood}.new`, mood);
+  };
   set('well');
   const isStarting = (): boolean => readdirSync('/proc').some(name => commandOf(name).startsWith(`${folder}/sleep`));
   return { path, mood: set, isStarting, upgrade: install };

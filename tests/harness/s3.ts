@@ -5,6 +5,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
+import { freePort } from './free-port.ts';
 
 /** s3rver has no types; this is the part that is used. */
 interface S3rver {
@@ -48,7 +49,7 @@ export async function startS3(): Promise<S3Store> {
     });
     return { server, port: (await server.run()).port };
   };
-  const first = await start(0);
+  const first = await start(await freePort());
   let running: S3rver | undefined = first.server;
   const down = async (): Promise<void> => {
     const stopped = running?.close();

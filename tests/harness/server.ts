@@ -15,12 +15,11 @@ import { ask, type HttpAnswer } from './http.ts';
 import { serverLeftovers, sessionLeftovers } from './leftovers.ts';
 import type { OrdinaryUser } from './ordinary-user.ts';
 import type { Pages } from './pages.ts';
-import { eventually, soon } from './until.ts';
+import { eventually, soon, WITHIN_MS } from './until.ts';
 
 export const CHECKOUT = join(import.meta.dirname, '../..');
-const READY_MS = 60_000;
-const STOPPED_MS = 60_000;
-const CLEAN_MS = 10_000;
+const READY_MS = 90_000;
+const STOPPED_MS = 90_000;
 const LOG_LINES_SHOWN = 60;
 const ORPHAN_LOOK_MS = 1_000;
 
@@ -117,6 +116,9 @@ export class TestServer {
       PATH: process.env.PATH ?? '/usr/bin',
       HOME: user?.home ?? process.env.HOME ?? '/',
       TMPDIR: tmpdir(),
+      // What a program of ours begins with is compiled once, where the runner of the suite says so.
+      NODE_COMPILE_CACHE:
+        process.env.NODE_COMPILE_CACHE && (user ? join(user.home, 'compiled') : process.env.NODE_COMPILE_CACHE),
       BERTH_LISTEN: this.url.slice('http://'.length),
       BERTH_DATA_DIR: this.dataDir,
       BERTH_LOG_LEVEL: 'info',
@@ -210,7 +212,7 @@ export class TestServer {
   }
 
   /** Waits until the session has ended, and shows it. */
-  ended(id: string, withinMs = CLEAN_MS): Promise<Session> {
+  ended(id: string, withinMs = WITHIN_MS): Promise<Session> {
     return eventually(
       `session ${id} to end`,
       () => this.read(id),
@@ -219,14 +221,14 @@ export class TestServer {
     );
   }
 
-  /** Fails unless, within ten seconds, nothing is left of any session but of those that are named. */
+  /** Fails unless, after a while, nothing is left of any session but of those that are named. */
   async settles(running: readonly string[] = []): Promise<void> {
     const keep = new Set(running);
     const look = async (): Promise<string[]> => [
       ...sessionLeftovers(this.dataDir, keep),
       ...(await this.#openRows(keep)),
     ];
-    await eventually('nothing to be left of the sessions', look, left => left.length === 0, CLEAN_MS).catch(error => {
+    await eventually('nothing to be left of the sessions', look, left => left.length === 0).catch(error => {
       throw new Error(`${error instanceof Error ? error.message : error}\n${this.#tail()}`);
     });
   }
@@ -247,7 +249,7 @@ export class TestServer {
       if (this.#child && !hasExited(this.#child)) await this.kill('SIGINT');
       await this.#sweepAfterKill();
       const look = (): string[] => [...sessionLeftovers(this.dataDir), ...serverLeftovers(this.dataDir)];
-      await eventually('nothing to be left of the server', look, left => left.length === 0, CLEAN_MS);
+      await eventually('nothing to be left of the server', look, left => left.length === 0);
     } catch (error) {
       throw new Error(`${error instanceof Error ? error.message : error}\n${this.#tail()}`);
     } finally {

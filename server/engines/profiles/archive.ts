@@ -1,25 +1,36 @@
-// The archive of a profile: a checked tar, compressed, sealed. Packed from a folder and unpacked into one by whoever
-// `TarRunner` is: a jailed process of the folder's owner.
+// The archive of a profile: a checked tar, compressed, sealed. Packed from a folder, which is hostile, and unpacked into a
+// new one by whoever `FolderKeeper` is.
 import { createHash, type Hash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib';
-import { type CheckWish, checkedTar, isCookieFile, noFacts, readFiles, tarOf } from './checked-tar.ts';
+import {
+  type CheckedFile,
+  type CheckWish,
+  checkedFiles,
+  checkedTar,
+  isCookieFile,
+  noFacts,
+  readFiles,
+  tarOf,
+} from './checked-tar.ts';
 import type { DataKey } from './data-keys.ts';
 import { Opener, SealBroken, Sealer } from './sealed-stream.ts';
 
 /** Local data is written once and read a few times: the fastest level is the right one. */
 const COMPRESSION = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
+/** Each piece is a turn of the event loop; Node's own size makes four times as many. */
+const UNPACKED_AT_ONCE_BYTES = 256 * 1024;
 
-export interface TarRunner {
+export interface FolderKeeper {
   readTar<T>(
     folder: string,
     names: readonly string[],
     take: (tar: Readable) => Promise<T>,
     signal: AbortSignal,
   ): Promise<T>;
-  writeTar(folder: string, tar: Readable, signal: AbortSignal): Promise<void>;
+  writeFiles(folder: string, files: AsyncIterable<CheckedFile>, signal: AbortSignal): Promise<void>;
 }
 
 /** Under which key and name something is sealed. */
@@ -38,12 +49,12 @@ export interface Packed {
 
 /** Packs these entries of a hostile folder into a new file. */
 export async function packFolder(
-  runner: TarRunner,
+  keeper: FolderKeeper,
   { folder, names, file, seal }: { folder: string; names: readonly string[]; file: string; seal: Seal },
   signal: AbortSignal,
 ): Promise<Packed> {
   if (names.length === 0) return packFiles(new Map(), file, seal, signal);
-  return runner.readTar(folder, names, tar => sealInto(tar, file, seal, signal), signal);
+  return keeper.readTar(folder, names, tar => sealInto(tar, file, seal, signal), signal);
 }
 
 export const packFiles = (
@@ -84,13 +95,13 @@ export interface Sealed {
  * was unpacked so far is to be thrown away.
  */
 export async function unpackInto(
-  runner: TarRunner,
+  keeper: FolderKeeper,
   sealed: Sealed,
   { folder, under, withCookies }: { folder: string; under: string; withCookies: boolean },
   signal: AbortSignal,
 ): Promise<void> {
   const wish: CheckWish = { strange: 'refuse', under, ...(withCookies ? {} : { without: isCookieFile }) };
-  await runner.writeTar(folder, Readable.from(checkedTar(opened(sealed), wish)), signal);
+  await keeper.writeFiles(folder, checkedFiles(opened(sealed), wish), signal);
 }
 
 /** The same files sealed anew, under another key. */
@@ -107,7 +118,7 @@ export const readArchived = (
 async function* opened({ body, checksum, seal }: Sealed): AsyncGenerator<Buffer, void> {
   const hash = createHash('sha256');
   const opener = new Opener(seal.key, seal.name);
-  const plain = createZstdDecompress();
+  const plain = createZstdDecompress({ chunkSize: UNPACKED_AT_ONCE_BYTES });
   const flowing = pipeline(body, (bytes: AsyncIterable<Buffer>) => hashed(bytes, hash), opener, plain);
   flowing.catch(() => {});
   try {

@@ -58,8 +58,25 @@ export interface CheckWish {
   readonly facts?: TarFacts;
 }
 
+/** What may pass: an ordinary file at a place that belongs to what is kept. */
+export interface CheckedFile {
+  readonly name: string;
+  readonly size: number;
+  /** To be read before the next one. */
+  readonly body: AsyncIterable<Buffer>;
+}
+
 /** The same tar with what may pass, written anew: of the source's headers nothing survives but name and size. */
 export async function* checkedTar(source: AsyncIterable<Buffer>, wish: CheckWish): AsyncGenerator<Buffer, void> {
+  for await (const { name, size, body } of checkedFiles(source, wish)) {
+    yield tarHeader(name, size);
+    yield* body;
+    yield tarPadding(size);
+  }
+  yield TAR_END;
+}
+
+export async function* checkedFiles(source: AsyncIterable<Buffer>, wish: CheckWish): AsyncGenerator<CheckedFile, void> {
   const { strange, bounds = TAR_BOUNDS, without, under = '', facts = noFacts() } = wish;
   for await (const entry of boundedEntries(source, bounds)) {
     if (entry.kind === 'folder' && entry.size === 0) continue; // Folders come with their files.
@@ -70,11 +87,8 @@ export async function* checkedTar(source: AsyncIterable<Buffer>, wish: CheckWish
     facts.entries++;
     facts.bytes += entry.size;
     demandWithin(facts, bounds);
-    yield tarHeader(`${under}${entry.name}`, entry.size);
-    yield* entry.body;
-    yield tarPadding(entry.size);
+    yield { name: `${under}${entry.name}`, size: entry.size, body: entry.body };
   }
-  yield TAR_END;
 }
 
 /** Reads small files of an archive into memory. */

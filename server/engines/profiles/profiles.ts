@@ -5,6 +5,7 @@ import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type { Secret } from '../../kit/secret.ts';
 import {
+  type FolderKeeper,
   type Packed,
   packFiles,
   packFolder,
@@ -12,7 +13,6 @@ import {
   resealInto,
   type Seal,
   type Sealed,
-  type TarRunner,
   unpackInto,
 } from './archive.ts';
 import { TarRefused } from './checked-tar.ts';
@@ -38,7 +38,7 @@ export interface ProfilesWish {
   /** A folder of ours, on the disk of the sessions' folders. */
   readonly root: string;
   readonly secret: Secret;
-  readonly runner: TarRunner & { remove(folder: string): Promise<void> };
+  readonly keeper: FolderKeeper & { remove(folder: string): Promise<void> };
 }
 
 /** The stored bytes are not what was stored: another try will find them no different. */
@@ -78,8 +78,8 @@ export class Profiles {
   }
 
   staging(id: string): Staging {
-    const { root, runner } = this.#wish;
-    return new Staging(root, id, folder => runner.remove(folder));
+    const { root, keeper } = this.#wish;
+    return new Staging(root, id, folder => keeper.remove(folder));
   }
 
   stagedSessions(): Promise<readonly string[]> {
@@ -93,18 +93,18 @@ export class Profiles {
     await staging.freeArchive();
     const names = await staging.keptNames();
     const wish = { folder: staging.profile, names, file: staging.archiveFile, seal };
-    const packed = await packFolder(this.#wish.runner, wish, signal);
+    const packed = await packFolder(this.#wish.keeper, wish, signal);
     await staging.notePacked({ ...packed, checksum: packed.checksum.toString('hex') });
     return packed;
   }
 
   /** Fills a new box's folder with the profile. When this fails, what it left is taken away. */
   async unpack(sealed: Sealed, folder: string, withCookies: boolean, signal: AbortSignal): Promise<void> {
-    const { runner } = this.#wish;
+    const { keeper } = this.#wish;
     try {
-      await unpackInto(runner, sealed, { folder, under: `${PROFILE}/`, withCookies }, signal);
+      await unpackInto(keeper, sealed, { folder, under: `${PROFILE}/`, withCookies }, signal);
     } catch (error) {
-      await runner.remove(join(folder, PROFILE));
+      await keeper.remove(join(folder, PROFILE));
       throw error;
     }
   }

@@ -1,15 +1,14 @@
-// Runs the tar of tar-chain.ts: a folder becomes a stream, or a stream fills a folder.
+// Runs the tar of tar-chain.ts: a folder becomes a stream.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { lstat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { isCode } from '../../kit/durable.ts';
 import { reason } from '../../kit/fault.ts';
 import { within } from '../../kit/wait.ts';
 import type { Ground } from './ground.ts';
 import { StderrTail } from './stderr-tail.ts';
-import { type TarChainWish, tarChain } from './tar-chain.ts';
+import { tarChain } from './tar-chain.ts';
 import { findTool, TOOL_PATH } from './tools.ts';
 
 const WITHIN_MS = 300_000;
@@ -24,7 +23,7 @@ export async function readTar<T>(
   take: (tar: Readable) => Promise<T>,
   signal: AbortSignal,
 ): Promise<T> {
-  const { child, ended, kill } = await start(ground, folder, { read: names }, signal);
+  const { child, ended, kill } = await start(ground, folder, names, signal);
   const { stdout } = child;
   if (!stdout) throw new Error('tar has no output');
   try {
@@ -38,22 +37,6 @@ export async function readTar<T>(
   }
 }
 
-export async function writeTar(ground: Ground, folder: string, tar: Readable, signal: AbortSignal): Promise<void> {
-  const { child, ended, kill } = await start(ground, folder, { write: true }, signal);
-  const { stdin } = child;
-  if (!stdin) throw new Error('tar has no input');
-  const fed = pipeline(tar, stdin, { signal });
-  fed.catch(kill);
-  const [feeding, ending] = await Promise.allSettled([fed, ended([0])]);
-  // When tar ends, its input breaks; when its input breaks, it is ended. The stream's own trouble says more.
-  if (feeding.status === 'rejected' && !isBrokenPipe(feeding.reason)) throw feeding.reason;
-  if (ending.status === 'rejected') throw ending.reason;
-  if (feeding.status === 'rejected') throw feeding.reason;
-}
-
-const isBrokenPipe = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && /^(EPIPE|ERR_STREAM_PREMATURE_CLOSE)$/.test(String(error.code));
-
 interface Run {
   readonly child: ChildProcess;
   /** Rejects unless it ends with one of these codes. */
@@ -62,19 +45,17 @@ interface Run {
   readonly kill: () => void;
 }
 
-async function start(ground: Ground, folder: string, work: TarChainWish['work'], signal: AbortSignal): Promise<Run> {
+async function start(ground: Ground, folder: string, names: readonly string[], signal: AbortSignal): Promise<Run> {
   const tar = findTool('tar');
   if (!tar) throw new Error('tar is not installed');
   const { form, limits } = ground;
   const uid = form === 'root' ? ground.demandOwnUid((await lstat(folder)).uid) : undefined;
   signal.throwIfAborted();
-  const command = tarChain({ form, uid, folder, work, tar, fileBytes: limits.diskBytes });
-  const isRead = 'read' in work;
+  const command = tarChain({ form, uid, folder, names, tar, fileBytes: limits.diskBytes });
   const child = spawn(command.file, command.args, {
-    stdio: [isRead ? 'ignore' : 'pipe', isRead ? 'pipe' : 'ignore', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe'],
     env: { PATH: TOOL_PATH, LANG: 'C.UTF-8' },
-    cwd: command.cwd,
-    ...(command.uid === undefined ? {} : { uid: command.uid, gid: command.uid }),
+    cwd: '/',
     // A process group of its own, which all of the chain stays in.
     detached: true,
   });

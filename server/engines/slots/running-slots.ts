@@ -6,11 +6,12 @@ import { adoptBox } from './adopt-box.ts';
 import { diskRoom } from './disk-room.ts';
 import type { Ground } from './ground.ts';
 import { removeFolder } from './remove-folder.ts';
-import { readTar, writeTar } from './run-tar.ts';
+import { readTar } from './run-tar.ts';
 import type { RunningBox } from './running-box.ts';
-import type { Box, BoxRecord, BoxWish, DiskRoom, Form, Isolation, Slots } from './slots.ts';
+import type { Box, BoxRecord, BoxWish, DiskRoom, Form, Isolation, NewFile, Slots } from './slots.ts';
 import { startBox } from './start-box.ts';
 import { type Salvage, sweep } from './sweep.ts';
+import { writeFiles } from './write-files.ts';
 
 export class RunningSlots implements Slots {
   readonly form: Form;
@@ -59,8 +60,8 @@ export class RunningSlots implements Slots {
     return readTar(this.#ground, ...asked);
   }
 
-  writeTar(folder: string, tar: Readable, signal: AbortSignal): Promise<void> {
-    return writeTar(this.#ground, folder, tar, signal);
+  writeFiles(folder: string, files: AsyncIterable<NewFile>, signal: AbortSignal): Promise<void> {
+    return writeFiles(this.#ground, folder, files, signal);
   }
 
   remove(folder: string): Promise<void> {

@@ -105,6 +105,14 @@ export interface Box extends Closeable {
   abandon(): Promise<void>;
 }
 
+/** The body is as long as it says, and is to be read before the next file. */
+export interface NewFile {
+  /** Relative, without steps up. */
+  readonly name: string;
+  readonly size: number;
+  readonly body: AsyncIterable<Buffer>;
+}
+
 export interface BoxEnd {
   readonly why: 'exited' | 'killed' | 'out_of_memory' | 'disk_limit' | 'closed';
   readonly detail: string;
@@ -141,8 +149,11 @@ export interface Slots extends Closeable {
     take: (tar: Readable) => Promise<T>,
     signal: AbortSignal,
   ): Promise<T>;
-  /** Fills a folder from a tar, as the folder's owner in such a jail. Files that are there already make it fail. */
-  writeTar(folder: string, tar: Readable, signal: AbortSignal): Promise<void>;
+  /**
+   * Fills the folder of a box in which nothing ran yet; all of it belongs to the folder's owner. Names must lead nowhere
+   * else. Files that are there already make it fail.
+   */
+  writeFiles(folder: string, files: AsyncIterable<NewFile>, signal: AbortSignal): Promise<void>;
   /** Removes a folder that may hold anything. */
   remove(folder: string): Promise<void>;
   /**

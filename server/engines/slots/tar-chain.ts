@@ -1,8 +1,7 @@
-// The commands that run `tar` on a folder which the box's user owns, as that user. One that reads is in a jail that holds the
-// program, its libraries and that folder: what it reads through a planted link is then nothing of this machine. One that
-// writes needs none: its folder is new and empty, and it gets only headers that checked-tar.ts wrote. Each program
-// replaces itself by the next, and none leaves the process group: whoever kills that has killed tar and the jail around it.
-// It is to be started in a session of its own, away from any terminal. Pure.
+// The command that runs `tar` on a folder which the box's user owns, as that user, in a jail that holds the program, its
+// libraries and that folder: what it reads through a planted link is then nothing of this machine. Each program replaces
+// itself by the next, and none leaves the process group: whoever kills that has killed tar and the jail around it. It is to
+// be started in a session of its own, away from any terminal. Pure.
 import { STAGED_SESSION } from './chain.ts';
 import type { Form } from './slots.ts';
 
@@ -11,8 +10,8 @@ export interface TarChainWish {
   /** Form `root`: who owns the folder. */
   readonly uid: number | undefined;
   readonly folder: string;
-  /** `read`: a tar of these entries of the folder comes out. `write`: the tar that goes in is unpacked into it. */
-  readonly work: { readonly read: readonly string[] } | { readonly write: true };
+  /** A tar of these entries of the folder comes out. */
+  readonly names: readonly string[];
   readonly tar: string;
   readonly fileBytes: number;
 }
@@ -28,40 +27,26 @@ const READ = [
   ...['--create', '--file=-', '--format=pax', '--pax-option=delete=atime,delete=ctime', '--numeric-owner'],
   ...['--hard-dereference', '--one-file-system', '--ignore-failed-read', '--warning=none'],
 ];
-const WRITE = ['--extract', '--file=-', '--no-same-owner', '--no-same-permissions', '--keep-old-files'];
 
 export interface TarCommand {
   readonly file: string;
   readonly args: readonly string[];
-  readonly cwd: string;
-  /** Who runs it; absent: we. */
-  readonly uid?: number;
 }
 
-export const tarChain = (wish: TarChainWish): TarCommand =>
-  'read' in wish.work ? reading(wish, wish.work.read) : writing(wish);
-
-/** It begins in its folder, which the user could not walk to, before it becomes that user. */
-function writing(wish: TarChainWish): TarCommand {
-  const { uid, folder, tar } = wish;
-  const script = `umask 077\nexec ${quotedAll([...bounds(wish), tar, ...WRITE])}`;
-  return { file: 'sh', args: ['-c', script], cwd: folder, ...(uid === undefined ? {} : { uid }) };
-}
-
-function reading(wish: TarChainWish, names: readonly string[]): TarCommand {
-  const command = quotedAll(readCommand(wish, names));
+export function tarChain(wish: TarChainWish): TarCommand {
+  const command = quotedAll(lastCommand(wish));
   const shell = ['sh', '-c', ['set -e', 'umask 077', ...stage(wish), `exec ${command}`].join('\n')];
   const [file = '', ...args] =
     wish.form === 'root' ? ['unshare', '--mount', '--propagation', 'private', '--', ...shell] : shell;
-  return { file, args, cwd: '/' };
+  return { file, args };
 }
 
 /** The user cannot walk through the data folder; so the folder comes to a place that everybody can reach. */
 const stage = ({ form, folder }: TarChainWish): readonly string[] =>
   form === 'root' ? [`mount --bind ${quotedAll([folder, STAGED_SESSION])}`] : [];
 
-function readCommand(wish: TarChainWish, names: readonly string[]): readonly string[] {
-  const { form, folder, tar } = wish;
+function lastCommand(wish: TarChainWish): readonly string[] {
+  const { form, folder, names, tar } = wish;
   const args = [...READ, '--', ...names];
   if (form === 'process') return [...bounds(wish), tar, '-C', folder, ...args];
   return [...privileges(wish), ...bounds(wish), 'bwrap', ...jail(wish), '--', TAR_IN_JAIL, ...args];
