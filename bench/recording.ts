@@ -151,7 +151,9 @@ async function hour(): Promise<{ wallMs: number; cpuS: number }> {
     const size = { width: 1280, height: 720 };
     const journal = join(folder, 'frame.mkv');
     writeFileSync(journal, Buffer.concat([journalHead(size), journalFrame({ atMs: 0, jpeg })]));
-    const { init } = await new Ffmpeg().encode(journal, 1, size);
+    const [encoded] = await new Ffmpeg().encode([{ path: journal, times: [0], size }]);
+    if (!encoded) throw new Error('ffmpeg encoded nothing');
+    const { init } = encoded;
     const sizes = Array.from({ length: 30 }, () => 7_000);
     const durationsMs = sizes.map(() => 200);
     const payload = Buffer.alloc(210_000, 7);
@@ -175,8 +177,7 @@ async function hour(): Promise<{ wallMs: number; cpuS: number }> {
       asKey('bench/film.mp4'),
       (async function* () {
         yield head;
-        for (let n = 0; n < HOUR_SEGMENTS; n++)
-          for await (const chunk of (await disk.open(keyOf(n)))?.body ?? []) yield chunk;
+        for (let n = 0; n < HOUR_SEGMENTS; n++) yield (await disk.read(keyOf(n))) ?? Buffer.alloc(0);
       })(),
     );
     const { user, system } = process.cpuUsage(beforeCpu);

@@ -83,6 +83,7 @@ export async function openRecordings(wish: RecordingsWish): Promise<OpenedRecord
       sessions: store.sessions,
       artifacts,
       pictureKey,
+      lookedAt: session => recorder.lookedAt(session),
       newestPicture: session => pictures.newestOf(session),
       addresses,
       prompt,

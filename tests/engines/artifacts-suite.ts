@@ -41,9 +41,12 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       rmSync(folder, { recursive: true });
     });
 
+    /** As a stream and in memory: both ways give the same. */
     const read = async (key: ArtifactKey, range?: ByteRange): Promise<Buffer | undefined> => {
       const opened = await artifacts.open(key, range);
-      return opened && buffer(opened.body);
+      const streamed = opened && (await buffer(opened.body));
+      assert.deepEqual(await artifacts.read(key, range), streamed);
+      return streamed;
     };
     const sizeOf = async (key: ArtifactKey, range?: ByteRange): Promise<number | undefined> => {
       const opened = await artifacts.open(key, range);
@@ -77,6 +80,7 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       const key = newKey();
       assert.equal(await artifacts.open(key), undefined);
       assert.equal(await artifacts.open(key, { first: 0, last: 1 }), undefined);
+      assert.equal(await artifacts.read(key), undefined);
       assert.equal(await artifacts.stat(key), undefined);
     });
 

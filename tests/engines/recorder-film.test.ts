@@ -2,13 +2,14 @@
 // tools accept all of it; a size that changes, a disk that takes nothing for a while. No browser: frames come from ffmpeg.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import HLS from 'hls-parser';
 import { playlist } from '../../server/domain/recordings/playlist.ts';
 import type { JsonObject, TargetChannel } from '../../server/engines/recorder/channel.ts';
+import { EncodeQueue } from '../../server/engines/recorder/encode-queue.ts';
 import { Ffmpeg } from '../../server/engines/recorder/ffmpeg.ts';
 import type { Size } from '../../server/engines/recorder/matroska.ts';
 import { mp4Head } from '../../server/engines/recorder/mp4.ts';
@@ -18,6 +19,7 @@ import type { RecordedPage, Span } from '../../server/engines/recorder/page-reco
 import { Pipeline, type Segment } from '../../server/engines/recorder/pipeline.ts';
 import { PAGES_AT_ONCE_MAX, Recorder } from '../../server/engines/recorder/recorder.ts';
 import type { SegmentRow } from '../../server/engines/store/store.ts';
+import { systemClock } from '../../server/kit/clock.ts';
 import type { SessionId } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { durationOf, framesOf, isColour, timesOf } from '../harness/film.ts';
@@ -40,7 +42,7 @@ const METADATA = {
   scrollOffsetY: 0,
 };
 
-const ffmpeg = new Ffmpeg();
+const encodes = new EncodeQueue(new Ffmpeg(), systemClock, silentLog);
 
 function picture([r, g, b]: readonly [number, number, number], { width, height }: Size): Buffer {
   const colour = `color=c=0x${Buffer.from([r, g, b]).toString('hex')}:s=${width}x${height}:d=0.04`;
@@ -68,6 +70,7 @@ async function filmed(
   path: string,
   shown: ReadonlyArray<{ readonly atMs: number; readonly jpeg: Buffer; readonly before?: () => void }>,
   endMs: number,
+  together?: EncodeQueue,
 ): Promise<Film> {
   const clock = new TestClock();
   const folder = new PageFolder(path);
@@ -78,7 +81,10 @@ async function filmed(
     lose: async (fromMs: number, toMs: number) => void lost.push([fromMs, toMs]),
     done: async () => {},
   };
-  const pipeline = new Pipeline({ folder, ffmpeg, sink, clock, log: silentLog });
+  const pipeline = new Pipeline({
+    ...{ session: SESSION, folder, encodes: together ?? encodes, sink, clock, log: silentLog },
+    mayHold: () => together !== undefined,
+  });
   const [first] = shown;
   assert.ok(first);
   const listener = {
@@ -100,6 +106,22 @@ async function filmed(
 }
 
 const millisecondsOf = ({ durationsMs }: Segment): number => durationsMs.reduce((sum, ms) => sum + ms, 0);
+
+test('a page whose only frame was long on its way lasts as long as it lived', async () => {
+  const clock = new TestClock();
+  const [paintedAt, browserMs] = [new Date(clock.now().getTime() - 1_500), clock.monotonicMs() - 1_500];
+  const first = { ...frame(browserMs, picture(RED, LARGE)), at: paintedAt };
+  const slices: WholeSlice[] = [];
+  const listener = { sliced: (slice: WholeSlice) => void slices.push(slice), lost: () => {} };
+  const begun = { first, leadMs: 400 };
+  const journal = await PageJournal.begin(new PageFolder(join(makeFolder(), 'page')), 'page', begun, clock, listener);
+  await journal.take(first);
+  clock.advance(3_000);
+  const livedMs = clock.now().getTime() - journal.note.startedAt.getTime();
+  await journal.end();
+  assert.ok(livedMs >= 4_900);
+  assert.ok(Math.abs((slices.at(-1)?.endMs ?? 0) - livedMs) < 500, `${slices.at(-1)?.endMs} of ${livedMs}`);
+});
 
 test('a minute is a minute: as segments, as a playlist and as one file, with every colour at its time', async () => {
   const colours = [RED, GREEN, BLUE];
@@ -130,6 +152,57 @@ test('a minute is a minute: as segments, as a playlist and as one file, with eve
       if (index > 0) assert.ok(before && isColour(before.colour, colours[(index - 1) % 3] ?? []), `before ${atMs} ms`);
     }
   }
+});
+
+test('slices that wait for each other share a process, and each of them can be played alone', async () => {
+  const folder = makeFolder();
+  const [counting, runs] = [join(folder, 'ffmpeg'), join(folder, 'runs')];
+  writeFileSync(counting, `#!/bin/sh\necho x >> ${runs}\nexec ffmpeg "$@"\n`, { mode: 0o755 });
+  const colours = [RED, GREEN, BLUE];
+  const pictures = colours.map(colour => picture(colour, LARGE));
+  // Two slices of several pictures, three at rest, two more; a slice of a tenth of a second.
+  const times = [0, 3_000, 5_999, 7_000, 30_500, 31_000, 36_100, 37_777];
+  const shown = times.map((atMs, index) => ({ atMs, jpeg: pictures[index % 3] ?? Buffer.alloc(0) }));
+  // The path is one that a shell, and a list, would take apart.
+  const path = join(folder, "it's a page");
+  const queue = new EncodeQueue(new Ffmpeg(counting), systemClock, silentLog);
+  const { segments, lost } = await filmed(path, shown, 42_100, queue);
+  assert.deepEqual(lost, []);
+  assert.deepEqual(
+    segments.map(segment => [segment.startMs, millisecondsOf(segment)]),
+    [...Array.from({ length: 7 }, (_, index) => [index * 6_000, 6_000]), [42_000, 100]],
+  );
+  assert.equal(readFileSync(runs, 'utf8').split('\n').length - 1, 1);
+  const alone = await filmed(join(folder, 'alone'), shown.slice(0, 1), 1_000);
+  for (const { init, bytes, startMs, durationsMs } of segments) {
+    assert.ok(alone.segments[0]?.init.equals(init), 'as if it had been encoded alone');
+    const frames = framesOf(Buffer.concat([init, bytes]));
+    assert.equal(frames.length, durationsMs.length);
+    let atMs = startMs;
+    for (const [index, { colour }] of frames.entries()) {
+      const wanted = colours[times.findLastIndex(ms => ms <= atMs) % 3] ?? [];
+      assert.ok(isColour(colour, wanted), `${atMs} ms: ${colour}`);
+      atMs += durationsMs[index] ?? 0;
+    }
+  }
+});
+
+test('where slices cannot be encoded together each is encoded alone', async () => {
+  const folder = makeFolder();
+  const moody = join(folder, 'ffmpeg');
+  writeFileSync(moody, '#!/bin/sh\ncase "$*" in *concat*) exit 1;; esac\nexec ffmpeg "$@"\n', { mode: 0o755 });
+  const shown = [RED, GREEN, BLUE].map((colour, index) => ({ atMs: index * 6_500, jpeg: picture(colour, LARGE) }));
+  const queue = new EncodeQueue(new Ffmpeg(moody), systemClock, silentLog);
+  const { segments, lost } = await filmed(join(folder, 'page'), shown, 18_000, queue);
+  assert.deepEqual(
+    segments.map(({ startMs, sizes }) => [startMs, sizes.length]),
+    [
+      [0, 1],
+      [6_000, 2],
+      [12_000, 2],
+    ],
+  );
+  assert.deepEqual(lost, []);
 });
 
 test('a playlist of several sizes is what HLS says, from its first line to its last, and so is every segment', async () => {
@@ -224,6 +297,39 @@ test('the sixty-fifth tab waits for its turn, is told of, and is recorded from i
   }
   const waited = spans.filter(({ page, why }) => page === 64 && why === 'too_many_at_once');
   assert.ok(waited.length === 1 && (waited[0]?.toMs ?? 0) >= 3_000, JSON.stringify(waited));
+});
+
+test('where nobody looks slices wait for each other; who looks finds all of them, and from then on each as it ends', async () => {
+  const clock = new TestClock();
+  const stored: number[] = [];
+  const sink = {
+    began: async () => {},
+    keep: async (_: RecordedPage, { sequence }: Segment) => void stored.push(sequence),
+    span: async () => {},
+    endSpans: async () => {},
+    done: async () => {},
+  };
+  const folder = makeFolder();
+  const recorder = await Recorder.open({ folder, sink, clock, log: silentLog });
+  after(() => recorder.close());
+  const recording = await recorder.record({ session: SESSION, masks: 'none', short: () => {} });
+  recording.target(new FakeTab('tab', picture(RED, { width: 64, height: 48 }), clock), 0, { at: clock.now() });
+  const slices = (count: number) => () =>
+    readdirSync(join(folder, SESSION, '0')).filter(name => /^\d+\.\d+\.\d+\.mkv$/.test(name)).length === count;
+  const goOn = async (count: number): Promise<void> => {
+    clock.advance(6_000);
+    await eventually(`${count} slices`, slices(count));
+  };
+  await eventually('the recording to begin', () => existsSync(join(folder, SESSION, '0')));
+  for (const count of [1, 2, 3]) await goOn(count);
+  assert.deepEqual(stored, []);
+  await recorder.lookedAt(SESSION);
+  assert.deepEqual(stored, [1, 2, 3]);
+  clock.advance(6_000);
+  await eventually('the next one', () => stored.length === 4);
+  // And when nobody has looked for long five wait at most.
+  clock.advance(61_000);
+  await eventually('the ones of that time', () => stored.length >= 9);
 });
 
 /** A tab that shows one picture when it is asked to. */

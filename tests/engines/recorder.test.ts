@@ -169,6 +169,7 @@ test('a page at rest costs nothing to look at, and its segments close all the sa
   const client = await CdpClient.connect(bare.url);
   const page = await client.attachToPage();
   const { observing } = await record(recorder, 'rest');
+  await recorder.lookedAt('rest');
   await eventually('the first segment to close by itself', () => (sink.segments.get(0)?.length ?? 0) >= 1);
   const size = { width: 801, height: 601, deviceScaleFactor: 1, mobile: false };
   await client.send('Emulation.setDeviceMetricsOverride', size, page);
@@ -216,6 +217,7 @@ test('a recording begins when its page appeared: until its first picture that on
   const sink = new Kept();
   const recorder = await open({ folder: makeFolder(), sink, clock: systemClock, log: silentLog });
   const { observing } = await record(recorder, 'late', 7_000);
+  await recorder.lookedAt('late');
   await eventually('the first slice', () => (sink.segments.get(0)?.length ?? 0) > 0);
   await observing.close();
   await recorder.finish('late');

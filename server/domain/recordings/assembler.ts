@@ -1,7 +1,7 @@
 // Puts MP4 files together from rows: whoever asks writes a row and goes on, and a clock task does the work, however often
 // it is killed.
 import { Buffer } from 'node:buffer';
-import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
+import type { Artifacts, ByteRange } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
 import type { Ffmpeg } from '../../engines/recorder/ffmpeg.ts';
 import type { Fragment } from '../../engines/recorder/fmp4.ts';
@@ -132,21 +132,15 @@ export class Assembler {
     yield head;
     for (const segment of film.segments) {
       const fragment = fragments?.get(segment.sequence);
-      if (fragment) yield fragment.payload;
-      else yield* this.#read(this.#keyOf(film.app, segment), segment.payloadAt, segment.bytes - 1);
+      const coded = { first: segment.payloadAt, last: segment.bytes - 1 };
+      yield fragment ? fragment.payload : await this.#bytes(this.#keyOf(film.app, segment), coded);
     }
   }
 
-  async *#read(key: ArtifactKey, first: number, last: number): AsyncGenerator<Buffer> {
-    const opened = await this.#parts.artifacts.open(key, { first, last });
-    if (!opened) throw new Error(`${key} is not there`);
-    for await (const chunk of opened.body) yield Buffer.from(chunk);
-  }
-
-  async #bytes(key: ArtifactKey): Promise<Buffer> {
-    const opened = await this.#parts.artifacts.open(key);
-    if (!opened) throw new Error(`${key} is not there`);
-    return Buffer.concat(await opened.body.toArray());
+  async #bytes(key: ArtifactKey, range?: ByteRange): Promise<Buffer> {
+    const bytes = await this.#parts.artifacts.read(key, range);
+    if (!bytes) throw new Error(`${key} is not there`);
+    return bytes;
   }
 
   #keyOf(app: ApplicationId, { sessionId, page, sequence }: SegmentRow): ArtifactKey {

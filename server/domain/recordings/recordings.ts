@@ -30,14 +30,18 @@ const LINK_MS = 6 * 3_600_000;
 const STEADY_MS = 1_800_000;
 const PAGE_ID = /^\d{1,3}$/;
 const STORE_MS = 5_000;
+/** Whoever looks first at a recording that goes on waits so long at most for what is not encoded yet. */
+const ENCODED_MS = 3_000;
 
 export interface RecordingsParts {
   readonly rows: RecordingRows;
   readonly sessions: Pick<SessionRows, 'get'>;
-  readonly artifacts: Pick<Artifacts, 'stat' | 'open'>;
+  readonly artifacts: Pick<Artifacts, 'stat' | 'read'>;
   readonly pictureKey: RecordingKeys['picture'];
   /** Of a session that runs here, as far as there is one. */
   readonly newestPicture: (session: SessionId) => Buffer | undefined;
+  /** What is recorded of it is wanted now; resolves when it is stored. */
+  readonly lookedAt: (session: SessionId) => Promise<void>;
   readonly addresses: Addresses;
   /** Somebody wants a file. */
   readonly prompt: () => void;
@@ -64,6 +68,7 @@ export class RecordingService implements Recordings {
 
   async replays(caller: AgentCaller, sessionId: string): ReturnType<Recordings['replays']> {
     const session = await this.#session(caller, sessionId);
+    await this.#lookAt(session);
     const pages = await this.#watchable(session);
     const spans = await this.#parts.rows.spans(session.id);
     const notRecorded = await this.#parts.rows.omissions(session.id);
@@ -89,6 +94,7 @@ export class RecordingService implements Recordings {
       throw invalidRequest([{ path: 'pageId', message: `is ${JSON.stringify(pageId)}; expected 1 to 3 digits` }]);
     this.#playlists.take(caller.applicationId);
     const session = await this.#session(caller, sessionId);
+    await this.#lookAt(session);
     const page = (await this.#watchable(session)).find(one => one.page === Number(pageId));
     if (!page) throw noReplay('none');
     const segments = await this.#parts.rows.segments(session.id, page.page);
@@ -116,8 +122,7 @@ export class RecordingService implements Recordings {
     const { artifacts, pictureKey, newestPicture } = this.#parts;
     if (!hasEnded(session)) return newestPicture(session.id);
     if (!isRecorded(session) || this.#isExpired(session)) return undefined;
-    const stored = await artifacts.open(pictureKey(session.applicationId, session.id));
-    return stored && Buffer.concat(await stored.body.toArray());
+    return artifacts.read(pictureKey(session.applicationId, session.id));
   }
 
   async askForFiles(caller: AgentCaller, sessionId: string): Promise<RecordingDownload[]> {
@@ -170,6 +175,11 @@ export class RecordingService implements Recordings {
     const row = isUuid(id) ? await this.#parts.sessions.get(applicationId, id as SessionId) : undefined;
     if (!row) throw notFound('Session', id);
     return row;
+  }
+
+  /** What is not encoded in time comes with a later look. */
+  async #lookAt({ id }: SessionRow): Promise<void> {
+    await within(ENCODED_MS, 'the recording to be encoded', () => this.#parts.lookedAt(id)).catch(() => {});
   }
 
   /** Pages of which at least one segment is stored. */

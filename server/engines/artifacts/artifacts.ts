@@ -44,6 +44,8 @@ export interface Artifacts extends Closeable {
   putFile(key: ArtifactKey, path: string, options?: PutOptions): Promise<void>;
   /** Undefined when there is none. */
   open(key: ArtifactKey, range?: ByteRange): Promise<OpenedArtifact | undefined>;
+  /** The same in memory: for what is known to be small, of which there may be many. */
+  read(key: ArtifactKey, range?: ByteRange): Promise<Buffer | undefined>;
   stat(key: ArtifactKey): Promise<{ readonly size: number } | undefined>;
   /** Every key that begins so, in no order. */
   list(prefix: ArtifactPrefix): AsyncIterable<ArtifactKey>;

@@ -65,6 +65,18 @@ class Disk implements Artifacts {
     return { size, body: file.createReadStream({ highWaterMark: READ_AT_ONCE_BYTES, ...bounds }) };
   }
 
+  /** Three calls of the system and no stream: six hundred of them are a film. */
+  async read(key: ArtifactKey, range?: ByteRange): Promise<Buffer | undefined> {
+    const file = await openOrUndefined(this.#pathOf(key));
+    if (!file) return undefined;
+    try {
+      const { first, last } = range ?? { first: 0, last: (await file.stat()).size - 1 };
+      return await bytesOf(file, first, last - first + 1);
+    } finally {
+      await file.close();
+    }
+  }
+
   async stat(key: ArtifactKey): Promise<{ size: number } | undefined> {
     try {
       const { size } = await stat(this.#pathOf(key));
@@ -127,6 +139,16 @@ class Disk implements Artifacts {
         if (!isAbsent(error)) throw error;
       }
   }
+}
+
+async function bytesOf(file: FileHandle, from: number, length: number): Promise<Buffer> {
+  const bytes = Buffer.allocUnsafeSlow(length);
+  for (let at = 0; at < length; ) {
+    const { bytesRead } = await file.read(bytes, at, length - at, from + at);
+    if (bytesRead === 0) throw new Error(`a file ends ${length - at} bytes before what was asked of it`);
+    at += bytesRead;
+  }
+  return bytes;
 }
 
 const isAbsent = (error: unknown): boolean => isCode(error, 'ENOENT') || isCode(error, 'ENOTDIR');

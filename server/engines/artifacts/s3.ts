@@ -100,6 +100,11 @@ class S3 implements Artifacts {
     return { size, body: tooMuch ? firstOf(answer.Body, asked) : answer.Body };
   }
 
+  async read(key: ArtifactKey, range?: ByteRange): Promise<Buffer | undefined> {
+    const opened = await this.open(key, range);
+    return opened && Buffer.concat(await opened.body.toArray());
+  }
+
   async stat(key: ArtifactKey): Promise<{ size: number } | undefined> {
     const answer = await this.#client.send(new HeadObjectCommand(this.#named(key))).catch(absent);
     return answer && { size: answer.ContentLength ?? 0 };

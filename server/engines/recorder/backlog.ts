@@ -6,6 +6,8 @@ const SESSION_BYTES_MAX = 1024 ** 3;
 const HOST_BYTES_MAX = 8 * 1024 ** 3;
 /** Who has paused goes on below this share, so that a slow store does not make a gap of every slice. */
 const RESUMED_AT = 0.75;
+/** Below this share nothing is pressing. */
+const EASY_BELOW = 0.125;
 
 export interface BacklogLimits {
   readonly sessionBytes?: number;
@@ -38,6 +40,12 @@ export class Backlog {
     this.#isFull = isFull(this.#isFull, this.#bytes, this.#hostMax);
     if (isFull(this.#full.has(session), left, this.#sessionMax)) this.#full.add(session);
     else this.#full.delete(session);
+  }
+
+  /** What waits may wait for more. */
+  isEasyFor(session: string): boolean {
+    const waits = this.#sessions.get(session) ?? 0;
+    return waits < this.#sessionMax * EASY_BELOW && this.#bytes < this.#hostMax * EASY_BELOW;
   }
 
   isFullFor(session: string): boolean {

@@ -1,13 +1,18 @@
-// Short-lived ffmpeg processes at low priority, a few at once: frames in, one fragment out. What they are told is measured
-// (bitrate, colours, exact times); a changed flag needs the suite of decoded pixels.
+// Short-lived ffmpeg processes at low priority, a few at once: frames of slices in, a fragment of each out. What they are
+// told is measured (bitrate, colours, exact times); a changed flag needs the suite of decoded pixels.
 import { spawn } from 'node:child_process';
 import { type FileHandle, open } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
 import { withDeadline } from '../../kit/wait.ts';
-import { type Fragment, takeApart } from './fmp4.ts';
+import { cutAtKeys, type Fragment, takeApart } from './fmp4.ts';
 import type { Size } from './matroska.ts';
 
 const ENCODE_MS = 60_000;
+/** For each slice more. */
+const ENCODE_MORE_MS = 10_000;
+/** Between two slices of one process, and for how long a short one counts: the budget of bits is then as full as at the first. */
+const APART_MS = 2_500;
+const SLICE_LEAST_MS = 6_000;
 const STDERR_SHOWN = 500;
 
 /** JPEG's full-range BT.601 becomes what players expect of HD; odd sizes get one more line. */
@@ -43,6 +48,35 @@ function rated({ width, height }: Size): readonly string[] {
   return ['-maxrate', kbit(RATE_KBIT), '-bufsize', kbit(BUFFER_KBIT)];
 }
 
+/** The frames of one slice: their journal, and when each was painted. */
+export interface Footage {
+  readonly path: string;
+  readonly times: readonly number[];
+  readonly size: Size;
+}
+
+const FROM_LIST = ['-protocol_whitelist', 'file,pipe', '-f', 'concat', '-safe', '0', '-i', 'pipe:0'];
+
+/** From the first frame of a slice to that of the next. */
+const spanOf = ({ times }: Footage): number =>
+  Math.max(SLICE_LEAST_MS, (times.at(-1) ?? 0) - (times[0] ?? 0)) + APART_MS;
+
+/** The journals as ffmpeg's concat reads them, one behind the other. */
+function listOf(all: readonly Footage[]): string {
+  const entries = all.map(one => `file 'file:${one.path.replaceAll("'", "'\\''")}'\nduration ${spanOf(one)}ms\n`);
+  return `ffconcat version 1.0\n${entries.join('')}`;
+}
+
+/** When each slice begins there, in seconds. */
+function keyTimes(all: readonly Footage[]): string {
+  let atMs = 0;
+  const starts = all.map(one => {
+    atMs += spanOf(one);
+    return (atMs - spanOf(one)) / 1000;
+  });
+  return starts.join(',');
+}
+
 export class EncoderMissing extends Error {
   override readonly name = 'EncoderMissing';
 }
@@ -61,14 +95,22 @@ export class Ffmpeg {
     this.#atOnce = atOnce;
   }
 
-  /** The frames of one segment, from their journal, as one fragment. It is read by ffmpeg and never by us. */
-  async encode(path: string, samples: number, size: Size, signal?: AbortSignal): Promise<Fragment> {
-    const args = ['-f', 'matroska', '-i', 'pipe:0', ...TIMES, '-vf', COLOURS, ...rated(size), ...ENCODE];
-    const journal = await open(path, 'r');
+  /** A fragment of each, encoded by one process as if each were alone. It reads them; we never do. */
+  async encode(all: readonly Footage[], signal?: AbortSignal): Promise<readonly Fragment[]> {
+    const [first] = all;
+    if (!first) return [];
+    const one = all.length === 1 ? await open(first.path, 'r') : undefined;
     try {
-      return await this.#fragment(args, journal, samples, signal);
+      const input = one ? ['-f', 'matroska', '-i', 'pipe:0'] : FROM_LIST;
+      const keys = one ? [] : ['-force_key_frames', keyTimes(all)];
+      const args = [...input, ...TIMES, '-vf', COLOURS, ...keys, ...rated(first.size), ...ENCODE];
+      const counts = all.map(({ times }) => times.length);
+      const samples = counts.reduce((sum, count) => sum + count, 0);
+      const deadlineMs = ENCODE_MS + ENCODE_MORE_MS * (all.length - 1);
+      const fragment = await this.#fragment(args, one ?? [Buffer.from(listOf(all))], samples, deadlineMs, signal);
+      return one ? [fragment] : cutAtKeys(fragment, counts);
     } finally {
-      await journal.close();
+      await one?.close();
     }
   }
 
@@ -76,31 +118,33 @@ export class Ffmpeg {
   enlarge(segment: readonly Buffer[], samples: number, canvas: Size, signal?: AbortSignal): Promise<Fragment> {
     const pad = `pad=${canvas.width}:${canvas.height}:0:0,format=yuv420p`;
     const args = ['-f', 'mp4', '-i', 'pipe:0', ...TIMES, '-vf', pad, ...rated(canvas), ...ENCODE];
-    return this.#fragment(args, segment, samples, signal);
+    return this.inTurn(() => this.#fragment(args, segment, samples, ENCODE_MS, signal));
   }
 
-  async #fragment(args: readonly string[], input: Input, samples: number, signal?: AbortSignal): Promise<Fragment> {
-    await this.#turn();
+  /** A few at once, in the order in which they asked. */
+  async inTurn<T>(step: () => Promise<T>): Promise<T> {
+    while (this.#running >= this.#atOnce) await new Promise<void>(resolve => this.#waiting.push(resolve));
+    this.#running++;
     try {
-      const output = await withDeadline(
-        ENCODE_MS,
-        'ffmpeg to encode a segment',
-        inner => this.#run(args, input, inner),
-        signal,
-      );
-      const fragment = takeApart(output);
-      if (fragment.sizes.length !== samples)
-        throw new Error(`ffmpeg encoded ${fragment.sizes.length} frames of ${samples}`);
-      return fragment;
+      return await step();
     } finally {
       this.#running--;
       this.#waiting.shift()?.();
     }
   }
 
-  async #turn(): Promise<void> {
-    while (this.#running >= this.#atOnce) await new Promise<void>(resolve => this.#waiting.push(resolve));
-    this.#running++;
+  async #fragment(
+    args: readonly string[],
+    input: Input,
+    samples: number,
+    deadlineMs: number,
+    signal?: AbortSignal,
+  ): Promise<Fragment> {
+    const run = (inner: AbortSignal): Promise<Buffer> => this.#run(args, input, inner);
+    const fragment = takeApart(await withDeadline(deadlineMs, 'ffmpeg to encode a segment', run, signal));
+    if (fragment.sizes.length !== samples)
+      throw new Error(`ffmpeg encoded ${fragment.sizes.length} frames of ${samples}`);
+    return fragment;
   }
 
   async #run(args: readonly string[], input: Input, signal: AbortSignal): Promise<Buffer> {

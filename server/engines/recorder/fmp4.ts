@@ -7,6 +7,8 @@ export interface Fragment {
   /** ftyp and moov. */
   readonly init: Buffer;
   readonly sizes: readonly number[];
+  /** Which of them are key frames. */
+  readonly keys: readonly boolean[];
   /** The coded frames, one after the other. */
   readonly payload: Buffer;
 }
@@ -55,10 +57,25 @@ export function takeApart(bytes: Buffer): Fragment {
   const [moof] = moofs;
   if (moofs.length !== 1 || !moof || !mdat) throw new BadMedia(`${moofs.length} fragments instead of one`);
   const init = bytes.subarray(0, moof.at);
-  const sizes = sampleSizes(bytes.subarray(moof.at, moof.end));
+  const samples = samplesIn(bytes.subarray(moof.at, moof.end));
+  const sizes = samples.map(({ size }) => size);
   const payload = bytes.subarray(mdat.start, mdat.end);
   if (sizes.reduce((sum, size) => sum + size, 0) !== payload.length) throw new BadMedia('sizes and payload disagree');
-  return { init, sizes, payload };
+  return { init, sizes, keys: samples.map(({ flags }) => !(flags & IS_NO_KEY)), payload };
+}
+
+/** What was encoded in one go, in pieces of so many frames; each must begin with a key frame, and have no other. */
+export function cutAtKeys({ init, sizes, keys, payload }: Fragment, counts: readonly number[]): readonly Fragment[] {
+  let [sample, byte] = [0, 0];
+  return counts.map(count => {
+    const [from, at] = [sample, byte];
+    sample += count;
+    const piece = { init, sizes: sizes.slice(from, sample), keys: keys.slice(from, sample) };
+    byte += piece.sizes.reduce((sum, size) => sum + size, 0);
+    if (piece.keys.length !== count || piece.keys.some((isKey, index) => isKey !== (index === 0)))
+      throw new BadMedia(`a piece of ${count} frames does not begin with its only key frame`);
+    return { ...piece, payload: payload.subarray(at, byte) };
+  });
 }
 
 const DATA_OFFSET = 0x1;
@@ -68,23 +85,49 @@ const SIZE = 0x200;
 const FLAGS = 0x400;
 const COMPOSITION = 0x800;
 
-function sampleSizes(moof: Buffer): number[] {
-  const trun = boxAt(moof, ['moof', 'traf', 'trun']);
-  const flags = moof.readUInt32BE(trun.start) & 0xffffff;
-  const count = moof.readUInt32BE(trun.start + 4);
-  const skip = 8 + (flags & DATA_OFFSET ? 4 : 0) + (flags & FIRST_FLAGS ? 4 : 0);
-  const step = [DURATION, SIZE, FLAGS, COMPOSITION].filter(flag => flags & flag).length * 4;
-  if (!(flags & SIZE)) return Array.from({ length: count }, () => defaultSize(moof));
-  const sizeAt = flags & DURATION ? 4 : 0;
-  return Array.from({ length: count }, (_, index) => moof.readUInt32BE(trun.start + skip + index * step + sizeAt));
+/** Of what is in a sample's flags: it needs others to be decoded. */
+const IS_NO_KEY = 0x10000;
+
+interface Sample {
+  readonly size: number;
+  readonly flags: number;
 }
 
-function defaultSize(moof: Buffer): number {
+function samplesIn(moof: Buffer): Sample[] {
+  const trun = boxAt(moof, ['moof', 'traf', 'trun']);
+  const told = moof.readUInt32BE(trun.start) & 0xffffff;
+  const count = moof.readUInt32BE(trun.start + 4);
+  const firstFlagsAt = trun.start + 8 + (told & DATA_OFFSET ? 4 : 0);
+  const samplesAt = firstFlagsAt + (told & FIRST_FLAGS ? 4 : 0);
+  const step = [DURATION, SIZE, FLAGS, COMPOSITION].filter(flag => told & flag).length * 4;
+  const sizeAt = told & DURATION ? 4 : 0;
+  const flagsAt = sizeAt + (told & SIZE ? 4 : 0);
+  const usual = usualSample(moof);
+  return Array.from({ length: count }, (_, index) => {
+    const at = samplesAt + index * step;
+    const flags = told & FLAGS ? moof.readUInt32BE(at + flagsAt) : usual.flags;
+    const size = told & SIZE ? moof.readUInt32BE(at + sizeAt) : usual.size;
+    if (size === undefined) throw new BadMedia('samples without sizes');
+    return { size, flags: index === 0 && told & FIRST_FLAGS ? moof.readUInt32BE(firstFlagsAt) : (flags ?? 0) };
+  });
+}
+
+/** What `tfhd` says of samples that say nothing themselves: its fields stand one behind the other, as far as they are there. */
+function usualSample(moof: Buffer): Partial<Sample> {
   const tfhd = boxAt(moof, ['moof', 'traf', 'tfhd']);
-  const flags = moof.readUInt32BE(tfhd.start) & 0xffffff;
-  if (!(flags & 0x10)) throw new BadMedia('samples without sizes');
-  const before = [0x1, 0x2, 0x8].reduce((sum, flag) => sum + (flags & flag ? (flag === 0x1 ? 8 : 4) : 0), 0);
-  return moof.readUInt32BE(tfhd.start + 8 + before);
+  const told = moof.readUInt32BE(tfhd.start) & 0xffffff;
+  let at = tfhd.start + 8;
+  const field = (flag: number, bytes: number): number | undefined => {
+    if (!(told & flag)) return undefined;
+    at += bytes;
+    return moof.readUInt32BE(at - 4);
+  };
+  field(0x1, 8);
+  field(0x2, 4);
+  field(0x8, 4);
+  const size = field(0x10, 4);
+  const flags = field(0x20, 4);
+  return { ...(size === undefined ? {} : { size }), ...(flags === undefined ? {} : { flags }) };
 }
 
 export interface SegmentWish {

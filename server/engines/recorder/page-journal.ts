@@ -9,6 +9,8 @@ import type { PageFolder, PageNote, Slice, SliceWriter, WholeSlice } from './pag
 export const SLICE_MS = 6_000;
 /** A frame may arrive so much later than it was painted; slices are not closed before. */
 const LATE_MS = 300;
+/** A frame that seems to have been on its way for longer was painted by another calendar than ours. */
+const CALENDARS_AGREE_MS = 10_000;
 /** Where the disk did not take a frame, it is asked again after this. */
 const RETRY_MS = 2_000;
 /** The first picture stands from the beginning of the page on; of one that was long unseen, from so long before on. */
@@ -38,6 +40,8 @@ export class PageJournal {
   #next = 1;
   /** What the browser's clock is ahead of ours; unknown before the first frame of this process. */
   #aheadMs: number | undefined;
+  /** The same as far as it is certain: no frame comes before it was painted. */
+  #aheadLeastMs = Number.NEGATIVE_INFINITY;
   #lostSinceMs: number | undefined;
   #retryAtMs = 0;
   /** Where the last slice that was closed ends. */
@@ -97,9 +101,17 @@ export class PageJournal {
   }
 
   take(frame: CapturedFrame): Promise<void> {
-    const aheadMs = frame.browserMs - this.#clock.monotonicMs();
-    this.#aheadMs = Math.max(this.#aheadMs ?? aheadMs, aheadMs);
+    this.#compareClocks(frame);
     return this.#inTurn(() => this.#take(Math.round(frame.browserMs - this.note.baseMs), frame.jpeg));
+  }
+
+  /** The only frame of a page at rest may have been on its way for seconds, which the calendar tells. */
+  #compareClocks({ browserMs, at }: CapturedFrame): void {
+    const leastMs = browserMs - this.#clock.monotonicMs();
+    const onItsWayMs = this.#clock.now().getTime() - at.getTime();
+    const isKnown = onItsWayMs >= 0 && onItsWayMs <= CALENDARS_AGREE_MS;
+    this.#aheadLeastMs = Math.max(this.#aheadLeastMs, leastMs);
+    this.#aheadMs = Math.max(this.#aheadLeastMs, isKnown ? leastMs + onItsWayMs : leastMs);
   }
 
   /** Closes what is six seconds long, also where nothing changed. */

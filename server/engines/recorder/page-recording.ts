@@ -3,7 +3,7 @@ import type { Clock } from '../../kit/clock.ts';
 import type { Log } from '../../kit/log.ts';
 import { Capture, type CapturedFrame } from './capture.ts';
 import type { TargetChannel } from './channel.ts';
-import type { Ffmpeg } from './ffmpeg.ts';
+import type { EncodeQueue } from './encode-queue.ts';
 import { Hub } from './hub.ts';
 import { jpegSize } from './jpeg-size.ts';
 import { PageFolder } from './page-folder.ts';
@@ -44,7 +44,9 @@ export type NoRoom = 'disk_full' | 'backlog';
 export interface PageRecordingParts {
   readonly id: RecordedPage;
   readonly path: string;
-  readonly ffmpeg: Ffmpeg;
+  readonly encodes: EncodeQueue;
+  /** Its slices may wait to be encoded together. */
+  readonly mayHold: () => boolean;
   readonly sink: RecordingSink;
   readonly clock: Clock;
   readonly log: Log;
@@ -89,6 +91,7 @@ export class PageRecording {
     this.#folder = new PageFolder(parts.path, parts.grown);
     this.#pipeline = new Pipeline({
       ...parts,
+      session: id.session,
       folder: this.#folder,
       sink: {
         keep: segment => sink.keep(id, segment),
@@ -142,6 +145,16 @@ export class PageRecording {
     if (why) this.#pause(why);
     else if (this.#pausedFor) this.#goOn();
     void this.#journal?.tick();
+  }
+
+  /** Its slices have waited for each other for long enough. */
+  get isDue(): boolean {
+    return this.#pipeline.isDue;
+  }
+
+  /** What waited is encoded now; resolves when it is stored. */
+  stored(): Promise<void> {
+    return this.#pipeline.stored();
   }
 
   /** Nothing comes any more; resolves when the files say so. What is left to encode goes on. */

@@ -7,6 +7,7 @@ import type { Log } from '../../kit/log.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { Backlog, type BacklogLimits } from './backlog.ts';
 import type { TargetChannel } from './channel.ts';
+import { EncodeQueue } from './encode-queue.ts';
 import { Ffmpeg } from './ffmpeg.ts';
 import type { Frame, Hub } from './hub.ts';
 import { type MaskKind, PageMask } from './page-mask.ts';
@@ -25,6 +26,8 @@ const TICK_MS = 500;
 const TICKS_A_LOOK = 4;
 /** With less than this on the disk nothing more is recorded until there is. */
 const DISK_LEAST_BYTES = 512 * 1024 ** 2;
+/** Whoever looked at a recording looks again within this. */
+const LOOKED_AT_MS = 60_000;
 const ALIVE = 'alive';
 const PAGE = /^\d{1,3}$/;
 
@@ -52,6 +55,7 @@ export interface RecordingWish {
 
 export class Recorder implements Closeable {
   readonly ffmpeg: Ffmpeg;
+  readonly #encodes: EncodeQueue;
   readonly #parts: RecorderParts;
   readonly #sessions = new Map<string, SessionRecording>();
   readonly #unstored = new Set<PageRecording>();
@@ -67,6 +71,7 @@ export class Recorder implements Closeable {
   private constructor(parts: RecorderParts) {
     this.#parts = parts;
     this.ffmpeg = new Ffmpeg(parts.ffmpegPath, parts.encoders);
+    this.#encodes = new EncodeQueue(this.ffmpeg, parts.clock, parts.log);
     this.#backlog = new Backlog(parts.backlog);
   }
 
@@ -82,7 +87,8 @@ export class Recorder implements Closeable {
   /** Records what the observer is told of from now on, and goes on with what a former process recorded of the session. */
   async record(wish: RecordingWish): Promise<SessionRecording> {
     const standing = this.#sessions.get(wish.session);
-    const recording = standing ?? new SessionRecording(wish, id => this.#pageParts(wish.session, id, wish.short));
+    const recording =
+      standing ?? new SessionRecording(wish, this.#parts.clock, id => this.#pageParts(wish.session, id, wish.short));
     this.#sessions.set(wish.session, recording);
     if (!standing) await recording.resume(await this.#pagesOf(wish.session), this.#lastAliveAt);
     return recording;
@@ -90,6 +96,11 @@ export class Recorder implements Closeable {
 
   sessionOf(session: string): SessionRecording | undefined {
     return this.#sessions.get(session);
+  }
+
+  /** Somebody looks at the recording of a session: for a while nothing waits, and what did is stored when this resolves. */
+  async lookedAt(session: string): Promise<void> {
+    await this.#sessions.get(session)?.lookedAt();
   }
 
   /** The session has ended: its pages end, and what is left is encoded. Also for one that a killed server left. */
@@ -149,6 +160,12 @@ export class Recorder implements Closeable {
     return this.#backlog.isFullFor(session) ? 'backlog' : undefined;
   }
 
+  /** Of a session that ends or has ended nothing waits. */
+  #mayHold(session: string): boolean {
+    const recording = this.#sessions.get(session);
+    return !!recording && !recording.isLookedAt && !this.#diskIsFull && this.#backlog.isEasyFor(session);
+  }
+
   async #pagesOf(session: string): Promise<readonly number[]> {
     const names = await readdir(join(this.#parts.folder, session)).catch(() => []);
     return names.filter(name => PAGE.test(name)).map(Number);
@@ -159,7 +176,8 @@ export class Recorder implements Closeable {
     return {
       id: { session, page },
       path: join(folder, session, String(page)),
-      ffmpeg: this.ffmpeg,
+      encodes: this.#encodes,
+      mayHold: () => this.#mayHold(session),
       sink,
       clock,
       log,
@@ -183,10 +201,13 @@ export class SessionRecording {
   /** Of pages that have ended. */
   #last: Frame | undefined;
   readonly #waiting: Array<{ readonly target: TargetChannel; readonly page: number; readonly at: Date }> = [];
+  readonly #clock: Clock;
+  #lookedAtMs = Number.NEGATIVE_INFINITY;
   #paused = false;
 
-  constructor(wish: RecordingWish, partsOf: (page: number) => PageRecordingParts) {
+  constructor(wish: RecordingWish, clock: Clock, partsOf: (page: number) => PageRecordingParts) {
     this.#wish = wish;
+    this.#clock = clock;
     this.#partsOf = partsOf;
   }
 
@@ -249,8 +270,23 @@ export class SessionRecording {
     return this.#numbers.get(page)?.hub;
   }
 
+  /** Somebody has, a short while ago. */
+  get isLookedAt(): boolean {
+    return this.#clock.monotonicMs() - this.#lookedAtMs < LOOKED_AT_MS;
+  }
+
+  /** The first of those who look waits until it is all there; whoever follows finds it so. */
+  async lookedAt(): Promise<void> {
+    const isFirst = !this.isLookedAt;
+    this.#lookedAtMs = this.#clock.monotonicMs();
+    if (isFirst) await Promise.all([...this.#pages.values()].map(recording => recording.stored()));
+  }
+
   tick(): void {
-    for (const recording of this.#pages.values()) recording.tick();
+    const recordings = [...this.#pages.values()];
+    for (const recording of recordings) recording.tick();
+    // Where one page has waited for long enough the others go with it.
+    if (recordings.some(({ isDue }) => isDue)) for (const recording of recordings) void recording.stored();
   }
 
   /** The browser is being ended, or left: no frame comes any more, and nothing is decided yet. */

@@ -1,6 +1,7 @@
 // The bounds of the walk and what it must not be misled by: links, holes, odd names.
 
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -49,6 +50,17 @@ test('stops at each bound and says which', async () => {
   assert.equal((await measure(folder, { ...WIDE, bytes: 50_000 })).over, 'bytes');
   assert.equal((await measure(folder, { ...WIDE, entries: 10 })).over, 'entries');
   assert.equal((await measure(folder, { ...WIDE, depth: 2 })).over, 'depth');
+});
+
+test('folders that are nested deeper than a path can say are too deep, not empty', async () => {
+  const name = 'd'.repeat(250);
+  const nest = `cd "$1"; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do mkdir ${name}; cd -P ./${name}; done`;
+  execFileSync('sh', ['-c', `${nest}; head -c 50000 /dev/zero > hidden`, 'sh', folder]);
+  try {
+    assert.equal((await measure(folder, { ...WIDE, depth: 100 })).over, 'depth');
+  } finally {
+    execFileSync('rm', ['-r', join(folder, name)]);
+  }
 });
 
 test('a folder that is not there holds nothing', async () => {

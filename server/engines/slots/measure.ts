@@ -1,7 +1,10 @@
 // How much a hostile folder holds, looked at without following a link and without ever taking long: the walk stops as soon
 // as a bound is passed. What follows from that is somebody else's business.
-import type { Dirent } from 'node:fs';
-import { lstat, opendir } from 'node:fs/promises';
+//
+// Every box is looked at every few seconds, so the walk asks the kernel directly: through the thread pool each entry costs
+// ten times as much processor time. It lets others work after each handful.
+import { type Dir, type Dirent, lstatSync, opendirSync } from 'node:fs';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 
 export interface Bounds {
   readonly bytes: number;
@@ -18,6 +21,8 @@ export interface Measured {
 }
 
 const BLOCK_BYTES = 512;
+/** About a millisecond. */
+const ENTRIES_A_TURN = 100;
 const SLASH = Buffer.from('/');
 
 interface Folder {
@@ -31,23 +36,45 @@ export async function measure(folder: string, bounds: Bounds, signal?: AbortSign
   let [bytes, entries] = [0, 0];
   for (let next = waiting.pop(); next; next = waiting.pop()) {
     if (next.depth > bounds.depth) return { bytes, entries, over: 'depth' };
-    for await (const entry of entriesOf(next.path)) {
-      if (signal?.aborted) return { bytes, entries };
+    for (const entry of entriesOf(next.path)) {
+      if (entry === 'too deep') return { bytes, entries, over: 'depth' };
       entries += 1;
-      bytes += await sizeOf(entry.path);
+      bytes += entry.bytes;
       if (bytes > bounds.bytes) return { bytes, entries, over: 'bytes' };
       if (entries > bounds.entries) return { bytes, entries, over: 'entries' };
       if (entry.isFolder) waiting.push({ path: entry.path, depth: next.depth + 1 });
+      if (entries % ENTRIES_A_TURN === 0) await nextTurn();
+      if (signal?.aborted) return { bytes, entries };
     }
   }
   return { bytes, entries };
 }
 
+interface Entry {
+  readonly path: Buffer;
+  readonly bytes: number;
+  readonly isFolder: boolean;
+}
+
 /** Names are bytes: a name that is not UTF-8 must not hide a file. What vanishes meanwhile is not there. */
-async function* entriesOf(path: Buffer): AsyncGenerator<{ path: Buffer; isFolder: boolean }> {
-  const folder = await opendir(path, { encoding: 'buffer' as BufferEncoding }).catch(vanished);
-  if (folder === undefined) return;
-  for await (const entry of folder) yield { path: joined(path, entry), isFolder: entry.isDirectory() };
+function* entriesOf(path: Buffer): Generator<Entry | 'too deep', void> {
+  const folder = attempt(() => opendirSync(path, { encoding: 'buffer' as BufferEncoding }));
+  if (folder === 'too deep') yield folder;
+  if (folder === undefined || folder === 'too deep') return;
+  try {
+    yield* entriesIn(folder, path);
+  } finally {
+    folder.closeSync();
+  }
+}
+
+function* entriesIn(folder: Dir, path: Buffer): Generator<Entry | 'too deep', void> {
+  for (let entry = folder.readSync(); entry; entry = folder.readSync()) {
+    const own = joined(path, entry);
+    const stats = attempt(() => lstatSync(own, { throwIfNoEntry: false }));
+    if (stats === 'too deep') yield stats;
+    else yield { path: own, bytes: (stats?.blocks ?? 0) * BLOCK_BYTES, isFolder: entry.isDirectory() };
+  }
 }
 
 /** With the encoding `buffer` the name is a Buffer, which the types of `opendir` do not know. */
@@ -56,14 +83,16 @@ function joined(path: Buffer, entry: Dirent): Buffer {
   return Buffer.concat([path, SLASH, Buffer.isBuffer(name) ? name : Buffer.from(entry.name)]);
 }
 
-async function sizeOf(path: Buffer): Promise<number> {
-  const stats = await lstat(path).catch(vanished);
-  return stats === undefined ? 0 : stats.blocks * BLOCK_BYTES;
-}
-
 const GONE = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'ELOOP']);
 
-function vanished(error: unknown): undefined {
-  if (error instanceof Error && 'code' in error && GONE.has(String(error.code))) return undefined;
-  throw error;
+/** A path that is longer than the kernel takes is too deep: nobody hides a file behind it. */
+function attempt<T>(look: () => T): T | 'too deep' | undefined {
+  try {
+    return look();
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+    if (code === 'ENAMETOOLONG') return 'too deep';
+    if (GONE.has(code)) return undefined;
+    throw error;
+  }
 }
