@@ -1,55 +1,82 @@
 // What a page fetches through the egress proxy of a session, beside what one fetches without: large, and a first byte. The
-// same page code in both browsers, in turns; the site is a process of its own, so that nobody's work is in its way.
+// same page code in all browsers, in turns; the site is a process of its own, so that nobody's work is in its way. What the
+// proxy adds shows in a session that is not recorded and has no log; what those add, beside it, in one as it is made.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { TestServer } from '../tests/harness/server.ts';
+import type { CreatedSession, TestServer } from '../tests/harness/server.ts';
 import { ByHand } from './by-hand.ts';
 import { CdpConnection } from './cdp-connection.ts';
-import { type Comparison, comparison } from './statistics.ts';
+import { type Comparison, comparison, type Summary, summary } from './statistics.ts';
 
 const MIB = 1024 ** 2;
 const LARGE_MIB = 100;
 const SMALL_TIMES = 20;
+/** Not counted: every side has opened its caches and connections by then. */
+const ROUNDS_BEFORE = 2;
 
-export interface EgressFigures {
+export interface EgressFigure {
+  readonly what: string;
   /** MiB a second. */
   readonly throughput: Comparison;
-  /** Milliseconds until the answer of a request on a connection of its own. */
+  /** Milliseconds until the answer of a request for which the site takes a new connection. */
   readonly firstByte: Comparison;
+  readonly addedMs: Summary;
 }
 
-export async function measureEgress(server: TestServer, rounds: number): Promise<EgressFigures> {
+interface Side {
+  readonly connection: CdpConnection;
+  readonly page: string;
+  readonly large: number[];
+  readonly small: number[];
+}
+
+export async function measureEgress(server: TestServer, rounds: number): Promise<readonly EgressFigure[]> {
   const site = await startSite();
-  const session = await server.createSession({ keepAlive: true });
+  const alone = await server.createSession({
+    keepAlive: true,
+    browserSettings: { recordSession: false, logSession: false },
+  });
+  const whole = await server.createSession({ keepAlive: true });
   const hand = await ByHand.start();
-  const ours = await CdpConnection.open(session.connectUrl);
-  const theirs = await CdpConnection.open(hand.url);
+  const sides: Side[] = [];
   try {
-    const pages = { ours: await onSite(ours, site.url), theirs: await onSite(theirs, site.url) };
-    const seen = {
-      large: [] as number[],
-      largeByHand: [] as number[],
-      small: [] as number[],
-      smallByHand: [] as number[],
-    };
-    for (let round = 0; round < rounds; round++) {
-      seen.largeByHand.push((LARGE_MIB * 1000) / (await ask(theirs, pages.theirs, LARGE)));
-      seen.large.push((LARGE_MIB * 1000) / (await ask(ours, pages.ours, LARGE)));
-      seen.smallByHand.push(await ask(theirs, pages.theirs, SMALL));
-      seen.small.push(await ask(ours, pages.ours, SMALL));
-    }
-    return {
-      throughput: comparison(seen.largeByHand, seen.large),
-      firstByte: comparison(seen.smallByHand, seen.small),
-    };
+    const urls = [hand.url, alone.connectUrl, whole.connectUrl];
+    for (const url of urls) sides.push(await sideOn(url, site.url));
+    for (let round = -ROUNDS_BEFORE; round < rounds; round++)
+      // Each goes first as often as last: what the machine does meanwhile favours nobody.
+      for (const side of round % 2 === 0 ? sides : sides.toReversed()) await take(side, round >= 0);
+    const [base, ...ours] = sides;
+    if (!base) throw new Error('nothing was measured');
+    return ours.map((side, index) => figure(index === 0 ? WITHOUT : AS_MADE, base, side));
   } finally {
-    ours.close();
-    theirs.close();
+    for (const side of sides) side.connection.close();
     await hand.close();
-    await server.release(session.id);
+    await release(server, [alone, whole]);
     site.close();
   }
+}
+
+const WITHOUT = 'without recording and log';
+const AS_MADE = 'as sessions are made';
+
+async function release(server: TestServer, sessions: readonly CreatedSession[]): Promise<void> {
+  for (const { id } of sessions) await server.release(id);
+}
+
+const figure = (what: string, base: Side, ours: Side): EgressFigure => ({
+  what,
+  throughput: comparison(base.large, ours.large),
+  firstByte: comparison(base.small, ours.small),
+  addedMs: summary(base.small.map((ms, index) => (ours.small[index] ?? Number.NaN) - ms)),
+});
+
+async function take(side: Side, counted: boolean): Promise<void> {
+  const largeMs = await ask(side, LARGE);
+  const smallMs = await ask(side, SMALL);
+  if (!counted) return;
+  side.large.push((LARGE_MIB * 1000) / largeMs);
+  side.small.push(smallMs);
 }
 
 const LARGE = `(async () => {
@@ -70,13 +97,14 @@ const SMALL = `(async () => {
   return times.sort((a, b) => a - b)[${SMALL_TIMES / 2}];
 })()`;
 
-async function onSite(connection: CdpConnection, url: string): Promise<string> {
+async function sideOn(url: string, site: string): Promise<Side> {
+  const connection = await CdpConnection.open(url);
   const page = await connection.attachToPage();
-  await connection.visit(`${url}/`, page);
-  return page;
+  await connection.visit(`${site}/`, page);
+  return { connection, page, large: [], small: [] };
 }
 
-async function ask(connection: CdpConnection, page: string, expression: string): Promise<number> {
+async function ask({ connection, page }: Side, expression: string): Promise<number> {
   const evaluated = await connection.send(
     'Runtime.evaluate',
     { expression, awaitPromise: true, returnByValue: true },

@@ -21,10 +21,11 @@ export async function dial<S extends Socket>(
   limits: EgressLimits,
   signal: AbortSignal,
 ): Promise<Dialled<S>> {
-  const order = takingTurns(addresses).slice(0, limits.addressesMax);
+  const racing = new Race(takingTurns(addresses).slice(0, limits.addressesMax), port, make, limits);
   try {
-    return await within(limits.connectMs, 'a host to connect', late => race(order, port, make, limits, late), signal);
+    return await within(limits.connectMs, 'a host to connect', () => racing.run(), signal);
   } catch (error) {
+    racing.stop();
     if (signal.aborted) throw error;
     throw new Failed(error instanceof WaitExpired || timedOut(error) ? 'connect_timed_out' : 'connect_failed', error);
   }
@@ -34,54 +35,66 @@ const timedOut = (error: unknown): boolean => error instanceof Error && 'code' i
 
 /** IPv6 first, then by turns. */
 function takingTurns(addresses: readonly Address[]): Address[] {
+  if (addresses.length < 2) return [...addresses];
   const six = addresses.filter(address => address.family === 6);
   const four = addresses.filter(address => address.family === 4);
   const pairs = Array.from({ length: Math.max(six.length, four.length) }, (_, index) => [six[index], four[index]]);
   return pairs.flat().filter(address => address !== undefined);
 }
 
-function race<S extends Socket>(
-  waiting: Address[],
-  port: number,
-  make: () => S,
-  { nextAddressMs }: EgressLimits,
-  signal: AbortSignal,
-): Promise<Dialled<S>> {
-  const { promise, resolve, reject } = Promise.withResolvers<Dialled<S>>();
-  const trying = new Set<Socket>();
-  let company: NodeJS.Timeout | undefined;
-  let over = false;
-  const finish = (): void => {
-    over = true;
-    clearTimeout(company);
-    for (const socket of trying) socket.destroy();
-  };
-  const next = (failure?: unknown): void => {
-    if (over) return;
-    clearTimeout(company);
-    const address = waiting.shift();
-    if (address) attempt(address);
-    else if (trying.size === 0) reject(failure ?? new Error('there is no address to connect to'));
-  };
-  const attempt = (address: Address): void => {
-    const socket = make();
-    trying.add(socket);
+class Race<S extends Socket> {
+  readonly #waiting: Address[];
+  readonly #port: number;
+  readonly #make: () => S;
+  readonly #nextAddressMs: number;
+  readonly #won = Promise.withResolvers<Dialled<S>>();
+  readonly #trying = new Set<Socket>();
+  #company: NodeJS.Timeout | undefined;
+  #over = false;
+
+  constructor(order: Address[], port: number, make: () => S, { nextAddressMs }: EgressLimits) {
+    this.#waiting = order;
+    this.#port = port;
+    this.#make = make;
+    this.#nextAddressMs = nextAddressMs;
+  }
+
+  run(): Promise<Dialled<S>> {
+    this.#next();
+    return this.#won.promise;
+  }
+
+  stop(): void {
+    this.#over = true;
+    clearTimeout(this.#company);
+    for (const socket of this.#trying) socket.destroy();
+  }
+
+  #next(failure?: unknown): void {
+    if (this.#over) return;
+    clearTimeout(this.#company);
+    const address = this.#waiting.shift();
+    if (address) this.#attempt(address);
+    else if (this.#trying.size === 0) this.#won.reject(failure ?? new Error('there is no address to connect to'));
+  }
+
+  #attempt(address: Address): void {
+    const socket = this.#make();
+    this.#trying.add(socket);
     socket.once('connect', () => {
-      trying.delete(socket);
-      finish();
-      resolve({ socket, address });
+      this.#trying.delete(socket);
+      this.stop();
+      this.#won.resolve({ socket, address });
     });
     // Stays for the socket's life: an error must never be without a listener.
     socket.on('error', error => {
-      trying.delete(socket);
-      next(error);
+      this.#trying.delete(socket);
+      this.#next(error);
     });
-    connect(socket, address, port);
-    company = setTimeout(next, nextAddressMs);
-  };
-  signal.addEventListener('abort', finish, { once: true });
-  next();
-  return promise;
+    connect(socket, address, this.#port);
+    // Where there is nobody to come, no timer: it is made and taken back for each connection.
+    if (this.#waiting.length > 0) this.#company = setTimeout(() => this.#next(), this.#nextAddressMs);
+  }
 }
 
 function connect(socket: Socket, address: Address, port: number): void {

@@ -9,7 +9,7 @@ import { GateAgent, type GateRequestArgs } from './gate-agent.ts';
 import { endToEnd, framing, requestHeaders } from './headers.ts';
 import { proxyAuthorization } from './http-tunnel.ts';
 import type { EgressLimits } from './limits.ts';
-import { type Passing, pour, pourable } from './pour.ts';
+import { type Passing, pour } from './pour.ts';
 import { RequestSocket } from './request-socket.ts';
 import type { AbsoluteTarget } from './target.ts';
 import type { Upstream } from './upstream.ts';
@@ -163,18 +163,27 @@ function passBack(passing: Passing, proxy: Upstream | undefined, fail: (error: u
       throw proxy ? new ProxyFailed('proxy_refused_user', proxy.name) : new Failed('bad_answer');
     response.sendDate = false;
     response.writeHead(status, incoming.statusMessage, endToEnd(incoming.rawHeaders));
-    // The head goes at once: an event stream may have nothing to say for a long time.
-    response.write(NOTHING);
   } catch (error) {
     incoming.destroy();
     fail(error instanceof Failed ? error : new Failed('bad_answer', error));
     return;
   }
-  if (!pourable(passing)) return stream(passing);
   // The parser still holds what came along with the head.
   process.nextTick(() => {
-    if (!incoming.destroyed && !response.destroyed && !pour(passing)) stream(passing);
+    if (!incoming.destroyed && !response.destroyed) passBody(passing);
   });
+}
+
+function passBody(passing: Passing): void {
+  const { incoming, response } = passing;
+  // All of it came at once, and goes on at once: each write of its own wakes the browser.
+  if (incoming.complete) {
+    response.end(incoming.read());
+    return;
+  }
+  // The head goes without waiting: an event stream may have nothing to say for a long time.
+  response.write(NOTHING);
+  if (!pour(passing)) stream(passing);
 }
 
 function stream({ incoming, response }: Passing): void {

@@ -19,20 +19,26 @@ const HOP_BY_HOP = new Set([
 /** Naming one of these in Connection must not make it vanish: the message would mean something else. */
 const NEVER_NAMED = new Set(['authorization', 'content-length', 'content-type', 'cookie', 'host', 'set-cookie']);
 
-export function* pairs(raw: RawHeaders): Generator<readonly [string, string]> {
-  for (let index = 0; index + 1 < raw.length; index += 2) yield [raw[index] ?? '', raw[index + 1] ?? ''];
-}
-
-export function endToEnd(raw: RawHeaders): string[] {
+/** For a page each of its requests comes by here: names are read once, and nothing is made that is not handed on. */
+export function endToEnd(raw: RawHeaders, alsoWithout?: string): string[] {
   const named = namedInConnection(raw);
-  return [...pairs(raw)].filter(([name]) => !isDropped(name.toLowerCase(), named)).flat();
+  const kept: string[] = [];
+  for (let index = 0; index + 1 < raw.length; index += 2) {
+    const name = raw[index] ?? '';
+    const lower = name.toLowerCase();
+    if (lower !== alsoWithout && !isDropped(lower, named)) kept.push(name, raw[index + 1] ?? '');
+  }
+  return kept;
 }
 
 const isDropped = (name: string, named: ReadonlySet<string>): boolean =>
   HOP_BY_HOP.has(name) || (named.has(name) && !NEVER_NAMED.has(name));
 
+const NONE: ReadonlySet<string> = new Set();
+
 function namedInConnection(raw: RawHeaders): ReadonlySet<string> {
-  const lists = [...pairs(raw)].filter(([name]) => name.toLowerCase() === 'connection').map(([, value]) => value);
+  const lists = values(raw, 'connection');
+  if (lists.length === 0) return NONE;
   return new Set(lists.flatMap(list => list.split(',')).map(token => token.trim().toLowerCase()));
 }
 
@@ -48,15 +54,22 @@ export function framing(raw: RawHeaders): Framing {
   return lengths.length === 1 && lengths[0] !== '0' ? 'length' : 'none';
 }
 
-const values = (raw: RawHeaders, wanted: string): string[] =>
-  [...pairs(raw)].filter(([name]) => name.toLowerCase() === wanted).map(([, value]) => value.trim());
+function values(raw: RawHeaders, wanted: string): readonly string[] {
+  const found: string[] = [];
+  for (let index = 0; index + 1 < raw.length; index += 2) {
+    const name = raw[index] ?? '';
+    // The length tells most of them apart.
+    if (name.length === wanted.length && name.toLowerCase() === wanted) found.push((raw[index + 1] ?? '').trim());
+  }
+  return found;
+}
 
 /** Of all others Node expects a body, and would announce one in chunks if no length were said. */
 const METHODS_WITHOUT_BODY = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']);
 
 /** The header list of a request as its server shall get it. */
 export function requestHeaders(method: string, host: string, raw: RawHeaders): string[] {
-  const rest = [...pairs(endToEnd(raw))].filter(([name]) => name.toLowerCase() !== 'host').flat();
+  const rest = endToEnd(raw, 'host');
   const body = framing(raw);
   const chunked = body === 'chunked' ? ['Transfer-Encoding', 'chunked'] : [];
   const unsaid = body === 'none' && !METHODS_WITHOUT_BODY.has(method) && values(raw, 'content-length').length === 0;

@@ -14,7 +14,7 @@ export interface Passing {
 }
 
 /** Undefined where the body goes by the parser. The head of the response must be on its way. */
-export function pourable({ incoming, response }: Passing): { outside: RequestSocket; browser: Socket } | undefined {
+function pourable({ incoming, response }: Passing): { outside: RequestSocket; browser: Socket } | undefined {
   const { socket: outside, headers, complete } = incoming;
   // In a pipeline, an answer before this one may still be going out.
   const browser = response.socket;

@@ -9,6 +9,10 @@ import { RequestSocket } from './request-socket.ts';
 
 const PIECES = ['first', 'second', 'third', 'fourth'];
 const WAIT_MS = 5_000;
+/** More than the kernel holds between two sockets. */
+const WAITING_BYTES = 16 * 1024 * 1024;
+/** So much is copied out of memory that all sockets share; what is read after it stands in the socket's own. */
+const FIRST = 'x'.repeat(16 * 1024);
 
 /** A socket of ours and the other end of it. */
 async function pair(t: TestContext): Promise<{ ours: RequestSocket; other: Socket }> {
@@ -34,6 +38,11 @@ async function send(other: Socket, ours: RequestSocket): Promise<void> {
   }
 }
 
+async function sendFirst(other: Socket, ours: RequestSocket): Promise<void> {
+  other.write(FIRST);
+  await until(WAIT_MS, 'the first bytes to be read', () => (ours.bytesRead === FIRST.length ? true : undefined), 1);
+}
+
 for (const [held, reuse, expected] of [
   ['held by whoever got them', false, PIECES.join()],
   ['not held', true, 'fourth'],
@@ -43,6 +52,8 @@ for (const [held, reuse, expected] of [
     const pieces: Buffer[] = [];
     ours.reuseWhen(() => reuse);
     ours.on('data', piece => pieces.push(piece));
+    await sendFirst(other, ours);
+    pieces.length = 0;
     await send(other, ours);
     const texts = pieces.map(String);
     if (reuse) assert.equal(texts[0], expected.slice(0, PIECES[0]?.length));
@@ -62,4 +73,34 @@ test('pieces that wait in the socket itself are left alone, whatever those behin
   ours.resume();
   await once(ours, 'end');
   assert.equal(text, PIECES.join(''));
+});
+
+test('what several sockets read first does not mix', async t => {
+  const pairs = await Promise.all([pair(t), pair(t), pair(t)]);
+  const pieces: Buffer[] = [];
+  for (const { ours, other } of pairs) {
+    ours.reuseWhen(() => true);
+    ours.on('data', piece => pieces.push(piece));
+    await send(other, ours);
+  }
+  assert.equal(pieces.join(), [PIECES, PIECES, PIECES].join());
+});
+
+test('what is poured and has to wait for the browser is not what another socket reads meanwhile', async t => {
+  const { ours, other } = await pair(t);
+  const { ours: another, other: anotherOutside } = await pair(t);
+  const { ours: reader, other: browser } = await pair(t);
+  const waiting = Buffer.alloc(WAITING_BYTES, '-');
+  browser.write(waiting);
+  assert.ok(browser.writableLength > 0, 'the kernel takes no more');
+  ours.pour(browser, 'poured'.length, () => browser.end());
+  other.write('poured');
+  await until(WAIT_MS, 'what is poured', () => (ours.bytesRead > 0 ? true : undefined), 1);
+  another.resume();
+  anotherOutside.write('DIFFERS');
+  await until(WAIT_MS, 'what is read meanwhile', () => (another.bytesRead > 0 ? true : undefined), 1);
+  const got: Buffer[] = [];
+  reader.on('data', piece => got.push(piece));
+  await once(reader, 'end');
+  assert.equal(Buffer.concat(got).subarray(waiting.length).toString(), 'poured');
 });

@@ -6,6 +6,11 @@ import type { BigReads } from './big-reads.ts';
 import { Downstream } from './downstream.ts';
 
 const PIECE_BYTES_FIRST = 16 * 1024;
+/**
+ * What all of them read into at first: memory for each small answer would keep the garbage collector busy. What came is
+ * copied out before anybody else reads.
+ */
+const SHARED = Buffer.allocUnsafeSlow(PIECE_BYTES_FIRST);
 const PIECE_BYTES_MAX = 256 * 1024;
 const GROWTH = 4;
 
@@ -15,6 +20,9 @@ interface Pouring {
   left: number;
 }
 
+/** As it may be held beyond this turn of the event loop. */
+const holdable = (piece: Uint8Array): Uint8Array => (piece.buffer === SHARED.buffer ? Buffer.from(piece) : piece);
+
 export class RequestSocket extends Socket {
   readonly #bigReads: BigReads;
   /** Whether nobody holds what was read any more: all of it is with the kernel. */
@@ -22,9 +30,15 @@ export class RequestSocket extends Socket {
   #pouring: Pouring | undefined;
 
   constructor(bigReads: BigReads) {
-    let memory: Buffer = Buffer.allocUnsafeSlow(PIECE_BYTES_FIRST);
+    let memory: Buffer | undefined;
     let from = 0;
+    const pushedFirst = (piece: Uint8Array): boolean => {
+      if (this.bytesRead >= PIECE_BYTES_FIRST)
+        memory = Buffer.allocUnsafeSlow(PIECE_BYTES_FIRST * (piece.length === PIECE_BYTES_FIRST ? GROWTH : 1));
+      return this.push(piece);
+    };
     const pushed = (count: number): boolean => {
+      if (!memory) return pushedFirst(holdable(SHARED.subarray(0, count)));
       const isFull = from === 0 && count === memory.length;
       const goOn = this.push(memory.subarray(from, from + count));
       from = this.readableLength === 0 && this.#hasGoneOn() ? 0 : from + count;
@@ -38,8 +52,9 @@ export class RequestSocket extends Socket {
     super({
       allowHalfOpen: true,
       onread: {
-        buffer: () => this.#pouring?.down.buffer ?? memory.subarray(from),
-        callback: (count, filled) => (this.#pouring ? poured(this.#pouring, filled.subarray(0, count)) : pushed(count)),
+        buffer: () => this.#pouring?.down.buffer ?? memory?.subarray(from) ?? SHARED,
+        callback: (count, filled) =>
+          this.#pouring ? poured(this.#pouring, holdable(filled.subarray(0, count))) : pushed(count),
       },
     });
     this.#bigReads = bigReads;
