@@ -5,6 +5,7 @@ import { CdpClient } from '../harness/cdp.ts';
 import { openPages } from '../harness/pages.ts';
 import { decodePng } from '../harness/png.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
 
 const MB = 1_000_000;
 
@@ -192,8 +193,11 @@ test('contexts that Playwright made go with it; one that was made to stay is the
     await raw.close();
     await first.close();
     const next = await CdpClient.connect(session.connectUrl);
-    const { browserContextIds } = await next.send('Target.getBrowserContexts');
-    assert.deepEqual(browserContextIds, [browserContextId]);
+    await eventually(
+      'the contexts of Playwright to be gone',
+      async () => (await next.send('Target.getBrowserContexts')).browserContextIds,
+      left => Array.isArray(left) && left.join() === browserContextId,
+    );
     const second = await chromium.connectOverCDP(session.connectUrl);
     const urls = second.contexts().map(context => context.pages().map(page => page.url()));
     assert.ok(

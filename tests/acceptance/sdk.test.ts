@@ -139,12 +139,12 @@ test('a create without room waits as it is told, and gets the place that becomes
   await server.release(first.id);
   assert.equal((await third).status, 'RUNNING');
   seen.push(...creates(proxy.taken()));
+  // Where the machine is busy the place may become free later than it asks again, and it asks once more.
+  const told = creates(seen).map(({ status }) => status);
+  assert.deepEqual([told.at(-1), [...new Set(told.slice(0, -1))]], [201, [503]]);
   assert.deepEqual(
-    creates(seen).map(({ status, headers }) => [status, headers['x-stainless-retry-count']]),
-    [
-      [503, '0'],
-      [201, '1'],
-    ],
+    creates(seen).map(({ headers }) => headers['x-stainless-retry-count']),
+    told.map((_, index) => String(index)),
   );
   await server.release(second.id);
   await releaseAll();

@@ -64,7 +64,7 @@ test('a create is a span under the caller’s, with its parts inside, each with 
 test('a create that finds a warm browser is a claim', async () => {
   // One as an empty create asks for, and one with the locale of the test before.
   const warm = async () => (await server.api<string>('GET', '/metrics')).text;
-  await eventually('the warm browsers', warm, text => /^berth_warm_browsers 2$/m.test(text), 30_000);
+  await eventually('the warm browsers', warm, text => /^berth_warm_browsers 2$/m.test(text), 60_000);
   const { body: session } = await create({}, { traceparent: `00-${TRACE.replace('0', '1')}-${CALLER}-01` });
   const claim = await receiver.span('session.claim', ({ attributes }) => attributes['berth.session_id'] === session.id);
   assert.equal(claim.traceId, TRACE.replace('0', '1'));
@@ -120,7 +120,9 @@ test('the log names the trace, and probes are not traced', async () => {
   await server.api('GET', '/healthz');
   const { body: session } = await create({}, { 'x-request-id': 'in-log-and-trace' });
   const span = await receiver.span('createSession', it => it.attributes['berth.request_id'] === 'in-log-and-trace');
-  const line = server.log().find(it => it.includes('createSession.end') && it.includes('in-log-and-trace'));
+  const line = await eventually('the line in the log', () =>
+    server.log().find(it => it.includes('createSession.end') && it.includes('in-log-and-trace')),
+  );
   assert.equal(JSON.parse(line ?? '{}').traceId, span.traceId);
   assert.ok(!receiver.spans.some(({ name }) => name === 'readHealth' || name === 'readReadiness'));
   await server.release(session.id);

@@ -199,7 +199,7 @@ test('none of the ways leads a main frame out, and each is told of', async () =>
 });
 
 test('all of them lead out where nothing is set', async () => {
-  const session = await server.createSession({ keepAlive: true });
+  const session = await server.createSession({ keepAlive: true, recordSession: false });
   landed.clear();
   await attemptAll(session);
   const missing = (): Array<string | undefined> =>
@@ -210,7 +210,10 @@ test('all of them lead out where nothing is set', async () => {
 
 test('a networkPolicy for documents alone holds for pages and for frames in them, and for nothing else', async () => {
   const networkPolicy = { default: 'deny', allow: ['a.test'], subresources: false };
-  const session = await server.createSession({ keepAlive: true, browserSettings: { networkPolicy } });
+  const session = await server.createSession({
+    keepAlive: true,
+    browserSettings: { networkPolicy },
+  });
   const names = ['the client navigates', 'a popup', ...Object.keys(INNER)];
   const wanted = HOSTS.filter((_, index) => names.includes(Object.keys(EVERY)[index] ?? '')).sort();
   landed.clear();

@@ -151,13 +151,16 @@ test("a raw client's windows, focus and screencast are the same", () =>
       '[document.visibilityState, document.hasFocus(), innerWidth, innerHeight]',
       page,
     );
-    const { targetInfos } = await client.send('Target.getTargets');
-    const all = (targetInfos as Array<{ type: string; targetId: string; openerId?: string }>).filter(
-      one => one.type === 'page',
-    );
-    for (const one of all)
-      if (one.openerId || one.targetId === targetId)
-        await client.send('Target.closeTarget', { targetId: one.targetId });
+    const pagesNow = async () => {
+      const { targetInfos } = await client.send('Target.getTargets');
+      const all = targetInfos as Array<{ type: string; targetId: string; openerId?: string }>;
+      return all.filter(one => one.type === 'page');
+    };
+    const all = await pagesNow();
+    const own = all.filter(one => one.openerId || one.targetId === targetId).map(one => one.targetId);
+    for (const one of own) await client.send('Target.closeTarget', { targetId: one });
+    // A page that is closing is still counted for a moment, by whoever counts next.
+    await eventually('the pages to be gone', pagesNow, left => !left.some(one => own.includes(one.targetId)));
     await client.close();
     return { opened: opened.result, state, deviceWidth, deviceHeight, pages: all.length };
   }));

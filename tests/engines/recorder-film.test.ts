@@ -58,7 +58,13 @@ function makeFolder(): string {
   return folder;
 }
 
-const frame = (atMs: number, jpeg: Buffer) => ({ jpeg, browserMs: atMs, at: new Date(atMs), metadata: METADATA });
+const frame = (atMs: number, jpeg: Buffer) => ({
+  jpeg,
+  browserMs: atMs,
+  at: new Date(atMs),
+  metadata: METADATA,
+  ahead: 1,
+});
 
 interface Film {
   readonly segments: readonly Segment[];
@@ -279,7 +285,7 @@ test('the sixty-fifth tab waits for its turn, is told of, and is recorded from i
     tabs.map(({ isShown }) => isShown),
     tabs.map((_, page) => page < PAGES_AT_ONCE_MAX),
   );
-  await eventually('64 recordings', () => begun.size === PAGES_AT_ONCE_MAX, Boolean, 30_000);
+  await eventually('64 recordings', () => begun.size === PAGES_AT_ONCE_MAX, Boolean, 60_000);
   clock.advance(3_000);
   tabs[7]?.end();
   await eventually('the one that waited to be recorded', () => begun.has(64));

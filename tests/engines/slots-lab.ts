@@ -17,7 +17,7 @@ import { silentLog } from '../../server/kit/log.ts';
 const MIB = 1024 ** 2;
 const FOLDER = import.meta.dirname;
 const LIFETIME_MS = 120_000;
-export const START_WITHIN_MS = 30_000;
+export const START_WITHIN_MS = 60_000;
 
 export const LIMITS: Limits = { memoryBytes: 1024 * MIB, diskBytes: 512 * MIB, pids: 2000, cpus: 2 };
 

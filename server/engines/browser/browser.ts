@@ -99,7 +99,8 @@ export class Browser implements Closeable {
   /** Speaks to a Chromium that was just started. Returns when its first page is there. */
   static async meet(pipes: BrowserPipes, log: Log, signal: AbortSignal): Promise<Browser> {
     const browser = new Browser(pipes, log);
-    return browser.#ready(signal, () => browser.#openControl());
+    // On a machine that starts many at once the first answer takes most of the time there is.
+    return browser.#ready(signal, () => browser.#openControl(READY_MS));
   }
 
   /** Speaks to a Chromium that a former process started: ends the channels that one left behind, keeps the pages. */
@@ -282,12 +283,14 @@ export class Browser implements Closeable {
     return new Observation(this.#mux, this.#holds, id => this.#note(`+${id}`));
   }
 
-  /** Nobody looks any more: what comes now is not held for us. */
+  /** Nobody looks any more: what comes now is not held for us, and what clients have made pages pretend goes on. */
   async #endObservation(observation: Observation): Promise<void> {
     if (this.#observation !== observation) return;
     this.#observation = undefined;
     await observation.opened.catch(() => {});
-    if (observation.channelId && !this.#mux.isClosed) await this.#detach(observation.channelId);
+    const { channelId, documents } = observation;
+    if (channelId && !this.#mux.isClosed) await this.#detach(channelId);
+    for (const id of documents) this.#mux.sayOverridesAgain(id, observation);
     observation.close();
   }
 
@@ -305,8 +308,8 @@ export class Browser implements Closeable {
     throw await this.#mux.failed;
   }
 
-  async #openControl(): Promise<void> {
-    await this.#control.open(id => this.#note(`+${id}`));
+  async #openControl(firstAnswerMs?: number): Promise<void> {
+    await this.#control.open(id => this.#note(`+${id}`), firstAnswerMs);
     const version = await this.#control.send('Browser.getVersion');
     this.#version = {
       product: textAt(version, 'product') ?? '',

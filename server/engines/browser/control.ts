@@ -52,8 +52,9 @@ export class Control implements ChannelOwner {
     this.#asker = new Asker(mux);
   }
 
-  async open(beforeUse: (channelId: string) => void): Promise<void> {
-    this.#root = await this.#mux.attachToBrowser(this, beforeUse);
+  /** `firstAnswerMs`: for a browser that has only just been started. */
+  async open(beforeUse: (channelId: string) => void, firstAnswerMs?: number): Promise<void> {
+    this.#root = await this.#mux.attachToBrowser(this, beforeUse, firstAnswerMs);
     // Pages are attached to one by one as they are told of. Auto-attach would make each `window.open` wait for us, and
     // letting it go on would let it go on for clients too, before they have put their scripts into the popup (measured).
     await this.send('Target.setDiscoverTargets', { discover: true });
@@ -238,6 +239,7 @@ export class Control implements ChannelOwner {
     } finally {
       this.#shownIn.delete(channel.id);
       await this.send('Target.detachFromTarget', { sessionId: channel.id });
+      for (const page of shown) this.#mux.sayOverridesAgain(page, this);
     }
   }
 

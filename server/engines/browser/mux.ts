@@ -93,8 +93,12 @@ export class Mux implements Closeable {
   }
 
   /** Opens a channel to the browser itself, which answers and events then come on. */
-  async attachToBrowser(owner: ChannelOwner, beforeUse: (channelId: string) => void): Promise<Channel> {
-    const result = await this.#root('Target.attachToBrowserTarget', {});
+  async attachToBrowser(
+    owner: ChannelOwner,
+    beforeUse: (channelId: string) => void,
+    withinMs = ROOT_ANSWER_MS,
+  ): Promise<Channel> {
+    const result = await this.#root('Target.attachToBrowserTarget', {}, withinMs);
     const id = textAt(result, 'sessionId');
     if (!id) throw new Error('Target.attachToBrowserTarget answered without a session');
     beforeUse(id);
@@ -158,14 +162,14 @@ export class Mux implements Closeable {
     this.#rest();
   }
 
-  async #root(method: string, params: JsonObject): Promise<JsonObject> {
+  async #root(method: string, params: JsonObject, withinMs = ROOT_ANSWER_MS): Promise<JsonObject> {
     if (this.#closed) throw new Error('the browser is closed');
     const id = ++this.#rootId;
     const answered = Promise.withResolvers<Incoming>();
     this.#rootPending.set(id, answered.resolve);
     try {
       this.#pipe.send([encode({ id, method, params })]);
-      const answer = await within(ROOT_ANSWER_MS, `Chromium to answer ${method}`, () => answered.promise);
+      const answer = await within(withinMs, `Chromium to answer ${method}`, () => answered.promise);
       if (answer.error) throw new ProtocolFailure(method, answer.error.code, answer.error.message);
       return answer.result ?? {};
     } finally {
