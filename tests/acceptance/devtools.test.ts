@@ -5,7 +5,7 @@ import { after, test } from 'node:test';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import type { DebugUrls } from '../../contract/live.ts';
 import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
-import { consoleIsBuilt, DESK, openWatched } from '../harness/console.ts';
+import { consoleIsBuilt, consoleLink, DESK, openWatched, signedIn } from '../harness/console.ts';
 import { ask } from '../harness/http.ts';
 import { LiveViewer } from '../harness/live-viewer.ts';
 import { openPages } from '../harness/pages.ts';
@@ -105,6 +105,19 @@ test('the live view leads there, for whoever may drive', async () => {
   await watched.close();
   await end();
 });
+
+test('from the live tab of the console one click shows the elements of the page', () =>
+  signedIn(server, consoleLink(server), DESK, async ({ page: desk }) => {
+    const { session, end } = await openDesk();
+    await desk.getByRole('link', { name: session.id }).click();
+    const opened = desk.waitForEvent('popup');
+    const view = desk.frameLocator('iframe[title="Live view of the session"]');
+    await view.getByRole('link', { name: 'DevTools' }).click();
+    const devtools = await opened;
+    await devtools.getByRole('tree', { name: 'Page DOM' }).getByText('A known heading').first().waitFor();
+    await devtools.close();
+    await end();
+  }));
 
 test('the files are those of Chromium, kept for good, and can reach nothing but themselves and the socket', async () => {
   const { link, end } = await openDesk();

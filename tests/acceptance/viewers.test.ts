@@ -8,6 +8,7 @@ import { LiveViewer } from '../harness/live-viewer.ts';
 import { openPages } from '../harness/pages.ts';
 import { fetchFilm, playlistWhen } from '../harness/recordings.ts';
 import { startServer } from '../harness/server.ts';
+import { openSlowLink } from '../harness/slow-link.ts';
 import { eventually } from '../harness/until.ts';
 
 const COLOURS = [
@@ -18,9 +19,13 @@ const COLOURS = [
   [0, 255, 255],
 ] as const;
 const MOVES = 3_000;
+const SLOW_BITS_A_SECOND = 200_000;
+/** Of a picture of the page of words: the better part of a second of such a link. */
+const WORDS_BYTES_LEAST = 12_000;
 
 const pages = await openPages({
   '/plain': '<!doctype html><title>Plain</title><style>html{background:#000}</style>',
+  '/words': `<!doctype html><title>Words</title><style>html{background:#000;color:#888}p{margin:0 0 400px}</style><p>${'words on a page '.repeat(24)}</p>`,
   '/busy': `<!doctype html><title>Busy</title><script>
     globalThis.moves = 0; globalThis.pressed = [];
     // Each move costs the page ten milliseconds.
@@ -30,8 +35,11 @@ const pages = await openPages({
 });
 const server = await startServer({ pages });
 
-async function openPage(path: string): Promise<{ id: string; browser: Browser; page: Page; url: string }> {
-  const { id, connectUrl } = await server.createSession({ keepAlive: true });
+async function openPage(
+  path: string,
+  browserSettings: object = {},
+): Promise<{ id: string; browser: Browser; page: Page; url: string }> {
+  const { id, connectUrl } = await server.createSession({ keepAlive: true, browserSettings });
   const browser = await chromium.connectOverCDP(connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
   assert.ok(page);
@@ -48,6 +56,18 @@ async function paintFor(viewer: LiveViewer, page: Page, colour: readonly number[
 
 const sees = (viewer: LiveViewer, other: LiveViewer): boolean =>
   viewer.newest !== undefined && other.newest !== undefined && viewer.newest.jpeg.equals(other.newest.jpeg);
+
+/** All of them, in their order. */
+async function filmShowsColours(id: string): Promise<void> {
+  const whole = await playlistWhen(server, id, '0', text => text.includes('ENDLIST'));
+  // What was painted before the page had its size is a film of its own.
+  const frames = framesOf(await fetchFilm(whole.slice(whole.lastIndexOf('#EXT-X-MAP'))));
+  const times = COLOURS.map(colour => frames.findIndex(frame => isColour(frame.colour, colour)));
+  assert.ok(
+    times.every((at, index) => at > (times[index - 1] ?? -1)),
+    JSON.stringify({ times, frames }),
+  );
+}
 
 test('ten people see the same page', async () => {
   const { id, browser, page, url } = await openPage('/plain');
@@ -80,14 +100,49 @@ test('whoever reads nothing makes neither others nor the film late, and sees the
   for (const viewer of [fast, slow]) await viewer.close();
   await browser.close();
   await server.release(id);
-  const whole = await playlistWhen(server, id, '0', text => text.includes('ENDLIST'));
-  // What was painted before the page had its size is a film of its own.
-  const frames = framesOf(await fetchFilm(whole.slice(whole.lastIndexOf('#EXT-X-MAP'))));
-  const times = COLOURS.map(colour => frames.findIndex(frame => isColour(frame.colour, colour)));
-  assert.ok(
-    times.every((at, index) => at > (times[index - 1] ?? -1)),
-    JSON.stringify({ times, frames }),
+  await filmShowsColours(id);
+});
+
+test('behind a link of 200 kbit/s the newest picture comes next, and neither others nor the film are late', async () => {
+  const { id, browser, page, url } = await openPage('/words');
+  const slowLink = await openSlowLink(Number(new URL(server.url).port), SLOW_BITS_A_SECOND);
+  const [fast, slow] = [await LiveViewer.open(url), await LiveViewer.open(slowLink.over(url))];
+  const size = await eventually(
+    'a picture of the words for both',
+    () => Math.min(...[fast, slow].map(viewer => viewer.newest?.jpeg.length ?? 0)),
+    bytes => bytes > WORDS_BYTES_LEAST,
   );
+  for (const colour of COLOURS) await paintFor(fast, page, colour);
+  const [before, beforeBytes] = [slow.frames, slowLink.passed];
+  await eventually('the slow one to see the newest', () => sees(slow, fast));
+  const more = { frames: slow.frames - before, bytes: slowLink.passed - beforeBytes };
+  // One that was on its way, and the newest.
+  assert.ok(more.frames <= 2 && more.bytes < 3 * size, `nothing had piled up: ${JSON.stringify({ ...more, size })}`);
+  for (const viewer of [fast, slow]) await viewer.close();
+  slowLink.close();
+  await browser.close();
+  await server.release(id);
+  await filmShowsColours(id);
+});
+
+test('whoever looks at a session that nobody else does leaves the page pretending what the agent wanted', async () => {
+  const { id, browser, page, url } = await openPage('/plain', { recordSession: false, logSession: false });
+  await page.setViewportSize({ width: 640, height: 480 });
+  await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+  const look = "[innerWidth, matchMedia('print').matches, matchMedia('(prefers-color-scheme: dark)').matches]";
+  const wanted = [640, true, true];
+  assert.deepEqual(await page.evaluate(look), wanted);
+  for (let n = 0; n < 2; n++) {
+    const viewer = await LiveViewer.open(url);
+    await eventually('a picture', () => viewer.frames > 0);
+    assert.deepEqual(await page.evaluate(look), wanted, 'meanwhile');
+    const left = server.log().filter(line => line.includes('live.left')).length;
+    await viewer.close();
+    await eventually('us to be gone', () => server.log().filter(line => line.includes('live.left')).length > left);
+    assert.deepEqual(await page.evaluate(look), wanted, 'afterwards');
+  }
+  await browser.close();
+  await server.release(id);
 });
 
 test('a flood of moves reaches a busy page as few, and the press behind it lands where the mouse is', async () => {

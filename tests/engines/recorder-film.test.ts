@@ -58,7 +58,13 @@ function makeFolder(): string {
   return folder;
 }
 
-const frame = (atMs: number, jpeg: Buffer) => ({ jpeg, browserMs: atMs, at: new Date(atMs), metadata: METADATA });
+const frame = (atMs: number, jpeg: Buffer) => ({
+  jpeg,
+  browserMs: atMs,
+  at: new Date(atMs),
+  metadata: METADATA,
+  ahead: 1,
+});
 
 interface Film {
   readonly segments: readonly Segment[];

@@ -283,12 +283,14 @@ export class Browser implements Closeable {
     return new Observation(this.#mux, this.#holds, id => this.#note(`+${id}`));
   }
 
-  /** Nobody looks any more: what comes now is not held for us. */
+  /** Nobody looks any more: what comes now is not held for us, and what clients have made pages pretend goes on. */
   async #endObservation(observation: Observation): Promise<void> {
     if (this.#observation !== observation) return;
     this.#observation = undefined;
     await observation.opened.catch(() => {});
-    if (observation.channelId && !this.#mux.isClosed) await this.#detach(observation.channelId);
+    const { channelId, documents } = observation;
+    if (channelId && !this.#mux.isClosed) await this.#detach(channelId);
+    for (const id of documents) this.#mux.sayOverridesAgain(id, observation);
     observation.close();
   }
 

@@ -239,6 +239,7 @@ export class Control implements ChannelOwner {
     } finally {
       this.#shownIn.delete(channel.id);
       await this.send('Target.detachFromTarget', { sessionId: channel.id });
+      for (const page of shown) this.#mux.sayOverridesAgain(page, this);
     }
   }
 

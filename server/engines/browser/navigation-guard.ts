@@ -121,6 +121,7 @@ export class NavigationGuard implements ChannelOwner {
       await this.#asker.send(page, 'Page.navigate', { url: 'about:blank' });
     } finally {
       await this.#asker.send(root, 'Target.detachFromTarget', { sessionId: page.id });
+      this.#mux.sayOverridesAgain(targetId, this);
     }
   }
 

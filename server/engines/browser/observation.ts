@@ -62,6 +62,11 @@ export class Observation implements ChannelOwner {
     return this.#root?.id;
   }
 
+  /** Its targets that show something: pages, and frames with a process of their own. */
+  get documents(): readonly string[] {
+    return [...this.#targets.values()].filter(({ kind }) => kind === 'page' || kind === 'iframe').map(({ id }) => id);
+  }
+
   /** The observer hears of every target that is there, and of every one that comes. */
   add(observer: Observer): Closeable {
     this.#observers.add(observer);

@@ -8,8 +8,14 @@ import { jpegSize } from './jpeg-size.ts';
 import { LAST_FIELDS, watchFields } from './watch-fields.ts';
 
 export type MaskKind = 'password' | 'all' | 'none';
+export interface Masked {
+  readonly jpeg: Buffer;
+  /** Fields have moved, so more is black than they are. */
+  readonly isWide: boolean;
+}
+
 /** Blacks out what must not be seen; undefined: this frame must not be kept, ask for another. */
-export type Mask = (frame: CapturedFrame) => Promise<Buffer | undefined>;
+export type Mask = (frame: CapturedFrame) => Promise<Masked | undefined>;
 
 /** A page that is busy for longer than this is not kept as it looks now. */
 const ASK_MS = 2_000;
@@ -29,7 +35,8 @@ export class PageMask {
   readonly #kind: MaskKind;
   /** The page and its frames in other processes. */
   readonly #targets = new Map<string, MaskedTarget>();
-  #before: readonly Rect[] = [];
+  /** Where the fields were, the newest last. */
+  #answers: ReadonlyArray<readonly Rect[]> = [];
 
   constructor(kind: MaskKind) {
     this.#kind = kind;
@@ -43,12 +50,16 @@ export class PageMask {
   }
 
   readonly mask: Mask = async frame => {
-    if (this.#kind === 'none') return frame.jpeg;
+    const asItIs = { jpeg: frame.jpeg, isWide: false };
+    if (this.#kind === 'none') return asItIs;
     const after = await this.#fields().catch(() => undefined);
     if (!after) return undefined;
-    const rects = spanned(this.#before, after);
-    this.#before = after;
-    return rects.length === 0 ? frame.jpeg : painted(frame, rects);
+    // The oldest of these was given before the frame was painted.
+    this.#answers = [...this.#answers.slice(-frame.ahead), after];
+    const rects = this.#answers.reduce(spanned);
+    if (rects.length === 0) return asItIs;
+    const jpeg = painted(frame, rects);
+    return jpeg && { jpeg, isWide: this.#answers.some(answer => !isAlike(answer, after)) };
   };
 
   /** As if the page were not scrolled: each frame says how far it was. */
@@ -199,11 +210,17 @@ function framesOf(tree: unknown): string[] {
   return typeof id === 'string' ? [id, ...below] : below;
 }
 
-/** The same fields, before and after: all the way between the two places. */
+/** The same fields, earlier and later: all the way between the places. */
 function spanned(before: readonly Rect[], after: readonly Rect[]): readonly Rect[] {
   if (before.length !== after.length) return [...before, ...after];
   return before.map((from, index) => hull(from, after[index] ?? from));
 }
+
+const isAlike = (some: readonly Rect[], others: readonly Rect[]): boolean =>
+  some.length === others.length && some.every((rect, index) => isNear(rect, others[index] ?? rect));
+
+const isNear = (a: Rect, b: Rect): boolean =>
+  [a.x - b.x, a.y - b.y, a.width - b.width, a.height - b.height].every(px => Math.abs(px) <= 1);
 
 const moved = (rect: Rect, { x, y }: Point): Rect => ({ ...rect, x: rect.x + x, y: rect.y + y });
 

@@ -1,7 +1,7 @@
 // One page being recorded: capture, journal and pipeline in a row, and the hub for whoever watches.
 import type { Clock } from '../../kit/clock.ts';
 import type { Log } from '../../kit/log.ts';
-import { Capture, type CapturedFrame } from './capture.ts';
+import { Capture, type CapturedFrame, type Taken } from './capture.ts';
 import type { TargetChannel } from './channel.ts';
 import type { EncodeQueue } from './encode-queue.ts';
 import { Hub } from './hub.ts';
@@ -65,7 +65,7 @@ export interface Appearance {
 }
 
 export class PageRecording {
-  readonly hub = new Hub();
+  readonly hub = new Hub(() => this.#capture?.watchedOrNot());
   readonly #parts: PageRecordingParts;
   readonly #folder: PageFolder;
   readonly #pipeline: Pipeline;
@@ -147,6 +147,10 @@ export class PageRecording {
     void this.#journal?.tick();
   }
 
+  get id(): RecordedPage {
+    return this.#parts.id;
+  }
+
   /** Its slices have waited for each other for long enough. */
   get isDue(): boolean {
     return this.#pipeline.isDue;
@@ -192,21 +196,22 @@ export class PageRecording {
     return this.#journal ?? (await this.#beginning?.catch(() => undefined));
   }
 
-  /** False: it must not be kept as it is, and another is wanted. */
-  async #taken(frame: CapturedFrame, channel: TargetChannel, mask: Mask): Promise<boolean> {
-    const jpeg = await mask(frame);
-    const size = jpeg && jpegSize(jpeg);
-    if (!jpeg || !size) return false;
-    if (this.#ending) return true;
+  async #taken(frame: CapturedFrame, channel: TargetChannel, mask: Mask): Promise<Taken> {
+    const masked = await mask(frame);
+    const size = masked && jpegSize(masked.jpeg);
+    if (!masked || !size) return 'wrong';
+    const { jpeg, isWide } = masked;
+    const taken = isWide ? 'wide' : 'kept';
+    if (this.#ending) return taken;
     const shown = { ...frame, jpeg };
     this.hub.show({ jpeg, at: frame.at, ...size, metadata: frame.metadata });
     const why = this.#parts.noRoom();
     if (why) this.#pause(why);
-    if (this.#pausedFor) return true;
+    if (this.#pausedFor) return taken;
     const journal = await this.#begun(shown, channel.id);
     if (journal && this.#span?.kind === 'missing') this.#closeSpan(frame.browserMs - journal.note.baseMs);
     await journal?.take(shown);
-    return true;
+    return taken;
   }
 
   async #begun(first: CapturedFrame, targetId: string): Promise<PageJournal | undefined> {

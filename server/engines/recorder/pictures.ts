@@ -67,7 +67,7 @@ export class Pictures {
       isWatched: () => true,
       taken: async ({ jpeg, at, metadata }) => {
         hub.show({ jpeg, at, metadata, width: metadata.deviceWidth, height: metadata.deviceHeight });
-        return true;
+        return 'kept';
       },
       visible: () => {},
     });

@@ -2,13 +2,7 @@
 // wins: at most one is on its way to a viewer, so a slow one sees fewer and makes nobody else late.
 import { randomUUID } from 'node:crypto';
 import type { WebSocket } from 'ws';
-import type {
-  DriveMessage,
-  FrameHead,
-  ServerMessage,
-  TabState,
-  ViewerMessage,
-} from '../../../contract/live-messages.ts';
+import type { DriveMessage, ServerMessage, TabState, ViewerMessage } from '../../../contract/live-messages.ts';
 import type { LinkClaims } from '../../domain/live/links.ts';
 import type { Offer } from '../../domain/live/live-view.ts';
 import type { Control, Takeover } from '../../domain/live/takeover.ts';
@@ -18,6 +12,7 @@ import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Closeable } from '../../kit/scope.ts';
+import { frameMessage } from './frame-message.ts';
 import { readViewerMessage } from './read-message.ts';
 
 const PING_MS = 10_000;
@@ -153,11 +148,7 @@ export class Viewer {
     if (!picture || !this.#watching || this.#pictureOnItsWay || socket.readyState !== socket.OPEN) return;
     this.#waitingPicture = undefined;
     this.#pictureOnItsWay = true;
-    const head: FrameHead = { page: this.#watching.page, width: picture.width, height: picture.height };
-    const text = Buffer.from(JSON.stringify(head));
-    const length = Buffer.alloc(2);
-    length.writeUInt16BE(text.length);
-    socket.send(Buffer.concat([length, text, picture.jpeg]), { binary: true });
+    socket.send(frameMessage(this.#watching.page, picture), { binary: true });
   }
 
   // ---- control ---------------------------------------------------------------------------------------------------------

@@ -1,0 +1,57 @@
+// A link of so many bits a second between a viewer and the server: a TCP relay that lets through what a link of that rate
+// would. What comes the other way is not held back.
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
+
+const TICK_MS = 20;
+
+export interface SlowLink {
+  /** The same address, by way of the link. */
+  over(url: string): string;
+  /** Bytes that have come through. */
+  readonly passed: number;
+  close(): void;
+}
+
+export async function openSlowLink(port: number, bitsASecond: number): Promise<SlowLink> {
+  const bytesATick = Math.round((bitsASecond / 8) * (TICK_MS / 1000));
+  const sockets = new Set<Socket>();
+  let passed = 0;
+  const relay = createServer(viewer => {
+    const server = connect(port, '127.0.0.1');
+    for (const socket of [viewer, server]) {
+      sockets.add(socket);
+      socket.setNoDelay(true).on('error', () => {}); // 'close' follows
+    }
+    // Nothing is read but by the tick: what the link has no room for stays with the server.
+    const tick = setInterval(() => {
+      const bytes: Buffer | null = server.read(Math.min(bytesATick, server.readableLength));
+      if (bytes === null) return;
+      passed += bytes.length;
+      viewer.write(bytes);
+    }, TICK_MS);
+    viewer.pipe(server);
+    const end = (): void => {
+      clearInterval(tick);
+      viewer.destroy();
+      server.destroy();
+    };
+    viewer.on('close', end);
+    server.on('close', end);
+    server.on('readable', () => {}); // makes it read, by itself no further than its buffer
+  });
+  relay.listen(0, '127.0.0.1');
+  await once(relay, 'listening');
+  const address = relay.address();
+  const own = typeof address === 'object' && address ? address.port : 0;
+  return {
+    over: url => Object.assign(new URL(url), { port: String(own) }).href,
+    get passed() {
+      return passed;
+    },
+    close: () => {
+      relay.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
