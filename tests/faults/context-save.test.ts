@@ -41,6 +41,7 @@ const stagedNow = (): string[] => {
 
 test('a server that is killed in the middle of a save makes it good afterwards', async () => {
   const { id } = await createContext(server);
+  let before: string | undefined;
   for (const [round, waitMs] of [0, 40, 120].entries()) {
     const session = await leave(id, `k${round}`);
     const releasing = server.release(session).catch(() => {}); // the server dies under it
@@ -52,7 +53,12 @@ test('a server that is killed in the middle of a save makes it good afterwards',
     assert.match(told.at(-1) ?? '', /^context\.saved(_partially)?$/);
     const next = await server.createSession({ contextId: id });
     await onPage(next.connectUrl, async page => {
-      assert.equal((await findMarks(page, plain)).persistentCookie, `k${round}`);
+      const found = (await findMarks(page, plain)).persistentCookie;
+      // Killed before its end was under way, only what was copied aside while it ran can be saved: these cookies, if it
+      // was long enough since they were set, or those it started from.
+      const isPartial = told.at(-1) === 'context.saved_partially';
+      assert.ok(found === `k${round}` || (isPartial && found === before), `${found} after ${told.join()}`);
+      before = found;
     });
   }
   await eventually('staging to be empty', stagedNow, left => left.length === 0);

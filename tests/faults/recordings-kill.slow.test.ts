@@ -95,6 +95,10 @@ async function assertWhole(
   assert.deepEqual(
     files.map(({ status }) => status),
     files.map(() => 'COMPLETED'),
+    on
+      .log()
+      .filter(line => line.includes('recording.not'))
+      .join('\n'),
   );
   for (const { pageId, downloadUrl } of files) {
     const film = Buffer.from(await (await fetch(downloadUrl ?? '')).arrayBuffer());

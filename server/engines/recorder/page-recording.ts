@@ -147,6 +147,10 @@ export class PageRecording {
     void this.#journal?.tick();
   }
 
+  get id(): RecordedPage {
+    return this.#parts.id;
+  }
+
   /** Its slices have waited for each other for long enough. */
   get isDue(): boolean {
     return this.#pipeline.isDue;

@@ -59,6 +59,8 @@ export class Recorder implements Closeable {
   readonly #parts: RecorderParts;
   readonly #sessions = new Map<string, SessionRecording>();
   readonly #unstored = new Set<PageRecording>();
+  /** Pages that a former server left and that are being stored: who asks for that again finds them taken up. */
+  readonly #takenUp = new Set<string>();
   readonly #closing = new AbortController();
   /** When a former server was last seen alive. */
   #formerAliveAt: Date | undefined;
@@ -109,9 +111,16 @@ export class Recorder implements Closeable {
     this.#sessions.delete(session);
     if (recording) return recording.end();
     for (const page of await this.#pagesOf(session)) {
+      if (this.#isTakenUp(session, page)) continue;
+      this.#takenUp.add(join(session, String(page)));
       const resumed = await PageRecording.resume(this.#pageParts(session, page), this.#lastAliveAt);
       await resumed?.recording.endAt(this.#lastAliveAt);
     }
+  }
+
+  #isTakenUp(session: string, page: number): boolean {
+    if (this.#takenUp.has(join(session, String(page)))) return true;
+    return [...this.#unstored].some(({ id }) => id.session === session && id.page === page);
   }
 
   get #lastAliveAt(): Date {

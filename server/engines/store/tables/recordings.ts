@@ -42,11 +42,12 @@ export const recordings = (db: Db): RecordingRows => ({
   },
 
   addSegment: async ({ samples, ...row }) => {
-    const values = { ...row, samples: JSON.stringify(samples) };
+    // One that was stored before a kill is stored again, and need not have the same bytes: the row tells of the last ones.
+    const { sessionId, page, sequence, ...told } = { ...row, samples: JSON.stringify(samples) };
     await db
       .insertInto('recordingSegments')
-      .values(values)
-      .onConflict(oc => oc.doNothing())
+      .values({ sessionId, page, sequence, ...told })
+      .onConflict(oc => oc.columns(['sessionId', 'page', 'sequence']).doUpdateSet(told))
       .execute();
   },
 
