@@ -357,7 +357,7 @@ test('events are forgotten 31 days after the end; the session is not', async () 
   await server.advance(30 * 24 * 3_600_000);
   assert.ok((await listed(id)).length > 0);
   await server.advance(2 * 24 * 3_600_000);
-  await eventually(
+  await server.hourly(
     'the events to be forgotten',
     () => listed(id),
     events => events.length === 0,

@@ -9,7 +9,6 @@ import type { Extension } from '../../contract/extensions.ts';
 import { makeAuthority } from '../harness/authority.ts';
 import { speaking } from '../harness/extensions.ts';
 import { startServer } from '../harness/server.ts';
-import { eventually } from '../harness/until.ts';
 import { upload } from '../harness/upload.ts';
 
 const EXTENSIONS = '/v1/browsers/extensions';
@@ -53,7 +52,7 @@ test('the same content is kept once; the file goes when nobody needs it', async 
   assert.ok(isStored(second));
   await server.api('DELETE', `${EXTENSIONS}/${second.id}`);
   await server.advance(DAY_MS);
-  await eventually(
+  await server.hourly(
     'the file to go',
     () => isStored(second),
     stored => !stored,
@@ -67,12 +66,12 @@ test('one that no session names for the days the operator says is deleted with i
   const session = await server.createSession({ extensionIds: [used.id] });
   await server.release(session.id);
   await server.advance(2 * DAY_MS);
-  await eventually(
+  await server.hourly(
     'it to be deleted',
     () => statusOf(unused),
     status => status === 404,
   );
-  await eventually(
+  await server.hourly(
     'its file to go',
     () => isStored(unused),
     stored => !stored,

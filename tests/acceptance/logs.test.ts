@@ -362,7 +362,7 @@ test('a month after the end there is no log any more, and the answer says why', 
   await server.advance(30 * DAY_MS);
   assert.ok((await listed(session.id)).length > 0, 'after thirty days it is there');
   await server.advance(2 * DAY_MS);
-  const answer = await eventually(
+  const answer = await server.hourly(
     'the log to be forgotten',
     () => logsOf(session.id),
     ({ body }) => body.length === 0,

@@ -45,7 +45,7 @@ test('replays and files are there for 31 days, then they are gone, and every ans
     const { status, body } = await server.api('GET', `/v1/browsers/sessions/${id}/${tail}`);
     assert.deepEqual([status, body.message, body.details], [404, 'Replay not found', { reason: 'expired' }]);
   }
-  await eventually('the clock task to take it away', () => stored(id).length === 0, Boolean, STORED_MS);
+  await server.hourly('the clock task to take it away', () => stored(id).length === 0);
   assert.notEqual((await fetch(file?.downloadUrl ?? '')).status, 200);
   assert.notEqual((await fetch(/#EXT-X-MAP:URI="([^"]+)"/.exec(whole)?.[1] ?? '')).status, 200);
 });

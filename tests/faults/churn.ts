@@ -200,7 +200,7 @@ class Churn {
       ...(!cycle.keepAlive ? ['COMPLETED client_disconnected'] : []),
       ...(!fatal && cycle.keepAlive ? ['COMPLETED released'] : []),
       ...(cycle.kill === 'starting' ? ['ERROR crashed', 'ERROR start_failed'] : []),
-      ...(fatal && serverWasKilled() ? ['ERROR service_restart'] : []),
+      ...((fatal || cycle.kill === 'starting') && serverWasKilled() ? ['ERROR service_restart'] : []),
     ]);
     assert.ok(expected.has(end), `ended as ${end}; expected ${[...expected].join(' or ')}`);
     this.#count(`ended: ${end}`);

@@ -185,7 +185,7 @@ describe('a server that is killed', () => {
       const answers = await Promise.all(sessions.map(id => server.api('GET', `/v1/browsers/sessions/${id}`)));
       return sessions.filter((_, at) => answers[at]?.status !== 404);
     };
-    await eventually('the sessions to be forgotten', known, isEmpty);
+    await server.hourly('the sessions to be forgotten', known, isEmpty);
   });
 });
 

@@ -22,6 +22,7 @@ const READY_MS = 90_000;
 const STOPPED_MS = 90_000;
 const LOG_LINES_SHOWN = 60;
 const ORPHAN_LOOK_MS = 1_000;
+const HOUR_MS = 3_600_000;
 
 export interface ServerOptions {
   /** Settings beside the harness's own; undefined takes one away. */
@@ -160,6 +161,18 @@ export class TestServer {
   async restart(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
     if (this.#child && !hasExited(this.#child)) await this.kill(signal);
     await this.start();
+  }
+
+  /**
+   * Looks an hour later each time, for what an hourly task does: one that was at work while the clock was moved has seen
+   * the time of before, and looks again an hour after that.
+   */
+  hourly<T>(what: string, look: () => Promise<T> | T, satisfies?: (seen: T) => boolean): Promise<T> {
+    const later = async (): Promise<T> => {
+      await this.advance(HOUR_MS);
+      return look();
+    };
+    return eventually(what, later, satisfies);
   }
 
   /** Moves the test clock ahead; what was due by then has been told so when this resolves. */
