@@ -271,10 +271,14 @@ async function assertNothingLeft(server: TestServer, freshDescriptors: number): 
   await server.settles(waiting(server));
   assert.deepEqual(await openSessions(server), []);
   assert.equal(readFileSync('/proc/self/mountinfo', 'utf8').includes(server.dataDir), false, 'a mount is left');
-  const leaders = boxesOf(server.dataDir).flatMap(({ pids }) => pids);
+  // A browser that shall wait may be started at any time.
+  const others = () => {
+    const leaders = boxesOf(server.dataDir).flatMap(({ pids }) => pids);
+    return childrenOfServer(server).filter(({ pid }) => !leaders.includes(pid));
+  };
   await eventually(
     'the children of the server to end, once the recordings of all these sessions are encoded',
-    () => childrenOfServer(server).filter(({ pid }) => !leaders.includes(pid)),
+    others,
     children => children.length === 0,
     ENCODED_MS,
   );

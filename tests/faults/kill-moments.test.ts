@@ -56,7 +56,13 @@ const call = (headers?: Record<string, string>): Caller => {
   return { key, answer: ask(key, headers).catch(() => undefined) };
 };
 
-const allWait = (): Promise<void> => assertAgrees(server, 0, WARM);
+/** And are up: one that is still being started would take over the mood of its Chromium. */
+async function allWait(): Promise<void> {
+  await assertAgrees(server, 0, WARM);
+  const areUp = async (): Promise<boolean> =>
+    (await server.api('GET', '/metrics')).text.includes(`\nberth_warm_browsers ${WARM}\n`);
+  await eventually('the browsers to wait', areUp);
+}
 
 async function written(key: string): Promise<Session[]> {
   const q = encodeURIComponent(`user_metadata['key']:'${key}'`);
