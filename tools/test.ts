@@ -2,9 +2,9 @@
 // folders of its own, and waits for other things than the processor now and then, so there is one more than processors.
 // `--slow` adds the files named *.slow.test.ts, and runs one at a time, because those measure; other words choose files by
 // a part of their path.
-import { globSync, readFileSync } from 'node:fs';
+import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { basename, dirname, join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { inspect } from 'node:util';
@@ -21,8 +21,6 @@ const FILES_AT_ONCE_MAX = 4;
 const FILES_SHOWN = 12;
 /** And why each test failed, for who sees only the end of a long log. */
 const REASON_CHARS_MAX = 2_000;
-/** Of a whole run, so many files may fail and be run once more, alone; more is no accident (docs/decisions/0030). */
-const ONCE_MORE_MAX = 3;
 
 const slow = process.argv.includes('--slow');
 const words = process.argv.slice(2).filter(word => !word.startsWith('-'));
@@ -66,17 +64,10 @@ const LONG = [
   'acceptance/proxies',
 ];
 
-interface Failure {
-  readonly name: string;
-  /** Where the test stands, which may be a file that several others run. */
-  readonly file: string | undefined;
-  readonly why: string;
-}
-
 interface Tally {
   passed: number;
   skipped: number;
-  readonly failed: Failure[];
+  readonly failed: { readonly name: string; readonly why: string }[];
   /** Milliseconds of each file. */
   readonly files: Map<string, number>;
 }
@@ -94,12 +85,13 @@ function rank(path: string): number {
   return place < 0 ? LONG.length : place;
 }
 
-async function runFiles(files: readonly string[], concurrency: number, tally: Tally): Promise<number> {
+async function runPart(part: Part, tally: Tally): Promise<number> {
+  const files = filesOf(part);
   if (files.length === 0) return 0;
   const limit = slow ? SLOW_TEST_MS_MAX : TEST_MS_MAX;
   const stream = run({
     files: files.map(path => join(ROOT, path)),
-    concurrency,
+    concurrency: part.concurrency,
     execArgv: [`--test-timeout=${limit}`, `--import=${join(import.meta.dirname, 'test-limit.ts')}`],
     cwd: ROOT,
   });
@@ -112,7 +104,7 @@ async function runFiles(files: readonly string[], concurrency: number, tally: Ta
   stream.on('test:fail', test => {
     const name = `${test.file ? relative(ROOT, test.file) : '?'}: ${test.name}`;
     const why = inspect(test.details.error.cause ?? test.details.error).slice(0, REASON_CHARS_MAX);
-    tally.failed.push({ name, file: test.file, why });
+    tally.failed.push({ name, why });
   });
   // The file itself is the first to begin; the last of its tests to be complete ends it.
   const begunAt = new Map<string, number>();
@@ -129,44 +121,17 @@ async function runFiles(files: readonly string[], concurrency: number, tally: Ta
   return files.length;
 }
 
-const freshTally = (): Tally => ({ passed: 0, skipped: 0, failed: [], files: new Map() });
-
-/** The files in which these tests were run. */
-function filesToRunOnceMore(failed: readonly Failure[]): readonly string[] {
-  const places = new Set(failed.flatMap(({ file }) => file ?? []));
-  const isIn = (path: string): boolean => {
-    const text = readFileSync(join(ROOT, path), 'utf8');
-    return [...places].some(place => place === join(ROOT, path) || text.includes(`./${basename(place)}'`));
-  };
-  return PARTS.flatMap(filesOf).filter(isIn);
-}
-
-/** What failed beside others and passes alone is told of with its reason, and does not end the run in failure. */
-async function onceMore(
-  failed: readonly Failure[],
-): Promise<{ unstable: readonly Failure[]; failed: readonly Failure[] }> {
-  const again = words.length > 0 || slow ? [] : filesToRunOnceMore(failed);
-  if (again.length === 0 || again.length > ONCE_MORE_MAX) return { unstable: [], failed };
-  console.log(`\nonce more, alone: ${again.join(', ')}`);
-  const second = freshTally();
-  await runFiles(again, 1, second);
-  return second.failed.length === 0 ? { unstable: failed, failed: [] } : { unstable: [], failed };
-}
-
 const startedAt = performance.now();
-const tally = freshTally();
+const tally: Tally = { passed: 0, skipped: 0, failed: [], files: new Map() };
 let files = 0;
-for (const part of PARTS) files += await runFiles(filesOf(part), part.concurrency, tally);
-const { unstable, failed } = await onceMore(tally.failed);
+for (const part of PARTS) files += await runPart(part, tally);
 
 const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
 console.log(
-  `\n${files} files, ${tally.passed} tests passed, ${failed.length} failed, ${unstable.length} unstable, ${tally.skipped} skipped, in ${seconds} s`,
+  `\n${files} files, ${tally.passed} tests passed, ${tally.failed.length} failed, ${tally.skipped} skipped, in ${seconds} s`,
 );
 const longest = [...tally.files].toSorted(([, one], [, other]) => other - one).slice(0, FILES_SHOWN);
 for (const [file, ms] of longest) console.log(`  ${(ms / 1000).toFixed(1).padStart(6)} s  ${file}`);
-const told = ({ name, why }: Failure): string => `${name}\n${why.replaceAll(/^/gm, '    ')}`;
-for (const one of unstable) console.log(`  unstable, passed when its file was run alone: ${told(one)}`);
-for (const one of failed) console.log(`  failed: ${told(one)}`);
+for (const { name, why } of tally.failed) console.log(`  failed: ${name}\n${why.replaceAll(/^/gm, '    ')}`);
 if (files === 0) console.log('no test file matches');
-process.exitCode = files === 0 || failed.length > 0 ? 1 : 0;
+process.exitCode = files === 0 || tally.failed.length > 0 ? 1 : 0;
