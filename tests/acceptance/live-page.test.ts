@@ -34,6 +34,7 @@ const PAGE = `<!doctype html><title>Desk</title>
     text.addEventListener(type, event => heard.push(type === 'keydown' ? event.key : type));
   document.getElementById('to').addEventListener('dragover', event => event.preventDefault());
   document.getElementById('to').addEventListener('drop', event => { event.preventDefault(); heard.push('drop'); });
+  document.getElementById('from').addEventListener('dragend', () => heard.push('dragend'));
   for (const type of ['touchstart', 'touchend'])
     document.getElementById('touch').addEventListener(type, () => heard.push(type));
   document.getElementById('select').addEventListener('change', event => heard.push('chose ' + event.target.value));
@@ -212,6 +213,33 @@ test('ten kilobytes of text are pasted whole, and what is copied comes to the cl
   await view.keyboard.press('Control+c');
   await view.getByText('Copied to your clipboard.').waitFor();
   assert.equal(await view.evaluate('navigator.clipboard.readText()'), 'copied – 行');
+  await end();
+});
+
+test('what is dragged in haste is dropped all the same', async () => {
+  const { page, view, end } = await openDesk();
+  await takeControl(view);
+  const devtools = await view.context().newCDPSession(view);
+  const mouse = (type: 'mousePressed' | 'mouseMoved' | 'mouseReleased', point: { x: number; y: number }) =>
+    devtools.send('Input.dispatchMouseEvent', {
+      ...{ type, ...point, button: 'left', clickCount: type === 'mouseMoved' ? 0 : 1 },
+      buttons: type === 'mouseReleased' ? 0 : 1,
+    });
+  for (const [n, steps] of [[1], [0.2, 1], [0.01, 0.5, 1], [0.2, 0.5, 0.8, 1]].entries()) {
+    await page.evaluate('heard.length = 0');
+    // Each time elsewhere: the second press of a double click drags nothing.
+    const [from, to] = [await at(view, 30 + 20 * n, 290), await at(view, 400, 290)];
+    await view.mouse.move(from.x, from.y);
+    // Nobody waits for anything: a busy machine hands it all over at once.
+    const press = mouse('mousePressed', from);
+    const moves = steps.map(step => mouse('mouseMoved', { ...from, x: from.x + (to.x - from.x) * step }));
+    await Promise.all([press, ...moves, mouse('mouseReleased', to)]);
+    await eventually(
+      `the drop after ${steps}`,
+      () => heard(page),
+      ([drop, end]) => drop === 'drop' && end === 'dragend',
+    );
+  }
   await end();
 });
 

@@ -290,7 +290,9 @@ test('a page that goes from site to site and never rests is still looked at when
     await client.send('Page.navigate', { url: `${url}/moving` }, page);
   }
   await client.send('Page.navigate', { url: `${pages.url}/blue` }, page);
-  await eventually('it to have arrived', () => client.evaluate("location.pathname === '/blue' && n > 5", page));
+  await eventually('it to have arrived', () =>
+    client.evaluate("location.pathname === '/blue' && Number(document.querySelector('p')?.textContent) > 5", page),
+  );
   const later = Date.now() + 500;
   await eventually('a picture of where it is', () => (recording.hubOf(0)?.newest?.at.getTime() ?? 0) > later);
   await observing.close();

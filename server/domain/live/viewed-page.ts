@@ -7,10 +7,12 @@ import type { JsonObject } from '../sessions/machinery.ts';
 import { askSelect, chooseOptions, cursorAt, type FoundSelect, textTakenBy } from './page-questions.ts';
 import { PageWorlds } from './page-worlds.ts';
 
+const MOUSE = 'Input.dispatchMouseEvent';
+
 type Drive<Type extends DriveMessage['type']> = Extract<DriveMessage, { type: Type }>;
 
-/** A page that is stuck must not keep a person waiting for the next click. */
-const MOVE_ANSWER_MS = 1_000;
+/** A page that is stuck, or asks something, must not keep a person waiting for the next click. */
+const MOUSE_ANSWER_MS = 1_000;
 const CURSOR_EVERY_MS = 100;
 const COPIED_MS = 1_500;
 const NAVIGABLE = /^(https?:\/\/|about:blank$)/i;
@@ -39,12 +41,14 @@ export class ViewedPage implements Closeable {
   #state: PageState = AT_REST;
   #select: FoundSelect | undefined;
   #chooser: number | undefined;
-  /** The mouse went there, and the page has not said that it knows. */
-  #moving = false;
+  /** Until the page has said that it knows where the mouse went. */
+  #moved: Promise<void> | undefined;
   #nextMove: JsonObject | undefined;
   #cursorAsked = 0;
-  /** While we look what a press hits, what comes behind it waits. */
-  #held: Array<() => void> | undefined;
+  /** What waits for what came before it, of which the first is under way; undefined: nothing is. */
+  #waiting: Array<() => Promise<void> | void> | undefined;
+  /** The newest move with the left button held. */
+  #dragged: JsonObject | undefined;
   /** The press opened our list, so the page must not see the release. */
   #swallowsRelease = false;
 
@@ -84,19 +88,18 @@ export class ViewedPage implements Closeable {
   mouse({ action, x, y, button, buttons, clicks, modifiers }: Drive<'mouse'>): void {
     const type = { move: 'mouseMoved', down: 'mousePressed', up: 'mouseReleased' }[action];
     const event = { type, x, y, button, buttons, clickCount: clicks, modifiers };
-    const go = (): void => {
+    // Moves wait too: one that overtook its press would drag nothing.
+    this.#inOrder(() => {
       if (action === 'move') return this.#move(event);
       // What was on its way comes first, so that the press lands where the person sees the mouse.
-      this.#flushMove();
-      this.#button(action, event);
-    };
-    // Moves wait too: one that overtook its press would drag nothing.
-    if (this.#held) this.#held.push(go);
-    else go();
+      if (button !== 'left') this.#flushMove();
+      if (button !== 'left') return this.#target.say(MOUSE, event);
+      return action === 'down' ? this.#press(event) : this.#release(event);
+    });
   }
 
   wheel({ x, y, deltaX, deltaY, modifiers }: Drive<'wheel'>): void {
-    this.#input('Input.dispatchMouseEvent', { type: 'mouseWheel', x, y, deltaX, deltaY, modifiers });
+    this.#input(MOUSE, { type: 'mouseWheel', x, y, deltaX, deltaY, modifiers });
   }
 
   touch({ action, points, modifiers }: Drive<'touch'>): void {
@@ -125,10 +128,7 @@ export class ViewedPage implements Closeable {
   /** What is selected, for the person's own clipboard; the page hears of the copy or cut as of any other. */
   async copy(cut: boolean): Promise<string> {
     // Behind what came before: what is selected may only be on its way.
-    const { promise, resolve } = Promise.withResolvers<void>();
-    if (this.#held) this.#held.push(resolve);
-    else resolve();
-    await promise;
+    await new Promise<void>(resolve => this.#inOrder(resolve));
     const key = cut ? 'x' : 'c';
     const event = {
       key,
@@ -187,54 +187,84 @@ export class ViewedPage implements Closeable {
     return cursorAt(this.#worlds, x, y);
   }
 
-  #button(action: 'down' | 'up', event: JsonObject): void {
-    const left = event.button === 'left';
-    if (action === 'down' && left) void this.#press(event);
-    else if (left && this.#swallowsRelease) this.#swallowsRelease = false;
-    else this.#input('Input.dispatchMouseEvent', event);
-  }
-
   /** The list of a select never is in the picture, so a press on one opens ours instead. */
   async #press(event: JsonObject): Promise<void> {
-    const held: Array<() => void> = [];
-    this.#held = held;
+    this.#flushMove();
+    this.#dragged = undefined;
     const found = await askSelect(this.#worlds, Number(event.x), Number(event.y));
-    this.#held = undefined;
     if (found) {
       this.#select = found;
       this.#swallowsRelease = true;
       this.#become({ select: found.state });
-    } else this.#input('Input.dispatchMouseEvent', event);
-    for (const go of held) go();
+    } else await this.#answered(event);
+  }
+
+  /**
+   * A browser takes up a drag when the page has seen the press and the moves, and drops what a page has accepted on the
+   * place where it was moved twice, as a hand moves it. A release that comes sooner ends the drag, and nothing is dropped.
+   */
+  async #release(event: JsonObject): Promise<void> {
+    if (this.#swallowsRelease) {
+      this.#swallowsRelease = false;
+      return;
+    }
+    const dragged = this.#dragged;
+    this.#dragged = undefined;
+    if (dragged) {
+      await this.#moved;
+      await this.#answered(dragged);
+    }
+    this.#target.say(MOUSE, event);
   }
 
   /** At most one move is on its way; of those that come meanwhile the newest counts. */
   #move(event: JsonObject): void {
-    if (this.#moving) {
-      this.#nextMove = event;
-      return;
-    }
-    this.#moving = true;
-    void this.#target
-      .send('Input.dispatchMouseEvent', event, MOVE_ANSWER_MS)
-      .catch(() => {})
-      .then(() => {
-        this.#moving = false;
-        this.#flushMove();
-      });
+    if (event.button === 'left') this.#dragged = event;
+    this.#nextMove = event;
+    this.#moved ??= this.#sendMoves().finally(() => {
+      this.#moved = undefined;
+    });
+  }
+
+  async #sendMoves(): Promise<void> {
+    for (let next = this.#takeMove(); next; next = this.#takeMove()) await this.#answered(next);
+  }
+
+  #takeMove(): JsonObject | undefined {
+    const next = this.#nextMove;
+    this.#nextMove = undefined;
+    return next;
   }
 
   #flushMove(): void {
-    const next = this.#nextMove;
-    this.#nextMove = undefined;
-    if (next && this.#moving) this.#input('Input.dispatchMouseEvent', next);
-    else if (next) this.#move(next);
+    const next = this.#takeMove();
+    if (next) this.#target.say(MOUSE, next);
+  }
+
+  async #answered(event: JsonObject): Promise<void> {
+    await this.#target.send(MOUSE, event, MOUSE_ANSWER_MS).catch(() => {});
   }
 
   /** Nobody waits for the answer: a click that opens a dialog has none until that is answered. */
   #input(method: string, params: JsonObject): void {
-    if (this.#held) this.#held.push(() => this.#input(method, params));
-    else this.#target.say(method, params);
+    this.#inOrder(() => this.#target.say(method, params));
+  }
+
+  /** At once when nothing is under way that what comes later must wait for. */
+  #inOrder(step: () => Promise<void> | void): void {
+    if (this.#waiting) this.#waiting.push(step);
+    else void this.#goThrough(step);
+  }
+
+  async #goThrough(first: () => Promise<void> | void): Promise<void> {
+    const waiting: Array<() => Promise<void> | void> = [];
+    for (let step: typeof first | undefined = first; step; step = waiting.shift()) {
+      const done = step();
+      if (!done) continue;
+      this.#waiting = waiting;
+      await done;
+    }
+    this.#waiting = undefined;
   }
 
   #event(method: string, params: JsonObject): void {
