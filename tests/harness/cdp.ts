@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { WebSocket } from 'ws';
 import type { ErrorBody } from '../../contract/common.ts';
-import { soon } from './until.ts';
+import { eventually, soon } from './until.ts';
 
 const ANSWER_MS = 60_000;
 
@@ -119,6 +119,15 @@ export class CdpClient {
     const { result, exceptionDetails } = await this.send('Runtime.evaluate', options, sessionId);
     if (exceptionDetails) throw new Error(`${expression}: ${JSON.stringify(exceptionDetails)}`);
     return result && typeof result === 'object' && 'value' in result ? result.value : undefined;
+  }
+
+  /** Leads the page there and waits until its document stands: the answer to the navigation may come before that. */
+  async visit(url: string, sessionId: string): Promise<void> {
+    await this.send('Page.navigate', { url }, sessionId);
+    const address = "document.readyState === 'complete' && location.href";
+    // The document that is asked may be on its way out.
+    const look = (): Promise<unknown> => this.evaluate(address, sessionId).catch(error => String(error));
+    await eventually(`${url} to stand`, look, seen => seen === new URL(url).href);
   }
 
   /** How the socket was closed. */
