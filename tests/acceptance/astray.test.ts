@@ -58,8 +58,10 @@ const page = await client.attachToPage();
 async function take(how: string, to: string): Promise<void> {
   const url = `${pages.a}/way?how=${encodeURIComponent(how)}&to=${encodeURIComponent(to)}`;
   await client.ask('Page.navigate', { url }, page);
-  const act = `location.href === ${JSON.stringify(new URL(url).href)} &&
-    new Promise(resolve => (document.readyState === 'complete' ? resolve() : addEventListener('load', resolve)))
+  // A page that is to be clicked on stays; it may not stand yet when its navigation is answered. Others lead themselves
+  // away, and may have done so.
+  const isHere = CLICKED.has(how) ? `location.href === ${JSON.stringify(new URL(url).href)}` : 'true';
+  const act = `${isHere} && new Promise(resolve => (document.readyState === 'complete' ? resolve() : addEventListener('load', resolve)))
     .then(() => (globalThis.by instanceof HTMLButtonElement || globalThis.by?.target) && by.click())
     .then(() => new Promise(resolve => setTimeout(() => resolve(true), ${SHOW_MS})))`;
   const options = { expression: act, awaitPromise: true, userGesture: true, returnByValue: true };
@@ -67,8 +69,6 @@ async function take(how: string, to: string): Promise<void> {
     const { result } = await client.ask('Runtime.evaluate', options, page);
     return Object(result?.result).value;
   };
-  // A page that is to be clicked on stays; it may not stand yet when its navigation is answered. Others lead themselves
-  // away, and may have done so.
   if (CLICKED.has(how)) await eventually('the page to be clicked on', acted, done => done === true);
   else await acted();
 }
