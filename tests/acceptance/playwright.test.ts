@@ -109,7 +109,7 @@ test('popups come by window.open and by links, and can be driven', () =>
     await page.goto(`${pages.a}/popups`);
     for (const opener of ['#open', '#blank']) {
       const [popup] = await Promise.all([page.waitForEvent('popup'), page.click(opener)]);
-      await popup.waitForLoadState();
+      await popup.waitForURL(`${pages.a}/next`);
       assert.equal(await popup.title(), 'Next');
       await popup.close();
     }
