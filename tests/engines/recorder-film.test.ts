@@ -18,7 +18,7 @@ import { PageJournal } from '../../server/engines/recorder/page-journal.ts';
 import type { RecordedPage, Span } from '../../server/engines/recorder/page-recording.ts';
 import { Pipeline, type Segment } from '../../server/engines/recorder/pipeline.ts';
 import { PAGES_AT_ONCE_MAX, Recorder } from '../../server/engines/recorder/recorder.ts';
-import type { SegmentRow } from '../../server/engines/store/store.ts';
+import type { SegmentRow } from '../../server/engines/store/rows/recordings.ts';
 import { systemClock } from '../../server/kit/clock.ts';
 import type { SessionId } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';

@@ -7,15 +7,10 @@ import { socketLogin } from '../../server/engines/store/embedded/answers.ts';
 import { find } from '../../server/engines/store/embedded/postmaster.ts';
 import { migrations } from '../../server/engines/store/migrations/index.ts';
 import { openStore, type StoreOptions } from '../../server/engines/store/open-store.ts';
-import type {
-  AccountRow,
-  ApplicationRow,
-  KeyRow,
-  NewSession,
-  SessionRow,
-  Store,
-  TokenRow,
-} from '../../server/engines/store/store.ts';
+import type { AccountRow, ApplicationRow } from '../../server/engines/store/rows/accounts.ts';
+import type { KeyRow, TokenRow } from '../../server/engines/store/rows/credentials.ts';
+import type { NewSession, SessionRow } from '../../server/engines/store/rows/sessions.ts';
+import type { Store } from '../../server/engines/store/store.ts';
 import { plus, systemClock } from '../../server/kit/clock.ts';
 import { isFault } from '../../server/kit/fault.ts';
 import {

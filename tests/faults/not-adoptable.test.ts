@@ -7,7 +7,7 @@ import { readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, test } from 'node:test';
 import { openStore } from '../../server/engines/store/open-store.ts';
-import type { JsonObject } from '../../server/engines/store/store.ts';
+import type { JsonObject } from '../../server/engines/store/rows/json.ts';
 import { systemClock } from '../../server/kit/clock.ts';
 import type { SessionId } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';

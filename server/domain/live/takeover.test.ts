@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { TestClock } from '../../../tests/harness/test-clock.ts';
-import type { ControlRow, ControlRows } from '../../engines/store/control-rows.ts';
-import type { EventRows } from '../../engines/store/store.ts';
+import type { ControlRow, ControlRows } from '../../engines/store/rows/controls.ts';
+import type { EventRows } from '../../engines/store/rows/events.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';
 import { until } from '../../kit/wait.ts';
