@@ -61,9 +61,10 @@ const pages = await openPages({
 });
 const server = await startServer({ pages, dataDir, env: { BERTH_SLOTS: '4' } });
 // After the server's own end, which was registered before.
-after(() => {
+after(async () => {
   closeSync(ballast);
-  run('umount', folder);
+  // The kernel may still be putting away what has just ended in there.
+  await eventually('the disk to be taken away', () => spawnSync('umount', [folder]).status === 0);
   rmSync(folder, { recursive: true });
 });
 afterEach(async () => {

@@ -268,7 +268,7 @@ export class TestServer {
       throw new Error(`${error instanceof Error ? error.message : error}\n${this.#tail()}`);
     } finally {
       this.#child?.kill('SIGKILL');
-      if (!this.#options.dataDir) rmSync(dirname(this.dataDir), { recursive: true, force: true });
+      if (!this.#options.dataDir) rmSync(dirname(this.dataDir), { recursive: true, force: true, maxRetries: 5 });
     }
   }
 
