@@ -57,6 +57,7 @@ export type CreatedSession = Session & { readonly connectUrl: string; readonly s
 export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
   const server = new TestServer(options, await freePort());
   after(() => server.close());
+  options.user?.endings.push(() => server.close());
   await server.start();
   return server;
 }
