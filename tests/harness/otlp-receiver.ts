@@ -63,9 +63,9 @@ export async function openOtlpReceiver(): Promise<OtlpReceiver & { close(): void
   const spans: ReceivedSpan[] = [];
   const requests: Array<{ path: string; headers: IncomingHttpHeaders }> = [];
   const server = createServer(async (request, response) => {
-    const body = await text(request).catch(() => undefined);
-    if (body === undefined) return void response.destroy(); // a server that was killed has said it by half
     requests.push({ path: request.url ?? '', headers: request.headers });
+    const body = await text(request).catch(() => undefined);
+    if (body === undefined) return void response.destroy(); // its sender ended in the middle
     spans.push(...spansOf(JSON.parse(body)));
     response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
   });
