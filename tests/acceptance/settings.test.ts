@@ -2,7 +2,7 @@
 // kind, and in what servers are told. Warm and cold browsers must not differ.
 import assert from 'node:assert/strict';
 import { createServer } from 'node:https';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { openPages } from '../harness/pages.ts';
 import { selfSigned } from '../harness/self-signed.ts';
@@ -196,25 +196,24 @@ test('certificate errors stop a page unless the session ignores them, in a worke
   const secure = createServer(selfSigned('127.0.0.1'), (_, response) => response.end('<title>Secret</title>secure'));
   await new Promise<void>(listening => secure.listen(0, '127.0.0.1', listening));
   const { port } = secure.address() as import('node:net').AddressInfo;
-  const strict = await startServer({ env: { BERTH_EGRESS_ALLOW: `127.0.0.1/32:${port}`, BERTH_WARM: '0' } });
-  try {
-    for (const ignoreCertificateErrors of [false, true]) {
-      const session = await strict.createSession({ browserSettings: { ignoreCertificateErrors } });
-      const browser = await chromium.connectOverCDP(session.connectUrl);
-      const page = browser.contexts()[0]?.pages()[0];
-      assert.ok(page);
-      const loaded = page.goto(`https://127.0.0.1:${port}/`).then(response => response?.status());
-      if (!ignoreCertificateErrors) await assert.rejects(loaded, /ERR_CERT/);
-      else {
-        assert.equal(await loaded, 200);
-        const inWorker = `new Promise(done => { const blob = new Blob(["fetch('https://127.0.0.1:${port}/').then(r => r.status, String).then(postMessage)"]); new Worker(URL.createObjectURL(blob)).onmessage = event => done(event.data) })`;
-        assert.equal(await page.evaluate(inWorker), 200);
-      }
-      await strict.release(session.id);
-      await browser.close();
-    }
-  } finally {
+  after(() => {
     secure.closeAllConnections();
     secure.close();
+  });
+  const strict = await startServer({ env: { BERTH_EGRESS_ALLOW: `127.0.0.1/32:${port}`, BERTH_WARM: '0' } });
+  for (const ignoreCertificateErrors of [false, true]) {
+    const session = await strict.createSession({ browserSettings: { ignoreCertificateErrors } });
+    const browser = await chromium.connectOverCDP(session.connectUrl);
+    const page = browser.contexts()[0]?.pages()[0];
+    assert.ok(page);
+    const loaded = page.goto(`https://127.0.0.1:${port}/`).then(response => response?.status());
+    if (!ignoreCertificateErrors) await assert.rejects(loaded, /ERR_CERT/);
+    else {
+      assert.equal(await loaded, 200);
+      const inWorker = `new Promise(done => { const blob = new Blob(["fetch('https://127.0.0.1:${port}/').then(r => r.status, String).then(postMessage)"]); new Worker(URL.createObjectURL(blob)).onmessage = event => done(event.data) })`;
+      assert.equal(await page.evaluate(inWorker), 200);
+    }
+    await strict.release(session.id);
+    await browser.close();
   }
 });
