@@ -24,8 +24,8 @@ import type { ApplicationId, SessionId } from '../../server/kit/ids.ts';
 import { Scope } from '../../server/kit/scope.ts';
 
 const MIB = 1024 ** 2;
-/** Collecting takes its time. */
-const NOTED_EACH = 16;
+/** Collecting takes its time: it is done once for so many bytes. */
+const NOTED_EACH_BYTES = 16 * MIB;
 const APP = randomUUID() as ApplicationId;
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 const newSession = (): SessionId => randomUUID() as SessionId;
@@ -195,18 +195,20 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       const megabyte = randomBytes(MIB);
       const peak = { bytes: 0 };
       // What is held, not what has yet to be collected: when that happens is nobody's promise.
-      let noted = 0;
-      const note = (): void => {
-        if (noted++ % NOTED_EACH > 0) return;
+      let since = 0;
+      const note = (bytes: number): void => {
+        since += bytes;
+        if (since < NOTED_EACH_BYTES) return;
+        since = 0;
         collectGarbage();
         const { arrayBuffers, heapUsed } = process.memoryUsage();
         peak.bytes = Math.max(peak.bytes, arrayBuffers + heapUsed);
       };
-      note();
+      note(NOTED_EACH_BYTES);
       const before = peak.bytes;
       const body = async function* () {
         for (let i = 0; i < 256; i++) {
-          note();
+          note(MIB);
           yield Buffer.from(megabyte);
         }
       };
@@ -215,7 +217,7 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       const hash = createHash('sha256');
       const opened = await artifacts.open(key);
       for await (const chunk of opened?.body ?? []) {
-        note();
+        note(chunk.length);
         hash.update(chunk);
       }
       assert.equal(hash.digest('hex'), stored.checksum);
