@@ -205,7 +205,7 @@ export function slotsSuite(form: Form): void {
 
     test('the longest lifetime ends it, whoever is left', async () => {
       const session = newSession();
-      const starting = slots.start(wishFor(session, undefined, 2_000), AbortSignal.timeout(START_WITHIN_MS));
+      const starting = slots.start(wishFor(session, undefined, 700), AbortSignal.timeout(START_WITHIN_MS));
       // On a slow machine it may be over before the start is.
       const box = await starting.catch(error => assert.ok(isFault(error, 'box_start_failed'), String(error)));
       if (box) assert.equal((await gone(box)).why, 'killed');
