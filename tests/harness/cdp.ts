@@ -67,8 +67,13 @@ export class CdpClient {
     return result ?? {};
   }
 
-  /** Sends what `write` makes of the id, byte for byte, and waits for the answer to that id. */
-  askRaw(write: (id: number) => string | Buffer, what = 'a raw message', withinMs = ANSWER_MS): Promise<CdpMessage> {
+  /** Sends what `write` makes of the id, byte for byte, and waits for the answer to that id; a closed socket is one. */
+  async askRaw(
+    write: (id: number) => string | Buffer,
+    what = 'a raw message',
+    withinMs = ANSWER_MS,
+  ): Promise<CdpMessage> {
+    if (this.#socket.readyState === WebSocket.CLOSED) return { error: { code: 0, message: 'the socket is closed' } };
     const id = ++this.#id;
     const answer = new Promise<CdpMessage>(resolve => this.#answers.set(id, resolve));
     this.#socket.send(write(id).toString());

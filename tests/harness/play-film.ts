@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 import { chromium } from 'playwright-core';
 import { findChromium } from '../../server/engines/slots/chromium.ts';
 
-const PLAY_MS = 60_000;
+const PLAY_MS = 180_000;
 const HLS_SCRIPT = createRequire(import.meta.url).resolve('hls.js/dist/hls.min.js');
 
 export interface Played {
