@@ -31,6 +31,7 @@ import {
   clockAt,
   type ForeignServer,
   STEP_MS,
+  signalIfThere,
   startForeignServer,
   temporaryFolder,
   untilGone,
@@ -762,11 +763,11 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
       it('says so within its time when PostgreSQL hangs', async () => {
         const row = await anApplication();
         const pids = [place.postmaster(), ...backendsOf(place.postmaster())];
-        for (const pid of pids) process.kill(pid, 'SIGSTOP');
+        for (const pid of pids) signalIfThere(pid, 'SIGSTOP');
         try {
           await assert.rejects(store.ping(), error => isFault(error, 'database_unreachable'));
         } finally {
-          for (const pid of pids) process.kill(pid, 'SIGCONT');
+          for (const pid of pids) signalIfThere(pid, 'SIGCONT');
         }
         await recovered(row.id);
         await store.ping();

@@ -3,9 +3,11 @@ import type { IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { WebSocket } from 'ws';
 import type { ErrorBody } from '../../contract/common.ts';
-import { soon } from './until.ts';
+import { eventually, soon } from './until.ts';
 
 const ANSWER_MS = 60_000;
+/** What a page answers that is on its way to another document, or to another process. */
+const ON_ITS_WAY = /navigated or closed|context was destroyed|Cannot find (default )?(execution )?context/;
 
 export interface CdpMessage {
   readonly id?: number;
@@ -124,6 +126,20 @@ export class CdpClient {
     const { result, exceptionDetails } = await this.send('Runtime.evaluate', options, sessionId);
     if (exceptionDetails) throw new Error(`${expression}: ${JSON.stringify(exceptionDetails)}`);
     return result && typeof result === 'object' && 'value' in result ? result.value : undefined;
+  }
+
+  /** Evaluates until the value satisfies. A page that is just going somewhere has no answer, and is asked again. */
+  shows(
+    what: string,
+    expression: string,
+    sessionId: string,
+    satisfies: (value: unknown) => boolean = Boolean,
+  ): Promise<unknown> {
+    const look = (): Promise<unknown> =>
+      this.evaluate(expression, sessionId).catch(error => {
+        if (!ON_ITS_WAY.test(String(error))) throw error;
+      });
+    return eventually(what, look, satisfies);
   }
 
   /** How the socket was closed. */
