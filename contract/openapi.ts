@@ -8,18 +8,8 @@ import { catalogueEntry, type ErrorCode } from './errors.ts';
 import { SessionEvent } from './events.ts';
 import { Extension } from './extensions.ts';
 import { BrowserLimits, Limits, ReplaceLimits } from './limits.ts';
-import {
-  type Answer,
-  errorsOf,
-  OPERATION_IDS,
-  type Operation,
-  type OperationId,
-  operation,
-  optionalHeadersOf,
-  pathsOf,
-  TAGS,
-  type Upload,
-} from './operations.ts';
+import { type Answer, type Operation, TAGS, type Upload } from './operation.ts';
+import { errorsOf, OPERATION_IDS, type OperationId, operation, optionalHeadersOf, pathsOf } from './operations.ts';
 import {
   BrowserSettings,
   BrowserVersion,

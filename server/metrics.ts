@@ -1,6 +1,6 @@
 // What Prometheus reads at /metrics, beside what the HTTP side counts itself. Labels are few and never an id.
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { SessionRow } from './engines/store/store.ts';
+import type { SessionRow } from './engines/store/rows/sessions.ts';
 
 const START_BUCKETS_SECONDS = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 30];
 

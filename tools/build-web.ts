@@ -40,18 +40,12 @@ async function build(folder: string): Promise<void> {
     await buildLiveView(join(aside, 'live-view'));
     buildDocs(join(aside, 'docs'));
     await compressAll(aside);
-    moveInto(aside, folder);
-  } finally {
-    rmSync(aside, { recursive: true, force: true });
-  }
-}
-
-/** The same build of another process may have come before: it stands then, and this one goes. */
-function moveInto(aside: string, folder: string): void {
-  try {
     renameSync(aside, folder);
   } catch (error) {
+    // Another build of the same may have been there first.
     if (!existsSync(folder)) throw error;
+  } finally {
+    rmSync(aside, { recursive: true, force: true });
   }
 }
 
@@ -77,7 +71,7 @@ function name(digest: string): void {
 function forgetOld(digest: string): void {
   const old = readdirSync(WEB)
     .filter(one => /^[0-9a-f]{16}$/.test(one) && one !== digest)
-    .map(one => ({ one, at: statSync(join(WEB, one), { throwIfNoEntry: false })?.mtimeMs ?? 0 })) // one that has just gone
+    .map(one => ({ one, at: statSync(join(WEB, one)).mtimeMs }))
     .sort((a, b) => b.at - a.at);
   for (const { one } of old.slice(OLD_KEPT)) rmSync(join(WEB, one), { recursive: true, force: true });
 }

@@ -159,34 +159,34 @@ async function openPage(client: CdpClient): Promise<{ page: string; pageTarget: 
   const { targetId } = await client.send('Target.createTarget', { url: home });
   const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
   const page = String(sessionId);
-  await eventually(
-    'the page to be there',
-    () => client.evaluate('document.title', page),
-    title => title === 'Home',
-  );
+  await client.shows('the page to be there', 'document.title', page, title => title === 'Home');
   return { page, pageTarget: String(targetId) };
 }
 
-async function attemptAll(session: CreatedSession, names = Object.keys(EVERY)): Promise<void> {
+/** The client stays while it is looked at what came of it: some attempts go on by it. */
+async function attemptAll<T>(session: CreatedSession, names: readonly string[], seen: () => Promise<T>): Promise<T> {
   const client = await CdpClient.connect(session.connectUrl);
   for (const [index, [name, attempt]] of Object.entries(EVERY).entries()) {
     if (!names.includes(name)) continue;
     const opened = await openPage(client);
     await attempt({ client, ...opened, to: landing(`x${index}.b.test`) });
   }
+  const found = await seen();
   await client.close();
+  return found;
 }
 
 test('none of the ways leads a main frame out, and each is told of', async () => {
   const session = await guarded();
   landed.clear();
   const names = Object.keys(ATTEMPTS);
-  await attemptAll(session, names);
-  const refused = await eventually(
-    'every refusal to be told',
-    async () =>
-      new Set((await eventsOf(server, session.id, 'navigation.refused')).map(({ detail }) => detail.hostname)),
-    hosts => hosts.size >= OUTER_HOSTS.length,
+  const refused = await attemptAll(session, names, () =>
+    eventually(
+      'every refusal to be told',
+      async () =>
+        new Set((await eventsOf(server, session.id, 'navigation.refused')).map(({ detail }) => detail.hostname)),
+      hosts => hosts.size >= OUTER_HOSTS.length,
+    ),
   ).catch(error => {
     throw new Error(`${error.message} of ${names.join(', ')}`);
   });
@@ -201,10 +201,11 @@ test('none of the ways leads a main frame out, and each is told of', async () =>
 test('all of them lead out where nothing is set', async () => {
   const session = await server.createSession({ keepAlive: true, recordSession: false });
   landed.clear();
-  await attemptAll(session);
   const missing = (): Array<string | undefined> =>
     HOSTS.filter(host => !landed.has(host)).map(host => Object.keys(EVERY)[HOSTS.indexOf(host)]);
-  await eventually('every way to have led out', missing, left => left.length === 0);
+  await attemptAll(session, Object.keys(EVERY), () =>
+    eventually('every way to have led out', missing, left => left.length === 0),
+  );
   await server.release(session.id);
 });
 
@@ -217,11 +218,12 @@ test('a networkPolicy for documents alone holds for pages and for frames in them
   const names = ['the client navigates', 'a popup', ...Object.keys(INNER)];
   const wanted = HOSTS.filter((_, index) => names.includes(Object.keys(EVERY)[index] ?? '')).sort();
   landed.clear();
-  await attemptAll(session, names);
-  const told = await eventually(
-    'every refusal to be told',
-    async () => (await eventsOf(server, session.id, 'network.refused')).map(({ detail }) => detail),
-    details => new Set(details.map(({ hostname }) => hostname)).size >= wanted.length,
+  const told = await attemptAll(session, names, () =>
+    eventually(
+      'every refusal to be told',
+      async () => (await eventsOf(server, session.id, 'network.refused')).map(({ detail }) => detail),
+      details => new Set(details.map(({ hostname }) => hostname)).size >= wanted.length,
+    ),
   );
   assert.deepEqual([...new Set(told.map(({ hostname }) => hostname))].sort(), wanted);
   assert.deepEqual([...new Set(told.map(({ rule }) => rule))], ['network_policy']);
@@ -258,11 +260,7 @@ test('a page that a client makes up under a foreign address is emptied', async (
   const body = Buffer.from('<title>made up</title>').toString('base64');
   await intercept({ client, ...opened, to }, () => ['Fetch.fulfillRequest', { responseCode: 200, body }]);
   await client.ask('Page.navigate', { url: to }, opened.page);
-  await eventually(
-    'the page to be empty',
-    () => client.evaluate('location.href', opened.page),
-    at => at === 'about:blank',
-  );
+  await client.shows('the page to be empty', 'location.href', opened.page, at => at === 'about:blank');
   await toldOf(server, session.id, 'navigation.refused', ({ hostname }) => hostname === 'b.test');
   await client.close();
   await server.release(session.id);

@@ -10,7 +10,7 @@ import type { Attempt, Report } from './egress-inside.ts';
 import { FORBIDDEN_4, FORBIDDEN_6 } from './egress-spellings.ts';
 
 const INSIDE = fileURLToPath(new URL('egress-inside.ts', import.meta.url));
-const RUN_MS = 120_000;
+const RUN_MS = 300_000;
 const OUT_BYTES_MAX = 16 * 1024 * 1024;
 /** A run that tried less than this has not tried what it should. */
 const ATTEMPTS_LEAST = 600;

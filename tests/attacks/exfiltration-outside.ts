@@ -18,7 +18,7 @@ import { STAYING } from './exfiltration-routes.ts';
 /** Of an interface of ours that leads nowhere. */
 const ADDRESS = '93.184.216.34';
 const ARRIVE_MS = 4_000;
-const TRIES_MAX = 5;
+const TRIES_MAX = 20;
 const FIRST_PORT = 20_000;
 const HOME_PORT = 8000;
 
@@ -83,6 +83,7 @@ async function attempt(client: CdpClient, name: string): Promise<void> {
   const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
   const page = String(sessionId);
   await client.send('Page.navigate', { url: home }, page);
+  await client.shows('the page to be there', 'document.title', page, title => title === 'Home');
   await STAYING[name]?.({
     send: (method, params) => client.send(method, params, page),
     sendBrowser: (method, params) => client.send(method, params),

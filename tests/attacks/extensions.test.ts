@@ -35,9 +35,13 @@ const session = await server.createSession({ extensionIds: [spy.id], keepAlive: 
 const neighbour = await server.createSession({ extensionIds: [other.id], keepAlive: true });
 const client = await CdpClient.connect(session.connectUrl);
 const page = await client.attachToPage();
-await client.send('Page.enable', {}, page);
 await client.send('Page.navigate', { url: pages.a }, page);
-await client.event('Page.loadEventFired');
+await client.shows(
+  'the page to be there',
+  "document.readyState === 'complete' && document.title",
+  page,
+  title => title === 'Home',
+);
 
 /** What the extension's worker answers when it is told to call a function. */
 const spied = (call: string, ...args: readonly unknown[]): Promise<unknown> =>

@@ -14,7 +14,7 @@ import { eventually } from '../harness/until.ts';
 
 const SECRET = 'a secret of the host';
 const GUID = '0f9c2a4e-1111-4222-8333-444455556666';
-let finish = (): void => {};
+let finish: (() => void) | undefined;
 const pages = await openPages({
   '/files': '<!doctype html><a id=gated href=/gated>gated</a><input type=file id=file>',
   '/gated': (_, response) => {
@@ -75,12 +75,12 @@ describe('a hostile box', () => {
       const downloads = join(boxFolder(id), 'downloads');
       await eventually(
         'the download to begin',
-        () => statSync(downloads, { throwIfNoEntry: false })?.isDirectory() ?? false,
+        () => finish !== undefined && statSync(downloads, { throwIfNoEntry: false })?.isDirectory(),
       );
       renameSync(downloads, `${downloads}-aside`);
       mkdirSync(join(server.dataDir, 'elsewhere'), { recursive: true });
       symlinkSync(join(server.dataDir, 'elsewhere'), downloads);
-      finish();
+      finish?.();
       await eventually('the failure', async () => (await eventsOf(server, id, 'download.failed')).length === 1);
       assert.equal((await list(id)).total, 0);
       unlinkSync(downloads);

@@ -12,7 +12,7 @@ import { within } from '../../server/kit/wait.ts';
 import { asOrdinaryUser } from '../engines/slots-user.ts';
 import { ATTACKS, FOREIGN, type Outcome } from './jail-attacks.ts';
 
-const ATTACKED_WITHIN_MS = 120_000;
+const ATTACKED_WITHIN_MS = 300_000;
 
 const OWN_NETWORK = `set -e
   ip link set lo up

@@ -15,14 +15,17 @@ export interface Answer {
   readonly ttlSeconds?: number;
 }
 
-/** `undefined`: no answer at all, ever. No addresses: the name exists without any. */
-export type Answerer = (question: Question) => Answer | undefined;
+/** A promise: the answer comes late. No addresses: the name exists without any. */
+export type Answerer = (question: Question) => Answer | Promise<Answer>;
 
 export interface NameServer extends AsyncDisposable {
   /** For `createResolver`. */
   readonly address: string;
   asked(name: string, type?: Question['type']): number;
 }
+
+/** For `createResolver`: a machine that stands still for some seconds has no question asked twice, and loses no family. */
+export const PATIENT = { queryMs: 30_000, otherFamilyMs: 30_000 } as const;
 
 const TYPES: Readonly<Record<number, Question['type']>> = { 1: 'A', 28: 'AAAA' };
 const HEADER_BYTES = 12;
@@ -38,8 +41,11 @@ export async function openNameServer(answer: Answerer, port = 0): Promise<NameSe
     if (!type) return;
     const key = `${name} ${type}`;
     times.set(key, (times.get(key) ?? 0) + 1);
+    const send = (found: Answer): void =>
+      socket.send(reply(message.subarray(0, end + 4), found), from.port, from.address);
     const found = answer({ name, type, time: times.get(key) ?? 0 });
-    if (found) socket.send(reply(message.subarray(0, end + 4), found), from.port, from.address);
+    if (found instanceof Promise) void found.then(send);
+    else send(found);
   });
   socket.bind(port, '127.0.0.1');
   await once(socket, 'listening');

@@ -155,14 +155,13 @@ test('a head without a body, however long the body would be, is followed by the 
 });
 
 test('answers to requests in a row keep their order, also where the first is the last to come', async t => {
-  let answerFirst = (): void => {};
+  // Each has a connection of its own: which of them is heard first is not said.
+  const largeSent = Promise.withResolvers<void>();
   const { world, port } = await outside(t, (socket, path) => {
     if (path === '/last') return void socket.write(`${head(4)}last`);
-    if (path === '/large') {
-      large(socket);
-      return answerFirst();
-    }
-    answerFirst = () => void socket.write(`${head(5)}first`);
+    if (path === '/first') return void largeSent.promise.then(() => socket.write(`${head(5)}first`));
+    large(socket);
+    largeSent.resolve();
   });
   const wire = await Wire.open(world.proxyPort);
   wire.socket.write(asks(port, '/first') + asks(port, '/large') + asks(port, '/last'));

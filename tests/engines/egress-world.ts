@@ -74,7 +74,7 @@ export function curl(world: World, ...args: readonly string[]): Promise<Curled> 
   return new Promise(done => {
     execFile(
       'curl',
-      ['-q', '-sS', '--globoff', '--max-time', '20', '--noproxy', '', '--proxy', world.proxyUrl, ...args],
+      ['-q', '-sS', '--globoff', '--max-time', '60', '--noproxy', '', '--proxy', world.proxyUrl, ...args],
       { encoding: 'buffer', maxBuffer: OUT_BYTES_MAX },
       (error, out, err) => done({ code: error ? Number(error.code) : 0, out, err: err.toString() }),
     );

@@ -302,6 +302,8 @@ test('an Upgrade inside a plain request is not passed on', async t => {
 test('connections are kept on both sides, one outside for one of the browser', async t => {
   let sockets = 0;
   const server = createHttpServer((_request, response) => response.end('ok'));
+  // However long the client takes from one request to the next.
+  server.keepAliveTimeout = 0;
   server.on('connection', () => (sockets += 1));
   const port = await listen(t, server);
   const world = await openWorld(t, { ports: [port], hosts: { 'b.test': '127.0.0.1' } });

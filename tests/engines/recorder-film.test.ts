@@ -18,7 +18,7 @@ import { PageJournal } from '../../server/engines/recorder/page-journal.ts';
 import type { RecordedPage, Span } from '../../server/engines/recorder/page-recording.ts';
 import { Pipeline, type Segment } from '../../server/engines/recorder/pipeline.ts';
 import { PAGES_AT_ONCE_MAX, Recorder } from '../../server/engines/recorder/recorder.ts';
-import type { SegmentRow } from '../../server/engines/store/store.ts';
+import type { SegmentRow } from '../../server/engines/store/rows/recordings.ts';
 import { systemClock } from '../../server/kit/clock.ts';
 import type { SessionId } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';
@@ -123,10 +123,13 @@ test('a page whose only frame was long on its way lasts as long as it lived', as
   const journal = await PageJournal.begin(new PageFolder(join(makeFolder(), 'page')), 'page', begun, clock, listener);
   await journal.take(first);
   clock.advance(3_000);
-  const livedMs = clock.now().getTime() - journal.note.startedAt.getTime();
+  const lived = (): number => clock.now().getTime() - journal.note.startedAt.getTime();
+  const leastMs = lived();
   await journal.end();
-  assert.ok(livedMs >= 4_900);
-  assert.ok(Math.abs((slices.at(-1)?.endMs ?? 0) - livedMs) < 500, `${slices.at(-1)?.endMs} of ${livedMs}`);
+  const mostMs = lived();
+  const endMs = slices.at(-1)?.endMs ?? 0;
+  assert.ok(leastMs >= 4_900);
+  assert.ok(endMs > leastMs - 500 && endMs < mostMs + 500, `${endMs}, not ${leastMs} to ${mostMs}`);
 });
 
 test('a minute is a minute: as segments, as a playlist and as one file, with every colour at its time', async () => {
@@ -320,8 +323,9 @@ test('where nobody looks slices wait for each other; who looks finds all of them
   after(() => recorder.close());
   const recording = await recorder.record({ session: SESSION, masks: 'none', short: () => {} });
   recording.target(new FakeTab('tab', picture(RED, { width: 64, height: 48 }), clock), 0, { at: clock.now() });
+  // The clock goes on by itself too: on a slow machine there are more.
   const slices = (count: number) => () =>
-    readdirSync(join(folder, SESSION, '0')).filter(name => /^\d+\.\d+\.\d+\.mkv$/.test(name)).length === count;
+    readdirSync(join(folder, SESSION, '0')).filter(name => /^\d+\.\d+\.\d+\.mkv$/.test(name)).length >= count;
   const goOn = async (count: number): Promise<void> => {
     clock.advance(6_000);
     await eventually(`${count} slices`, slices(count));
@@ -330,12 +334,17 @@ test('where nobody looks slices wait for each other; who looks finds all of them
   for (const count of [1, 2, 3]) await goOn(count);
   assert.deepEqual(stored, []);
   await recorder.lookedAt(SESSION);
-  assert.deepEqual(stored, [1, 2, 3]);
+  const before = stored.length;
+  assert.ok(before >= 3);
   clock.advance(6_000);
-  await eventually('the next one', () => stored.length === 4);
+  await eventually('the next one', () => stored.length > before);
   // And when nobody has looked for long five wait at most.
   clock.advance(61_000);
-  await eventually('the ones of that time', () => stored.length >= 9);
+  await eventually('the ones of that time', () => stored.length >= before + 6);
+  assert.deepEqual(
+    stored,
+    stored.map((_, index) => index + 1),
+  );
 });
 
 /** A tab that shows one picture when it is asked to. */

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { openStore } from '../../server/engines/store/open-store.ts';
-import type { ContextUse, Store, VersionFacts } from '../../server/engines/store/store.ts';
+import type { ContextUse, VersionFacts } from '../../server/engines/store/rows/contexts.ts';
+import type { Store } from '../../server/engines/store/store.ts';
 import { plus } from '../../server/kit/clock.ts';
 import {
   type AccountId,

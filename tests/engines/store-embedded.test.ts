@@ -558,7 +558,7 @@ describe('PostgreSQL’s log', () => {
     const path = join(dataDir, 'postgres.log');
     writeFileSync(path, 'x'.repeat(5_000), { flag: 'a' });
     await boundServerLog(dataDir, 1_000);
-    assert.equal(statSync(path).size, 0);
+    assert.ok(statSync(path).size < 5_000); // PostgreSQL may say something in this moment.
     assert.ok(statSync(`${path}.1`).size >= 5_000);
     await store.close();
     assert.match(readFileSync(path, 'utf8'), /^\d{4}-.*received fast shutdown request/, 'no hole before it');

@@ -5,7 +5,9 @@ import pg from 'pg';
 import { socketLogin } from '../../server/engines/store/embedded/answers.ts';
 import { find } from '../../server/engines/store/embedded/postmaster.ts';
 import { openStore } from '../../server/engines/store/open-store.ts';
-import type { NewSession, SessionEventRow, SessionRow, Store } from '../../server/engines/store/store.ts';
+import type { SessionEventRow } from '../../server/engines/store/rows/events.ts';
+import type { NewSession, SessionRow } from '../../server/engines/store/rows/sessions.ts';
+import type { Store } from '../../server/engines/store/store.ts';
 import { plus } from '../../server/kit/clock.ts';
 import {
   type AccountId,

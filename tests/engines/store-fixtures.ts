@@ -50,6 +50,11 @@ export const isRunning = (pid: number): boolean => {
 export const untilGone = (pid: number): Promise<true> =>
   until(STEP_MS, `process ${pid} to end`, () => (isRunning(pid) ? undefined : true));
 
+/** A connection that nobody used may have been closed since it was seen. */
+export function signalIfThere(pid: number, signal: NodeJS.Signals): void {
+  if (isRunning(pid)) process.kill(pid, signal);
+}
+
 /** Connections that PostgreSQL serves now: its children whose title says so. */
 export const backendsOf = (postmaster: number): number[] =>
   readdirSync('/proc')

@@ -4,15 +4,11 @@ import assert from 'node:assert/strict';
 import { createHash, randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { openStore, type StoreOptions } from '../../server/engines/store/open-store.ts';
-import type {
-  Admission,
-  IdempotencyRow,
-  JsonObject,
-  NewSession,
-  Placed,
-  SessionRow,
-  Store,
-} from '../../server/engines/store/store.ts';
+import type { Admission, Placed } from '../../server/engines/store/rows/admission.ts';
+import type { IdempotencyRow } from '../../server/engines/store/rows/idempotency.ts';
+import type { JsonObject } from '../../server/engines/store/rows/json.ts';
+import type { NewSession, SessionRow } from '../../server/engines/store/rows/sessions.ts';
+import type { Store } from '../../server/engines/store/store.ts';
 import { plus } from '../../server/kit/clock.ts';
 import {
   type AccountId,

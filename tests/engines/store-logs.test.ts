@@ -3,7 +3,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { openStore } from '../../server/engines/store/open-store.ts';
-import type { LogChunk, SessionRow, Store } from '../../server/engines/store/store.ts';
+import type { LogChunk } from '../../server/engines/store/rows/logs.ts';
+import type { SessionRow } from '../../server/engines/store/rows/sessions.ts';
+import type { Store } from '../../server/engines/store/store.ts';
 import { plus } from '../../server/kit/clock.ts';
 import { type AccountId, type ApplicationId, type HostId, newId, type SessionId } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';

@@ -3,7 +3,9 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { openStore, type StoreOptions } from '../../server/engines/store/open-store.ts';
-import type { CertificateRow, ExtensionRow, Store } from '../../server/engines/store/store.ts';
+import type { CertificateRow } from '../../server/engines/store/rows/certificates.ts';
+import type { ExtensionRow } from '../../server/engines/store/rows/extensions.ts';
+import type { Store } from '../../server/engines/store/store.ts';
 import { plus } from '../../server/kit/clock.ts';
 import {
   type AccountId,

@@ -7,15 +7,10 @@ import { socketLogin } from '../../server/engines/store/embedded/answers.ts';
 import { find } from '../../server/engines/store/embedded/postmaster.ts';
 import { migrations } from '../../server/engines/store/migrations/index.ts';
 import { openStore, type StoreOptions } from '../../server/engines/store/open-store.ts';
-import type {
-  AccountRow,
-  ApplicationRow,
-  KeyRow,
-  NewSession,
-  SessionRow,
-  Store,
-  TokenRow,
-} from '../../server/engines/store/store.ts';
+import type { AccountRow, ApplicationRow } from '../../server/engines/store/rows/accounts.ts';
+import type { KeyRow, TokenRow } from '../../server/engines/store/rows/credentials.ts';
+import type { NewSession, SessionRow } from '../../server/engines/store/rows/sessions.ts';
+import type { Store } from '../../server/engines/store/store.ts';
 import { plus, systemClock } from '../../server/kit/clock.ts';
 import { isFault } from '../../server/kit/fault.ts';
 import {
@@ -36,6 +31,7 @@ import {
   clockAt,
   type ForeignServer,
   STEP_MS,
+  signalIfThere,
   startForeignServer,
   temporaryFolder,
   untilGone,
@@ -767,11 +763,11 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
       it('says so within its time when PostgreSQL hangs', async () => {
         const row = await anApplication();
         const pids = [place.postmaster(), ...backendsOf(place.postmaster())];
-        for (const pid of pids) process.kill(pid, 'SIGSTOP');
+        for (const pid of pids) signalIfThere(pid, 'SIGSTOP');
         try {
           await assert.rejects(store.ping(), error => isFault(error, 'database_unreachable'));
         } finally {
-          for (const pid of pids) process.kill(pid, 'SIGCONT');
+          for (const pid of pids) signalIfThere(pid, 'SIGCONT');
         }
         await recovered(row.id);
         await store.ping();

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { liftLimits } from '../harness/limits.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
 import { Census } from './census.ts';
 import { churn } from './churn.ts';
 
@@ -23,6 +24,9 @@ export async function churnTests({ counted, restarting, growthMibMax }: ChurnTes
     env: { BERTH_SLOTS: '8', BERTH_WARM: `${WARM}`, BERTH_ADOPT_GRACE: '2', BERTH_DISCONNECT_GRACE: '0' },
   });
   await liftLimits(server);
+  // They hold descriptors, which are counted at the beginning and in the end.
+  const allWait = async () => (await server.api('GET', '/metrics')).text.includes(`\nberth_warm_browsers ${WARM}\n`);
+  await eventually('browsers to wait', allWait);
 
   test(`${counted} cycles with warm browsers and random kills (seed ${counted}): rows, browsers and places agree every second`, async t => {
     const census = new Census({ server, waitingMax: 2 * WARM + 1, growthMibMax });

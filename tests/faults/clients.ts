@@ -7,7 +7,9 @@ import type { CreatedSession } from '../harness/server.ts';
 import { soon } from '../harness/until.ts';
 
 const FLOOD_AT_ONCE = 2_000;
-const CONNECT_MS = 30_000;
+const CONNECT_MS = 60_000;
+/** From its first message to the end of its connection: as long as a test may take. */
+const ENDED_MS = 480_000;
 
 export interface Busy {
   /** Resolves when its connection is gone. */
@@ -86,14 +88,14 @@ export async function flooding(session: CreatedSession): Promise<Busy & { answer
     }
   };
   round().catch(() => {});
-  return { ended: client.closed(120_000), answers: () => answered };
+  return { ended: client.closed(ENDED_MS), answers: () => answered };
 }
 
 /** Attached, and saying nothing. */
 export async function idling(session: CreatedSession): Promise<Busy> {
   const client = await CdpClient.connect(session.connectUrl);
   await client.send('Browser.getVersion');
-  return { ended: client.closed(120_000) };
+  return { ended: client.closed(ENDED_MS) };
 }
 
 export function contextOf(browser: Browser) {

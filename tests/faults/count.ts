@@ -25,6 +25,7 @@ export async function count(server: TestServer, waitingMax: number): Promise<Cou
     server.api<Session[]>('GET', '/v1/browsers/sessions?status=PENDING,RUNNING'),
     server.api('GET', '/metrics'),
   ]);
+  assert.equal(rows.status, 200, rows.text);
   const boxes = boxesOf(server.dataDir).map(({ id }) => id);
   // Those that are being made or taken away have a folder and no process.
   const places = new Set([...boxes, ...readdirSync(join(server.dataDir, 'sessions'))]).size;
@@ -53,13 +54,11 @@ export async function count(server: TestServer, waitingMax: number): Promise<Cou
 
 /** Within the lag, everything agrees, so many sessions run, and so many browsers wait. */
 export async function assertAgrees(server: TestServer, running: number, waiting: number): Promise<void> {
-  const seen = await eventually(
-    'rows, browsers and places to agree',
+  await eventually(
+    `rows, browsers and places to agree, ${running} to run and ${waiting} to wait`,
     () => count(server, waiting),
-    seen => seen.disagreements.length === 0 && seen.waiting === waiting,
-    60_000,
+    seen => seen.disagreements.length === 0 && seen.waiting === waiting && seen.running === running,
   );
-  assert.equal(seen.running, running);
 }
 
 const residentBytes = (pid: number): number =>

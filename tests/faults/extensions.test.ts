@@ -103,11 +103,17 @@ test('killed at any moment behind the last byte, it keeps one file of it at most
 /** The folders into which extensions were unpacked, of all boxes. */
 const placed = (): string[] => {
   const boxes = join(server.dataDir, 'sessions');
-  return (existsSync(boxes) ? readdirSync(boxes) : []).flatMap(box => {
-    const folder = join(boxes, box, 'box/extensions');
-    return existsSync(folder) ? readdirSync(folder) : [];
-  });
+  return namesIn(boxes).flatMap(box => namesIn(join(boxes, box, 'box/extensions')));
 };
+
+/** None where the folder has just gone. */
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
 
 const FILES = 2_000;
 /** Takes a while to be unpacked. */
@@ -129,7 +135,9 @@ for (const [when, make, waitMs] of [
     const answer = server.api<Session>('POST', SESSIONS, { body, headers }).catch(() => undefined);
     await until('extensions to be unpacked', () => (placed().length > 0 ? true : undefined));
     await new Promise(resolve => setTimeout(resolve, waitMs));
-    await server.restart();
+    await server.kill();
+    const isHalf = filesIn('sessions').filter(name => /^\d+$/.test(name)).length < FILES;
+    await server.start();
     const told = await answer;
     const open = await openSessions(server);
     assert.ok(open.length <= 1);
@@ -138,7 +146,7 @@ for (const [when, make, waitMs] of [
     const { id, status, endReason } = await server.read(again.body.id);
     if (told?.status === 201) assert.deepEqual([told.body.id, status], [id, 'RUNNING']);
     if (open[0]) assert.equal(open[0].id, id);
-    if (make === heavy) assert.equal(status, 'ERROR', 'it was in the middle');
+    if (make === heavy && isHalf) assert.equal(status, 'ERROR', 'it was in the middle');
     if (status === 'RUNNING') {
       assert.deepEqual(await loadedIn(again.body), ['one', 'two']);
       await server.release(id);

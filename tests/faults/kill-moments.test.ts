@@ -86,8 +86,8 @@ async function readsBack({ key, answer }: Caller): Promise<Session> {
 }
 
 async function restartedAgreeing(): Promise<readonly string[]> {
-  const before = boxesOf(server.dataDir).map(({ id }) => id);
   await server.kill('SIGKILL');
+  const before = boxesOf(server.dataDir).map(({ id }) => id);
   await server.start();
   const running = await assertRowsAreTrue(server);
   await assertAgrees(server, running.length, WARM);

@@ -49,13 +49,23 @@ export function boxOf(server: TestServer, session: string): BoxProcesses {
   };
 }
 
-/** PostgreSQL of the data folder: its first process, and the ones that serve connections. */
-export function postgresOf(server: TestServer): { postmaster: number; backends: readonly number[] } | undefined {
+export interface PostgresProcesses {
+  readonly postmaster: number;
+  /** Those that serve connections. */
+  readonly backends: readonly number[];
+  /** Another one where the first process has ended all others and begun anew. */
+  readonly checkpointer: number | undefined;
+}
+
+/** PostgreSQL of the data folder. */
+export function postgresOf(server: TestServer): PostgresProcesses | undefined {
   const all = processes();
   const postmaster = all.find(({ command }) => command.includes(`/postgres -D ${server.dataDir}/`));
   if (!postmaster) return undefined;
-  const backends = childrenOf(all, postmaster).filter(({ command }) => command.includes('[local]'));
-  return { postmaster: postmaster.pid, backends: backends.map(({ pid }) => pid) };
+  const children = childrenOf(all, postmaster);
+  const backends = children.filter(({ command }) => command.includes('[local]')).map(({ pid }) => pid);
+  const checkpointer = children.find(({ command }) => command.includes('checkpointer'))?.pid;
+  return { postmaster: postmaster.pid, backends, checkpointer };
 }
 
 /** Children of the server other than its database; dead ones that nobody has collected count. */

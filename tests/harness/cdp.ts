@@ -6,6 +6,8 @@ import type { ErrorBody } from '../../contract/common.ts';
 import { eventually, soon } from './until.ts';
 
 const ANSWER_MS = 60_000;
+/** What a page answers that is on its way to another document, or to another process. */
+const ON_ITS_WAY = /navigated or closed|context was destroyed|Cannot find (default )?(execution )?context/;
 
 export interface CdpMessage {
   readonly id?: number;
@@ -65,8 +67,13 @@ export class CdpClient {
     return result ?? {};
   }
 
-  /** Sends what `write` makes of the id, byte for byte, and waits for the answer to that id. */
-  askRaw(write: (id: number) => string | Buffer, what = 'a raw message', withinMs = ANSWER_MS): Promise<CdpMessage> {
+  /** Sends what `write` makes of the id, byte for byte, and waits for the answer to that id; a closed socket is one. */
+  async askRaw(
+    write: (id: number) => string | Buffer,
+    what = 'a raw message',
+    withinMs = ANSWER_MS,
+  ): Promise<CdpMessage> {
+    if (this.#socket.readyState === WebSocket.CLOSED) return { error: { code: 0, message: 'the socket is closed' } };
     const id = ++this.#id;
     const answer = new Promise<CdpMessage>(resolve => this.#answers.set(id, resolve));
     this.#socket.send(write(id).toString());
@@ -128,6 +135,20 @@ export class CdpClient {
     // The document that is asked may be on its way out.
     const look = (): Promise<unknown> => this.evaluate(address, sessionId).catch(error => String(error));
     await eventually(`${url} to stand`, look, seen => seen === new URL(url).href);
+  }
+
+  /** Evaluates until the value satisfies. A page that is just going somewhere has no answer, and is asked again. */
+  shows(
+    what: string,
+    expression: string,
+    sessionId: string,
+    satisfies: (value: unknown) => boolean = Boolean,
+  ): Promise<unknown> {
+    const look = (): Promise<unknown> =>
+      this.evaluate(expression, sessionId).catch(error => {
+        if (!ON_ITS_WAY.test(String(error))) throw error;
+      });
+    return eventually(what, look, satisfies);
   }
 
   /** How the socket was closed. */

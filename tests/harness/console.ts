@@ -8,6 +8,7 @@ import { type Browser, type BrowserContext, chromium, type Page } from 'playwrig
 import { findChromium } from '../../server/engines/slots/chromium.ts';
 import { buildWeb } from '../../tools/build-web.ts';
 import type { TestServer } from './server.ts';
+import { WITHIN_MS } from './until.ts';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const SERIOUS = new Set(['serious', 'critical']);
@@ -42,6 +43,7 @@ export async function openWatched(look: Look, origin: string): Promise<Watched> 
     hasTouch: look.width < 500,
     permissions: ['clipboard-read', 'clipboard-write'],
   });
+  context.setDefaultTimeout(WITHIN_MS);
   const page = await context.newPage();
   return new Watched(context, page, origin);
 }

@@ -4,7 +4,7 @@ import type { SessionEvent } from '../../contract/events.ts';
 import type { TestServer } from './server.ts';
 import { eventually } from './until.ts';
 
-const SAVED_MS = 60_000;
+const SAVED_MS = 120_000;
 
 export async function createContext(server: TestServer, body: object = {}): Promise<Context> {
   const answer = await server.api<Context>('POST', '/v1/browsers/contexts', { body });

@@ -33,7 +33,7 @@ export async function countingProxy(target: string): Promise<CountingProxy> {
         outgoing.writeHead(response.statusCode ?? 502, response.headers);
         response.pipe(outgoing);
       });
-    })();
+    })().catch(() => outgoing.destroy()); // the client went away in the middle of its request
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -3,7 +3,7 @@ import { type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:ht
 import { text } from 'node:stream/consumers';
 import { soon } from './until.ts';
 
-const EVENT_MS = 30_000;
+const EVENT_MS = 60_000;
 
 export interface StreamedEvent {
   readonly id: string;

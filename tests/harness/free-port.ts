@@ -1,8 +1,8 @@
 // A port of 127.0.0.1 that nobody listens on right now, and that stays free while a server is down: it is below those that
-// the kernel gives to connections, of which any program on the machine may have one in the meantime, and no other test
-// that runs beside this one is given it.
+// the kernel gives to connections, of which any program on the machine may have one in the meantime. Nor does another test
+// file get it: each that was given out is claimed for as long as this process lives.
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:net';
+import { createServer, type ListenOptions } from 'node:net';
 
 const FIRST = 10_000;
 /** The kernel's own begin here. */
@@ -12,27 +12,27 @@ const TRIES_MAX = 100;
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     const port = FIRST + Math.floor(Math.random() * (END - FIRST));
-    if ((await isOurs(port)) && (await isFree(port))) return port;
+    if ((await claim(port)) && (await isFree(port))) return port;
   }
   throw new Error(`none of ${TRIES_MAX} ports was free`);
 }
 
-/** A name in the kernel that one process can have; it goes with the process. */
-async function isOurs(port: number): Promise<boolean> {
-  const claim = createServer().listen(`\0berth-test-port-${port}`).unref();
-  return listens(claim);
+/** A name of the kernel's that has no file: it goes with the process that has it, however that ends. */
+async function claim(port: number): Promise<boolean> {
+  const holder = createServer().unref();
+  return listens(holder, { path: `\0berth-test-port-${port}` });
 }
 
 async function isFree(port: number): Promise<boolean> {
-  const server = createServer().listen(port, '127.0.0.1');
-  if (!(await listens(server))) return false;
+  const server = createServer();
+  if (!(await listens(server, { port, host: '127.0.0.1' }))) return false;
   server.close();
   await once(server, 'close');
   return true;
 }
 
-const listens = (server: Server): Promise<boolean> =>
-  once(server, 'listening').then(
+const listens = (server: ReturnType<typeof createServer>, where: ListenOptions): Promise<boolean> =>
+  once(server.listen(where), 'listening').then(
     () => true,
     () => false,
   );

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 
 const CGROUP_ROOT = '/sys/fs/cgroup';
 const CGROUP_DEPTH_MAX = 6;
+const SHOWN_CHARACTERS = 300;
 
 /** Of sessions, by their ids; `keep` are those that may be there. */
 export function sessionLeftovers(dataDir: string, keep: ReadonlySet<string> = new Set()): string[] {
@@ -12,15 +13,17 @@ export function sessionLeftovers(dataDir: string, keep: ReadonlySet<string> = ne
   const mountOf = mountsOfSessions(`${dataDir}/sessions/`);
   const mark = `BERTH_BOX=${installIdOf(dataDir)}/`;
   const whyOf = ({ pid, command }: Process): string | undefined =>
-    markOf(pid, mark, command) ?? (command.includes(`${dataDir}/sessions/`) ? command.slice(0, 120) : mountOf(pid));
-  return [
+    markOf(pid, mark, command) ?? (command.includes(`${dataDir}/sessions/`) ? command : mountOf(pid));
+  const left = [
     ...processes().flatMap(process => {
       const why = whyOf(process);
       return why === undefined ? [] : [`process ${process.pid}: ${why}`];
     }),
     ...cgroupsOf(dataDir).map(folder => `cgroup ${folder}`),
     ...['sessions', 'trash'].flatMap(folder => list(join(dataDir, folder)).map(name => `folder ${folder}/${name}`)),
-  ].filter(left => !spared(left));
+  ];
+  // Cut only now: the name of its session may stand far behind.
+  return left.filter(one => !spared(one)).map(one => one.slice(0, SHOWN_CHARACTERS));
 }
 
 /** Of a server and its database, once it has stopped. */
@@ -83,7 +86,7 @@ function findFolders(folder: string, name: string, depth: number): string[] {
   );
 }
 
-/** None of one that has gone: cgroups of other installations come and go while this one's are looked for. */
+/** None of one that is gone: test files beside this one make and remove such folders all the time. */
 function children(folder: string): string[] {
   try {
     return readdirSync(folder, { withFileTypes: true })

@@ -17,6 +17,8 @@ export interface OrdinaryUser {
   /** The copy. */
   readonly checkout: string;
   readonly node: string;
+  /** Called before the user goes: ends what runs as this user. */
+  readonly endings: Array<() => Promise<void>>;
 }
 
 /** Needs root. The user goes, and all that was made with it, when the test or the file is over. */
@@ -26,9 +28,12 @@ export function makeOrdinaryUser(): OrdinaryUser {
   const home = join(folder, 'home');
   const name = `berth-t${process.pid}`;
   run('useradd', '--no-create-home', '--user-group', '--home-dir', home, '--shell', '/usr/sbin/nologin', name);
-  after(() => {
+  const endings: OrdinaryUser['endings'] = [];
+  // Registered before anything was started as this user, so it is also run before that is ended by its own starter.
+  after(async () => {
+    await Promise.allSettled(endings.map(end => end())); // whose failures their starters tell
     run('userdel', '--force', name);
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   });
   const [uid, gid] = [Number(run('id', '-u', name)), Number(run('id', '-g', name))];
   mkdirSync(home);
@@ -36,7 +41,7 @@ export function makeOrdinaryUser(): OrdinaryUser {
   const checkout = join(folder, 'checkout');
   for (const part of [...PARTS, ...productionPackages()])
     cpSync(join(CHECKOUT, part), join(checkout, part), { recursive: true });
-  return { uid, gid, home, checkout, node: join(checkout, 'node_modules/node/bin/node') };
+  return { uid, gid, home, checkout, node: join(checkout, 'node_modules/node/bin/node'), endings };
 }
 
 /** Folders of the packages that are installed for an operator, as the lock file has them. */

@@ -5,7 +5,7 @@ import type { HttpAnswer } from './http.ts';
 import type { TestServer } from './server.ts';
 
 const LOOK_MS = 1_000;
-const LOOKS_MAX = 60;
+const LOOKS_MAX = 120;
 
 export async function replaysOf(server: TestServer, id: string): Promise<readonly Replay[]> {
   const answer = await server.api<{ pages: Replay[] }>('GET', `/v1/browsers/sessions/${id}/replays`);

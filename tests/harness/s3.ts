@@ -72,7 +72,7 @@ export async function startS3(): Promise<S3Store> {
     },
     close: async () => {
       await down();
-      rmSync(directory, { recursive: true });
+      rmSync(directory, { recursive: true, force: true, maxRetries: 10 }); // it may still be writing
     },
   };
 }

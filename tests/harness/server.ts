@@ -22,6 +22,8 @@ const READY_MS = 90_000;
 const STOPPED_MS = 90_000;
 const LOG_LINES_SHOWN = 60;
 const ORPHAN_LOOK_MS = 1_000;
+/** What a process wrote last is read a moment after its end is known. */
+const LAST_WORDS_MS = 10_000;
 const HOUR_MS = 3_600_000;
 
 export interface ServerOptions {
@@ -55,6 +57,7 @@ export type CreatedSession = Session & { readonly connectUrl: string; readonly s
 export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
   const server = new TestServer(options, await freePort());
   after(() => server.close());
+  options.user?.endings.push(() => server.close());
   await server.start();
   return server;
 }
@@ -135,7 +138,7 @@ export class TestServer {
   async start(until: 'ready' | 'serving' = 'ready'): Promise<void> {
     const child = this.#spawn();
     this.#child = child;
-    const exited = once(child, 'exit').then(([code]) => {
+    const exited = endOf(child).then(code => {
       throw new Error(`the server ended with ${code} instead of getting ready:\n${this.#tail()}`);
     });
     exited.catch(() => {});
@@ -234,13 +237,12 @@ export class TestServer {
     );
   }
 
-  /** Fails unless, after a while, nothing is left of any session but of those that are named. */
-  async settles(running: readonly string[] = []): Promise<void> {
-    const keep = new Set(running);
-    const look = async (): Promise<string[]> => [
-      ...sessionLeftovers(this.dataDir, keep),
-      ...(await this.#openRows(keep)),
-    ];
+  /** Fails unless, after a while, nothing is left of any session but of those that are named, or that are named by then. */
+  async settles(running: readonly string[] | (() => readonly string[]) = []): Promise<void> {
+    const look = async (): Promise<string[]> => {
+      const keep = new Set(typeof running === 'function' ? running() : running);
+      return [...sessionLeftovers(this.dataDir, keep), ...(await this.#openRows(keep))];
+    };
     await eventually('nothing to be left of the sessions', look, left => left.length === 0).catch(error => {
       throw new Error(`${error instanceof Error ? error.message : error}\n${this.#tail()}`);
     });
@@ -267,7 +269,7 @@ export class TestServer {
       throw new Error(`${error instanceof Error ? error.message : error}\n${this.#tail()}`);
     } finally {
       this.#child?.kill('SIGKILL');
-      if (!this.#options.dataDir) rmSync(dirname(this.dataDir), { recursive: true, force: true });
+      if (!this.#options.dataDir) rmSync(dirname(this.dataDir), { recursive: true, force: true, maxRetries: 5 });
     }
   }
 
@@ -375,6 +377,14 @@ function exitWhenCutOff(): void {
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
   const runner = process.ppid;
   setInterval(() => process.ppid === runner || process.exit(1), ORPHAN_LOOK_MS).unref();
+}
+
+/** Resolves with the exit code when its last words have been read as well, which come by another way. */
+async function endOf(child: ChildProcess): Promise<unknown> {
+  const closed = once(child, 'close');
+  const [code] = await once(child, 'exit');
+  await soon('its last words', closed, LAST_WORDS_MS).catch(() => {});
+  return code;
 }
 
 const hasExited = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null;

@@ -1,7 +1,7 @@
 // Certificate authorities of an application: uploaded, listed, read, deleted.
 import { CERTIFICATES_PER_APPLICATION_MAX, type Certificate } from '../../../contract/certificates.ts';
 import type { Warning } from '../../../contract/common.ts';
-import type { CertificateRow, CertificateRows } from '../../engines/store/store.ts';
+import type { CertificateRow, CertificateRows } from '../../engines/store/rows/certificates.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { type CertificateId, isUuid, newId } from '../../kit/ids.ts';
 import { limitReached, notFound } from '../faults.ts';

@@ -1,7 +1,8 @@
 // Makes a session trust the certificate authorities that its create names, and no other session. Chromium reads them as a
 // managed policy when it starts; verification stays as it is: wrong names, dates and unknown issuers still fail.
 import { TRUSTED_BYTES_MAX } from '../../../contract/certificates.ts';
-import type { CertificateRows, SessionRow } from '../../engines/store/store.ts';
+import type { CertificateRows } from '../../engines/store/rows/certificates.ts';
+import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { ApplicationId, CertificateId } from '../../kit/ids.ts';
 import { fault, invalidRequest } from '../faults.ts';
 import type { Watcher } from '../sessions/watchers.ts';

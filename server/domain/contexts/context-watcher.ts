@@ -1,14 +1,9 @@
 // What a session does with its context: starts from a copy of the newest version, and where it shall persist, copies its
 // cookies aside while it runs, closes its browser in order, and leaves the profile for the saver.
 import type { Profiles } from '../../engines/profiles/profiles.ts';
-import type {
-  ContextRow,
-  ContextRows,
-  ContextUses,
-  JsonObject,
-  SessionEnd,
-  SessionRow,
-} from '../../engines/store/store.ts';
+import type { ContextRow, ContextRows, ContextUses } from '../../engines/store/rows/contexts.ts';
+import type { JsonObject } from '../../engines/store/rows/json.ts';
+import type { SessionEnd, SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import { type ContextId, type HostId, isUuid, type SessionId } from '../../kit/ids.ts';

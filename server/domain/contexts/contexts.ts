@@ -11,7 +11,13 @@ import {
   type StorageState,
 } from '../../../contract/contexts.ts';
 import type { Packed, Profiles, Staging } from '../../engines/profiles/profiles.ts';
-import type { ContextRow, ContextRows, VersionFacts, VersionRow, VersionSource } from '../../engines/store/store.ts';
+import type {
+  ContextRow,
+  ContextRows,
+  VersionFacts,
+  VersionRow,
+  VersionSource,
+} from '../../engines/store/rows/contexts.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { type ContextId, isUuid, newId, type VersionId } from '../../kit/ids.ts';
 import { fault, invalidRequest, limitReached, notFound, projectMismatch } from '../faults.ts';

@@ -1,6 +1,6 @@
 // How many versions stay behind the newest one, and for how long.
 import { EARLIER_VERSIONS_DAYS, EARLIER_VERSIONS_MAX } from '../../../contract/contexts.ts';
-import type { KeepVersion } from '../../engines/store/store.ts';
+import type { KeepVersion } from '../../engines/store/rows/contexts.ts';
 import { plus } from '../../kit/clock.ts';
 
 const DAY_MS = 24 * 3_600_000;

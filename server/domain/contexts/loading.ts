@@ -1,14 +1,9 @@
 // Gives a new browser the newest version of a context that can be read: files before it starts, cookies before its first
 // client. A damaged version is passed over, and the session's events say so.
 import type { CookieList, Profiles } from '../../engines/profiles/profiles.ts';
-import type {
-  ContextRow,
-  ContextRows,
-  ContextUses,
-  EventRows,
-  SessionRow,
-  VersionRow,
-} from '../../engines/store/store.ts';
+import type { ContextRow, ContextRows, ContextUses, VersionRow } from '../../engines/store/rows/contexts.ts';
+import type { EventRows } from '../../engines/store/rows/events.ts';
+import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';

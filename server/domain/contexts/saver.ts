@@ -6,13 +6,13 @@ import type {
   ContextRows,
   ContextUse,
   ContextUses,
-  JsonObject,
   Kept,
-  SessionEventType,
   SessionNews,
-  SessionRows,
   VersionFacts,
-} from '../../engines/store/store.ts';
+} from '../../engines/store/rows/contexts.ts';
+import type { SessionEventType } from '../../engines/store/rows/events.ts';
+import type { JsonObject } from '../../engines/store/rows/json.ts';
+import type { SessionRows } from '../../engines/store/rows/sessions.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { HostId, SessionId } from '../../kit/ids.ts';

@@ -3,7 +3,7 @@
 import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
 import type { CookieList, Profiles, Seal, Sealed } from '../../engines/profiles/profiles.ts';
-import type { ContextRow, RemovableVersion, StoredArchive } from '../../engines/store/store.ts';
+import type { ContextRow, RemovableVersion, StoredArchive } from '../../engines/store/rows/contexts.ts';
 import type { ApplicationId, VersionId } from '../../kit/ids.ts';
 
 type KeyOf = (application: ApplicationId, context: string, version: string) => ArtifactKey;

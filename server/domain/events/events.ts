@@ -1,14 +1,9 @@
 // Reads events for callers: a page of them, or a stream that goes on. A stream holds nothing back: it reads the next
 // events when the one who follows asks for them, so a slow one costs a place and no memory.
 import { EVENT_TYPES, type EventType, type SessionEvent } from '../../../contract/events.ts';
-import type {
-  EventFilter,
-  EventRows,
-  SessionEventRow,
-  SessionRow,
-  SessionRows,
-  Store,
-} from '../../engines/store/store.ts';
+import type { EventFilter, EventRows, SessionEventRow } from '../../engines/store/rows/events.ts';
+import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
+import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { isUuid, type SessionId } from '../../kit/ids.ts';
 import type { Closeable } from '../../kit/scope.ts';

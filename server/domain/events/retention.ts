@@ -1,5 +1,5 @@
 // Forgets the events of sessions that ended long ago. What is old is seen in the rows, so a look at any moment is right.
-import type { EventRows } from '../../engines/store/store.ts';
+import type { EventRows } from '../../engines/store/rows/events.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 
 const KEPT_MS = 31 * 24 * 60 * 60 * 1000;

@@ -3,7 +3,7 @@ import { EXTENSIONS_PER_APPLICATION_MAX, type Extension } from '../../../contrac
 import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
 import type { ExtensionPackages } from '../../engines/extensions/packages.ts';
-import type { ExtensionRow, ExtensionRows } from '../../engines/store/store.ts';
+import type { ExtensionRow, ExtensionRows } from '../../engines/store/rows/extensions.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { type ApplicationId, type ExtensionId, isUuid, newId } from '../../kit/ids.ts';
 import { limitReached, notFound } from '../faults.ts';

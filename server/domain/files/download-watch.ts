@@ -1,7 +1,8 @@
 // The downloads of one running session: hears of them from the browser, and takes each complete file out of the box, which
 // is hostile. A file stays in the box until it is ours; whatever interrupts that, it is found there again.
 import type { DownloadListener } from '../../engines/browser/download-events.ts';
-import type { CompleteDownload, DownloadRow, JsonObject } from '../../engines/store/store.ts';
+import type { CompleteDownload, DownloadRow } from '../../engines/store/rows/downloads.ts';
+import type { JsonObject } from '../../engines/store/rows/json.ts';
 import { isCode } from '../../kit/durable.ts';
 import { reason } from '../../kit/fault.ts';
 import { NotAPlainFile, openHostile } from '../../kit/hostile-file.ts';

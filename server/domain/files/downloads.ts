@@ -2,7 +2,8 @@
 import type { Download, DownloadPage, DownloadsQuery } from '../../../contract/files.ts';
 import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
-import type { CompleteDownload, DownloadFilter, DownloadRows, SessionRows } from '../../engines/store/store.ts';
+import type { CompleteDownload, DownloadFilter, DownloadRows } from '../../engines/store/rows/downloads.ts';
+import type { SessionRows } from '../../engines/store/rows/sessions.ts';
 import { type ApplicationId, type DownloadId, isUuid, type SessionId } from '../../kit/ids.ts';
 import { fault, invalidRequest, notFound } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';

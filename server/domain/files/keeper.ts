@@ -3,7 +3,9 @@
 import type { FileHandle } from 'node:fs/promises';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
 import type { Staged, Staging } from '../../engines/artifacts/staging.ts';
-import type { CompleteDownload, DownloadRow, DownloadRows, EventRows, StoredBytes } from '../../engines/store/store.ts';
+import type { CompleteDownload, DownloadRow, DownloadRows } from '../../engines/store/rows/downloads.ts';
+import type { EventRows } from '../../engines/store/rows/events.ts';
+import type { StoredBytes } from '../../engines/store/rows/retention.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { namesInHostile } from '../../kit/hostile-file.ts';
 import type { ApplicationId, DownloadId, HostId, SessionId } from '../../kit/ids.ts';

@@ -1,7 +1,8 @@
 // Downloads of sessions that have ended: their files were moved aside before the box went. What was whole is taken in,
 // the rest is marked as failed. Works from rows and from what lies there, so it may be killed anywhere.
 import type { Salvage } from '../../engines/artifacts/salvage.ts';
-import type { DownloadRow, SessionRow, SessionRows } from '../../engines/store/store.ts';
+import type { DownloadRow } from '../../engines/store/rows/downloads.ts';
+import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import { reason } from '../../kit/fault.ts';
 import { type DownloadId, isUuid, newId, type SessionId } from '../../kit/ids.ts';
 import { downloadName } from './file-names.ts';

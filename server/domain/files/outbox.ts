@@ -3,7 +3,7 @@
 import type { Artifacts, ByteRange, OpenedArtifact } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
 import type { Staging } from '../../engines/artifacts/staging.ts';
-import type { OutboxRow, OutboxRows } from '../../engines/store/store.ts';
+import type { OutboxRow, OutboxRows } from '../../engines/store/rows/outbox.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import { type ApplicationId, type HostId, newId } from '../../kit/ids.ts';

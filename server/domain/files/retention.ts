@@ -2,7 +2,8 @@
 // objects go first, then the rows that tell of them, so whoever is killed in between does the rest next time.
 import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey, ArtifactPrefix } from '../../engines/artifacts/keys.ts';
-import type { ExpiredSession, OutboxRows, RetentionRows } from '../../engines/store/store.ts';
+import type { OutboxRows } from '../../engines/store/rows/outbox.ts';
+import type { ExpiredSession, RetentionRows } from '../../engines/store/rows/retention.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';

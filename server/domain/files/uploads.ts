@@ -2,15 +2,10 @@
 // and cannot write, and go with it; the row stays, so that a caller whose answer was lost sees what arrived.
 import type { UploadAnswer } from '../../../contract/files.ts';
 import type { Session } from '../../../contract/sessions.ts';
-import type {
-  Actor,
-  EventRows,
-  SessionRow,
-  SessionRows,
-  StoredBytes,
-  UploadRow,
-  UploadRows,
-} from '../../engines/store/store.ts';
+import type { Actor, EventRows } from '../../engines/store/rows/events.ts';
+import type { StoredBytes } from '../../engines/store/rows/retention.ts';
+import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
+import type { UploadRow, UploadRows } from '../../engines/store/rows/uploads.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { publishFile } from '../../kit/durable.ts';
 import { type ApplicationId, isUuid, type KeyId, newId, type SessionId, type UploadId } from '../../kit/ids.ts';

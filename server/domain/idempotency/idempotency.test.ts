@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TestClock } from '../../../tests/harness/test-clock.ts';
-import type { IdempotencyRow, IdempotencyRows } from '../../engines/store/store.ts';
+import type { IdempotencyRow, IdempotencyRows } from '../../engines/store/rows/idempotency.ts';
 import { isFault } from '../../kit/fault.ts';
 import type { ApplicationId, HostId, SessionId } from '../../kit/ids.ts';
 import { Secret } from '../../kit/secret.ts';

@@ -11,7 +11,8 @@ import {
   type RotateAgentKey,
 } from '../../../contract/agent-keys.ts';
 import { PAGE_LIMIT_DEFAULT, type PageQuery } from '../../../contract/common.ts';
-import type { KeyChange, KeyRow, Store } from '../../engines/store/store.ts';
+import type { KeyChange, KeyRow } from '../../engines/store/rows/credentials.ts';
+import type { Store } from '../../engines/store/store.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { type ApplicationId, isUuid, type KeyId, newId } from '../../kit/ids.ts';
 import type { Secret } from '../../kit/secret.ts';

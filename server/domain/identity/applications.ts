@@ -9,7 +9,8 @@ import {
   ROLES,
 } from '../../../contract/applications.ts';
 import { PAGE_LIMIT_DEFAULT, type PageQuery } from '../../../contract/common.ts';
-import type { ApplicationRow, Role, Store } from '../../engines/store/store.ts';
+import type { ApplicationRow, Role } from '../../engines/store/rows/accounts.ts';
+import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { type AccountId, type ApplicationId, isUuid, newId } from '../../kit/ids.ts';
 import { fault, limitReached, notFound, preconditionFailed, roleMissing } from '../faults.ts';

@@ -1,7 +1,8 @@
 // Who asks: what is shown, what is remembered, and that a revocation is heard at once.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { KeyRow, Store, TokenRow } from '../../engines/store/store.ts';
+import type { KeyRow, TokenRow } from '../../engines/store/rows/credentials.ts';
+import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { type Fault, isFault } from '../../kit/fault.ts';
 import type { AccountId, ApplicationId, KeyId, TokenId } from '../../kit/ids.ts';

@@ -1,7 +1,8 @@
 // From headers to a caller. Keeps what it learned for 30 seconds, and forgets a revoked credential at once.
 // Does not decide what a caller may do: scopes are checked by entry, roles by the domain.
 
-import type { CredentialRow, KeyRow, Store, TokenRow } from '../../engines/store/store.ts';
+import type { CredentialRow, KeyRow, TokenRow } from '../../engines/store/rows/credentials.ts';
+import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';

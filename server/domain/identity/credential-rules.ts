@@ -1,6 +1,6 @@
 // What agent keys and tokens have in common: how they are shown, when they end, from where they may be used.
 import type { CREDENTIAL_STATUSES } from '../../../contract/agent-keys.ts';
-import type { CredentialRow } from '../../engines/store/store.ts';
+import type { CredentialRow } from '../../engines/store/rows/credentials.ts';
 import { invalidRequest } from '../faults.ts';
 import { parseRange } from './cidr.ts';
 

@@ -1,7 +1,8 @@
 // On an empty database: one account, one application, one key, so that the first curl works, and one token that signs in
 // to the console. Otherwise nothing.
 import { CONSOLE_LINK_HOURS, CONSOLE_SCOPES, type CreateToken } from '../../../contract/tokens.ts';
-import type { AccountRow, ApplicationRow, Store } from '../../engines/store/store.ts';
+import type { AccountRow, ApplicationRow } from '../../engines/store/rows/accounts.ts';
+import type { Store } from '../../engines/store/store.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { type AccountId, newId } from '../../kit/ids.ts';
 import type { Secret } from '../../kit/secret.ts';

@@ -9,7 +9,8 @@ import {
   type Token,
   type TokenPage,
 } from '../../../contract/tokens.ts';
-import type { Store, TokenRow } from '../../engines/store/store.ts';
+import type { TokenRow } from '../../engines/store/rows/credentials.ts';
+import type { Store } from '../../engines/store/store.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { type AccountId, type ApplicationId, isUuid, newId, type TokenId } from '../../kit/ids.ts';
 import type { Secret } from '../../kit/secret.ts';

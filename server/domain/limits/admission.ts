@@ -1,13 +1,9 @@
 // Whether a session may begin: asks the one transaction that knows, at once or from the line, and says in numbers why not.
 import { type SomeBrowserLimits, WAIT_MAX_SECONDS } from '../../../contract/limits.ts';
-import type {
-  Admission as Ask,
-  IdempotencyRun,
-  LimitsRows,
-  Placed,
-  Seats,
-  SessionRow,
-} from '../../engines/store/store.ts';
+import type { Admission as Ask, Placed, Seats } from '../../engines/store/rows/admission.ts';
+import type { IdempotencyRun } from '../../engines/store/rows/idempotency.ts';
+import type { LimitsRows } from '../../engines/store/rows/limits.ts';
+import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
 import { invalidRequest } from '../faults.ts';

@@ -1,6 +1,6 @@
 // What an application's limits come to: what its owner configured, the defaults under it, the operator's ceiling over it. Pure.
 import { BROWSER_LIMITS_DEFAULT, type BrowserLimits, type SomeBrowserLimits } from '../../../contract/limits.ts';
-import type { JsonObject } from '../../engines/store/store.ts';
+import type { JsonObject } from '../../engines/store/rows/json.ts';
 
 /** What is kept of an application's limits: the members that its owner named. */
 export interface ConfiguredLimits {

@@ -5,7 +5,9 @@ import type {
   ReplaceLimits,
   SomeBrowserLimits,
 } from '../../../contract/limits.ts';
-import type { LimitsRow, SessionRows, Store } from '../../engines/store/store.ts';
+import type { LimitsRow } from '../../engines/store/rows/limits.ts';
+import type { SessionRows } from '../../engines/store/rows/sessions.ts';
+import type { Store } from '../../engines/store/store.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';

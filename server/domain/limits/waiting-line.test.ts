@@ -205,7 +205,7 @@ test('who wants to leave while it is being served is served', async () => {
   const stands = line.admit({
     application: A,
     signal: caller.signal,
-    waitMs: SECOND,
+    waitMs: 50 * SECOND,
     attempt: () => tries.shift() ?? assert.fail('asked once too often'),
     maxWaiting: async () => 1,
   });
@@ -227,13 +227,13 @@ test('an attempt that fails ends the wait of that one only', async () => {
   const broken = room.line.admit({
     application: A,
     signal: new AbortController().signal,
-    waitMs: SECOND,
+    waitMs: 50 * SECOND,
     attempt: async () => (tries.shift() ?? assert.fail)(),
     maxWaiting: async () => 5,
   });
   broken.catch(() => {});
   await idle();
-  const two = room.come(A, 'two', { waitMs: SECOND });
+  const two = room.come(A, 'two', { waitMs: 50 * SECOND });
   await assert.rejects(broken, /the database is gone/);
   await room.makeRoom(1);
   assert.equal((await two).got, 'two');

@@ -1,7 +1,9 @@
 // People at the window of a running session: the addresses they come by, what those allow, and who drives.
 import type { DebugQuery, DebugUrls } from '../../../contract/live.ts';
-import type { ControlRows } from '../../engines/store/control-rows.ts';
-import type { CompleteDownload, EventRows, NamedEvent, SessionRow, SessionRows } from '../../engines/store/store.ts';
+import type { ControlRows } from '../../engines/store/rows/controls.ts';
+import type { CompleteDownload } from '../../engines/store/rows/downloads.ts';
+import type { EventRows, NamedEvent } from '../../engines/store/rows/events.ts';
+import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import { isUuid, type SessionId } from '../../kit/ids.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { TestClock } from '../../../tests/harness/test-clock.ts';
-import type { ControlRow, ControlRows } from '../../engines/store/control-rows.ts';
-import type { EventRows } from '../../engines/store/store.ts';
+import type { ControlRow, ControlRows } from '../../engines/store/rows/controls.ts';
+import type { EventRows } from '../../engines/store/rows/events.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';
 import { until } from '../../kit/wait.ts';
@@ -70,7 +70,7 @@ describe('a takeover', () => {
     for (const name of ['one', 'two', 'three'])
       void waitOf(takeover.judgeInput('Input.dispatchKeyEvent')).then(verdict => passed.push(`${name} ${verdict}`));
     await takeover.giveBack(control?.fence ?? 0);
-    await until(1000, 'the waiting input to pass', () => (passed.length === 3 ? true : undefined));
+    await until(30_000, 'the waiting input to pass', () => (passed.length === 3 ? true : undefined));
     assert.deepEqual(passed, ['one pass', 'two pass', 'three pass']);
     assert.equal(takeover.judgeInput('Input.dispatchKeyEvent'), 'pass');
     assert.deepEqual(told, ['control.taken', 'control.given_back']);

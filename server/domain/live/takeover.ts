@@ -1,7 +1,8 @@
 // A person drives a session while they hold its control, which is a lease with a fence. The agent's input waits meanwhile, or
 // is refused; everything else of the agent goes on. One of these for each session that runs here.
-import type { ControlRow, ControlRows } from '../../engines/store/control-rows.ts';
-import type { Actor, EventRows, JsonObject } from '../../engines/store/store.ts';
+import type { ControlRow, ControlRows } from '../../engines/store/rows/controls.ts';
+import type { Actor, EventRows } from '../../engines/store/rows/events.ts';
+import type { JsonObject } from '../../engines/store/rows/json.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';

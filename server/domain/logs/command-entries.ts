@@ -1,6 +1,6 @@
 // Which commands of clients are logged, and what is kept of each and of its answer. What is typed or passed as an argument
 // is never kept.
-import type { JsonObject } from '../../engines/store/store.ts';
+import type { JsonObject } from '../../engines/store/rows/json.ts';
 import { remoteObject, text } from './console-entries.ts';
 import { scanExpression } from './expression.ts';
 import { REDACTED, redactUrl } from './redact.ts';

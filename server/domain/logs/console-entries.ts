@@ -1,5 +1,5 @@
 // What pages and workers say: console calls, exceptions, and the browser's own complaints.
-import type { Json, JsonObject } from '../../engines/store/store.ts';
+import type { Json, JsonObject } from '../../engines/store/rows/json.ts';
 import type { LogEntry } from './entry.ts';
 import { capped, redactText, redactUrl } from './redact.ts';
 import { isObject, objectAt, plain, type Said, textAt } from './values.ts';

@@ -1,6 +1,6 @@
 // One entry of a session's log, as it is kept: a line of JSON. Everything secret has left it before it is made a line.
 import { LOG_KINDS, type LogKind, NO_PAGE, type SessionLog } from '../../../contract/logs.ts';
-import type { JsonObject } from '../../engines/store/store.ts';
+import type { JsonObject } from '../../engines/store/rows/json.ts';
 
 /** `any`: markers that every reader gets, whatever kinds he asks for. */
 export type EntryKind = LogKind | 'any';

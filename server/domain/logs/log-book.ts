@@ -1,6 +1,7 @@
 // The logs of all sessions that run here. One loop makes durable about once a second what they have taken.
 
-import type { LogRows, SessionRow } from '../../engines/store/store.ts';
+import type { LogRows } from '../../engines/store/rows/logs.ts';
+import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';

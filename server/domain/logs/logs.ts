@@ -2,7 +2,8 @@
 // the longest log costs no more memory at once than a short one.
 import type { LogKind, SessionLog } from '../../../contract/logs.ts';
 import { LOG_KINDS } from '../../../contract/logs.ts';
-import type { LogRows, SessionRow, SessionRows } from '../../engines/store/store.ts';
+import type { LogRows } from '../../engines/store/rows/logs.ts';
+import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { isUuid, type SessionId } from '../../kit/ids.ts';
 import type { Closeable } from '../../kit/scope.ts';

@@ -1,5 +1,5 @@
 // What the network part of a log keeps of each CDP event: enough for a HAR file, no body, no cookie, no credential.
-import type { JsonObject } from '../../engines/store/store.ts';
+import type { JsonObject } from '../../engines/store/rows/json.ts';
 import { capped, redactHeaders, redactUrl } from './redact.ts';
 import { isObject, objectAt, plain, type Said, textAt } from './values.ts';
 

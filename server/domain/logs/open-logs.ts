@@ -1,5 +1,7 @@
 // The family of logs, as parts.ts puts it together.
-import type { SessionRows, Store } from '../../engines/store/store.ts';
+
+import type { SessionRows } from '../../engines/store/rows/sessions.ts';
+import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { Log } from '../../kit/log.ts';
 import type { PageNumbers } from '../sessions/page-numbers.ts';

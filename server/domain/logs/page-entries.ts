@@ -1,5 +1,5 @@
 // What happens to pages: where they went, when they were loaded, what they ask the user.
-import type { JsonObject } from '../../engines/store/store.ts';
+import type { JsonObject } from '../../engines/store/rows/json.ts';
 import { text } from './console-entries.ts';
 import { redactUrl } from './redact.ts';
 import { objectAt, plain, type Said, textAt } from './values.ts';

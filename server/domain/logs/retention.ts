@@ -1,5 +1,5 @@
 // Forgets the logs of sessions that ended long ago. What is old is seen in the rows, so a look at any moment is right.
-import type { LogRows } from '../../engines/store/store.ts';
+import type { LogRows } from '../../engines/store/rows/logs.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 
 export const LOGS_KEPT_MS = 31 * 24 * 60 * 60 * 1000;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { LogChunk } from '../../engines/store/store.ts';
+import type { LogChunk } from '../../engines/store/rows/logs.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';

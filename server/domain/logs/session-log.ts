@@ -1,7 +1,7 @@
 // The log of one running session: takes entries as they come, keeps within the limits, and writes what there is about
 // once a second. Taking an entry never waits and never throws; what is not kept is counted, and a marker tells of it.
 import type { LogKind } from '../../../contract/logs.ts';
-import type { LogChunk, LogKinds, LogRows } from '../../engines/store/store.ts';
+import type { LogChunk, LogKinds, LogRows } from '../../engines/store/rows/logs.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';

@@ -1,7 +1,7 @@
 // What was typed into pages or given to their functions, kept in memory for as long as the session runs, so that it does
 // not come into the log by another way: as the parameter of a form, or in what the page says. Only what tells something
 // is remembered: ordinary words would take half of a log away.
-import type { Json, JsonObject } from '../../engines/store/store.ts';
+import type { Json, JsonObject } from '../../engines/store/rows/json.ts';
 import { REDACTED } from './redact.ts';
 
 const TYPED_MAX = 100;

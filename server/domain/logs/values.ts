@@ -1,5 +1,5 @@
 // Reads members of JSON that came from a browser: what is not of the expected type is not there.
-import type { Json, JsonObject } from '../../engines/store/store.ts';
+import type { Json, JsonObject } from '../../engines/store/rows/json.ts';
 
 /** An object that a browser or client said: nothing is known of its members. */
 export type Said = { readonly [name: string]: unknown };

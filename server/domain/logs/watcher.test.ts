@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { SessionRow } from '../../engines/store/store.ts';
+import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import { systemClock } from '../../kit/clock.ts';
 import type { ApplicationId, HostId, SessionId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';

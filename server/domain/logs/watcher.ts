@@ -1,6 +1,6 @@
 // Listens to a session's browser on the server's own channels and keeps its log, whatever the clients enable. A session
 // without a log is not listened to at all.
-import type { SessionRow } from '../../engines/store/store.ts';
+import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { LiveSession } from '../sessions/live.ts';
 import type { ObservedTarget } from '../sessions/machinery.ts';

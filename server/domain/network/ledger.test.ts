@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HandClock } from '../../../tests/harness/hand-clock.ts';
-import type { NamedEvent } from '../../engines/store/store.ts';
+import type { NamedEvent } from '../../engines/store/rows/events.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';
 import { Ledger } from './ledger.ts';

@@ -1,6 +1,6 @@
 // What a session's network refused, as events: the same refusal of the same host is counted, and told at most once a
 // second. A page that tries a million hosts costs a bounded list, and its last event says how many were not told alone.
-import type { EventRows, SessionEventType } from '../../engines/store/store.ts';
+import type { EventRows, SessionEventType } from '../../engines/store/rows/events.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HandClock } from '../../../tests/harness/hand-clock.ts';
-import type { SessionRow } from '../../engines/store/store.ts';
+import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { SessionEgress } from '../sessions/machinery.ts';
 import { Meter, type Traffic } from './meter.ts';
 

@@ -1,6 +1,6 @@
 // The bytes of one session: what earlier processes had counted and what its egress proxy counts now. With a budget it
 // looks often, and says when the budget is used up.
-import type { SessionRow } from '../../engines/store/store.ts';
+import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { SessionEgress } from '../sessions/machinery.ts';
 

@@ -6,7 +6,7 @@ import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
 import type { Ffmpeg } from '../../engines/recorder/ffmpeg.ts';
 import type { Fragment } from '../../engines/recorder/fmp4.ts';
 import type { Mp4Head, Piece } from '../../engines/recorder/mp4.ts';
-import type { RecordingFileRow, RecordingRows, SegmentRow } from '../../engines/store/store.ts';
+import type { RecordingFileRow, RecordingRows, SegmentRow } from '../../engines/store/rows/recordings.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { ApplicationId, HostId } from '../../kit/ids.ts';

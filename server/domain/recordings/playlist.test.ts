@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import HLS from 'hls-parser';
-import type { SegmentRow } from '../../engines/store/store.ts';
+import type { SegmentRow } from '../../engines/store/rows/recordings.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import { type PlaylistWish, playlist } from './playlist.ts';
 

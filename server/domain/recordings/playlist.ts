@@ -1,5 +1,5 @@
 // The HLS playlist of one page (RFC 8216): append only while it grows, whole once everything is stored. Pure.
-import type { SegmentRow } from '../../engines/store/store.ts';
+import type { SegmentRow } from '../../engines/store/rows/recordings.ts';
 
 /** Fixed for the life of a playlist: no segment is longer. */
 const TARGET_SECONDS = 6;

@@ -3,14 +3,8 @@ import { randomUUID } from 'node:crypto';
 import type { RecordingDownload } from '../../../contract/recordings.ts';
 import { ASSEMBLIES_PER_MINUTE, PLAYLISTS_PER_MINUTE } from '../../../contract/recordings.ts';
 import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
-import type {
-  RecordedPageRow,
-  RecordingFileRow,
-  RecordingRows,
-  SessionRow,
-  SessionRows,
-  SpanRow,
-} from '../../engines/store/store.ts';
+import type { RecordedPageRow, RecordingFileRow, RecordingRows, SpanRow } from '../../engines/store/rows/recordings.ts';
+import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { type HostId, isUuid, type SessionId } from '../../kit/ids.ts';
 import { within } from '../../kit/wait.ts';

@@ -5,7 +5,8 @@ import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
 import type { RecordedPage, RecordingSink, Span } from '../../engines/recorder/page-recording.ts';
 import type { Segment } from '../../engines/recorder/pipeline.ts';
-import type { RecordingRows, SessionRows } from '../../engines/store/store.ts';
+import type { RecordingRows } from '../../engines/store/rows/recordings.ts';
+import type { SessionRows } from '../../engines/store/rows/sessions.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';
 
 /** How artifacts of a recording are named. */

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Recorder, RecordingWish } from '../../engines/recorder/recorder.ts';
-import type { NamedEvent, OmittedPage, SessionRow } from '../../engines/store/store.ts';
+import type { NamedEvent } from '../../engines/store/rows/events.ts';
+import type { OmittedPage } from '../../engines/store/rows/recordings.ts';
+import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import { systemClock } from '../../kit/clock.ts';
 import { silentLog } from '../../kit/log.ts';
 import type { LiveSession } from '../sessions/live.ts';

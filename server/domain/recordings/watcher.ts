@@ -1,7 +1,9 @@
 // Records sessions that are to be recorded, from before the first client to after the last; also those that a former
 // process recorded.
 import type { Recorder, Shortfall } from '../../engines/recorder/recorder.ts';
-import type { EventRows, RecordingRows, SessionRow } from '../../engines/store/store.ts';
+import type { EventRows } from '../../engines/store/rows/events.ts';
+import type { RecordingRows } from '../../engines/store/rows/recordings.ts';
+import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';

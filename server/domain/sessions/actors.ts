@@ -1,6 +1,7 @@
 // Who ends a session, for each reason there is, and how that is said; for the event list.
 import { END_REASONS, type EndReason } from '../../../contract/sessions.ts';
-import type { Actor, SessionEnd } from '../../engines/store/store.ts';
+import type { Actor } from '../../engines/store/rows/events.ts';
+import type { SessionEnd } from '../../engines/store/rows/sessions.ts';
 
 const ACTORS: Readonly<Record<EndReason, Actor['kind']>> = {
   released: 'agentKey',

@@ -1,7 +1,7 @@
 // What the rest of the server may ask of the session domain, and the values it speaks in. sessions.ts keeps the promise.
 import type { JsonObject, Warning } from '../../../contract/common.ts';
 import type { BrowserSettings, CreateSession, ProjectUsage, Session } from '../../../contract/sessions.ts';
-import type { IdempotencyRun } from '../../engines/store/store.ts';
+import type { IdempotencyRun } from '../../engines/store/rows/idempotency.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { Quota } from '../limits/admission.ts';

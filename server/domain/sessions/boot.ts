@@ -1,7 +1,7 @@
 // A browser that was started and belongs to no session yet: box, egress proxy and the connection to Chromium. A session
 // gets one at its start, either made for it or from the warm pool.
 import type { Box } from '../../engines/slots/slots.ts';
-import type { BoxJson } from '../../engines/store/store.ts';
+import type { BoxJson } from '../../engines/store/rows/sessions.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import { Scope } from '../../kit/scope.ts';
 import type { Browser, Machinery, SessionEgress } from './machinery.ts';

@@ -1,7 +1,7 @@
 // From a row to a running browser, and back from a former process's browser to a live session. Everything that was
 // started is undone in reverse when a step fails.
 import type { Box, BoxRecord } from '../../engines/slots/slots.ts';
-import type { SessionRow, SessionRows } from '../../engines/store/store.ts';
+import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';

@@ -1,6 +1,7 @@
 // Who may attach to which session: the session's own key, or an agent key of its application with the connect scope. A
 // session that is still starting is waited for.
-import type { EventRows, SessionRow, SessionRows } from '../../engines/store/store.ts';
+import type { EventRows } from '../../engines/store/rows/events.ts';
+import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { isFault } from '../../kit/fault.ts';
 import { isUuid, type SessionId } from '../../kit/ids.ts';

@@ -1,6 +1,6 @@
 // Whether the answer to a create arrived. An official client that hears nothing sends the create again, under no key: it
 // gets the session that it never heard of, and no second one.
-import type { SessionRow, SessionRows } from '../../engines/store/store.ts';
+import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { HostId, KeyId, SessionId } from '../../kit/ids.ts';

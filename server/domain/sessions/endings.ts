@@ -1,6 +1,6 @@
 // The one way a session ends: the decision is written first, then the browser is ended, then the row moves to its end
 // state. Whatever dies in between, the next look at the row finishes the work.
-import type { SessionEnd, SessionRow, SessionRows } from '../../engines/store/store.ts';
+import type { SessionEnd, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { SessionRow } from '../../engines/store/store.ts';
+import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { ApplicationId, HostId, SessionId } from '../../kit/ids.ts';
 import { endOf } from './expire.ts';
 

@@ -1,7 +1,7 @@
 // Ends what is due: time limits, clients that never came or did not come back, ends that were decided and not finished,
 // and what happened while the database could not be told. The due times stand in the rows, so a look at any moment is right; the clock and prompts only say when to look.
 
-import type { SessionEnd, SessionRow, SessionRows } from '../../engines/store/store.ts';
+import type { SessionEnd, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { HostId } from '../../kit/ids.ts';
 import type { Endings } from './endings.ts';

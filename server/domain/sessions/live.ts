@@ -1,7 +1,7 @@
 // A session that runs in this process: its browser, box and clients, and the list of all of them. What is not here runs
 // on another host, or not at all.
 import type { Box } from '../../engines/slots/slots.ts';
-import type { SessionEnd, SessionRow } from '../../engines/store/store.ts';
+import type { SessionEnd, SessionRow } from '../../engines/store/rows/sessions.ts';
 import { reason } from '../../kit/fault.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';

@@ -1,6 +1,7 @@
 // The number of each page of a session, from 0 in the order in which they appeared: the same in logs, recordings and live
 // views, and after an adoption. Given out at once, written down a moment later.
-import type { PageRow, PageRows, SessionRow } from '../../engines/store/store.ts';
+import type { PageRow, PageRows } from '../../engines/store/rows/pages.ts';
+import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';

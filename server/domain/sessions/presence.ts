@@ -1,6 +1,6 @@
 // Which clients are attached to a session, written to its row in the order it happened: a client's coming clears the
 // timers, the last one's leaving starts the grace. The row's due time is what ends the session; see expire.ts.
-import type { SessionRows } from '../../engines/store/store.ts';
+import type { SessionRows } from '../../engines/store/rows/sessions.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';

@@ -1,6 +1,6 @@
 // Reads the filters of the session list: the metadata query and the list of states. Pure; the store does the finding.
 import { SESSION_STATUSES, type SessionStatus } from '../../../contract/sessions.ts';
-import type { MetadataTerm } from '../../engines/store/store.ts';
+import type { MetadataTerm } from '../../engines/store/rows/sessions.ts';
 import { fault, invalidRequest } from '../faults.ts';
 
 const NAMESPACE = 'user_metadata';

@@ -1,6 +1,6 @@
 // The session record: its states and legal moves, and how a row becomes what callers see.
 import { END_REASONS, type EndReason, FOREIGN_REGIONS, type SessionStatus } from '../../../contract/sessions.ts';
-import type { SessionRow } from '../../engines/store/store.ts';
+import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { SessionView } from './api.ts';
 
 /** From each state, where a session may go. The database holds the same rule; an end state has no way out. */

@@ -4,18 +4,17 @@
 import { catalogueEntry, isErrorCode } from '../../../contract/errors.ts';
 import { TIMEOUT_DEFAULT_SECONDS } from '../../../contract/sessions.ts';
 import type { BoxEnd } from '../../engines/slots/slots.ts';
+import type { Admission, Placed } from '../../engines/store/rows/admission.ts';
+import type { Actor } from '../../engines/store/rows/events.ts';
+import type { JsonObject } from '../../engines/store/rows/json.ts';
 import type {
-  Actor,
-  Admission,
-  JsonObject,
   MetadataTerm,
   NewSession,
-  Placed,
   SessionEnd,
   SessionRow,
   SessionRows,
   SessionStatus,
-} from '../../engines/store/store.ts';
+} from '../../engines/store/rows/sessions.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { isFault, reason } from '../../kit/fault.ts';
 import { type HostId, isUuid, newId, type SessionId } from '../../kit/ids.ts';

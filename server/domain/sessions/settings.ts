@@ -1,7 +1,7 @@
 // Which of a session's settings decide how its browser is started, and which are applied to one that runs. What holds in
 // every page, worker and service worker is said at the start; nothing is patched in per target.
 import { VIEWPORT_DEFAULT } from '../../../contract/sessions.ts';
-import type { JsonObject } from '../../engines/store/store.ts';
+import type { JsonObject } from '../../engines/store/rows/json.ts';
 import type { WishedSettings } from './api.ts';
 import type { Preparation } from './watchers.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { SessionRow } from '../../engines/store/store.ts';
+import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';
 import type { AgentCaller } from '../identity/caller.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { Pipe } from './pipe.ts';
 
-const END_MS = 10_000;
+const END_MS = 60_000;
 const READ_BYTES = 1024 ** 2;
 
 interface World {

@@ -7,7 +7,7 @@ import { until } from '../../kit/wait.ts';
 import { BigReads } from './big-reads.ts';
 import { Downstream } from './downstream.ts';
 
-const WAIT_MS = 5_000;
+const WAIT_MS = 30_000;
 const SMALL_BYTES = 64 * 1024;
 const BIG_BYTES = 512 * 1024;
 

@@ -8,7 +8,7 @@ import { BigReads } from './big-reads.ts';
 import { RequestSocket } from './request-socket.ts';
 
 const PIECES = ['first', 'second', 'third', 'fourth'];
-const WAIT_MS = 5_000;
+const WAIT_MS = 30_000;
 /** More than the kernel holds between two sockets. */
 const WAITING_BYTES = 16 * 1024 * 1024;
 /** So much is copied out of memory that all sockets share; what is read after it stands in the socket's own. */

@@ -15,12 +15,19 @@ export interface ResolverOptions {
   readonly clock: Clock;
   /** `address:port` of name servers; absent: those of the machine. */
   readonly servers?: readonly string[];
+  /** Tests lengthen them; nobody else changes them. */
+  readonly waits?: Partial<ResolveWaits>;
 }
 
-const QUERY_MS = 2000;
+export interface ResolveWaits {
+  /** For an answer, before the question is asked again. */
+  readonly queryMs: number;
+  /** Once one family has answered, how long the other is waited for (RFC 8305 calls it resolution delay). */
+  readonly otherFamilyMs: number;
+}
+
+const WAITS: ResolveWaits = { queryMs: 2000, otherFamilyMs: 250 };
 const QUERY_TRIES = 3;
-/** Once one family has answered, how long the other is waited for (RFC 8305 calls it resolution delay). */
-const OTHER_FAMILY_MS = 250;
 const KEPT_NAMES_MAX = 512;
 const KEPT_SECONDS_MAX = 60;
 const LOOPBACK = '127.0.0.1';
@@ -31,8 +38,9 @@ interface Found {
 }
 
 /** One per session: what is remembered of one session's names must not show in the timing of another's. */
-export function createResolver({ hosts, clock, servers }: ResolverOptions): Resolve {
-  const resolver = new Resolver({ timeout: QUERY_MS, tries: QUERY_TRIES });
+export function createResolver({ hosts, clock, servers, waits }: ResolverOptions): Resolve {
+  const { queryMs, otherFamilyMs } = { ...WAITS, ...waits };
+  const resolver = new Resolver({ timeout: queryMs, tries: QUERY_TRIES });
   if (servers) resolver.setServers([...servers]);
   const kept = new KeptNames(clock);
   const asking = new SingleFlight<string, Found>();
@@ -43,16 +51,16 @@ export function createResolver({ hosts, clock, servers }: ResolverOptions): Reso
     if (hostname === 'localhost' || hostname.endsWith('.localhost')) return [LOOPBACK];
     const remembered = kept.get(hostname);
     if (remembered) return remembered;
-    const found = await asking.run(hostname, () => ask(resolver, hostname));
+    const found = await asking.run(hostname, () => ask(resolver, hostname, otherFamilyMs));
     kept.set(hostname, found);
     return found.addresses;
   };
 }
 
-async function ask(resolver: Resolver, hostname: string): Promise<Found> {
+async function ask(resolver: Resolver, hostname: string, otherFamilyMs: number): Promise<Found> {
   const four = resolver.resolve4(hostname, { ttl: true });
   const six = resolver.resolve6(hostname, { ttl: true });
-  const answers = await bothOrSoon(four, six);
+  const answers = await bothOrSoon(four, six, otherFamilyMs);
   const records = answers.flatMap(answer => (answer.status === 'fulfilled' ? answer.value : []));
   if (records.length === 0) throw failure(answers);
   return {
@@ -62,14 +70,18 @@ async function ask(resolver: Resolver, hostname: string): Promise<Found> {
 }
 
 /** Both outcomes, or the first success alone when the other side keeps us waiting. */
-async function bothOrSoon<T>(one: Promise<T>, other: Promise<T>): Promise<PromiseSettledResult<T>[]> {
+async function bothOrSoon<T>(
+  one: Promise<T>,
+  other: Promise<T>,
+  otherFamilyMs: number,
+): Promise<PromiseSettledResult<T>[]> {
   const both = Promise.allSettled([one, other]);
   const first = await Promise.any([one, other]).then(
     value => ({ status: 'fulfilled', value }) as const,
     () => undefined,
   );
   if (!first) return both;
-  return within(OTHER_FAMILY_MS, 'the other address family', () => both).catch(() => [first]);
+  return within(otherFamilyMs, 'the other address family', () => both).catch(() => [first]);
 }
 
 const TIMED_OUT = ['ETIMEOUT', 'EAI_AGAIN', 'ETIMEDOUT'];

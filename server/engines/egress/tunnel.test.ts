@@ -8,7 +8,7 @@ import { until, within } from '../../kit/wait.ts';
 import { BigReads } from './big-reads.ts';
 import { join, OutsideSocket } from './tunnel.ts';
 
-const WAIT_MS = 5000;
+const WAIT_MS = 30_000;
 
 interface Ends {
   readonly outside: OutsideSocket;

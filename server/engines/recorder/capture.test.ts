@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { TestClock } from '../../../tests/harness/test-clock.ts';
+import { HandClock } from '../../../tests/harness/hand-clock.ts';
 import { Capture, type CapturedFrame, type Taken } from './capture.ts';
 import type { JsonObject, TargetChannel } from './channel.ts';
 
@@ -67,7 +67,8 @@ interface Look {
 }
 
 function captured(tab: Tab, look: Look = { isWatched: false, until: Promise.resolve() }) {
-  const clock = new TestClock();
+  // It stands still between the steps, however long these take.
+  const clock = new HandClock();
   const seen: CapturedFrame[] = [];
   const taken = async (frame: CapturedFrame): Promise<Taken> => {
     await look.until;
@@ -77,8 +78,7 @@ function captured(tab: Tab, look: Look = { isWatched: false, until: Promise.reso
   const capture = new Capture({ channel: tab, clock, isWatched: () => look.isWatched, taken, visible: () => {} });
   const passes = async (ms: number): Promise<void> => {
     await setImmediate();
-    clock.advance(ms);
-    await setImmediate();
+    await clock.advance(ms);
   };
   return {
     capture,

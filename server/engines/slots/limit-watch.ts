@@ -7,8 +7,11 @@ import { type Measured, measure } from './measure.ts';
 
 /** A fast writer gets this much further than the bound before it is seen. */
 const LOOK_EVERY_MS = 2000;
-/** A browser whose main process was killed is seen to be gone within this; a look may come in between. */
-const GONE_SEEN_WITHIN_MS = 1000;
+/**
+ * A browser whose main process was killed is seen to be gone within this, also by a server that has much else to do; a look
+ * may come in between.
+ */
+const GONE_SEEN_WITHIN_MS = 5000;
 /** A profile has some thousands of files. More than these, or deeper, and looking at them all becomes the attack. */
 const ENTRIES_MAX = 200_000;
 const DEPTH_MAX = 128;

@@ -14,16 +14,12 @@ import type {
   UploadId,
   VersionId,
 } from '../../kit/ids.ts';
-import type {
-  Actor,
-  DownloadState,
-  JsonObject,
-  Role,
-  SessionEnd,
-  SessionEventType,
-  SessionStatus,
-  VersionSource,
-} from './store.ts';
+import type { Role } from './rows/accounts.ts';
+import type { VersionSource } from './rows/contexts.ts';
+import type { DownloadState } from './rows/downloads.ts';
+import type { Actor, SessionEventType } from './rows/events.ts';
+import type { JsonObject } from './rows/json.ts';
+import type { SessionEnd, SessionStatus } from './rows/sessions.ts';
 
 export interface Tables {
   accounts: AccountsTable;

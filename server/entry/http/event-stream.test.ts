@@ -107,7 +107,7 @@ function reading(stream: Readable, said: string[]): void {
 }
 
 const eventuallySaid = (said: string[], text: string) =>
-  until(5_000, `${JSON.stringify(text)} to be said`, () => said.join('').includes(text) || undefined);
+  until(30_000, `${JSON.stringify(text)} to be said`, () => said.join('').includes(text) || undefined);
 
 describe('an event stream', () => {
   it('says what is there, then what comes, and ends with it', async () => {
@@ -127,7 +127,7 @@ describe('an event stream', () => {
       clock.move(ms);
       const { asked } = source;
       source.give([]);
-      await until(5_000, 'the next look', () => source.asked > asked || undefined);
+      await until(30_000, 'the next look', () => source.asked > asked || undefined);
     };
     said.length = 0;
     await look(14_999);
@@ -149,8 +149,8 @@ describe('an event stream', () => {
     await eventuallySaid(said, '0000000000000008');
     clock.move(15_000);
     source.give([{ ...EVENT, id: '0000000000000009' }]);
-    await until(5_000, 'it to be closed', () => stream.destroyed || undefined);
-    await until(5_000, 'the source to be let go', () => source.returned || undefined);
+    await until(30_000, 'it to be closed', () => stream.destroyed || undefined);
+    await until(30_000, 'the source to be let go', () => source.returned || undefined);
     assert.ok(!said.join('').includes('0000000000000009'));
   });
 
@@ -160,14 +160,14 @@ describe('an event stream', () => {
     const large = { ...EVENT, detail: { note: 'x'.repeat(40_000) } };
     for (let piece = 0; piece < 20; piece++) source.give([large]);
     stream.read(0);
-    await until(5_000, 'it to stop', () => (stream.readableLength > 64 * 1024 && clock.sleeping > 0) || undefined);
+    await until(30_000, 'it to stop', () => (stream.readableLength > 64 * 1024 && clock.sleeping > 0) || undefined);
     assert.ok(source.asked < 5, `${source.asked} batches were asked for`);
     clock.move(29_999);
     assert.equal(stream.destroyed, false);
     clock.move(1);
-    await until(5_000, 'it to be closed', () => stream.destroyed || undefined);
+    await until(30_000, 'it to be closed', () => stream.destroyed || undefined);
     assert.match(String((await broken)[0]), /takes nothing/);
-    await until(5_000, 'the source to be let go', () => source.returned || undefined);
+    await until(30_000, 'the source to be let go', () => source.returned || undefined);
   });
 
   it('lets its source go when the reader leaves, and keeps no timer', async () => {

@@ -1,6 +1,6 @@
 // Accounts: the humans (so far one) whom applications belong to.
 import type { Db } from '../database.ts';
-import type { Accounts } from '../store.ts';
+import type { Accounts } from '../rows/accounts.ts';
 
 export const accounts = (db: Db): Accounts => ({
   first: () => db.selectFrom('accounts').selectAll().orderBy('createdAt').orderBy('id').limit(1).executeTakeFirst(),

@@ -2,7 +2,7 @@
 import type { AccountId, ApplicationId } from '../../../kit/ids.ts';
 import { isUuid } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
-import type { ApplicationRow, Applications } from '../store.ts';
+import type { ApplicationRow, Applications } from '../rows/accounts.ts';
 
 /** Names need not be unique; a caller who meets so many of the same name needs an id anyway. */
 const FOUND_MAX = 20;

@@ -2,7 +2,7 @@
 import { sql } from 'kysely';
 import type { ApplicationId, CertificateId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
-import type { CertificateRow, CertificateRows } from '../store.ts';
+import type { CertificateRow, CertificateRows } from '../rows/certificates.ts';
 
 /** All but the certificates themselves. */
 const SHOWN = ['id', 'applicationId', 'subjects', 'fingerprints', 'notAfter', 'createdAt'] as const;

@@ -5,7 +5,6 @@ import { plus } from '../../../kit/clock.ts';
 import type { ApplicationId, ContextId, VersionId } from '../../../kit/ids.ts';
 import type { Announcer } from '../announcer.ts';
 import type { Db } from '../database.ts';
-import type { ContextsTable, ContextVersionsTable } from '../schema.ts';
 import type {
   ContextRow,
   ContextRows,
@@ -15,7 +14,8 @@ import type {
   RemovableVersion,
   SessionNews,
   VersionRow,
-} from '../store.ts';
+} from '../rows/contexts.ts';
+import type { ContextsTable, ContextVersionsTable } from '../schema.ts';
 import { recordNews } from './news.ts';
 import { withoutNulls } from './without-nulls.ts';
 

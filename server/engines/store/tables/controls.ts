@@ -1,7 +1,7 @@
 // Who controls which session, and which links to it stand. Each change of hands is one conditional statement.
 import { sql } from 'kysely';
-import type { ControlRow, ControlRows } from '../control-rows.ts';
 import type { Db } from '../database.ts';
+import type { ControlRow, ControlRows } from '../rows/controls.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 export const controls = (db: Db): ControlRows => ({

@@ -2,8 +2,8 @@
 // twice, cannot make one of them complete and failed, or complete twice.
 import { type ExpressionBuilder, type Selectable, sql } from 'kysely';
 import type { Db } from '../database.ts';
+import type { CompleteDownload, DownloadFilter, DownloadRow, DownloadRows } from '../rows/downloads.ts';
 import type { DownloadsTable, Tables } from '../schema.ts';
-import type { CompleteDownload, DownloadFilter, DownloadRow, DownloadRows } from '../store.ts';
 import { intoOutbox } from './outbox.ts';
 import { withoutNulls } from './without-nulls.ts';
 

@@ -9,8 +9,9 @@ import { type RawBuilder, type Selectable, sql } from 'kysely';
 import type { ApplicationId, SessionId } from '../../../kit/ids.ts';
 import type { Announcer } from '../announcer.ts';
 import type { Db } from '../database.ts';
+import type { Actor, EventFilter, EventRows, SessionEventRow, SessionEventType } from '../rows/events.ts';
+import type { JsonObject } from '../rows/json.ts';
 import type { SessionEventsTable } from '../schema.ts';
-import type { Actor, EventFilter, EventRows, JsonObject, SessionEventRow, SessionEventType } from '../store.ts';
 
 /** A session that connects and disconnects in a loop for hours must not fill the disk; its end is told all the same. */
 const EVENTS_PER_SESSION_MAX = 1000;

@@ -3,7 +3,7 @@
 import { sql } from 'kysely';
 import type { ApplicationId, ExtensionId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
-import type { ExtensionRow, ExtensionRows } from '../store.ts';
+import type { ExtensionRow, ExtensionRows } from '../rows/extensions.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 export const extensions = (db: Db): ExtensionRows => ({

@@ -1,6 +1,6 @@
 // Hosts: the running processes of ours that can own browsers.
 import type { Db } from '../database.ts';
-import type { Hosts } from '../store.ts';
+import type { Hosts } from '../rows/hosts.ts';
 
 export const hosts = (db: Db): Hosts => ({
   announce: async ({ id, region, slots, startedAt }) => {

@@ -1,8 +1,8 @@
 // Writes that can be repeated: one row a key, which stands from before the effect until a day later.
 import { type ExpressionBuilder, sql } from 'kysely';
 import type { Db } from '../database.ts';
+import type { IdempotencyRow, IdempotencyRows, IdempotencyRun } from '../rows/idempotency.ts';
 import type { Tables } from '../schema.ts';
-import type { IdempotencyRow, IdempotencyRows, IdempotencyRun } from '../store.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 /** A row that another one removes between our two looks at it is looked for once more. */

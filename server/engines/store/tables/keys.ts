@@ -1,6 +1,6 @@
 // Agent keys of an application.
 import type { Db } from '../database.ts';
-import type { KeyRow, Keys } from '../store.ts';
+import type { KeyRow, Keys } from '../rows/credentials.ts';
 import { announced, isAlive, isLaterUse, isListed } from './credentials.ts';
 import { withoutNulls } from './without-nulls.ts';
 

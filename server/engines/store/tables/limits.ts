@@ -1,6 +1,6 @@
 // Limits of applications, as their owners configured them. Every application has its row from the beginning.
 import type { Db } from '../database.ts';
-import type { LimitsRows } from '../store.ts';
+import type { LimitsRows } from '../rows/limits.ts';
 
 export const limits = (db: Db): LimitsRows => ({
   get: application =>

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { zstdCompress, zstdDecompress } from 'node:zlib';
 import { sql } from 'kysely';
 import type { Db } from '../database.ts';
-import type { LogChunk, LogKinds, LogRows } from '../store.ts';
+import type { LogChunk, LogKinds, LogRows } from '../rows/logs.ts';
 
 const compress = promisify(zstdCompress);
 const decompress = promisify(zstdDecompress);

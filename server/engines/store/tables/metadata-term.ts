@@ -1,6 +1,6 @@
 // One term of a metadata filter as a condition of SQL: containment, which only a string leaf at that path satisfies.
 import { type RawBuilder, sql } from 'kysely';
-import type { MetadataTerm } from '../store.ts';
+import type { MetadataTerm } from '../rows/sessions.ts';
 
 /** `['a','b']: 'value'` becomes `user_metadata @> '{"a":{"b":"value"}}'`, sent as a parameter, never as SQL. */
 export function metadataTerm(term: MetadataTerm): RawBuilder<boolean> {

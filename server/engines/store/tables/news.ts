@@ -2,7 +2,7 @@
 // when the session has ended.
 import { sql } from 'kysely';
 import type { Db } from '../database.ts';
-import type { SessionNews } from '../store.ts';
+import type { SessionNews } from '../rows/contexts.ts';
 import { recorded } from './events.ts';
 
 /** Comes last in a transaction; see events.ts. */

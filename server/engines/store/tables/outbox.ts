@@ -1,6 +1,6 @@
 // What waits to be stored. A table that has rows about such files adds to it in its own transaction, with `intoOutbox`.
 import type { Db } from '../database.ts';
-import type { OutboxRow, OutboxRows } from '../store.ts';
+import type { OutboxRow, OutboxRows } from '../rows/outbox.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 export const outbox = (db: Db): OutboxRows => ({

@@ -1,6 +1,6 @@
 // The numbers of a session's pages.
 import type { Db } from '../database.ts';
-import type { PageRows } from '../store.ts';
+import type { PageRows } from '../rows/pages.ts';
 
 export const pages = (db: Db): PageRows => ({
   list: (application, session) =>

@@ -2,8 +2,8 @@
 import { type InsertQueryBuilder, type Selectable, sql, type UpdateQueryBuilder } from 'kysely';
 import type { Announcer } from '../announcer.ts';
 import type { Db } from '../database.ts';
+import type { SessionRow } from '../rows/sessions.ts';
 import type { SessionsTable, Tables } from '../schema.ts';
-import type { SessionRow } from '../store.ts';
 import { type Recording, recorded } from './events.ts';
 import { sessionRow } from './session-row.ts';
 

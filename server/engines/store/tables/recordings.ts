@@ -1,8 +1,8 @@
 // What was recorded: pages, segments, runs of one size, what is hidden or missing, and assembled files.
 import { type Selectable, sql } from 'kysely';
 import type { Db } from '../database.ts';
+import type { OmissionWhy, RecordingFileRow, RecordingRows, SegmentRow } from '../rows/recordings.ts';
 import type { RecordingFilesTable, RecordingSegmentsTable } from '../schema.ts';
-import type { OmissionWhy, RecordingFileRow, RecordingRows, SegmentRow } from '../store.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 /** Of a span that is not over. */

@@ -1,7 +1,7 @@
 // What is old enough to go. The due times stand in the rows of the sessions.
 import { sql } from 'kysely';
 import type { Db } from '../database.ts';
-import type { ExpiredSession, RetentionRows } from '../store.ts';
+import type { ExpiredSession, RetentionRows } from '../rows/retention.ts';
 
 export const retention = (db: Db): RetentionRows => ({
   filesDue: (now, batch) => expired(db, 'filesDueAt', now, batch),

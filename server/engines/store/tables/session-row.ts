@@ -1,7 +1,7 @@
 // A row of the sessions table in the form that the rest of the server knows.
 import type { Selectable } from 'kysely';
+import type { SessionEnd, SessionRow } from '../rows/sessions.ts';
 import type { SessionsTable } from '../schema.ts';
-import type { SessionEnd, SessionRow } from '../store.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 export function sessionRow(row: Selectable<SessionsTable>): SessionRow {

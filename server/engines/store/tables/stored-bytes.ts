@@ -1,7 +1,7 @@
 // How much is kept for an application, of all that counts against its limit.
 import { sql } from 'kysely';
 import type { Db } from '../database.ts';
-import type { StoredBytes } from '../store.ts';
+import type { StoredBytes } from '../rows/retention.ts';
 
 export const storedBytes = (db: Db): StoredBytes => ({
   ofApplication: async application => {

@@ -1,6 +1,6 @@
 // Personal access tokens of an account.
 import type { Db } from '../database.ts';
-import type { TokenRow, Tokens } from '../store.ts';
+import type { TokenRow, Tokens } from '../rows/credentials.ts';
 import { announced, isAlive, isLaterUse, isListed } from './credentials.ts';
 import { withoutNulls } from './without-nulls.ts';
 

@@ -1,6 +1,6 @@
 // Uploads of sessions: one row a name.
 import type { Db } from '../database.ts';
-import type { UploadRows } from '../store.ts';
+import type { UploadRows } from '../rows/uploads.ts';
 
 export const uploads = (db: Db): UploadRows => ({
   put: async row =>

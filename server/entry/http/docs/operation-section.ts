@@ -2,10 +2,10 @@
 import type { TSchema } from 'typebox';
 import { catalogueEntry } from '../../../../contract/errors.ts';
 import { headerName, propertiesOf } from '../../../../contract/openapi.ts';
+import type { Operation } from '../../../../contract/operation.ts';
 import {
   errorsOf,
   isRepeatable,
-  type Operation,
   type OperationId,
   operation,
   optionalHeadersOf,

@@ -1,6 +1,7 @@
 // The whole reference as one page that needs nothing from elsewhere. Made from the table of operations and the catalogue.
 import { type CatalogueEntry, ERRORS } from '../../../../contract/errors.ts';
-import { OPERATION_IDS, operation, TAGS, type Tag } from '../../../../contract/operations.ts';
+import { TAGS, type Tag } from '../../../../contract/operation.ts';
+import { OPERATION_IDS, operation } from '../../../../contract/operations.ts';
 import { anchor, colouredJson, colouredScript, colouredShell, escapeText, prose } from './html.ts';
 import { codeBlock, methodBadge, operationSection } from './operation-section.ts';
 import { SCRIPT } from './script.ts';

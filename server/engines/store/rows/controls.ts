@@ -1,5 +1,5 @@
-// Who controls a session, and which links to it stand, as the rest of the server sees it.
-import type { ApplicationId, SessionId } from '../../kit/ids.ts';
+// Who controls a session, and which links to it stand.
+import type { ApplicationId, SessionId } from '../../../kit/ids.ts';
 
 export interface ControlRow {
   readonly sessionId: SessionId;

@@ -1,0 +1,78 @@
+// What is said of an operation: enough to validate, route, describe and authorize it.
+import type { TSchema } from 'typebox';
+import type { ErrorCode } from './errors.ts';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** `agentKey` bak_…; `account` bpt_…; `connect` the session's own signing key, or an agent key with browsers:connect. */
+export type Credential = 'public' | 'agentKey' | 'account' | 'connect';
+
+/** Native paths stand under /v1/browsers; `both` means also where official clients look, under /v1 and /v1/browsers/v1. */
+export type Mount = 'native' | 'both' | 'compat';
+
+export const TAGS = {
+  Sessions: 'Create browsers, find them again, change and release them.',
+  Recordings: 'Watch what was to be seen, while it happens and afterwards.',
+  Connect: 'Drive a browser over CDP.',
+  'Live view': 'Watch a browser, and take it over.',
+  Downloads: 'Files that browsers downloaded.',
+  Contexts: 'Keep cookies and storage from one session to the next.',
+  Extensions: 'Browser extensions that sessions load.',
+  Certificates: 'Certificate authorities that sessions trust.',
+  Applications: 'What owns keys, sessions and usage.',
+  'Agent keys': 'Credentials of programs that use browsers.',
+  Tokens: "Credentials of people's scripts for accounts and applications.",
+  Compatibility: "Routes that exist for the field's official clients only.",
+  Service: 'Health, metrics and descriptions.',
+} as const;
+export type Tag = keyof typeof TAGS;
+
+export interface Answer {
+  readonly description: string;
+  readonly schema?: TSchema;
+  /** JSON unless named. */
+  readonly contentType?: string;
+  /** It may also be the bytes of a file, where the caller accepts those. */
+  readonly orBytes?: true;
+  /** What a caller gets who accepts server-sent events. */
+  readonly asStream?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface Upload {
+  /** Absent: what the application's limits allow. */
+  readonly maxBytes?: number;
+  /** A name such a file has. */
+  readonly example: string;
+  readonly description: string;
+}
+
+export interface Operation {
+  readonly tag: Tag;
+  readonly method: Method;
+  readonly path: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly credential: Credential;
+  /** One of these is enough. */
+  readonly scopes?: readonly string[];
+  readonly isWrite: boolean;
+  readonly mount: Mount;
+  /** Served with a slash at the end of the path too. */
+  readonly alsoWithSlash?: boolean;
+  /** What happens to body fields that the schema does not know. */
+  readonly unknownFields?: 'warn' | 'ignore' | 'refuse';
+  readonly params?: TSchema;
+  readonly query?: TSchema;
+  readonly headers?: TSchema;
+  readonly body?: TSchema;
+  readonly bodyExample?: unknown;
+  /** The body is multipart/form-data with one part, a file named `file`. */
+  readonly upload?: Upload;
+  /** It may stand in line for room: `Prefer: wait=SECONDS`. */
+  readonly mayWait?: boolean;
+  /** Fields of the answer that are never kept for a repetition. */
+  readonly secretFields?: readonly string[];
+  readonly responses: Readonly<Record<number, Answer>>;
+  readonly errors: readonly ErrorCode[];
+}

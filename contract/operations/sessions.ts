@@ -1,0 +1,124 @@
+// Sessions: created, found again, changed, released, given files.
+
+import { Type } from 'typebox';
+import { UploadAnswer } from '../files.ts';
+import type { Operation } from '../operation.ts';
+import { CreateSession, Session, SessionParams, SessionQuery, UpdateSession } from '../sessions.ts';
+import { ADMITTED } from './shared.ts';
+
+export const SESSION_OPERATIONS = {
+  createSession: {
+    tag: 'Sessions',
+    method: 'POST',
+    path: '/v1/browsers/sessions',
+    summary: 'Create a session',
+    description:
+      'Starts a browser and answers once it runs. Without `keepAlive` the session ends shortly after its last client has left, and after 300 seconds if none came. When the answer is lost, send the request again only with the same `Idempotency-Key`; without one, list sessions by a unique value in `userMetadata`.',
+    credential: 'agentKey',
+    scopes: ['browsers:write'],
+    isWrite: true,
+    mount: 'both',
+    unknownFields: 'warn',
+    body: CreateSession,
+    bodyExample: { timeout: 900, keepAlive: true, userMetadata: { run: 'r-1842' } },
+    mayWait: true,
+    secretFields: ['connectUrl', 'seleniumRemoteUrl', 'signingKey'],
+    responses: {
+      201: {
+        description: 'The session, with its connection fields.',
+        schema: Session,
+        headers: { Location: 'Path of the session.', ...ADMITTED },
+      },
+    },
+    errors: [
+      'unknown_field',
+      'conflicting_fields',
+      'project_mismatch',
+      'unknown_context',
+      'context_in_use',
+      'unknown_certificate',
+      'unknown_extension',
+      'invalid_file',
+      'feature_unavailable',
+      'concurrency_limit',
+      'rate_limited',
+      'capacity',
+      'browser_start_timeout',
+    ],
+  },
+  listSessions: {
+    tag: 'Sessions',
+    method: 'GET',
+    path: '/v1/browsers/sessions',
+    summary: 'List sessions',
+    description: 'Sessions of the application, newest first, without connection fields. A bare array.',
+    credential: 'agentKey',
+    scopes: ['browsers:read'],
+    isWrite: false,
+    mount: 'both',
+    query: SessionQuery,
+    responses: {
+      200: {
+        description: 'The sessions; `[]` when none matches.',
+        schema: Type.Array(Session),
+        headers: { 'x-next-before': 'Present when there may be more: pass it as `before`.' },
+      },
+    },
+    errors: ['invalid_query'],
+  },
+  readSession: {
+    tag: 'Sessions',
+    method: 'GET',
+    path: '/v1/browsers/sessions/{id}',
+    summary: 'Read a session',
+    description:
+      'One session; with its connection fields while PENDING or RUNNING, with `endedAt` and `endReason` once ended.',
+    credential: 'agentKey',
+    scopes: ['browsers:read'],
+    isWrite: false,
+    mount: 'both',
+    params: SessionParams,
+    responses: { 200: { description: 'The session.', schema: Session } },
+    errors: ['not_found'],
+  },
+  updateSession: {
+    tag: 'Sessions',
+    method: 'POST',
+    path: '/v1/browsers/sessions/{id}',
+    summary: 'Update or release a session',
+    description:
+      'Ends the session with `status` `REQUEST_RELEASE`, or changes its metadata or time limit while it runs. A release is answered once the browser is closed.',
+    credential: 'agentKey',
+    scopes: ['browsers:write'],
+    isWrite: true,
+    mount: 'both',
+    unknownFields: 'warn',
+    params: SessionParams,
+    body: UpdateSession,
+    bodyExample: { status: 'REQUEST_RELEASE' },
+    responses: {
+      200: {
+        description:
+          'The session as it is now, without connection fields. On the compatibility mount a repeated release answers the ended session too.',
+        schema: Session,
+      },
+    },
+    errors: ['unknown_field', 'project_mismatch', 'not_found', 'session_not_running'],
+  },
+  uploadFile: {
+    tag: 'Sessions',
+    method: 'POST',
+    path: '/v1/browsers/sessions/{id}/uploads',
+    summary: 'Upload a file into a session',
+    description:
+      'The browser reads it, and cannot change it, at `filePath`: give that path to a file input. The same name replaces the file at once and as a whole. It is streamed: its size is bounded by `maxUploadBytes` of the application and by 4 GiB for a session together. When the answer is lost, read the session: `uploads` lists what arrived.',
+    credential: 'agentKey',
+    scopes: ['browsers:files'],
+    isWrite: true,
+    mount: 'both',
+    params: SessionParams,
+    upload: { example: 'cv.pdf', description: 'The file. Its name must be a plain one, of at most 255 bytes.' },
+    responses: { 200: { description: 'The file is there.', schema: UploadAnswer } },
+    errors: ['not_found', 'session_not_running', 'missing_file', 'invalid_file'],
+  },
+} as const satisfies Readonly<Record<string, Operation>>;

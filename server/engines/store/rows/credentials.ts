@@ -1,0 +1,58 @@
+// Tokens of accounts and keys of applications.
+import type { AccountId, ApplicationId, KeyId, TokenId } from '../../../kit/ids.ts';
+
+export interface CredentialRow {
+  readonly name: string;
+  /** The first characters, shown in lists: `bak_x7Qk`. */
+  readonly prefix: string;
+  /** SHA-256 of the whole credential. */
+  readonly hash: Buffer;
+  readonly scopes: readonly string[];
+  readonly cidrAllow: readonly string[];
+  readonly createdAt: Date;
+  readonly expiresAt?: Date;
+  readonly revokedAt?: Date;
+  readonly lastUsedAt?: Date;
+  readonly lastUsedIp?: string;
+}
+
+export interface TokenRow extends CredentialRow {
+  readonly id: TokenId;
+  readonly accountId: AccountId;
+  /** Absent: all, present and future. */
+  readonly applicationIds?: readonly ApplicationId[];
+}
+
+export interface Tokens {
+  insert(row: TokenRow, limit: number): Promise<'inserted' | 'limit_reached'>;
+  /** Living ones and those that ended less than 90 days ago, newest first. */
+  list(account: AccountId, now: Date, page: { limit: number; before?: TokenId }): Promise<TokenRow[]>;
+  get(account: AccountId, id: TokenId): Promise<TokenRow | undefined>;
+  byHash(hash: Buffer): Promise<TokenRow | undefined>;
+  /** Marks it revoked and NOTIFYs in one transaction; false when there was no living token. */
+  revoke(account: AccountId, id: TokenId, now: Date): Promise<boolean>;
+  touch(id: TokenId, at: Date, ip: string): Promise<void>;
+}
+
+export interface KeyRow extends CredentialRow {
+  readonly id: KeyId;
+  readonly applicationId: ApplicationId;
+  readonly revision: number;
+}
+
+export interface KeyChange {
+  readonly name?: string;
+  readonly cidrAllow?: readonly string[];
+  readonly expiresAt?: Date;
+}
+
+export interface Keys {
+  insert(row: KeyRow, limit: number): Promise<'inserted' | 'limit_reached'>;
+  list(application: ApplicationId, now: Date, page: { limit: number; before?: KeyId }): Promise<KeyRow[]>;
+  get(application: ApplicationId, id: KeyId): Promise<KeyRow | undefined>;
+  byHash(hash: Buffer): Promise<KeyRow | undefined>;
+  /** Changes it when `revision` still stands. */
+  change(application: ApplicationId, id: KeyId, revision: number, change: KeyChange): Promise<KeyRow | undefined>;
+  revoke(application: ApplicationId, id: KeyId, now: Date): Promise<boolean>;
+  touch(id: KeyId, at: Date, ip: string): Promise<void>;
+}

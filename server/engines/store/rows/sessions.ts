@@ -1,0 +1,134 @@
+// Sessions, from the wish to the end.
+import type { ApplicationId, HostId, KeyId, SessionId } from '../../../kit/ids.ts';
+import type { Admission, Placed } from './admission.ts';
+import type { Actor } from './events.ts';
+import type { JsonObject } from './json.ts';
+
+export type SessionStatus = 'PENDING' | 'RUNNING' | 'COMPLETED' | 'TIMED_OUT' | 'ERROR';
+
+/** What the session's next start or a successor process needs to find its browser again. Owned by engines/slots and engines/browser. */
+export type BoxJson = JsonObject;
+
+export interface SessionRow {
+  readonly id: SessionId;
+  readonly applicationId: ApplicationId;
+  readonly hostId: HostId;
+  readonly keyId?: KeyId;
+  readonly status: SessionStatus;
+  readonly region: string;
+  readonly keepAlive: boolean;
+  readonly userMetadata: JsonObject;
+  readonly settings: JsonObject;
+  readonly proxyBytes: number;
+  /** All bytes to and from the network, as last noted; counted where somebody asks for it. */
+  readonly egressBytes: number;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+  readonly startedAt?: Date;
+  readonly expiresAt: Date;
+  readonly endedAt?: Date;
+  /** The end that was decided: set once, before the browser is closed; `status` follows when it is dead. */
+  readonly end?: SessionEnd;
+  /** No client may stay away longer than this; absent once one came, or with keepAlive. */
+  readonly connectBy?: Date;
+  /** The last client left, and the session ends at this time unless one returns. */
+  readonly releaseAt?: Date;
+  /** Whether a client is attached, as last written; a successor reads it. */
+  readonly attached: boolean;
+  readonly box?: BoxJson;
+}
+
+export interface SessionEnd {
+  readonly status: 'COMPLETED' | 'TIMED_OUT' | 'ERROR';
+  readonly reason: string;
+  /** For people: what happened, in words; never shown to other applications. */
+  readonly detail?: string;
+  /** Who decided it, for the event list only. Absent: the service. */
+  readonly by?: Actor;
+}
+
+export type NewSession = Pick<
+  SessionRow,
+  'id' | 'applicationId' | 'hostId' | 'region' | 'keepAlive' | 'userMetadata' | 'settings' | 'createdAt' | 'expiresAt'
+> & {
+  readonly keyId?: KeyId;
+  readonly connectBy?: Date;
+  /** What was asked, for a create whose answer may get lost: see `claimLost`. */
+  readonly createDigest?: Buffer;
+};
+
+export interface MetadataTerm {
+  /** `user_metadata['a']['b']:'value'` is path ['a','b'], value 'value'. Only string leaves match. */
+  readonly path: readonly string[];
+  readonly value: string;
+}
+
+export interface SessionFilter {
+  readonly statuses?: readonly SessionStatus[];
+  readonly metadata?: readonly MetadataTerm[];
+  readonly limit: number;
+  /** The page after this session. */
+  readonly before?: SessionId;
+}
+
+/** Each change writes its event in the same statement, so that state and event list never tell different stories. */
+export interface SessionRows {
+  /**
+   * Inserts PENDING if the application's limits allow it and the host has a free slot (non-terminal rows < hosts.slots).
+   * Decided under locks, the application's limits first, then the host. Without an admission only the host counts.
+   */
+  place(row: NewSession, admission?: Admission): Promise<Placed>;
+  /** Non-terminal sessions of the application, and those created since. */
+  countOf(application: ApplicationId, since: Date): Promise<{ living: number; created: number }>;
+  /** Whether the create's answer arrived, which was owed until now. */
+  answered(id: SessionId, delivered: boolean): Promise<void>;
+  /** The oldest living session that this key asked for with this digest since then and never got; owed to the claimer from now on. */
+  claimLost(key: KeyId, digest: Buffer, since: Date): Promise<SessionRow | undefined>;
+  /** After a restart: answers that were owed did not arrive. Returns how many. */
+  loseAnswers(host: HostId): Promise<number>;
+  get(application: ApplicationId, id: SessionId): Promise<SessionRow | undefined>;
+  /** For the connect path, where the signing key, bound to the id, is the credential. */
+  byId(id: SessionId): Promise<SessionRow | undefined>;
+  /** Newest first. */
+  list(application: ApplicationId, filter: SessionFilter): Promise<SessionRow[]>;
+  /** Written before the browser process exists to the rest of us, so that a successor can find it. */
+  setBox(id: SessionId, box: BoxJson, now: Date): Promise<void>;
+  /** PENDING -> RUNNING; undefined when it was ended, or its end decided, meanwhile. `box`: of a browser that waited. */
+  run(id: SessionId, startedAt: Date, box?: BoxJson): Promise<SessionRow | undefined>;
+  /** Only while RUNNING and no end is decided. */
+  change(
+    application: ApplicationId,
+    id: SessionId,
+    change: { userMetadata?: JsonObject; expiresAt?: Date; by?: Actor },
+    now: Date,
+  ): Promise<SessionRow | undefined>;
+  /** Decides the end; the first decision stands. Returns the row with the end that stands, undefined when already terminal. */
+  decideEnd(id: SessionId, end: SessionEnd, now: Date): Promise<SessionRow | undefined>;
+  /**
+   * Moves to the decided end state. Clears `box`. Idempotent; undefined when no end was decided. `kept`: when its files are
+   * due to go, and when the row itself is; without it they stay.
+   */
+  finish(
+    id: SessionId,
+    endedAt: Date,
+    proxyBytes: number,
+    kept?: { readonly filesDueAt: Date; readonly forgetDueAt: Date },
+  ): Promise<SessionRow | undefined>;
+  /** What has flowed so far. Never less than before; nothing happens once the session has ended. */
+  countTraffic(id: SessionId, traffic: { proxyBytes: number; egressBytes: number }): Promise<void>;
+  /** A client is here: clears connectBy and releaseAt. `clients`: how many there are with it. */
+  clientCame(id: SessionId, now: Date, clients?: number): Promise<void>;
+  /** One left, others stay. */
+  clientLeft(id: SessionId, now: Date, clients: number, why?: string): Promise<void>;
+  /** The last one left. */
+  clientsGone(id: SessionId, releaseAt: Date | undefined, now: Date, why?: string): Promise<void>;
+  /** Non-terminal sessions of this host whose earliest due time has passed, or whose end is decided. */
+  due(host: HostId, now: Date, batch: number): Promise<SessionRow[]>;
+  /** Every non-terminal session of this host. */
+  ofHost(host: HostId): Promise<SessionRow[]>;
+  /** After a restart: nobody is attached; connect and disconnect timers start anew, at least until `notBefore`. */
+  resumeTimers(host: HostId, notBefore: Date): Promise<void>;
+  countByStatus(host: HostId): Promise<Readonly<Partial<Record<SessionStatus, number>>>>;
+  /** Sum of minutes and proxy bytes of an application, for the compatibility mount. */
+  usage(application: ApplicationId): Promise<{ browserMinutes: number; proxyBytes: number }>;
+}
