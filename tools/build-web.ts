@@ -40,7 +40,10 @@ async function build(folder: string): Promise<void> {
     await buildLiveView(join(aside, 'live-view'));
     buildDocs(join(aside, 'docs'));
     await compressAll(aside);
-    if (!existsSync(folder)) renameSync(aside, folder);
+    renameSync(aside, folder);
+  } catch (error) {
+    // Another build of the same may have been there first.
+    if (!existsSync(folder)) throw error;
   } finally {
     rmSync(aside, { recursive: true, force: true });
   }

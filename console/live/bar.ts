@@ -20,6 +20,8 @@ export class Bar {
   #shown = '';
   #driving = false;
   #loading = false;
+  /** What the tabs were drawn from last. */
+  #drawn = '';
 
   constructor(wish: BarWish) {
     this.#wish = wish;
@@ -80,6 +82,15 @@ export class Bar {
     if (document.activeElement !== parts.url) parts.url.value = tab?.url ?? '';
     parts.behind.hidden = tab?.visible !== false;
     document.title = tab?.title ? `${tab.title} - Live view` : 'Live view';
+    this.#drawTabs();
+  }
+
+  /** Only where something has changed: a click on what is replaced between press and release is lost. */
+  #drawTabs(): void {
+    const shown = this.#tabs.map(({ page, title, url, faviconUrl }) => [page, title, url, this.#icons.has(faviconUrl)]);
+    const drawn = JSON.stringify([shown, this.#shown, this.#driving]);
+    if (drawn === this.#drawn) return;
+    this.#drawn = drawn;
     parts.tabs.replaceChildren(...this.#tabs.map(one => this.#tab(one)), ...(this.#driving ? [this.#newTab()] : []));
   }
 

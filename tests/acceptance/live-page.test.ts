@@ -113,6 +113,10 @@ const takeControl = async (view: Page): Promise<void> => {
   await view.getByRole('button', { name: 'Take control' }).click();
   await view.getByRole('button', { name: 'Give back' }).waitFor();
 };
+/** The notice goes away by itself, so it is looked out for before the keys are pressed. */
+const copying = async (view: Page, keys: string): Promise<void> => {
+  await Promise.all([view.getByText('Copied to your clipboard.').waitFor(), view.keyboard.press(keys)]);
+};
 const textOf = (page: Page): Promise<string> => page.inputValue('#text');
 const heard = (page: Page): Promise<string[]> => page.evaluate('heard');
 
@@ -168,8 +172,7 @@ test('on a Mac the shortcuts are those of the Mac', async () => {
   await click(view, 200, 60);
   await view.keyboard.type('apple');
   await view.keyboard.press('Meta+a');
-  await view.keyboard.press('Meta+c');
-  await view.getByText('Copied to your clipboard.').waitFor();
+  await copying(view, 'Meta+c');
   await view.keyboard.press('Meta+x');
   await eventually('the cut', async () => (await textOf(page)) === '');
   await view.keyboard.press('Meta+z');
@@ -210,8 +213,7 @@ test('ten kilobytes of text are pasted whole, and what is copied comes to the cl
   await page.evaluate("document.getElementById('text').value = 'copied – 行'");
   await click(view, 200, 60);
   await view.keyboard.press('Control+a');
-  await view.keyboard.press('Control+c');
-  await view.getByText('Copied to your clipboard.').waitFor();
+  await copying(view, 'Control+c');
   assert.equal(await view.evaluate('navigator.clipboard.readText()'), 'copied – 行');
   await end();
 });

@@ -170,7 +170,7 @@ test('frames of other sites, shared workers and service workers are heard from t
   const { session, client } = await visited('/apart');
   const hasAll = (entries: readonly SessionLog[]): boolean =>
     APART.every(({ words, path }) => saidBy(entries, words) && askedBy(entries, path));
-  const entries = await eventually('what they said and asked for', () => listed(session.id), hasAll, 20_000);
+  const entries = await eventually('what they said and asked for', () => listed(session.id), hasAll);
   for (const { words, path, pageId } of APART)
     assert.deepEqual([saidBy(entries, words)?.pageId, askedBy(entries, path)?.pageId], [pageId, pageId], words);
   await client.close();

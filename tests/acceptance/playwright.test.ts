@@ -109,7 +109,7 @@ test('popups come by window.open and by links, and can be driven', () =>
     await page.goto(`${pages.a}/popups`);
     for (const opener of ['#open', '#blank']) {
       const [popup] = await Promise.all([page.waitForEvent('popup'), page.click(opener)]);
-      await popup.waitForLoadState();
+      await popup.waitForURL(`${pages.a}/next`);
       assert.equal(await popup.title(), 'Next');
       await popup.close();
     }
@@ -149,10 +149,11 @@ test('two clients work at once; one that leaves takes neither the pages nor the 
         .contexts()[0]
         ?.pages()
         .map(page => page.url()) ?? [];
-    assert.ok(shared(one).includes(`${pages.b}/`), 'both see the pages of the default context');
+    // Each hears of the other's pages by its own connection.
+    await eventually('both to see the pages of the default context', () => shared(one).includes(`${pages.b}/`));
     await one.close();
     assert.equal(await pageOfTwo.title(), 'Home');
-    assert.ok(shared(two).includes(`${pages.a}/next`), 'the page that the other had opened stays');
+    await eventually('the page that the other had opened to stay', () => shared(two).includes(`${pages.a}/next`));
     await two.close();
   }));
 
@@ -199,10 +200,11 @@ test('contexts that Playwright made go with it; one that was made to stay is the
       left => Array.isArray(left) && left.join() === browserContextId,
     );
     const second = await chromium.connectOverCDP(session.connectUrl);
-    const urls = second.contexts().map(context => context.pages().map(page => page.url()));
-    assert.ok(
-      urls.some(own => own.includes(`${pages.a}/next`)),
-      JSON.stringify(urls),
+    // It was told to open its page, and nobody has waited for that.
+    await eventually(
+      'the page in the context that stays',
+      () => second.contexts().map(context => context.pages().map(page => page.url())),
+      urls => urls.some(own => own.includes(`${pages.a}/next`)),
     );
     await next.send('Target.disposeBrowserContext', { browserContextId });
     await next.close();

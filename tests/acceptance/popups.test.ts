@@ -58,7 +58,7 @@ test('what Playwright puts into every page is in a popup before its first script
     await blank;
     const early: Promise<Page> = page.waitForEvent('popup');
     await page.evaluate("void window.open('/early')");
-    await (await early).waitForLoadState();
+    await (await early).waitForURL(`${pages.url}/early`);
     assert.equal(await (await early).title(), 'early');
     for (const popup of [await blank, await early]) await popup.close();
   }

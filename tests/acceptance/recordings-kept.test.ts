@@ -10,6 +10,7 @@ import { eventually } from '../harness/until.ts';
 
 const DAY_MS = 24 * 3_600_000;
 const STORED_MS = 60_000;
+const LOOKS_MAX = 20;
 
 const pages = await openPages();
 const server = await startServer({ clock: 'test', pages });
@@ -55,10 +56,15 @@ test('who names a session that is not there, or not theirs, hears nothing else',
   assert.deepEqual([status, body.code], [404, 'not_found']);
 });
 
-/** Every object that is stored of what was recorded. */
+/** Every object that is stored of what was recorded. Folders that are being removed meanwhile are looked at again. */
 function stored(id: string): string[] {
   const objects = join(server.dataDir, 'artifacts', 'objects');
-  return readdirSync(objects, { recursive: true, withFileTypes: true })
-    .filter(entry => entry.isFile() && entry.parentPath.includes(join(id, 'recording')))
-    .map(({ name }) => name);
+  for (let looks = 1; ; looks++)
+    try {
+      return readdirSync(objects, { recursive: true, withFileTypes: true })
+        .filter(entry => entry.isFile() && entry.parentPath.includes(join(id, 'recording')))
+        .map(({ name }) => name);
+    } catch (error) {
+      if (looks === LOOKS_MAX) throw error;
+    }
 }

@@ -2,7 +2,7 @@
 // kind, and in what servers are told. Warm and cold browsers must not differ.
 import assert from 'node:assert/strict';
 import { createServer } from 'node:https';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { openPages } from '../harness/pages.ts';
 import { selfSigned } from '../harness/self-signed.ts';
@@ -66,8 +66,9 @@ async function drive<T>(browserSettings: object, use: (page: Page, browser: Brow
     assert.ok(page, 'the default context has a page');
     return await use(page, browser);
   } finally {
-    await browser.close();
+    // In this order: one whose client has left ends by itself, and then there is nothing to release.
     await server.release(session.id);
+    await browser.close();
   }
 }
 
@@ -77,6 +78,7 @@ const warmBrowsers = (count: number): Promise<unknown> =>
     `${count} warm browsers`,
     async () => /^berth_warm_browsers (\d+)$/m.exec(String((await server.api('GET', '/metrics')).text))?.[1],
     found => Number(found) >= count,
+    60_000,
   );
 
 const IN_WORKERS = {
@@ -102,7 +104,7 @@ for (const round of ['a browser started for it', 'a warm browser that waited wit
 
       const popup = page.waitForEvent('popup');
       await page.evaluate(`window.open('${pages.a}/early', '_blank', 'noopener')`);
-      await (await popup).waitForLoadState();
+      await (await popup).waitForFunction('globalThis.early !== undefined');
       const {
         width: popupWidth,
         height: popupHeight,
@@ -133,7 +135,7 @@ test('a page learns the position without anybody being asked, in a popup too', a
     assert.deepEqual(await page.evaluate(where), [52.5, 13.4, 5]);
     const popup = page.waitForEvent('popup');
     await page.evaluate(`void window.open('/next')`);
-    await (await popup).waitForLoadState();
+    await (await popup).waitForURL(`${pages.url}/next`);
     assert.deepEqual(await (await popup).evaluate(where), [52.5, 13.4, 5]);
   });
 });
@@ -194,25 +196,24 @@ test('certificate errors stop a page unless the session ignores them, in a worke
   const secure = createServer(selfSigned('127.0.0.1'), (_, response) => response.end('<title>Secret</title>secure'));
   await new Promise<void>(listening => secure.listen(0, '127.0.0.1', listening));
   const { port } = secure.address() as import('node:net').AddressInfo;
-  const strict = await startServer({ env: { BERTH_EGRESS_ALLOW: `127.0.0.1/32:${port}`, BERTH_WARM: '0' } });
-  try {
-    for (const ignoreCertificateErrors of [false, true]) {
-      const session = await strict.createSession({ browserSettings: { ignoreCertificateErrors } });
-      const browser = await chromium.connectOverCDP(session.connectUrl);
-      const page = browser.contexts()[0]?.pages()[0];
-      assert.ok(page);
-      const loaded = page.goto(`https://127.0.0.1:${port}/`).then(response => response?.status());
-      if (!ignoreCertificateErrors) await assert.rejects(loaded, /ERR_CERT/);
-      else {
-        assert.equal(await loaded, 200);
-        const inWorker = `new Promise(done => { const blob = new Blob(["fetch('https://127.0.0.1:${port}/').then(r => r.status, String).then(postMessage)"]); new Worker(URL.createObjectURL(blob)).onmessage = event => done(event.data) })`;
-        assert.equal(await page.evaluate(inWorker), 200);
-      }
-      await browser.close();
-      await strict.release(session.id);
-    }
-  } finally {
+  after(() => {
     secure.closeAllConnections();
     secure.close();
+  });
+  const strict = await startServer({ env: { BERTH_EGRESS_ALLOW: `127.0.0.1/32:${port}`, BERTH_WARM: '0' } });
+  for (const ignoreCertificateErrors of [false, true]) {
+    const session = await strict.createSession({ browserSettings: { ignoreCertificateErrors } });
+    const browser = await chromium.connectOverCDP(session.connectUrl);
+    const page = browser.contexts()[0]?.pages()[0];
+    assert.ok(page);
+    const loaded = page.goto(`https://127.0.0.1:${port}/`).then(response => response?.status());
+    if (!ignoreCertificateErrors) await assert.rejects(loaded, /ERR_CERT/);
+    else {
+      assert.equal(await loaded, 200);
+      const inWorker = `new Promise(done => { const blob = new Blob(["fetch('https://127.0.0.1:${port}/').then(r => r.status, String).then(postMessage)"]); new Worker(URL.createObjectURL(blob)).onmessage = event => done(event.data) })`;
+      assert.equal(await page.evaluate(inWorker), 200);
+    }
+    await strict.release(session.id);
+    await browser.close();
   }
 });

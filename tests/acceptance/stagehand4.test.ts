@@ -14,7 +14,7 @@ import { countingProxy } from '../harness/counting-proxy.ts';
 import { triedToLeave } from '../harness/only-loopback.ts';
 import { openPages } from '../harness/pages.ts';
 import { CHECKOUT, startServer } from '../harness/server.ts';
-import { soon } from '../harness/until.ts';
+import { eventually, soon } from '../harness/until.ts';
 
 const SESSIONS = '/v1/browsers/sessions';
 const MODEL = { modelName: 'openai/gpt-4.1-mini', apiKey: 'sk-a-key-of-the-callers-model' } as const;
@@ -36,9 +36,8 @@ for (const path of ['', '/v1/browsers'])
     const session = await server.read(id);
     assert.equal(session.status, 'RUNNING');
     assert.equal(session.userMetadata?.stagehand, 'true');
-    assert.ok(
+    await eventually('its extension to have called back from inside the browser', () =>
       server.log().some(line => line.includes(id) && line.includes('"inside":true')),
-      'its extension has called back from inside the browser',
     );
 
     const [page] = await browser.context.pages();
@@ -51,7 +50,11 @@ for (const path of ['', '/v1/browsers'])
     await page.waitForFunction("document.title === 'Next'");
     assert.equal(await page.locator('h1').textContent(), 'Next');
     const other = await browser.context.newPage(`${pages.a}/next`);
-    assert.equal(await other.title(), 'Next');
+    await eventually(
+      'the new page',
+      () => other.title().catch(() => ''),
+      title => title === 'Next',
+    );
 
     await stagehand.close();
     await browser.close();

@@ -28,8 +28,8 @@ const pages = await openPages({
   '/words': `<!doctype html><title>Words</title><style>html{background:#000;color:#888}p{margin:0 0 400px}</style><p>${'words on a page '.repeat(24)}</p>`,
   '/busy': `<!doctype html><title>Busy</title><script>
     globalThis.moves = 0; globalThis.pressed = [];
-    // Each move costs the page ten milliseconds.
-    addEventListener('mousemove', () => { moves++; const until = performance.now() + 10; while (performance.now() < until); });
+    // Each move costs the page so much that it is the slowest of all, on a busy machine too.
+    addEventListener('mousemove', () => { moves++; const until = performance.now() + 30; while (performance.now() < until); });
     addEventListener('mousedown', ({ clientX }) => pressed.push(clientX));
   </script>`,
 });

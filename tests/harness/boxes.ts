@@ -1,6 +1,6 @@
 // The boxes of an installation as the kernel sees them: which there are, and the processes outside their jails that hold
 // them. For tests that kill.
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cgroupsOf, installIdOf } from './leftovers.ts';
 
@@ -28,10 +28,17 @@ export const boxStands = ({ pids }: SeenBox): boolean =>
 export function processorShareOf(dataDir: string, id: string): number | undefined {
   const own = cgroupsOf(dataDir).filter(folder => folder.endsWith(`/${id}`));
   const read = (file: string, ordinary: number) =>
-    own
-      .map(folder => join(folder, file))
-      .flatMap(path => (existsSync(path) ? [Number(readFileSync(path)) / ordinary] : []));
+    own.map(folder => join(folder, file)).flatMap(path => shareIn(path, ordinary));
   return [...read('cpu.shares', 1024), ...read('cpu.weight', 100)][0];
+}
+
+/** Absent in the other kind of cgroups, and when the box has gone. */
+function shareIn(path: string, ordinary: number): number[] {
+  try {
+    return [Number(readFileSync(path)) / ordinary];
+  } catch {
+    return [];
+  }
 }
 
 const environmentOf = (pid: string): string[] => readProc(pid, 'environ').split('\0');

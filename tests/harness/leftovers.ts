@@ -1,6 +1,6 @@
 // What an installation has left on this machine, looked for in the kernel's own tables and not in the server's: processes,
 // mounts, cgroups and folders. Empty means clean.
-import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
 const CGROUP_ROOT = '/sys/fs/cgroup';
@@ -86,12 +86,16 @@ function findFolders(folder: string, name: string, depth: number): string[] {
   );
 }
 
-const children = (folder: string): string[] =>
-  existsSync(folder)
-    ? readdirSync(folder, { withFileTypes: true })
-        .filter(entry => entry.isDirectory())
-        .map(entry => join(folder, entry.name))
-    : [];
+/** None of one that is gone: test files beside this one make and remove such folders all the time. */
+function children(folder: string): string[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+      .filter(entry => entry.isDirectory())
+      .map(entry => join(folder, entry.name));
+  } catch {
+    return [];
+  }
+}
 
 function link(path: string): string | undefined {
   try {

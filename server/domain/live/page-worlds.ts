@@ -3,7 +3,8 @@
 import type { ObservedTarget } from '../../engines/browser/observation.ts';
 import type { JsonObject } from '../sessions/machinery.ts';
 
-const ASK_MS = 400;
+/** A page that is busy for a moment answers late, and without an answer a list does not open and nothing is copied. */
+const ASK_MS = 2_000;
 const WORLD = 'berth-live';
 /** Frames within frames, and frames of one page, that are looked into. */
 const DEPTH_MAX = 8;

@@ -14,7 +14,7 @@ type Drive<Type extends DriveMessage['type']> = Extract<DriveMessage, { type: Ty
 /** A page that is stuck, or asks something, must not keep a person waiting for the next click. */
 const MOUSE_ANSWER_MS = 1_000;
 const CURSOR_EVERY_MS = 100;
-const COPIED_MS = 1_500;
+const COPIED_MS = 3_000;
 const NAVIGABLE = /^(https?:\/\/|about:blank$)/i;
 
 export interface PageState {
