@@ -7,6 +7,7 @@ import type { Session } from '../../contract/sessions.ts';
 import type { IssuedToken, Token, TokenPage } from '../../contract/tokens.ts';
 import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
 
 const server = await startServer({ clock: 'test' });
 const { token } = JSON.parse((await server.berth('tokens', 'create', '--json')).stdout);
@@ -70,7 +71,9 @@ test('a key that is revoked at the command line is refused by the running server
   assert.equal((await listWith(key)).status, 200);
   const { code, stderr } = await server.berth('keys', 'revoke', id);
   assert.equal(code, 0, stderr);
-  assert.equal((await listWith(key)).status, 401);
+  // The server hears of it from the database, a moment after the command has ended.
+  const statusWith = async (): Promise<number> => (await listWith(key)).status;
+  await eventually('the key to be refused', statusWith, status => status === 401);
 });
 
 test('a key that has expired is refused', async () => {
