@@ -71,7 +71,8 @@ function name(digest: string): void {
 function forgetOld(digest: string): void {
   const old = readdirSync(WEB)
     .filter(one => /^[0-9a-f]{16}$/.test(one) && one !== digest)
-    .map(one => ({ one, at: statSync(join(WEB, one)).mtimeMs }))
+    // Another build may forget the same ones.
+    .map(one => ({ one, at: statSync(join(WEB, one), { throwIfNoEntry: false })?.mtimeMs ?? 0 }))
     .sort((a, b) => b.at - a.at);
   for (const { one } of old.slice(OLD_KEPT)) rmSync(join(WEB, one), { recursive: true, force: true });
 }

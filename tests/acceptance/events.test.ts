@@ -27,10 +27,10 @@ const streamOf = (id: string, headers: Record<string, string> = {}): Promise<Eve
 const typesOf = (events: readonly SessionEvent[]): string[] => events.map(({ type }) => type);
 const rest = ({ type, actor, detail }: SessionEvent) => ({ type, actor, detail });
 
-/** The last two events: the decision, and that it was carried out. */
+/** The last two events of the session itself: the decision, and that it was carried out. Those of clients are told beside. */
 async function endOf(id: string): Promise<SessionEvent> {
   await server.ended(id);
-  const [decided, ended] = (await listed(id)).slice(-2);
+  const [decided, ended] = (await listed(id)).filter(({ type }) => type.startsWith('session.')).slice(-2);
   assert.ok(decided && ended);
   assert.equal(decided.type, 'session.end_decided');
   assert.equal(ended.type, 'session.ended');

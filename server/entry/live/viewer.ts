@@ -44,6 +44,7 @@ export class Viewer {
   #waitingPicture: Picture | undefined;
   #pictureOnItsWay = false;
   #control: Control | undefined;
+  #taking = false;
   readonly #icons = new Set<string>();
   #heardMs: number;
 
@@ -153,10 +154,14 @@ export class Viewer {
 
   // ---- control ---------------------------------------------------------------------------------------------------------
 
+  /** Asked for again by who has it, or is getting it, it stays under the fence that they are told. */
   async #take(): Promise<void> {
     const { takeover, viewing, claims } = this.#parts;
     if (claims.right !== 'control') return this.#refuse('take', 'This address is for watching only.');
+    if (this.#taking || (this.#control && takeover.isFresh(this.#control.fence))) return;
+    this.#taking = true;
     const control = await takeover.take(this.#holder).catch(() => undefined);
+    this.#taking = false;
     if (!control) return this.#refuse('take', 'Somebody else is in control.');
     if (this.#over.signal.aborted) return;
     this.#control = control;
