@@ -26,6 +26,8 @@ const WAYS: Readonly<Record<string, (to: string) => string>> = {
     `<script>fetch(${JSON.stringify(to)}).then(got => got.text()).then(text => document.body.append(text))</script>`,
 };
 
+const CLICKED = new Set(['link to a window', 'window.open']);
+
 const pages = await openPages({
   '/source': '<!doctype html><title>Source</title><!-- SOURCE-ONLY -->',
   '/way': (request: IncomingMessage, response: ServerResponse) => {
@@ -56,11 +58,19 @@ const page = await client.attachToPage();
 async function take(how: string, to: string): Promise<void> {
   const url = `${pages.a}/way?how=${encodeURIComponent(how)}&to=${encodeURIComponent(to)}`;
   await client.ask('Page.navigate', { url }, page);
-  const act = `new Promise(resolve => (document.readyState === 'complete' ? resolve() : addEventListener('load', resolve)))
+  // A page that is to be clicked on stays; it may not stand yet when its navigation is answered. Others lead themselves
+  // away, and may have done so.
+  const isHere = CLICKED.has(how) ? `location.href === ${JSON.stringify(new URL(url).href)}` : 'true';
+  const act = `${isHere} && new Promise(resolve => (document.readyState === 'complete' ? resolve() : addEventListener('load', resolve)))
     .then(() => (globalThis.by instanceof HTMLButtonElement || globalThis.by?.target) && by.click())
-    .then(() => new Promise(resolve => setTimeout(resolve, ${SHOW_MS})))`;
-  // Answers with an error when the way led the page elsewhere.
-  await client.ask('Runtime.evaluate', { expression: act, awaitPromise: true, userGesture: true }, page);
+    .then(() => new Promise(resolve => setTimeout(() => resolve(true), ${SHOW_MS})))`;
+  const options = { expression: act, awaitPromise: true, userGesture: true, returnByValue: true };
+  const acted = async (): Promise<unknown> => {
+    const { result } = await client.ask('Runtime.evaluate', options, page);
+    return Object(result?.result).value;
+  };
+  if (CLICKED.has(how)) await eventually('the page to be clicked on', acted, done => done === true);
+  else await acted();
 }
 
 interface Shown {

@@ -45,11 +45,16 @@ async function connected(session: { connectUrl: string }): Promise<{ browser: Br
 }
 
 /** Which error of the network the page shows; `none` when it loads. */
-const failureAt = (page: Page, url: string): Promise<string> =>
-  page.goto(url).then(
+async function failureAt(page: Page, url: string): Promise<string> {
+  const shown = page.waitForEvent('framenavigated');
+  const failure = await page.goto(url).then(
     () => 'none',
     error => /ERR_\w+/.exec(String(error))?.[0] ?? String(error),
   );
+  // The page of the error comes a moment after its word, and would break the next navigation off.
+  await shown;
+  return failure;
+}
 
 const certificate = await uploaded(ours.pem);
 const session = await server.createSession(trusting(certificate.id));

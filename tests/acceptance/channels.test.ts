@@ -6,7 +6,6 @@ import { CdpClient, type CdpMessage } from '../harness/cdp.ts';
 import { openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { rendererThatComputes } from '../harness/session-processes.ts';
-import { eventually } from '../harness/until.ts';
 
 const COMMANDS = 200;
 const NO_SUCH_CHANNEL = { code: -32001, message: 'Session with given id not found.' };
@@ -70,26 +69,27 @@ test('commands are carried out in the order they are sent, also around those tha
 test('a page that crashes answers what waits for it, for every client, and lives again when it is reloaded', () =>
   withTwo(async (one, two) => {
     const page = await one.attachToPage();
-    await one.send('Page.navigate', { url: `${pages.url}/` }, page);
+    await one.visit(`${pages.url}/`, page);
     const expression = 'new Promise(() => {})';
     const waiting = [
       one.ask('Runtime.evaluate', { expression, awaitPromise: true }, page),
       two.ask('Runtime.evaluate', { expression, awaitPromise: true }, await two.attachToPage()),
-      one.ask('Page.crash', {}, page),
     ];
+    await two.send('Browser.getVersion'); // what was said before this is with the browser
+    waiting.push(one.ask('Page.crash', {}, page));
     for (const outcome of await Promise.all(waiting)) assert.match(outcomeOf(outcome), /Target crashed/);
-    await one.send('Page.navigate', { url: `${pages.url}/next` }, page);
-    const titleOf = (): Promise<unknown> => one.evaluate('document.title', page);
-    await eventually('the page to be there', titleOf, title => title === 'Next');
+    await one.visit(`${pages.url}/next`, page);
+    assert.equal(await one.evaluate('document.title', page), 'Next');
   }));
 
 test('so does one whose process is killed, and the others go on', () =>
   withTwo(async (one, two, session) => {
     const page = await one.attachToPage();
-    await one.send('Page.navigate', { url: `${pages.a}/` }, page);
-    const { targetId } = await two.send('Target.createTarget', { url: `${pages.b}/next` });
+    await one.visit(`${pages.a}/`, page);
+    const { targetId } = await two.send('Target.createTarget', { url: 'about:blank' });
     const { sessionId } = await two.send('Target.attachToTarget', { targetId, flatten: true });
     const victim = String(sessionId);
+    await two.visit(`${pages.b}/next`, victim);
     const { pid } = await rendererThatComputes(session.id, () => two.evaluate(COMPUTE, victim));
     const waiting = two.ask('Runtime.evaluate', { expression: 'new Promise(() => {})', awaitPromise: true }, victim);
     await two.send('Browser.getVersion'); // what was said before this is with the browser

@@ -23,7 +23,8 @@ const UNKNOWN_ID = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
 
 const pages = await openPages(LOGIN_PAGES);
 const store = await chosenStore();
-const server = await startServer({ pages, env: { BERTH_SLOTS: '4', ...store?.env } });
+// More slots than are ever used at once: boxes of sessions that have ended may go slowly.
+const server = await startServer({ pages, env: { BERTH_SLOTS: '12', ...store?.env } });
 const { secure, plain } = sitesOf(pages);
 
 /** A session that leaves the mark on both sites, and ends with its client. */
@@ -38,11 +39,12 @@ async function leave(id: string, mark: string): Promise<string> {
 }
 
 async function finds(id: string, mark: string): Promise<void> {
-  const session = await server.createSession({ contextId: id });
+  const session = await server.createSession({ contextId: id, keepAlive: true });
   await onPage(session.connectUrl, async page => {
     assert.deepEqual(await findMarks(page, secure), allOf(mark));
     assert.deepEqual(await findMarks(page, plain), withoutWorker(mark));
   });
+  await server.release(session.id);
 }
 
 test('what a session left is there in the next one, everywhere a site keeps it', async () => {
@@ -63,6 +65,7 @@ test('what a session left is there in the next one, everywhere a site keeps it',
   assert.equal(context.version, 2, 'the last session did not persist');
   assert.equal(context.lastSessionId, session.id);
   assert.ok(context.sizeBytes > 10_000);
+  await tellsOf(server, session.id, 'context.saved');
   const told = (await contextEvents(server, session.id)).map(({ type, detail }) => [type, detail.version]);
   assert.deepEqual(told, [
     ['context.restored', 1],

@@ -67,6 +67,7 @@ test('Elements and Console show a jailed page, while its agent goes on', async (
 
   await view.getByRole('tab', { name: 'Console' }).first().click();
   await view.getByText('a known message').first().waitFor();
+  await view.getByRole('textbox', { name: 'Console prompt' }).focus();
   await view.keyboard.type('document.title = 6 * 7 + " is the answer"');
   await view.keyboard.press('Enter');
   await eventually('the page to have run it', async () => (await page.title()) === '42 is the answer');
@@ -216,7 +217,7 @@ test('what the agent has made the page pretend holds meanwhile and afterwards, a
   const look = "[innerWidth, matchMedia('print').matches, matchMedia('(prefers-color-scheme: dark)').matches]";
   const seen = (): Promise<unknown> => page.evaluate(look);
   const wanted = [640, true, true];
-  assert.deepEqual(await seen(), wanted);
+  await eventually('what the agent has set', async () => JSON.stringify(await seen()) === JSON.stringify(wanted));
 
   const devtools = await CdpClient.connect(socketOf(link));
   await devtools.send('Emulation.setEmulatedMedia', {
@@ -277,7 +278,7 @@ test('while a person drives, DevTools does not; when the page or the session end
   await again.send('Runtime.enable');
   await end();
   for (const one of [devtools, again]) {
-    assert.match(String((await one.event('Inspector.detached')).params?.reason), /session ended/);
+    await one.event('Inspector.detached', ({ params }) => /session ended/.test(String(params?.reason)));
     assert.match((await one.closed()).reason, /session ended/);
   }
 });

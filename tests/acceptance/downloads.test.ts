@@ -2,7 +2,6 @@
 // the client's own, by header, from blob and data addresses.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { before, describe, it } from 'node:test';
@@ -12,6 +11,7 @@ import yauzl from 'yauzl';
 import type { Context } from '../../contract/contexts.ts';
 import type { Download, DownloadPage } from '../../contract/files.ts';
 import { createContext } from '../harness/contexts.ts';
+import { filesUnder } from '../harness/files-under.ts';
 import { foreignKey } from '../harness/foreign-key.ts';
 import { ownerToken, readLimits, setLimits } from '../harness/limits.ts';
 import { openPages } from '../harness/pages.ts';
@@ -127,6 +127,7 @@ describe('downloads', () => {
       const other = await (await browser.newContext()).newPage();
       await other.goto(`${pages.b}/files`);
       await other.click('#report');
+      await listed(id, 7); // before its answer is there, the next navigation would break it off
       await other.goto(`${pages.b}/empty`).catch(() => {}); // a navigation that becomes a download fails as one
       const downloads = await listed(id, 8);
       assert.deepEqual(downloads.map(({ filename }) => filename).sort(), [
@@ -170,6 +171,7 @@ describe('downloads', () => {
       const browser = await chromium.connectOverCDP(session.connectUrl);
       const page = browser.contexts()[0]?.pages()[0];
       if (round === 1) await page?.goto(`${pages.a}/files`);
+      await listed(session.id, round - 1); // of one that was not answered yet, a second click is the end
       await page?.click('#report');
       await browser.close();
     }
@@ -207,6 +209,7 @@ describe('downloads', () => {
     for (let delayMs = 0; delayMs < LEAVING_DELAYS; delayMs++) {
       const browser = await chromium.connectOverCDP(connectUrl);
       const page = browser.contexts()[0]?.pages()[0];
+      await listed(id, delayMs); // of one that was not answered yet, the next navigation is the end
       await page?.goto(`${pages.a}/files`);
       await page?.evaluate(`report.href = '/late?${delayMs}'`);
       await page?.click('#report', { noWaitAfter: true });
@@ -222,7 +225,9 @@ describe('downloads', () => {
       const browser = await chromium.connectOverCDP(session.connectUrl);
       const page = browser.contexts()[0]?.pages()[0];
       await page?.goto(`${pages.a}/files`);
+      const begun = page?.waitForEvent('download');
       await page?.click('#slow');
+      await begun;
       await page?.click('#report');
       await listed(session.id, 1);
       if (end === 'release') await server.release(session.id);
@@ -419,7 +424,7 @@ describe('a download', () => {
     assert.equal(resent.status, 204);
     // Of a bucket the link has just told.
     const objects = join(server.dataDir, 'artifacts/objects');
-    const kept = store ? [] : readdirSync(objects, { recursive: true }).map(String);
+    const kept = store ? [] : filesUnder(objects);
     assert.ok(!kept.some(name => name.includes(download.id)), 'no object is left');
     assert.equal((await list(session.id)).total, 1);
   });

@@ -1,18 +1,23 @@
 // What becomes of extensions that nobody uses, of their files, and of uploads that a killed server was receiving; the
 // official SDK on both uploads.
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import Browserbase, { NotFoundError, toFile } from '@browserbasehq/sdk';
 import type { Extension } from '../../contract/extensions.ts';
 import { makeAuthority } from '../harness/authority.ts';
 import { speaking } from '../harness/extensions.ts';
-import { startServer } from '../harness/server.ts';
+import { filesUnder } from '../harness/files-under.ts';
+import { type ApiOptions, startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
 import { upload } from '../harness/upload.ts';
 
 const EXTENSIONS = '/v1/browsers/extensions';
 const DAY_MS = 86_400_000;
+/** Uploads of one application that come in at the same time. */
+const AT_ONCE_MAX = 8;
 
 const server = await startServer({ clock: 'test', env: { BERTH_EXTENSION_DAYS: '30', BERTH_SLOTS: '2' } });
 
@@ -22,8 +27,7 @@ async function uploaded(bytes: Buffer): Promise<Extension> {
   return answer.body;
 }
 
-const storedFiles = (): string[] =>
-  readdirSync(join(server.dataDir, 'artifacts', 'objects'), { recursive: true }).map(String);
+const storedFiles = (): string[] => filesUnder(join(server.dataDir, 'artifacts', 'objects'));
 const isStored = ({ checksum }: Extension): boolean => storedFiles().some(path => path.endsWith(checksum));
 const statusOf = async ({ id }: Extension): Promise<number> => (await server.api('GET', `${EXTENSIONS}/${id}`)).status;
 
@@ -93,11 +97,32 @@ test('what a killed server was receiving or unpacking is gone after the next sta
 
 test('more uploads at once than an application may have are refused, and the next one is taken', async () => {
   const ask = await upload('e.zip', speaking('many'));
-  const answers = await Promise.all(Array.from({ length: 40 }, () => server.api('POST', EXTENSIONS, ask)));
-  const refused = answers.filter(({ status }) => status === 429);
-  assert.ok(refused.length > 0, 'some were too many');
-  assert.ok(refused.length < 40, 'some were taken');
-  for (const { body: told, headers: heads } of refused)
-    assert.deepEqual([told.code, heads['x-should-retry']], ['rate_limited', 'true']);
+  const slow = Array.from({ length: AT_ONCE_MAX }, () => slowUpload(ask));
+  // As soon as all of them have come so far that each has its place.
+  const refused = await eventually(
+    'one to be too many',
+    () => server.api('POST', EXTENSIONS, ask),
+    ({ status }) => status !== 200,
+  );
+  assert.deepEqual([refused.status, refused.body.code], [429, 'rate_limited']);
+  assert.deepEqual([refused.body.details?.limit, refused.headers['x-should-retry']], [AT_ONCE_MAX, 'true']);
+  for (const { finish } of slow) finish();
+  for (const { answered } of slow) assert.equal(await answered, 200);
   assert.equal((await server.api('POST', EXTENSIONS, ask)).status, 200);
 });
+
+/** An upload whose last byte is kept back. */
+function slowUpload({ body, headers }: ApiOptions): { finish: () => void; answered: Promise<number | undefined> } {
+  const bytes = Buffer.isBuffer(body) ? body : Buffer.alloc(0);
+  const sent = request(`${server.url}${EXTENSIONS}`, {
+    method: 'POST',
+    headers: { ...headers, authorization: `Bearer ${server.key}`, 'content-length': bytes.length },
+    agent: false,
+  });
+  const answered = new Promise<number | undefined>((resolve, reject) => {
+    sent.once('response', response => resolve(response.resume().statusCode));
+    sent.once('error', reject);
+  });
+  sent.write(bytes.subarray(0, -1));
+  return { finish: () => void sent.end(bytes.subarray(-1)), answered };
+}

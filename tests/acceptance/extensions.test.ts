@@ -91,12 +91,13 @@ test('the session got a browser that waited, and both were there before its firs
   const { body } = await server.api<SessionEventPage>('GET', `${SESSIONS}/${session.id}/events`);
   assert.ok(body.data.some(({ type }) => type === 'session.claimed'));
   assert.deepEqual(loaded.map(({ name }) => name).sort(), ['alpha', 'beta']);
-  const { targetInfos } = await client.send('Target.getTargets');
-  const workers = (Array.isArray(targetInfos) ? targetInfos : []).filter(({ type }) => type === 'service_worker');
-  assert.deepEqual(
-    workers.map(({ url }) => String(url)).sort(),
-    [`chrome-extension://${idOf('alpha')}/js/worker.js`, `chrome-extension://${idOf('beta')}/js/worker.js`].sort(),
-  );
+  const wanted = ['alpha', 'beta'].map(name => `chrome-extension://${idOf(name)}/js/worker.js`).sort();
+  const workers = async (): Promise<string[]> => {
+    const { targetInfos } = await client.send('Target.getTargets', { filter: [{ type: 'service_worker' }] });
+    return (Array.isArray(targetInfos) ? targetInfos : []).map(({ url }) => String(url)).sort();
+  };
+  // The create waits some seconds for them and no longer.
+  await eventually('their workers', workers, seen => String(seen) === String(wanted));
 });
 
 test('the first page has their content scripts, which speak with their workers', async () => {

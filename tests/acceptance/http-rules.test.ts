@@ -8,6 +8,7 @@ import type { ErrorBody } from '../../contract/common.ts';
 import { openApiDocument } from '../../contract/openapi.ts';
 import { refusedUpgrade } from '../harness/cdp.ts';
 import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
 
 const server = await startServer();
 const { token } = JSON.parse((await server.berth('tokens', 'create', '--json')).stdout);
@@ -343,9 +344,9 @@ test('the log has a line at begin and end of each operation, and no secret', asy
   const { connectUrl, signingKey, id } = await server.createSession();
   await server.api('GET', `${SESSIONS}/${id}/connect/json/version?signingKey=${signingKey}`, { key: null });
   await server.release(id);
-  const log = server.log().join('\n');
+  // An operation ends when its answer has left; its line comes behind it.
   for (const event of ['createSession.begin', 'createSession.end', 'updateSession.begin', 'updateSession.end'])
-    assert.ok(log.includes(`"event":"${event}"`), event);
+    await eventually(event, () => server.log().some(line => line.includes(`"event":"${event}"`)));
   const inLines = server
     .log()
     .filter(line => line.startsWith('{'))

@@ -128,6 +128,15 @@ export class CdpClient {
     return result && typeof result === 'object' && 'value' in result ? result.value : undefined;
   }
 
+  /** Leads the page there and waits until its document stands: the answer to the navigation may come before that. */
+  async visit(url: string, sessionId: string): Promise<void> {
+    await this.send('Page.navigate', { url }, sessionId);
+    const address = "document.readyState === 'complete' && location.href";
+    // The document that is asked may be on its way out.
+    const look = (): Promise<unknown> => this.evaluate(address, sessionId).catch(error => String(error));
+    await eventually(`${url} to stand`, look, seen => seen === new URL(url).href);
+  }
+
   /** Evaluates until the value satisfies. A page that is just going somewhere has no answer, and is asked again. */
   shows(
     what: string,

@@ -30,7 +30,11 @@ export const speaking = (name: string, more: object = {}, files: readonly ZipEnt
     },
     {
       name: 'js/content.js',
-      bytes: `chrome.runtime.sendMessage('${name}').then(said => { document.documentElement.dataset.${name} = said; });
+      // A worker that has just been loaded may not listen yet.
+      bytes: `const ask = () => chrome.runtime.sendMessage('${name}').then(
+          said => { document.documentElement.dataset.${name} = said; },
+          () => setTimeout(ask, 50));
+        ask();
         addEventListener('message', ({ data }) => {
           if (data.to === '${name}')
             chrome.runtime.sendMessage(data.asked).then(answer => postMessage({ from: '${name}', answer }));

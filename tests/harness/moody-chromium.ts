@@ -1,6 +1,6 @@
 // A Chromium that can be told to hang or to fail when it is started: a script in front of the real one, with the shell it
 // needs beside it, because a jail has none. Changing the mood concerns later starts only.
-import { copyFileSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { chmod } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,6 +15,8 @@ export interface MoodyChromium {
   readonly path: string;
   /** `slow`: it starts, some seconds late. */
   mood(mood: 'well' | 'slow' | 'hangs' | 'fails'): void;
+  /** Whether one that is in a slow or hanging mood is being started right now. */
+  isStarting(): boolean;
   /** Puts another one in its place, as a package manager does: written beside it, then renamed. */
   upgrade(): void;
 }
@@ -46,5 +48,14 @@ export async function moodyChromium(): Promise<MoodyChromium> {
     renameSync(`${mood}.new`, mood);
   };
   set('well');
-  return { path, mood: set, upgrade: install };
+  const isStarting = (): boolean => readdirSync('/proc').some(name => commandOf(name).startsWith(`${folder}/sleep`));
+  return { path, mood: set, isStarting, upgrade: install };
+}
+
+function commandOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  } catch {
+    return '';
+  }
 }
