@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { type BrowserContext, chromium, type Page } from 'playwright-core';
-import puppeteer from 'puppeteer-core';
+import puppeteer, { type Page as PuppeteerPage } from 'puppeteer-core';
 import type { JsonObject } from '../../server/engines/browser/json.ts';
 import type { ObservedTarget } from '../../server/engines/browser/observation.ts';
 import type { Closeable } from '../../server/kit/scope.ts';
@@ -99,6 +99,7 @@ test('what Playwright finds in popups, workers and frames of other sites is the 
         const popup = await second;
         await popup.waitForLoadState();
         await eventually('the worker to be there', () => popup.workers().length > 0);
+        await eventually('the worker to be heard', () => said.has('first of worker'));
         await popup.close();
       }
       await page.goto(`${pages.url}/frames`);
@@ -118,9 +119,12 @@ test('so is what Puppeteer finds', () =>
       await page.goto(`${pages.url}/opener`);
       const seen: unknown[] = [await page.evaluate('globalThis.put')];
       for (let time = 0; time < POPUPS; time++) {
-        const opened = new Promise<unknown>(resolve => page.once('popup', popup => resolve(popup?.title())));
+        const opened = new Promise<PuppeteerPage | null>(resolve => page.once('popup', resolve));
         seen.push(await page.evaluate("String(window.open('/popup'))"));
-        seen.push(typeof (await opened));
+        const popup = await opened;
+        // It may still be on its way, and then has no title to tell.
+        const title = () => popup?.title().catch(() => '');
+        seen.push(await eventually('the title of the popup', title, text => text === 'Popup'));
       }
       seen.push(await page.evaluate('JSON.stringify([document.visibilityState, innerWidth, innerHeight])'));
       for (const one of (await browser.pages()).slice(1)) await one.close();
@@ -133,14 +137,22 @@ test('so is what Puppeteer finds', () =>
 test("a raw client's windows, focus and screencast are the same", () =>
   bothWays(async () => {
     const client = await CdpClient.connect(bare.url);
+    const pagesNow = async () => {
+      const { targetInfos } = await client.send('Target.getTargets');
+      const all = targetInfos as Array<{ type: string; targetId: string; openerId?: string }>;
+      return all.filter(one => one.type === 'page');
+    };
+    // Of those that were here before, one may just be going.
+    const earlier = new Set((await pagesNow()).map(one => one.targetId));
     const { targetId } = await client.send('Target.createTarget', { url: `${pages.url}/moving` });
     const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
     const page = String(sessionId);
     await client.send('Page.startScreencast', { format: 'jpeg', quality: 20, maxWidth: 320, maxHeight: 320 }, page);
     const frame = await client.event('Page.screencastFrame');
     const { deviceWidth, deviceHeight } = (frame.params?.metadata ?? {}) as Record<string, unknown>;
+    const another = client.next('another frame', ({ method }) => method === 'Page.screencastFrame');
     await client.send('Page.screencastFrameAck', { sessionId: frame.params?.sessionId }, page);
-    await client.next('another frame', ({ method }) => method === 'Page.screencastFrame');
+    await another;
     await client.send('Page.stopScreencast', {}, page);
     const opened = await client.ask(
       'Runtime.evaluate',
@@ -151,18 +163,12 @@ test("a raw client's windows, focus and screencast are the same", () =>
       '[document.visibilityState, document.hasFocus(), innerWidth, innerHeight]',
       page,
     );
-    const pagesNow = async () => {
-      const { targetInfos } = await client.send('Target.getTargets');
-      const all = targetInfos as Array<{ type: string; targetId: string; openerId?: string }>;
-      return all.filter(one => one.type === 'page');
-    };
-    const all = await pagesNow();
-    const own = all.filter(one => one.openerId || one.targetId === targetId).map(one => one.targetId);
+    const own = (await pagesNow()).map(one => one.targetId).filter(id => !earlier.has(id));
     for (const one of own) await client.send('Target.closeTarget', { targetId: one });
     // A page that is closing is still counted for a moment, by whoever counts next.
     await eventually('the pages to be gone', pagesNow, left => !left.some(one => own.includes(one.targetId)));
     await client.close();
-    return { opened: opened.result, state, deviceWidth, deviceHeight, pages: all.length };
+    return { opened: opened.result, state, deviceWidth, deviceHeight, pages: own.length };
   }));
 
 test('an observer hears the first message and the first request of popups, workers and frames', async () => {
