@@ -62,15 +62,16 @@ const page = await client.attachToPage();
 
 const NOTHING = Buffer.alloc(0);
 
-/** How much of a picture is magenta, and how much blue. */
-function coloursOf(jpeg: Buffer): { magenta: number; blue: number } {
+/** How much of a picture is magenta, how much blue, and how much green. */
+function coloursOf(jpeg: Buffer): { magenta: number; blue: number; green: number } {
   const options = ['-v', 'error', '-f', 'mjpeg', '-i', 'pipe:0', '-pix_fmt', 'rgb24', '-f', 'rawvideo', 'pipe:1'];
   const { stdout } = spawnSync('ffmpeg', options, { input: jpeg, maxBuffer: 64 * 1024 ** 2 });
-  const seen = { magenta: 0, blue: 0 };
+  const seen = { magenta: 0, blue: 0, green: 0 };
   for (let at = 0; at + 2 < stdout.length; at += 3) {
     const [r = 0, g = 0, b = 0] = [stdout[at], stdout[at + 1], stdout[at + 2]];
     if (r > 120 && g < 110 && b > 120) seen.magenta++;
     if (r < 60 && g < 60 && b > 200) seen.blue++;
+    if (r < 60 && g > 200 && b < 60) seen.green++;
   }
   return seen;
 }
@@ -81,8 +82,11 @@ async function framesDuring(work: () => Promise<unknown>): Promise<Frame[]> {
   const newest = hub?.newest;
   const watching = hub?.watch(frame => void (frame === newest || frames.push(frame)));
   await work();
-  await eventually('a frame after that', () => frames.length > 1);
-  // The last one comes when the page rests; on a busy machine it takes its time.
+  // It moves nothing, and says that all of the work is to be seen.
+  await evaluate(
+    `document.body.insertAdjacentHTML('beforeend', '<b style="position:fixed;right:0;bottom:0;width:200px;height:100px;background:#0f0"></b>')`,
+  );
+  await eventually('a frame after that', () => coloursOf(frames.at(-1)?.jpeg ?? NOTHING).green > 10_000);
   await eventually('the rest of the page to be seen', () => coloursOf(frames.at(-1)?.jpeg ?? NOTHING).blue > 10_000);
   await watching?.close();
   return frames;
@@ -96,6 +100,7 @@ for (const name of [...Object.keys(PAGES), 'framed'])
   test(`${name}: no field is seen, before or after the password is shown, nor while the page scrolls`, async () => {
     const frames = await framesDuring(async () => {
       await client.send('Page.navigate', { url: `${pages.url}/${name}` }, page);
+      await client.shows('the page to be there', "document.readyState === 'complete'", page);
       await new Promise(resolve => setTimeout(resolve, 500));
       await evaluate(`{ ${field}; if (p) { p.type = 'text'; p.value += ' battery'; } }`);
       for (let step = 0; step < 12; step++)
