@@ -1,8 +1,9 @@
 // What becomes of recordings: who may ask for files, when, and what is left of them when their time is over.
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { filesUnder } from '../harness/files-under.ts';
 import { openPages } from '../harness/pages.ts';
 import { askForFiles, fetchFilm, filesOf, playlistWhen, replaysOf } from '../harness/recordings.ts';
 import { startServer } from '../harness/server.ts';
@@ -10,7 +11,6 @@ import { eventually } from '../harness/until.ts';
 
 const DAY_MS = 24 * 3_600_000;
 const STORED_MS = 60_000;
-const LOOKS_MAX = 20;
 
 const pages = await openPages();
 const server = await startServer({ clock: 'test', pages });
@@ -56,15 +56,6 @@ test('who names a session that is not there, or not theirs, hears nothing else',
   assert.deepEqual([status, body.code], [404, 'not_found']);
 });
 
-/** Every object that is stored of what was recorded. Folders that are being removed meanwhile are looked at again. */
-function stored(id: string): string[] {
-  const objects = join(server.dataDir, 'artifacts', 'objects');
-  for (let looks = 1; ; looks++)
-    try {
-      return readdirSync(objects, { recursive: true, withFileTypes: true })
-        .filter(entry => entry.isFile() && entry.parentPath.includes(join(id, 'recording')))
-        .map(({ name }) => name);
-    } catch (error) {
-      if (looks === LOOKS_MAX) throw error;
-    }
-}
+/** Every object that is stored of what was recorded. */
+const stored = (id: string): string[] =>
+  filesUnder(join(server.dataDir, 'artifacts', 'objects')).filter(path => path.includes(join(id, 'recording')));

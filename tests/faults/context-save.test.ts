@@ -7,6 +7,7 @@ import { after, test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { Context } from '../../contract/contexts.ts';
 import { contextEvents, createContext, persistent, reachesVersion, readContext, tellsOf } from '../harness/contexts.ts';
+import { filesUnder } from '../harness/files-under.ts';
 import type { HttpAnswer } from '../harness/http.ts';
 import { findMarks, LOGIN_PAGES, leaveMarks, onPage, sitesOf, withoutWorker } from '../harness/logged-in.ts';
 import { openPages } from '../harness/pages.ts';
@@ -24,12 +25,8 @@ async function leave(id: string, mark: string): Promise<string> {
   return session.id;
 }
 
-const objectsOf = (context: string): string[] => {
-  const root = join(server.dataDir, 'artifacts/objects');
-  return readdirSync(root, { recursive: true, encoding: 'utf8' })
-    .filter(name => name.includes(`/${context}/`))
-    .map(name => join(root, name));
-};
+const objectsOf = (context: string): string[] =>
+  filesUnder(join(server.dataDir, 'artifacts/objects')).filter(path => path.includes(`/${context}/`));
 
 const stagedNow = (): string[] => {
   try {

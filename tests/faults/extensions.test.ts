@@ -2,14 +2,15 @@
 // session takes its place and the moment when its extensions are loaded. What was promised is there, and nothing half is.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import { existsSync, readdirSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { after, test } from 'node:test';
 import type { Extension } from '../../contract/extensions.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { CdpClient } from '../harness/cdp.ts';
 import { speaking } from '../harness/extensions.ts';
+import { filesUnder } from '../harness/files-under.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 import { upload } from '../harness/upload.ts';
@@ -28,11 +29,7 @@ const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).dig
 const large = (name: string): Buffer =>
   speaking(name, {}, [{ name: 'weight.bin', bytes: randomBytes(600_000), method: 0 }]);
 
-const filesIn = (folder: string): string[] => {
-  const path = join(server.dataDir, folder);
-  if (!existsSync(path)) return [];
-  return readdirSync(path, { recursive: true, withFileTypes: true }).flatMap(one => (one.isFile() ? [one.name] : []));
-};
+const filesIn = (folder: string): string[] => filesUnder(join(server.dataDir, folder)).map(path => basename(path));
 
 /** The files of extensions that are kept, by their checksums. */
 const kept = (): string[] =>

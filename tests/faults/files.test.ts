@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { after, afterEach, describe, it } from 'node:test';
 import { chromium } from 'playwright-core';
 import type { Download, DownloadPage, UploadAnswer } from '../../contract/files.ts';
+import { filesUnder } from '../harness/files-under.ts';
 import { openPages } from '../harness/pages.ts';
 import { startS3 } from '../harness/s3.ts';
 import { startServer, type TestServer } from '../harness/server.ts';
@@ -148,10 +149,10 @@ describe('a server that is killed', () => {
     );
     socket.write(body.subarray(0, 300_000));
     const incoming = join(server.dataDir, 'incoming');
-    await eventually('the upload to begin', () => existsSync(incoming) && !isEmpty(readdirSync(incoming)));
+    await eventually('the upload to begin', () => !isEmpty(filesUnder(incoming)));
     await server.restart();
     socket.destroy();
-    assert.ok(!existsSync(incoming) || isEmpty(readdirSync(incoming)));
+    assert.deepEqual(filesUnder(incoming), []);
     assert.deepEqual((await server.read(session.id)).uploads, []);
     const path = `/v1/browsers/sessions/${session.id}/uploads`;
     const again = await server.api<UploadAnswer>('POST', path, await upload('cv.pdf', BYTES));
@@ -168,8 +169,7 @@ describe('a server that is killed', () => {
       await server.release(session.id);
       sessions.push(session.id);
     }
-    const objects = (): string[] =>
-      readdirSync(join(server.dataDir, 'artifacts/objects'), { recursive: true }).map(String);
+    const objects = (): string[] => filesUnder(join(server.dataDir, 'artifacts/objects'));
     const plan = async (): Promise<{ files: Array<{ id: string }>; sessions: Array<{ id: string }> }> =>
       JSON.parse((await server.berth('sweep', '--dry-run', '--json')).stdout);
     assert.deepEqual(await plan(), { files: [], sessions: [] });
