@@ -30,6 +30,7 @@ import { serveConsole } from './console.ts';
 import { contextHandlers } from './contexts.ts';
 import { serveDevtools } from './devtools.ts';
 import { serveDocs } from './docs/serve.ts';
+import { answerBeforeTheBody } from './early-answer.ts';
 import { eventHandlers } from './events.ts';
 import { type ExtensionVerbs, extensionHandlers } from './extensions.ts';
 import { failureOf } from './failures.ts';
@@ -253,6 +254,7 @@ function sendFailure(error: unknown, request: FastifyRequest, reply: FastifyRepl
   const failure = failureOf(error, request.id, id !== undefined && operation(id).isWrite);
   if (failure.isOurs) visits.broke(request, error);
   visits.of(request).code = failure.body.code;
+  answerBeforeTheBody(request, reply);
   void reply
     .code(failure.status)
     .headers({ ...failure.headers, 'x-request-id': request.id })
