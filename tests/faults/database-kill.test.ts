@@ -1,7 +1,8 @@
 // PostgreSQL is killed under load. Browsers and their clients do not notice; the API says that it cannot, and can again;
 // what happened to sessions while nobody could write it down is written down afterwards.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { chmodSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, test } from 'node:test';
 import { CdpClient } from '../harness/cdp.ts';
 import { ask } from '../harness/http.ts';
@@ -13,7 +14,7 @@ import { assertEnded, assertRowsAreTrue, releaseAll } from './aftermath.ts';
 import { answersFor, connectPlaywright, firstPage, flooding } from './clients.ts';
 import { boxOf, isGone, kill, postgresOf } from './victims.ts';
 
-const RECOVERED_MS = 60_000;
+const RECOVERED_MS = 120_000;
 
 const pages = await openPages();
 const server = await startServer({ pages, env: { BERTH_SLOTS: '8' } });
@@ -36,10 +37,7 @@ function postgres() {
   return found;
 }
 
-/**
- * Stops a process of PostgreSQL that serves nobody right now. One that is at work may hold a lock; ended so, it would leave
- * others waiting for that for ever, whom nobody ends while there is no postmaster.
- */
+/** Stops a process of PostgreSQL that serves nobody right now, so that no other waits for what it holds. */
 function stopIfIdle(pid: number): boolean {
   try {
     process.kill(pid, 'SIGSTOP');
@@ -61,21 +59,18 @@ const rowsToBeTrue = async (): Promise<readonly string[]> => {
   return Array.isArray(running) ? running : [];
 };
 
-/**
- * Kills PostgreSQL and keeps it away: a new one does not start while a process of the old one is left. All leave without
- * their postmaster, but one is stopped, so that it does not see that it should.
- */
+/** Kills PostgreSQL and keeps it away: a new one may not read what kind of folder it has there. All processes leave without theirs. */
 async function withoutDatabase(work: () => Promise<void>): Promise<void> {
   const { postmaster } = postgres();
-  const backendsNow = () => postgres().backends;
-  const last = await eventually('an idle process to stop', () => backendsNow().find(stopIfIdle), Boolean);
+  const version = join(server.dataDir, 'pg/PG_VERSION');
+  chmodSync(version, 0o000);
   kill(postmaster);
   try {
     await readyIs(false);
     await work();
     await readyIs(false);
   } finally {
-    killIfThere(last);
+    chmodSync(version, 0o600);
   }
   await readyIs(true);
 }
@@ -139,6 +134,20 @@ test('one process of PostgreSQL is killed under load: no more than an answer is 
   assert.deepEqual(await rowsToBeTrue(), [session.id]);
   await server.release(session.id);
   await flood.ended;
+  await server.settles();
+});
+
+test('a process of a dead PostgreSQL that does not leave is ended, and stands in nobody’s way', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  const stuck = await eventually('an idle process to stop', () => postgres().backends.find(stopIfIdle), Boolean);
+  assert.ok(stuck);
+  kill(postgres().postmaster);
+  await readyIs(false);
+  await readyIs(true);
+  assert.ok(isGone(stuck));
+  assert.deepEqual(await rowsToBeTrue(), [session.id]);
+  assert.ok(await answersFor(session));
+  await server.release(session.id);
   await server.settles();
 });
 

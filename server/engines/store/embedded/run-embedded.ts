@@ -9,6 +9,7 @@ import { within } from '../../../kit/wait.ts';
 import { answers, type SocketAddress } from './answers.ts';
 import { binariesFor, clusterFolder, clusterMajor, makeCluster } from './cluster.ts';
 import { postgresIdentity } from './identity.ts';
+import { endOrphans } from './orphans.ts';
 import { find, type Launch, launch, type Postmaster, StartFailed, stopPostmaster } from './postmaster.ts';
 import { disown, livesIn, readPostmasterFile } from './postmaster-file.ts';
 import { boundServerLog, lastLogLines } from './server-log.ts';
@@ -79,7 +80,7 @@ async function prepare(options: EmbeddedOptions, signal: AbortSignal): Promise<L
 }
 
 async function findOrStart(plan: Launch, options: EmbeddedOptions, signal: AbortSignal): Promise<Postmaster> {
-  const postmaster = (await adopt(plan.dataDir, signal)) ?? (await launchAfterCrash(plan, signal));
+  const postmaster = (await adopt(plan.dataDir, signal)) ?? (await launchAfterCrash(plan, options.log, signal));
   const fields = { pid: postmaster.pid, version: plan.binaries.version };
   options.log.info(postmaster.adopted ? 'postgres.adopted' : 'postgres.started', fields);
   return postmaster;
@@ -112,18 +113,34 @@ async function answering(found: Postmaster, signal: AbortSignal): Promise<Postma
   return undefined;
 }
 
-async function launchAfterCrash(plan: Launch, signal: AbortSignal): Promise<Postmaster> {
+async function launchAfterCrash(plan: Launch, log: Log, signal: AbortSignal): Promise<Postmaster> {
+  try {
+    return await launchWhenLeft(plan, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!isInTheWay(error)) throw cannotStart(error);
+  }
+  log.warn('postgres.orphans_ended', { pids: endOrphans(clusterFolder(plan.dataDir)) });
+  return launchWhenLeft(plan, signal).catch(error => {
+    signal.throwIfAborted();
+    throw cannotStart(error);
+  });
+}
+
+async function launchWhenLeft(plan: Launch, signal: AbortSignal): Promise<Postmaster> {
   for (let leftMs = CRASH_LEFTOVERS_MS; ; leftMs -= RETRY_MS) {
     disownDead(clusterFolder(plan.dataDir));
     try {
       return await launch(plan, signal);
     } catch (error) {
       signal.throwIfAborted();
-      if (!(error instanceof StartFailed) || !error.passes || leftMs <= 0) throw cannotStart(error);
+      if (!isInTheWay(error) || leftMs <= 0) throw error;
       await timer(RETRY_MS);
     }
   }
 }
+
+const isInTheWay = (error: unknown): boolean => error instanceof StartFailed && error.passes;
 
 function disownDead(cluster: string): void {
   const file = readPostmasterFile(cluster);
