@@ -86,8 +86,8 @@ const saidIn = ({ heard }: { heard: readonly Heard[] }): string[] =>
 test('what Playwright finds in popups, workers and frames of other sites is the same with an observer', () =>
   bothWays(() =>
     withPlaywright(async (context, page) => {
-      const said = new Set<string>();
-      context.on('console', message => void said.add(message.text()));
+      const said: string[] = [];
+      context.on('console', message => void said.push(message.text()));
       await context.addInitScript('globalThis.put = true');
       await page.goto(`${pages.url}/opener`);
       for (let time = 0; time < POPUPS; time++) {
@@ -98,15 +98,18 @@ test('what Playwright finds in popups, workers and frames of other sites is the 
         await page.evaluate("void window.open('/popup')");
         const popup = await second;
         await popup.waitForLoadState();
-        await eventually('the worker to be there', () => popup.workers().length > 0);
-        await eventually('the worker to be heard', () => said.has('first of worker'));
+        // Playwright forgets the workers of a page when it hears of its document, which may be later than of its worker.
+        await eventually('its worker', () => said.filter(text => text === 'first of worker').length > time);
         await popup.close();
       }
       await page.goto(`${pages.url}/frames`);
-      await eventually('the frame to be heard', () => said.has('first of frame true'));
+      await eventually('the frame to be heard', () => said.includes('first of frame true'));
       const state =
         'JSON.stringify([document.visibilityState, document.hasFocus(), innerWidth, innerHeight, devicePixelRatio])';
-      return { said: [...said].filter(text => text.startsWith('first of')).sort(), state: await page.evaluate(state) };
+      return {
+        said: [...new Set(said)].filter(text => text.startsWith('first of')).sort(),
+        state: await page.evaluate(state),
+      };
     }),
   ));
 
