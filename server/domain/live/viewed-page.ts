@@ -13,6 +13,8 @@ type Drive<Type extends DriveMessage['type']> = Extract<DriveMessage, { type: Ty
 
 /** A page that is stuck, or asks something, must not keep a person waiting for the next click. */
 const MOUSE_ANSWER_MS = 1_000;
+/** Of one page; what is done to it beyond that is thrown away: it is stuck, and nobody means that much input any more. */
+const WAITING_INPUT_MAX = 1_000;
 const CURSOR_EVERY_MS = 100;
 const COPIED_MS = 3_000;
 const NAVIGABLE = /^(https?:\/\/|about:blank$)/i;
@@ -92,9 +94,9 @@ export class ViewedPage implements Closeable {
     this.#inOrder(() => {
       if (action === 'move') return this.#move(event);
       // What was on its way comes first, so that the press lands where the person sees the mouse.
-      if (button !== 'left') this.#flushMove();
-      if (button !== 'left') return this.#target.say(MOUSE, event);
-      return action === 'down' ? this.#press(event) : this.#release(event);
+      if (button === 'left') return action === 'down' ? this.#press(event) : this.#release(event);
+      this.#flushMove();
+      this.#target.say(MOUSE, event);
     });
   }
 
@@ -128,7 +130,9 @@ export class ViewedPage implements Closeable {
   /** What is selected, for the person's own clipboard; the page hears of the copy or cut as of any other. */
   async copy(cut: boolean): Promise<string> {
     // Behind what came before: what is selected may only be on its way.
-    await new Promise<void>(resolve => this.#inOrder(resolve));
+    const { promise, resolve } = Promise.withResolvers<void>();
+    if (!this.#inOrder(resolve)) return '';
+    await promise;
     const key = cut ? 'x' : 'c';
     const event = {
       key,
@@ -250,10 +254,12 @@ export class ViewedPage implements Closeable {
     this.#inOrder(() => this.#target.say(method, params));
   }
 
-  /** At once when nothing is under way that what comes later must wait for. */
-  #inOrder(step: () => Promise<void> | void): void {
-    if (this.#waiting) this.#waiting.push(step);
-    else void this.#goThrough(step);
+  /** At once when nothing is under way that what comes later must wait for. False: too much waits already. */
+  #inOrder(step: () => Promise<void> | void): boolean {
+    if (!this.#waiting) void this.#goThrough(step);
+    else if (this.#waiting.length < WAITING_INPUT_MAX) this.#waiting.push(step);
+    else return false;
+    return true;
   }
 
   async #goThrough(first: () => Promise<void> | void): Promise<void> {
