@@ -14,7 +14,7 @@ import { eventually } from '../harness/until.ts';
 
 const TURNS = 50;
 const POPUPS = 5;
-/** With Playwright attached, Chromium never starts the worker of one such popup in seventy, whether anybody observes or not. */
+/** With Playwright attached, Chromium never starts the worker of about one such popup in a hundred, observed or not. */
 const WORKERS_MIN = 3;
 const WORKER_MS = 15_000;
 

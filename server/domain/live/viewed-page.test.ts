@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ObservedTarget } from '../../engines/browser/observation.ts';
+import { until } from '../../kit/wait.ts';
+import { ViewedPage } from './viewed-page.ts';
+
+test('behind a press that a page does not answer input waits in order, and no more than a thousand of it', async () => {
+  const answer = Promise.withResolvers<object>();
+  const said: string[] = [];
+  const target = {
+    id: 'page',
+    on: () => ({ close: () => {} }),
+    send: () => answer.promise,
+    say: (method: string, params: { text?: string } = {}) =>
+      void (method === 'Input.insertText' && said.push(params.text ?? '')),
+  } as unknown as ObservedTarget;
+  const page = new ViewedPage(
+    target,
+    () => new Map(),
+    () => {},
+  );
+  page.text('before');
+  page.mouse({
+    type: 'mouse',
+    page: 'page',
+    fence: 1,
+    action: 'down',
+    x: 1,
+    y: 1,
+    button: 'left',
+    buttons: 1,
+    clicks: 1,
+    modifiers: 0,
+  });
+  for (let n = 0; n < 1_500; n++) page.text(String(n));
+  assert.equal(await page.copy(false), '', 'a copy beyond them is empty at once');
+  assert.deepEqual(said, ['before']);
+  answer.resolve({});
+  await until(30_000, 'what waits to be done', () => said.length > 1_000 || undefined);
+  assert.deepEqual(said, ['before', ...Array.from({ length: 1_000 }, (_, n) => String(n))]);
+  page.close();
+});
