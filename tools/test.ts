@@ -1,7 +1,8 @@
 // Runs the suite: unit tests, then the suites that start servers and browsers, some files at a time: each has servers and
 // folders of its own, and waits for other things than the processor now and then, so there is one more than processors.
-// `--slow` adds the files named *.slow.test.ts, and runs one at a time, because those measure; other words choose files by
-// a part of their path.
+// `--slow` adds the files named *.slow.test.ts, and runs one at a time, because those measure. `--rerun-failed` runs each
+// file that failed once more, alone, when the rest is through, and lists what then passed as unsteady. Other words choose
+// files by a part of their path.
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join, relative } from 'node:path';
@@ -23,6 +24,7 @@ const FILES_SHOWN = 12;
 const REASON_CHARS_MAX = 2_000;
 
 const slow = process.argv.includes('--slow');
+const rerunFailed = process.argv.includes('--rerun-failed');
 const words = process.argv.slice(2).filter(word => !word.startsWith('-'));
 
 interface Part {
@@ -64,10 +66,17 @@ const LONG = [
   'acceptance/proxies',
 ];
 
+interface Failure {
+  /** Relative to the repository. */
+  readonly file: string;
+  readonly name: string;
+  readonly why: string;
+}
+
 interface Tally {
   passed: number;
   skipped: number;
-  readonly failed: { readonly name: string; readonly why: string }[];
+  readonly failed: Failure[];
   /** Milliseconds of each file. */
   readonly files: Map<string, number>;
 }
@@ -85,13 +94,12 @@ function rank(path: string): number {
   return place < 0 ? LONG.length : place;
 }
 
-async function runPart(part: Part, tally: Tally): Promise<number> {
-  const files = filesOf(part);
-  if (files.length === 0) return 0;
+async function runFiles(files: readonly string[], concurrency: number, tally: Tally): Promise<void> {
+  if (files.length === 0) return;
   const limit = slow ? SLOW_TEST_MS_MAX : TEST_MS_MAX;
   const stream = run({
     files: files.map(path => join(ROOT, path)),
-    concurrency: part.concurrency,
+    concurrency,
     execArgv: [`--test-timeout=${limit}`, `--import=${join(import.meta.dirname, 'test-limit.ts')}`],
     cwd: ROOT,
   });
@@ -102,9 +110,9 @@ async function runPart(part: Part, tally: Tally): Promise<number> {
     else tally.passed++;
   });
   stream.on('test:fail', test => {
-    const name = `${test.file ? relative(ROOT, test.file) : '?'}: ${test.name}`;
+    const file = test.file ? relative(ROOT, test.file) : '?';
     const why = inspect(test.details.error.cause ?? test.details.error).slice(0, REASON_CHARS_MAX);
-    tally.failed.push({ name, why });
+    tally.failed.push({ file, name: test.name, why });
   });
   // The file itself is the first to begin; the last of its tests to be complete ends it.
   const begunAt = new Map<string, number>();
@@ -118,13 +126,40 @@ async function runPart(part: Part, tally: Tally): Promise<number> {
   const output = stream.compose(spec);
   output.pipe(process.stdout, { end: false });
   await new Promise<void>((resolve, reject) => output.on('end', resolve).on('error', reject));
-  return files.length;
+}
+
+const newTally = (): Tally => ({ passed: 0, skipped: 0, failed: [], files: new Map() });
+
+/** Runs each failed file once more, alone. The failures of files that now pass are returned; the others stay failures. */
+async function rerun(tally: Tally): Promise<Failure[]> {
+  const unsteady: Failure[] = [];
+  for (const file of new Set(tally.failed.map(failure => failure.file))) {
+    console.log(`\nonce more, alone: ${file}`);
+    const second = newTally();
+    await runFiles([file], 1, second);
+    if (second.failed.length > 0 || second.passed === 0) continue;
+    const first = tally.failed.filter(failure => failure.file === file);
+    unsteady.push(...first);
+    tally.passed += first.length;
+    tally.failed.splice(0, Infinity, ...tally.failed.filter(failure => failure.file !== file));
+  }
+  return unsteady;
+}
+
+function print(kind: string, failures: readonly Failure[]): void {
+  for (const { file, name, why } of failures)
+    console.log(`  ${kind}: ${file}: ${name}\n${why.replaceAll(/^/gm, '    ')}`);
 }
 
 const startedAt = performance.now();
-const tally: Tally = { passed: 0, skipped: 0, failed: [], files: new Map() };
+const tally = newTally();
 let files = 0;
-for (const part of PARTS) files += await runPart(part, tally);
+for (const part of PARTS) {
+  const chosen = filesOf(part);
+  files += chosen.length;
+  await runFiles(chosen, part.concurrency, tally);
+}
+const unsteady = rerunFailed ? await rerun(tally) : [];
 
 const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
 console.log(
@@ -132,6 +167,7 @@ console.log(
 );
 const longest = [...tally.files].toSorted(([, one], [, other]) => other - one).slice(0, FILES_SHOWN);
 for (const [file, ms] of longest) console.log(`  ${(ms / 1000).toFixed(1).padStart(6)} s  ${file}`);
-for (const { name, why } of tally.failed) console.log(`  failed: ${name}\n${why.replaceAll(/^/gm, '    ')}`);
+print('unsteady, passed when it was run once more', unsteady);
+print('failed', tally.failed);
 if (files === 0) console.log('no test file matches');
 process.exitCode = files === 0 || tally.failed.length > 0 ? 1 : 0;
