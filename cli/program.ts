@@ -109,6 +109,8 @@ function addKeys(program: Command, terminal: Terminal): void {
 export interface CreateTokenOptions {
   readonly name: string;
   readonly scope?: readonly string[];
+  readonly application?: readonly string[];
+  readonly cidr?: readonly string[];
   readonly expires?: Date;
   readonly json?: true;
 }
@@ -122,6 +124,8 @@ function addTokens(program: Command, terminal: Terminal): void {
     .description('Make a personal access token and print it, this once. Only its hash is kept.')
     .option('--name <NAME>', 'what to call it', 'cli')
     .option('--scope <SCOPE...>', 'what it may do; everything unless given')
+    .option('--application <ID|NAME...>', 'confine it to these applications; all unless given')
+    .option('--cidr <RANGE...>', 'address ranges it may be used from, as 203.0.113.0/24; any unless given')
     .option('--expires <TIME>', 'when it stops working, as 2027-01-31 or 2027-01-31T12:00:00Z', readTime)
     .option('--json', 'print {"id","token"}')
     .action(async (options: CreateTokenOptions) =>

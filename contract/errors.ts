@@ -201,6 +201,12 @@ export const ERRORS = {
     summary: 'There are as many of these as the limit allows.',
     whatToDo: 'Remove one that is no longer needed; `details.limit` is the limit.',
   },
+  key_not_rotatable: {
+    status: 409,
+    retry: 'no',
+    summary: 'The agent key has ended, or was rotated already.',
+    whatToDo: 'Rotate the key that took its place (`details.replacedBy`), or issue a new one.',
+  },
   idempotency_conflict: {
     status: 409,
     retry: 'no',

@@ -29,6 +29,9 @@ export const TOKEN_SCOPES = [
 ] as const;
 export type TokenScope = (typeof TOKEN_SCOPES)[number];
 
+/** Lists, issues and revokes tokens of the account. Never handed on. */
+export const MANAGE_TOKENS_SCOPE = 'account:tokens' satisfies TokenScope;
+
 /** What the web console needs of the token that signs in to it. */
 export const CONSOLE_SCOPES = [
   'applications:read',
@@ -79,7 +82,7 @@ export const CreateToken = Type.Object({
     minItems: 1,
     maxItems: TOKEN_SCOPES.length,
     description:
-      'What it may do. At most what the calling token may, and never `account:tokens`. Those that are in use now: `applications:read`, `applications:write`, `keys:write`, `limits:write`.',
+      'What it may do. At most what the calling token may, and never `account:tokens`, which lists, issues and revokes tokens. Those that are in use now: `applications:read`, `applications:write`, `keys:write`, `limits:write`.',
   }),
   applicationIds: Type.Optional(
     Type.Array(Uuid('An application.'), {
@@ -91,7 +94,7 @@ export const CreateToken = Type.Object({
   expiresAt: Type.Optional(
     Type.String({
       format: 'date-time',
-      description: `In the future, at most ${TOKEN_LIFE_MAX_DAYS} days ahead. Left out: in ${TOKEN_LIFE_DEFAULT_DAYS} days.`,
+      description: `In the future, at most ${TOKEN_LIFE_MAX_DAYS} days ahead. Left out: in ${TOKEN_LIFE_DEFAULT_DAYS} days. Never later than the end of the calling token.`,
     }),
   ),
   cidrAllow: Type.Optional(CidrAllow),

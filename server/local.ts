@@ -26,10 +26,15 @@ import { openArtifacts, openStaging, retentionParts } from './parts-files.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-export interface KeyWish {
+export interface CredentialWish {
   readonly name: string;
   readonly scopes?: readonly string[];
   readonly expiresAt?: Date;
+}
+
+export interface TokenWish extends CredentialWish {
+  readonly applicationIds?: readonly string[];
+  readonly cidrAllow?: readonly string[];
 }
 
 export interface Local extends Closeable {
@@ -37,13 +42,13 @@ export interface Local extends Closeable {
   readonly store: Store;
   /** By id, slug or exact name; without any, the only one there is. */
   application(idOrName?: string): Promise<ApplicationRow>;
-  createKey(application: ApplicationId, wish: KeyWish): Promise<{ row: KeyRow; key: Secret }>;
+  createKey(application: ApplicationId, wish: CredentialWish): Promise<{ row: KeyRow; key: Secret }>;
   listKeys(application: ApplicationId): Promise<KeyRow[]>;
   revokeKey(application: ApplicationId, id: string): Promise<void>;
   /** What is due to go now. */
   sweepPlan(): ReturnType<typeof sweepPlan>;
   sweep(): ReturnType<typeof sweep>;
-  createToken(wish: KeyWish): Promise<{ row: TokenRow; token: Secret }>;
+  createToken(wish: TokenWish): Promise<{ row: TokenRow; token: Secret }>;
   /** One that signs in to the console for a day. */
   createConsoleToken(): Promise<Secret>;
 }
@@ -72,7 +77,11 @@ export async function openLocal(env: Environment, log: Log = silentLog, clock: C
     listKeys: application => allKeys(store, application, clock),
     revokeKey: (application, id) => keys.end(application, id),
     createToken: async wish =>
-      tokens.issue((await account()).id, { ...baseOf(wish), scopes: tokenScopes(wish.scopes) }),
+      tokens.issue((await account()).id, {
+        ...{ ...baseOf(wish), scopes: tokenScopes(wish.scopes) },
+        ...(wish.applicationIds ? { applicationIds: [...wish.applicationIds] } : {}),
+        ...(wish.cidrAllow ? { cidrAllow: [...wish.cidrAllow] } : {}),
+      }),
     createConsoleToken: async () => (await tokens.issue((await account()).id, consoleTokenWish(clock))).token,
     sweepPlan: () => sweepPlan({ rows: store.retention, clock }),
     sweep: () => sweepNow(config, store, clock, log),
@@ -94,7 +103,7 @@ async function sweepNow(config: Config, store: Store, clock: Clock, log: Log): R
   }
 }
 
-const baseOf = (wish: KeyWish): { name: string; expiresAt?: string } => ({
+const baseOf = (wish: CredentialWish): { name: string; expiresAt?: string } => ({
   name: wish.name,
   ...(wish.expiresAt ? { expiresAt: wish.expiresAt.toISOString() } : {}),
 });

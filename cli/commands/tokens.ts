@@ -1,4 +1,5 @@
 // berth tokens: personal access tokens, made on the data folder or database itself.
+import type { Local } from '../../server/local.ts';
 import type { CreateTokenOptions } from '../program.ts';
 import { printJson, type Terminal } from '../terminal.ts';
 import { withLocal } from './keys.ts';
@@ -9,6 +10,8 @@ export function createToken(terminal: Terminal, options: CreateTokenOptions): Pr
       name: options.name,
       ...(options.scope ? { scopes: options.scope } : {}),
       ...(options.expires ? { expiresAt: options.expires } : {}),
+      ...(options.cidr ? { cidrAllow: options.cidr } : {}),
+      ...(options.application ? { applicationIds: await idsOf(local, options.application) } : {}),
     });
     if (options.json) return printJson(terminal, { id: row.id, token: token.reveal() });
     const until = row.expiresAt ? `, valid until ${row.expiresAt.toISOString()}` : '';
@@ -16,3 +19,6 @@ export function createToken(terminal: Terminal, options: CreateTokenOptions): Pr
     terminal.print(`${token.reveal()}\n`);
   });
 }
+
+const idsOf = async (local: Local, applications: readonly string[]): Promise<string[]> =>
+  (await Promise.all(applications.map(one => local.application(one)))).map(({ id }) => id);

@@ -98,7 +98,8 @@ export const AGENT_KEY_OPERATIONS = {
     method: 'POST',
     path: '/v1/applications/{appId}/agent-keys/{keyId}/rotate',
     summary: 'Rotate an agent key',
-    description: 'Issues a key with the same rights; the old one ends after the grace. Needs the role developer.',
+    description:
+      'Issues a key with the same rights; the old one ends after the grace. A key that has ended, or was rotated already, is refused. Needs the role developer.',
     credential: 'account',
     scopes: ['keys:write'],
     isWrite: true,
@@ -109,6 +110,6 @@ export const AGENT_KEY_OPERATIONS = {
     bodyExample: { graceSeconds: 600 },
     secretFields: ['key'],
     responses: { 201: { description: 'The new key, with its secret.', schema: IssuedAgentKey, headers: ETAG } },
-    errors: ['not_found', 'limit_reached', 'precondition_failed'],
+    errors: ['not_found', 'limit_reached', 'key_not_rotatable'],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

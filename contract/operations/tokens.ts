@@ -1,7 +1,7 @@
 // Tokens of accounts.
 import { PageQuery } from '../common.ts';
 import type { Operation } from '../operation.ts';
-import { CreateToken, IssuedToken, Token, TokenPage, TokenParams } from '../tokens.ts';
+import { CreateToken, IssuedToken, MANAGE_TOKENS_SCOPE, Token, TokenPage, TokenParams } from '../tokens.ts';
 
 export const TOKEN_OPERATIONS = {
   listTokens: {
@@ -9,8 +9,10 @@ export const TOKEN_OPERATIONS = {
     method: 'GET',
     path: '/v1/account/tokens',
     summary: 'List tokens',
-    description: "The account's tokens, newest first; never the tokens themselves.",
+    description:
+      "The account's tokens, newest first; never the tokens themselves. Needs `account:tokens`; a token that is confined to applications sees itself and those that it has issued.",
     credential: 'account',
+    scopes: [MANAGE_TOKENS_SCOPE],
     isWrite: false,
     mount: 'native',
     query: PageQuery,
@@ -23,9 +25,9 @@ export const TOKEN_OPERATIONS = {
     path: '/v1/account/tokens',
     summary: 'Issue a token',
     description:
-      'With at most the rights of the calling token. The token is in this answer only. At most 100 living tokens per account.',
+      'With at most the rights of the calling token, usable from no other addresses and for no longer. The token is in this answer only. At most 100 living tokens per account.',
     credential: 'account',
-    scopes: ['account:tokens'],
+    scopes: [MANAGE_TOKENS_SCOPE],
     isWrite: true,
     mount: 'native',
     unknownFields: 'refuse',
@@ -52,7 +54,8 @@ export const TOKEN_OPERATIONS = {
     method: 'DELETE',
     path: '/v1/account/tokens/{id}',
     summary: 'Revoke a token',
-    description: 'At once, in every process. A second time answers 404.',
+    description:
+      'At once, in every process. A token may always revoke itself; others need `account:tokens`, and one that is confined to applications revokes only those that it has issued. A second time answers 404.',
     credential: 'account',
     isWrite: true,
     mount: 'native',

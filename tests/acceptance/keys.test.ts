@@ -10,7 +10,9 @@ import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 const server = await startServer({ clock: 'test' });
-const { token } = JSON.parse((await server.berth('tokens', 'create', '--json')).stdout);
+// Longer than any that it issues here: what a token issues does not outlive it.
+const IN_A_YEAR = new Date(Date.now() + 365 * 24 * 3_600_000).toISOString();
+const { token } = JSON.parse((await server.berth('tokens', 'create', '--json', '--expires', IN_A_YEAR)).stdout);
 
 const SESSIONS = '/v1/browsers/sessions';
 const KEYS = `/v1/applications/${server.applicationId}/agent-keys`;

@@ -16,10 +16,10 @@ import type { Store } from '../../engines/store/store.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { type ApplicationId, isUuid, type KeyId, newId } from '../../kit/ids.ts';
 import type { Secret } from '../../kit/secret.ts';
-import { limitReached, notFound, preconditionFailed } from '../faults.ts';
+import { fault, limitReached, notFound, preconditionFailed } from '../faults.ts';
 import type { Applications } from './applications.ts';
 import type { AccountCaller } from './caller.ts';
-import { cleanRanges, credentialView, earlierEnd, futureEnd } from './credential-rules.ts';
+import { cleanRanges, credentialView, earlierEnd, futureEnd, statusOf } from './credential-rules.ts';
 import { mint } from './credentials.ts';
 import { type Cursors, type ListName, pageOf } from './cursors.ts';
 import { cleanName } from './names.ts';
@@ -128,21 +128,23 @@ export class AgentKeys {
   async rotate(caller: AccountCaller, appId: string, keyId: string, wish: RotateAgentKey): Promise<IssuedAgentKey> {
     const { id } = await this.#parts.applications.demand(caller, appId, 'developer');
     const old = await this.#living(id, keyId);
+    if (old.replacedBy || statusOf(old, this.#parts.clock.now()) !== 'active') throw notRotatable(old);
     const graceSeconds = wish.graceSeconds ?? ROTATE_GRACE_DEFAULT_SECONDS;
     const now = this.#parts.clock.now();
     const { hash, prefix, text } = mint('agentKey');
-    const { revokedAt: _revoked, lastUsedAt: _used, lastUsedIp: _ip, ...kept } = old;
+    const { lastUsedAt: _used, lastUsedIp: _ip, ...kept } = old;
     const row: KeyRow = { ...kept, id: newId<KeyId>(now), hash, prefix, revision: 1, createdAt: now };
-    await this.#insert(row);
-    if (graceSeconds === 0) await this.end(id, keyId);
-    else await this.#change(old, old.revision, { expiresAt: earlier(old.expiresAt, plus(now, graceSeconds * 1000)) });
+    const oldEnds = plus(now, graceSeconds * 1000);
+    const outcome = await this.#parts.store.keys.rotate(old.id, row, oldEnds, AGENT_KEYS_PER_APPLICATION_MAX);
+    if (outcome === 'limit_reached') throw tooManyKeys();
+    if (outcome === 'not_rotatable') throw notRotatable(await this.#get(id, keyId));
+    this.#parts.changed(old.hash.toString('hex'));
     return this.#issuedView(row, text);
   }
 
   async #insert(row: KeyRow): Promise<void> {
     const outcome = await this.#parts.store.keys.insert(row, AGENT_KEYS_PER_APPLICATION_MAX);
-    if (outcome === 'limit_reached')
-      throw limitReached('living agent keys in this application', AGENT_KEYS_PER_APPLICATION_MAX);
+    if (outcome === 'limit_reached') throw tooManyKeys();
   }
 
   async #change(row: KeyRow, revision: number, change: KeyChange): Promise<KeyRow> {
@@ -177,4 +179,12 @@ export class AgentKeys {
   }
 }
 
-const earlier = (a: Date | undefined, b: Date): Date => (a && a < b ? a : b);
+const tooManyKeys = (): Error => limitReached('living agent keys in this application', AGENT_KEYS_PER_APPLICATION_MAX);
+
+const notRotatable = ({ id, replacedBy }: KeyRow): Error =>
+  replacedBy
+    ? fault('key_not_rotatable', `Agent key ${id} was rotated already; ${replacedBy} has taken its place.`, {
+        advice: 'Rotate that one, or issue a new key.',
+        details: { replacedBy },
+      })
+    : fault('key_not_rotatable', `Agent key ${id} has ended.`, { advice: 'Issue a new key.' });

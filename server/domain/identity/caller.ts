@@ -15,6 +15,9 @@ export interface AccountCaller {
   readonly scopes: ReadonlySet<string>;
   /** Absent: every application the account is a member of. */
   readonly applicationIds?: ReadonlySet<ApplicationId>;
+  /** From where and until when the token may be used: what it issues is bound by both. */
+  readonly cidrAllow: readonly string[];
+  readonly expiresAt?: Date;
 }
 
 export type Caller = AgentCaller | AccountCaller;

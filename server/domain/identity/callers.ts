@@ -145,6 +145,8 @@ const accountCaller = (row: TokenRow): AccountCaller => ({
   tokenId: row.id,
   scopes: new Set(row.scopes),
   ...(row.applicationIds ? { applicationIds: new Set(row.applicationIds) } : {}),
+  cidrAllow: row.cidrAllow,
+  ...(row.expiresAt ? { expiresAt: row.expiresAt } : {}),
 });
 
 /** The one credential that a request shows; never a guess between two. */

@@ -17,6 +17,17 @@ export function parseRange(text: string): Range | undefined {
   return prefix > most ? undefined : { address, prefix, family: version === 4 ? 'ipv4' : 'ipv6' };
 }
 
+/** Whether every address of the range is in one of these. */
+export function covers(ranges: readonly string[], text: string): boolean {
+  const range = parseRange(text);
+  if (!range) return false;
+  const list = new BlockList();
+  for (const wide of ranges.map(parseRange))
+    if (wide && wide.family === range.family && wide.prefix <= range.prefix)
+      list.addSubnet(wide.address, wide.prefix, wide.family);
+  return list.check(range.address, range.family);
+}
+
 /** Whether the address is in one of the ranges; no ranges mean anywhere. */
 export function allows(ranges: readonly string[], ip: string): boolean {
   if (ranges.length === 0) return true;

@@ -97,12 +97,14 @@ export interface TokensTable extends CredentialColumns {
   id: TokenId;
   accountId: AccountId;
   applicationIds: OrNull<ApplicationId[]>;
+  issuedBy: OrNull<TokenId>;
 }
 
 export interface KeysTable extends CredentialColumns {
   id: KeyId;
   applicationId: ApplicationId;
   revision: number;
+  replacedBy: OrNull<KeyId>;
 }
 
 export interface HostsTable {

@@ -71,6 +71,7 @@ const account: AccountCaller = {
   accountId: 'account-1' as AccountId,
   tokenId: 'token-1' as TokenId,
   scopes: new Set(['applications:write', 'keys:write', 'account:tokens']),
+  cidrAllow: [],
 };
 
 /** Nothing stands there when a request is over. */

@@ -12,6 +12,7 @@ import { up as logs } from './0010-logs.ts';
 import { up as live } from './0011-live.ts';
 import { up as removedDownloads } from './0012-removed-downloads.ts';
 import { up as recordingOmissions } from './0014-recording-omissions.ts';
+import { up as credentials } from './0015-credentials.ts';
 
 export const migrations: Record<string, Migration> = {
   '0001-first': { up: first },
@@ -26,4 +27,5 @@ export const migrations: Record<string, Migration> = {
   '0011-live': { up: live },
   '0012-removed-downloads': { up: removedDownloads },
   '0014-recording-omissions': { up: recordingOmissions },
+  '0015-credentials': { up: credentials },
 };

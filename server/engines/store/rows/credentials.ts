@@ -21,12 +21,21 @@ export interface TokenRow extends CredentialRow {
   readonly accountId: AccountId;
   /** Absent: all, present and future. */
   readonly applicationIds?: readonly ApplicationId[];
+  /** The token that issued it; absent for those of the command line. */
+  readonly issuedBy?: TokenId;
+}
+
+export interface TokenListPage {
+  readonly limit: number;
+  readonly before?: TokenId;
+  /** Only this token and those it has issued. */
+  readonly of?: TokenId;
 }
 
 export interface Tokens {
   insert(row: TokenRow, limit: number): Promise<'inserted' | 'limit_reached'>;
   /** Living ones and those that ended less than 90 days ago, newest first. */
-  list(account: AccountId, now: Date, page: { limit: number; before?: TokenId }): Promise<TokenRow[]>;
+  list(account: AccountId, now: Date, page: TokenListPage): Promise<TokenRow[]>;
   get(account: AccountId, id: TokenId): Promise<TokenRow | undefined>;
   byHash(hash: Buffer): Promise<TokenRow | undefined>;
   /** Marks it revoked and NOTIFYs in one transaction; false when there was no living token. */
@@ -38,6 +47,8 @@ export interface KeyRow extends CredentialRow {
   readonly id: KeyId;
   readonly applicationId: ApplicationId;
   readonly revision: number;
+  /** The key that took its place when it was rotated. */
+  readonly replacedBy?: KeyId;
 }
 
 export interface KeyChange {
@@ -54,5 +65,15 @@ export interface Keys {
   /** Changes it when `revision` still stands. */
   change(application: ApplicationId, id: KeyId, revision: number, change: KeyChange): Promise<KeyRow | undefined>;
   revoke(application: ApplicationId, id: KeyId, now: Date): Promise<boolean>;
+  /**
+   * Inserts the successor and ends the old key at `oldEnds`, in one transaction. `not_rotatable`: the old one has ended, or
+   * was rotated already.
+   */
+  rotate(
+    old: KeyId,
+    successor: KeyRow,
+    oldEnds: Date,
+    limit: number,
+  ): Promise<'rotated' | 'not_rotatable' | 'limit_reached'>;
   touch(id: KeyId, at: Date, ip: string): Promise<void>;
 }

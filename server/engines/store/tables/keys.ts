@@ -1,4 +1,6 @@
 // Agent keys of an application.
+import { sql } from 'kysely';
+import type { KeyId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
 import type { KeyRow, Keys } from '../rows/credentials.ts';
 import { announced, isAlive, isLaterUse, isListed } from './credentials.ts';
@@ -39,8 +41,12 @@ export const keys = (db: Db): Keys => ({
       .where('id', '=', id)
       .where('revision', '=', revision)
       .where('revokedAt', 'is', null)
-      .returningAll();
-    return (await changed.execute()).map(withoutNulls)[0];
+      .returningAll()
+      .returning(announced.as('announced'));
+    const [row] = await changed.execute();
+    if (!row) return undefined;
+    const { announced: _, ...kept } = row;
+    return withoutNulls(kept);
   },
 
   revoke: async (application, id, now) => {
@@ -54,11 +60,50 @@ export const keys = (db: Db): Keys => ({
     return (await revoked.execute()).length > 0;
   },
 
+  rotate: (old, successor, oldEnds, limit) =>
+    db
+      .transaction()
+      .execute(trx => rotate(trx, old, successor, oldEnds, limit))
+      .catch(error => {
+        if (error instanceof LimitReached) return 'limit_reached' as const;
+        throw error;
+      }),
+
   touch: async (id, at, ip) => {
     const used = db.updateTable('keys').set({ lastUsedAt: at, lastUsedIp: ip });
     await used.where('id', '=', id).where(isLaterUse(at)).execute();
   },
 });
+
+/** The old key gives its place to the successor first: at the limit, one that ends at once can still be rotated. */
+async function rotate(
+  trx: Db,
+  old: KeyId,
+  successor: KeyRow,
+  oldEnds: Date,
+  limit: number,
+): Promise<'rotated' | 'not_rotatable' | 'limit_reached'> {
+  const now = successor.createdAt;
+  const ended = await trx
+    .updateTable('keys')
+    .set(eb => ({
+      revision: eb('revision', '+', 1),
+      replacedBy: successor.id,
+      ...(oldEnds <= now ? { revokedAt: now } : { expiresAt: sql<Date>`least(expires_at, ${oldEnds})` }),
+    }))
+    .where('applicationId', '=', successor.applicationId)
+    .where('id', '=', old)
+    .where('replacedBy', 'is', null)
+    .where(isAlive(now))
+    .returning(announced.as('announced'))
+    .execute();
+  if (ended.length === 0) return 'not_rotatable';
+  if ((await insert(trx, successor, limit)) === 'inserted') return 'rotated';
+  throw new LimitReached();
+}
+
+/** Undoes the transaction. */
+class LimitReached extends Error {}
 
 /** Locking the application makes two that arrive together count each other. */
 async function insert(trx: Db, row: KeyRow, limit: number): Promise<'inserted' | 'limit_reached'> {

@@ -7,15 +7,17 @@ import { withoutNulls } from './without-nulls.ts';
 export const tokens = (db: Db): Tokens => ({
   insert: (row, limit) => db.transaction().execute(trx => insert(trx, row, limit)),
 
-  list: async (account, now, { limit, before }) => {
-    const listed = db
+  list: async (account, now, { limit, before, of }) => {
+    let listed = db
       .selectFrom('tokens')
       .selectAll()
       .where('accountId', '=', account)
       .where(isListed(now))
       .orderBy('id', 'desc')
       .limit(limit);
-    return (await (before ? listed.where('id', '<', before) : listed).execute()).map(withoutNulls);
+    if (before) listed = listed.where('id', '<', before);
+    if (of) listed = listed.where(eb => eb.or([eb('id', '=', of), eb('issuedBy', '=', of)]));
+    return (await listed.execute()).map(withoutNulls);
   },
 
   get: async (account, id) => {
