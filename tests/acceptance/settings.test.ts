@@ -158,6 +158,22 @@ test('what a client sets itself wins, and others keep what the session has', asy
   });
 });
 
+test('each page of a browser context that a client made has the viewport of the session, as has a page in a new window', async () => {
+  await drive(WISHED, async (page, browser) => {
+    const own = await browser.newContext({ viewport: null });
+    const opened = [await own.newPage(), ...(await Promise.all([own.newPage(), own.newPage()]))];
+    const inNewWindow = page.context().waitForEvent('page');
+    const root = await browser.newBrowserCDPSession();
+    await root.send('Target.createTarget', { url: 'about:blank', newWindow: true });
+    for (const each of [...opened, await inNewWindow]) {
+      await each.goto(`${pages.url}/early`);
+      const { width, height } = (await each.evaluate('early')) as { width: number; height: number };
+      assert.deepEqual({ width, height }, WISHED.viewport);
+    }
+    await own.close();
+  });
+});
+
 test('an empty create has the documented size and says so everywhere', async () => {
   await drive({}, async page => {
     await page.goto(`${pages.url}/early`);

@@ -150,10 +150,6 @@ export class Browser implements Closeable {
     if (geolocation) await this.#control.locate(geolocation);
   }
 
-  get viewport(): Viewport {
-    return this.#viewport;
-  }
-
   get uploadFolder(): string {
     return this.#pipes.uploadsInBox;
   }
@@ -323,7 +319,7 @@ export class Browser implements Closeable {
     this.#defaultContextId = await this.#findDefaultContext(page.contextId);
   }
 
-  /** Exactly this many pixels for the page; new tabs of the window inherit it. */
+  /** Exactly this many pixels for the page. Chromium gives a new window the size of the last one, in every browser context. */
   async #resize(viewport: Viewport): Promise<void> {
     if (viewport.width === this.#viewport.width && viewport.height === this.#viewport.height) return;
     const page = await this.#control.firstPage();

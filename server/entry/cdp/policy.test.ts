@@ -14,7 +14,6 @@ const browser = {
   keepDownloads: async () => void keptAgain.push('kept'),
   contextIds: async () => contexts,
   equipContext: async (id: string) => void kept.push(id),
-  viewport: { width: 800, height: 600 },
   extensions: {
     folderOf: (path: string) => (path === '/session/extensions/own' ? path : undefined),
     loadedIds: async () => ['loaded'],
@@ -72,8 +71,8 @@ const CASES: Array<[string, JsonObject, string]> = [
   ['Page.navigate', { url: 'blob:chrome://x/y' }, 'refuse'],
   ['Target.createTarget', { url: 'chrome://inspect' }, 'refuse'],
   ['Target.createTarget', { url: '' }, 'pass'],
-  ['Target.createTarget', { url: '', newWindow: true }, 'rewrite'],
-  ['Target.createTarget', { url: '', browserContextId: 'C' }, 'rewrite'],
+  ['Target.createTarget', { url: '', newWindow: true }, 'pass'],
+  ['Target.createTarget', { url: '', browserContextId: 'C' }, 'pass'],
   ['Target.createTarget', { url: '', newWindow: true, width: 300, height: 200 }, 'pass'],
   ['DOM.setFileInputFiles', { files: ['/tmp/.uploads/cv.pdf', `${DOWNLOADS}/a`] }, 'pass'],
   ['DOM.setFileInputFiles', { files: [] }, 'pass'],

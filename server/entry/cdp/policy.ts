@@ -82,7 +82,7 @@ export function clientPolicy(parts: PolicyParts): Policy {
     'Input.dispatchDragEvent': params => draggedFiles(params, browser),
     'Page.navigate': params => openable(params, browser.downloadFolder),
     'Network.loadNetworkResource': params => openable(params, browser.downloadFolder),
-    'Target.createTarget': params => newTarget(params, browser),
+    'Target.createTarget': params => openable(params, browser.downloadFolder),
     'Target.attachToTarget': flatOnly,
     'Target.setAutoAttach': flatOnly,
     'Target.detachFromTarget': () => keptAfterwards(browser),
@@ -143,15 +143,6 @@ function inBox(params: JsonObject, files: readonly unknown[], uploads: string): 
   if (`${uploads}/` === UPLOADS) return PASS;
   const seen = files.map(file => String(file).replace(UPLOADS, () => `${uploads}/`));
   return { rewrite: { ...params, files: seen } };
-}
-
-/** A page in a window of its own gets the session's size; in the same window it inherits it. */
-function newTarget(params: JsonObject, browser: Browser): Verdict {
-  const verdict = openable(params, browser.downloadFolder);
-  const sized = params.width !== undefined || params.height !== undefined || params.windowState !== undefined;
-  const ownWindow = params.newWindow === true || params.browserContextId !== undefined;
-  if (verdict !== PASS || sized || !ownWindow) return verdict;
-  return { rewrite: { ...params, ...browser.viewport } };
 }
 
 function sessionFiles(method: string, params: JsonObject, browser: Browser): Verdict {
