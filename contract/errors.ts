@@ -336,6 +336,13 @@ export const ERRORS = {
     summary: 'No place for another browser is free on this installation. Nothing was started.',
     whatToDo: 'Wait for a session to end, or ask the operator for more slots.',
   },
+  service_stopping: {
+    status: 503,
+    retry: 'yes',
+    retryAfterSeconds: 2,
+    summary: 'The service is stopping. Running sessions wait for the next start.',
+    whatToDo: 'Send the request again in a moment.',
+  },
   storage_unreachable: {
     status: 503,
     retry: 'no',

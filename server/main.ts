@@ -61,6 +61,7 @@ function greeting(config: Config, { first, isolation, missing, url }: Service): 
     `  console   ${consoleLink(base, first)}`,
   ];
   for (const lack of missing) lines.push(`  without   ${lack}`);
+  if (!first.key) lines.push('  keys      make one with: npm run -s berth -- keys create');
   if (first.key) {
     const key = first.key.reveal();
     lines.push(
@@ -79,7 +80,7 @@ function greeting(config: Config, { first, isolation, missing, url }: Service): 
 const consoleLink = (base: string, { consoleToken }: Service['first']): string =>
   consoleToken
     ? `${base}/console#token=${consoleToken.reveal()}\n            signs you in for ${CONSOLE_LINK_HOURS} hours; another link: npm run -s berth -- console`
-    : `${base}/console`;
+    : `${base}/console   (a link that signs you in: npm run -s berth -- console)`;
 
 function explain(error: unknown, { listen }: Config): string {
   if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')

@@ -110,7 +110,6 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   const slots = scope.own(await openSlots(slotsWish(config, clock, log)));
   await store.hosts.announce({ id: host, region: config.regions[0], slots: config.slots, startedAt: clock.now() });
   const identity = scope.own(await openIdentity({ store, clock, log, secret }));
-  const first = await firstStart({ store, clock, ...identity });
 
   const tasks = new Tasks(clock, log);
   const lookIn = (task: Task, ms: number): void => tasks.lookIn(task, ms);
@@ -327,6 +326,8 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   for (const task of logs.tasks) tasks.start(task);
   scope.own(tasks);
   scope.own(pool);
+  // Last of all: what a start that fails has made would never be shown.
+  const first = await firstStart({ store, clock, ...identity });
 
   return {
     url: http.url,

@@ -1,6 +1,7 @@
 // The bar above the picture: tabs, history, address. Whoever only watches may look at another tab, which moves nothing in the
 // browser; the rest is for whoever is in control.
 import type { ServerMessage, TabState } from '../../contract/live-messages.ts';
+import { addressOf } from './address.ts';
 import type { Do } from './input.ts';
 import { ICONS, icon, parts } from './parts.ts';
 
@@ -35,6 +36,8 @@ export class Bar {
     // No form: a frame that embeds this page need not allow any.
     parts.url.addEventListener('keydown', event => {
       if (event.key !== 'Enter' || event.isComposing) return;
+      // The focus moves below: without this the field that takes it would get the Enter, and with it the page.
+      event.preventDefault();
       wish.do({ type: 'navigate', url: addressOf(parts.url.value.trim()) });
       parts.keys.focus({ preventScroll: true });
     });
@@ -145,6 +148,3 @@ export class Bar {
     return element;
   }
 }
-
-/** A name without a scheme is meant as a web address. */
-const addressOf = (text: string): string => (/^[a-z][a-z0-9+.-]*:/i.test(text) ? text : `https://${text}`);

@@ -13,6 +13,8 @@ export type Doing = DriveMessage extends infer One
 export type Do = (doing: Doing) => void;
 
 const BUTTONS = ['left', 'middle', 'right', 'back', 'forward'] as const;
+/** Leaves the picture for the buttons around it. Elsewhere too, this key goes from one part of a window to the next. */
+export const EXIT_KEY = 'F6';
 const MAC = /Mac|iP(hone|ad|od)/.test(navigator.platform);
 /** What the text field always holds, so that an on-screen keyboard has something to delete. */
 const FILLING = '\u200b\u200b';
@@ -25,6 +27,8 @@ export class Input {
   readonly #isDriving: () => boolean;
   #move: { event: PointerEvent } | undefined;
   #composing = false;
+  /** Keys whose press was passed on. A release is passed on for these only: the others were pressed somewhere else. */
+  readonly #pressed = new Map<string, KeyboardEvent>();
 
   constructor(view: PictureView, isDriving: () => boolean, doIt: Do) {
     this.#view = view;
@@ -152,6 +156,8 @@ export class Input {
       const text = event.clipboardData?.getData('text/plain') ?? '';
       if (this.#isDriving() && text !== '') this.#do({ type: 'text', text });
     });
+    // A key that is still down when the focus leaves is released elsewhere; without this it would stay down in the page.
+    keys.addEventListener('blur', () => this.#releaseAll());
     keys.addEventListener('copy', event => event.preventDefault());
     keys.addEventListener('cut', event => event.preventDefault());
   }
@@ -160,6 +166,7 @@ export class Input {
     // What is being composed, or comes from an on-screen keyboard, arrives as text.
     if (!this.#isDriving() || event.isComposing || this.#composing || event.keyCode === 229 || event.key === 'Dead')
       return;
+    if (event.key === EXIT_KEY) return this.#exit(action, event);
     const shortcut = (MAC ? event.metaKey : event.ctrlKey) && !event.altKey;
     const letter = event.key.toLowerCase();
     if (shortcut && letter === 'v') return; // the paste event has the text
@@ -168,13 +175,31 @@ export class Input {
       if (action === 'down' && !event.repeat) this.#do({ type: 'copy', cut: letter === 'x' });
       return;
     }
-    const typed = !shortcut && !event.metaKey && [...event.key].length === 1;
+    const name = event.code || event.key;
+    if (action === 'down') this.#pressed.set(name, event);
+    else if (!this.#pressed.delete(name)) return;
+    this.#send(action, event, !shortcut && !event.metaKey && [...event.key].length === 1);
+  }
+
+  #send(action: 'down' | 'up', event: KeyboardEvent, typed: boolean): void {
     this.#do({
       type: 'key',
       ...{ action, key: event.key, code: event.code, keyCode: event.keyCode, location: event.location },
-      ...{ text: action === 'down' ? textOf(event, typed) : '', repeats: event.repeat },
+      ...{ text: action === 'down' ? textOf(event, typed) : '', repeats: action === 'down' && event.repeat },
       ...{ modifiers: modifiersOf(event, typed), mac: MAC },
     });
+  }
+
+  #releaseAll(): void {
+    const pressed = [...this.#pressed.values()];
+    this.#pressed.clear();
+    if (this.#isDriving()) for (const event of pressed) this.#send('up', event, false);
+  }
+
+  /** Every other key belongs to the page, Tab and Escape too, so one must lead out of it (WCAG 2.1.2). */
+  #exit(action: 'down' | 'up', event: KeyboardEvent): void {
+    event.preventDefault();
+    if (action === 'down') parts.control.focus();
   }
 
   #typed(event: Event): void {

@@ -4,7 +4,7 @@ import { Bar } from './bar.ts';
 import { Connection } from './connection.ts';
 import { linkDevtools } from './devtools.ts';
 import { Downloads } from './downloads.ts';
-import { type Doing, Input } from './input.ts';
+import { type Doing, EXIT_KEY, Input } from './input.ts';
 import { Overlays } from './overlays.ts';
 import { parts } from './parts.ts';
 import { PictureView } from './picture.ts';
@@ -97,10 +97,10 @@ function showControl(): void {
   document.body.classList.toggle('driving', driving());
   parts.controls.hidden = right === 'view';
   parts.control.textContent = driving() ? 'Give back' : 'Take control';
-  parts.keyboard.hidden = !driving() || !matchMedia('(pointer: coarse)').matches;
+  parts.keyboard.hidden = !driving() || hasKeyboard();
   parts.control.disabled = who === 'other';
   parts.state.textContent = {
-    you: 'You are in control. The agent waits.',
+    you: `You are in control. The agent waits.${hasKeyboard() ? ` ${EXIT_KEY} leaves the page.` : ''}`,
     other: 'Somebody else is in control.',
     agent: 'The agent is in control.',
   }[who];
@@ -111,6 +111,8 @@ function showControl(): void {
     overlays.show(null, null, null);
   }
 }
+
+const hasKeyboard = (): boolean => !matchMedia('(pointer: coarse)').matches;
 
 async function copied(text: string): Promise<void> {
   if (text === '') return;

@@ -3,7 +3,7 @@ import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
-import { onSignedIn, revokeKeys, takeTokenFromAddress, token } from './api/credentials.ts';
+import { onSignedIn, takeTokenFromAddress, token } from './api/credentials.ts';
 import { queryClient } from './api/queries.ts';
 import { router } from './router.tsx';
 import { forgetApplication } from './shell/recent-application.ts';
@@ -13,7 +13,6 @@ import './styles.css';
 applyTheme(storedTheme());
 takeTokenFromAddress();
 addEventListener('hashchange', takeTokenFromAddress);
-addEventListener('pagehide', revokeKeys);
 // What one person was shown is not there for the next one.
 onSignedIn(() => {
   if (token() !== undefined) return;

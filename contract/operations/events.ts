@@ -27,7 +27,7 @@ export const EVENT_OPERATIONS = {
     params: SessionParams,
     query: SessionEventsQuery,
     responses: EVENTS_ANSWER,
-    errors: ['not_found', 'stream_limit'],
+    errors: ['not_found', 'stream_limit', 'service_stopping'],
   },
   listEvents: {
     tag: 'Sessions',
@@ -41,6 +41,6 @@ export const EVENT_OPERATIONS = {
     mount: 'native',
     query: EventsQuery,
     responses: EVENTS_ANSWER,
-    errors: ['stream_limit'],
+    errors: ['stream_limit', 'service_stopping'],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

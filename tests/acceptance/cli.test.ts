@@ -152,6 +152,12 @@ test('a server on a port in use, or without its Chromium, is refused by name and
     () => serverLeftovers(env.BERTH_DATA_DIR),
     left => left.length === 0,
   );
+  // Neither of the two has shown a key: the first start that comes to its end does.
+  const first = await startServer({ dataDir: env.BERTH_DATA_DIR });
+  assert.match(first.key, /^bak_/);
+  await first.close();
+  const second = await runBerth(['serve'], { ...env, ...listen, BERTH_CHROMIUM: '/no/such/chromium' });
+  assert.equal(second.code, EXIT.failed);
   rmSync(folder, { recursive: true });
 });
 

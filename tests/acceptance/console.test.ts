@@ -233,7 +233,9 @@ test('an agent key is issued, shown once, works, and is revoked', () =>
     await page.getByRole('link', { name: 'Agent keys' }).click();
     await page.getByRole('button', { name: 'Issue a key' }).click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByLabel('Name').fill('of the test');
+    const name = dialog.getByLabel('Name');
+    await eventually('the first field to have the focus', () => name.evaluate(field => field.matches(':focus')));
+    await page.keyboard.type('of the test');
     await dialog.getByRole('button', { name: 'Issue' }).click();
     const key = (await page.getByRole('dialog').locator('pre').innerText()).trim();
     assert.match(key, /^bak_/);
@@ -245,6 +247,72 @@ test('an agent key is issued, shown once, works, and is revoked', () =>
     await dialog.waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Revoke of the test' }).waitFor({ state: 'detached' });
     assert.equal((await server.api('GET', '/v1/browsers/sessions', { key })).status, 401);
+  }));
+
+test('loading the console again issues no further key', () =>
+  signedIn(server, link, DESK, async ({ page }) => {
+    const consoleKeys = async (): Promise<number> => {
+      const { stdout } = await server.berth('keys', 'list', '--json');
+      const keys: Array<{ name: string }> = JSON.parse(stdout);
+      return keys.filter(({ name }) => name === 'Console').length;
+    };
+    const before = await consoleKeys();
+    for (let loads = 0; loads < 3; loads++) {
+      await page.reload();
+      await page.getByText('Live', { exact: true }).waitFor();
+    }
+    assert.equal(await consoleKeys(), before);
+  }));
+
+test('a key in use is listed however many keys have ended since', () =>
+  signedIn(server, link, DESK, async ({ page }) => {
+    const token = new URL(link).hash.replace('#token=', '');
+    const path = `/v1/applications/${server.applicationId}/agent-keys`;
+    const issue = async (name: string): Promise<string> => {
+      const { status, body } = await server.api<{ id: string }>('POST', path, { key: token, body: { name } });
+      assert.equal(status, 201);
+      return body.id;
+    };
+    await issue('nightly');
+    for (let ended = 0; ended < 105; ended++)
+      await server.api('DELETE', `${path}/${await issue('ended')}`, { key: token });
+    await page.getByRole('link', { name: 'Agent keys' }).click();
+    await page.getByRole('button', { name: 'Revoke nightly' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+    await page.getByRole('button', { name: 'Revoke nightly' }).waitFor({ state: 'detached' });
+  }));
+
+test('the list stays live when the service stops while it asks, and says why it is refused', () =>
+  signedIn(server, link, DESK, async ({ page }) => {
+    // What a service that stops answered to a stream that came in its last moment.
+    await page.route('**/v1/browsers/events*', route => route.fulfill({ status: 204 }), { times: 1 });
+    await page.reload();
+    await page.getByText('Not live; trying again').waitFor();
+    await page.getByText('Live', { exact: true }).waitFor();
+    const unknown = '01900000-0000-7000-8000-000000000000';
+    await page.goto(`${server.url}/console/a/${unknown}/sessions`);
+    const refusal = page.getByRole('alert').filter({ hasText: 'does not exist' });
+    await refusal.waitFor();
+    assert.doesNotMatch(await refusal.innerText(), /does not answer/);
+  }));
+
+test('the connect address is copied whole while its key is hidden', () =>
+  signedIn(server, link, DESK, async ({ page }) => {
+    const { id, connectUrl } = await server.createSession({ keepAlive: true });
+    await page.goto(`${server.url}/console/a/${server.applicationId}/sessions/${id}?tab=connect`);
+    const panel = page.getByRole('tabpanel');
+    await panel.getByText('signingKey=…').first().waitFor();
+    const copied = async (what: string): Promise<string> => {
+      await page.getByRole('button', { name: `Copy ${what}` }).click();
+      await page.getByRole('status').filter({ hasText: 'Copied' }).first().waitFor();
+      return page.evaluate<string>('navigator.clipboard.readText()');
+    };
+    // The key in the address is the one of this tab, so it opens the same session by another signature.
+    const address = await copied('the connect address');
+    assert.match(address, /signingKey=[\w.-]{20,}$/);
+    assert.equal(address.replace(/signingKey=.*/, ''), connectUrl.replace(/signingKey=.*/, ''));
+    assert.ok((await copied('the lines for Playwright')).includes(address));
+    await server.release(id);
   }));
 
 test('limits are changed, and hold', () =>

@@ -50,6 +50,10 @@ const FRAMED = `<!doctype html><title>Inner</title><style>body { margin: 0 }
 const pages = await openPages({
   '/desk': PAGE,
   '/framed': FRAMED,
+  '/pay': `<!doctype html><title>Pay</title><button autofocus onclick="heard.push('paid')">Pay</button><script>
+    globalThis.heard = [];
+    for (const type of ['keydown', 'keyup']) addEventListener(type, event => heard.push(type + ' ' + event.key));
+  </script>`,
   '/iconic': '<!doctype html><title>Iconic</title><link rel="icon" href="/icon.svg">',
   '/icon.svg': (_, response) => {
     response.setHeader('content-type', 'image/svg+xml');
@@ -433,6 +437,42 @@ test('tabs, address and history are there to drive; whoever watches moves nothin
   await eventually('the new tab', () => page.context().pages().length === 3);
   await view.getByRole('button', { name: 'Close Next' }).click();
   await eventually('the tab to be gone', () => second.isClosed());
+  await end();
+});
+
+test('Enter in the address bar opens the address and presses nothing in the page', async () => {
+  const { page, view, end } = await openDesk();
+  await page.goto(`${pages.url}/pay`);
+  await takeControl(view);
+  const address = view.getByRole('textbox', { name: 'Address' });
+  await eventually('the address of the page', async () => (await address.inputValue()).endsWith('/pay'));
+  await address.fill(`${pages.url.replace('http://', '')}/pay#opened`);
+  await view.keyboard.press('Enter');
+  await eventually('the address without a scheme to be opened', () => page.url() === `${pages.url}/pay#opened`);
+  await view.keyboard.press('x');
+  await eventually('the next key', async () => (await heard(page)).length > 0);
+  await eventually('its release', async () => (await heard(page)).includes('keyup x'));
+  assert.deepEqual(await heard(page), ['keydown x', 'keyup x']);
+  await end();
+});
+
+test('Tab and Escape belong to the page, F6 leaves it, and a key that is held then is released in it', async () => {
+  const { page, view, end } = await openDesk();
+  await page.goto(`${pages.url}/pay`);
+  await takeControl(view);
+  await view.keyboard.press('Tab');
+  await view.keyboard.press('Escape');
+  await view.keyboard.down('Shift');
+  await eventually('the keys in the page', async () => (await heard(page)).includes('keydown Shift'));
+  await view.getByText('F6 leaves the page').waitFor();
+  await view.keyboard.press('F6');
+  const giveBack = view.getByRole('button', { name: 'Give back' });
+  await eventually('the focus on the button', () => giveBack.evaluate(button => button.matches(':focus')));
+  await eventually('the release of the held key', async () => (await heard(page)).includes('keyup Shift'));
+  assert.ok(!(await heard(page)).some(key => key.endsWith('F6')));
+  await view.keyboard.up('Shift');
+  await view.keyboard.press('Enter');
+  await view.getByRole('button', { name: 'Take control' }).waitFor();
   await end();
 });
 

@@ -80,7 +80,8 @@ async function attempt<Id extends OperationId>(id: Id, input: Input<Id>): Promis
       ...(signal ? { signal } : {}),
     });
   } catch (error) {
-    if (signal?.aborted) throw error;
+    // What was refused on the way to the credential is an answer of the service.
+    if (signal?.aborted || error instanceof ApiError) throw error;
     throw new ApiError(0, {}, 'Berth does not answer. Is the service running, and can this browser reach it?');
   }
 }

@@ -1,10 +1,11 @@
 // Who is signed in. The personal access token stands in this tab's sessionStorage, so that a reload keeps it and closing
-// the tab ends it. Browser routes take an agent key only: one an application is issued for an hour, kept in memory, renewed
-// before it ends, and revoked when the tab goes.
+// the tab ends it. Browser routes take an agent key only: one for each application is issued for an hour, kept beside the token so
+// that a reload uses it again, renewed before it ends, and revoked when the user signs out.
 import type { IssuedAgentKey } from '../../../contract/agent-keys.ts';
 import { ApiError } from './api-error.ts';
 
 const STORED = 'berth.token';
+const STORED_KEYS = 'berth.keys';
 const KEY_LIFE_MS = 3_600_000;
 const RENEW_BEFORE_MS = 300_000;
 /** The name by which the list of keys knows those of consoles. */
@@ -18,7 +19,7 @@ interface HeldKey {
 
 let signedIn: string | undefined = sessionStorage.getItem(STORED) ?? undefined;
 let farewell: string | undefined;
-const keys = new Map<string, Promise<HeldKey>>();
+const keys = storedKeys();
 const watching = new Set<() => void>();
 
 export const token = (): string | undefined => signedIn;
@@ -75,11 +76,28 @@ export async function agentKey(app: string): Promise<string> {
   keys.set(app, issued);
   issued.catch(() => keys.delete(app));
   const { key } = await issued;
+  await storeKeys();
   if (held) void revokeKey(app, held.id);
   return key;
 }
 
-export const forgetAgentKey = (app: string): void => void keys.delete(app);
+export function forgetAgentKey(app: string): void {
+  keys.delete(app);
+  void storeKeys();
+}
+
+/** What the tab held before it was loaded again. */
+function storedKeys(): Map<string, Promise<HeldKey>> {
+  const stored = JSON.parse(sessionStorage.getItem(STORED_KEYS) ?? '[]') as Array<[string, HeldKey]>; // storeKeys has written it
+  return new Map(stored.map(([app, held]) => [app, Promise.resolve(held)]));
+}
+
+async function storeKeys(): Promise<void> {
+  const issued = await Promise.all(
+    [...keys].map(([app, held]) => held.then(key => [[app, key] as const]).catch(() => [])),
+  );
+  if (signedIn !== undefined) sessionStorage.setItem(STORED_KEYS, JSON.stringify(issued.flat()));
+}
 
 async function issueKey(app: string): Promise<HeldKey> {
   const untilMs = Date.now() + KEY_LIFE_MS;
@@ -101,8 +119,9 @@ const revokeKey = (app: string, id: string): Promise<unknown> =>
     keepalive: true,
   }).catch(() => undefined);
 
-/** Keys that this tab has issued do not outlive it. */
-export function revokeKeys(): void {
+/** Keys of whoever signs out do not outlive it; those of a tab that is closed end within the hour. */
+function revokeKeys(): void {
   for (const [app, issued] of keys) void issued.then(({ id }) => revokeKey(app, id)).catch(() => undefined);
   keys.clear();
+  sessionStorage.removeItem(STORED_KEYS);
 }

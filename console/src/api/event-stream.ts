@@ -25,7 +25,9 @@ export async function listen(wish: Listening, signal: AbortSignal): Promise<void
     wish.onState('connecting');
     try {
       const response = await open(wish, lastId, signal);
-      if (response.status === 204 || !response.body) return wish.onState('over');
+      // A stream of an application has no end: a service that stops answers this way, and its successor goes on.
+      if (wish.sessionId !== undefined && response.status === 204) return wish.onState('over');
+      if (!response.body) throw new Error('the stream has no body');
       wish.onState('live');
       waitMs = RETRY_FIRST_MS;
       for await (const event of eventsOf(response.body)) {

@@ -1,5 +1,6 @@
 // What pages ask for, by name: keys of the cache and how each is fetched.
 import { keepPreviousData, QueryClient, queryOptions } from '@tanstack/react-query';
+import type { AgentKey } from '../../../contract/agent-keys.ts';
 import type { Readiness } from '../../../contract/service.ts';
 import { ApiError } from './api-error.ts';
 import { ask, call } from './call.ts';
@@ -8,7 +9,9 @@ import { readMetrics } from './metrics.ts';
 const FRESH_MS = 5_000;
 const RETRIES = 2;
 const APPLICATIONS_SHOWN = 100;
-const KEYS_SHOWN = 100;
+const KEYS_PER_PAGE = 100;
+/** Ended keys stay in the list of the API for 90 days, so one page may hold no living key at all. */
+const KEYS_READ_MAX = 5_000;
 const CONTEXTS_SHOWN = 200;
 
 export const queryClient = new QueryClient({
@@ -33,13 +36,23 @@ export const currentTokenQuery = queryOptions({
 
 export const tokensQuery = queryOptions({
   queryKey: ['tokens'],
-  queryFn: ({ signal }) => call('listTokens', { query: { limit: KEYS_SHOWN }, signal }),
+  queryFn: ({ signal }) => call('listTokens', { query: { limit: KEYS_PER_PAGE }, signal }),
 });
 
 export const keysQuery = (app: string) =>
   queryOptions({
     queryKey: ['keys', app],
-    queryFn: ({ signal }) => call('listAgentKeys', { params: { appId: app }, query: { limit: KEYS_SHOWN }, signal }),
+    queryFn: async ({ signal }) => {
+      const keys: AgentKey[] = [];
+      let cursor: string | undefined;
+      do {
+        const query = { limit: KEYS_PER_PAGE, ...(cursor === undefined ? {} : { cursor }) };
+        const page = await call('listAgentKeys', { params: { appId: app }, query, signal });
+        keys.push(...page.data);
+        cursor = page.nextCursor;
+      } while (cursor !== undefined && keys.length < KEYS_READ_MAX);
+      return keys;
+    },
     placeholderData: keepPreviousData,
   });
 

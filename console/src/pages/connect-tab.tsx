@@ -27,26 +27,28 @@ export function ConnectTab({ session }: { readonly session: Session }) {
             {shown ? 'Hide the key' : 'Show the key'}
           </Button>
         </div>
-        <CodeBlock code={address} label="the connect address" />
+        <CodeBlock code={address} copied={connectUrl} label="the connect address" />
       </section>
-      {snippets(address).map(([name, code]) => (
+      {SNIPPETS.map(([name, lines]) => (
         <section key={name}>
           <h2 className="mb-2 text-sm font-semibold">{name}</h2>
-          <CodeBlock code={code} label={`the lines for ${name}`} />
+          <CodeBlock code={lines(address)} copied={lines(connectUrl)} label={`the lines for ${name}`} />
         </section>
       ))}
     </div>
   );
 }
 
-const snippets = (address: string): ReadonlyArray<readonly [string, string]> => [
+const SNIPPETS: ReadonlyArray<readonly [string, (address: string) => string]> = [
   [
     'Playwright',
-    `const browser = await chromium.connectOverCDP('${address}');\nconst page = browser.contexts()[0].pages()[0];`,
+    address =>
+      `const browser = await chromium.connectOverCDP('${address}');\nconst page = browser.contexts()[0].pages()[0];`,
   ],
   [
     'Puppeteer',
-    `const browser = await puppeteer.connect({\n  browserWSEndpoint: '${address}',\n  defaultViewport: null,\n});`,
+    address =>
+      `const browser = await puppeteer.connect({\n  browserWSEndpoint: '${address}',\n  defaultViewport: null,\n});`,
   ],
-  ['browser-use', `session = BrowserSession(cdp_url="${address}")`],
+  ['browser-use', address => `session = BrowserSession(cdp_url="${address}")`],
 ];

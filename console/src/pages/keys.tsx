@@ -37,7 +37,7 @@ export function KeysPage({ app }: { readonly app: string }) {
     if (key) setIssued(key);
     await client.invalidateQueries({ queryKey: keysQuery(app).queryKey });
   };
-  const keys = data?.data ?? [];
+  const keys = data ?? [];
   const aside = keys.filter(isAside).length;
   const shown = all ? keys : keys.filter(key => !isAside(key));
   return (

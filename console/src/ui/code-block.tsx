@@ -1,13 +1,22 @@
 // Code to be copied, in the dark field of the docs. Long lines are broken, so that nothing has to be scrolled sideways.
 import { CopyButton } from './copy-button.tsx';
 
-export const CodeBlock = ({ code, label }: { readonly code: string; readonly label: string }) => (
+export const CodeBlock = ({
+  code,
+  copied = code,
+  label,
+}: {
+  readonly code: string;
+  /** What the button copies, where a secret in it is not shown. */
+  readonly copied?: string;
+  readonly label: string;
+}) => (
   <figure className="relative overflow-hidden rounded-lg bg-code text-code-ink" aria-label={label}>
     <pre className="py-3.5 pr-12 pl-4 font-mono text-xs leading-relaxed break-words whitespace-pre-wrap">
       <code>{code}</code>
     </pre>
     <CopyButton
-      text={code}
+      text={copied}
       label={`Copy ${label}`}
       className="!absolute top-2 right-2 !text-code-soft hover:!bg-white/10 hover:!text-code-ink"
     />

@@ -7,7 +7,7 @@ import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { isUuid, type SessionId } from '../../kit/ids.ts';
 import type { Closeable } from '../../kit/scope.ts';
-import { invalidRequest, notFound } from '../faults.ts';
+import { fault, invalidRequest, notFound } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import { hasEnded } from '../sessions/session.ts';
 import type { EventQuery, Events } from './api.ts';
@@ -63,9 +63,11 @@ export class EventService implements Events, Closeable {
     const session = await this.#session(caller, query.session);
     const place = this.#streams.enter(caller.applicationId);
     const wake = this.#wakes.of(caller.applicationId, session?.id);
-    const signal = AbortSignal.any([outer, this.#streams.closing]);
+    const { closing } = this.#streams;
+    const signal = AbortSignal.any([outer, closing]);
     signal.addEventListener('abort', () => wake.now(), { once: true });
     try {
+      let begun = false;
       let after = query.after === undefined && !session ? await this.#newest(caller) : Number(query.after ?? 0);
       while (!signal.aborted) {
         // The last event is always looked for, so that a stream of other types ends too.
@@ -74,10 +76,13 @@ export class EventService implements Events, Closeable {
         after = page.through;
         const shown = page.events.filter(({ type }) => !types || types.includes(type));
         const isOver = isLastPage(page, session);
+        begun = true;
         if (shown.length > 0 || !isOver) yield shown.map(viewOf);
         if (isOver) return;
         if (!page.full) await wake.next(LOOK_MS);
       }
+      // An end without a single step would be told as 204, which readers take for the end of the session.
+      if (!begun && closing.aborted) throw stopping();
     } finally {
       wake.close();
       place.leave();
@@ -101,6 +106,11 @@ export class EventService implements Events, Closeable {
     return row;
   }
 }
+
+const stopping = (): Error =>
+  fault('service_stopping', 'The service is stopping, so no event stream is opened.', {
+    advice: 'Open the stream again in a moment, behind the last event that you saw.',
+  });
 
 /** `session`: as it was when the stream began; one that had ended then has only what is left to read. */
 const isLastPage = (page: Awaited<ReturnType<EventRows['read']>>, session: SessionRow | undefined): boolean =>

@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { addressOf } from './address.ts';
+
+test('an address with a scheme stays as it is', () => {
+  for (const text of ['https://example.com/', 'http://localhost:3000/x', 'about:blank', 'javascript:1'])
+    assert.equal(addressOf(text), text);
+});
+
+test('a name without a scheme is opened by https', () => {
+  for (const text of ['example.com', 'example.com/path?q=a:1', 'sub.example.com:443/x'])
+    assert.equal(addressOf(text), `https://${text}`);
+});
+
+test('local names, IP addresses and other ports are opened by http', () => {
+  for (const text of [
+    'localhost',
+    'localhost:3000/x',
+    'intranet/wiki',
+    '10.0.0.7',
+    '[::1]:8080/',
+    'example.com:8080',
+    'app.test',
+  ])
+    assert.equal(addressOf(text), `http://${text}`);
+});
