@@ -16,8 +16,7 @@ export const AnyObject = (description: string, more: { default?: JsonObject } = 
 export const Warning = Type.Object(
   {
     code: Type.String({
-      description:
-        'Stable word for programs: `unknown_field`, `not_yet_supported`, `captcha_not_supported`, `region_not_local`, `ignored`.',
+      description: 'Stable word for programs: `unknown_field`, `captcha_not_supported`, `region_not_local`, `ignored`.',
     }),
     path: Type.String({ description: 'Where in the request body, for example `browserSettings.viewport`.' }),
     message: Type.String({ description: 'What was done instead, in words.' }),

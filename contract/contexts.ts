@@ -1,6 +1,6 @@
 // Contexts: cookies and storage that outlive a session, in versions; and their exchange form, Playwright's storage state.
 import { type Static, Type } from 'typebox';
-import { Time, Uuid } from './common.ts';
+import { Time, Uuid, Warning } from './common.ts';
 
 export const CONTEXTS_PER_APPLICATION_MAX = 10_000;
 export const CONTEXT_LIST_MAX = 1000;
@@ -32,6 +32,9 @@ export const Context = Type.Object(
     cipherAlgorithm: Inert('Of no use.'),
     initializationVectorSize: Type.Optional(Type.Integer({ description: 'Compatibility mount only. Of no use.' })),
     uploadUrl: Inert('Always empty: profiles are not uploaded by hand.'),
+    warnings: Type.Optional(
+      Type.Array(Warning, { description: 'Only where a body had unknown fields, and only in the answer to it.' }),
+    ),
   },
   { description: 'Stored cookies and storage that sessions start from.' },
 );

@@ -72,7 +72,7 @@ export function openApiDocument(version = '0.1.0'): JsonMap {
       version,
       summary: 'Cloud browser sessions for software agents, on your own machines.',
       description:
-        'Errors have one body and a stable `code`. Times are ISO 8601 UTC; ids are UUIDs that sort by time. Values of the wrong type are refused, never converted. Unknown body fields of sessions are named in `warnings` (with `Prefer: handling=strict` they are refused), elsewhere they are refused. After a lost answer an operation marked as a write may be sent again with the same `Idempotency-Key` only; without one, read back first.',
+        'Errors have one body and a stable `code`. Times are ISO 8601 UTC; ids are UUIDs that sort by time. Values of the wrong type are refused, never converted. Unknown body fields of sessions and contexts are named in `warnings` (with `Prefer: handling=strict` they are refused), elsewhere they are refused. After a lost answer an operation marked as a write may be sent again with the same `Idempotency-Key` only; without one, read back first.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],

@@ -103,4 +103,19 @@ export const COMPATIBILITY_OPERATIONS = {
     responses: { 200: { description: 'Ended.', schema: EndedSession } },
     errors: ['not_found'],
   },
+  listRecordingEvents: {
+    tag: 'Compatibility',
+    method: 'GET',
+    path: '/v1/sessions/{id}/recording',
+    summary: 'List the events of a recording',
+    description:
+      'Always an empty array: recordings are films here. Read replays and MP4 files with the operations of recordings.',
+    credential: 'agentKey',
+    scopes: ['browsers:read', 'browsers:files'],
+    isWrite: false,
+    mount: 'compat',
+    params: SessionParams,
+    responses: { 200: { description: 'An empty array.', schema: Type.Array(Type.Object({}), { maxItems: 0 }) } },
+    errors: ['not_found'],
+  },
 } as const satisfies Readonly<Record<string, Operation>>;

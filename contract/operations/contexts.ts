@@ -25,10 +25,11 @@ export const CONTEXT_OPERATIONS = {
     scopes: ['browsers:write'],
     isWrite: true,
     mount: 'both',
+    unknownFields: 'warn',
     body: CreateContext,
     bodyExample: { name: 'shop-login' },
     responses: { 201: { description: 'The context.', schema: Context } },
-    errors: ['project_mismatch', 'context_name_taken', 'limit_reached'],
+    errors: ['unknown_field', 'project_mismatch', 'context_name_taken', 'limit_reached'],
   },
   listContexts: {
     tag: 'Contexts',
@@ -153,6 +154,7 @@ export const CONTEXT_OPERATIONS = {
     scopes: ['browsers:write'],
     isWrite: true,
     mount: 'native',
+    unknownFields: 'warn',
     params: ContextParams,
     body: StorageState,
     bodyExample: {
@@ -171,6 +173,6 @@ export const CONTEXT_OPERATIONS = {
       origins: [],
     },
     responses: { 200: { description: 'The context as it is now.', schema: Context } },
-    errors: ['not_found'],
+    errors: ['unknown_field', 'not_found'],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

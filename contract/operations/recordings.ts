@@ -71,7 +71,7 @@ export const RECORDING_OPERATIONS = {
     description:
       'Has one MP4 file made of each page of a session that has ended. Ask again to have failed ones tried once more; then read them with the operation of the same path.',
     credential: 'agentKey',
-    scopes: ['browsers:write', 'browsers:read'],
+    scopes: ['browsers:files'],
     isWrite: true,
     mount: 'both',
     params: SessionParams,
@@ -86,7 +86,7 @@ export const RECORDING_OPERATIONS = {
     description:
       'What became of the MP4 file of each page. `downloadUrl` needs no key, is good for six hours, answers ranges, and is another one each time.',
     credential: 'agentKey',
-    scopes: ['browsers:read'],
+    scopes: ['browsers:files'],
     isWrite: false,
     mount: 'both',
     params: SessionParams,

@@ -8,9 +8,14 @@ export const fault = (code: ErrorCode, message: string, options?: FaultOptions):
   new Fault<ErrorCode>(code, message, options);
 
 export const notFound = (noun: string, id: string): Fault<ErrorCode> =>
-  fault('not_found', `${noun} ${id} does not exist, or is not yours.`, {
+  fault('not_found', `${noun} ${shortened(id)} does not exist, or is not yours.`, {
     advice: 'Check the id, and that the credential belongs to the right application.',
   });
+
+const ID_CHARACTERS_SHOWN = 64;
+
+const shortened = (id: string): string =>
+  id.length > ID_CHARACTERS_SHOWN ? `${id.slice(0, ID_CHARACTERS_SHOWN)}…` : id;
 
 export const invalidRequest = (issues: readonly Issue[]): Fault<ErrorCode> =>
   fault('invalid_request', issues.map(({ path, message }) => (path ? `${path} ${message}` : message)).join('; '), {

@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { parse } from 'yaml';
 import type { ErrorBody } from '../../contract/common.ts';
+import type { Context } from '../../contract/contexts.ts';
 import { openApiDocument } from '../../contract/openapi.ts';
 import { refusedUpgrade } from '../harness/cdp.ts';
 import { startServer } from '../harness/server.ts';
@@ -64,6 +65,15 @@ test('a path with something that is no id names nothing', async () => {
   assert.equal(body.code, 'not_found');
 });
 
+test('a path part of any length that is no id names nothing', async () => {
+  for (const part of ['x'.repeat(2048), 'x'.repeat(2049), 'x'.repeat(10_000)])
+    for (const path of [`${SESSIONS}/${part}`, `/v1/browsers/contexts/${part}/versions`]) {
+      const { status, body } = await server.api('GET', path);
+      assert.deepEqual([status, body.code], [404, 'not_found'], path.slice(0, 60));
+      assert.ok(body.message.length < 500, 'the answer does not repeat all of it');
+    }
+});
+
 test('a refused write says whether it may be sent again; a refused read says nothing', async () => {
   const write = await server.api('POST', SESSIONS, { body: { timeout: 1 } });
   assert.equal(write.headers['x-should-retry'], 'false');
@@ -118,6 +128,45 @@ test('a body of 1 MB is refused, one byte less is read', async () => {
   assert.equal(much.body.code, 'payload_too_large');
   const enough = await server.api('POST', SESSIONS, { body: bodyOf(BODY_BYTES_MAX - 1), headers });
   assert.equal(enough.body.code, 'unknown_field', 'it was read to its end');
+});
+
+test('the refusal of a large body names the limit and says what to do', async () => {
+  const { body } = await server.api('POST', SESSIONS, { body: 'x'.repeat(BODY_BYTES_MAX), headers: JSON_TYPE });
+  assert.match(body.message, /at most 999999 bytes.*Send a smaller body/);
+  assert.deepEqual(body.details, { limit: BODY_BYTES_MAX - 1 });
+});
+
+test('unknown fields of a new context and of an import are warned of, or refused where that is asked for', async () => {
+  const made = await server.api<Context>('POST', '/v1/browsers/contexts', { body: { nmae: 'shop' } });
+  assert.equal(made.status, 201);
+  assert.deepEqual(
+    made.body.warnings?.map(({ code, path }) => [code, path]),
+    [['unknown_field', 'nmae']],
+  );
+  const path = `/v1/browsers/contexts/${made.body.id}`;
+  const state = { cookies: [], origins: [{ origin: 'https://shop.example', localStorage: [], indexedDB: [] }] };
+  const imported = await server.api<Context>('POST', `${path}/storage-state`, { body: state });
+  assert.equal(imported.status, 200);
+  assert.deepEqual(
+    imported.body.warnings?.map(warning => warning.path),
+    ['origins[0].indexedDB'],
+  );
+  assert.equal((await server.api<Context>('GET', path)).body.warnings, undefined);
+  for (const [url, body] of [
+    ['/v1/browsers/contexts', { nmae: 'shop' }],
+    [`${path}/storage-state`, state],
+  ] as const) {
+    const strict = await server.api('POST', url, { body, headers: { prefer: 'handling=strict' } });
+    assert.deepEqual([strict.status, strict.body.code], [400, 'unknown_field']);
+  }
+  assert.equal((await server.api('DELETE', path)).status, 204);
+});
+
+test('no more than a hundred unknown fields are named', async () => {
+  const body = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`field${index}`, 1]));
+  const made = await server.api<Context>('POST', '/v1/browsers/contexts', { body });
+  assert.equal(made.body.warnings?.length, 100);
+  assert.equal((await server.api('DELETE', `/v1/browsers/contexts/${made.body.id}`)).status, 204);
 });
 
 test('a body that is nested beyond all measure is refused, not followed', async () => {

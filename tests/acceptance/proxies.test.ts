@@ -249,6 +249,7 @@ test('a proxy that cannot be used fails the create, by name and soon', async () 
       const began = Date.now();
       const { status, body, text } = await create([{ type: 'none', domainPattern: 'x' }, rule]);
       assert.deepEqual([status, body.code], [400, 'proxy_unreachable'], text);
+      assert.match(body.message, /Check its address, user name and password/);
       assert.deepEqual(body.details, { path: 'proxies.1', reason });
       assert.doesNotMatch(text, /hush|169\.254|someone/);
       assert.ok(Date.now() - began < TOLD_WITHIN_MS, `${reason} took ${Date.now() - began} ms`);

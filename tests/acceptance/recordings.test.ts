@@ -10,6 +10,7 @@ import type { Session } from '../../contract/sessions.ts';
 import { CdpClient } from '../harness/cdp.ts';
 import { colourOf, durationOf, framesOf, isColour, timesOf } from '../harness/film.ts';
 import { foreignKey } from '../harness/foreign-key.ts';
+import { ownerToken } from '../harness/limits.ts';
 import { openPages } from '../harness/pages.ts';
 import { playFilm } from '../harness/play-film.ts';
 import { askForFiles, fetchFilm, filesOf, playlistWhen, replaysOf } from '../harness/recordings.ts';
@@ -67,6 +68,7 @@ test('a running session is watched as it goes on, and seen whole and exactly aft
   assert.doesNotMatch(early, /ENDLIST/);
   const running = await server.api('GET', `/v1/browsers/sessions/${id}/recording/downloads`);
   assert.deepEqual([running.status, running.body.code], [409, 'session_not_ended']);
+  assert.match(running.body.message, /Release it, and send the request again once it has ended/);
   const [live] = await replaysOf(server, id);
   assert.equal(live?.url, `/v1/browsers/sessions/${id}/replays/0`);
   const later = await playlistWhen(server, id, '0', text => text.length > early.length);
@@ -206,6 +208,24 @@ test('a session that is not to be recorded leaves nothing, and says so', async (
     const { status, body } = await server.api(method, `/v1/browsers/sessions/${id}/recording/downloads`);
     assert.deepEqual([status, body.message], [422, 'Recording was disabled for this session']);
   }
+});
+
+test('files of recordings are for keys that may have files', async () => {
+  const { id } = await server.createSession({ keepAlive: true });
+  const path = `/v1/browsers/sessions/${id}/recording/downloads`;
+  const keys = `/v1/applications/${server.applicationId}/agent-keys`;
+  const token = await ownerToken(server);
+  for (const [scope, code] of [
+    ['browsers:files', 'session_not_ended'],
+    ['browsers:read', 'permission_denied'],
+    ['browsers:write', 'permission_denied'],
+  ]) {
+    const body = { name: `only ${scope}`, scopes: [scope] };
+    const issued = await server.api<{ key: string }>('POST', keys, { key: token, body });
+    for (const method of ['GET', 'POST'])
+      assert.equal((await server.api(method, path, { key: issued.body.key })).body.code, code, `${method} ${scope}`);
+  }
+  await released(id);
 });
 
 test('credentials, numbers and limits are looked at', async () => {

@@ -50,6 +50,7 @@ for (const path of ['', '/', '/v1/browsers']) {
     const released = await client.sessions.update(created.id, { status: 'REQUEST_RELEASE' });
     assert.equal(released.status, 'COMPLETED');
     assert.ok(released.endedAt);
+    assert.deepEqual(await client.sessions.recording.retrieve(created.id), [], 'what it replaced is elsewhere');
     const again = await client.sessions.update(created.id, { status: 'REQUEST_RELEASE' });
     assert.equal(again.status, 'COMPLETED', 'it may be sent again');
   });

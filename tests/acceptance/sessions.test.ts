@@ -113,7 +113,6 @@ test('a create with every field that is offered keeps what it can and names what
   assert.deepEqual(
     [...warned].sort(),
     [
-      ...inSettings('not_yet_supported', 'takeover'),
       ...inSettings('captcha_not_supported', 'solveCaptchas', 'captchaImageSelector', 'captchaInputSelector'),
       ...inSettings('ignored', 'fingerprint'),
     ].sort(),

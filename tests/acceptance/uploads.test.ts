@@ -145,7 +145,11 @@ describe('an upload', () => {
       assert.deepEqual(await code(await upload('other half', randomBytes(1_500_000))), [413, 'payload_too_large']);
       const token = await ownerToken(server);
       await setLimits(server, token, { maxUploadBytes: 1000 });
-      assert.deepEqual(await code(await upload('over the limit', randomBytes(1001))), [413, 'payload_too_large']);
+      const refusal = async (size: number): Promise<string> =>
+        (await server.api('POST', path, await upload('over the limit', randomBytes(size)))).body.message;
+      assert.match(await refusal(1001), /at most 1000 bytes.* maxUploadBytes .*Send a smaller file/);
+      await setLimits(server, token, { maxStoredBytes: 2_000_000 });
+      assert.match(await refusal(1), /at most 0 bytes.* maxStoredBytes .* 2000000 .*Delete downloads/);
       await setLimits(server, token, {});
       assert.deepEqual(
         (await uploadsOf(session.id)).map(({ fileName }) => fileName),

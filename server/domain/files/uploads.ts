@@ -36,6 +36,12 @@ export interface Uploader {
   readonly keyId?: KeyId;
 }
 
+/** How large a file may be, and for the refusal of a larger one, which limit that is and what to do. */
+export interface UploadRoom {
+  readonly maxBytes: number;
+  readonly advice: string;
+}
+
 /** A file of ours that came in whole. */
 export interface Received {
   readonly fileName: string;
@@ -54,13 +60,27 @@ export class Uploads {
   }
 
   /** Before a byte is read: whether it may come, and how much of it. */
-  async admit(caller: Uploader, id: string): Promise<{ maxBytes: number }> {
+  async admit(caller: Uploader, id: string): Promise<UploadRoom> {
     const { row } = await this.#running(caller, id);
     const { rows, stored, limits, sessionBytesMax } = this.#parts;
     const { maxUploadBytes, maxStoredBytes } = await limits.effective(caller.applicationId);
     const standing = sum(await rows.ofSession(row.applicationId, row.id));
     const kept = await stored.ofApplication(row.applicationId);
-    return { maxBytes: Math.max(0, Math.min(maxUploadBytes, sessionBytesMax - standing, maxStoredBytes - kept)) };
+    const rooms: readonly UploadRoom[] = [
+      {
+        maxBytes: maxUploadBytes,
+        advice: 'This is the limit maxUploadBytes of the application. Send a smaller file, or have the limit raised.',
+      },
+      {
+        maxBytes: Math.max(0, sessionBytesMax - standing),
+        advice: `The uploads of one session may have ${sessionBytesMax} bytes together, and have ${standing}. Send a smaller file, or use another session.`,
+      },
+      {
+        maxBytes: Math.max(0, maxStoredBytes - kept),
+        advice: `The limit maxStoredBytes of the application is ${maxStoredBytes} bytes, of which ${kept} are in use. Delete downloads, or have the limit raised.`,
+      },
+    ];
+    return rooms.reduce((least, room) => (room.maxBytes < least.maxBytes ? room : least));
   }
 
   async upload(caller: Uploader, id: string, file: Received): Promise<UploadAnswer> {

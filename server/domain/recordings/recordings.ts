@@ -85,7 +85,7 @@ export class RecordingService implements Recordings {
 
   async playlist(caller: AgentCaller, sessionId: string, pageId: string): Promise<string> {
     if (!PAGE_ID.test(pageId))
-      throw invalidRequest([{ path: 'pageId', message: `is ${JSON.stringify(pageId)}; expected 1 to 3 digits` }]);
+      throw invalidRequest([{ path: 'pageId', message: 'must be the number of a page: 1 to 3 digits' }]);
     this.#playlists.take(caller.applicationId);
     const session = await this.#session(caller, sessionId);
     await this.#lookAt(session);
@@ -200,12 +200,17 @@ export class RecordingService implements Recordings {
     if (!isRecorded(session)) throw fault('recording_disabled', 'Recording was disabled for this session');
     if (!hasEnded(session))
       throw fault('session_not_ended', `Session ${session.id} has not ended.`, {
-        advice: 'Its replays can be watched already; files are put together of what has ended.',
+        advice: 'Release it, and send the request again once it has ended.',
       });
     if (this.#isExpired(session))
-      throw fault('recording_expired', `Recordings are kept for ${keptMs / DAY_MS} days after the end of a session.`);
+      throw fault('recording_expired', `Recordings are kept for ${keptMs / DAY_MS} days after the end of a session.`, {
+        advice: 'It does not come back.',
+      });
     const pages = await this.#pages(session);
-    if (pages.length === 0) throw fault('recording_not_found', `Session ${session.id} has no recording.`);
+    if (pages.length === 0)
+      throw fault('recording_not_found', `Session ${session.id} has no recording.`, {
+        advice: 'Nothing was recorded of it, and nothing will come; do not ask again.',
+      });
     return pages;
   }
 

@@ -11,6 +11,7 @@ import {
   pathsOf,
 } from '../../../contract/operations.ts';
 import { fault, invalidRequest, notFound, scopeMissing } from '../../domain/faults.ts';
+import type { UploadRoom } from '../../domain/files/uploads.ts';
 import type { IdempotencyRun } from '../../domain/idempotency/idempotency.ts';
 import type { AccountCaller, AgentCaller, Caller } from '../../domain/identity/caller.ts';
 import type { Callers, Presented } from '../../domain/identity/callers.ts';
@@ -84,7 +85,7 @@ export interface BindParts {
   /** Where uploads stand while they come in. */
   readonly incomingDir: string;
   /** Before a byte of an upload into a session is read: whether it may come, and how much of it. */
-  readonly admitUpload: (caller: AgentCaller, session: string) => Promise<{ readonly maxBytes: number }>;
+  readonly admitUpload: (caller: AgentCaller, session: string) => Promise<UploadRoom>;
 }
 
 /** Registers every operation at every path it has. Returns the methods there are at each path. */
@@ -124,8 +125,9 @@ function bind(
       const given = read(request);
       const { applicationId } = uploader(request, parts);
       return places.within(applicationId, async () => {
-        const maxBytes = upload.maxBytes ?? (await roomFor(request, given, parts));
-        const bounds = { folder: parts.incomingDir, maxBytes };
+        const { maxBytes } = upload;
+        const room = maxBytes === undefined ? await roomFor(request, given, parts) : { maxBytes };
+        const bounds = { folder: parts.incomingDir, ...room };
         return withUploadedFile(request, bounds, parts.clock.now(), file => perform(request, reply, given, file));
       });
     },
@@ -138,10 +140,9 @@ function uploader(request: FastifyRequest, { visits }: BindParts): AgentCaller {
   return caller;
 }
 
-async function roomFor(request: FastifyRequest, { params }: Given, parts: BindParts): Promise<number> {
-  // Its id was looked at by the reader.
-  return (await parts.admitUpload(uploader(request, parts), Object(params).id)).maxBytes;
-}
+// Its id was looked at by the reader.
+const roomFor = (request: FastifyRequest, { params }: Given, parts: BindParts): Promise<UploadRoom> =>
+  parts.admitUpload(uploader(request, parts), Object(params).id);
 
 type Given = ReturnType<ReturnType<typeof readerOf>>;
 

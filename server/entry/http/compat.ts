@@ -1,4 +1,4 @@
-// Handlers that only the compatibility mount has: projects, and the two routes that Stagehand 3 asks for.
+// Handlers that only the compatibility mount has: projects, an empty recording, and the two routes that Stagehand 3 asks for.
 import type { JsonObject } from '../../../contract/common.ts';
 import type { Project } from '../../../contract/sessions.ts';
 import { notFound } from '../../domain/faults.ts';
@@ -44,6 +44,11 @@ export const compatHandlers = ({ sessions, applications, limits, regions }: Comp
   endSession: async ({ caller, params }: In<'endSession'>): Promise<Answer> => {
     await releaseAgain(sessions, caller, params.id, { status: 'REQUEST_RELEASE' });
     return answer({ success: true });
+  },
+
+  listRecordingEvents: async ({ caller, params }: In<'listRecordingEvents'>): Promise<Answer> => {
+    await sessions.read(caller, params.id);
+    return answer([]);
   },
 });
 

@@ -1,4 +1,5 @@
 // Handlers of contexts. Official clients expect fields of a way to upload profiles that is long gone; they get inert ones.
+import type { Warning } from '../../../contract/common.ts';
 import type { Context } from '../../../contract/contexts.ts';
 import type { ContextVerbs } from '../../domain/contexts/contexts.ts';
 import { isFault } from '../../kit/fault.ts';
@@ -8,8 +9,8 @@ import type { In, MountName } from './bind.ts';
 const INERT = { publicKey: '', cipherAlgorithm: 'AES-256-CBC', initializationVectorSize: 16, uploadUrl: '' } as const;
 
 export const contextHandlers = (contexts: ContextVerbs) => ({
-  createContext: async ({ caller, body, mount }: In<'createContext'>): Promise<Answer> =>
-    answer(shown(await contexts.create(caller, body), mount)),
+  createContext: async ({ caller, body, mount, warnings }: In<'createContext'>): Promise<Answer> =>
+    answer(warned(shown(await contexts.create(caller, body), mount), warnings)),
 
   listContexts: async ({ caller, query, mount }: In<'listContexts'>): Promise<Answer> => {
     const page = await contexts.list(caller, query);
@@ -41,9 +42,12 @@ export const contextHandlers = (contexts: ContextVerbs) => ({
   exportContext: async ({ caller, params }: In<'exportContext'>): Promise<Answer> =>
     answer(await contexts.exportState(caller, params.id)),
 
-  importContext: async ({ caller, params, body, signal }: In<'importContext'>): Promise<Answer> =>
-    answer(await contexts.importState(caller, params.id, body, signal)),
+  importContext: async ({ caller, params, body, signal, warnings }: In<'importContext'>): Promise<Answer> =>
+    answer(warned(await contexts.importState(caller, params.id, body, signal), warnings)),
 });
+
+const warned = (context: Context, warnings: readonly Warning[]): Context =>
+  warnings.length > 0 ? { ...context, warnings: [...warnings] } : context;
 
 const shown = (context: Context, mount: MountName): Context =>
   mount === 'compat' ? { ...context, ...INERT } : context;

@@ -19,12 +19,13 @@ export function failureOf(thrown: unknown, requestId: string, isWrite: boolean):
   const refusal = asFault(thrown);
   const code: ErrorCode = isErrorCode(refusal.code) ? refusal.code : 'internal';
   const { status, retry, retryAfterSeconds } = catalogueEntry(code);
-  const details: LimitDetails & { readonly waitedMs?: number } = refusal.details ?? {};
+  const details: LimitDetails & { readonly waitedMs?: number; readonly size?: number } = refusal.details ?? {};
   const retryAfter = details.retryAfterSeconds ?? retryAfterSeconds;
   return {
     status,
     headers: {
       ...(status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
+      ...(status === 416 ? { 'content-range': `bytes */${details.size}` } : {}),
       ...(status === 426 ? { upgrade: 'websocket' } : {}),
       ...(retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }),
       ...(isWrite ? { 'x-should-retry': String(retry === 'yes') } : {}),
@@ -57,11 +58,18 @@ const ADVICE = 'Read back what you asked for before you send a write again. Name
 
 const FRAMEWORK: Readonly<Record<string, () => Fault>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: () =>
-    fault('payload_too_large', `The body is too large: at most ${BODY_BYTES_MAX} bytes are read.`),
+    fault('payload_too_large', `The body is too large: at most ${BODY_BYTES_MAX} bytes are read.`, {
+      advice: 'Send a smaller body.',
+      details: { limit: BODY_BYTES_MAX },
+    }),
   FST_ERR_CTP_INVALID_MEDIA_TYPE: () =>
     fault('unsupported_media_type', 'The body has a content type that this operation does not read.', {
       advice: 'Send Content-Type: application/json.',
     }),
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: () => fault('invalid_request', 'The body is not as long as Content-Length says.'),
+  FST_ERR_MAX_PARAM_LENGTH: () =>
+    fault('not_found', 'A part of the path is too long to name anything.', {
+      advice: 'Check the id, and that the credential belongs to the right application.',
+    }),
   FST_ERR_BAD_URL: () => fault('invalid_request', 'The path of the URL is not properly percent-encoded.'),
 };

@@ -68,8 +68,9 @@ export function partOf(header: string | undefined, size: number): Part | undefin
   if (first < size && first <= last) return { first, last };
   throw fault(
     'range_not_satisfiable',
-    `The range ${header} lies behind the end of the file, which has ${size} bytes.`,
+    `The range ${header} begins after the end of the file, which has ${size} bytes.`,
     {
+      advice: size === 0 ? 'Ask for it without a range.' : `Ask for a range that begins before byte ${size}.`,
       details: { size },
     },
   );

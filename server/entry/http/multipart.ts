@@ -27,6 +27,8 @@ export interface UploadBounds {
   /** Where files stand while they come in; made where it is missing. */
   readonly folder: string;
   readonly maxBytes: number;
+  /** Which limit that is and what to do, for the refusal of a larger file. */
+  readonly advice?: string;
 }
 
 /** Files of one owner that come in at once: each takes room on the disk before anybody has judged it. */
@@ -70,34 +72,34 @@ export async function withUploadedFile<T>(
   now: Date,
   work: (file: UploadedFile) => Promise<T>,
 ): Promise<T> {
-  demandMultipart(request, bounds.maxBytes);
+  demandMultipart(request, bounds);
   await mkdir(bounds.folder, { recursive: true, mode: 0o700 });
   const path = join(bounds.folder, newId(now));
   try {
-    return await work(await receive(request, path, bounds.maxBytes));
+    return await work(await receive(request, path, bounds));
   } finally {
     await rm(path, { force: true });
   }
 }
 
-function demandMultipart(request: FastifyRequest, maxBytes: number): void {
+function demandMultipart(request: FastifyRequest, bounds: UploadBounds): void {
   if (!request.isMultipart())
     throw fault('unsupported_media_type', 'This operation reads multipart/form-data.', {
       advice: 'Send the file as its one part, named `file`.',
     });
-  if (Number(request.headers['content-length'] ?? 0) > maxBytes + FRAME_BYTES_MAX) throw tooLarge(maxBytes);
+  if (Number(request.headers['content-length'] ?? 0) > bounds.maxBytes + FRAME_BYTES_MAX) throw tooLarge(bounds);
 }
 
-async function receive(request: FastifyRequest, path: string, maxBytes: number): Promise<UploadedFile> {
+async function receive(request: FastifyRequest, path: string, bounds: UploadBounds): Promise<UploadedFile> {
   let received: UploadedFile | undefined;
   try {
-    for await (const part of request.parts({ limits: { fileSize: maxBytes + 1 } })) {
+    for await (const part of request.parts({ limits: { fileSize: bounds.maxBytes + 1 } })) {
       if (part.type !== 'file' || part.fieldname !== FIELD || !part.filename)
         throw fault('missing_file', `The part ${JSON.stringify(part.fieldname)} is not a file named ${FIELD}.`, {
           advice: MANY,
         });
       received = { fileName: part.filename, path, ...(await writeSynced(path, file => writeHashed(file, part.file))) };
-      if (received.size > maxBytes) throw tooLarge(maxBytes);
+      if (received.size > bounds.maxBytes) throw tooLarge(bounds);
     }
   } catch (error) {
     // What is still on its way is read and thrown away, or the connection would hang.
@@ -108,8 +110,11 @@ async function receive(request: FastifyRequest, path: string, maxBytes: number):
   return received;
 }
 
-const tooLarge = (maxBytes: number) =>
-  fault('payload_too_large', `The file is too large: at most ${maxBytes} bytes are taken here.`);
+const tooLarge = ({ maxBytes, advice = 'Send a smaller file.' }: UploadBounds) =>
+  fault('payload_too_large', `The file is too large: at most ${maxBytes} bytes are taken here.`, {
+    advice,
+    details: { limit: maxBytes },
+  });
 
 /** What the reader of multipart throws, told apart by its codes and by its one other kind of message. */
 function refusalOf(error: unknown): unknown {

@@ -79,7 +79,6 @@ for (const [paths, body] of CONFLICTS)
     assert.deepEqual(refusal(body, NATIVE, 'conflicting_fields').details?.paths, paths));
 
 const WARNED: ReadonlyArray<readonly [string, string, NonNullable<CreateSession['browserSettings']>]> = [
-  ['not_yet_supported', 'takeover', { takeover: 'refuse' }],
   ['captcha_not_supported', 'solveCaptchas', { solveCaptchas: true }],
   ['ignored', 'fingerprint', { fingerprint: { a: 1 } }],
 ];
@@ -96,6 +95,7 @@ test('settings that have their effect give no warning', () => {
     timezoneId: 'Asia/Tokyo',
     userAgent: 'Agent/1.0',
     geolocation: { latitude: 1, longitude: 2 },
+    takeover: 'refuse' as const,
     ignoreCertificateErrors: true,
     enablePdfViewer: true,
   };

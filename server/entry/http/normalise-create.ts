@@ -134,13 +134,12 @@ function refuseUnavailable(settings: BrowserSettings, mount: Where['mount']): vo
     });
 }
 
-// ---- what has no effect yet ----------------------------------------------------------------------------------------
+// ---- what has no effect --------------------------------------------------------------------------------------------
 
 /** Each setting that is accepted without effect, and whether what was asked differs from what happens anyway. */
 const WITHOUT_EFFECT: ReadonlyArray<
   readonly [keyof BrowserSettings, Warning['code'], (settings: BrowserSettings) => boolean]
 > = [
-  ['takeover', 'not_yet_supported', it => it.takeover === 'refuse'],
   ['solveCaptchas', 'captcha_not_supported', it => it.solveCaptchas === true],
   ['captchaImageSelector', 'captcha_not_supported', it => it.captchaImageSelector !== undefined],
   ['captchaInputSelector', 'captcha_not_supported', it => it.captchaInputSelector !== undefined],
@@ -151,7 +150,6 @@ const WITHOUT_EFFECT: ReadonlyArray<
 ];
 
 const MESSAGES: Readonly<Record<string, string>> = {
-  not_yet_supported: 'is accepted but has no effect yet',
   captcha_not_supported: 'has no effect: there is no captcha solver here',
   ignored: 'is accepted for other services and has no effect here',
 };

@@ -5,6 +5,7 @@ import type { Issue } from '../../../contract/common.ts';
 
 const SHOWN_CHARACTERS = 60;
 const ISSUES_MAX = 20;
+const UNKNOWN_FIELDS_MAX = 100;
 
 interface Shape {
   readonly type?: string;
@@ -31,8 +32,9 @@ const TIME = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:?\d\d)$/
 export const explain = (schema: TSchema, value: unknown): Issue[] =>
   [...problems(shapeOf(schema), value, '')].slice(0, ISSUES_MAX);
 
-/** Paths of the fields that the schema does not know: `browserSettings.viewprot`, `proxies[0].sever`. */
-export const unknownFields = (schema: TSchema, value: unknown): string[] => [...strangers(shapeOf(schema), value, '')];
+/** Paths of the first fields that the schema does not know: `browserSettings.viewprot`, `proxies[0].sever`. */
+export const unknownFields = (schema: TSchema, value: unknown): string[] =>
+  [...strangers(shapeOf(schema), value, '')].slice(0, UNKNOWN_FIELDS_MAX);
 
 /** A schema is JSON; this names the parts of it that are read here. */
 const shapeOf = (schema: TSchema): Shape => schema as Shape;
