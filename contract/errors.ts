@@ -136,7 +136,7 @@ export const ERRORS = {
     status: 404,
     retry: 'no',
     summary: 'The session has no recording.',
-    whatToDo: 'Nothing was recorded; there is nothing to wait for.',
+    whatToDo: 'Nothing was recorded, and nothing will come. Do not ask again.',
   },
   route_not_found: {
     status: 404,
@@ -168,8 +168,8 @@ export const ERRORS = {
     status: 409,
     retry: 'yes',
     retryAfterSeconds: 2,
-    summary: 'This is only possible once the session has ended.',
-    whatToDo: 'Release the session, wait some seconds and ask again.',
+    summary: 'This is only possible once the session has ended and its recording is stored.',
+    whatToDo: 'Release the session, wait some seconds and send the request again.',
   },
   context_in_use: {
     status: 409,
@@ -241,7 +241,7 @@ export const ERRORS = {
     status: 413,
     retry: 'no',
     summary: 'The body is too large.',
-    whatToDo: 'JSON bodies must be smaller than 1 MB.',
+    whatToDo: 'The message names the limit. JSON bodies must be smaller than 1 MB.',
   },
   unsupported_media_type: {
     status: 415,

@@ -57,6 +57,11 @@ export const Replays = Type.Object({
   pages: Type.Array(Replay, { description: 'By number.' }),
   pageCount: Type.Integer({ description: 'How many there are.' }),
   notRecorded: Type.Optional(Type.Array(NotRecorded, { description: 'Pages that are missing here, by why.' })),
+  status: Type.Optional(
+    Type.Literal('pending', {
+      description: 'The session has ended, and parts of its recording are still being stored.',
+    }),
+  ),
 });
 
 export const RecordingDownload = Type.Object(

@@ -84,6 +84,7 @@ export async function openRecordings(wish: RecordingsWish): Promise<OpenedRecord
       artifacts,
       pictureKey,
       lookedAt: session => recorder.lookedAt(session),
+      settled: session => recorder.settled(session),
       newestPicture: session => pictures.newestOf(session),
       addresses,
       prompt,

@@ -133,6 +133,50 @@ function assertSteps(film: Buffer, painted: readonly number[]): void {
   );
 }
 
+test('right after a release, replays and files are those of all pages', async () => {
+  const { id, connectUrl } = await server.createSession({ keepAlive: true });
+  const browser = await chromium.connectOverCDP(connectUrl);
+  const context = browser.contexts()[0] ?? assert.fail('a session has a context');
+  for (const page of [context.pages()[0], await context.newPage(), await context.newPage()]) {
+    await page?.goto(`${pages.url}/steps`);
+    await page?.waitForFunction(() => 'painted' in globalThis);
+    await new Promise(resolve => setTimeout(resolve, 1_500));
+  }
+  await server.release(id);
+  const asked = await eventually(
+    'files to be made',
+    async () => {
+      const answer = await askForFiles(server, id);
+      if (answer.status !== 202)
+        assert.deepEqual(
+          [answer.status, answer.headers['x-should-retry'], answer.headers['retry-after']],
+          [409, 'true', '2'],
+          answer.text,
+        );
+      return answer;
+    },
+    ({ status }) => status === 202,
+  );
+  const named = ['0', '1', '2'].map(pageId => ({ pageId, status: 'PENDING' }));
+  assert.deepEqual(asked.body, { downloads: named });
+  assert.deepEqual(
+    (await replaysOf(server, id)).map(({ pageId }) => pageId),
+    ['0', '1', '2'],
+  );
+  const one = await server.createSession({ keepAlive: true });
+  const client = await CdpClient.connect(one.connectUrl);
+  await client.send('Page.navigate', { url: `${pages.url}/green` }, await client.attachToPage());
+  await isRecordedIn(one.id, [0, 255, 0]);
+  await client.close();
+  await server.release(one.id);
+  const replays = await server.api<{ pageCount: number; status?: string }>(
+    'GET',
+    `/v1/browsers/sessions/${one.id}/replays`,
+  );
+  assert.equal(replays.status, 200, replays.text);
+  assert.ok(replays.body.pageCount === 1 || replays.body.status === 'pending', replays.text);
+});
+
 async function released(id: string): Promise<Session> {
   await server.release(id);
   return server.ended(id);

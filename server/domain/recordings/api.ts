@@ -7,7 +7,7 @@ export interface Recordings {
   replays(
     caller: AgentCaller,
     sessionId: string,
-  ): Promise<{ pages: Array<Omit<Replay, 'url'>>; notRecorded?: NotRecorded[] }>;
+  ): Promise<{ pages: Array<Omit<Replay, 'url'>>; notRecorded?: NotRecorded[]; status?: 'pending' }>;
   playlist(caller: AgentCaller, sessionId: string, pageId: string): Promise<string>;
   /** How the session looks, or looked at its end. Undefined: no picture was taken. */
   picture(caller: AgentCaller, sessionId: string): Promise<Buffer | undefined>;

@@ -26,6 +26,8 @@ const PAGE_ID = /^\d{1,3}$/;
 const STORE_MS = 5_000;
 /** Whoever looks first at a recording that goes on waits so long at most for what is not encoded yet. */
 const ENCODED_MS = 3_000;
+/** After the end of a session a request waits so long at most until everything recorded of it is stored. */
+const SETTLED_MS = 10_000;
 
 export interface RecordingsParts {
   readonly rows: RecordingRows;
@@ -36,6 +38,8 @@ export interface RecordingsParts {
   readonly newestPicture: (session: SessionId) => Buffer | undefined;
   /** What is recorded of it is wanted now; resolves when it is stored. */
   readonly lookedAt: (session: SessionId) => Promise<void>;
+  /** Waits until everything recorded of a session that has ended is stored; false where it is not. */
+  readonly settled: (session: SessionId) => Promise<boolean>;
   readonly addresses: Addresses;
   /** Somebody wants a file. */
   readonly prompt: () => void;
@@ -62,8 +66,9 @@ export class RecordingService implements Recordings {
 
   async replays(caller: AgentCaller, sessionId: string): ReturnType<Recordings['replays']> {
     const session = await this.#session(caller, sessionId);
-    await this.#lookAt(session);
+    const isSettled = await this.#lookAt(session);
     const pages = await this.#watchable(session);
+    if (pages.length === 0 && isSettled) throw noReplay('none');
     const spans = await this.#parts.rows.spans(session.id);
     const notRecorded = await this.#parts.rows.omissions(session.id);
     const zeroMs = Math.min(...pages.map(({ startedAt }) => startedAt.getTime()));
@@ -80,6 +85,7 @@ export class RecordingService implements Recordings {
         };
       }),
       ...(notRecorded.length > 0 ? { notRecorded: [...notRecorded] } : {}),
+      ...(isSettled ? {} : ({ status: 'pending' } as const)),
     };
   }
 
@@ -171,9 +177,20 @@ export class RecordingService implements Recordings {
     return row;
   }
 
-  /** What is not encoded in time comes with a later look. */
-  async #lookAt({ id }: SessionRow): Promise<void> {
-    await within(ENCODED_MS, 'the recording to be encoded', () => this.#parts.lookedAt(id)).catch(() => {});
+  /** What is not encoded in time comes with a later look. False: the session has ended, and more of it will be stored. */
+  async #lookAt(session: SessionRow): Promise<boolean> {
+    if (hasEnded(session)) return !this.#isKept(session) || this.#isSettled(session);
+    await within(ENCODED_MS, 'the recording to be encoded', () => this.#parts.lookedAt(session.id)).catch(() => {});
+    return true;
+  }
+
+  #isSettled({ id }: SessionRow): Promise<boolean> {
+    return within(SETTLED_MS, 'the recording to be stored', () => this.#parts.settled(id)).catch(() => false);
+  }
+
+  /** There may be something to watch. */
+  #isKept(session: SessionRow): boolean {
+    return isRecorded(session) && !this.#isExpired(session);
   }
 
   /** Pages of which at least one segment is stored. */
@@ -189,9 +206,7 @@ export class RecordingService implements Recordings {
   async #watchable(session: SessionRow): Promise<Shown[]> {
     if (!isRecorded(session)) throw noReplay('disabled');
     if (this.#isExpired(session)) throw noReplay('expired');
-    const pages = await this.#pages(session);
-    if (pages.length === 0) throw noReplay('none');
-    return pages;
+    return this.#pages(session);
   }
 
   /** The order of refusals is promised: disabled, running, expired, nothing there. */
@@ -205,6 +220,10 @@ export class RecordingService implements Recordings {
     if (this.#isExpired(session))
       throw fault('recording_expired', `Recordings are kept for ${keptMs / DAY_MS} days after the end of a session.`, {
         advice: 'It does not come back.',
+      });
+    if (!(await this.#isSettled(session)))
+      throw fault('session_not_ended', `The recording of session ${session.id} is still being stored.`, {
+        advice: 'Send the request again in some seconds.',
       });
     const pages = await this.#pages(session);
     if (pages.length === 0)

@@ -81,6 +81,7 @@ export class PageRecording {
   #unseen: { readonly kind: 'hidden' | 'missing'; readonly why: string } | undefined;
   #isVisible = true;
   #ending = false;
+  readonly #settled = Promise.withResolvers<void>();
 
   constructor(parts: PageRecordingParts, appeared: Appearance) {
     this.#parts = parts;
@@ -161,17 +162,25 @@ export class PageRecording {
     return this.#pipeline.stored();
   }
 
+  /** Resolves when all of it is stored, or nothing more will be. */
+  get settled(): Promise<void> {
+    return this.#settled.promise;
+  }
+
   /** Nothing comes any more; resolves when the files say so. What is left to encode goes on. */
   async end(atMs?: number): Promise<void> {
     if (this.#ending) return;
     this.#ending = true;
     this.#capture?.close();
     const journal = await this.#journalIfAny();
-    if (!journal) return void this.#parts.unstored.delete(this);
+    if (!journal) {
+      this.#parts.unstored.delete(this);
+      return this.#settled.resolve();
+    }
     const endMs = atMs ?? journal.nowMs;
     this.#closeSpan(endMs);
     await journal.end(endMs);
-    void this.#pipeline.finish();
+    void this.#pipeline.finish().then(this.#settled.resolve);
   }
 
   /** The end of one that nobody captured: what time it was when it was last seen alive. */
@@ -190,6 +199,7 @@ export class PageRecording {
     this.#capture?.close();
     await (await this.#journalIfAny())?.leave();
     await this.#pipeline.close();
+    this.#settled.resolve();
   }
 
   async #journalIfAny(): Promise<PageJournal | undefined> {

@@ -118,6 +118,14 @@ export class Recorder implements Closeable {
     }
   }
 
+  /** Waits until everything recorded of a session that has ended is stored. False: it is not, as when the recorder closes. */
+  async settled(session: string): Promise<boolean> {
+    await this.finish(session);
+    const pages = [...this.#unstored].filter(({ id }) => id.session === session);
+    await Promise.all(pages.map(page => page.settled));
+    return (await this.#pagesOf(session)).length === 0;
+  }
+
   #isTakenUp(session: string, page: number): boolean {
     if (this.#takenUp.has(join(session, String(page)))) return true;
     return [...this.#unstored].some(({ id }) => id.session === session && id.page === page);

@@ -1,5 +1,6 @@
-// A refusal may be known before the body has come. If the connection were closed with the answer's last byte, what is still on
-// its way would meet a closed door, and the reset that follows takes the answer away from who has not read it yet.
+// An answer may be known before the body of its request has come. If the connection were closed behind it, the reset that
+// meets the rest of the body would take the answer away from a client that still sends. So the body is read to its end and
+// thrown away, and then the connection serves the next request, unless the client wants it closed.
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
@@ -13,7 +14,8 @@ export function answerBeforeTheBody({ raw: request }: FastifyRequest, reply: Fas
   const hasBody = encoding !== undefined || Number(length ?? 0) > 0;
   if (request.complete !== false || !hasBody) return;
   const { socket } = request;
-  const closes = !response.shouldKeepAlive || reply.hasHeader('connection');
+  const closes = !response.shouldKeepAlive;
+  // Fastify asks Node to close behind the answer, which would be too early.
   reply.removeHeader('connection');
   response.shouldKeepAlive = true;
   const late = setTimeout(() => socket.destroy(), UNWANTED_BODY_MS).unref();
