@@ -80,7 +80,8 @@ export const Page = <Item extends TSchema>(item: Item) =>
 export const IfMatchHeader = Type.Object({
   'if-match': Type.Optional(
     Type.String({
-      description: 'The `ETag` of the version you read, for example `"3"`. Without it 428, with a stale one 412.',
+      description:
+        'The `ETag` of the version you read, for example `"3"`. `*` matches any. Without it 428, with a stale one 412.',
     }),
   ),
 });

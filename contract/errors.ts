@@ -22,8 +22,9 @@ export const ERRORS = {
   invalid_query: {
     status: 400,
     retry: 'no',
-    summary: 'The metadata filter `q` could not be read.',
-    whatToDo: "Write it as `user_metadata['key']:'value'`; several terms are joined with AND between blanks.",
+    summary: 'The operation does not know a query parameter, or the metadata filter `q` could not be read.',
+    whatToDo:
+      "Correct the spelling: the message names the nearest parameter. Write `q` as `user_metadata['key']:'value'`; several terms are joined with AND between blanks.",
   },
   unknown_field: {
     status: 400,

@@ -75,9 +75,10 @@ export function optionalHeadersOf(id: OperationId): TSchema {
 
 /** Every code an operation can answer: its own, and those that follow from how it is called. */
 export function errorsOf(id: OperationId): readonly ErrorCode[] {
-  const { body, upload, query, headers, credential, scopes, errors } = operation(id);
+  const { tag, mount, body, upload, query, headers, credential, scopes, errors } = operation(id);
   const codes = new Set<ErrorCode>(errors);
   if (isRepeatable(id)) codes.add('invalid_request').add('idempotency_conflict');
+  if (tag !== 'Service' && mount !== 'compat') codes.add('invalid_query');
   if (body || query || headers) codes.add('invalid_request');
   if (operation(id).unknownFields === 'refuse') codes.add('unknown_field');
   if (upload) codes.add('rate_limited');

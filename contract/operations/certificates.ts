@@ -19,7 +19,7 @@ export const CERTIFICATE_OPERATIONS = {
     upload: {
       maxBytes: CERTIFICATE_UPLOAD_BYTES_MAX,
       example: 'ca.pem',
-      description: 'PEM, one or more certificates, at most 1 MB.',
+      description: 'PEM with one or more certificates, or one certificate in DER form, at most 1 MB.',
     },
     responses: { 200: { description: 'The certificates that were read.', schema: Certificate } },
     errors: ['missing_file', 'invalid_file', 'limit_reached'],

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { Agent, type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { parse } from 'yaml';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { Context } from '../../contract/contexts.ts';
+import type { DebugUrls } from '../../contract/live.ts';
 import { openApiDocument } from '../../contract/openapi.ts';
 import { refusedUpgrade } from '../harness/cdp.ts';
 import { startServer } from '../harness/server.ts';
@@ -199,6 +201,144 @@ test('an update with an empty JSON body and a delete with a JSON content type ar
   const remove = await server.api('DELETE', `/v1/account/tokens/${UNKNOWN_ID}`, { headers: JSON_TYPE, key: token });
   assert.equal(remove.body.code, 'not_found');
 });
+
+// ---- queries, ids, versions, repetitions ----------------------------------------------------------------------------
+
+test('a query parameter that the operation does not know is refused with the nearest that it knows', async () => {
+  const list = await server.api('GET', `${SESSIONS}?stauts=RUNNING`);
+  assert.deepEqual([list.status, list.body.code], [400, 'invalid_query']);
+  assert.match(list.body.message, /"stauts".* status;/);
+  assert.deepEqual(list.body.details, {
+    parameter: 'stauts',
+    nearest: 'status',
+    known: ['status', 'q', 'limit', 'before'],
+  });
+  const one = await server.api('GET', `${SESSIONS}/${UNKNOWN_ID}?expand=true`);
+  assert.deepEqual([one.status, one.body.code], [400, 'invalid_query']);
+  assert.match(one.body.message, /has no query parameters/);
+  const write = await server.api('POST', `${SESSIONS}?timeout=60`);
+  assert.deepEqual([write.status, write.body.code, write.headers['x-should-retry']], [400, 'invalid_query', 'false']);
+  assert.equal((await server.api('GET', '/v1/applications?cursr=x', { key: token })).body.details?.nearest, 'cursor');
+});
+
+test('on the compatibility mount, and by probes, unknown query parameters may be sent', async () => {
+  for (const path of ['/v1/sessions?stauts=RUNNING', '/v1/browsers/v1/sessions?stauts=RUNNING', '/healthz?from=proxy'])
+    assert.equal((await server.api('GET', path)).status, 200, path);
+});
+
+test('ids are taken in either case of letters, wherever they stand', async () => {
+  const projectId = server.applicationId.toUpperCase();
+  const made = await server.api<Context>('POST', '/v1/browsers/contexts', { body: { projectId } });
+  assert.equal(made.status, 201, made.text);
+  const { id } = made.body;
+  assert.equal((await server.api<Context>('GET', `/v1/browsers/contexts/${id.toUpperCase()}`)).body.id, id);
+  const session = await server.createSession({ projectId, context: { id: id.toUpperCase() } });
+  assert.equal(session.contextId, id);
+  const upper = session.id.toUpperCase();
+  const events = await server.api<{ data: unknown[] }>('GET', `/v1/browsers/events?sessionId=${upper}`);
+  assert.ok(events.body.data.length > 0);
+  const version = `/connect/json/version?signingKey=${session.signingKey}`;
+  assert.equal((await server.api('GET', `${SESSIONS}/${upper}${version}`, { key: null })).status, 200);
+  const update = { projectId, status: 'REQUEST_RELEASE' };
+  assert.equal((await server.api('POST', `${SESSIONS}/${upper}`, { body: update })).status, 200);
+  assert.equal((await server.api('DELETE', `/v1/browsers/contexts/${id.toUpperCase()}`)).status, 204);
+});
+
+test('If-Match: * matches whatever version there is', async () => {
+  const path = `/v1/applications/${server.applicationId}`;
+  const headers = { 'if-match': '*' };
+  const { body } = await server.api<{ name: string }>('GET', path, { key: token });
+  const renamed = await server.api('PATCH', path, { key: token, headers, body: { name: body.name } });
+  assert.equal(renamed.status, 200, renamed.text);
+  const limits = await server.api('PUT', `${path}/limits`, { key: token, headers, body: {} });
+  assert.equal(limits.status, 200, limits.text);
+  const key = await server.api<{ id: string }>('POST', `${path}/agent-keys`, { key: token, body: { name: 'starred' } });
+  const keyPath = `${path}/agent-keys/${key.body.id}`;
+  assert.equal((await server.api('PATCH', keyPath, { key: token, headers, body: { name: 'other' } })).status, 200);
+  assert.equal((await server.api('DELETE', keyPath, { key: token })).status, 204);
+});
+
+test('a removal that an official client sends again answers as the first one did', async () => {
+  const headers = { 'x-stainless-retry-count': '1' };
+  for (const [path, key] of [
+    [`/v1/browsers/extensions/${UNKNOWN_ID}`, server.key],
+    [`/v1/browsers/certificates/${UNKNOWN_ID}`, server.key],
+    [`/v1/browsers/contexts/${UNKNOWN_ID}`, server.key],
+    [`/v1/browsers/downloads/${UNKNOWN_ID}`, server.key],
+    [`/v1/applications/${server.applicationId}/agent-keys/${UNKNOWN_ID}`, token],
+    [`/v1/account/tokens/${UNKNOWN_ID}`, token],
+  ]) {
+    const again = await server.api('DELETE', path, { key, headers });
+    assert.deepEqual([again.status, again.text], [204, ''], path);
+    assert.equal((await server.api('DELETE', path, { key })).status, 404, path);
+  }
+});
+
+test('a socket for people answers 410 once the session has ended, as that of the agent does', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  const { wsUrl = '' } = (await server.api<DebugUrls>('GET', `${SESSIONS}/${session.id}/debug`)).body;
+  await server.release(session.id);
+  for (const url of [wsUrl, session.connectUrl]) {
+    const { status, body } = await refusedUpgrade(url);
+    assert.deepEqual([status, body.code], [410, 'session_ended'], url);
+  }
+  assert.equal((await refusedUpgrade(wsUrl.replace(/token=[^&]*/, 'token=lv_x'))).status, 403);
+});
+
+/** Each leaves some of its body unread when its answer is known. */
+const EARLY = [
+  ['a JSON body over the limit', SESSIONS, JSON_TYPE, 413],
+  ['a body of an unknown type', SESSIONS, { 'content-type': 'text/plain' }, 415],
+  ['a body without a credential', SESSIONS, { ...JSON_TYPE, authorization: 'Bearer bak_unknown' }, 401],
+  [
+    'a certificate over the limit',
+    '/v1/browsers/certificates',
+    { 'content-type': 'multipart/form-data; boundary=x' },
+    413,
+  ],
+  [
+    'an upload to a session that does not exist',
+    `${SESSIONS}/${UNKNOWN_ID}/uploads`,
+    { 'content-type': 'multipart/form-data; boundary=x' },
+    404,
+  ],
+] as const;
+
+for (const [what, path, headers, status] of EARLY)
+  for (const chunked of [false, true])
+    test(`the connection serves the next request after the refusal of ${what}${chunked ? ', sent in chunks' : ''}`, async () => {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      const isForm = headers['content-type'].startsWith('multipart');
+      const preamble = isForm ? '--x\r\ncontent-disposition: form-data; name="file"; filename="a.pem"\r\n\r\n' : '';
+      const end = isForm ? '\r\n--x--\r\n' : '';
+      try {
+        for (let round = 0; round < 4; round++) {
+          const length = chunked ? {} : { 'content-length': preamble.length + 4 * BODY_BYTES_MAX + end.length };
+          const first = request(`${server.url}${path}`, {
+            method: 'POST',
+            agent,
+            headers: { authorization: `Bearer ${server.key}`, ...headers, ...length },
+          });
+          const refused = once(first, 'response');
+          first.write(preamble);
+          for (let part = 0; part < 4; part++) first.write(Buffer.alloc(BODY_BYTES_MAX, 'x'));
+          first.end(end);
+          const [response]: IncomingMessage[] = await refused;
+          assert.equal(response?.statusCode, status);
+          const used = first.socket;
+          await text(response);
+          const next = request(`${server.url}/healthz`, { agent });
+          const answered = once(next, 'response');
+          next.end();
+          const [healthy]: IncomingMessage[] = await answered;
+          assert.equal(healthy?.statusCode, 200);
+          await text(healthy);
+          assert.ok(next.socket === used || response.headers.connection === 'close', 'closed without a word');
+        }
+      } finally {
+        agent.destroy();
+      }
+    });
 
 // ---- credentials --------------------------------------------------------------------------------------------------
 

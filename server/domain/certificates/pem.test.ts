@@ -25,6 +25,11 @@ test('one certificate, whatever stands around it', () => {
   assert.equal(read?.isAuthority, true);
 });
 
+test('one in DER form', () => {
+  const [read, ...more] = readCertificates(root.der);
+  assert.deepEqual([read?.subject, read?.der, more], ['CN=Example Root', root.der, []]);
+});
+
 test('several, in the order of the file and each once', () => {
   const found = readCertificates(Buffer.from(root.pem + leaf.cert + other.pem + root.pem));
   assert.deepEqual(
@@ -45,9 +50,9 @@ test('a private key is refused wherever it stands and however it is called', () 
 });
 
 test('what is no certificate is refused with what it is', () => {
-  refuses('', /no PEM certificate.*BEGIN CERTIFICATE/);
-  refuses(root.der, /DER/);
+  refuses('', /no certificate.*BEGIN CERTIFICATE/);
+  refuses(root.der.subarray(0, -5), /no certificate.*DER/);
   refuses(`${root.pem}-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----`, /block 2 is a X509 CRL/);
   refuses('-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----', /block 1 is no certificate/);
-  refuses(root.pem.slice(0, -30), /no PEM certificate/);
+  refuses(root.pem.slice(0, -30), /no certificate/);
 });

@@ -1,4 +1,5 @@
-// What an upload of certificates holds: PEM blocks, each a certificate and nothing else. Refuses with the reason.
+// What an upload of certificates holds: PEM blocks, each a certificate and nothing else, or one certificate in DER form.
+// Refuses with the reason.
 import { X509Certificate } from 'node:crypto';
 import type { ErrorCode } from '../../../contract/errors.ts';
 import type { Fault } from '../../kit/fault.ts';
@@ -25,7 +26,9 @@ export function readCertificates(file: Buffer): readonly ReadCertificate[] {
   if (/PRIVATE KEY/i.test(text))
     throw invalid('it holds a private key', 'Treat that key as disclosed, and upload the certificate without it.');
   const blocks = [...text.matchAll(BLOCK)];
-  if (blocks.length === 0) throw invalid('it holds no PEM certificate', adviceFor(file));
+  const lone = blocks.length === 0 ? parse(file) : undefined;
+  if (lone) return [shown(lone)];
+  if (blocks.length === 0) throw invalid('it holds no certificate', EXPECTED);
   const found = blocks.map(([, label = '', body = ''], index) => readBlock(label, body, index + 1));
   return [...new Map(found.map(certificate => [certificate.fingerprint, certificate])).values()];
 }
@@ -36,15 +39,17 @@ function readBlock(label: string, body: string, number: number): ReadCertificate
   const certificate = parse(Buffer.from(body, 'base64'));
   if (!certificate)
     throw invalid(`its block ${number} is no certificate that can be read`, 'Export it again, or leave it out.');
-  return {
-    der: certificate.raw,
-    subject: oneLine(certificate.subject),
-    fingerprint: `sha256:${certificate.fingerprint256.replaceAll(':', '').toLowerCase()}`,
-    isAuthority: certificate.ca,
-    notBefore: certificate.validFromDate,
-    notAfter: certificate.validToDate,
-  };
+  return shown(certificate);
 }
+
+const shown = (certificate: X509Certificate): ReadCertificate => ({
+  der: certificate.raw,
+  subject: oneLine(certificate.subject),
+  fingerprint: `sha256:${certificate.fingerprint256.replaceAll(':', '').toLowerCase()}`,
+  isAuthority: certificate.ca,
+  notBefore: certificate.validFromDate,
+  notAfter: certificate.validToDate,
+});
 
 /** One whose dates cannot be read is none either. */
 function parse(der: Buffer): X509Certificate | undefined {
@@ -61,10 +66,8 @@ function parse(der: Buffer): X509Certificate | undefined {
 const oneLine = (subject: string | undefined): string =>
   (subject ?? '').split('\n').join(', ').slice(0, SUBJECT_CHARACTERS_MAX);
 
-const adviceFor = (file: Buffer): string =>
-  parse(file)
-    ? 'It is a certificate in DER form; convert it with `openssl x509 -inform der -out ca.pem`.'
-    : 'Expected is text with one or more blocks that begin with -----BEGIN CERTIFICATE-----.';
+const EXPECTED =
+  'Expected is text with one or more blocks that begin with -----BEGIN CERTIFICATE-----, or one certificate in DER form.';
 
 const invalid = (what: string, advice: string): Fault<ErrorCode> =>
   fault('invalid_file', `The file cannot be used: ${what}.`, { advice });

@@ -49,7 +49,7 @@ export class Contexts {
   }
 
   async create(caller: AgentCaller, { projectId, name }: CreateContext): Promise<Context> {
-    if (projectId !== undefined && projectId !== caller.applicationId) throw projectMismatch(projectId);
+    if (projectId !== undefined && projectId.toLowerCase() !== caller.applicationId) throw projectMismatch(projectId);
     return viewOf(await this.#insert(caller, name));
   }
 

@@ -100,7 +100,7 @@ export class AgentKeys {
   ): Promise<AgentKey> {
     const { id } = await this.#parts.applications.demand(caller, appId, 'developer');
     const row = await this.#living(id, keyId);
-    const revision = revisionFrom(ifMatch);
+    const revision = revisionFrom(ifMatch, row.revision);
     const expiresAt = earlierEnd(wish.expiresAt, row.expiresAt, this.#parts.clock.now());
     return this.#view(
       await this.#change(row, revision, {

@@ -73,8 +73,8 @@ export class Applications {
     ifMatch: string | undefined,
     change: RenameApplication,
   ): Promise<Application> {
-    const { id: applicationId, role } = await this.demand(caller, id, 'admin');
-    const revision = revisionFrom(ifMatch);
+    const { id: applicationId, role, revision: current } = await this.demand(caller, id, 'admin');
+    const revision = revisionFrom(ifMatch, current);
     const name = cleanName(change.name);
     const row = await this.#store.applications.rename(applicationId, revision, name, this.#clock.now());
     if (!row) throw preconditionFailed();

@@ -85,15 +85,16 @@ test('slugs are made from names', () => {
 });
 
 test('If-Match says a revision', () => {
-  assert.equal(revisionFrom('"3"'), 3);
+  assert.equal(revisionFrom('"3"', 4), 3);
+  assert.equal(revisionFrom('*', 4), 4, 'whichever it is now');
   for (const text of [undefined, '', ' '])
     assert.throws(
-      () => revisionFrom(text),
+      () => revisionFrom(text, 3),
       error => isFault(error, 'precondition_required'),
     );
-  for (const text of ['3', '*', 'W/"3"', '"x"'])
+  for (const text of ['3', 'W/"3"', '"x"'])
     assert.throws(
-      () => revisionFrom(text),
+      () => revisionFrom(text, 3),
       error => isFault(error, 'precondition_failed'),
     );
 });

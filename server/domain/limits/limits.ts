@@ -51,9 +51,9 @@ export class Limits {
     wanted: ReplaceLimits,
   ): Promise<LimitsView> {
     const { id } = await this.#parts.applications.demand(caller, appId, 'owner');
-    const revision = revisionFrom(ifMatch);
     const { store, clock, log, changed } = this.#parts;
     const before = await this.#row(id);
+    const revision = revisionFrom(ifMatch, before.revision);
     const configured = wanted.browsers ? { browsers: { ...wanted.browsers } } : {};
     const row = await store.limits.replace(id, revision, configured, clock.now());
     if (!row) throw preconditionFailed(before.revision);

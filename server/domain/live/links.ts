@@ -36,11 +36,17 @@ export class LiveLinks {
 
   /** 403 for one that was altered, that has expired, or that is for another session. Revocation is the caller's to check. */
   read(token: string, session: string): LinkClaims {
+    const claims = this.signed(token, session);
+    if (claims.expiresAt <= this.#clock.now()) throw expired('has expired');
+    return claims;
+  }
+
+  /** The same, whether it has expired or not. */
+  signed(token: string, session: string): LinkClaims {
     const [, body, signature] = TOKEN.exec(token) ?? [];
     if (!body || !signature || !this.#isSigned(body, signature)) throw invalid();
     const claims = claimsOf(JSON.parse(Buffer.from(body, 'base64url').toString('utf8')));
     if (!claims || claims.session !== session) throw invalid();
-    if (claims.expiresAt <= this.#clock.now()) throw expired('has expired');
     return claims;
   }
 

@@ -10,7 +10,9 @@ import { isUuid, type SessionId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
 import { notFound, sessionNotRunning } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
+import { sessionEnded } from '../sessions/connect.ts';
 import type { LiveSession, LiveSessions } from '../sessions/live.ts';
+import { hasEnded } from '../sessions/session.ts';
 import type { Attendance, Watcher } from '../sessions/watchers.ts';
 import { expired, invalid, type LinkClaims, type LiveLinks, type LiveRight } from './links.ts';
 import { Takeover } from './takeover.ts';
@@ -28,7 +30,7 @@ export interface Guest {
 
 export interface LiveViewParts {
   readonly rows: ControlRows;
-  readonly sessions: Pick<SessionRows, 'get'>;
+  readonly sessions: Pick<SessionRows, 'get' | 'byId'>;
   readonly events: Pick<EventRows, 'append'>;
   readonly lives: Pick<LiveSessions, 'get'>;
   readonly links: LiveLinks;
@@ -122,8 +124,12 @@ export class LiveView implements Watcher {
     return { live, takeover, claims };
   }
 
-  /** Who comes with a CDP client of their own. */
-  guest(token: string, id: string): Guest {
+  /** Who comes with a CDP client of their own. 410 where the session has ended, as for the agent's. */
+  async guest(token: string, id: string): Promise<Guest> {
+    const { links, sessions } = this.#parts;
+    const { session } = links.signed(token, id);
+    const row = await sessions.byId(session);
+    if (row && (hasEnded(row) || row.end)) throw sessionEnded(row);
     const { live, claims } = this.welcome(token, id);
     if (claims.right !== 'control' || claims.page !== undefined) throw invalid();
     return { live, expiresAt: claims.expiresAt };

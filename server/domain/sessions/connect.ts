@@ -98,7 +98,7 @@ function existing(row: SessionRow | undefined, id: string): SessionRow {
   return row;
 }
 
-const sessionEnded = (row: SessionRow) =>
+export const sessionEnded = (row: SessionRow) =>
   fault('session_ended', `Session ${row.id} has ended (${row.end?.reason ?? row.status}).`, {
     advice: 'Create a new session; an ended one does not resume.',
     details: { status: row.status, ...(row.end ? { endReason: row.end.reason } : {}) },

@@ -98,7 +98,8 @@ export class SessionService implements Sessions {
 
   async create(caller: AgentCaller, wish: SessionWish, manner: CreateManner): Promise<CreatedSession> {
     if (this.#stopping) throw stopping();
-    if (wish.projectId !== undefined && wish.projectId !== caller.applicationId) throw projectMismatch(wish.projectId);
+    if (wish.projectId !== undefined && wish.projectId.toLowerCase() !== caller.applicationId)
+      throw projectMismatch(wish.projectId);
     const { warnings } = wish;
     const lost = manner.delivery && (await this.#lost(caller, manner.delivery));
     if (lost) return { session: lost, warnings, waitedMs: 0 };
@@ -137,7 +138,7 @@ export class SessionService implements Sessions {
   }
 
   async update(caller: AgentCaller, id: string, change: SessionChange): Promise<SessionView> {
-    if (change.projectId !== undefined && change.projectId !== caller.applicationId)
+    if (change.projectId !== undefined && change.projectId.toLowerCase() !== caller.applicationId)
       throw projectMismatch(change.projectId);
     const row = await this.#row(caller, id);
     if (hasEnded(row)) throw sessionNotRunning(id, row.status);

@@ -119,9 +119,9 @@ export class CdpEntry {
     const { connect, people } = this.#parts;
     const url = new URL(request.url ?? '/', 'http://localhost');
     const token = url.searchParams.get('token') ?? '';
-    const guest = only ? undefined : this.#guestOf(url, token, people);
+    const guest = only ? undefined : await this.#guestOf(url, token, people);
     if (guest) return { live: guest.live, guest };
-    const id = CONNECT_PATH.exec(url.pathname)?.[1];
+    const id = CONNECT_PATH.exec(url.pathname)?.[1]?.toLowerCase();
     if (!id || (only && id !== only.id))
       throw new Fault('route_not_found', 'There is nothing to connect to at this address.', {
         advice: 'Use the connectUrl of the session.',
@@ -129,11 +129,15 @@ export class CdpEntry {
     return { live: await connect.open(id, this.#presented(request, url)) };
   }
 
-  #guestOf({ pathname, searchParams }: URL, token: string, people: CdpParts['people']): Guest | undefined {
+  async #guestOf(
+    { pathname, searchParams }: URL,
+    token: string,
+    people: CdpParts['people'],
+  ): Promise<Guest | undefined> {
     const inspected = DEVTOOLS_PATH.exec(pathname)?.[1];
     if (inspected !== undefined) return people.inspector(token, inspected, searchParams.get('page') ?? undefined);
     const visited = GUEST_PATH.exec(pathname)?.[1];
-    return visited === undefined ? undefined : people.guest(token, visited);
+    return visited === undefined ? undefined : people.guest(token, visited.toLowerCase());
   }
 
   /** Too many clients must hear 429 before the upgrade is accepted, also when several come at once. */

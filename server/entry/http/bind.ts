@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { TSchema } from 'typebox';
 import type { Issue, Warning } from '../../../contract/common.ts';
+import { propertiesOf } from '../../../contract/openapi.ts';
 import {
   type Asked,
   OPERATION_IDS,
@@ -17,13 +18,15 @@ import type { AccountCaller, AgentCaller, Caller } from '../../domain/identity/c
 import type { Callers, Presented } from '../../domain/identity/callers.ts';
 import type { CreateManner } from '../../domain/sessions/api.ts';
 import type { Clock } from '../../kit/clock.ts';
+import { isFault } from '../../kit/fault.ts';
 import { isUuid } from '../../kit/ids.ts';
-import type { Answer } from './answer.ts';
+import { type Answer, nothing } from './answer.ts';
 import { EVENT_STREAM } from './event-stream.ts';
 import { acceptMultipart, type UploadedFile, UploadPlaces, withUploadedFile } from './multipart.ts';
 import { readPreferences } from './preferences.ts';
 import type { Repeats } from './repeats.ts';
-import { unknownFields } from './schema-walk.ts';
+import { hasIds, unknownFields, withLowerIds } from './schema-walk.ts';
+import { refuseUnknownQuery } from './unknown-query.ts';
 import { readQuery, validatorOf } from './validate.ts';
 import type { Visits } from './visits.ts';
 
@@ -53,8 +56,6 @@ export interface In<Id extends OperationId> extends Asked<Id> {
   readonly file: UploadFor<Id>;
   /** For operations that create a session. */
   readonly manner: CreateManner;
-  /** An official client sends it once more, after an answer that was lost. */
-  readonly isResent: boolean;
   readonly presented: Presented;
   readonly wantsHtml: boolean;
   /** Nobody reads the body of the answer. */
@@ -113,7 +114,7 @@ function bind(
   places: UploadPlaces,
 ): void {
   const { method, upload } = operation(id);
-  const read = readerOf(id);
+  const read = readerOf(id, mount);
   const perform = performerOf(id, mount, parts);
   app.route({
     method,
@@ -155,8 +156,10 @@ function performerOf(id: OperationId, mount: MountName, parts: BindParts) {
     const body = file ? { fileName: file.fileName, checksum: file.checksum } : given.body;
     const asked = { ...given, file, ...circumstances(id, request, reply, mount, parts, body) };
     // `read` has just validated every part.
-    const work = (manner: CreateManner): Promise<Answer> =>
+    const handle = (manner: CreateManner): Promise<Answer> =>
       parts.visits.around(request, () => handler({ ...asked, manner } as never));
+    const work =
+      isResent(request) && operation(id).method === 'DELETE' ? () => removedBefore(handle(asked.manner)) : handle;
     const key = parts.repeats.keyOf(id, request.headers['idempotency-key']);
     if (key === undefined) return send(reply, status, await work(asked.manner));
     const replayed = (): void => void reply.header('idempotency-replayed', 'true');
@@ -165,6 +168,13 @@ function performerOf(id: OperationId, mount: MountName, parts: BindParts) {
     return send(reply, status, await parts.repeats.answer(write, { ...asked, body }, first, replayed));
   };
 }
+
+/** Official clients send a removal again after an answer that was lost; what is gone then was removed by the first one. */
+const removedBefore = (removing: Promise<Answer>): Promise<Answer> =>
+  removing.catch(error => {
+    if (isFault(error, 'not_found')) return nothing();
+    throw error;
+  });
 
 // ---- credential and scope ------------------------------------------------------------------------------------------
 
@@ -185,15 +195,20 @@ const presentedBy = ({ headers, ip }: FastifyRequest): Presented => ({
 // ---- validation ----------------------------------------------------------------------------------------------------
 
 /** Reads the parts of a request and throws what is wrong with them. */
-function readerOf(id: OperationId) {
+function readerOf(id: OperationId, mount: MountName) {
   const { params, query, headers, body, tag, unknownFields: onUnknown = 'ignore' } = operation(id);
   const checkQuery = query && validatorOf(query);
   const checkHeaders = headers && validatorOf(headers);
   const checkBody = body && validatorOf(body);
   const ids = params ? idsOf(params) : [];
+  const bodyHasIds = body !== undefined && hasIds(body);
+  // Probes come with parameters of their makers, and official clients with those of other services.
+  const refusesUnknown = mount === 'native' && operation(id).tag !== 'Service';
+  const queryNames = query ? Object.keys(propertiesOf(query)) : [];
   return (request: FastifyRequest) => {
     if (request.isMultipart() && !operation(id).upload) throw onlyJson();
-    if (params) demandIds(tag, ids, Object(request.params));
+    const named = params ? withIds(tag, ids, Object(request.params)) : request.params;
+    if (refusesUnknown) refuseUnknownQuery(Object(request.query), queryNames);
     const asked = query ? readQuery(query, request.query) : undefined;
     const given = body && request.body === undefined ? {} : request.body;
     const strangers = body && onUnknown !== 'ignore' ? unknownFields(body, given) : [];
@@ -204,10 +219,10 @@ function readerOf(id: OperationId) {
     ];
     refuse(issues, onUnknown === 'refuse' || readPreferences(request.headers.prefer).isStrict ? strangers : []);
     return {
-      params: request.params,
+      params: named,
       query: asked,
       headers: request.headers,
-      body: given,
+      body: bodyHasIds ? withLowerIds(body, given) : given,
       warnings: strangers.map(unknownWarning),
     };
   };
@@ -218,15 +233,17 @@ const onlyJson = () =>
     advice: 'Send Content-Type: application/json.',
   });
 
-/** A path with something that cannot be an id names nothing. */
-function demandIds(noun: string, names: readonly string[], params: Readonly<Record<string, string>>): void {
-  const bad = names.map(name => params[name] ?? '').find(value => !isUuid(value));
-  if (bad !== undefined) throw notFound(noun.replace(/s$/, ''), bad);
+/** The parameters of a path, ids in lower case. A path with something that cannot be an id names nothing. */
+function withIds(noun: string, names: readonly string[], params: Readonly<Record<string, string>>) {
+  const ids = Object.fromEntries(names.map(name => [name, (params[name] ?? '').toLowerCase()]));
+  const bad = names.find(name => !isUuid(ids[name] ?? ''));
+  if (bad !== undefined) throw notFound(noun.replace(/s$/, ''), params[bad] ?? '');
+  return { ...params, ...ids };
 }
 
 /** The parameters that are ids. */
 const idsOf = (params: TSchema): readonly string[] =>
-  Object.entries<{ format?: string }>(Object(Object(params).properties)).flatMap(([name, { format }]) =>
+  Object.entries<{ format?: string }>(Object(propertiesOf(params))).flatMap(([name, { format }]) =>
     format === 'uuid' ? [name] : [],
   );
 
@@ -273,7 +290,6 @@ function circumstances(
       ...preferred(id, request, reply),
       ...(isResendable(id, request) ? { delivery: deliveryOf(request, repeats.digestOf(id, body), arrived) } : {}),
     },
-    isResent: isResent(request),
     presented: presentedBy(request),
     wantsHtml: (request.headers.accept ?? '').includes('text/html'),
     isHead: request.method === 'HEAD',

@@ -2,7 +2,6 @@
 import type { Warning } from '../../../contract/common.ts';
 import type { Context } from '../../../contract/contexts.ts';
 import type { ContextVerbs } from '../../domain/contexts/contexts.ts';
-import { isFault } from '../../kit/fault.ts';
 import { type Answer, answer, nothing } from './answer.ts';
 import type { In, MountName } from './bind.ts';
 
@@ -23,10 +22,8 @@ export const contextHandlers = (contexts: ContextVerbs) => ({
   readContext: async ({ caller, params, mount }: In<'readContext'>): Promise<Answer> =>
     answer(shown(await contexts.read(caller, params.id), mount)),
 
-  deleteContext: async ({ caller, params, isResent }: In<'deleteContext'>): Promise<Answer> => {
-    await contexts.destroy(caller, params.id).catch(error => {
-      if (!isResent || !isFault(error, 'not_found')) throw error;
-    });
+  deleteContext: async ({ caller, params }: In<'deleteContext'>): Promise<Answer> => {
+    await contexts.destroy(caller, params.id);
     return nothing();
   },
 

@@ -3,7 +3,6 @@
 import { fault } from '../../domain/faults.ts';
 import type { Downloads } from '../../domain/files/downloads.ts';
 import type { Uploads } from '../../domain/files/uploads.ts';
-import { isFault } from '../../kit/fault.ts';
 import { formWanted } from './accept.ts';
 import { type Answer, answer, nothing } from './answer.ts';
 import { archiveOf } from './archive.ts';
@@ -39,11 +38,8 @@ export const fileHandlers = ({ uploads, downloads }: FileVerbs) => ({
     });
   },
 
-  /** Official clients send it again when an answer gets lost. */
-  deleteDownload: async ({ caller, params, isResent }: In<'deleteDownload'>): Promise<Answer> => {
-    await downloads.remove(caller, params.id).catch(error => {
-      if (!isResent || !isFault(error, 'not_found')) throw error;
-    });
+  deleteDownload: async ({ caller, params }: In<'deleteDownload'>): Promise<Answer> => {
+    await downloads.remove(caller, params.id);
     return nothing();
   },
 

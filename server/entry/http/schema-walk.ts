@@ -36,6 +36,12 @@ export const explain = (schema: TSchema, value: unknown): Issue[] =>
 export const unknownFields = (schema: TSchema, value: unknown): string[] =>
   [...strangers(shapeOf(schema), value, '')].slice(0, UNKNOWN_FIELDS_MAX);
 
+/** Whether a value of the schema can have ids in it. */
+export const hasIds = (schema: TSchema): boolean => isAboutIds(shapeOf(schema));
+
+/** A value that fits the schema, with the ids in it in lower case. */
+export const withLowerIds = (schema: TSchema, value: unknown): unknown => lowered(shapeOf(schema), value);
+
 /** A schema is JSON; this names the parts of it that are read here. */
 const shapeOf = (schema: TSchema): Shape => schema as Shape;
 
@@ -88,6 +94,26 @@ function* strangers(shape: Shape, value: unknown, path: string): Generator<strin
       else yield join(path, name);
     }
   }
+}
+
+function isAboutIds({ format, anyOf = [], items, properties = {} }: Shape): boolean {
+  return format === 'uuid' || [...anyOf, ...(items ? [items] : []), ...Object.values(properties)].some(isAboutIds);
+}
+
+function lowered(shape: Shape, value: unknown): unknown {
+  if (!isAboutIds(shape)) return value;
+  if (shape.anyOf) {
+    const meant = shape.anyOf.find(choice => isFree(problems(choice, value, '')));
+    return meant ? lowered(meant, value) : value;
+  }
+  if (typeof value === 'string') return value.toLowerCase();
+  const { items, properties = {} } = shape;
+  if (Array.isArray(value) && items) return value.map(item => lowered(items, item));
+  if (!isObject(value)) return value;
+  const changed = Object.entries(properties).flatMap(([name, inner]) =>
+    Object.hasOwn(value, name) ? [[name, lowered(inner, value[name])] as const] : [],
+  );
+  return { ...value, ...Object.fromEntries(changed) };
 }
 
 /** Whether the value itself, without what is inside it, is as the shape says. */

@@ -15,15 +15,21 @@ export function validatorOf(schema: TSchema): (value: unknown) => Issue[] {
   };
 }
 
-/** Query values as the schema has them: digits become numbers, a name given twice is refused. */
+/** Query values as the schema has them: digits become numbers, ids lower case, a name given twice is refused. */
 export function readQuery(schema: TSchema, query: unknown): Record<string, unknown> {
-  const properties: Record<string, { type?: string }> = 'properties' in schema ? Object(schema.properties) : {};
+  const properties: Record<string, { type?: string; format?: string }> =
+    'properties' in schema ? Object(schema.properties) : {};
   const read: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(Object(query))) {
     const property = properties[name];
     if (!property) continue;
     if (Array.isArray(value)) throw invalidRequest([{ path: name, message: 'is given more than once; expected once' }]);
-    read[name] = property.type === 'integer' && /^-?\d{1,15}$/.test(String(value)) ? Number(value) : value;
+    read[name] = readValue(property, String(value));
   }
   return read;
+}
+
+function readValue({ type, format }: { type?: string; format?: string }, text: string): string | number {
+  if (type === 'integer' && /^-?\d{1,15}$/.test(text)) return Number(text);
+  return format === 'uuid' ? text.toLowerCase() : text;
 }

@@ -1,0 +1,19 @@
+// Query parameters that an operation does not know are refused by name: a filter with a typing error would filter nothing.
+import { fault } from '../../domain/faults.ts';
+import { nearest } from '../../kit/nearest.ts';
+
+const NAME_CHARACTERS_SHOWN = 64;
+
+export function refuseUnknownQuery(query: object, known: readonly string[]): void {
+  const unknown = Object.keys(query).find(name => !known.includes(name));
+  if (unknown === undefined) return;
+  const name = unknown.slice(0, NAME_CHARACTERS_SHOWN);
+  const meant = nearest(name, known);
+  throw fault('invalid_query', `There is no query parameter ${JSON.stringify(name)}.`, {
+    advice:
+      meant === undefined
+        ? 'This operation has no query parameters.'
+        : `The nearest one is ${meant}; this operation knows ${known.join(', ')}.`,
+    details: { parameter: name, ...(meant === undefined ? {} : { nearest: meant }), known },
+  });
+}
