@@ -1,6 +1,6 @@
 // Operations -> an OpenAPI 3.1 document. The schemas are the very ones that validate requests.
 import type { TSchema } from 'typebox';
-import { AgentKey, ChangeAgentKey, CreateAgentKey, IssuedAgentKey, RotateAgentKey } from './agent-keys.ts';
+import { AgentKey, ChangeAgentKey, CreateAgentKey, RotateAgentKey } from './agent-keys.ts';
 import { Application, CreateApplication, RenameApplication } from './applications.ts';
 import { Certificate } from './certificates.ts';
 import { ErrorBody, Issue, Warning } from './common.ts';
@@ -9,7 +9,15 @@ import { SessionEvent } from './events.ts';
 import { Extension } from './extensions.ts';
 import { BrowserLimits, Limits, ReplaceLimits } from './limits.ts';
 import { type Answer, type Operation, TAGS, type Upload } from './operation.ts';
-import { errorsOf, OPERATION_IDS, type OperationId, operation, optionalHeadersOf, pathsOf } from './operations.ts';
+import {
+  errorsOf,
+  isRepeatable,
+  OPERATION_IDS,
+  type OperationId,
+  operation,
+  optionalHeadersOf,
+  pathsOf,
+} from './operations.ts';
 import {
   BrowserSettings,
   BrowserVersion,
@@ -20,7 +28,7 @@ import {
   UpdateSession,
   Viewport,
 } from './sessions.ts';
-import { CreateToken, IssuedToken, Token } from './tokens.ts';
+import { CreateToken, Token } from './tokens.ts';
 
 type JsonValue = unknown;
 type JsonMap = Record<string, JsonValue>;
@@ -46,12 +54,10 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   BrowserLimits,
   ReplaceLimits,
   AgentKey,
-  IssuedAgentKey,
   CreateAgentKey,
   ChangeAgentKey,
   RotateAgentKey,
   Token,
-  IssuedToken,
   CreateToken,
   Project,
   ProjectUsage,
@@ -63,6 +69,33 @@ const SECURITY: Readonly<Record<Operation['credential'], JsonValue>> = {
   account: [{ accessToken: [] }],
   connect: [{ signingKey: [] }, { agentKey: [] }, { agentKeyHeader: [] }],
 };
+
+const header = (description: string, more: JsonMap = {}): JsonMap => ({
+  description,
+  ...more,
+  schema: { type: 'string' },
+});
+
+/** A type that only the file itself knows. */
+const ANY_TYPE = '*/*';
+
+/** Headers of many answers; those that are required stand on every answer that names them. */
+const COMMON_HEADERS = {
+  'x-request-id': header('Names the request. Say it when you report a problem.', { required: true }),
+  'x-should-retry': header('Whether the same request may be sent again.', { required: true }),
+  'www-authenticate': header('`Bearer`.', { required: true }),
+  'content-range': header('`bytes */SIZE`.', { required: true }),
+  upgrade: header('`websocket`.', { required: true }),
+  'retry-after': header('Seconds after which it makes sense to ask again.'),
+  'x-ratelimit-limit': header('The limit that was met.'),
+  'x-ratelimit-remaining': header('How many more it allows.'),
+  'x-ratelimit-reset': header('Seconds after which it allows more.'),
+} as const satisfies Readonly<Record<string, JsonMap>>;
+
+const common = (...names: ReadonlyArray<keyof typeof COMMON_HEADERS>): JsonMap =>
+  Object.fromEntries(names.map(name => [name, { $ref: `#/components/headers/${name}` }]));
+
+const REQUEST_ID = common('x-request-id');
 
 export function openApiDocument(version = '0.1.0'): JsonMap {
   return {
@@ -85,6 +118,7 @@ export function openApiDocument(version = '0.1.0'): JsonMap {
         accessToken: { type: 'http', scheme: 'bearer', description: 'A personal access token, `bpt_…`.' },
         signingKey: { type: 'apiKey', in: 'query', name: 'signingKey', description: "The session's own key." },
       },
+      headers: COMMON_HEADERS,
       schemas: Object.fromEntries(Object.entries(NAMED).map(([name, schema]) => [name, plain(schema, name)])),
     },
   };
@@ -119,7 +153,7 @@ function describe(id: OperationId, mount: 'native' | 'compat'): JsonMap {
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(it.body ? { requestBody: requestBody(it.body, it.bodyExample) } : {}),
     ...(it.upload ? { requestBody: fileBody(it.upload) } : {}),
-    responses: { ...answers(it.responses), ...failures(errorsOf(id)) },
+    responses: { ...answers(id), ...failures(id) },
     ...(it.isWrite ? { 'x-write': true } : {}),
   };
 }
@@ -162,39 +196,62 @@ function parametersOf(place: Place, schema: TSchema | undefined): JsonMap[] {
 /** `if-match` as people write it. */
 export const headerName = (name: string): string => name.replace(/(^|-)[a-z]/g, letter => letter.toUpperCase());
 
-function answers(responses: Readonly<Record<number, Answer>>): JsonMap {
+function answers(id: OperationId): JsonMap {
   return Object.fromEntries(
-    Object.entries(responses).map(([status, answer]) => [
+    Object.entries(operation(id).responses).map(([status, answer]) => [
       status,
       {
         description: answer.description,
-        ...(answer.headers ? { headers: headers(answer.headers) } : {}),
-        ...content(answer),
+        headers: { ...REQUEST_ID, ...described(answer.headers ?? {}), ...described(headersOfAll(id, Number(status))) },
+        ...content(id, answer),
       },
     ]),
   );
 }
 
-function content({ schema, contentType, orBytes, asStream }: Answer): JsonMap {
-  if (contentType) return { content: { [contentType]: { schema: { type: 'string' } } } };
-  const stream = asStream ? { 'text/event-stream': { schema: { type: 'string', description: asStream } } } : {};
-  const bytes = orBytes ? { 'application/octet-stream': { schema: { type: 'string' } } } : {};
-  return schema ? { content: { 'application/json': { schema: plain(schema) }, ...stream, ...bytes } } : {};
+function content(id: OperationId, { schema, contentType, orBytes, otherTypes = {}, asStream }: Answer): JsonMap {
+  const text = (type: string): JsonMap => ({ [type]: { schema: { type: 'string' } } });
+  const types: JsonMap = {
+    ...(contentType ? text(contentType) : {}),
+    ...(schema ? { 'application/json': { schema: maybeReplayed(id, schema) } } : {}),
+    ...(asStream ? { 'text/event-stream': { schema: { type: 'string', description: asStream } } } : {}),
+    ...Object.fromEntries(Object.entries(otherTypes).map(([type, other]) => [type, { schema: plain(other) }])),
+    ...(orBytes ? text(ANY_TYPE) : {}),
+  };
+  return Object.keys(types).length > 0 ? { content: types } : {};
 }
 
-const headers = (named: Readonly<Record<string, string>>): JsonMap =>
+/** The answer to a repetition has no secrets. */
+function maybeReplayed(id: OperationId, schema: TSchema): JsonValue {
+  const secret = new Set(operation(id).secretFields ?? []);
+  if (requiredNames(schema).every(name => !secret.has(name))) return plain(schema);
+  return { ...Object(plain(schema)), required: requiredNames(schema).filter(name => !secret.has(name)) };
+}
+
+/** What answers may carry because of how the operation is called. */
+function headersOfAll(id: OperationId, status: number): Readonly<Record<string, string>> {
+  const { mayWait, unknownFields } = operation(id);
+  return {
+    ...(isRepeatable(id) && status < 300 ? { 'idempotency-replayed': '`true`: the answer of the first request.' } : {}),
+    ...(mayWait || unknownFields === 'warn' ? { 'preference-applied': 'Those of `Prefer` that counted.' } : {}),
+    ...(mayWait ? { 'x-berth-waited': 'With `Prefer: wait`: the milliseconds that the create stood in line.' } : {}),
+  };
+}
+
+const described = (named: Readonly<Record<string, string>>): JsonMap =>
   Object.fromEntries(
     Object.entries(named).map(([name, description]) => [name, { description, schema: { type: 'string' } }]),
   );
 
 /** Failures grouped by status: OpenAPI has one entry a status, we have several codes in some. */
-function failures(codes: readonly ErrorCode[]): JsonMap {
-  const byStatus = Map.groupBy(codes, code => catalogueEntry(code).status);
+function failures(id: OperationId): JsonMap {
+  const byStatus = Map.groupBy(errorsOf(id), code => catalogueEntry(code).status);
   return Object.fromEntries(
     [...byStatus].map(([status, these]) => [
       status,
       {
         description: these.map(code => `\`${code}\`: ${catalogueEntry(code).summary}`).join('\n\n'),
+        headers: failureHeaders(id, status, these),
         content: {
           'application/json': {
             schema: {
@@ -205,6 +262,20 @@ function failures(codes: readonly ErrorCode[]): JsonMap {
       },
     ]),
   );
+}
+
+function failureHeaders(id: OperationId, status: number, codes: readonly ErrorCode[]): JsonMap {
+  const mayBeLater = codes.some(code => catalogueEntry(code).retryAfterSeconds !== undefined);
+  return {
+    ...REQUEST_ID,
+    ...described(headersOfAll(id, status)),
+    ...(operation(id).isWrite ? common('x-should-retry') : {}),
+    ...(status === 401 ? common('www-authenticate') : {}),
+    ...(status === 416 ? common('content-range') : {}),
+    ...(status === 426 ? common('upgrade') : {}),
+    ...(mayBeLater || status === 429 ? common('retry-after') : {}),
+    ...(status === 429 ? common('x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset') : {}),
+  };
 }
 
 // ---- schemas as plain JSON -----------------------------------------------------------------------------------------

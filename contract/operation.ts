@@ -32,8 +32,10 @@ export interface Answer {
   readonly schema?: TSchema;
   /** JSON unless named. */
   readonly contentType?: string;
-  /** It may also be the bytes of a file, where the caller accepts those. */
+  /** It may also be the bytes of a file of any type, where the caller accepts those. */
   readonly orBytes?: true;
+  /** Other types it may have, where the caller accepts those, and what they hold. */
+  readonly otherTypes?: Readonly<Record<string, TSchema>>;
   /** What a caller gets who accepts server-sent events. */
   readonly asStream?: string;
   readonly headers?: Readonly<Record<string, string>>;

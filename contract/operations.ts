@@ -75,15 +75,17 @@ export function optionalHeadersOf(id: OperationId): TSchema {
 
 /** Every code an operation can answer: its own, and those that follow from how it is called. */
 export function errorsOf(id: OperationId): readonly ErrorCode[] {
-  const { tag, mount, body, upload, query, headers, credential, scopes, errors } = operation(id);
+  const { tag, method, mount, upload, params, body, query, headers, credential, scopes, errors } = operation(id);
   const codes = new Set<ErrorCode>(errors);
   if (isRepeatable(id)) codes.add('invalid_request').add('idempotency_conflict');
   if (tag !== 'Service' && mount !== 'compat') codes.add('invalid_query');
-  if (body || query || headers) codes.add('invalid_request');
+  if (body || query || headers || params) codes.add('invalid_request');
   if (operation(id).unknownFields === 'refuse') codes.add('unknown_field');
   if (upload) codes.add('rate_limited');
-  if (body || upload) codes.add('payload_too_large').add('unsupported_media_type');
-  if (credential !== 'public') codes.add('missing_credentials').add('invalid_credentials');
+  // A body is read, and may be wrong, whether or not the operation has one.
+  if (method !== 'GET') codes.add('invalid_request').add('payload_too_large').add('unsupported_media_type');
+  if (credential !== 'public')
+    codes.add('missing_credentials').add('invalid_credentials').add('address_not_allowed').add('database_unreachable');
   if (scopes || credential === 'connect') codes.add('permission_denied');
   codes.add('internal');
   return [...codes].sort((a, b) => ERRORS[a].status - ERRORS[b].status || a.localeCompare(b));

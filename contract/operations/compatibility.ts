@@ -78,6 +78,7 @@ export const COMPATIBILITY_OPERATIONS = {
       'context_in_use',
       'unknown_certificate',
       'unknown_extension',
+      'proxy_unreachable',
       'invalid_file',
       'feature_unavailable',
       'not_found',

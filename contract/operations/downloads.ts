@@ -2,6 +2,9 @@
 import { Download, DownloadPage, DownloadParams, DownloadsQuery, LinkParams, RangeHeader } from '../files.ts';
 import type { Operation } from '../operation.ts';
 import { SessionParams } from '../sessions.ts';
+import { FILE, FOR_ANY_ORIGIN, PART } from './shared.ts';
+
+const VARY = { vary: '`accept`.' } as const;
 
 export const DOWNLOAD_OPERATIONS = {
   listDownloads: {
@@ -33,9 +36,9 @@ export const DOWNLOAD_OPERATIONS = {
     params: DownloadParams,
     headers: RangeHeader,
     responses: {
-      200: { description: 'The download.', schema: Download, orBytes: true },
-      206: { description: 'The part that was asked for.', contentType: 'application/octet-stream' },
-      304: { description: 'It is the one that you have.' },
+      200: { description: 'The download.', schema: Download, orBytes: true, headers: { ...FILE, ...VARY } },
+      206: { description: 'The part that was asked for.', orBytes: true, headers: { ...PART, ...VARY } },
+      304: { description: 'It is the one that you have.', headers: { ...FILE, ...VARY } },
     },
     errors: ['not_found', 'not_acceptable', 'range_not_satisfiable', 'storage_unreachable'],
   },
@@ -66,9 +69,9 @@ export const DOWNLOAD_OPERATIONS = {
     params: LinkParams,
     headers: RangeHeader,
     responses: {
-      200: { description: 'The bytes.', contentType: 'application/octet-stream' },
-      206: { description: 'The part that was asked for.', contentType: 'application/octet-stream' },
-      304: { description: 'It is the one that you have.' },
+      200: { description: 'The bytes.', orBytes: true, headers: { ...FILE, ...FOR_ANY_ORIGIN } },
+      206: { description: 'The part that was asked for.', orBytes: true, headers: { ...PART, ...FOR_ANY_ORIGIN } },
+      304: { description: 'It is the one that you have.', headers: { ...FILE, ...FOR_ANY_ORIGIN } },
     },
     errors: ['signed_url_invalid', 'signed_url_expired', 'not_found', 'range_not_satisfiable', 'storage_unreachable'],
   },
@@ -83,7 +86,13 @@ export const DOWNLOAD_OPERATIONS = {
     isWrite: false,
     mount: 'compat',
     params: SessionParams,
-    responses: { 200: { description: 'The archive.', contentType: 'application/zip' } },
+    responses: {
+      200: {
+        description: 'The archive.',
+        contentType: 'application/zip',
+        headers: { 'content-disposition': 'Its name.' },
+      },
+    },
     errors: ['not_found'],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

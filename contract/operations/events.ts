@@ -2,6 +2,7 @@
 import { EventsQuery, SessionEventPage, SessionEventsQuery } from '../events.ts';
 import type { Operation } from '../operation.ts';
 import { SessionParams } from '../sessions.ts';
+import { UNBUFFERED } from './shared.ts';
 
 const STREAMED =
   'With `Accept: text/event-stream` they come as they happen, as server-sent events: `id`, `event` the type, `data` the event as JSON. A comment every 15 seconds shows that the stream lives. `Last-Event-ID` goes on behind an event, and wins over `after`.';
@@ -10,6 +11,7 @@ const EVENTS_ANSWER = {
     description: 'A page of events.',
     schema: SessionEventPage,
     asStream: 'The events as they happen, without end.',
+    headers: UNBUFFERED,
   },
 } as const;
 
@@ -26,7 +28,7 @@ export const EVENT_OPERATIONS = {
     mount: 'native',
     params: SessionParams,
     query: SessionEventsQuery,
-    responses: EVENTS_ANSWER,
+    responses: { ...EVENTS_ANSWER, 204: { description: 'The stream has ended: nothing follows.' } },
     errors: ['not_found', 'stream_limit', 'service_stopping'],
   },
   listEvents: {
@@ -41,6 +43,6 @@ export const EVENT_OPERATIONS = {
     mount: 'native',
     query: EventsQuery,
     responses: EVENTS_ANSWER,
-    errors: ['stream_limit', 'service_stopping'],
+    errors: ['not_found', 'stream_limit', 'service_stopping'],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

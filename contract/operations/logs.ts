@@ -1,9 +1,11 @@
 // What pages and browsers said.
 
 import { Type } from 'typebox';
+import { AnyObject } from '../common.ts';
 import { HAR_TYPE, SessionLog, SessionLogsQuery } from '../logs.ts';
 import type { Operation } from '../operation.ts';
 import { SessionParams } from '../sessions.ts';
+import { UNBUFFERED } from './shared.ts';
 
 export const LOG_OPERATIONS = {
   listSessionLogs: {
@@ -22,12 +24,16 @@ export const LOG_OPERATIONS = {
       200: {
         description: 'The entries.',
         schema: Type.Array(SessionLog),
+        otherTypes: { [HAR_TYPE]: AnyObject('A HAR 1.2 file.') },
         asStream: 'The entries as they happen, until the session has ended.',
         headers: {
           'x-next-after': 'Where this answer ends: pass it as `after`, at once or later, to get what follows.',
           'x-logging': '`disabled`: the session was made with `logSession` false. `expired`: 31 days have passed.',
+          'content-disposition': 'Of a HAR file: its name.',
+          ...UNBUFFERED,
         },
       },
+      204: { description: 'The stream has ended: nothing follows.' },
     },
     errors: ['not_found', 'stream_limit'],
   },

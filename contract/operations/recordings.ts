@@ -42,7 +42,13 @@ export const RECORDING_OPERATIONS = {
     isWrite: false,
     mount: 'both',
     params: ReplayParams,
-    responses: { 200: { description: 'The playlist.', contentType: REPLAY_TYPE } },
+    responses: {
+      200: {
+        description: 'The playlist.',
+        contentType: REPLAY_TYPE,
+        headers: { 'access-control-allow-origin': '`*`.' },
+      },
+    },
     errors: ['not_found', 'replay_not_found', 'rate_limited'],
   },
   readPicture: {

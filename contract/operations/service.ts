@@ -1,5 +1,6 @@
 // Health, metrics and the welcome.
 
+import { Type } from 'typebox';
 import type { Operation } from '../operation.ts';
 import { Health, Readiness, Welcome } from '../service.ts';
 
@@ -13,7 +14,9 @@ export const SERVICE_OPERATIONS = {
     credential: 'public',
     isWrite: false,
     mount: 'native',
-    responses: { 200: { description: 'The service.', schema: Welcome } },
+    responses: {
+      200: { description: 'The service.', schema: Welcome, otherTypes: { 'text/html': Type.String() } },
+    },
     errors: [],
   },
   readHealth: {

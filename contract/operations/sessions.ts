@@ -38,6 +38,7 @@ export const SESSION_OPERATIONS = {
       'context_in_use',
       'unknown_certificate',
       'unknown_extension',
+      'proxy_unreachable',
       'invalid_file',
       'feature_unavailable',
       'concurrency_limit',

@@ -30,7 +30,7 @@ export function useSessionLogs(app: string, id: string, isOpen: boolean) {
       const after = headers.get('x-next-after') ?? known?.after;
       const why = headers.get('x-logging');
       return {
-        logs: [...(known?.logs ?? []), ...body],
+        logs: [...(known?.logs ?? []), ...(body ?? [])],
         ...(after === undefined ? {} : { after }),
         ...(why ? { why } : {}),
       };
