@@ -8,11 +8,11 @@ import { type AdHosts, readAdHosts } from './engines/egress/ad-hosts.ts';
 import { ProxyFailed, Refused } from './engines/egress/failure.ts';
 import { hostJudge } from './engines/egress/host-rules.ts';
 import { EGRESS_LIMITS } from './engines/egress/limits.ts';
-import { ownListeners } from './engines/egress/own-listeners.ts';
 import { closedPolicy, egressPolicy } from './engines/egress/policy.ts';
 import { probeUpstream } from './engines/egress/probe-upstream.ts';
 import { createResolver } from './engines/egress/resolve.ts';
 import { patternTrouble, routes } from './engines/egress/routes.ts';
+import { thisMachine } from './engines/egress/this-machine.ts';
 import type { Upstream } from './engines/egress/upstream.ts';
 import type { Clock } from './kit/clock.ts';
 import type { Log } from './kit/log.ts';
@@ -25,7 +25,8 @@ export async function openNetworkEngine(
   clock: Clock,
   log: Log,
 ): Promise<NetworkEngine> {
-  const opened = { allow: config.egressAllow, own: ownListeners([config.listen]) };
+  const machine = thisMachine({ listeners: [config.listen], clock, publicPort: publicPortOf(config) });
+  const opened = { allow: config.egressAllow, machine };
   const ads = config.adblockList === undefined ? undefined : await readList(config.adblockList, log);
   const judge = egressPolicy(opened);
   return {
@@ -70,6 +71,14 @@ export async function openNetworkEngine(
     }
   }
 }
+
+/** Of a TLS proxy in front of us. What we answer ourselves never goes out. */
+function publicPortOf({ publicUrl, tls }: Config): number | undefined {
+  const { protocol, port } = new URL(publicUrl);
+  return protocol === 'https:' && !tls ? Number(port || HTTPS_PORT) : undefined;
+}
+
+const HTTPS_PORT = 443;
 
 function upstreamOf(by: RouteBy | 'direct'): Upstream | 'direct' {
   if (by === 'direct') return by;

@@ -7,9 +7,9 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import { parseAddress } from '../../server/engines/egress/address.ts';
 import { type Egress, openEgress } from '../../server/engines/egress/egress.ts';
 import type { EgressLimits } from '../../server/engines/egress/limits.ts';
-import { ownListeners } from '../../server/engines/egress/own-listeners.ts';
 import { type EgressPolicy, egressPolicy } from '../../server/engines/egress/policy.ts';
 import { createResolver } from '../../server/engines/egress/resolve.ts';
+import { thisMachine } from '../../server/engines/egress/this-machine.ts';
 import { systemClock } from '../../server/kit/clock.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { within } from '../../server/kit/wait.ts';
@@ -48,6 +48,10 @@ const PUBLIC_4 = '93.184.216.34';
 const PUBLIC_6 = '2606:2800:220:1::9';
 const PORT = 80;
 const OWN_PORT = 8080;
+/** Another service of this machine. */
+const OTHER_PORT = 9200;
+const LATE_4 = '93.184.218.1';
+const CARRIERLESS_4 = '93.184.219.1';
 const ANSWER_MS = 30_000;
 /** More than a machine stands still; less than an answer is waited for. */
 const PATIENT_MS = 25_000;
@@ -193,14 +197,16 @@ const all = (port?: number): { address: string; prefix: number; family: 4 | 6; p
   { address: '::', prefix: 0, family: 6, ...(port ? { port } : {}) },
 ];
 
-const own = ownListeners([{ host: '0.0.0.0', port: OWN_PORT }]);
-const shut: EgressPolicy = egressPolicy({ allow: [], own });
-const opened: EgressPolicy = egressPolicy({ allow: all(), own });
+const real = thisMachine({ listeners: [{ host: '0.0.0.0', port: OWN_PORT }], clock: systemClock });
+/** All of the outside is on this machine's interfaces here: where the outside is meant, none of them counts as its own. */
+const machine = { ...real, has: () => false };
+const shut: EgressPolicy = egressPolicy({ allow: [], machine });
+const opened: EgressPolicy = egressPolicy({ allow: all(), machine });
 
 async function main(): Promise<Report> {
   makeAddresses();
   makeSilence();
-  await Promise.all([count(PORT), count(OWN_PORT)]);
+  await Promise.all([count(PORT), count(OWN_PORT), count(OTHER_PORT)]);
   const list = everything();
   await using server = await openNameServer(answer);
   const resolve = createResolver({
@@ -291,11 +297,35 @@ async function play(
     await scene(`own ${host} shut`, shut, host, OWN_PORT);
     await scene(`own ${host} opened by range`, opened, host, OWN_PORT);
   }
-  const exact = egressPolicy({ allow: [{ address: '127.0.0.1', prefix: 32, family: 4, port: OWN_PORT }], own });
+  const exact = egressPolicy({ allow: [{ address: '127.0.0.1', prefix: 32, family: 4, port: OWN_PORT }], machine });
   await scene('own opened exactly', exact, '127.0.0.1', OWN_PORT);
+  await onThisMachine(scene);
   await scene('slow', shut, 'slow.test', PORT, hasty);
   await scene('silent', shut, 'silent.test', PORT, impatient);
   return scenes;
+}
+
+/** Addresses that look public, and are this machine's; with its real interfaces. */
+async function onThisMachine(scene: (name: string, policy: EgressPolicy, host: string, port: number) => Promise<void>) {
+  const allowing = (allow: Parameters<typeof egressPolicy>[0]['allow']): EgressPolicy =>
+    egressPolicy({ allow, machine: real });
+  for (const host of [PUBLIC_4, `[${PUBLIC_6}]`, `[::ffff:${PUBLIC_4}]`, '[64:ff9b::5db8:d822]', 'public.test']) {
+    await scene(`machine ${host} shut`, allowing([]), host, OTHER_PORT);
+    await scene(`machine ${host} opened by range`, allowing(all()), host, OTHER_PORT);
+  }
+  await scene('machine loopback opened by range', allowing(all()), '127.0.0.1', OTHER_PORT);
+  const exact = [{ address: PUBLIC_4, prefix: 32, family: 4, port: OTHER_PORT }] as const;
+  await scene('machine opened exactly', allowing(exact), PUBLIC_4, OTHER_PORT);
+  await scene('machine opened at another port', allowing([{ ...exact[0], port: PORT }]), PUBLIC_4, OTHER_PORT);
+  const policy = allowing([]);
+  ip('addr', 'add', `${LATE_4}/32`, 'dev', 'lo');
+  await scene('machine, an address that has just come', policy, LATE_4, OTHER_PORT);
+  ip('addr', 'del', `${LATE_4}/32`, 'dev', 'lo');
+  // Without a carrier: no list of running interfaces has it, and the kernel still answers under its address.
+  ip('link', 'add', 'dead0', 'type', 'veth', 'peer', 'name', 'dead1');
+  ip('addr', 'add', `${CARRIERLESS_4}/24`, 'dev', 'dead0');
+  ip('link', 'set', 'dead0', 'up');
+  await scene('machine, an interface without a carrier', policy, CARRIERLESS_4, OTHER_PORT);
 }
 
 const report = await main();

@@ -115,6 +115,37 @@ describe('our own listener', () => {
   });
 });
 
+describe('another service of this machine, on an address that looks public', () => {
+  const of = (name: string): { status: unknown; said: unknown } => {
+    const { status, said } = Object(scene(name));
+    return { status, said };
+  };
+  const OWN_ADDRESS = { status: 403, said: 'own_address' };
+
+  test('is refused however it is written, also where everything is opened, and not one packet arrives', () => {
+    for (const host of [PUBLIC, '[2606:2800:220:1::9]', `[::ffff:${PUBLIC}]`, '[64:ff9b::5db8:d822]', 'public.test'])
+      for (const how of ['shut', 'opened by range'])
+        for (const via of both)
+          assert.deepEqual(scene(`machine ${host} ${how} by ${via}`), { ...OWN_ADDRESS, hits: 0 }, `${host} ${how}`);
+    for (const via of both) {
+      assert.deepEqual(scene(`machine loopback opened by range by ${via}`), { ...OWN_ADDRESS, hits: 0 });
+      assert.deepEqual(scene(`machine opened at another port by ${via}`), { ...OWN_ADDRESS, hits: 0 });
+    }
+  });
+
+  test('is refused on an address that has just come, and on one of an interface without a carrier', () => {
+    for (const via of both) {
+      assert.deepEqual(of(`machine, an address that has just come by ${via}`), OWN_ADDRESS);
+      assert.deepEqual(of(`machine, an interface without a carrier by ${via}`), OWN_ADDRESS);
+    }
+  });
+
+  test('is reached where the operator opened that very address and port', () => {
+    for (const via of both)
+      assert.deepEqual(scene(`machine opened exactly by ${via}`), { status: 200, said: PUBLIC, hits: 1 });
+  });
+});
+
 describe('hosts that keep silent', () => {
   test('the next address of the name is tried without waiting for the first to fail', () => {
     for (const via of both) assert.deepEqual(scene(`slow by ${via}`), { status: 200, said: PUBLIC, hits: 1 });

@@ -6,7 +6,9 @@ import { createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import type { ProxyFailure } from '../../server/engines/egress/egress.ts';
 import { egressPolicy } from '../../server/engines/egress/policy.ts';
+import { thisMachine } from '../../server/engines/egress/this-machine.ts';
 import type { Upstream } from '../../server/engines/egress/upstream.ts';
+import { systemClock } from '../../server/kit/clock.ts';
 import { until } from '../../server/kit/wait.ts';
 import { listen, openPort, openWorld, WAIT_MS, Wire, type World } from './egress-world.ts';
 
@@ -46,7 +48,11 @@ async function proxied(
   }
   const allow = [...upstreams.values()].map(({ port }) => openPort(port));
   const world = await openWorld(t, {
-    policy: egressPolicy({ allow, own: () => [], routeTo: hostname => upstreams.get(hostname) }),
+    policy: egressPolicy({
+      allow,
+      machine: thisMachine({ listeners: [], clock: systemClock }),
+      routeTo: hostname => upstreams.get(hostname),
+    }),
     limits: { connectMs, tlsHandshakeMs: connectMs },
     listener: { proxyFailed: failure => failures.push(failure) },
   });

@@ -7,6 +7,7 @@ import type { AddressRange } from '../../server/engines/egress/address.ts';
 import { type Egress, type EgressParts, openEgress } from '../../server/engines/egress/egress.ts';
 import { egressPolicy } from '../../server/engines/egress/policy.ts';
 import { createResolver } from '../../server/engines/egress/resolve.ts';
+import { thisMachine } from '../../server/engines/egress/this-machine.ts';
 import { systemClock } from '../../server/kit/clock.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { within } from '../../server/kit/wait.ts';
@@ -28,7 +29,8 @@ export interface WorldWish extends Partial<EgressParts> {
 
 export const openPort = (port: number): AddressRange => ({ address: '127.0.0.1', prefix: 32, family: 4, port });
 
-export const portsOpen = (ports: readonly number[]) => egressPolicy({ allow: ports.map(openPort), own: () => [] });
+export const portsOpen = (ports: readonly number[]) =>
+  egressPolicy({ allow: ports.map(openPort), machine: thisMachine({ listeners: [], clock: systemClock }) });
 
 export async function openWorld(t: TestContext, { ports = [], hosts = {}, ...wish }: WorldWish = {}): Promise<World> {
   const server = createServer();

@@ -88,6 +88,8 @@ export class ProxyFailed extends Failed {
 
 const ADVICE: Readonly<Partial<Record<RefusalRule, string>>> = {
   own_service: 'A session reaches the service by its own connectUrl, and by nothing else.',
+  own_address:
+    'It is an address of the machine that runs Berth. The operator can open that very address with BERTH_EGRESS_ALLOW.',
   network_policy: 'The networkPolicy of the session says which hosts it may reach.',
   ad: 'The session was created with blockAds.',
   no_session: 'The browser belongs to no session yet.',

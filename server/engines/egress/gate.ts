@@ -67,7 +67,8 @@ export class Gate {
     const addresses = await addressesOf(target, resolve, limits, signal);
     for (const address of addresses) this.#judge(address, target.port);
     const { socket, address } = await dial(addresses, target.port, make, limits, signal);
-    this.#admit({ socket, hostname: target.hostname, address, port: target.port, upstream: undefined });
+    const { localAddress: local } = socket;
+    this.#admit({ socket, hostname: target.hostname, address, port: target.port, local, upstream: undefined });
     return socket;
   }
 
@@ -80,24 +81,25 @@ export class Gate {
     const judge = (address: Address, port: number): void => this.#judge(address, port);
     const connection = await reachUpstream(upstream, { ...this.#parts, judge }, signal, make);
     const { raw, address } = connection;
-    this.#admit({ socket: raw, hostname: target.hostname, address, port: upstream.port, upstream });
+    const { localAddress: local } = raw;
+    this.#admit({ socket: raw, hostname: target.hostname, address, port: upstream.port, local, upstream });
     return connection;
   }
 
-  /** The policy may have been replaced while we were connecting. */
+  /** The policy may have been replaced while we were connecting, and the address may turn out to be of this machine. */
   #admit(link: Link): void {
     const { links, clock } = this.#parts;
     if (this.#stillFits(link)) return links.add(link, clock.monotonicMs());
     link.socket.destroy();
     const rule = this.#policy.refusesHost(link.hostname);
     if (rule) throw new Refused(rule);
-    this.#judge(link.address, link.port);
+    this.#judge(link.address, link.port, link.local);
     throw new Refused('network_policy');
   }
 
-  #stillFits({ hostname, address, port, upstream }: Link): boolean {
+  #stillFits({ hostname, address, port, local, upstream }: Link): boolean {
     if (this.#policy.refusesHost(hostname) || this.#policy.routeTo(hostname) !== upstream) return false;
-    return upstream?.trusted || this.#policy.judgeAddress(address, port).allowed;
+    return upstream?.trusted || this.#policy.judgeAddress(address, port, local).allowed;
   }
 
   /** Where a proxy resolves names, what is written is all that we can judge. */
@@ -107,8 +109,8 @@ export class Gate {
     if (METADATA_NAMES.has(hostname)) throw new Refused('metadata');
   }
 
-  #judge(address: Address, port: number): void {
-    const verdict = this.#policy.judgeAddress(address, port);
+  #judge(address: Address, port: number, local?: string): void {
+    const verdict = this.#policy.judgeAddress(address, port, local);
     if (!verdict.allowed) throw new Refused(verdict.rule);
   }
 }

@@ -12,6 +12,8 @@ export interface Link {
   /** What was connected to: of the host itself, or of the proxy before it. */
   readonly address: Address;
   readonly port: number;
+  /** The near end. */
+  readonly local: string | undefined;
   readonly upstream: Upstream | undefined;
 }
 

@@ -2,12 +2,14 @@
 import type { Address, AddressRange } from './address.ts';
 import type { HostJudge, HostRule } from './host-rules.ts';
 import { addressRules, type Verdict } from './rules.ts';
+import type { ThisMachine } from './this-machine.ts';
 import type { Upstream } from './upstream.ts';
 
 export interface EgressPolicy {
   /** The rule that refuses a host before anything is looked up; undefined where none does. */
   refusesHost(hostname: string): HostRule | undefined;
-  judgeAddress(address: Address, port: number): Verdict;
+  /** `local`: the near end of a connection to it, where there is one. */
+  judgeAddress(address: Address, port: number, local?: string): Verdict;
   /** The proxy that leads to a host; undefined: the session connects to it directly. */
   routeTo(hostname: string): Upstream | undefined;
 }
@@ -15,8 +17,7 @@ export interface EgressPolicy {
 export interface PolicyOptions {
   /** Ranges that the operator opened. */
   readonly allow: readonly AddressRange[];
-  /** Our own listeners, see own-listeners.ts. */
-  readonly own: (port: number) => readonly AddressRange[];
+  readonly machine: ThisMachine;
   /** Absent: every host. */
   readonly hosts?: HostJudge | undefined;
   /** Whether a host serves advertisements. Absent: none is blocked. */
@@ -25,14 +26,14 @@ export interface PolicyOptions {
   readonly routeTo?: EgressPolicy['routeTo'] | undefined;
 }
 
-export function egressPolicy({ allow, own, hosts, ads, routeTo }: PolicyOptions): EgressPolicy {
-  const addresses = addressRules(allow, own);
+export function egressPolicy({ allow, machine, hosts, ads, routeTo }: PolicyOptions): EgressPolicy {
+  const addresses = addressRules(allow, machine);
   return {
     refusesHost: hostname => {
       if (hosts && !hosts(hostname)) return 'network_policy';
       return ads?.(hostname) ? 'ad' : undefined;
     },
-    judgeAddress: (address, port) => addresses.judge(address, port),
+    judgeAddress: addresses.judge,
     routeTo: routeTo ?? (() => undefined),
   };
 }

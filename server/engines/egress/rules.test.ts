@@ -1,10 +1,24 @@
 // The table of refused addresses, both ends of every range, everything that carries an IPv4 address, and what opens it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type AddressRange, parseAddress } from './address.ts';
+import { type Address, type AddressRange, covers, parseAddress, range } from './address.ts';
 import { addressRules, ruleOf } from './rules.ts';
+import type { ThisMachine } from './this-machine.ts';
 
-const nothing = (): readonly AddressRange[] => [];
+const NO_MACHINE: ThisMachine = { has: () => false, listens: () => false };
+
+/** `own`: our listeners as ranges with a port, other addresses of the machine as ranges without one. */
+const machine = (own: readonly AddressRange[]): ThisMachine => ({
+  has: address => own.some(each => covers({ ...range(each), port: undefined }, address, 0)),
+  listens: (address, port) =>
+    own.some(each => each.port !== undefined && covers(range(each), standsFor(address), port)),
+});
+
+/** Linux connects the unspecified address to loopback. */
+const standsFor = (address: Address): Address => {
+  const loopback = parseAddress(address.text === '0.0.0.0' ? '127.0.0.1' : '::1');
+  return loopback && address.bytes.every(byte => byte === 0) ? loopback : address;
+};
 
 function judge(
   text: string,
@@ -14,7 +28,7 @@ function judge(
 ): string {
   const address = parseAddress(text);
   assert.ok(address, text);
-  const verdict = addressRules(allow, asked => own.filter(each => each.port === asked)).judge(address, port);
+  const verdict = addressRules(allow, own.length === 0 ? NO_MACHINE : machine(own)).judge(address, port);
   return verdict.allowed ? 'allowed' : verdict.rule;
 }
 
@@ -232,6 +246,29 @@ test('only an entry for that very address and port opens a listener of ours', ()
   assert.equal(judge('127.0.0.1', [open('127.0.0.0/8')], own, 9100), 'allowed');
 });
 
+test('an address of this machine is refused on every port, also inside an opened range', () => {
+  const own = [open('203.0.114.7'), open('2600::7'), open('10.0.0.7')];
+  const all = [open('0.0.0.0/0'), open('::/0')];
+  for (const address of ['203.0.114.7', '::ffff:203.0.114.7', '64:ff9b::cb00:7207', '2002:cb00:7207::1', '2600::7'])
+    for (const allow of [[], all, [open('203.0.114.0/24'), open('2600::/64')]])
+      assert.match(judge(address, allow, own), /^own_address$|^transition$/, address);
+  assert.equal(judge('10.0.0.7', [], own), 'private');
+  assert.equal(judge('10.0.0.7', [open('10.0.0.0/8')], own), 'own_address');
+  assert.equal(judge('10.0.0.8', [open('10.0.0.0/8')], own), 'allowed', 'another machine');
+});
+
+test('an entry for an address of this machine opens it, one inside loopback opens loopback', () => {
+  const own = [open('203.0.114.7'), open('127.0.0.0/8'), open('::1')];
+  assert.equal(judge('203.0.114.7', [open('203.0.114.7')], own), 'allowed');
+  assert.equal(judge('203.0.114.7', [open('203.0.114.7', 80)], own), 'allowed');
+  assert.equal(judge('203.0.114.7', [open('203.0.114.7', 81)], own), 'own_address');
+  assert.equal(judge('127.0.0.1', [open('0.0.0.0/0')], own), 'own_address');
+  assert.equal(judge('127.0.0.1', [open('127.0.0.0/8')], own), 'allowed');
+  assert.equal(judge('127.0.0.1', [open('127.0.0.0/30', 80)], own), 'allowed');
+  assert.equal(judge('::1', [open('::/0')], own), 'own_address');
+  assert.equal(judge('::1', [open('::1')], own), 'allowed');
+});
+
 test('a bad entry is not swallowed', () => {
-  assert.throws(() => addressRules([{ address: 'x', prefix: 8, family: 4 }], nothing), TypeError);
+  assert.throws(() => addressRules([{ address: 'x', prefix: 8, family: 4 }], NO_MACHINE), TypeError);
 });

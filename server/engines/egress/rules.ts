@@ -10,9 +10,11 @@ import {
   range,
   rangeOf,
 } from './address.ts';
+import { isLoopback, isUnspecified, type ThisMachine } from './this-machine.ts';
 
 export type AddressRule =
   | 'own_service'
+  | 'own_address'
   | 'metadata'
   | 'loopback'
   | 'unspecified'
@@ -91,27 +93,30 @@ const CARRIERS: readonly Carrier[] = [
 const ISATAP = [Uint8Array.of(0x00, 0x00, 0x5e, 0xfe), Uint8Array.of(0x02, 0x00, 0x5e, 0xfe)] as const;
 
 export interface AddressRules {
-  judge(address: Address, port: number): Verdict;
+  /** `local`: the near end of a connection to it, where there is one. */
+  judge(address: Address, port: number, local?: string): Verdict;
 }
 
 /**
- * `own`: our listeners as ranges with ports, asked for the port in question. They are refused even inside an opened
- * range; only an entry for that very address and port opens one.
+ * A listener of ours is refused even inside an opened range: only an entry for that very address and port opens it. Every
+ * other port of this machine is opened by an entry for that very address, or by one inside loopback.
  */
-export function addressRules(
-  allow: readonly AddressRange[],
-  own: (port: number) => readonly AddressRange[],
-): AddressRules {
+export function addressRules(allow: readonly AddressRange[], machine: ThisMachine): AddressRules {
   const openings = allow.map(range);
   return {
-    judge: (address, port) => {
+    judge: (address, port, local) => {
       const layers = [...carried(address), address];
-      if (layers.some(layer => isOwn(layer, port, own(port), openings))) return { allowed: false, rule: 'own_service' };
+      const isOpen = (layer: Address, how: typeof covers): boolean =>
+        openings.some(opening => how(opening, layer, port));
+      if (layers.some(layer => machine.listens(layer, port) && !isOpen(real(layer), namesExactly)))
+        return { allowed: false, rule: 'own_service' };
       for (const layer of layers) {
         const rule = ruleOf(layer);
         // Every refusal needs its own opening: opening a carrier's prefix does not open what is carried.
-        if (rule && !openings.some(opening => covers(opening, layer, port))) return { allowed: false, rule };
+        if (rule && !isOpen(layer, covers)) return { allowed: false, rule };
       }
+      if (layers.some(layer => machine.has(layer, port, local) && !isOpen(real(layer), namesThisMachine)))
+        return { allowed: false, rule: 'own_address' };
       return { allowed: true };
     },
   };
@@ -144,14 +149,17 @@ function extract(bytes: Uint8Array, at: readonly number[], inverted = false): Ad
   return address4(Uint8Array.from(at, index => (bytes[index] ?? 0) ^ flip));
 }
 
+const LOOPBACK_4_BITS = 8;
 const LOOPBACK_4 = address4(Uint8Array.of(127, 0, 0, 1));
 const LOOPBACK_6: Address = { family: 6, bytes: Uint8Array.of(...new Array<number>(15).fill(0), 1), text: '::1' };
 
-function isOwn(address: Address, port: number, own: readonly AddressRange[], openings: readonly Range[]): boolean {
-  if (own.length === 0) return false;
-  // Linux connects the unspecified address to loopback.
-  const unspecified = address.bytes.every(byte => byte === 0);
-  const real = !unspecified ? address : address.family === 4 ? LOOPBACK_4 : LOOPBACK_6;
-  const ours = own.some(listener => covers(range(listener), real, port));
-  return ours && !openings.some(opening => namesExactly(opening, real, port));
+/** Linux connects the unspecified address to loopback. */
+function real(address: Address): Address {
+  if (!isUnspecified(address)) return address;
+  return address.family === 4 ? LOOPBACK_4 : LOOPBACK_6;
 }
+
+/** Does the range name addresses of one machine only, and this one among them? */
+const namesThisMachine = (outer: Range, address: Address, port: number): boolean =>
+  (outer.prefix === address.bytes.length * 8 || (isLoopback(address) && outer.prefix >= LOOPBACK_4_BITS)) &&
+  covers(outer, address, port);

@@ -1,0 +1,95 @@
+// Which addresses are this machine's, and under which of them a listener of ours is reached.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseAddress } from './address.ts';
+import { type MachineParts, type ThisMachine, thisMachine } from './this-machine.ts';
+
+const face = (address: string, family: 'IPv4' | 'IPv6') =>
+  family === 'IPv4'
+    ? { address, family, netmask: '255.255.255.0', mac: '', internal: false, cidr: null }
+    : { address, family, netmask: 'ffff::', mac: '', internal: false, cidr: null, scopeid: 0 };
+
+const interfaces = () => ({ eth0: [face('192.168.77.1', 'IPv4'), face('fe80::1%eth0', 'IPv6')], gone: undefined });
+const clock = { monotonicMs: () => 0 };
+
+const machineOf = (parts: Partial<MachineParts> = {}): ThisMachine =>
+  thisMachine({ listeners: [], clock, interfaces, ...parts });
+
+const addressAt = (text: string) => {
+  const address = parseAddress(text);
+  assert.ok(address, text);
+  return address;
+};
+
+const OWN = ['127.0.0.1', '127.9.9.9', '::1', '0.0.0.0', '::', '192.168.77.1', '::ffff:192.168.77.1', 'fe80::1'];
+const FOREIGN = ['192.168.77.2', '203.0.114.7', 'fe80::2', '::2', '128.0.0.1'];
+
+test('loopback and the addresses of every interface are own, on every port', () => {
+  const machine = machineOf();
+  for (const text of OWN) assert.equal(machine.has(addressAt(text), 5432), true, text);
+  for (const text of FOREIGN) assert.equal(machine.has(addressAt(text), 5432), false, text);
+});
+
+test('an address that a connection comes from is own, whether an interface lists it or not', () => {
+  const machine = machineOf();
+  assert.equal(machine.has(addressAt('203.0.114.7'), 80, '203.0.114.7'), true);
+  assert.equal(machine.has(addressAt('203.0.114.7'), 80, '192.168.77.1'), false);
+});
+
+test('an address that comes is own within a second', () => {
+  const entries = [face('192.168.77.1', 'IPv4')];
+  let nowMs = 0;
+  let reads = 0;
+  const machine = machineOf({
+    clock: { monotonicMs: () => nowMs },
+    interfaces: () => {
+      reads += 1;
+      return { eth0: [...entries] };
+    },
+  });
+  const late = addressAt('203.0.114.7');
+  assert.equal(machine.has(late, 80), false);
+  entries.push(face('203.0.114.7', 'IPv4'));
+  nowMs = 999;
+  assert.equal(machine.has(late, 80), false);
+  assert.equal(reads, 1);
+  nowMs = 1000;
+  assert.equal(machine.has(late, 80), true);
+  entries.pop();
+  nowMs = 2000;
+  assert.equal(machine.has(late, 80), false);
+});
+
+test('the port of a TLS proxy in front of the service is no port of the machine alone', () => {
+  const machine = machineOf({ publicPort: 443 });
+  assert.equal(machine.has(addressAt('192.168.77.1'), 443, '192.168.77.1'), false);
+  assert.equal(machine.has(addressAt('192.168.77.1'), 80), true);
+});
+
+test('a listener on one address is that address', () => {
+  const four = machineOf({ listeners: [{ host: '127.0.0.1', port: 8080 }] });
+  assert.equal(four.listens(addressAt('127.0.0.1'), 8080), true);
+  assert.equal(four.listens(addressAt('0.0.0.0'), 8080), true, 'which Linux connects to loopback');
+  for (const text of ['192.168.77.1', '127.0.0.2', '::1'])
+    assert.equal(four.listens(addressAt(text), 8080), false, text);
+  const six = machineOf({ listeners: [{ host: '::1', port: 8080 }] });
+  assert.equal(six.listens(addressAt('::1'), 8080), true);
+  assert.equal(six.listens(addressAt('127.0.0.1'), 8080), false);
+});
+
+test('another port is none of ours', () => {
+  for (const host of ['127.0.0.1', '0.0.0.0', 'localhost'])
+    assert.equal(machineOf({ listeners: [{ host, port: 8080 }] }).listens(addressAt('127.0.0.1'), 8081), false);
+});
+
+test('a listener on all addresses, or under a name, is every address of the machine', () => {
+  for (const host of ['0.0.0.0', '::', 'localhost', 'box.example']) {
+    const machine = machineOf({ listeners: [{ host, port: 8080 }] });
+    for (const text of OWN) assert.equal(machine.listens(addressAt(text), 8080), true, text);
+    for (const text of FOREIGN) assert.equal(machine.listens(addressAt(text), 8080), false, text);
+  }
+});
+
+test('the real interfaces of this machine can be asked', () => {
+  assert.equal(thisMachine({ listeners: [], clock }).has(addressAt('127.0.0.1'), 1), true);
+});

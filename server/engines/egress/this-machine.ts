@@ -1,0 +1,74 @@
+// What a session must not reach of the machine that serves it: its addresses, and behind them the listeners of ours.
+import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
+import type { Clock } from '../../kit/clock.ts';
+import { type Address, parseAddress } from './address.ts';
+
+export interface ThisMachine {
+  /**
+   * Whether the machine has this address. `local`: the near end of a connection that stands; the kernel knows addresses
+   * that the list of interfaces lacks, and connects to each of its own from that same address.
+   */
+  has(address: Address, port: number, local?: string): boolean;
+  /** Whether a listener of ours answers there. */
+  listens(address: Address, port: number): boolean;
+}
+
+export interface Listener {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface MachineParts {
+  readonly listeners: readonly Listener[];
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+  /** Where a TLS proxy answers for the service, perhaps on this machine: every client reaches it, and so do sessions. */
+  readonly publicPort?: number | undefined;
+  readonly interfaces?: () => NodeJS.Dict<NetworkInterfaceInfo[]>;
+}
+
+/** How long a list of interfaces is used: they come and go while we run. */
+const INTERFACES_MS = 1000;
+
+export function thisMachine({
+  listeners,
+  clock,
+  publicPort,
+  interfaces = networkInterfaces,
+}: MachineParts): ThisMachine {
+  let known: ReadonlySet<string> = new Set();
+  let readAgainMs = Number.NEGATIVE_INFINITY;
+  const isOwn = (address: Address): boolean => {
+    if (clock.monotonicMs() >= readAgainMs) {
+      readAgainMs = clock.monotonicMs() + INTERFACES_MS;
+      const texts = Object.values(interfaces()).flatMap(entries => entries?.map(entry => entry.address) ?? []);
+      known = new Set(texts.map(keyOfText));
+    }
+    return isLoopback(address) || isUnspecified(address) || known.has(keyOf(address));
+  };
+  const listening = listeners.map(({ host, port }) => ({ address: parseAddress(host), port }));
+  return {
+    has: (address, port, local) =>
+      port !== publicPort && (isOwn(address) || (local !== undefined && keyOfText(local) === keyOf(address))),
+    listens: (address, port) =>
+      listening.some(listener => {
+        if (listener.port !== port) return false;
+        // A name, of which we cannot know here what it stands for, may be every address of this machine, as a wildcard is.
+        if (!listener.address || isUnspecified(listener.address)) return isOwn(address);
+        // Linux connects the unspecified address to loopback.
+        if (isUnspecified(address)) return isLoopback(listener.address);
+        return keyOf(listener.address) === keyOf(address);
+      }),
+  };
+}
+
+const keyOf = ({ bytes }: Address): string => bytes.join('.');
+
+function keyOfText(text: string): string {
+  const address = parseAddress(text.replace(/%.*$/, ''));
+  return address ? keyOf(address) : '';
+}
+
+export const isUnspecified = ({ bytes }: Address): boolean => bytes.every(byte => byte === 0);
+
+export const isLoopback = ({ family, bytes }: Address): boolean =>
+  family === 4 ? bytes[0] === 127 : bytes[15] === 1 && bytes.subarray(0, 15).every(byte => byte === 0);
