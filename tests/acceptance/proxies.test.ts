@@ -50,6 +50,8 @@ const silent = await listening(createServer(() => {}));
 const web = await listening(
   createServer(socket => socket.end('HTTP/1.1 405 Method Not Allowed\r\n\r\n').on('error', () => {})),
 );
+/** Takes what is said to it, and hangs up without a word. */
+const rude = await listening(createServer(socket => socket.once('data', () => socket.end()).on('error', () => {})));
 const nobody = await freePort();
 
 const pools = join(folder, 'pools.json');
@@ -61,7 +63,19 @@ writeFileSync(
   }),
 );
 
-const opened = [pages.port, http.port, https.port, liar.port, socks.port, mortal.port, moody.port, silent, web, nobody];
+const opened = [
+  pages.port,
+  http.port,
+  https.port,
+  liar.port,
+  socks.port,
+  mortal.port,
+  moody.port,
+  silent,
+  web,
+  rude,
+  nobody,
+];
 const server = await startServer({
   pages,
   env: {
@@ -227,6 +241,8 @@ const UNUSABLE = [
   ['proxy_unreachable', external(at(nobody))],
   ['proxy_unreachable', external(at(nobody, 'socks5'))],
   ['proxy_unreachable', external({ server: 'http://unknown.invalid:3128' })],
+  ['proxy_unreachable', external(at(rude))],
+  ['proxy_unreachable', external(at(rude, 'socks5'))],
   ['proxy_timed_out', external(at(silent))],
   ['proxy_timed_out', external(at(silent, 'https'))],
   ['proxy_timed_out', external(at(silent, 'socks5'))],

@@ -4,6 +4,7 @@ import { within } from '../../kit/wait.ts';
 import { Failed, ProxyFailed } from './failure.ts';
 import { connectStatus } from './http-tunnel.ts';
 import { greetSocks } from './socks5.ts';
+import type { Target } from './target.ts';
 import { reachUpstream, type Upstream, type UpstreamConnection, type UpstreamParts } from './upstream.ts';
 
 /** A create must hear of a dead proxy in less than ten seconds. */
@@ -23,12 +24,24 @@ export async function probeUpstream(upstream: Upstream, parts: UpstreamParts, si
   }
 }
 
+/** Some proxies hang up on a host that they cannot reach. One that hangs up when asked for itself serves nobody. */
 async function probe(upstream: Upstream, parts: UpstreamParts, signal: AbortSignal): Promise<void> {
+  for (const target of [NOBODY, { hostname: upstream.hostname, port: upstream.port }])
+    if (await answers(upstream, target, parts, signal)) return;
+  throw new ProxyFailed('proxy_unreachable', upstream.name);
+}
+
+async function answers(
+  upstream: Upstream,
+  target: Target,
+  parts: UpstreamParts,
+  signal: AbortSignal,
+): Promise<boolean> {
   const connection = await reachUpstream(upstream, parts, signal);
   const onAbort = (): void => void connection.socket.destroy();
   signal.addEventListener('abort', onAbort, { once: true });
   try {
-    await ask(upstream, connection);
+    return await ask(upstream, target, connection);
   } finally {
     signal.removeEventListener('abort', onAbort);
     connection.socket.destroy();
@@ -36,14 +49,18 @@ async function probe(upstream: Upstream, parts: UpstreamParts, signal: AbortSign
   }
 }
 
-async function ask(upstream: Upstream, { socket }: UpstreamConnection): Promise<void> {
-  if (upstream.scheme === 'socks5') return greetSocks(socket, upstream);
-  const status = await connectStatus(socket, upstream, NOBODY).catch(hungUp);
+/** False: it hung up without a word. */
+async function ask(upstream: Upstream, target: Target, { socket }: UpstreamConnection): Promise<boolean> {
+  if (upstream.scheme === 'socks5') {
+    await greetSocks(socket, upstream);
+    return true;
+  }
+  const status = await connectStatus(socket, upstream, target).catch(hungUp);
   if (status === 407) throw new ProxyFailed('proxy_refused_user', upstream.name);
   if (status !== undefined && NO_PROXY.has(status)) throw new ProxyFailed('proxy_is_none', upstream.name);
+  return status !== undefined;
 }
 
-/** The host was not reached, as it should be. */
 function hungUp(error: unknown): undefined {
   if (!(error instanceof Failed && error.kind === 'host_not_reached')) throw error;
 }
