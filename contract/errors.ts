@@ -268,6 +268,12 @@ export const ERRORS = {
     summary: 'This installation cannot do what the field asks for, and going on without it would not be safe.',
     whatToDo: 'Leave the field named in `details.field` out.',
   },
+  too_costly: {
+    status: 422,
+    retry: 'no',
+    summary: 'What was asked for takes more time or memory than one request may use.',
+    whatToDo: 'Ask for less at once, or make what is stored smaller.',
+  },
   upgrade_required: {
     status: 426,
     retry: 'no',
@@ -343,6 +349,13 @@ export const ERRORS = {
     retryAfterSeconds: 2,
     summary: 'The service is stopping. Running sessions wait for the next start.',
     whatToDo: 'Send the request again in a moment.',
+  },
+  busy: {
+    status: 503,
+    retry: 'yes',
+    retryAfterSeconds: 5,
+    summary: 'Too much work of this kind waits at this installation. Nothing was done.',
+    whatToDo: 'Ask again in a moment.',
   },
   storage_unreachable: {
     status: 503,

@@ -27,6 +27,7 @@ import type { Clock } from './kit/clock.ts';
 import type { HostId, SessionId } from './kit/ids.ts';
 import type { Log } from './kit/log.ts';
 import type { Scope } from './kit/scope.ts';
+import type { Workers } from './kit/worker-pool.ts';
 
 const ASSEMBLE_MS = 2_000;
 
@@ -36,6 +37,7 @@ export interface RecordingsWish {
   readonly artifacts: Artifacts;
   readonly links: Links;
   readonly pages: PageNumbers;
+  readonly workers: Workers;
   readonly host: HostId;
   readonly clock: Clock;
   readonly log: Log;
@@ -56,7 +58,7 @@ export interface OpenedRecordings {
 }
 
 export async function openRecordings(wish: RecordingsWish): Promise<OpenedRecordings> {
-  const { config, store, artifacts, links, pages, host, clock, log, scope, lookIn } = wish;
+  const { config, store, artifacts, links, pages, workers, host, clock, log, scope, lookIn } = wish;
   const rows = store.recordings;
   const keys: RecordingKeys = {
     init: recordingInitKey,
@@ -69,7 +71,14 @@ export async function openRecordings(wish: RecordingsWish): Promise<OpenedRecord
   const vault = new Vault({ rows, sessions: store.sessions, artifacts, keys });
   const folder = join(config.dataDir, 'recordings');
   const recorder = scope.own(
-    await Recorder.open({ folder, sink: vault, clock, log, ...(config.ffmpeg ? { ffmpegPath: config.ffmpeg } : {}) }),
+    await Recorder.open({
+      folder,
+      sink: vault,
+      workers,
+      clock,
+      log,
+      ...(config.ffmpeg ? { ffmpegPath: config.ffmpeg } : {}),
+    }),
   );
   const pictures = new Pictures(recorder, clock);
   const { ffmpeg } = recorder;

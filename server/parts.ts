@@ -57,6 +57,7 @@ import type { Log } from './kit/log.ts';
 import { Scope } from './kit/scope.ts';
 import { Seal } from './kit/seal.ts';
 import { noTracer, Tracer } from './kit/trace.ts';
+import { WorkerPool } from './kit/worker-pool.ts';
 import { isLoopback } from './loopback.ts';
 import { openMetrics } from './metrics.ts';
 import { openContexts } from './parts-contexts.ts';
@@ -139,11 +140,12 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   });
   const { artifacts } = kept;
   const links = new Links(secret, config.publicUrl, clock);
-  const contexts = openContexts({ config, store, artifacts, slots, host, secret, clock, log, lookIn });
+  const workers = scope.own(new WorkerPool());
+  const contexts = openContexts({ config, store, artifacts, slots, workers, host, secret, clock, log, lookIn });
   const pages = new PageNumbers({ rows: store.pages, clock, log });
   const logs = openLogs({ store, pages, console: config.logRuntime, version: version(), clock, log });
   const recordings = await openRecordings({
-    ...{ config, store, artifacts, pages, host, clock, log, scope, lookIn },
+    ...{ config, store, artifacts, pages, workers, host, clock, log, scope, lookIn },
     links,
   });
   const files = await openFiles({

@@ -141,7 +141,7 @@ export const CONTEXT_OPERATIONS = {
     mount: 'native',
     params: ContextParams,
     responses: { 200: { description: 'The storage state.', schema: StorageState } },
-    errors: ['not_found', 'context_unreadable'],
+    errors: ['not_found', 'context_unreadable', 'rate_limited', 'too_costly', 'busy'],
   },
   importContext: {
     tag: 'Contexts',

@@ -22,9 +22,13 @@ import type { SegmentRow } from '../../server/engines/store/rows/recordings.ts';
 import { systemClock } from '../../server/kit/clock.ts';
 import type { SessionId } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';
+import { WorkerPool } from '../../server/kit/worker-pool.ts';
 import { durationOf, framesOf, isColour, timesOf } from '../harness/film.ts';
 import { TestClock } from '../harness/test-clock.ts';
 import { eventually } from '../harness/until.ts';
+
+const workers = new WorkerPool();
+after(() => workers.close());
 
 const RED = [255, 0, 0] as const;
 const GREEN = [0, 255, 0] as const;
@@ -271,7 +275,7 @@ test('the sixty-fifth tab waits for its turn, is told of, and is recorded from i
     endSpans: async () => {},
     done: async ({ page }: RecordedPage) => void finished.push(page),
   };
-  const recorder = await Recorder.open({ folder: makeFolder(), sink, clock, log: silentLog, encoders: 2 });
+  const recorder = await Recorder.open({ folder: makeFolder(), sink, workers, clock, log: silentLog, encoders: 2 });
   after(() => recorder.close());
   const short: Array<readonly unknown[]> = [];
   const told = (...all: readonly unknown[]): void => void short.push(all);
@@ -319,7 +323,7 @@ test('where nobody looks slices wait for each other; who looks finds all of them
     done: async () => {},
   };
   const folder = makeFolder();
-  const recorder = await Recorder.open({ folder, sink, clock, log: silentLog });
+  const recorder = await Recorder.open({ folder, sink, workers, clock, log: silentLog });
   after(() => recorder.close());
   const recording = await recorder.record({ session: SESSION, masks: 'none', short: () => {} });
   recording.target(new FakeTab('tab', picture(RED, { width: 64, height: 48 }), clock), 0, { at: clock.now() });

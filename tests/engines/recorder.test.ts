@@ -8,9 +8,10 @@ import { after, test } from 'node:test';
 import type { ObservedTarget } from '../../server/engines/browser/observation.ts';
 import type { RecordedPage, RecordingSink, Span } from '../../server/engines/recorder/page-recording.ts';
 import type { Segment } from '../../server/engines/recorder/pipeline.ts';
-import { Recorder } from '../../server/engines/recorder/recorder.ts';
+import { Recorder, type RecorderParts } from '../../server/engines/recorder/recorder.ts';
 import { systemClock } from '../../server/kit/clock.ts';
 import { silentLog } from '../../server/kit/log.ts';
+import { WorkerPool } from '../../server/kit/worker-pool.ts';
 import { startBareBrowser } from '../harness/bare-browser.ts';
 import { CdpClient } from '../harness/cdp.ts';
 import { openPages } from '../harness/pages.ts';
@@ -18,6 +19,8 @@ import { eventually } from '../harness/until.ts';
 
 const bare = await startBareBrowser();
 after(() => bare.close());
+const workers = new WorkerPool();
+after(() => workers.close());
 
 /** Of a page before its size changes. */
 const LARGE_WIDTH = 1_280;
@@ -55,8 +58,8 @@ class Kept implements RecordingSink {
   }
 }
 
-async function open(parts: Parameters<typeof Recorder.open>[0]): Promise<Recorder> {
-  const recorder = await Recorder.open(parts);
+async function open(parts: Omit<RecorderParts, 'workers'>): Promise<Recorder> {
+  const recorder = await Recorder.open({ ...parts, workers });
   after(() => recorder.close());
   return recorder;
 }

@@ -21,7 +21,7 @@ export class Certificates {
   }
 
   async upload(caller: AgentCaller, file: Buffer): Promise<Certificate> {
-    const certificates = readCertificates(file);
+    const certificates = await readCertificates(file);
     const now = this.#parts.clock.now();
     const row: CertificateRow = {
       id: newId<CertificateId>(now),

@@ -3,11 +3,12 @@
 import { X509Certificate } from 'node:crypto';
 import type { ErrorCode } from '../../../contract/errors.ts';
 import type { Fault } from '../../kit/fault.ts';
+import { Pace } from '../../kit/pace.ts';
 import { fault } from '../faults.ts';
 
 /** A name longer than this is cut where it is shown. */
 const SUBJECT_CHARACTERS_MAX = 512;
-const BLOCK = /-----BEGIN ([A-Z0-9 ]{1,40})-----([\s\S]*?)-----END \1-----/g;
+const BORDER = /-----(BEGIN|END) ([A-Z0-9 ]{1,40})-----/g;
 const LABELS = ['CERTIFICATE', 'X509 CERTIFICATE'];
 
 export interface ReadCertificate {
@@ -20,17 +21,53 @@ export interface ReadCertificate {
 }
 
 /** In the order of the file, each once. */
-export function readCertificates(file: Buffer): readonly ReadCertificate[] {
+export async function readCertificates(file: Buffer): Promise<readonly ReadCertificate[]> {
   const text = file.toString('latin1');
   // Looked for before anything is understood: whatever stands around it, a key must not be kept.
   if (/PRIVATE KEY/i.test(text))
     throw invalid('it holds a private key', 'Treat that key as disclosed, and upload the certificate without it.');
-  const blocks = [...text.matchAll(BLOCK)];
+  const blocks = blocksOf(text);
   const lone = blocks.length === 0 ? parse(file) : undefined;
   if (lone) return [shown(lone)];
   if (blocks.length === 0) throw invalid('it holds no certificate', EXPECTED);
-  const found = blocks.map(([, label = '', body = ''], index) => readBlock(label, body, index + 1));
-  return [...new Map(found.map(certificate => [certificate.fingerprint, certificate])).values()];
+  const found = new Map<string, ReadCertificate>();
+  const pace = new Pace();
+  for (const [index, { label, body }] of blocks.entries()) {
+    if (pace.isDue) await pace.rest();
+    const certificate = readBlock(label, body, index + 1);
+    found.set(certificate.fingerprint, certificate);
+  }
+  return [...found.values()];
+}
+
+interface Block {
+  readonly label: string;
+  readonly body: string;
+}
+
+/** From each beginning to the next end of the same label. Read in two passes: a file may have nothing but beginnings. */
+function blocksOf(text: string): readonly Block[] {
+  const borders = [...text.matchAll(BORDER)].map(({ 0: whole, 1: kind, 2: label = '', index }) => ({
+    isBegin: kind === 'BEGIN',
+    label,
+    from: index,
+    to: index + whole.length,
+  }));
+  const nextEnds = new Map<string, number>();
+  const endOf = borders.map(() => -1);
+  for (let at = borders.length - 1; at >= 0; at--) {
+    const border = borders[at];
+    if (border?.isBegin) endOf[at] = nextEnds.get(border.label) ?? -1;
+    else if (border) nextEnds.set(border.label, at);
+  }
+  const blocks: Block[] = [];
+  for (let at = 0; at < borders.length; at++) {
+    const [begin, end] = [borders[at], borders[endOf[at] ?? -1]];
+    if (!begin || !end) continue;
+    blocks.push({ label: begin.label, body: text.slice(begin.to, end.from) });
+    at = endOf[at] ?? at;
+  }
+  return blocks;
 }
 
 function readBlock(label: string, body: string, number: number): ReadCertificate {

@@ -23,7 +23,8 @@ import { type ContextId, isUuid, newId, type VersionId } from '../../kit/ids.ts'
 import { fault, invalidRequest, limitReached, notFound, projectMismatch } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import { keepWish } from './earlier-versions.ts';
-import { importedCookies, shownCookies } from './storage-state.ts';
+import { type ExportedState, type Exports, StateDamaged } from './export.ts';
+import { importedCookies } from './storage-state.ts';
 import type { StoredVersions } from './stored-versions.ts';
 
 /** A fork or an import that was cut off leaves nothing behind after this. */
@@ -33,6 +34,7 @@ export interface ContextsParts {
   readonly rows: ContextRows;
   readonly stored: StoredVersions;
   readonly profiles: Profiles;
+  readonly exports: Exports;
   readonly clock: Clock;
   /** Something is to be removed. */
   readonly prompt: () => void;
@@ -108,24 +110,13 @@ export class Contexts {
     }
   }
 
-  async exportState(caller: AgentCaller, id: string): Promise<StorageState> {
+  async exportState(caller: AgentCaller, id: string): Promise<ExportedState> {
     const row = await this.#row(caller, id);
-    if (row.version === 0) return { cookies: [], origins: [] };
-    const version = await this.#version(row, undefined);
-    const { stored, profiles } = this.#parts;
+    const version = row.version === 0 ? undefined : await this.#version(row, undefined);
     try {
-      const cookies = version.cookiesOf ? await stored.openCookies(row, version.cookiesOf) : [];
-      const archive = version.archive && (await stored.openArchive(row, version.archive));
-      const origins = archive ? await profiles.readLocalStorage(archive) : [];
-      return {
-        cookies: shownCookies(cookies),
-        origins: origins.map(({ origin, items }) => ({
-          origin,
-          localStorage: [...items].map(([name, value]) => ({ name, value })),
-        })),
-      };
+      return await this.#parts.exports.of(row, version);
     } catch (error) {
-      throw this.#unreadable(error, version);
+      throw version ? this.#unreadable(error, version) : error;
     }
   }
 
@@ -224,7 +215,7 @@ export class Contexts {
   }
 
   #unreadable(error: unknown, { version }: VersionRow): unknown {
-    if (!this.#parts.stored.isDamage(error)) return error;
+    if (!this.#parts.stored.isDamage(error) && !(error instanceof StateDamaged)) return error;
     return fault('context_unreadable', `The stored data of version ${version} is damaged.`, {
       advice: 'Restore an earlier version, or name one.',
       details: { version },

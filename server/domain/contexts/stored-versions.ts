@@ -1,5 +1,6 @@
 // Where the parts of a context's versions lie, and under which key and name each is sealed. An archive or the cookies may
 // be those of an earlier version: they are named by the one that they were stored for.
+import type { Readable } from 'node:stream';
 import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
 import type { CookieList, Profiles, Seal, Sealed } from '../../engines/profiles/profiles.ts';
@@ -45,10 +46,19 @@ export class StoredVersions {
   }
 
   async openCookies(context: Owner, of: VersionId): Promise<CookieList> {
-    const { artifacts, profiles, cookiesKey } = this.#parts;
+    return this.#parts.profiles.openCookies(await this.#sealedCookies(context, of), this.cookiesSeal(context, of));
+  }
+
+  /** As JSON. */
+  async openCookieText(context: Owner, of: VersionId): Promise<Buffer> {
+    return this.#parts.profiles.openCookieText(await this.#sealedCookies(context, of), this.cookiesSeal(context, of));
+  }
+
+  async #sealedCookies(context: Owner, of: VersionId): Promise<Readable> {
+    const { artifacts, cookiesKey } = this.#parts;
     const opened = await artifacts.open(cookiesKey(context.applicationId, context.id, of));
     if (!opened) throw new VersionMissing(`the cookies of version ${of} are not there`);
-    return profiles.openCookies(opened.body, this.cookiesSeal(context, of));
+    return opened.body;
   }
 
   /** Takes the file away. Safe to repeat. */

@@ -18,7 +18,7 @@ import {
 import { TarRefused } from './checked-tar.ts';
 import { DataKeys } from './data-keys.ts';
 import { LevelDbBroken } from './leveldb/bytes.ts';
-import { LOCAL_STORAGE, readLocalStorage, type StoredOrigin, writeLocalStorage } from './local-storage.ts';
+import { LOCAL_STORAGE, type StoredOrigin, writeLocalStorage } from './local-storage.ts';
 import { openBytes, sealBytes } from './sealed-bytes.ts';
 import { SealBroken } from './sealed-stream.ts';
 import { Staging, stagedSessions } from './staging.ts';
@@ -119,16 +119,20 @@ export class Profiles {
   }
 
   async openCookies(sealed: Readable, seal: Seal): Promise<CookieList> {
-    const bytes = await buffer(sealed);
-    if (bytes.length > COOKIES_BYTES_MAX) throw new Error(`cookies of ${bytes.length} bytes`);
-    const value: unknown = JSON.parse((await openBytes(bytes, seal)).toString());
+    const value: unknown = JSON.parse((await this.openCookieText(sealed, seal)).toString());
     return Array.isArray(value) ? value : [];
   }
 
-  /** Local storage by origin, as it stands in an archive. */
-  async readLocalStorage(sealed: Sealed): Promise<readonly StoredOrigin[]> {
-    const files = await readArchived(sealed, name => name.startsWith(LOCAL_STORAGE), LOCAL_STORAGE_BYTES_MAX);
-    return readLocalStorage(files);
+  /** As JSON. */
+  async openCookieText(sealed: Readable, seal: Seal): Promise<Buffer> {
+    const bytes = await buffer(sealed);
+    if (bytes.length > COOKIES_BYTES_MAX) throw new Error(`cookies of ${bytes.length} bytes`);
+    return openBytes(bytes, seal);
+  }
+
+  /** The files of an archive in which local storage is; local-storage.ts reads them. */
+  localStorageFiles(sealed: Sealed): Promise<ReadonlyMap<string, Buffer>> {
+    return readArchived(sealed, name => name.startsWith(LOCAL_STORAGE), LOCAL_STORAGE_BYTES_MAX);
   }
 
   /** An archive with nothing but this local storage. */

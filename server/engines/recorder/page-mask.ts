@@ -1,9 +1,11 @@
 // What must not be seen of a page: fields in which passwords are, or were, typed. Each frame is kept only when it is known
 // where they were before and after it was painted; everything between the two places is black.
 
+import type { Workers } from '../../kit/worker-pool.ts';
+import { BLACKOUT } from './blackout-job.ts';
 import type { CapturedFrame } from './capture.ts';
 import { isObject, type JsonObject, numberAt, type TargetChannel } from './channel.ts';
-import { blackout, type Rect } from './jpeg-blackout.ts';
+import type { Rect } from './jpeg-blackout.ts';
 import { jpegSize } from './jpeg-size.ts';
 import { LAST_FIELDS, watchFields } from './watch-fields.ts';
 
@@ -31,36 +33,54 @@ interface Point {
   readonly y: number;
 }
 
+export interface PageMaskWish {
+  readonly kind: MaskKind;
+  readonly session: string;
+  /** Pictures are painted in its threads. */
+  readonly workers: Workers;
+}
+
 export class PageMask {
-  readonly #kind: MaskKind;
+  readonly #wish: PageMaskWish;
   /** The page and its frames in other processes. */
   readonly #targets = new Map<string, MaskedTarget>();
   /** Where the fields were, the newest last. */
   #answers: ReadonlyArray<readonly Rect[]> = [];
 
-  constructor(kind: MaskKind) {
-    this.#kind = kind;
+  constructor(wish: PageMaskWish) {
+    this.#wish = wish;
   }
 
   /** The page itself, or a frame of it that has a process of its own. */
   add(channel: TargetChannel): void {
-    if (this.#kind === 'none') return;
-    this.#targets.set(channel.id, new MaskedTarget(channel, this.#kind));
+    const { kind } = this.#wish;
+    if (kind === 'none') return;
+    this.#targets.set(channel.id, new MaskedTarget(channel, kind));
     channel.whenGone(() => this.#targets.delete(channel.id));
   }
 
   readonly mask: Mask = async frame => {
     const asItIs = { jpeg: frame.jpeg, isWide: false };
-    if (this.#kind === 'none') return asItIs;
+    if (this.#wish.kind === 'none') return asItIs;
     const after = await this.#fields().catch(() => undefined);
     if (!after) return undefined;
     // The oldest of these was given before the frame was painted.
     this.#answers = [...this.#answers.slice(-frame.ahead), after];
     const rects = this.#answers.reduce(spanned);
     if (rects.length === 0) return asItIs;
-    const jpeg = painted(frame, rects);
+    const jpeg = await this.#painted(frame, rects);
     return jpeg && { jpeg, isWide: this.#answers.some(answer => !isAlike(answer, after)) };
   };
+
+  /** Undefined also where there is too much to paint now: a later frame will do. */
+  async #painted(frame: CapturedFrame, rects: readonly Rect[]): Promise<Buffer | undefined> {
+    const shown = inPicture(frame, rects);
+    if (!shown) return undefined;
+    const { workers, session } = this.#wish;
+    const input = { jpeg: frame.jpeg, rects: shown };
+    const { jpeg } = await workers.run(BLACKOUT, input, { of: session }).catch(() => ({ jpeg: undefined }));
+    return jpeg && Buffer.from(jpeg.buffer);
+  }
 
   /** As if the page were not scrolled: each frame says how far it was. */
   async #fields(): Promise<readonly Rect[]> {
@@ -232,17 +252,16 @@ function hull(a: Rect, b: Rect): Rect {
 }
 
 /** From the page's pixels to those of the picture. */
-function painted({ jpeg, metadata }: CapturedFrame, rects: readonly Rect[]): Buffer | undefined {
+function inPicture({ jpeg, metadata }: CapturedFrame, rects: readonly Rect[]): readonly Rect[] | undefined {
   const size = jpegSize(jpeg);
   if (!size) return undefined;
   const scale = (size.width / (metadata.deviceWidth || size.width)) * (metadata.pageScaleFactor || 1);
   const top = metadata.offsetTop * (size.width / (metadata.deviceWidth || size.width));
   const { scrollOffsetX, scrollOffsetY } = metadata;
-  const shown = rects.map(({ x, y, width, height }) => ({
+  return rects.map(({ x, y, width, height }) => ({
     x: (x - scrollOffsetX) * scale - MARGIN_PX,
     y: (y - scrollOffsetY) * scale + top - MARGIN_PX,
     width: width * scale + 2 * MARGIN_PX,
     height: height * scale + 2 * MARGIN_PX,
   }));
-  return blackout(jpeg, shown);
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Clock } from '../../kit/clock.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Closeable } from '../../kit/scope.ts';
+import type { Workers } from '../../kit/worker-pool.ts';
 import { Backlog, type BacklogLimits } from './backlog.ts';
 import type { TargetChannel } from './channel.ts';
 import { EncodeQueue } from './encode-queue.ts';
@@ -35,6 +36,7 @@ export interface RecorderParts {
   /** A folder of ours for what is not stored yet. */
   readonly folder: string;
   readonly sink: RecordingSink;
+  readonly workers: Workers;
   readonly clock: Clock;
   readonly log: Log;
   readonly ffmpegPath?: string;
@@ -89,8 +91,10 @@ export class Recorder implements Closeable {
   /** Records what the observer is told of from now on, and goes on with what a former process recorded of the session. */
   async record(wish: RecordingWish): Promise<SessionRecording> {
     const standing = this.#sessions.get(wish.session);
+    const { clock, workers } = this.#parts;
     const recording =
-      standing ?? new SessionRecording(wish, this.#parts.clock, id => this.#pageParts(wish.session, id, wish.short));
+      standing ??
+      new SessionRecording({ ...wish, workers }, clock, id => this.#pageParts(wish.session, id, wish.short));
     this.#sessions.set(wish.session, recording);
     if (!standing) await recording.resume(await this.#pagesOf(wish.session), this.#lastAliveAt);
     return recording;
@@ -210,7 +214,7 @@ export class Recorder implements Closeable {
 }
 
 export class SessionRecording {
-  readonly #wish: RecordingWish;
+  readonly #wish: RecordingWish & { readonly workers: Workers };
   readonly #partsOf: (page: number) => PageRecordingParts;
   readonly #pages = new Map<string, PageRecording>();
   readonly #numbers = new Map<number, PageRecording>();
@@ -222,7 +226,11 @@ export class SessionRecording {
   #lookedAtMs = Number.NEGATIVE_INFINITY;
   #paused = false;
 
-  constructor(wish: RecordingWish, clock: Clock, partsOf: (page: number) => PageRecordingParts) {
+  constructor(
+    wish: RecordingWish & { readonly workers: Workers },
+    clock: Clock,
+    partsOf: (page: number) => PageRecordingParts,
+  ) {
     this.#wish = wish;
     this.#clock = clock;
     this.#partsOf = partsOf;
@@ -256,7 +264,8 @@ export class SessionRecording {
     const recording = known ?? new PageRecording(this.#partsOf(page), appeared);
     this.#pages.set(target.id, recording);
     this.#numbers.set(page, recording);
-    const mask = new PageMask(this.#wish.masks);
+    const { masks, session, workers } = this.#wish;
+    const mask = new PageMask({ kind: masks, session, workers });
     mask.add(target);
     this.#masks.set(target.id, mask);
     recording.capture(target, mask.mask);

@@ -41,6 +41,20 @@ describe('an archive', () => {
     });
   });
 
+  it('of thousands of one name costs about what thousands of different names cost', async () => {
+    const cpuMsOf = async (nameOf: (index: number) => string): Promise<number> => {
+      const files = Array.from({ length: 3_000 }, (_, index) => file(nameOf(index), ''));
+      const before = process.cpuUsage();
+      assert.ok((await buffer(archiveOf(files))).length > 3_000);
+      const { user, system } = process.cpuUsage(before);
+      return (user + system) / 1000;
+    };
+    await cpuMsOf(index => `warm up ${index}.pdf`);
+    const different = await cpuMsOf(index => `report ${index}.pdf`);
+    const same = await cpuMsOf(() => 'report.pdf');
+    assert.ok(same < 4 * different, `${same} ms of CPU for one name, ${different} ms for different ones`);
+  });
+
   it('that cannot have all of its files breaks off', async () => {
     const gone = { ...file('gone', 'x'), open: async () => undefined };
     await assert.rejects(buffer(archiveOf([file('a', 'x'), gone])), /gone is gone/);

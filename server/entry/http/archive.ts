@@ -2,30 +2,48 @@
 import { PassThrough, Readable } from 'node:stream';
 import yazl from 'yazl';
 import type { ServedFile } from '../../domain/files/served-file.ts';
+import { Pace } from '../../kit/pace.ts';
 
 /** Files that are archived are mostly compressed already; like this their sizes are known before. */
 const STORED = { compress: false } as const;
 
 export function archiveOf(files: readonly ServedFile[]): Readable {
   const zip = new yazl.ZipFile();
-  const names = new Set<string>();
   const sent = new PassThrough();
+  let open: Readable | undefined;
+  sent.once('close', () => open?.destroy()); // also where the caller went away
+  zip.on('error', (error: Error) => sent.destroy(error));
+  zip.outputStream.pipe(sent);
+  const opened = async (file: ServedFile): Promise<Readable> => {
+    open = await bytesOf(file);
+    if (sent.destroyed) open.destroy();
+    return open;
+  };
+  addAll(zip, files, opened, sent).catch(error => sent.destroy(error));
+  return sent;
+}
+
+/** Thousands of entries are not prepared in one turn of the event loop. */
+async function addAll(
+  zip: yazl.ZipFile,
+  files: readonly ServedFile[],
+  opened: (file: ServedFile) => Promise<Readable>,
+  sent: Readable,
+): Promise<void> {
+  const names = new Names();
+  const pace = new Pace();
   for (const file of files) {
+    if (pace.isDue) await pace.rest();
+    if (sent.destroyed) return;
     const entry = { ...STORED, mtime: file.createdAt, size: file.size };
-    zip.addReadStreamLazy(newName(file.name, names), entry, give => {
-      bytesOf(file).then(
-        body => {
-          sent.once('close', () => body.destroy()); // also where the caller went away
-          give(null, body);
-        },
+    zip.addReadStreamLazy(names.fresh(file.name), entry, give => {
+      opened(file).then(
+        body => give(null, body),
         error => give(error, Readable.from([])),
       );
     });
   }
   zip.end();
-  zip.on('error', (error: Error) => sent.destroy(error));
-  zip.outputStream.pipe(sent);
-  return sent;
 }
 
 /** One that was deleted meanwhile ends the archive: half of it must not look like all of it. */
@@ -36,12 +54,19 @@ async function bytesOf(file: ServedFile): Promise<Readable> {
   return opened.body;
 }
 
-/** `report.pdf`, `report (1).pdf`, … */
-function newName(name: string, names: Set<string>): string {
-  const dot = name.lastIndexOf('.');
-  const [stem, extension] = dot > 0 ? [name.slice(0, dot), name.slice(dot)] : [name, ''];
-  let free = name;
-  for (let number = 1; names.has(free); number += 1) free = `${stem} (${number})${extension}`;
-  names.add(free);
-  return free;
+/** `report.pdf`, `report (1).pdf`, … Thousands may have one name: the search goes on where it ended for the last of them. */
+class Names {
+  readonly #taken = new Set<string>();
+  readonly #last = new Map<string, number>();
+
+  fresh(name: string): string {
+    const dot = name.lastIndexOf('.');
+    const [stem, extension] = dot > 0 ? [name.slice(0, dot), name.slice(dot)] : [name, ''];
+    let number = this.#last.get(name) ?? 0;
+    let free = name;
+    for (; this.#taken.has(free); number += 1) free = `${stem} (${number + 1})${extension}`;
+    this.#last.set(name, number);
+    this.#taken.add(free);
+    return free;
+  }
 }

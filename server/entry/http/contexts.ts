@@ -36,8 +36,15 @@ export const contextHandlers = (contexts: ContextVerbs) => ({
   forkContext: async ({ caller, params, body, signal }: In<'forkContext'>): Promise<Answer> =>
     answer(await contexts.fork(caller, params.id, body, signal)),
 
-  exportContext: async ({ caller, params }: In<'exportContext'>): Promise<Answer> =>
-    answer(await contexts.exportState(caller, params.id)),
+  exportContext: async ({ caller, params, isHead }: In<'exportContext'>): Promise<Answer> => {
+    const { bytes, body } = await contexts.exportState(caller, params.id);
+    if (isHead) body.destroy();
+    return {
+      contentType: 'application/json; charset=utf-8',
+      headers: { 'content-length': String(bytes) },
+      ...(isHead ? {} : { body }),
+    };
+  },
 
   importContext: async ({ caller, params, body, signal, warnings }: In<'importContext'>): Promise<Answer> =>
     answer(warned(await contexts.importState(caller, params.id, body, signal), warnings)),

@@ -5,6 +5,7 @@ import { catalogueEntry, type ErrorCode, isErrorCode } from '../../../contract/e
 import { type LimitDetails, limitHeaders } from '../../../contract/limit-headers.ts';
 import { fault } from '../../domain/faults.ts';
 import { type Fault, isFault } from '../../kit/fault.ts';
+import { WorkFailed, type WorkFailure } from '../../kit/worker-pool.ts';
 import { BODY_BYTES_MAX } from './json-body.ts';
 
 export interface Failure {
@@ -49,12 +50,34 @@ const bodyOf = (status: number, { message, details }: Fault, code: ErrorCode, re
 /** Fastify's own refusals have codes of their own; all others that are not faults are told apart only in the log. */
 function asFault(thrown: unknown): Fault {
   if (isFault(thrown)) return thrown;
+  const limited = thrown instanceof WorkFailed ? WORK[thrown.why]?.(thrown) : undefined;
+  if (limited) return limited;
   const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
   const known = typeof code === 'string' ? FRAMEWORK[code] : undefined;
   return known?.() ?? fault('internal', 'Something went wrong on our side.', { advice: ADVICE, cause: thrown });
 }
 
 const ADVICE = 'Read back what you asked for before you send a write again. Name the requestId to the operator.';
+
+const busy = (cause: WorkFailed): Fault =>
+  fault('busy', 'Too much work of this kind waits at this installation. Nothing was done.', {
+    advice: 'Ask again in a moment.',
+    cause,
+  });
+
+const tooCostly = (cause: WorkFailed): Fault =>
+  fault('too_costly', 'This takes more time or memory than one request may use.', {
+    advice: 'Ask for less, or make what is stored smaller.',
+    cause,
+  });
+
+/** Bounds of the worker threads; other failures there are ours. */
+const WORK: Readonly<Partial<Record<WorkFailure, (cause: WorkFailed) => Fault>>> = {
+  too_many: busy,
+  closed: busy,
+  too_long: tooCostly,
+  died: tooCostly,
+};
 
 const FRAMEWORK: Readonly<Record<string, () => Fault>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: () =>

@@ -8,6 +8,8 @@ const COMPARATOR = 'leveldb.BytewiseComparator';
 const [DELETED, PUT] = [0, 1] as const;
 const SUFFIX_BYTES = 8;
 const BATCH_HEADER_BYTES = 12;
+/** Of all entries, old ones too, as they are unpacked: compressed blocks may say much with few bytes. */
+const ENTRIES_BYTES_MAX = 256 * 1024 ** 2;
 
 /** Entries by key, as Latin-1 text of its bytes. */
 export type Entries = ReadonlyMap<string, Buffer>;
@@ -45,8 +47,11 @@ const LOG_NUMBER = 2;
 
 class Newest {
   readonly #entries = new Map<string, { readonly number: bigint; readonly value: Buffer | undefined }>();
+  #bytes = 0;
 
   add(key: Buffer, number: bigint, value: Buffer | undefined): void {
+    this.#bytes += key.length + (value?.length ?? 0);
+    if (this.#bytes > ENTRIES_BYTES_MAX) throw new LevelDbBroken(`more than ${ENTRIES_BYTES_MAX} bytes of entries`);
     const name = key.toString('latin1');
     const standing = this.#entries.get(name);
     if (!standing || number >= standing.number) this.#entries.set(name, { number, value });

@@ -19,7 +19,8 @@ export function* logRecords(file: Buffer): Generator<Buffer, void> {
     const isWhole = kind >= FULL && kind <= LAST && length <= roomInBlock - HEADER_BYTES && end <= file.length;
     if (!isWhole || file.readUInt32LE(at) !== masked(crc32c(file.subarray(at + 6, end)))) return;
     const part = file.subarray(at + HEADER_BYTES, end);
-    begun = kind === FULL || kind === FIRST ? [part] : [...begun, part];
+    if (kind === FULL || kind === FIRST) begun = [part];
+    else begun.push(part);
     if (kind === FULL || kind === LAST) yield Buffer.concat(begun);
     at = end;
   }

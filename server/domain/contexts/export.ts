@@ -1,0 +1,113 @@
+// A stored version as Playwright's storage state. It may be large, so a worker thread makes the text, in a file without a
+// name that is sent from there: however slowly a caller reads, neither memory nor the thread waits for it.
+import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import type { Profiles } from '../../engines/profiles/profiles.ts';
+import type { ContextRow, VersionRow } from '../../engines/store/rows/contexts.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { newId } from '../../kit/ids.ts';
+import type { Job, Workers } from '../../kit/worker-pool.ts';
+import { fault } from '../faults.ts';
+import type { StoredVersions } from './stored-versions.ts';
+
+/** Exports of one application, and of all, from the first stored byte to the last that the caller has read. */
+export const EXPORTS_OF_APPLICATION_MAX = 2;
+export const EXPORTS_MAX = 8;
+
+export interface StateInput {
+  /** In Chromium's words, as JSON. */
+  readonly cookies: Uint8Array | undefined;
+  readonly localStorage: ReadonlyMap<string, Uint8Array>;
+  /** Where the text is written: the threads of a process share its open files. */
+  readonly descriptor: number;
+}
+
+/** `damaged`: what is stored cannot be read. */
+export type StateOutput = { readonly bytes: number } | { readonly damaged: string };
+export type StateJob = Job<StateInput, StateOutput>;
+
+export interface ExportsParts {
+  readonly stored: StoredVersions;
+  readonly profiles: Profiles;
+  readonly workers: Workers;
+  readonly job: StateJob;
+  /** For files that are under way. */
+  readonly folder: string;
+  readonly clock: Clock;
+}
+
+export interface ExportedState {
+  readonly bytes: number;
+  readonly body: Readable;
+}
+
+export class StateDamaged extends Error {
+  override readonly name = 'StateDamaged';
+}
+
+export class Exports {
+  readonly #parts: ExportsParts;
+  readonly #running = new Map<string, number>();
+  #total = 0;
+
+  constructor(parts: ExportsParts) {
+    this.#parts = parts;
+  }
+
+  /** Without a version: an empty state. */
+  async of(row: ContextRow, version: VersionRow | undefined): Promise<ExportedState> {
+    const leave = this.#enter(row.applicationId);
+    let file: FileHandle | undefined;
+    try {
+      file = await this.#namelessFile();
+      const bytes = await this.#write(row, version, file.fd);
+      const body = file.createReadStream({ start: 0 });
+      body.once('close', leave);
+      return { bytes, body };
+    } catch (error) {
+      await file?.close();
+      leave();
+      throw error;
+    }
+  }
+
+  async #write(row: ContextRow, version: VersionRow | undefined, descriptor: number): Promise<number> {
+    const { stored, profiles, workers, job } = this.#parts;
+    const cookies = version?.cookiesOf ? await stored.openCookieText(row, version.cookiesOf) : undefined;
+    const archive = version?.archive && (await stored.openArchive(row, version.archive));
+    const localStorage = archive ? await profiles.localStorageFiles(archive) : new Map<string, Buffer>();
+    const moved = [...localStorage.values()].flatMap(({ buffer }) => (buffer instanceof ArrayBuffer ? [buffer] : []));
+    const written = await workers.run(job, { cookies, localStorage, descriptor }, { of: row.applicationId, moved });
+    if ('damaged' in written) throw new StateDamaged(written.damaged);
+    return written.bytes;
+  }
+
+  async #namelessFile(): Promise<FileHandle> {
+    const { folder, clock } = this.#parts;
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const path = join(folder, newId(clock.now()));
+    const file = await open(path, 'wx+', 0o600);
+    await rm(path);
+    return file;
+  }
+
+  #enter(application: string): () => void {
+    const running = this.#running.get(application) ?? 0;
+    const [limit, used] =
+      running >= EXPORTS_OF_APPLICATION_MAX ? [EXPORTS_OF_APPLICATION_MAX, running] : [EXPORTS_MAX, this.#total];
+    if (used >= limit)
+      throw fault('rate_limited', `${limit} storage states are being exported already, which is the limit.`, {
+        advice: 'Wait for one to end.',
+        details: { limit, used, retryAfterSeconds: 1 },
+      });
+    this.#running.set(application, running + 1);
+    this.#total++;
+    return () => {
+      this.#total--;
+      const left = (this.#running.get(application) ?? 1) - 1;
+      if (left > 0) this.#running.set(application, left);
+      else this.#running.delete(application);
+    };
+  }
+}

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { type Job, WorkerPool, type WorkFailed } from './worker-pool.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'berth-workers-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+function jobOf<Input, Output>(name: string, body: string, more: Partial<Job<Input, Output>> = {}): Job<Input, Output> {
+  const path = join(folder, `${name}.ts`);
+  writeFileSync(path, `export const work = async (input: any): Promise<unknown> => { ${body} };\n`);
+  return { name, module: pathToFileURL(path).href, limitMs: 60_000, ...more };
+}
+
+const double = jobOf<number, number>('double', 'return 2 * input;');
+const of = 'a session';
+const why = (expected: string) => (error: WorkFailed) => error.name === 'WorkFailed' && error.why === expected;
+
+test('gives results back, moves buffers, and starts a thread only when there is work', async () => {
+  const pool = new WorkerPool();
+  assert.equal(pool.size, 0);
+  assert.equal(await pool.run(double, 21, { of }), 42);
+  const reversed = jobOf<Uint8Array, { bytes: Uint8Array }>('reverse', 'return { bytes: input.reverse() };');
+  const bytes = Uint8Array.of(1, 2, 3);
+  const { bytes: back } = await pool.run(reversed, bytes, { of, moved: [bytes.buffer] });
+  assert.deepEqual([...back], [3, 2, 1]);
+  assert.equal(bytes.length, 0);
+  await pool.close();
+  assert.equal(pool.size, 0);
+});
+
+test('a job that throws fails with its words, and the thread does the next one', async () => {
+  const pool = new WorkerPool({ threads: 1 });
+  const broken = jobOf('broken', "throw new Error('no such leaf');");
+  await assert.rejects(pool.run(broken, 0, { of }), { message: '"broken" failed: no such leaf' });
+  assert.equal(await pool.run(double, 1, { of }), 2);
+  await pool.close();
+});
+
+test('a job that never ends is stopped by name; the jobs behind it are done', async () => {
+  const pool = new WorkerPool({ threads: 1 });
+  const endless = jobOf('endless', 'for (;;);', { limitMs: 300 });
+  const stopped = assert.rejects(pool.run(endless, 0, { of }), {
+    message: '"endless" took longer than 300 ms and was stopped',
+  });
+  const behind = pool.run(double, 4, { of: 'another session' });
+  await stopped;
+  assert.equal(await behind, 8);
+  await pool.close();
+});
+
+test('a job that needs too much memory, or ends its thread, fails alone', async () => {
+  const pool = new WorkerPool({ threads: 1, heapMb: 32 });
+  const greedy = jobOf('greedy', 'const all: number[][] = []; for (;;) all.push(new Array(1e6).fill(1));');
+  await assert.rejects(pool.run(greedy, 0, { of }), why('died'));
+  const leaving = jobOf('leaving', 'process.exit(1);');
+  await assert.rejects(pool.run(leaving, 0, { of }), why('died'));
+  const thrower = jobOf('thrower', "setImmediate(() => { throw new Error('outside'); }); await new Promise(() => {});");
+  await assert.rejects(pool.run(thrower, 0, { of }), why('died'));
+  assert.equal(await pool.run(double, 3, { of }), 6);
+  await pool.close();
+});
+
+test('each gets its turn, however much another one asks for, and long jobs leave a thread to the others', async () => {
+  const pool = new WorkerPool({ threads: 2 });
+  const order: string[] = [];
+  const ask = (name: string, job: Job<number, number>, who: string): Promise<unknown> =>
+    pool.run(job, 0, { of: who }).then(() => order.push(name));
+  const pause = jobOf<number, number>('pause', 'await new Promise(done => setTimeout(done, 20)); return 0;');
+  const long = jobOf<number, number>('long', 'await new Promise(done => setTimeout(done, 1500)); return 0;', {
+    isLong: true,
+  });
+  const longs = [ask('long', long, 'c'), ask('long', long, 'd')];
+  const many = Array.from({ length: 8 }, () => ask('many', pause, 'a'));
+  const one = ask('one', pause, 'b');
+  await Promise.all([...longs, ...many, one]);
+  assert.ok(order.indexOf('one') < 4, order.join());
+  assert.ok(order.indexOf('long') >= 9 || order.lastIndexOf('long') === order.length - 1, order.join());
+  assert.ok(order.filter(name => name === 'many').length === 8);
+  await pool.close();
+});
+
+test('refuses what is too much, and everything after it was closed', async () => {
+  const pool = new WorkerPool({ threads: 1, waitingOfOne: 1 });
+  const pause = jobOf('pause', 'await new Promise(done => setTimeout(done, 200)); return 0;');
+  const running = pool.run(pause, 0, { of });
+  const waiting = assert.rejects(pool.run(pause, 0, { of }), why('closed'));
+  await assert.rejects(pool.run(pause, 0, { of }), why('too_many'));
+  const cut = assert.rejects(running, why('closed'));
+  await pool.close();
+  await Promise.all([waiting, cut]);
+  await assert.rejects(pool.run(pause, 0, { of }), why('closed'));
+});
+
+test('threads without work end by themselves', async () => {
+  const pool = new WorkerPool({ idleMs: 10 });
+  await pool.run(double, 1, { of });
+  for (let round = 0; pool.size > 0 && round < 500; round++) await new Promise(resolve => setTimeout(resolve, 10));
+  assert.equal(pool.size, 0);
+  await pool.close();
+});

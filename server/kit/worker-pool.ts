@@ -1,0 +1,215 @@
+// A few worker threads for work on bytes that somebody else chose, so that nobody waits for it who has nothing to do with
+// it. Bounded in threads, in what waits, in memory and in time for each job. A job that takes too long, needs too much or
+// dies fails with its name; its thread is replaced, and the other jobs go on. Without work there is no thread.
+import { Worker } from 'node:worker_threads';
+import type { Closeable } from './scope.ts';
+import type { Order, Outcome } from './worker-thread.ts';
+
+interface JobFacts {
+  /** For logs and errors: "mask a picture". */
+  readonly name: string;
+  /** The address of a module that exports `work(input: Input): Output | Promise<Output>`. */
+  readonly module: string;
+  readonly limitMs: number;
+  /** Takes seconds: such jobs never have all threads at once. */
+  readonly isLong?: boolean;
+}
+
+/** A kind of work: which function, and how long it may take. `Input` and `Output` are what a structured clone can carry. */
+export interface Job<Input, Output> extends JobFacts {
+  /** Only for the types: nobody sets it. */
+  readonly carries?: (input: Input) => Output;
+}
+
+export interface JobWish {
+  /** The session or application that it is done for: each gets its turn, however much another one asks for. */
+  readonly of: string;
+  /** Buffers of the input that are moved to the thread and are empty here afterwards. */
+  readonly moved?: readonly ArrayBuffer[];
+}
+
+export interface WorkerPoolLimits {
+  readonly threads: number;
+  readonly waiting: number;
+  readonly waitingOfOne: number;
+  readonly heapMb: number;
+  readonly idleMs: number;
+}
+
+export const WORKER_POOL_LIMITS: WorkerPoolLimits = {
+  threads: 2,
+  waiting: 256,
+  waitingOfOne: 64,
+  /** Of JavaScript objects, for each thread. Buffers are bounded by the jobs. */
+  heapMb: 512,
+  /** A thread without work ends after this: it holds some megabytes. */
+  idleMs: 30_000,
+};
+
+export type WorkFailure = 'too_many' | 'too_long' | 'died' | 'failed' | 'closed';
+
+export class WorkFailed extends Error {
+  override readonly name = 'WorkFailed';
+  readonly why: WorkFailure;
+  constructor(job: string, why: WorkFailure, words: string) {
+    super(`"${job}" ${words}`);
+    this.why = why;
+  }
+}
+
+/** What is asked of the pool by those who use it. */
+export interface Workers {
+  run<Input, Output>(job: Job<Input, Output>, input: Input, wish: JobWish): Promise<Output>;
+}
+
+interface Waiting {
+  readonly job: JobFacts;
+  readonly input: unknown;
+  readonly wish: JobWish;
+  readonly answer: PromiseWithResolvers<unknown>;
+}
+
+interface Thread {
+  readonly worker: Worker;
+  current: Waiting | undefined;
+  timer: NodeJS.Timeout | undefined;
+}
+
+export class WorkerPool implements Workers, Closeable {
+  readonly #limits: WorkerPoolLimits;
+  readonly #threads = new Set<Thread>();
+  /** By whom it is done for; who was served goes to the end. */
+  readonly #waiting = new Map<string, Waiting[]>();
+  #waitingCount = 0;
+  #nextId = 0;
+  #isClosed = false;
+
+  constructor(limits: Partial<WorkerPoolLimits> = {}) {
+    this.#limits = { ...WORKER_POOL_LIMITS, ...limits };
+  }
+
+  /** Threads that stand now. */
+  get size(): number {
+    return this.#threads.size;
+  }
+
+  run<Input, Output>(job: Job<Input, Output>, input: Input, wish: JobWish): Promise<Output> {
+    const answer = Promise.withResolvers<unknown>();
+    const refused = this.#refusal(job.name, wish.of);
+    if (refused) answer.reject(refused);
+    else {
+      const mine = this.#waiting.get(wish.of) ?? [];
+      this.#waiting.set(wish.of, mine);
+      mine.push({ job, input, wish, answer });
+      this.#waitingCount++;
+      this.#assign();
+    }
+    // The job's module and its types were written by the same hand.
+    return answer.promise as Promise<Output>;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const all = [...this.#threads];
+    for (const waiting of [...this.#waiting.values()].flat()) waiting.answer.reject(closedFor(waiting.job.name));
+    this.#waiting.clear();
+    this.#waitingCount = 0;
+    await Promise.all(all.map(thread => this.#end(thread, name => closedFor(name))));
+  }
+
+  #refusal(name: string, of: string): WorkFailed | undefined {
+    const { waiting, waitingOfOne } = this.#limits;
+    if (this.#isClosed) return closedFor(name);
+    if (this.#waitingCount < waiting && (this.#waiting.get(of)?.length ?? 0) < waitingOfOne) return undefined;
+    return new WorkFailed(
+      name,
+      'too_many',
+      'cannot be done now: too much work of its kind waits already. Ask again later.',
+    );
+  }
+
+  #assign(): void {
+    for (;;) {
+      const free = [...this.#threads].find(thread => !thread.current);
+      if (!free && this.#threads.size >= this.#limits.threads) return;
+      const next = this.#next();
+      if (!next) return;
+      this.#begin(free ?? this.#start(), next);
+    }
+  }
+
+  #next(): Waiting | undefined {
+    const longs = [...this.#threads].filter(({ current }) => current?.job.isLong).length;
+    const mayBeLong = longs < Math.max(1, this.#limits.threads - 1);
+    for (const [of, mine] of this.#waiting) {
+      const index = mine.findIndex(({ job }) => mayBeLong || !job.isLong);
+      const [next] = index < 0 ? [] : mine.splice(index, 1);
+      if (!next) continue;
+      this.#waiting.delete(of);
+      if (mine.length > 0) this.#waiting.set(of, mine);
+      this.#waitingCount--;
+      return next;
+    }
+    return undefined;
+  }
+
+  #start(): Thread {
+    const { heapMb } = this.#limits;
+    const worker = new Worker(new URL('./worker-thread.ts', import.meta.url), {
+      name: 'berth-worker',
+      // Neither what the server was started with nor its settings are any business of a job.
+      execArgv: [],
+      env: {},
+      resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 },
+    });
+    const thread: Thread = { worker, current: undefined, timer: undefined };
+    this.#threads.add(thread);
+    worker.on('message', (outcome: Outcome) => this.#settle(thread, outcome));
+    worker.on(
+      'error',
+      (error: Error) =>
+        void this.#end(thread, name => new WorkFailed(name, 'died', `ended its thread: ${error.message}`)),
+    );
+    worker.on('exit', () => void this.#end(thread, name => new WorkFailed(name, 'died', 'ended its thread')));
+    return thread;
+  }
+
+  #begin(thread: Thread, waiting: Waiting): void {
+    const { job, input, wish } = waiting;
+    thread.current = waiting;
+    thread.worker.ref();
+    clearTimeout(thread.timer);
+    thread.timer = setTimeout(() => {
+      const late = (name: string): WorkFailed =>
+        new WorkFailed(name, 'too_long', `took longer than ${job.limitMs} ms and was stopped`);
+      void this.#end(thread, late);
+    }, job.limitMs);
+    const order: Order = { id: ++this.#nextId, module: job.module, input };
+    thread.worker.postMessage(order, [...(wish.moved ?? [])]);
+  }
+
+  #settle(thread: Thread, outcome: Outcome): void {
+    const done = thread.current;
+    thread.current = undefined;
+    clearTimeout(thread.timer);
+    thread.worker.unref();
+    thread.timer = setTimeout(() => void this.#end(thread, closedFor), this.#limits.idleMs).unref();
+    if ('output' in outcome) done?.answer.resolve(outcome.output);
+    else done?.answer.reject(new WorkFailed(done.job.name, 'failed', `failed: ${outcome.failed}`));
+    this.#assign();
+  }
+
+  /** Its job fails so; what waits gets another thread. */
+  async #end(thread: Thread, failure: (job: string) => WorkFailed): Promise<void> {
+    if (!this.#threads.delete(thread)) return;
+    clearTimeout(thread.timer);
+    const { current } = thread;
+    thread.current = undefined;
+    current?.answer.reject(failure(current.job.name));
+    const ended = thread.worker.terminate();
+    if (!this.#isClosed) this.#assign();
+    await ended;
+  }
+}
+
+const closedFor = (name: string): WorkFailed => new WorkFailed(name, 'closed', 'was not done: the server is closing');

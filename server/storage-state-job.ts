@@ -1,0 +1,83 @@
+// Writes a storage state as JSON, in a worker thread: cookies as they were stored, and local storage out of Chromium's
+// database, origin by origin, so that the whole text is never in memory.
+import { writeSync } from 'node:fs';
+import type { StateInput, StateJob, StateOutput } from './domain/contexts/export.ts';
+import { shownCookies } from './domain/contexts/storage-state.ts';
+import { LevelDbBroken } from './engines/profiles/leveldb/bytes.ts';
+import { readLocalStorage } from './engines/profiles/local-storage.ts';
+
+/** As much as may be stored is written in a few seconds. */
+const LIMIT_MS = 60_000;
+const PIECE_CHARS = 256 * 1024;
+
+export const STORAGE_STATE: StateJob = {
+  name: 'export a storage state',
+  module: import.meta.url,
+  limitMs: LIMIT_MS,
+  isLong: true,
+};
+
+export function work({ cookies, localStorage, descriptor }: StateInput): StateOutput {
+  try {
+    const files = [...localStorage].map(([name, bytes]) => [name, asBuffer(bytes)] as const);
+    const file = new TextFile(descriptor);
+    writeState(file, cookies ? asBuffer(cookies).toString() : '[]', new Map(files));
+    return { bytes: file.end() };
+  } catch (error) {
+    if (error instanceof LevelDbBroken || error instanceof SyntaxError) return { damaged: error.message };
+    throw error;
+  }
+}
+
+function writeState(file: TextFile, cookies: string, files: ReadonlyMap<string, Buffer>): void {
+  const parsed: unknown = JSON.parse(cookies);
+  const origins = readLocalStorage(files);
+  file.put(`{"cookies":${JSON.stringify(shownCookies(Array.isArray(parsed) ? parsed : []))},"origins":[`);
+  for (const [index, { origin, items }] of origins.entries()) {
+    file.put(`${index === 0 ? '' : ','}{"origin":${JSON.stringify(origin)},"localStorage":[`);
+    let separator = '';
+    for (const [name, value] of items) {
+      file.put(`${separator}{"name":${JSON.stringify(name)},"value":${JSON.stringify(value)}}`);
+      separator = ',';
+    }
+    file.put(']}');
+  }
+  file.put(']}');
+}
+
+const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength);
+
+class TextFile {
+  readonly #descriptor: number;
+  #waiting: string[] = [];
+  #chars = 0;
+  #bytes = 0;
+
+  constructor(descriptor: number) {
+    this.#descriptor = descriptor;
+  }
+
+  put(text: string): void {
+    this.#waiting.push(text);
+    this.#chars += text.length;
+    if (this.#chars > PIECE_CHARS) this.#write();
+  }
+
+  /** How many bytes it has. */
+  end(): number {
+    this.#write();
+    return this.#bytes;
+  }
+
+  #write(): void {
+    let left = Buffer.from(this.#waiting.join(''));
+    this.#waiting = [];
+    this.#chars = 0;
+    while (left.length > 0) {
+      const written = writeSync(this.#descriptor, left, 0, left.length, this.#bytes);
+      this.#bytes += written;
+      left = left.subarray(written);
+    }
+  }
+}
