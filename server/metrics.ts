@@ -1,7 +1,9 @@
 // What Prometheus reads at /metrics, beside what the HTTP side counts itself. Labels are few and never an id.
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { SessionRow } from './engines/store/rows/sessions.ts';
+import type { LoopListener } from './kit/loop-watch.ts';
 
+const DELAY_BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const START_BUCKETS_SECONDS = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 30];
 
 export interface MetricSources {
@@ -19,6 +21,7 @@ export interface Metrics {
   claimed(outcome: 'hit' | 'miss'): void;
   ended(row: SessionRow): void;
   refused(why: string): void;
+  readonly loop: LoopListener;
 }
 
 export function openMetrics(sources: MetricSources): Metrics {
@@ -95,8 +98,34 @@ export function openMetrics(sources: MetricSources): Metrics {
     buckets: [1, 10, 60, 300, 900, 3600, 21_600],
     registers,
   });
+  const delays = new Histogram({
+    name: 'berth_event_loop_delay_seconds',
+    help: 'How late the event loop came to a timer, looked at twenty times a second.',
+    buckets: DELAY_BUCKETS_SECONDS,
+    registers,
+  });
+  const longTurns = new Counter({
+    name: 'berth_long_turns_total',
+    help: 'Turns of the event loop above 100 ms, by the work that they did; `other` is work between the entrances.',
+    labelNames: ['work'],
+    registers,
+  });
+  const longest = new Gauge({
+    name: 'berth_longest_turn_seconds',
+    help: 'The longest turn of the event loop above 100 ms since the start, in time of the processor.',
+    registers,
+  });
+  let longestMs = 0;
   return {
     registry,
+    loop: {
+      delayed: ms => delays.observe(ms / 1000),
+      longTurn: ({ cpuMs, ran }) => {
+        longTurns.inc({ work: ran?.what ?? 'other' });
+        longestMs = Math.max(longestMs, cpuMs);
+        longest.set(longestMs / 1000);
+      },
+    },
     refused: why => refusals.inc({ why }),
     started: (row, seconds) => starts.observe({ browser: wasWarm(row) ? 'warm' : 'cold' }, seconds),
     claimed: outcome => claims.inc({ outcome }),

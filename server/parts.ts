@@ -54,6 +54,7 @@ import { readInstallation } from './installation.ts';
 import type { Clock } from './kit/clock.ts';
 import type { SessionId } from './kit/ids.ts';
 import type { Log } from './kit/log.ts';
+import { loopWatch } from './kit/loop-watch.ts';
 import { Scope } from './kit/scope.ts';
 import { Seal } from './kit/seal.ts';
 import { noTracer, Tracer } from './kit/trace.ts';
@@ -128,6 +129,16 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     warm: () => pool.size,
     waiting: () => line.size,
   });
+  scope.own(
+    loopWatch.listen({
+      delayed: metrics.loop.delayed,
+      longTurn: turn => {
+        metrics.loop.longTurn(turn);
+        const { ms, cpuMs, ran, underWay } = turn;
+        log.warn('loop.long_turn', { ms: Math.round(ms), cpuMs: Math.round(cpuMs), ...ran, underWay });
+      },
+    }),
+  );
   const line: SessionLine = new WaitingLine(clock);
   const limits = new Limits({
     store,

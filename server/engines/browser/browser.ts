@@ -114,6 +114,11 @@ export class Browser implements Closeable {
     });
   }
 
+  /** Where its messages take long it is told whose they are. */
+  belongsTo(sessionId: string): void {
+    this.#mux.pipe.belongsTo(sessionId);
+  }
+
   get version(): BrowserVersion {
     if (!this.#version) throw new Error('the browser is not ready');
     return this.#version;

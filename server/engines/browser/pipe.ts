@@ -2,6 +2,7 @@
 // Messages are JSON ended by a NUL. This file frames them; it does not know what they say.
 import { constants, openSync } from 'node:fs';
 import { Socket } from 'node:net';
+import { loopWatch, type Work } from '../../kit/loop-watch.ts';
 import { Scope } from '../../kit/scope.ts';
 
 /** The largest message from the browser that is put together; a longer one is skipped and reported. */
@@ -34,6 +35,7 @@ export class Pipe {
   #unsentBytes = 0;
   #flushPlanned = false;
   #closed = false;
+  #work: Work = { what: 'messages of a browser' };
   readonly #listener: PipeListener;
 
   constructor(fifoIn: string, fifoOut: string, listener: PipeListener) {
@@ -51,7 +53,9 @@ export class Pipe {
         buffer,
         callback: (length: number) => {
           // The read buffer is used again: one copy for all messages of this read, which are handed on as parts of it.
+          loopWatch.enter(this.#work);
           this.#take(Buffer.from(buffer.subarray(0, length)));
+          loopWatch.leave();
           return true;
         },
       },
@@ -66,6 +70,11 @@ export class Pipe {
   /** Whether so much waits for Chromium to read it that a client should be asked to wait. */
   get isFull(): boolean {
     return this.#outgoing.writableLength > WAITING_BYTES_FULL;
+  }
+
+  /** Whom the browser works for from now on. */
+  belongsTo(sessionId: string): void {
+    this.#work = { ...this.#work, sessionId };
   }
 
   onDrain(drained: () => void): void {

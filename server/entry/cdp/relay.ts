@@ -8,6 +8,7 @@ import type { BrowserClient } from '../../domain/sessions/machinery.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
+import { loopWatch, type Work } from '../../kit/loop-watch.ts';
 import { devtoolsPolicy } from './devtools-policy.ts';
 import { frameHead, textFrames } from './frame.ts';
 import { clientPolicy } from './policy.ts';
@@ -52,10 +53,12 @@ export class Relay implements AttachedClient {
   #unsentBytes = 0;
   #heardMs: number;
   #commandMs: number;
+  readonly #work: Work;
 
   constructor(parts: RelayParts) {
     this.#parts = parts;
     this.counts = parts.counts;
+    this.#work = { what: 'messages of a client', sessionId: parts.live.id };
     this.#heardMs = parts.clock.monotonicMs();
     this.#commandMs = this.#heardMs;
     this.#listen();
@@ -128,7 +131,9 @@ export class Relay implements AttachedClient {
       this.#early.push(message);
       return;
     }
+    loopWatch.enter(this.#work);
     this.#client.receive(message);
+    loopWatch.leave();
     if (this.#client.pressure(() => this.#parts.socket.resume())) this.#parts.socket.pause();
   }
 

@@ -3,6 +3,7 @@
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
+import { loopWatch } from '../../kit/loop-watch.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { outsideSpans } from '../../kit/trace.ts';
 
@@ -60,11 +61,14 @@ export class Tasks implements Closeable {
   }
 
   async #run(task: Task): Promise<void> {
+    const over = loopWatch.begin({ what: `clock.${task.name}` });
     try {
       const did = await outsideSpans(() => task.run());
       if (Object.values(did).some(count => count > 0)) this.#log.info(`clock.${task.name}`, did);
     } catch (error) {
       this.#log.error(`clock.${task.name}_failed`, { reason: reason(error) });
+    } finally {
+      over();
     }
   }
 }

@@ -122,8 +122,8 @@ function bind(
     config: { operation: id },
     onRequest: async request => identify(id, request, parts),
     handler: async (request, reply) => {
-      if (!upload) return perform(request, reply, read(request), undefined);
-      const given = read(request);
+      const given = parts.visits.doing(request, () => read(request));
+      if (!upload) return perform(request, reply, given, undefined);
       const { applicationId } = uploader(request, parts);
       return places.within(applicationId, async () => {
         const { maxBytes } = upload;
@@ -161,11 +161,12 @@ function performerOf(id: OperationId, mount: MountName, parts: BindParts) {
     const work =
       isResent(request) && operation(id).method === 'DELETE' ? () => removedBefore(handle(asked.manner)) : handle;
     const key = parts.repeats.keyOf(id, request.headers['idempotency-key']);
-    if (key === undefined) return send(reply, status, await work(asked.manner));
+    const answered = (answer: Answer): FastifyReply => parts.visits.doing(request, () => send(reply, status, answer));
+    if (key === undefined) return answered(await work(asked.manner));
     const replayed = (): void => void reply.header('idempotency-replayed', 'true');
     const write = { id, key, path: pathOf(request) };
     const first = (run: IdempotencyRun): Promise<Answer> => work({ ...asked.manner, run });
-    return send(reply, status, await parts.repeats.answer(write, { ...asked, body }, first, replayed));
+    return answered(await parts.repeats.answer(write, { ...asked, body }, first, replayed));
   };
 }
 

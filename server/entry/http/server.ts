@@ -143,7 +143,7 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
     clientErrorHandler: (error, socket) => refuseBrokenRequest(error, socket, visits.requestId(undefined)),
     frameworkErrors: (error, request, reply) => sendFailure(error, request, reply, visits),
   });
-  readOnlyJson(app);
+  readOnlyJson(app, visits);
   followVisits(app, visits);
   app.setErrorHandler((error, request, reply) => sendFailure(error, request, reply, visits));
   const methods = bindOperations(app, {
@@ -217,10 +217,11 @@ const handlersOf = ({
 
 // ---- what every request passes -------------------------------------------------------------------------------------
 
-function readOnlyJson(app: FastifyInstance): void {
+function readOnlyJson(app: FastifyInstance, visits: Visits): void {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, async (_: FastifyRequest, text: string) =>
-    readJsonBody(text),
+  const type = 'application/json';
+  app.addContentTypeParser(type, { parseAs: 'string' }, async (request: FastifyRequest, text: string) =>
+    visits.doing(request, () => readJsonBody(text)),
   );
 }
 

@@ -8,6 +8,7 @@ import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import { isUuid, newRequestId } from '../../kit/ids.ts';
 import type { Log, LogFields } from '../../kit/log.ts';
+import { loopWatch } from '../../kit/loop-watch.ts';
 import type { Span, Tracer } from '../../kit/trace.ts';
 
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -17,6 +18,9 @@ export interface Visit {
   readonly requestId: string;
   readonly operation: OperationId | undefined;
   readonly beganMs: number;
+  /** What the event loop is told that it does; absent for what is no operation. */
+  readonly work?: { readonly what: string; applicationId?: string };
+  readonly workOver?: () => void;
   /** Absent for what is no operation, and for probes. */
   readonly span?: Span;
   caller?: Caller;
@@ -51,7 +55,9 @@ export class Visits {
   }
 
   begin(request: FastifyRequest, id: OperationId | undefined): Visit {
+    const work = id && { what: id };
     const visit: Visit = {
+      ...(work ? { work, workOver: loopWatch.begin(work) } : {}),
       requestId: request.id,
       operation: id,
       beganMs: this.#clock.monotonicMs(),
@@ -69,13 +75,27 @@ export class Visits {
   /** The handler's work, as part of the visit's span. */
   around<T>(request: FastifyRequest, work: () => T): T {
     const { span, caller } = this.of(request);
-    if (!span) return work();
+    if (!span) return this.doing(request, work);
     if (caller?.kind === 'agentKey') span.share({ 'berth.application_id': caller.applicationId });
-    return span.around(work);
+    return this.doing(request, () => span.around(work));
+  }
+
+  /** What of the work is done at once belongs to this request, should it keep others waiting. */
+  doing<T>(request: FastifyRequest, work: () => T): T {
+    const { work: name, caller } = this.of(request);
+    if (!name) return work();
+    if (caller?.kind === 'agentKey') name.applicationId = caller.applicationId;
+    loopWatch.enter(name);
+    try {
+      return work();
+    } finally {
+      loopWatch.leave();
+    }
   }
 
   end(request: FastifyRequest, status: number, delivered: boolean): void {
     const visit = this.of(request);
+    visit.workOver?.();
     endSpan(visit, status);
     const ms = this.#clock.monotonicMs() - visit.beganMs;
     this.#seconds.observe({ operation: visit.operation ?? 'none', status: String(status) }, ms / 1000);

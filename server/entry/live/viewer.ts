@@ -11,6 +11,7 @@ import type { Picture, Viewing } from '../../domain/live/viewing.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
+import { loopWatch, type Work } from '../../kit/loop-watch.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { frameMessage } from './frame-message.ts';
 import { readViewerMessage } from './read-message.ts';
@@ -47,9 +48,11 @@ export class Viewer {
   #taking = false;
   readonly #icons = new Set<string>();
   #heardMs: number;
+  readonly #work: Work;
 
   constructor(parts: ViewerParts) {
     this.#parts = parts;
+    this.#work = { what: 'messages of a viewer', sessionId: parts.claims.session };
     this.#holder = parts.holder ?? randomUUID();
     this.#heardMs = parts.clock.monotonicMs();
     this.gone = new Promise(resolve => parts.socket.once('close', () => resolve(this.#left())));
@@ -92,9 +95,11 @@ export class Viewer {
 
   #hear(data: unknown, binary: boolean): void {
     this.#heard();
+    loopWatch.enter(this.#work);
     const message = !binary && Buffer.isBuffer(data) ? readViewerMessage(data) : undefined;
-    if (!message) return this.#parts.socket.close(1003, 'this is no message of a live view');
-    this.#obey(message);
+    if (message) this.#obey(message);
+    else this.#parts.socket.close(1003, 'this is no message of a live view');
+    loopWatch.leave();
   }
 
   #obey(message: ViewerMessage): void {

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as timer } from 'node:timers/promises';
+import { systemClock } from './clock.ts';
+import { LONG_TURN_MS, type LongTurn, loopWatch } from './loop-watch.ts';
+
+function block(ms: number): void {
+  for (const until = systemClock.monotonicMs() + ms; systemClock.monotonicMs() < until; );
+}
+
+async function turnsOf(work: () => Promise<void> | void): Promise<LongTurn[]> {
+  const turns: LongTurn[] = [];
+  const listening = loopWatch.listen({ delayed: () => {}, longTurn: turn => turns.push(turn) });
+  await timer(10);
+  await work();
+  await timer(100);
+  await listening.close();
+  return turns;
+}
+
+test('a long turn of an entrance is told once, with whose work it was', async () => {
+  const work = { what: 'messages of a browser', sessionId: 'one' };
+  const turns = await turnsOf(() => {
+    loopWatch.enter({ what: 'messages of a client', sessionId: 'another' });
+    loopWatch.leave();
+    loopWatch.enter(work);
+    block(3 * LONG_TURN_MS);
+    loopWatch.leave();
+  });
+  const told = turns.filter(({ ran }) => ran === work);
+  assert.equal(told.length, 1);
+  assert.ok((told[0]?.ms ?? 0) >= 3 * LONG_TURN_MS);
+  assert.ok((told[0]?.cpuMs ?? 0) > 0);
+});
+
+test('work between the entrances is told with what was under way then', async () => {
+  const work = { what: 'exportContext', applicationId: 'one' };
+  const over = loopWatch.begin(work);
+  const turns = await turnsOf(() => block(3 * LONG_TURN_MS));
+  over();
+  const [told] = turns;
+  assert.equal(told?.ran, undefined);
+  assert.deepEqual(told?.underWay, [work]);
+  assert.deepEqual((await turnsOf(() => block(3 * LONG_TURN_MS)))[0]?.underWay, []);
+});

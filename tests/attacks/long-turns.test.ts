@@ -1,0 +1,92 @@
+// What a caller can ask for that costs the server much: nobody else waits for it. Measured by the server's own account of
+// its long turns, in time of the processor, so that a busy machine does not count.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as timer } from 'node:timers/promises';
+import type { StorageState } from '../../contract/contexts.ts';
+import { CdpClient } from '../harness/cdp.ts';
+import { createContext, persistent, reachesVersion } from '../harness/contexts.ts';
+import { onPage } from '../harness/logged-in.ts';
+import { openPages } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+import { upload } from '../harness/upload.ts';
+
+/** Nearly all that a site may store. Written as JSON each of these characters takes six bytes. */
+const STORED_CHARS = 4_500_000;
+const CERTIFICATE_FILE_BYTES = 900_000;
+/** The longest turn that is no defect: a collection of garbage takes as long. */
+const TURN_CPU_MS = 200;
+/** Until the server's log is here. */
+const TOLD_MS = 500;
+
+const pages = await openPages();
+const server = await startServer({ pages });
+const neighbour = await server.createSession({ keepAlive: true });
+const client = await CdpClient.connect(neighbour.connectUrl);
+const page = await client.attachToPage();
+
+interface Observed<T> {
+  readonly result: T;
+  /** Answers to another session meanwhile. */
+  readonly answers: number;
+  readonly longestCpuMs: number;
+}
+
+/** Does the work while another session asks its browser one thing after the other. */
+async function besideNeighbour<T>(work: () => Promise<T>): Promise<Observed<T>> {
+  const before = server.log().length;
+  let isOver = false;
+  const working = work().finally(() => {
+    isOver = true;
+  });
+  working.catch(() => {});
+  let answers = 0;
+  for (; !isOver; answers++) {
+    await client.evaluate('1 + 1', page);
+    await timer(5);
+  }
+  const result = await working;
+  await timer(TOLD_MS);
+  const told = server
+    .log()
+    .slice(before)
+    .filter(line => line.includes('"loop.long_turn"'));
+  const cpuMs = told.map(line => Number(/"cpuMs":(\d+)/.exec(line)?.[1]));
+  return { result, answers, longestCpuMs: Math.max(0, ...cpuMs) };
+}
+
+test('exporting the storage of a large context keeps nobody waiting', async () => {
+  const { id } = await createContext(server);
+  const session = await server.createSession(persistent(id));
+  const sites = [pages.url, pages.a, pages.b];
+  await onPage(session.connectUrl, async tab => {
+    for (const site of sites) {
+      await tab.goto(`${site}/`);
+      await tab.evaluate(`localStorage.setItem('stored', '\\x01'.repeat(${STORED_CHARS}))`);
+    }
+  });
+  await reachesVersion(server, id, 1);
+  const { result, answers, longestCpuMs } = await besideNeighbour(() =>
+    server.api<StorageState>('GET', `/v1/browsers/contexts/${id}/storage-state`),
+  );
+  assert.equal(result.status, 200, result.text.slice(0, 500));
+  const stored = result.body.origins.map(({ origin, localStorage }) => [origin, localStorage[0]?.value.length]);
+  assert.deepEqual(stored.sort(), sites.map(site => [site, STORED_CHARS]).sort());
+  assert.equal(result.headers['content-length'], String(Buffer.byteLength(result.text)));
+  assert.ok(longestCpuMs < TURN_CPU_MS, `a turn of ${longestCpuMs} ms`);
+  assert.ok(answers > 5, `${answers} answers meanwhile`);
+});
+
+test('a file of nothing but beginnings of certificates keeps nobody waiting', async () => {
+  const begin = '-----BEGIN CERTIFICATE-----\n';
+  const body = await upload('ca.pem', begin.repeat(CERTIFICATE_FILE_BYTES / begin.length));
+  const { result, longestCpuMs } = await besideNeighbour(() => server.api('POST', '/v1/browsers/certificates', body));
+  assert.equal(result.status, 400);
+  assert.equal(result.body.code, 'invalid_file');
+  assert.ok(longestCpuMs < TURN_CPU_MS, `a turn of ${longestCpuMs} ms`);
+});
+
+test('how late the event loop is can be read from the metrics', async () => {
+  const { text } = await server.api('GET', '/metrics', { key: null });
+  assert.match(text, /^berth_event_loop_delay_seconds_count [1-9]\d*$/m);
+});
