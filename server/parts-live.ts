@@ -1,5 +1,6 @@
 // Wiring of the live view: who may look and drive, and whose pictures they see.
 import type { Config } from './config.ts';
+import type { WaitingBytes } from './domain/limits/waiting-bytes.ts';
 import { LiveLinks } from './domain/live/links.ts';
 import { LiveView, type LiveViewParts } from './domain/live/live-view.ts';
 import type { WatchPage } from './domain/live/viewing.ts';
@@ -18,11 +19,12 @@ export interface LiveWish {
   readonly secret: Secret;
   readonly pictures: Pictures;
   readonly addressOf: LiveViewParts['addressOf'];
+  readonly waiting: WaitingBytes;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-export function openLive({ config, store, lives, secret, pictures, addressOf, clock, log }: LiveWish) {
+export function openLive({ config, store, lives, secret, pictures, addressOf, waiting, clock, log }: LiveWish) {
   const { controls, sessions, events } = store;
   const links = new LiveLinks(secret, clock);
   const { publicUrl } = config;
@@ -30,5 +32,5 @@ export function openLive({ config, store, lives, secret, pictures, addressOf, cl
   const view = new LiveView({
     ...{ rows: controls, sessions, events, lives, links, publicUrl, watchPage, addressOf, clock, log },
   });
-  return { view, entry: new LiveEntry({ live: view, clock, log }) };
+  return { view, entry: new LiveEntry({ live: view, waiting, clock, log }) };
 }

@@ -16,6 +16,7 @@ import { type FirstStart, firstStart } from './domain/identity/first-start.ts';
 import { type Identity, openIdentity } from './domain/identity/identity.ts';
 import { Admission, type SessionLine } from './domain/limits/admission.ts';
 import { Limits } from './domain/limits/limits.ts';
+import { WaitingBytes } from './domain/limits/waiting-bytes.ts';
 import { WaitingLine } from './domain/limits/waiting-line.ts';
 import { openLogs } from './domain/logs/open-logs.ts';
 import { Network } from './domain/network/network.ts';
@@ -118,6 +119,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   const kept = await openKept({ config, store, host, clock, log, scope, lookIn });
 
   const lives = new LiveSessions();
+  const waiting = new WaitingBytes();
   const starting = new Starting(() => tasks.lookIn(warm, REFILL_AFTER_MS));
   const signing = new Signing(secret, config.publicUrl);
   const rows = store.sessions;
@@ -182,7 +184,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     log,
   });
   const live = openLive({
-    ...{ config, store, lives, secret, pictures: recordings.pictures, clock, log },
+    ...{ config, store, lives, secret, pictures: recordings.pictures, waiting, clock, log },
     addressOf: download => files.addressOf(download),
   });
   // In the order in which they attend: what guards the network comes first.
@@ -213,6 +215,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     takeoverOf: id => live.view.takeoverOf(id),
     people: live.view,
     elsewhere: (...upgrade) => live.entry.upgrade(...upgrade),
+    waiting,
     clock,
     log,
     trace,
@@ -303,6 +306,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
       idempotency,
       files: files.verbs,
       incomingDir: join(dataDir, 'incoming'),
+      waiting,
       certificates: new Certificates({ rows: store.certificates, clock }),
       extensions,
       events,

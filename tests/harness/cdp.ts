@@ -166,6 +166,11 @@ export class CdpClient {
     await this.closed();
   }
 
+  /** Reads nothing any more, as a client that is stuck. */
+  stall(): void {
+    this.#socket.pause();
+  }
+
   /** Cuts the connection without a word. */
   cut(): void {
     this.#socket.terminate();

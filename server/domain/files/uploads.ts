@@ -40,6 +40,8 @@ export interface Uploader {
 export interface UploadRoom {
   readonly maxBytes: number;
   readonly advice: string;
+  /** Bytes that may still be stored, for all files that come in at once. */
+  readonly room: { readonly session: number; readonly application: number };
 }
 
 /** A file of ours that came in whole. */
@@ -66,21 +68,24 @@ export class Uploads {
     const { maxUploadBytes, maxStoredBytes } = await limits.effective(caller.applicationId);
     const standing = sum(await rows.ofSession(row.applicationId, row.id));
     const kept = await stored.ofApplication(row.applicationId);
-    const rooms: readonly UploadRoom[] = [
+    const session = Math.max(0, sessionBytesMax - standing);
+    const application = Math.max(0, maxStoredBytes - kept);
+    const rooms: ReadonlyArray<Pick<UploadRoom, 'maxBytes' | 'advice'>> = [
       {
         maxBytes: maxUploadBytes,
         advice: 'This is the limit maxUploadBytes of the application. Send a smaller file, or have the limit raised.',
       },
       {
-        maxBytes: Math.max(0, sessionBytesMax - standing),
+        maxBytes: session,
         advice: `The uploads of one session may have ${sessionBytesMax} bytes together, and have ${standing}. Send a smaller file, or use another session.`,
       },
       {
-        maxBytes: Math.max(0, maxStoredBytes - kept),
+        maxBytes: application,
         advice: `The limit maxStoredBytes of the application is ${maxStoredBytes} bytes, of which ${kept} are in use. Delete downloads, or have the limit raised.`,
       },
     ];
-    return rooms.reduce((least, room) => (room.maxBytes < least.maxBytes ? room : least));
+    const least = rooms.reduce((one, other) => (other.maxBytes < one.maxBytes ? other : one));
+    return { ...least, room: { session, application } };
   }
 
   async upload(caller: Uploader, id: string, file: Received): Promise<UploadAnswer> {

@@ -69,6 +69,8 @@ export interface BrowserClient {
   receive(message: Buffer): void;
   /** Calls back once the browser has read what waits for it; undefined when nothing much waits. */
   pressure(relieved: () => void): boolean;
+  /** Bytes of messages that wait here, from it and for it. */
+  readonly keptBytes: number;
   close(): Promise<void>;
 }
 
@@ -354,6 +356,9 @@ export class Browser implements Closeable {
   #clientHandle(client: MuxClient, rootOf: () => string | undefined = () => client.channelId): BrowserClient {
     return {
       receive: message => client.receive(message),
+      get keptBytes() {
+        return client.keptBytes;
+      },
       pressure: relieved => {
         if (!this.#mux.pipe.isFull) return false;
         this.#mux.pipe.onDrain(relieved);

@@ -24,6 +24,7 @@ import {
   outlivesCrash,
 } from './mux.ts';
 import { noteOverride, overrideOf } from './overrides.ts';
+import { OUTGOING_WAITING_BYTES_MAX } from './pipe.ts';
 
 /** Commands of one client that may wait for their answers at once. */
 export const PENDING_MAX = 50_000;
@@ -101,6 +102,7 @@ export class MuxClient implements ChannelOwner {
   #rootPrefix = Buffer.alloc(0);
   #isOnPage = false;
   #judging = false;
+  #keptBytes = 0;
   #ownId = 0;
 
   constructor(mux: Mux, holds: Holds, policy: Policy, listener: ClientListener, tap?: CommandTap) {
@@ -125,6 +127,11 @@ export class MuxClient implements ChannelOwner {
     return this.#root?.id;
   }
 
+  /** Of messages that wait: for a page to answer, or behind a command that is being thought about. */
+  get keptBytes(): number {
+    return this.#keptBytes;
+  }
+
   /** Holds back what the browser says of this target until `reveal`. */
   withhold(targetId: string): void {
     this.#held.set(targetId, []);
@@ -134,7 +141,10 @@ export class MuxClient implements ChannelOwner {
     const held = this.#held.get(targetId);
     if (!held) return;
     this.#held.delete(targetId);
-    for (const { channel, message } of held) this.#listener.message(asSeenByOwner(channel, message));
+    for (const { channel, message } of held) {
+      this.#keptBytes -= message.length;
+      this.#listener.message(asSeenByOwner(channel, message));
+    }
     this.#listener.rest();
   }
 
@@ -142,6 +152,7 @@ export class MuxClient implements ChannelOwner {
   receive(message: Buffer): void {
     if (this.#judging) {
       this.#waiting.push(message);
+      this.#keptBytes += message.length;
       return;
     }
     let envelope: Envelope;
@@ -159,6 +170,8 @@ export class MuxClient implements ChannelOwner {
         envelope.id,
         `${PENDING_MAX} commands wait for their answers already. Wait for some.`,
       );
+    if (this.#mux.pipe.waitingBytes + message.length > OUTGOING_WAITING_BYTES_MAX)
+      return this.#refuse(channel, envelope.id, 'The browser does not read: too many bytes wait for it already.');
     if (this.#policy.watched.has(envelope.method) || this.#policy.alsoWatched?.(envelope.method))
       return this.#watched(channel, envelope, message);
     this.#forward(channel, envelope, message, undefined);
@@ -210,8 +223,10 @@ export class MuxClient implements ChannelOwner {
       .then(decided => {
         this.#judging = false;
         this.#execute(channel, envelope, message, params, decided);
-        for (let next = this.#waiting.shift(); next; next = this.#judging ? undefined : this.#waiting.shift())
+        for (let next = this.#waiting.shift(); next; next = this.#judging ? undefined : this.#waiting.shift()) {
+          this.#keptBytes -= next.length;
           this.receive(next);
+        }
         if (!this.#judging) this.#listener.hold(false);
         this.#listener.rest();
       });
@@ -318,7 +333,7 @@ export class MuxClient implements ChannelOwner {
       return this.#forget(sessionId);
     }
     if (info && isHidden(info)) return;
-    if (event.method === 'Target.targetDestroyed' && targetId && this.#held.delete(targetId)) return;
+    if (event.method === 'Target.targetDestroyed' && targetId && this.#dropHeld(targetId)) return;
     this.#deliver(channel, message, targetId);
   }
 
@@ -356,9 +371,15 @@ export class MuxClient implements ChannelOwner {
   #deliver(channel: Channel, message: Buffer, targetId: string | undefined): void {
     const held = targetId === undefined ? undefined : this.#held.get(targetId);
     if (!held) return this.#listener.message(asSeenByOwner(channel, message));
-    if (held.length >= HELD_MESSAGES_MAX) held.splice(1, 1);
+    if (held.length >= HELD_MESSAGES_MAX) for (const one of held.splice(1, 1)) this.#keptBytes -= one.message.length;
+    this.#keptBytes += message.length;
     // A copy: what waits long must not keep all that was read with it.
     held.push({ channel, message: Buffer.from(message) });
+  }
+
+  #dropHeld(targetId: string): boolean {
+    for (const { message } of this.#held.get(targetId) ?? []) this.#keptBytes -= message.length;
+    return this.#held.delete(targetId);
   }
 
   #refuse(channel: Channel, id: number, message: string): void {

@@ -9,6 +9,8 @@ import { Scope } from '../../kit/scope.ts';
 export const INCOMING_BYTES_MAX = 256 * 1024 ** 2;
 /** Chromium 156 closes its pipe for good at 110 MiB; 99 MiB passes. */
 export const OUTGOING_BYTES_MAX = 96 * 1024 ** 2;
+/** What may wait for a browser that does not read; clients hear an error for more. Any one message fits. */
+export const OUTGOING_WAITING_BYTES_MAX = 128 * 1024 ** 2;
 const WAITING_BYTES_FULL = 4 * 1024 ** 2;
 const READ_BUFFER_BYTES = 1024 ** 2;
 const COPY_BYTES_MAX = 64 * 1024;
@@ -75,6 +77,10 @@ export class Pipe {
   /** Whom the browser works for from now on. */
   belongsTo(sessionId: string): void {
     this.#work = { ...this.#work, sessionId };
+  }
+
+  get waitingBytes(): number {
+    return this.#outgoing.writableLength + this.#unsentBytes;
   }
 
   onDrain(drained: () => void): void {

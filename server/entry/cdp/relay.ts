@@ -2,6 +2,7 @@
 // said is policy.ts; who may come is upgrade.ts.
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
+import type { WaitingBytes, Watched } from '../../domain/limits/waiting-bytes.ts';
 import type { Takeover } from '../../domain/live/takeover.ts';
 import { type AttachedClient, FAREWELLS, type Farewell, type LiveSession } from '../../domain/sessions/live.ts';
 import type { BrowserClient } from '../../domain/sessions/machinery.ts';
@@ -9,6 +10,7 @@ import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
 import { loopWatch, type Work } from '../../kit/loop-watch.ts';
+import type { Bound } from '../../kit/totals.ts';
 import { devtoolsPolicy } from './devtools-policy.ts';
 import { frameHead, textFrames } from './frame.ts';
 import { clientPolicy } from './policy.ts';
@@ -16,6 +18,10 @@ import { clientPolicy } from './policy.ts';
 /** A client that lets more than this pile up is closed; one message may be larger than it. */
 const BEHIND_BYTES_MAX = 64 * 1024 ** 2;
 const COPY_BYTES_MAX = 64 * 1024;
+/** The same for a client that is behind: parts of a read would keep all that was read with them. */
+const COPY_BEHIND_BYTES_MAX = 1024 ** 2;
+/** A message that comes in is counted once it has so many bytes. */
+const ARRIVING_BYTES_NOTED = 1024 ** 2;
 const PING_MS = 30_000;
 /** Two pings without a single byte from the client: it is gone. */
 const SILENCE_MS = 65_000;
@@ -23,6 +29,11 @@ const IDLE_MS = 600_000;
 const CLOSE_MS = 2_000;
 /** 1013: the client could not keep up. */
 const TOO_SLOW: Farewell = { code: 1013, words: 'the client reads too slowly' };
+const TOO_MUCH_WAITS: Readonly<Record<Bound, Farewell>> = {
+  session: { code: 1013, words: 'the client reads too slowly: too many bytes wait in this session' },
+  application: { code: 1013, words: 'the client reads too slowly: too many bytes wait in this application' },
+  process: { code: 1013, words: 'the client reads too slowly: too many bytes wait in this server' },
+};
 const PAGE_GONE: Farewell = { code: 1000, words: 'the page was closed' };
 
 export interface RelayParts {
@@ -34,6 +45,7 @@ export interface RelayParts {
   readonly takeover: Takeover | undefined;
   /** DevTools: this page is all that it reaches. Who looks at it may do so without saying a word. */
   readonly page?: string;
+  readonly waiting: WaitingBytes;
   readonly clock: Clock;
   readonly log: Log;
   /** The client asked to close a browser that is not kept. */
@@ -51,6 +63,10 @@ export class Relay implements AttachedClient {
   #client: BrowserClient | undefined;
   #unsent: Buffer[] = [];
   #unsentBytes = 0;
+  #earlyBytes = 0;
+  /** Of a message that is not whole yet. */
+  #arrivingBytes = 0;
+  readonly #waiting: Watched;
   #heardMs: number;
   #commandMs: number;
   readonly #work: Work;
@@ -61,6 +77,14 @@ export class Relay implements AttachedClient {
     this.#work = { what: 'messages of a client', sessionId: parts.live.id };
     this.#heardMs = parts.clock.monotonicMs();
     this.#commandMs = this.#heardMs;
+    const owner = { application: parts.live.applicationId, session: parts.live.id };
+    this.#waiting = parts.waiting.watch(owner, {
+      bytes: () => this.#waitingBytes(),
+      close: bound => {
+        parts.log.warn('cdp.too_much_waits', { sessionId: parts.live.id, bound });
+        void this.bye(TOO_MUCH_WAITS[bound]);
+      },
+    });
     this.#listen();
   }
 
@@ -88,6 +112,7 @@ export class Relay implements AttachedClient {
     if (socket.readyState !== socket.OPEN) return client.close();
     this.#client = client;
     for (const message of this.#early.splice(0)) client.receive(message);
+    this.#earlyBytes = 0;
     socket.resume();
   }
 
@@ -110,7 +135,7 @@ export class Relay implements AttachedClient {
   }
 
   #listen(): void {
-    const { socket, live, log, clock } = this.#parts;
+    const { socket, connection, live, log, clock } = this.#parts;
     const heard = (): void => {
       this.#heardMs = clock.monotonicMs();
     };
@@ -119,16 +144,24 @@ export class Relay implements AttachedClient {
     socket.on('pong', heard);
     socket.on('error', error => log.debug('cdp.socket_error', { sessionId: live.id, reason: reason(error) }));
     socket.once('close', () => void this.#closed());
+    connection.on('drain', () => this.#waiting.note());
+    // Before `ws` hears of them, which says in the same turn that the message is whole.
+    connection.prependListener('data', (bytes: Buffer) => {
+      this.#arrivingBytes += bytes.length;
+      if (this.#arrivingBytes > ARRIVING_BYTES_NOTED) this.#waiting.note();
+    });
     void this.#watch();
   }
 
   #receive(data: unknown, binary: boolean): void {
     const message = Buffer.isBuffer(data) ? data : undefined;
     if (!message || binary) return this.#parts.socket.close(1003, 'messages must be text');
+    this.#arrivingBytes = 0;
     this.#heardMs = this.#parts.clock.monotonicMs();
     this.#commandMs = this.#heardMs;
     if (!this.#client) {
       this.#early.push(message);
+      this.#earlyBytes += message.length;
       return;
     }
     loopWatch.enter(this.#work);
@@ -144,7 +177,11 @@ export class Relay implements AttachedClient {
   }
 
   #flush(): void {
-    if (this.#unsent.length === 0) return;
+    if (this.#unsent.length > 0) this.#write();
+    this.#waiting.note();
+  }
+
+  #write(): void {
     const { socket, connection } = this.#parts;
     const unsent = this.#unsent;
     this.#unsent = [];
@@ -152,7 +189,8 @@ export class Relay implements AttachedClient {
     this.#unsentBytes = 0;
     if (socket.readyState !== socket.OPEN) return;
     if (connection.writableLength > BEHIND_BYTES_MAX) return void this.bye(TOO_SLOW);
-    if (bytes <= COPY_BYTES_MAX) {
+    const isBehind = connection.writableLength > 0;
+    if (bytes <= (isBehind ? COPY_BEHIND_BYTES_MAX : COPY_BYTES_MAX)) {
       connection.write(textFrames(unsent));
       return;
     }
@@ -162,6 +200,11 @@ export class Relay implements AttachedClient {
       connection.write(message);
     }
     connection.uncork();
+  }
+
+  #waitingBytes(): number {
+    const { connection } = this.#parts;
+    return connection.writableLength + this.#arrivingBytes + this.#earlyBytes + (this.#client?.keptBytes ?? 0);
   }
 
   /** Answers pass first: the client waits for the one to Browser.close. */
@@ -195,6 +238,7 @@ export class Relay implements AttachedClient {
     const { live, log } = this.#parts;
     this.#over.abort(new Error('the socket is closed'));
     this.#gone.resolve();
+    this.#waiting.close();
     live.dismiss(this, this.#why);
     if (live.stands)
       await this.#client?.close().catch(error => {

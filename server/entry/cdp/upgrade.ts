@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { catalogueEntry, type ErrorCode, isErrorCode } from '../../../contract/errors.ts';
 import { limitHeaders } from '../../../contract/limit-headers.ts';
+import type { WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
 import type { Guest, LiveView } from '../../domain/live/live-view.ts';
 import type { Takeover } from '../../domain/live/takeover.ts';
 import type { Connect, Presented } from '../../domain/sessions/connect.ts';
@@ -43,6 +44,7 @@ export interface CdpParts {
   readonly people: Pick<LiveView, 'guest' | 'inspector' | 'inspected' | 'onRevoked'>;
   /** Takes upgrades at addresses that are not ours. Undefined: none of theirs either. */
   readonly elsewhere: (request: IncomingMessage, connection: Duplex, head: Buffer) => Promise<void> | undefined;
+  readonly waiting: WaitingBytes;
   readonly clock: Clock;
   readonly log: Log;
   readonly trace: Tracer;
@@ -153,7 +155,7 @@ export class CdpEntry {
   }
 
   async #attach({ live, guest }: Visit, socket: WebSocket, connection: Duplex, inside: boolean): Promise<void> {
-    const { clock, log, endSession } = this.#parts;
+    const { waiting, clock, log, endSession } = this.#parts;
     const page = guest?.page;
     const relay = new Relay({
       live,
@@ -162,6 +164,7 @@ export class CdpEntry {
       counts: !inside,
       takeover: this.#parts.takeoverOf(live.id),
       ...(page === undefined ? {} : { page }),
+      waiting,
       clock,
       log,
       endSession: () => endSession(live.id),

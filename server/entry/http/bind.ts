@@ -22,7 +22,8 @@ import { isFault } from '../../kit/fault.ts';
 import { isUuid } from '../../kit/ids.ts';
 import { type Answer, nothing } from './answer.ts';
 import { EVENT_STREAM } from './event-stream.ts';
-import { acceptMultipart, type UploadedFile, UploadPlaces, withUploadedFile } from './multipart.ts';
+import type { IncomingFiles } from './incoming-files.ts';
+import { acceptMultipart, type UploadedFile } from './multipart.ts';
 import { readPreferences } from './preferences.ts';
 import type { Repeats } from './repeats.ts';
 import { hasIds, unknownFields, withLowerIds } from './schema-walk.ts';
@@ -73,6 +74,8 @@ type AnyHandler = (asked: never) => Promise<Answer>;
 declare module 'fastify' {
   interface FastifyContextConfig {
     operation?: OperationId;
+    /** Its body is a file, which may take long to come. */
+    upload?: boolean;
   }
 }
 
@@ -83,8 +86,7 @@ export interface BindParts {
   readonly repeats: Repeats;
   readonly compat: boolean;
   readonly clock: Clock;
-  /** Where uploads stand while they come in. */
-  readonly incomingDir: string;
+  readonly incoming: IncomingFiles;
   /** Before a byte of an upload into a session is read: whether it may come, and how much of it. */
   readonly admitUpload: (caller: AgentCaller, session: string) => Promise<UploadRoom>;
 }
@@ -92,45 +94,41 @@ export interface BindParts {
 /** Registers every operation at every path it has. Returns the methods there are at each path. */
 export function bindOperations(app: FastifyInstance, parts: BindParts): ReadonlyMap<string, ReadonlySet<string>> {
   acceptMultipart(app);
-  const places = new UploadPlaces();
   const methods = new Map<string, Set<string>>();
   for (const id of OPERATION_IDS)
     for (const { path, mount } of pathsOf(id, parts.compat)) {
       const plain = path.replace(/\{(\w+)\}/g, ':$1');
       for (const url of operation(id).alsoWithSlash ? [plain, `${plain}/`] : [plain]) {
-        bind(app, id, url, mount, parts, places);
+        bind(app, id, url, mount, parts);
         methods.set(url, (methods.get(url) ?? new Set()).add(operation(id).method));
       }
     }
   return methods;
 }
 
-function bind(
-  app: FastifyInstance,
-  id: OperationId,
-  url: string,
-  mount: MountName,
-  parts: BindParts,
-  places: UploadPlaces,
-): void {
+function bind(app: FastifyInstance, id: OperationId, url: string, mount: MountName, parts: BindParts): void {
   const { method, upload } = operation(id);
   const read = readerOf(id, mount);
   const perform = performerOf(id, mount, parts);
   app.route({
     method,
     url,
-    config: { operation: id },
+    config: { operation: id, upload: upload !== undefined },
     onRequest: async request => identify(id, request, parts),
     handler: async (request, reply) => {
       const given = parts.visits.doing(request, () => read(request));
       if (!upload) return perform(request, reply, given, undefined);
-      const { applicationId } = uploader(request, parts);
-      return places.within(applicationId, async () => {
-        const { maxBytes } = upload;
-        const room = maxBytes === undefined ? await roomFor(request, given, parts) : { maxBytes };
-        const bounds = { folder: parts.incomingDir, ...room };
-        return withUploadedFile(request, bounds, parts.clock.now(), file => perform(request, reply, given, file));
-      });
+      const caller = uploader(request, parts);
+      const { maxBytes } = upload;
+      // Its id was looked at by the reader.
+      const session: string | undefined = maxBytes === undefined ? Object(given.params).id : undefined;
+      const owner = { application: caller.applicationId, ...(session === undefined ? {} : { session }) };
+      return parts.incoming.receive(
+        request,
+        owner,
+        () => (session === undefined ? { maxBytes: maxBytes ?? 0 } : parts.admitUpload(caller, session)),
+        file => perform(request, reply, given, file),
+      );
     },
   });
 }
@@ -140,10 +138,6 @@ function uploader(request: FastifyRequest, { visits }: BindParts): AgentCaller {
   if (caller?.kind !== 'agentKey') throw new Error('an upload without an agent key');
   return caller;
 }
-
-// Its id was looked at by the reader.
-const roomFor = (request: FastifyRequest, { params }: Given, parts: BindParts): Promise<UploadRoom> =>
-  parts.admitUpload(uploader(request, parts), Object(params).id);
 
 type Given = ReturnType<ReturnType<typeof readerOf>>;
 

@@ -4,8 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import { fault } from '../../domain/faults.ts';
 import type { Uploads } from '../../domain/files/uploads.ts';
 import type { LiveView } from '../../domain/live/live-view.ts';
-import type { Clock } from '../../kit/clock.ts';
-import { withUploadedFile } from './multipart.ts';
+import type { IncomingFiles } from './incoming-files.ts';
 import type { WebFiles } from './web-files.ts';
 
 const ASSETS = '/live-view/';
@@ -23,8 +22,7 @@ const POLICY = [
 export interface LivePageParts {
   readonly live: Pick<LiveView, 'sender'>;
   readonly uploads: Pick<Uploads, 'admit' | 'upload'>;
-  readonly incomingDir: string;
-  readonly clock: Clock;
+  readonly incoming: IncomingFiles;
 }
 
 export function serveLiveView(app: FastifyInstance, parts: LivePageParts, files: WebFiles | undefined): void {
@@ -41,12 +39,16 @@ export function serveLiveView(app: FastifyInstance, parts: LivePageParts, files:
     return built().send('index.html', request, reply, false);
   });
   // A file that the page in the session has asked for: sent by whoever drives.
-  app.post('/v1/browsers/live/:id/files', async request => {
+  app.post('/v1/browsers/live/:id/files', { config: { upload: true } }, async request => {
     const { id, token } = { token: '', ...Object(request.query), ...Object(request.params) };
     const live = parts.live.sender(String(token), String(id));
-    const bounds = { folder: parts.incomingDir, ...(await parts.uploads.admit(live, live.id)) };
     const sender = { applicationId: live.applicationId };
-    return withUploadedFile(request, bounds, parts.clock.now(), file => parts.uploads.upload(sender, live.id, file));
+    return parts.incoming.receive(
+      request,
+      { application: live.applicationId, session: live.id },
+      () => parts.uploads.admit(sender, live.id),
+      file => parts.uploads.upload(sender, live.id, file),
+    );
   });
   app.get(`${ASSETS}*`, async (request, reply) => {
     const path = (request.url.split('?', 1)[0] ?? '').slice(ASSETS.length);

@@ -29,31 +29,8 @@ export interface UploadBounds {
   readonly maxBytes: number;
   /** Which limit that is and what to do, for the refusal of a larger file. */
   readonly advice?: string;
-}
-
-/** Files of one owner that come in at once: each takes room on the disk before anybody has judged it. */
-const AT_ONCE_MAX = 8;
-
-export class UploadPlaces {
-  readonly #taken = new Map<string, number>();
-
-  /** Runs the work in one of the owner's places. */
-  async within<T>(owner: string, work: () => Promise<T>): Promise<T> {
-    const taken = this.#taken.get(owner) ?? 0;
-    if (taken >= AT_ONCE_MAX)
-      throw fault('rate_limited', `${AT_ONCE_MAX} uploads of this application come in already, which is the limit.`, {
-        advice: 'Wait for one to end.',
-        details: { limit: AT_ONCE_MAX, used: taken, retryAfterSeconds: 1 },
-      });
-    this.#taken.set(owner, taken + 1);
-    try {
-      return await work();
-    } finally {
-      const left = (this.#taken.get(owner) ?? 1) - 1;
-      if (left > 0) this.#taken.set(owner, left);
-      else this.#taken.delete(owner);
-    }
-  }
+  /** Takes room for so many bytes in all, before they are read; throws where there is none. */
+  readonly reserve?: (bytes: number) => void;
 }
 
 export function acceptMultipart(app: FastifyInstance): void {
@@ -73,6 +50,7 @@ export async function withUploadedFile<T>(
   work: (file: UploadedFile) => Promise<T>,
 ): Promise<T> {
   demandMultipart(request, bounds);
+  bounds.reserve?.(Number(request.headers['content-length'] ?? 0));
   await mkdir(bounds.folder, { recursive: true, mode: 0o700 });
   const path = join(bounds.folder, newId(now));
   try {
@@ -98,7 +76,8 @@ async function receive(request: FastifyRequest, path: string, bounds: UploadBoun
         throw fault('missing_file', `The part ${JSON.stringify(part.fieldname)} is not a file named ${FIELD}.`, {
           advice: MANY,
         });
-      received = { fileName: part.filename, path, ...(await writeSynced(path, file => writeHashed(file, part.file))) };
+      const body = reserved(part.file, bounds);
+      received = { fileName: part.filename, path, ...(await writeSynced(path, file => writeHashed(file, body))) };
       if (received.size > bounds.maxBytes) throw tooLarge(bounds);
     }
   } catch (error) {
@@ -108,6 +87,16 @@ async function receive(request: FastifyRequest, path: string, bounds: UploadBoun
   }
   if (!received) throw fault('missing_file', `The upload has no part named ${FIELD}.`, { advice: MANY });
   return received;
+}
+
+/** The same bytes, each of which room was taken for. */
+async function* reserved(body: AsyncIterable<Buffer>, { reserve }: UploadBounds): AsyncGenerator<Buffer> {
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    reserve?.(bytes);
+    yield chunk;
+  }
 }
 
 const tooLarge = ({ maxBytes, advice = 'Send a smaller file.' }: UploadBounds) =>
@@ -121,7 +110,7 @@ function refusalOf(error: unknown): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   if (/^FST_(PARTS|FILES|FIELDS)_LIMIT$/.test(code))
     return fault('invalid_file', 'The upload has several parts.', { advice: MANY });
-  if (code.startsWith('FST_') || (error instanceof Error && /multipart/i.test(error.message)))
+  if (code.startsWith('FST_') || code === 'ECONNRESET' || (error instanceof Error && /multipart/i.test(error.message)))
     return fault('invalid_file', 'The body is not well-formed multipart/form-data, or it ended early.', {
       advice: MANY,
     });

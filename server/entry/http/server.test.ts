@@ -18,6 +18,7 @@ import type { Events } from '../../domain/events/api.ts';
 import { fault, sessionNotRunning } from '../../domain/faults.ts';
 import type { AccountCaller, AgentCaller } from '../../domain/identity/caller.ts';
 import type { IdentityVerbs } from '../../domain/identity/identity.ts';
+import { WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
 import type { Logs } from '../../domain/logs/api.ts';
 import type { Recordings } from '../../domain/recordings/api.ts';
 import type { Sessions, SessionView, SessionWish } from '../../domain/sessions/api.ts';
@@ -251,6 +252,7 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     idempotency: { begin: unasked, digestOf: () => Buffer.alloc(32) },
     contexts: CONTEXTS,
     incomingDir: INCOMING,
+    waiting: new WaitingBytes(),
     extensions: { upload: unasked, read: unasked, remove: unasked },
     certificates: { upload: unasked, list: unasked, read: unasked, remove: unasked },
     events: EVENTS,

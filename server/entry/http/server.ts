@@ -11,6 +11,7 @@ import { fault } from '../../domain/faults.ts';
 import type { Idempotency } from '../../domain/idempotency/idempotency.ts';
 import type { IdentityVerbs } from '../../domain/identity/identity.ts';
 import type { Limits } from '../../domain/limits/limits.ts';
+import type { WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
 import type { FrontEnd } from '../../domain/live/front-end.ts';
 import type { LiveView } from '../../domain/live/live-view.ts';
 import type { Logs } from '../../domain/logs/api.ts';
@@ -21,6 +22,7 @@ import type { Log } from '../../kit/log.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import type { Tracer } from '../../kit/trace.ts';
 import { agentKeyHandlers } from './agent-keys.ts';
+import { boundAnswers } from './answer-flow.ts';
 import { applicationHandlers } from './applications.ts';
 import { bindOperations } from './bind.ts';
 import { type CertificateVerbs, certificateHandlers } from './certificates.ts';
@@ -35,6 +37,7 @@ import { eventHandlers } from './events.ts';
 import { type ExtensionVerbs, extensionHandlers } from './extensions.ts';
 import { failureOf } from './failures.ts';
 import { type FileVerbs, fileHandlers } from './files.ts';
+import { demandProgress, IncomingFiles } from './incoming-files.ts';
 import { BODY_BYTES_MAX, readJsonBody } from './json-body.ts';
 import { limitHandlers } from './limits.ts';
 import { liveHandlers } from './live.ts';
@@ -53,8 +56,6 @@ const HEADER_BYTES_MAX = 16 * 1024;
 const HEADERS_MS = 15_000;
 /** From the headers of a request to the last byte of its body. Answers may take longer, and so may files that come in. */
 const REQUEST_MS = 60_000;
-/** So long an upload may stand still. */
-const UPLOAD_SILENCE_MS = 60_000;
 /** Above the 60 s that proxies in front keep a connection, so that it is never ours that closes first. */
 const KEEP_ALIVE_MS = 75_000;
 const PATH_PART_CHARACTERS_MAX = 2048;
@@ -79,6 +80,7 @@ export interface HttpParts {
   readonly regions: readonly string[];
   /** Where uploads stand while they come in. */
   readonly incomingDir: string;
+  readonly waiting: WaitingBytes;
   readonly version: string;
   readonly clock: Clock;
   readonly log: Log;
@@ -144,8 +146,10 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
     frameworkErrors: (error, request, reply) => sendFailure(error, request, reply, visits),
   });
   readOnlyJson(app, visits);
-  followVisits(app, visits);
+  followVisits(app, visits, parts.clock);
+  boundAnswers(app, { waiting: parts.waiting, callerOf: request => visits.of(request).caller });
   app.setErrorHandler((error, request, reply) => sendFailure(error, request, reply, visits));
+  const incoming = new IncomingFiles({ folder: parts.incomingDir, clock: parts.clock });
   const methods = bindOperations(app, {
     handlers: handlersOf(parts),
     callers: parts.identity.callers,
@@ -153,7 +157,7 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
     repeats: repeatsOf(parts),
     compat: parts.compat,
     clock: parts.clock,
-    incomingDir: parts.incomingDir,
+    incoming,
     admitUpload: (caller, session) => parts.files.uploads.admit(caller, session),
   });
   refuseOtherMethods(app, methods);
@@ -161,7 +165,7 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
   serveDocs(app, parts, parts.web && WebFiles.read(parts.web.folder, 'docs'));
   serveLiveView(
     app,
-    { ...parts, uploads: parts.files.uploads },
+    { ...parts, incoming, uploads: parts.files.uploads },
     parts.web && WebFiles.read(parts.web.folder, 'live-view'),
   );
   serveDevtools(app, parts);
@@ -225,27 +229,23 @@ function readOnlyJson(app: FastifyInstance, visits: Visits): void {
   );
 }
 
-function followVisits(app: FastifyInstance, visits: Visits): void {
+function followVisits(app: FastifyInstance, visits: Visits, clock: Clock): void {
   app.addHook('onRequest', async (request, reply) => {
     visits.begin(request, request.routeOptions.config.operation);
-    hurry(request);
+    hurry(request, clock);
     reply.headers({ ...SECURITY_HEADERS, 'x-request-id': request.id });
     reply.raw.once('close', () => visits.end(request, reply.raw.statusCode, reply.raw.writableFinished));
   });
 }
 
 /** Node's own limit knows no difference between a file of gigabytes and a few fields that never come. */
-function hurry({ raw, routeOptions }: FastifyRequest): void {
-  const id = routeOptions.config.operation;
-  const arrived = (): void => {
-    clearTimeout(late);
-    raw.socket.setTimeout(0);
-  };
-  const isUpload = id !== undefined && operation(id).upload !== undefined;
+function hurry(request: FastifyRequest, clock: Clock): void {
+  if (request.routeOptions.config.upload) return void demandProgress(request, clock);
+  const { raw } = request;
   // A request without a body has no end that anybody hears of; it is complete, and its answer may be a stream of hours.
   const expire = (): void => void (raw.complete || raw.socket.destroy());
-  const late = isUpload ? undefined : setTimeout(expire, REQUEST_MS).unref();
-  if (isUpload) raw.socket.setTimeout(UPLOAD_SILENCE_MS); // Node destroys it then
+  const late = setTimeout(expire, REQUEST_MS).unref();
+  const arrived = (): void => clearTimeout(late);
   raw.once('end', arrived);
   raw.once('close', arrived);
 }

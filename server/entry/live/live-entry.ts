@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { fault } from '../../domain/faults.ts';
+import type { WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
 import type { LiveView } from '../../domain/live/live-view.ts';
 import type { LiveSession } from '../../domain/sessions/live.ts';
 import type { Clock } from '../../kit/clock.ts';
@@ -19,6 +20,7 @@ const HOLDER = /^[0-9a-f-]{36}$/;
 
 export interface LiveEntryParts {
   readonly live: LiveView;
+  readonly waiting: WaitingBytes;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -58,15 +60,18 @@ export class LiveEntry {
     this.#sockets.handleUpgrade(request, connection, head, socket => {
       const seen = { ...narrowed, ...(page === undefined ? {} : { page }) };
       const offers = (frame: string): boolean => claims.page === undefined || claims.page === frame;
-      void this.#show(socket, session, seen, offers, HOLDER.test(holder) ? holder : undefined).catch(error => {
-        this.#parts.log.warn('live.failed', { sessionId: id, reason: reason(error) });
-        socket.close(1011, 'the browser could not be reached');
-      });
+      void this.#show(socket, connection, session, seen, offers, HOLDER.test(holder) ? holder : undefined).catch(
+        error => {
+          this.#parts.log.warn('live.failed', { sessionId: id, reason: reason(error) });
+          socket.close(1011, 'the browser could not be reached');
+        },
+      );
     });
   }
 
   async #show(
     socket: WebSocket,
+    connection: Duplex,
     { live, takeover }: Omit<ReturnType<LiveView['welcome']>, 'claims'>,
     claims: ReturnType<LiveView['welcome']>['claims'],
     offers: (frame: string) => boolean,
@@ -79,7 +84,13 @@ export class LiveEntry {
       () => viewer.end('the address has expired'),
       claims.expiresAt.getTime() - clock.now().getTime(),
     );
-    const viewer = new Viewer({ socket, claims, holder, viewing: shared.viewing, takeover, clock, log });
+    const owner = { application: live.applicationId, session: live.id };
+    const waiting = this.#parts.waiting.watch(owner, {
+      bytes: () => connection.writableLength,
+      close: () => viewer.tooSlow(),
+    });
+    const viewer = new Viewer({ socket, claims, holder, viewing: shared.viewing, takeover, waiting, clock, log });
+    connection.on('drain', () => waiting.note());
     const leaving = [
       this.#parts.live.onRevoked(live.id, () => viewer.end('the address was revoked')),
       this.#parts.live.onOffer(live.id, offer => {
@@ -94,6 +105,7 @@ export class LiveEntry {
       await viewer.gone;
     } finally {
       clearTimeout(late);
+      waiting.close();
       for (const one of leaving) one.close();
       await shared.close();
       const left = (this.#viewers.get(live) ?? 1) - 1;

@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import type { WebSocket } from 'ws';
 import type { DriveMessage, ServerMessage, TabState, ViewerMessage } from '../../../contract/live-messages.ts';
+import type { Watched } from '../../domain/limits/waiting-bytes.ts';
 import type { LinkClaims } from '../../domain/live/links.ts';
 import type { Offer } from '../../domain/live/live-view.ts';
 import type { Control, Takeover } from '../../domain/live/takeover.ts';
@@ -20,6 +21,7 @@ const PING_MS = 10_000;
 /** Two pings without a byte. */
 const SILENCE_MS = 25_000;
 const RENEW_MS = 10_000;
+const CLOSE_MS = 2_000;
 /** Text that may wait for a viewer who reads nothing; more, and the viewer is gone. */
 const BEHIND_BYTES_MAX = 4 * 1024 ** 2;
 const UPLOADS = '/tmp/.uploads/';
@@ -31,6 +33,8 @@ export interface ViewerParts {
   readonly holder: string | undefined;
   readonly viewing: Viewing;
   readonly takeover: Takeover;
+  /** Counts what this viewer has not read. */
+  readonly waiting: Watched;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -86,6 +90,14 @@ export class Viewer {
   /** A page has downloaded something that this person may have. */
   offer({ name, size, url }: Offer): void {
     this.#say({ type: 'download', name, size, url });
+  }
+
+  /** Too many bytes wait, and this viewer has most of them. */
+  tooSlow(): void {
+    const { socket } = this.#parts;
+    socket.close(1013, 'the viewer reads too slowly');
+    const late = setTimeout(() => socket.terminate(), CLOSE_MS);
+    socket.once('close', () => clearTimeout(late));
   }
 
   /** Another process goes on with the session: the page comes back by itself. */
@@ -155,6 +167,7 @@ export class Viewer {
     this.#waitingPicture = undefined;
     this.#pictureOnItsWay = true;
     socket.send(frameMessage(this.#watching.page, picture), { binary: true });
+    this.#parts.waiting.note();
   }
 
   // ---- control ---------------------------------------------------------------------------------------------------------
@@ -305,6 +318,7 @@ export class Viewer {
     if (socket.readyState !== socket.OPEN) return;
     if (socket.bufferedAmount > BEHIND_BYTES_MAX) return socket.terminate();
     socket.send(JSON.stringify(message));
+    this.#parts.waiting.note();
   }
 
   // ---- the connection --------------------------------------------------------------------------------------------------

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { WaitingBytes, type Watched } from './waiting-bytes.ts';
+
+class Client {
+  bytes = 0;
+  closedFor: string | undefined;
+  readonly #watched: Watched;
+
+  constructor(all: WaitingBytes, application: string, session: string) {
+    this.#watched = all.watch(
+      { application, session },
+      {
+        bytes: () => this.bytes,
+        close: bound => {
+          this.closedFor = bound;
+        },
+      },
+    );
+  }
+
+  holds(bytes: number): this {
+    this.bytes = bytes;
+    this.#watched.note();
+    return this;
+  }
+
+  leave(): void {
+    this.#watched.close();
+  }
+}
+
+describe('bytes that wait', () => {
+  const bounds = { session: 10, application: 15, process: 20 };
+  const closed = (...clients: Client[]): Array<string | undefined> => clients.map(({ closedFor }) => closedFor);
+
+  it('close the client with most of them where the session has too many', () => {
+    const all = new WaitingBytes(bounds);
+    const [small, large, other] = [new Client(all, 'a', '1'), new Client(all, 'a', '1'), new Client(all, 'a', '2')];
+    other.holds(5);
+    large.holds(7);
+    small.holds(4);
+    assert.deepEqual(closed(small, large, other), [undefined, 'session', undefined]);
+    small.holds(10);
+    assert.equal(small.closedFor, undefined);
+  });
+
+  it('close the client with most of them where the application, or the process, has too many', () => {
+    const all = new WaitingBytes(bounds);
+    const [one, two, three] = [new Client(all, 'a', '1'), new Client(all, 'a', '2'), new Client(all, 'b', '3')];
+    three.holds(9);
+    one.holds(8);
+    two.holds(8);
+    assert.deepEqual(closed(one, two, three), ['application', undefined, undefined]);
+    new Client(all, 'c', '4').holds(4);
+    assert.deepEqual(closed(two, three), [undefined, 'process']);
+  });
+
+  it('are looked at again before anybody is closed', () => {
+    const all = new WaitingBytes(bounds);
+    const [one, two] = [new Client(all, 'a', '1').holds(8), new Client(all, 'a', '1')];
+    one.bytes = 0; // its receiver has read them
+    two.holds(8);
+    assert.deepEqual(closed(one, two), [undefined, undefined]);
+  });
+
+  it('of a client that has left do not count', () => {
+    const all = new WaitingBytes(bounds);
+    const one = new Client(all, 'a', '1').holds(8);
+    one.leave();
+    one.holds(8);
+    const two = new Client(all, 'a', '1').holds(8);
+    assert.equal(two.closedFor, undefined);
+  });
+});

@@ -1,0 +1,69 @@
+// Bytes that wait in this process for somebody to read them: CDP clients, viewers, HTTP answers. Where a session, an
+// application or the process holds more than its bound, the connection with most of them is closed; the others stay.
+import { type Bound, type Bounds, type Level, type Owner, type Share, Totals } from '../../kit/totals.ts';
+
+const MIB = 1024 ** 2;
+/** The largest message to a client has 256 MiB, and a client may be 64 MiB behind: so much must fit into a session. */
+export const WAITING_BYTES_MAX: Bounds = { session: 320 * MIB, application: 512 * MIB, process: 1024 * MIB };
+
+export interface WaitingSource {
+  /** What waits now. Asked often. */
+  bytes(): number;
+  /** It has most of the bytes where there are too many. */
+  close(bound: Bound): void;
+}
+
+export interface Watched {
+  /** To be called whenever bytes were added, or have gone. */
+  note(): void;
+  close(): void;
+}
+
+export class WaitingBytes {
+  readonly #totals: Totals;
+  readonly #sources = new Map<Share, WaitingSource>();
+
+  constructor(bounds: Bounds = WAITING_BYTES_MAX) {
+    this.#totals = new Totals(bounds);
+  }
+
+  watch(owner: Owner, source: WaitingSource): Watched {
+    const share = this.#totals.open(owner);
+    this.#sources.set(share, source);
+    return {
+      note: () => {
+        const bytes = source.bytes();
+        if (bytes === share.amount || !this.#sources.has(share)) return;
+        const isMore = bytes > share.amount;
+        share.set(bytes);
+        if (isMore && share.exceeded) this.#shed(share);
+      },
+      close: () => this.#leave(share),
+    };
+  }
+
+  #shed(share: Share): void {
+    for (let level = share.exceeded; level; level = share.exceeded) {
+      this.#lookAgain(level);
+      if (level.sum <= level.max) continue;
+      const largest = largestOf(level);
+      const source = this.#sources.get(largest);
+      // It counts no more from now on: until it is closed nothing is added to it.
+      this.#leave(largest);
+      source?.close(level.bound);
+    }
+  }
+
+  /** What was read by its receiver meanwhile may not be known yet. */
+  #lookAgain(level: Level): void {
+    for (const share of level.shares) share.set(this.#sources.get(share)?.bytes() ?? 0);
+  }
+
+  #leave(share: Share): void {
+    this.#sources.delete(share);
+    share.close();
+  }
+}
+
+const largestOf = ({ shares }: Level): Share =>
+  [...shares].reduce((most, share) => (share.amount > most.amount ? share : most));

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import { after, test } from 'node:test';
+import fastify from 'fastify';
+import { eventually } from '../../../tests/harness/until.ts';
+import { WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
+import { isFault } from '../../kit/fault.ts';
+import { boundAnswers } from './answer-flow.ts';
+
+const MIB = 1024 ** 2;
+const HOUR_MS = 3_600_000;
+const closing: Array<() => Promise<void>> = [];
+after(() => Promise.all(closing.map(close => close())));
+
+interface Opened {
+  /** Asks, and reads nothing of the answer. */
+  unread(path: string): Promise<Socket>;
+  url: string;
+}
+
+async function open({ streams = 10, silenceMs = HOUR_MS }): Promise<Opened> {
+  const app = fastify();
+  boundAnswers(app, {
+    waiting: new WaitingBytes({ session: 40 * MIB, application: 40 * MIB, process: 40 * MIB }),
+    callerOf: () => undefined,
+    streamsMax: { session: streams, application: streams, process: streams },
+    silenceMs,
+  });
+  app.setErrorHandler((error, _, reply) => reply.code(429).send(isFault(error) ? error.code : String(error)));
+  app.get('/text/:mib', async ({ params }) => 'x'.repeat(Number(Object(params).mib) * MIB));
+  app.get('/stream', (_, reply) => reply.send(Readable.from([Buffer.alloc(30 * MIB)])));
+  const url = await app.listen({ port: 0, host: '127.0.0.1' });
+  const accepted = new Map<number | undefined, Socket>();
+  app.server.on('connection', (socket: Socket) => accepted.set(socket.remotePort, socket));
+  closing.push(async () => {
+    for (const socket of accepted.values()) socket.destroy();
+    await app.close();
+  });
+  const unread = async (path: string): Promise<Socket> => {
+    const asked = connect(Number(new URL(url).port), '127.0.0.1').on('error', () => {});
+    await once(asked, 'connect');
+    asked.write(`GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`);
+    const socket = await eventually('the connection to be accepted', () => accepted.get(asked.localPort));
+    assert.ok(socket);
+    await eventually('the answer to begin', () => socket.bytesWritten > 0 || socket.destroyed);
+    return socket;
+  };
+  return { url, unread };
+}
+
+test('where too many bytes of answers wait, the connection with most of them is closed', async () => {
+  const { unread } = await open({});
+  const [large, small] = [await unread('/text/38'), await unread('/text/34')];
+  await eventually('the larger to be closed', () => large.destroyed);
+  assert.equal(small.destroyed, false);
+});
+
+test('an answer of which nothing is read for a while is closed', async () => {
+  const { unread, url } = await open({ silenceMs: 300 });
+  const [text, stream] = [await unread('/text/20'), await unread('/stream')];
+  await eventually('both to be closed', () => text.destroyed && stream.destroyed);
+  assert.equal((await (await fetch(`${url}/stream`)).arrayBuffer()).byteLength, 30 * MIB);
+});
+
+test('more answers than may be streamed at once are refused, until one of them is over', async () => {
+  const { unread, url } = await open({ streams: 2 });
+  const [one] = [await unread('/stream'), await unread('/stream')];
+  const refused = await fetch(`${url}/stream`);
+  assert.deepEqual([refused.status, await refused.text()], [429, 'rate_limited']);
+  one?.destroy();
+  await eventually('a place to be free', async () => (await fetch(`${url}/stream`)).status === 200);
+});

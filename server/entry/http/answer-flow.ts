@@ -1,0 +1,72 @@
+// Answers on their way to whoever asked: what waits of them is counted, those that are streamed have a bound, and a
+// connection that takes nothing for a while is closed.
+import { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { fault } from '../../domain/faults.ts';
+import type { Caller } from '../../domain/identity/caller.ts';
+import type { WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
+import { type Bounds, Totals } from '../../kit/totals.ts';
+
+/** Files, playlists, archives and event streams that are being sent. Who has no key is known by the address. */
+export const STREAMED_ANSWERS_MAX: Bounds = { session: 200, application: 200, process: 1000 };
+/** Smaller ones stand in the buffers of the kernel. */
+const COUNTED_BYTES = 64 * 1024;
+/** A connection that takes no byte of an answer for so long is closed. */
+const SILENCE_MS = 60_000;
+
+interface FlowParts {
+  readonly waiting: WaitingBytes;
+  readonly callerOf: (request: FastifyRequest) => Caller | undefined;
+  readonly streamsMax?: Bounds;
+  readonly silenceMs?: number;
+}
+
+export function boundAnswers(app: FastifyInstance, parts: FlowParts): void {
+  const { waiting, callerOf, streamsMax = STREAMED_ANSWERS_MAX, silenceMs = SILENCE_MS } = parts;
+  const streamed = new Totals(streamsMax);
+  app.addHook('onSend', (request, reply, payload, done) => {
+    const bytes = bytesOf(payload);
+    if (bytes !== undefined && bytes < COUNTED_BYTES) return done();
+    const owner = { application: ownerOf(request, callerOf(request)) };
+    const { socket } = request.raw;
+    if (bytes === undefined) {
+      const place = streamed.open(owner);
+      const full = place.take(1);
+      if (full) {
+        place.close();
+        end(payload);
+        return done(tooMany(full.max));
+      }
+      reply.raw.once('close', () => place.close());
+    }
+    const watched = waiting.watch(owner, { bytes: () => socket.writableLength, close: () => socket.destroy() });
+    const note = (): void => watched.note();
+    socket.on('drain', note);
+    reply.raw.once('close', () => {
+      socket.off('drain', note);
+      watched.close();
+    });
+    socket.setTimeout(silenceMs); // Node destroys it then, and sets its own when the answer is through
+    done();
+    note();
+  });
+}
+
+/** Undefined: as many as there are. */
+function bytesOf(payload: unknown): number | undefined {
+  if (payload === null || payload === undefined) return 0;
+  return typeof payload === 'string' || Buffer.isBuffer(payload) ? payload.length : undefined;
+}
+
+const ownerOf = ({ ip }: FastifyRequest, caller: Caller | undefined): string =>
+  caller?.kind === 'agentKey' ? caller.applicationId : (caller?.accountId ?? ip);
+
+function end(payload: unknown): void {
+  if (payload instanceof Readable) payload.destroy();
+}
+
+const tooMany = (limit: number): Error =>
+  fault('rate_limited', `${limit} files and streams are being sent already, which is the limit.`, {
+    advice: 'Read those to their end, or close them.',
+    details: { limit, used: limit },
+  });

@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Totals } from './totals.ts';
+
+describe('totals', () => {
+  const bounds = { session: 10, application: 15, process: 20 };
+
+  it('take what every level has room for, and say which has none', () => {
+    const totals = new Totals(bounds);
+    const one = totals.open({ application: 'a', session: '1' });
+    assert.equal(one.take(8), undefined);
+    assert.equal(totals.open({ application: 'a', session: '1' }).take(3)?.bound, 'session');
+    assert.equal(totals.open({ application: 'a', session: '2' }).take(8)?.bound, 'application');
+    assert.equal(totals.open({ application: 'a', session: '2' }).take(7), undefined);
+    assert.equal(totals.open({ application: 'b' }).take(6)?.bound, 'process');
+    one.close();
+    assert.equal(totals.open({ application: 'b' }).take(6), undefined);
+  });
+
+  it('let a single share pass a bound, and nobody beside it', () => {
+    const totals = new Totals(bounds);
+    assert.equal(totals.open({ application: 'a', session: '1' }).take(100), undefined);
+    assert.equal(totals.open({ application: 'a', session: '1' }).take(1)?.bound, 'session');
+    assert.equal(totals.open({ application: 'b', session: '2' }).take(1)?.bound, 'process');
+  });
+
+  it('heed less room than the bound', () => {
+    const totals = new Totals(bounds);
+    assert.equal(totals.open({ application: 'a', session: '1' }).take(3, { session: 5 }), undefined);
+    assert.equal(totals.open({ application: 'a', session: '1' }).take(3, { session: 5 })?.bound, 'session');
+  });
+});

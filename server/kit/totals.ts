@@ -1,0 +1,109 @@
+// Counts what is held at once, for a session, an application and the process. Each of them has a bound.
+
+export const BOUNDS = ['session', 'application', 'process'] as const;
+export type Bound = (typeof BOUNDS)[number];
+export type Bounds = Readonly<Record<Bound, number>>;
+
+export interface Owner {
+  readonly application: string;
+  /** Absent: it belongs to no single session. */
+  readonly session?: string;
+}
+
+/** One session, one application, or the process: the sum of all shares in it. */
+export class Level {
+  readonly bound: Bound;
+  readonly max: number;
+  readonly parent: Level | undefined;
+  readonly shares = new Set<Share>();
+  sum = 0;
+
+  constructor(bound: Bound, max: number, parent?: Level) {
+    this.bound = bound;
+    this.max = max;
+    this.parent = parent;
+  }
+}
+
+export class Totals {
+  readonly #bounds: Bounds;
+  readonly #process: Level;
+  readonly #levels = new Map<string, Level>();
+
+  constructor(bounds: Bounds) {
+    this.#bounds = bounds;
+    this.#process = new Level('process', bounds.process);
+  }
+
+  /** Holds nothing yet. */
+  open({ application, session }: Owner): Share {
+    const ofApplication = this.#level('application', `application ${application}`, this.#process);
+    const level =
+      session === undefined
+        ? ofApplication
+        : this.#level('session', `session ${application} ${session}`, ofApplication);
+    return new Share(level, () => this.#forgetEmpty());
+  }
+
+  #level(bound: Bound, key: string, parent: Level): Level {
+    const level = this.#levels.get(key) ?? new Level(bound, this.#bounds[bound], parent);
+    this.#levels.set(key, level);
+    return level;
+  }
+
+  #forgetEmpty(): void {
+    for (const [key, level] of this.#levels) if (level.shares.size === 0) this.#levels.delete(key);
+  }
+}
+
+export class Share {
+  /** Innermost first. */
+  readonly levels: readonly Level[];
+  readonly #closed: () => void;
+  #amount = 0;
+  #isClosed = false;
+
+  constructor(level: Level, closed: () => void) {
+    const levels: Level[] = [];
+    for (let each: Level | undefined = level; each; each = each.parent) levels.push(each);
+    this.levels = levels;
+    this.#closed = closed;
+    for (const each of levels) each.shares.add(this);
+  }
+
+  get amount(): number {
+    return this.#amount;
+  }
+
+  /** Holds so much from now on, whatever the bounds say. */
+  set(amount: number): void {
+    if (this.#isClosed) return;
+    for (const level of this.levels) level.sum += amount - this.#amount;
+    this.#amount = amount;
+  }
+
+  /** The innermost level that holds more than its bound. */
+  get exceeded(): Level | undefined {
+    return this.levels.find(({ sum, max }) => sum > max);
+  }
+
+  /**
+   * Holds so much more if every level has room for it; otherwise returns the level that has none. What is alone in its
+   * level may pass the level's bound, so that no single thing is refused for ever. `room` lowers bounds.
+   */
+  take(more: number, room: Partial<Bounds> = {}): Level | undefined {
+    const full = this.levels.find(
+      ({ sum, max, bound }) => sum > this.#amount && sum + more > Math.min(max, room[bound] ?? max),
+    );
+    if (!full) this.set(this.#amount + more);
+    return full;
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.set(0);
+    this.#isClosed = true;
+    for (const level of this.levels) level.shares.delete(this);
+    if (this.levels.some(({ shares }) => shares.size === 0)) this.#closed();
+  }
+}

@@ -1,0 +1,186 @@
+// What many clients, uploads and settings hold together: each has a bound for a session, an application and the process,
+// and whoever keeps within it is undisturbed.
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import type { DebugUrls } from '../../contract/live.ts';
+import { CdpClient } from '../harness/cdp.ts';
+import { LiveViewer } from '../harness/live-viewer.ts';
+import { type CreatedSession, startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const MIB = 1024 ** 2;
+const SESSION_UPLOAD_BYTES = 3_000_000;
+const server = await startServer({ clock: 'test', env: { BERTH_SESSION_UPLOADS: String(SESSION_UPLOAD_BYTES) } });
+
+async function withSession(work: (session: CreatedSession) => Promise<void>): Promise<void> {
+  const session = await server.createSession({ keepAlive: true });
+  await work(session);
+  await server.release(session.id);
+}
+
+describe('clients that do not read what they asked for', () => {
+  /** Of one client; below what a single client may leave unread. */
+  const ANSWER_BYTES = 60 * MIB;
+  const CLIENTS = 6;
+  /** SESSION_WAITING_BYTES_MAX. */
+  const SESSION_BYTES_MAX = 320 * MIB;
+
+  it('are closed, the one with most bytes first, until their session is within its bound; one that reads goes on', () =>
+    withSession(async ({ id, connectUrl }) => {
+      const reader = await CdpClient.connect(connectUrl);
+      const page = await reader.attachToPage();
+      const stalled: CdpClient[] = [];
+      const gone = (): number =>
+        server.log().filter(line => line.includes('cdp.disconnected') && line.includes(id)).length;
+      for (let count = 0; count < CLIENTS; count++) {
+        const client = await CdpClient.connect(connectUrl);
+        const session = await client.attachToPage();
+        client.stall();
+        client.say(
+          JSON.stringify({
+            id: 999,
+            method: 'Runtime.evaluate',
+            params: { expression: `'x'.repeat(${ANSWER_BYTES})`, returnByValue: true },
+            sessionId: session,
+          }),
+        );
+        stalled.push(client);
+        assert.equal(await reader.evaluate('6 * 7', page), 42);
+      }
+      const most = Math.floor(SESSION_BYTES_MAX / ANSWER_BYTES);
+      await eventually('the clients that are too many to be closed', () => gone() >= CLIENTS - most);
+      assert.equal(gone(), CLIENTS - most, 'the others are untouched');
+      assert.equal(await reader.evaluate('6 * 7', page), 42);
+      for (const client of stalled) client.cut();
+      reader.cut();
+    }));
+
+  it('that keep half of a message each count too', () =>
+    withSession(async ({ id, connectUrl }) => {
+      const reader = await CdpClient.connect(connectUrl);
+      const page = await reader.attachToPage();
+      const { hostname, port, pathname, search } = new URL(connectUrl);
+      const sockets: Socket[] = [];
+      const closed = new Set<Socket>();
+      for (let count = 0; count < 4; count++) {
+        const socket = connect(Number(port), hostname).on('error', () => {});
+        socket.once('close', () => closed.add(socket)).resume();
+        socket.write(
+          `GET ${pathname}${search} HTTP/1.1\r\nhost: x\r\nconnection: Upgrade\r\nupgrade: websocket\r\n` +
+            'sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
+        );
+        // One text frame of 95 MiB, masked with zeros, of which the last byte never comes.
+        const head = Buffer.from([0x81, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        head.writeUInt32BE(95 * MIB, 6);
+        socket.write(head);
+        socket.write(Buffer.alloc(95 * MIB - 1, 'x'));
+        sockets.push(socket);
+      }
+      await eventually('one of them to be closed', () => closed.size > 0);
+      assert.equal(await reader.evaluate('6 * 7', page), 42);
+      for (const socket of sockets) socket.destroy();
+      await eventually(
+        'all of them to be gone',
+        () => server.log().filter(line => line.includes('cdp.disconnected') && line.includes(id)).length === 4,
+      );
+      reader.cut();
+    }));
+});
+
+describe('files that are sent in through a live view', () => {
+  const DECLARED_BYTES = 2_000_000;
+  const BOUNDARY = 'a-boundary';
+  const PART = `--${BOUNDARY}\r\ncontent-disposition: form-data; name="file"; filename="NAME"\r\n\r\n`;
+  const END = `\r\n--${BOUNDARY}--\r\n`;
+
+  /** Files that are just coming in. */
+  const incoming = (): number => {
+    const folder = join(server.dataDir, 'incoming');
+    return existsSync(folder) ? readdirSync(folder).length : 0;
+  };
+
+  class SlowUpload {
+    readonly socket: Socket;
+    answer = '';
+    closed = false;
+    constructor(path: string, name: string, bytes: number | undefined) {
+      const { hostname, port } = new URL(server.url);
+      this.socket = connect(Number(port), hostname).on('error', () => {});
+      this.socket.on('data', data => {
+        this.answer += data;
+      });
+      this.socket.once('close', () => {
+        this.closed = true;
+      });
+      const part = `${PART.replace('NAME', name)}x`; // with its first byte, so that the file begins
+      const length =
+        bytes === undefined ? 'transfer-encoding: chunked' : `content-length: ${part.length + bytes - 1 + END.length}`;
+      this.socket.write(
+        `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: multipart/form-data; boundary=${BOUNDARY}\r\n${length}\r\n\r\n`,
+      );
+      this.socket.write(bytes === undefined ? chunk(part) : part);
+    }
+  }
+  const chunk = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
+
+  async function driven(session: CreatedSession): Promise<{ viewer: LiveViewer; path: string }> {
+    const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${session.id}/debug`);
+    const viewer = await LiveViewer.open(body.debuggerUrl);
+    await viewer.take();
+    const { pathname, searchParams } = new URL(body.debuggerUrl);
+    return { viewer, path: `${pathname}/files?token=${searchParams.get('token')}` };
+  }
+
+  it('have their bytes reserved before any is read: those that would pass the session’s limit together are refused', () =>
+    withSession(async session => {
+      const { viewer, path } = await driven(session);
+      const uploads = Array.from({ length: 20 }, (_, number) => new SlowUpload(path, `${number}.bin`, DECLARED_BYTES));
+      await eventually('all but one to be refused', () => uploads.filter(({ answer }) => answer !== '').length === 19);
+      assert.equal(uploads.filter(({ answer }) => /^HTTP\/1.1 429 /.test(answer)).length, 19);
+      assert.equal(incoming(), 1);
+      for (const { socket } of uploads) socket.destroy();
+      await eventually('nothing to be left', () => incoming() === 0);
+      const next = new SlowUpload(path, 'next.bin', 6);
+      next.socket.write(`hello${END}`);
+      await eventually('the next to be taken', () => /^HTTP\/1.1 200 /.test(next.answer));
+      next.socket.destroy();
+      await viewer.close();
+    }));
+
+  it('are refused in number too, where they do not say how long they are', () =>
+    withSession(async session => {
+      const { viewer, path } = await driven(session);
+      const uploads = Array.from({ length: 20 }, (_, number) => new SlowUpload(path, `${number}.bin`, undefined));
+      await eventually(
+        'those that are too many to be refused',
+        () => uploads.filter(({ answer }) => answer).length === 12,
+      );
+      assert.equal(incoming(), 8);
+      for (const { socket } of uploads) socket.destroy();
+      await eventually('nothing to be left', () => incoming() === 0);
+      await viewer.close();
+    }));
+
+  it('may take minutes while they make progress, and are cut when they make next to none', () =>
+    withSession(async session => {
+      const { viewer, path } = await driven(session);
+      const honest = new SlowUpload(path, 'honest.bin', 1 + 6 * 100_000);
+      const crawling = new SlowUpload(path, 'crawling.bin', 100);
+      await eventually('both to begin', () => incoming() === 2);
+      for (let part = 0; part < 6; part++) {
+        honest.socket.write('x'.repeat(100_000));
+        if (!crawling.closed) crawling.socket.write('x');
+        await eventually('the bytes to be there', async () => honest.socket.writableLength === 0);
+        await new Promise(resolve => setTimeout(resolve, 200));
+        await server.advance(30_000);
+      }
+      honest.socket.write(END);
+      await eventually('the honest one to be taken', () => /^HTTP\/1.1 200 /.test(honest.answer));
+      await eventually('the other to be cut', () => crawling.closed);
+      honest.socket.destroy();
+      await viewer.close();
+    }));
+});
