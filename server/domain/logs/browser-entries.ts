@@ -12,6 +12,7 @@ const AHEAD_MS = 1_000;
 const BEHIND_MS = 7 * 3_600_000;
 /** Requests whose bytes are counted at once. */
 const COUNTED_MAX = 2_000;
+const REQUEST_ID_CHARS_MAX = 200;
 
 export type BrowserEntry = Omit<LogEntry, 'page' | 'kind'> & { readonly kind: LogKind };
 
@@ -49,19 +50,21 @@ export class BrowserEntries {
   }
 
   #count(params: Said): undefined {
-    const id = textAt(params, 'requestId') ?? '';
+    const id = requestIdOf(params);
     const bytes = (this.#bytes.get(id) ?? 0) + (numberAt(params, 'dataLength') ?? 0);
     if (this.#bytes.size < COUNTED_MAX || this.#bytes.has(id)) this.#bytes.set(id, bytes);
   }
 
   #withBytes(method: string, params: Said): Said {
     if (method !== 'Network.loadingFinished' && method !== 'Network.loadingFailed') return params;
-    const id = textAt(params, 'requestId') ?? '';
+    const id = requestIdOf(params);
     const bytes = this.#bytes.get(id);
     this.#bytes.delete(id);
     return bytes === undefined ? params : { ...params, dataLength: bytes };
   }
 }
+
+const requestIdOf = (params: Said): string => (textAt(params, 'requestId') ?? '').slice(0, REQUEST_ID_CHARS_MAX);
 
 /** As the browser says it, to the microsecond, so that one event told twice has one time. */
 const plausible = (at: number, nowMs: number): number =>

@@ -11,6 +11,8 @@ const FUNCTION_METHOD = 'Runtime.callFunctionOn';
 /** An expression that asks for one of these gives back what must not be kept. */
 const ASKS_FOR_SECRETS = /cookie|passw|secret|token|credential|storage|\bvalue\b|indexeddb|authorization/i;
 const ERROR_CHARS_MAX = 500;
+/** Stands for what should be a text and is none. */
+const NO_TEXT = '[not text]';
 
 type Keep = (params: Said) => JsonObject;
 
@@ -79,8 +81,9 @@ const KEPT: Readonly<Record<string, Keep>> = {
   'Input.dispatchMouseEvent': input,
   'Input.dispatchTouchEvent': params => ({
     ...input(params),
-    touchPoints: (Array.isArray(params.touchPoints) ? params.touchPoints.filter(isObject) : [])
+    touchPoints: (Array.isArray(params.touchPoints) ? params.touchPoints : [])
       .slice(0, 10)
+      .filter(isObject)
       .map(point => plain(point, ['x', 'y', 'id'])),
   }),
   'Input.dispatchDragEvent': params => ({ ...input(params), data: REDACTED }),
@@ -95,7 +98,9 @@ const KEPT: Readonly<Record<string, Keep>> = {
   'Target.createBrowserContext': params => plain(params, ['disposeOnDetach']),
   'Target.disposeBrowserContext': params => plain(params, ['browserContextId']),
   'DOM.setFileInputFiles': params => ({
-    files: (Array.isArray(params.files) ? params.files : []).slice(0, 20).map(file => text(String(file))),
+    files: (Array.isArray(params.files) ? params.files : [])
+      .slice(0, 20)
+      .map(file => (typeof file === 'string' ? text(file) : NO_TEXT)),
   }),
   'Browser.close': () => ({}),
 };

@@ -1,6 +1,8 @@
 // Logs what clients ask of the browser. On the way of a message nothing is done but to remember it; what is in it is read
 // between two turns of the event loop. More than a client in its senses says is counted, not logged.
 import type { Clock } from '../../kit/clock.ts';
+import { parseJson } from '../../kit/foreign.ts';
+import { guarded } from '../../kit/guard.ts';
 import type { CommandTap, Overheard } from '../sessions/machinery.ts';
 import { answersSecrets, commandParams, commandResult, LOGGED_COMMANDS } from './command-entries.ts';
 import type { LogEntry } from './entry.ts';
@@ -146,8 +148,13 @@ export class CommandLog implements CommandTap {
   }
 
   #workOff(most: number): void {
-    for (const work of this.#queue.splice(0, most)) work();
+    for (const work of this.#queue.splice(0, most)) this.#guarded(work);
   }
+
+  readonly #guarded = guarded(
+    error => this.#parts.log.unreadable('command', error),
+    (work: () => void) => work(),
+  );
 
   readonly #work = (): void => {
     this.#workOff(BATCH);
@@ -157,10 +164,6 @@ export class CommandLog implements CommandTap {
 }
 
 function parse(message: Buffer): Said | undefined {
-  try {
-    const parsed: unknown = JSON.parse(message.toString('utf8'));
-    return isObject(parsed) ? parsed : undefined;
-  } catch {
-    return undefined;
-  }
+  const parsed = parseJson(message);
+  return isObject(parsed) ? parsed : undefined;
 }

@@ -2,7 +2,7 @@
 import type { Json, JsonObject } from '../../engines/store/rows/json.ts';
 import type { LogEntry } from './entry.ts';
 import { capped, redactText, redactUrl } from './redact.ts';
-import { isObject, objectAt, plain, type Said, textAt } from './values.ts';
+import { isObject, objectAt, plain, type Said, shownJson, textAt } from './values.ts';
 
 const ARGUMENTS_MAX = 20;
 const TEXT_CHARS_MAX = 2_048;
@@ -34,10 +34,10 @@ export function consoleEntry(method: string, params: Said): Heard | undefined {
 const timed = (at: unknown): { at?: number } => (typeof at === 'number' ? { at } : {});
 
 function consoleCall(params: Said): JsonObject {
-  const args = Array.isArray(params.args) ? params.args.filter(isObject) : [];
+  const args = Array.isArray(params.args) ? params.args : [];
   return {
-    type: textAt(params, 'type') ?? 'log',
-    args: args.slice(0, ARGUMENTS_MAX).map(remoteObject),
+    type: capped(textAt(params, 'type') ?? 'log', PROPERTY_CHARS_MAX),
+    args: args.slice(0, ARGUMENTS_MAX).filter(isObject).map(remoteObject),
     ...(args.length > ARGUMENTS_MAX ? { argsCut: args.length - ARGUMENTS_MAX } : {}),
     ...plain(params, ['executionContextId']),
     ...stack(params),
@@ -57,8 +57,8 @@ function exception(details: Said | undefined): JsonObject {
 
 function complaint(entry: Said | undefined): JsonObject {
   return {
-    source: textAt(entry, 'source') ?? 'other',
-    level: textAt(entry, 'level') ?? 'info',
+    source: capped(textAt(entry, 'source') ?? 'other', PROPERTY_CHARS_MAX),
+    level: capped(textAt(entry, 'level') ?? 'info', PROPERTY_CHARS_MAX),
     text: text(textAt(entry, 'text') ?? ''),
     ...plain(entry, ['lineNumber']),
     ...address(entry),
@@ -82,23 +82,23 @@ export function remoteObject(object: Said): JsonObject {
 function shownValue(value: unknown): Json {
   if (typeof value === 'string') return text(value);
   if (typeof value === 'number' || typeof value === 'boolean' || value === null) return value;
-  return text(JSON.stringify(value) ?? '');
+  return text(shownJson(value));
 }
 
 function shownPreview(preview: Said): JsonObject {
-  const properties = Array.isArray(preview.properties) ? preview.properties.filter(isObject) : [];
+  const properties = Array.isArray(preview.properties) ? preview.properties : [];
   return {
     ...plain(preview, ['type', 'subtype']),
     ...(typeof preview.description === 'string' ? { description: text(preview.description) } : {}),
     overflow: preview.overflow === true || properties.length > PROPERTIES_MAX,
-    properties: properties.slice(0, PROPERTIES_MAX).map(property),
+    properties: properties.slice(0, PROPERTIES_MAX).filter(isObject).map(property),
   };
 }
 
 /** Name and value are judged together, so that `{password: …}` is seen for what it is. */
 function property(entry: Said): JsonObject {
   const name = capped(textAt(entry, 'name') ?? '', PROPERTY_CHARS_MAX);
-  const value = textAt(entry, 'value');
+  const value = textAt(entry, 'value')?.slice(0, 2 * PROPERTY_CHARS_MAX);
   const pair = value === undefined ? undefined : redactText(`${name}: ${JSON.stringify(value)}`);
   const hidden = pair !== undefined && pair !== `${name}: ${JSON.stringify(value)}`;
   return {
@@ -113,7 +113,7 @@ function property(entry: Said): JsonObject {
 function stack(params: Said | undefined): JsonObject {
   const frames = objectAt(params, 'stackTrace')?.callFrames;
   if (!Array.isArray(frames) || frames.length === 0) return {};
-  const callFrames = frames.filter(isObject).slice(0, CALL_FRAMES_MAX);
+  const callFrames = frames.slice(0, CALL_FRAMES_MAX).filter(isObject);
   return {
     stackTrace: {
       callFrames: callFrames.map(frame => ({

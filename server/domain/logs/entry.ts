@@ -1,6 +1,8 @@
 // One entry of a session's log, as it is kept: a line of JSON. Everything secret has left it before it is made a line.
 import { LOG_KINDS, type LogKind, NO_PAGE, type SessionLog } from '../../../contract/logs.ts';
 import type { JsonObject } from '../../engines/store/rows/json.ts';
+import { parseJson } from '../../kit/foreign.ts';
+import { isObject } from './values.ts';
 
 /** `any`: markers that every reader gets, whatever kinds he asks for. */
 export type EntryKind = LogKind | 'any';
@@ -30,8 +32,19 @@ export function lineOf(entry: LogEntry): string {
   return JSON.stringify({ ...rest, params: { cut: true, bytes: line.length } });
 }
 
-/** Only ever reads what `lineOf` wrote. */
-export const entryOf = (line: string): LogEntry => JSON.parse(line) as LogEntry;
+/** Reads what `lineOf` wrote; undefined where a stored line is none of those any more. */
+export function entryOf(line: string): LogEntry | undefined {
+  const read = parseJson(line);
+  return isEntry(read) ? read : undefined;
+}
+
+const isEntry = (read: unknown): read is LogEntry =>
+  isObject(read) &&
+  typeof read.at === 'number' &&
+  typeof read.method === 'string' &&
+  typeof read.kind === 'string' &&
+  (read.kind === 'any' || isKind(read.kind)) &&
+  isObject(read.params);
 
 export const isKind = (word: string): word is LogKind => LOG_KINDS.some(kind => kind === word);
 

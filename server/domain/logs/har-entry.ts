@@ -26,6 +26,8 @@ interface Pair {
 }
 
 const UNKNOWN_MIME = 'x-unknown';
+/** Beyond it there is no date (ECMA-262, time values). */
+const DATE_MS_MAX = 8.64e15;
 
 export function harEntry(hop: Hop): HarEntry {
   const { sent, received, finished, failed } = hop;
@@ -64,8 +66,8 @@ export function harEntry(hop: Hop): HarEntry {
 }
 
 export const startedMs = (hop: Hop): number => {
-  const wallSeconds = numberAt(hop.sent, 'wallTime');
-  return wallSeconds === undefined ? hop.at : 1000 * wallSeconds;
+  const wallMs = 1000 * (numberAt(hop.sent, 'wallTime') ?? Number.NaN);
+  return Math.abs(wallMs) <= DATE_MS_MAX ? wallMs : hop.at;
 };
 
 function responseOf(hop: Hop, version: string): HarEntry {
@@ -144,9 +146,7 @@ const total = ({ blocked, dns, connect, send, wait, receive }: Timings): number 
 
 function headersOf(headers: Said | undefined): Pair[] {
   return Object.entries(headers ?? {}).flatMap(([name, value]) =>
-    String(value)
-      .split('\n')
-      .map(line => ({ name, value: line })),
+    typeof value === 'string' ? value.split('\n').map(line => ({ name, value: line })) : [],
   );
 }
 

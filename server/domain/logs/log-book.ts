@@ -67,7 +67,8 @@ export class LogBook {
 
 /** By the last chunk: where a console said nothing in it, nothing was said since it began. */
 function heardUntil(lines: readonly string[]): number {
-  const entries = lines.map(entryOf);
+  const entries = lines.map(entryOf).filter(entry => entry !== undefined);
+  if (entries.length === 0) return 0;
   const said = entries.filter(({ kind }) => kind === 'console').map(({ at }) => at);
   return said.length > 0 ? Math.max(...said) : Math.min(...entries.map(({ at }) => at));
 }

@@ -55,7 +55,7 @@ export class LogService implements Logs, Closeable {
       if (entries.length >= query.limit || bytes > ANSWER_BYTES_MAX) break;
       through = number;
       const entry = entryOf(line);
-      if (!isWanted(entry, kinds)) continue;
+      if (!entry || !isWanted(entry, kinds)) continue;
       bytes += 2 * line.length;
       entries.push(viewOf(session.id, entry));
     }
@@ -84,7 +84,7 @@ export class LogService implements Logs, Closeable {
           if (read++ >= STREAM_BATCH) break;
           after = number;
           const entry = entryOf(line);
-          if (isWanted(entry, kinds)) batch.push({ id: String(number), entry: viewOf(session.id, entry) });
+          if (entry && isWanted(entry, kinds)) batch.push({ id: String(number), entry: viewOf(session.id, entry) });
         }
         const isAll = read <= STREAM_BATCH;
         if (isFirst && isOver && read === 0) return;
@@ -117,7 +117,7 @@ export class LogService implements Logs, Closeable {
     const kinds = ['network', 'page'] as const;
     for await (const { line } of this.#lines(session, 0, kinds)) {
       const entry = entryOf(line);
-      if (isWanted(entry, kinds)) yield entry;
+      if (entry && isWanted(entry, kinds)) yield entry;
     }
   }
 

@@ -105,7 +105,7 @@ function initiator(params: Said): JsonObject {
   const by = objectAt(params, 'initiator');
   if (!by) return {};
   const frames = objectAt(by, 'stack')?.callFrames;
-  const frame = Array.isArray(frames) ? frames.find(isObject) : undefined;
+  const frame = Array.isArray(frames) && isObject(frames[0]) ? frames[0] : undefined;
   return {
     initiator: {
       ...plain(by, ['type', 'lineNumber']),

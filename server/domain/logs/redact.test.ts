@@ -46,6 +46,28 @@ describe('redacting addresses', () => {
     );
   });
 
+  it('reads what is no text, and what is nested or escaped without end', () => {
+    for (const url of [
+      'http://a/?u=/\ud800?token=x',
+      `http://a/?u=${'%25'.repeat(9_000)}`,
+      `http://a/${'?u=/'.repeat(20_000)}`,
+      `${'blob:'.repeat(20_000)}//`,
+      `/${';u=/?'.repeat(20_000)}`,
+    ])
+      assert.ok(redactUrl(url).isWellFormed() && redactUrl(url).length < 2100);
+    const nested = (depth: number, inner: string): string =>
+      depth === 0 ? inner : `https://a.test/?u=${encodeURIComponent(nested(depth - 1, inner))}`;
+    for (const depth of [1, 2, 3, 4, 5, 6]) {
+      const clean = redactUrl(nested(depth, `https://a.test/?token=${SECRET}`));
+      assert.ok(!clean.includes(SECRET), clean);
+    }
+  });
+
+  it('keeps nothing of a name whose end is too far away to be seen', () => {
+    const clean = redactUrl(`https://user:${SECRET}${'x'.repeat(9_000)}@shop.test/`);
+    assert.ok(!clean.includes(SECRET), clean);
+  });
+
   it('cuts what is long', () => {
     const url = redactUrl(`https://shop.test/${'x'.repeat(5000)}`);
     assert.ok(url.length < 2100 && url.endsWith(CUT));
@@ -71,6 +93,11 @@ describe('redacting headers', () => {
     assert.equal(clean.Authorization, REDACTED);
     assert.deepEqual(Object.keys(clean).length, 10);
   });
+
+  it('leaves out what is no text', () => {
+    const clean = redactHeaders({ a: { toString: 1 }, b: 1, c: null, ['d'.repeat(9_000)]: 'x'.repeat(900_000) });
+    assert.ok(JSON.stringify(clean).length < 3_000);
+  });
 });
 
 describe('redacting text', () => {
@@ -84,6 +111,7 @@ describe('redacting text', () => {
     `Set-Cookie: sid=${SECRET}; Path=/`,
     `GET https://u:${SECRET}@shop.test/ failed`,
     `see https://shop.test/?token=${SECRET}.`,
+    `x-eyJhbGciOiJIUzI1NiJ9.${'x'.repeat(900)}.dozjgNryP4J3jVmNHl0w5N ${'-eyJaaaaaa'.repeat(300)} token=${SECRET}`,
     'id eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U end',
   ])
     it(text.replaceAll(SECRET, '…').slice(0, 60), () => {

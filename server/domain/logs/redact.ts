@@ -1,12 +1,19 @@
 // Takes out of a log what must never be kept: credentials in addresses, headers and text. Pure, and applied before
-// anything is stored.
+// anything is stored. What comes in is bounded and made well-formed first, whatever it is.
+import { boundedText } from '../../kit/foreign.ts';
 
 export const REDACTED = '[redacted]';
 /** What is cut says so. */
 export const CUT = '…[cut]';
 
 const URL_CHARS_MAX = 2_048;
+/** What is behind them is not looked at, and not kept. */
+const URL_SCANNED_CHARS_MAX = 4 * URL_CHARS_MAX;
+/** Addresses inside parameters of addresses; what is nested deeper goes whole. */
+const URL_DEPTH_MAX = 4;
+const TEXT_SCANNED_CHARS_MAX = 8_192;
 const HEADER_CHARS_MAX = 2_048;
+const HEADER_NAME_CHARS_MAX = 256;
 const HEADERS_MAX = 100;
 const DATA_URL_CHARS = 64;
 
@@ -53,34 +60,40 @@ const URL_HEADERS: ReadonlySet<string> = new Set([
 ]);
 
 export const capped = (text: string, charsMax: number): string =>
-  text.length <= charsMax ? text : text.slice(0, charsMax) + CUT;
+  text.length <= charsMax ? text.toWellFormed() : boundedText(text, charsMax) + CUT;
 
 /** Without user-info and without the values of parameters that are known to be secret, in the query and the fragment. */
-export function redactUrl(url: string): string {
+export function redactUrl(said: string): string {
+  const url = boundedText(said, URL_SCANNED_CHARS_MAX);
   if (/^\s*data:/i.test(url)) return capped(url, url.indexOf(',') < 0 ? 0 : Math.min(url.indexOf(','), DATA_URL_CHARS));
   if (/^\s*javascript:/i.test(url)) return `javascript:${REDACTED}`;
-  return capped(withoutSecretParameters(withoutUserInfo(url)), URL_CHARS_MAX);
+  // Of a name that is longer than what is looked at nobody knows whether a password is in it.
+  if (url.length < said.length && ONLY_AUTHORITY.test(url)) return REDACTED + CUT;
+  return capped(withoutSecretParameters(withoutUserInfo(url), URL_DEPTH_MAX), URL_CHARS_MAX);
 }
+
+const ONLY_AUTHORITY = /^\s*(?:[a-z][a-z0-9+.-]*:)+[/\\]{2,}[^/\\?#]*$/i;
 
 const withoutUserInfo = (url: string): string =>
   url.replace(/^(\s*(?:[a-z][a-z0-9+.-]*:)+[/\\]{2,})([^/\\?#]*)@/i, (_, head: string) => `${head}${REDACTED}@`);
 
-function withoutSecretParameters(url: string): string {
+function withoutSecretParameters(url: string, depth: number): string {
   const at = url.search(/[?#;]/);
   if (at < 0) return url;
   const tail = url.slice(at).replace(/([?&#;/]|^)([^=&?#;/]{1,128})=([^&#;]*)/g, (whole, before, name, value) => {
     if (value === '') return whole;
     if (isSecretName(decoded(name))) return `${before}${name}=${REDACTED}`;
-    return `${before}${name}=${withinValue(value)}`;
+    return `${before}${name}=${withinValue(value, depth)}`;
   });
   return url.slice(0, at) + tail;
 }
 
 /** An address inside a parameter may have secrets of its own. */
-function withinValue(value: string): string {
+function withinValue(value: string, depth: number): string {
   const inner = decoded(value);
   if (!/[?#@]/.test(inner) || !/^[a-z]+:|^\//i.test(inner)) return value;
-  const clean = withoutSecretParameters(withoutUserInfo(inner));
+  if (depth === 0) return REDACTED;
+  const clean = withoutSecretParameters(withoutUserInfo(inner), depth - 1);
   return clean === inner ? value : encodeURIComponent(clean);
 }
 
@@ -95,35 +108,53 @@ function decoded(text: string): string {
 /** Names stay, so that one sees that there was a credential. */
 export function redactHeaders(headers: Readonly<Record<string, unknown>>): Record<string, string> {
   const kept: Record<string, string> = {};
-  for (const [name, value] of Object.entries(headers).slice(0, HEADERS_MAX)) kept[name] = redactHeader(name, value);
+  for (const [said, value] of Object.entries(headers).slice(0, HEADERS_MAX)) {
+    const name = boundedText(said, HEADER_NAME_CHARS_MAX);
+    if (typeof value === 'string') kept[name] = redactHeader(name, value);
+  }
   return kept;
 }
 
-function redactHeader(name: string, value: unknown): string {
+function redactHeader(name: string, text: string): string {
   const plain = name.toLowerCase();
   if (SECRET_HEADERS.has(plain) || isSecretName(plain)) return REDACTED;
-  const text = typeof value === 'string' ? value : String(value);
   if (URL_HEADERS.has(plain)) return capped(redactText(redactUrl(text)), HEADER_CHARS_MAX);
   return capped(redactText(text), HEADER_CHARS_MAX);
 }
 
 const ADDRESSES = /\b(?:https?|wss?|ftp):\/\/[^\s"'`<>\\)\]}]+/gi;
 const SCHEMES = /\b(bearer|basic|digest|negotiate|token)(\s+)([a-z0-9+/=_.~-]{8,})/gi;
-const JWTS = /\beyJ[a-zA-Z0-9_-]{6,}\.[a-zA-Z0-9_-]{6,}(?:\.[a-zA-Z0-9_-]*)?/g;
+/** What a JSON Web Token is written with; each run is read once. */
+const DOTTED = /[\w.-]{16,}/g;
+const JWT_HEAD = /\beyJ[\w-]{6,}$/;
 /** `password: "x"`, `"token":"x"`, `api_key=x`, `Set-Cookie: a=b; c=d`. */
 const COOKIES = /\b(set-cookie2?|cookie2?|(?:proxy-)?authorization)(["']?\s*[:=]\s*)("[^"]*"|'[^']*'|[^\r\n]+)/gi;
 const PAIRS = /([\w.-]{2,64})(["']?\s*[:=]\s*)("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,;&"'{}()[\]<>]+)/g;
 
 /** Free text of pages: what looks like a credential goes, the rest stays. */
-export function redactText(text: string): string {
+export function redactText(said: string): string {
+  const text = boundedText(said, TEXT_SCANNED_CHARS_MAX);
   if (text.length < 4) return text;
   let clean = text;
   if (clean.includes('://')) clean = clean.replace(ADDRESSES, url => redactUrl(url));
-  if (clean.includes('eyJ')) clean = clean.replace(JWTS, REDACTED);
+  if (clean.includes('eyJ')) clean = clean.replace(DOTTED, withoutJwts);
   clean = clean.replace(SCHEMES, (_, scheme: string, blank: string) => `${scheme}${blank}${REDACTED}`);
   if (!/[:=]/.test(clean)) return clean;
   clean = clean.replace(COOKIES, (_, name: string, between: string) => `${name}${between}${REDACTED}`);
   return clean.replace(PAIRS, (whole, name: string, between: string, value: string) =>
     value !== REDACTED && isSecretName(name) && !ORDINARY_IN_TEXT.test(name) ? `${name}${between}${REDACTED}` : whole,
   );
+}
+
+/** A token is two or three parts with dots between them. */
+function withoutJwts(run: string): string {
+  const parts = run.split('.');
+  const kept: string[] = [];
+  for (let at = 0; at < parts.length; at++) {
+    const part = parts[at] ?? '';
+    const isToken = JWT_HEAD.test(part) && (parts[at + 1] ?? '').length >= 6;
+    kept.push(isToken ? part.replace(JWT_HEAD, REDACTED) : part);
+    if (isToken) at += 2;
+  }
+  return kept.join('.');
 }

@@ -28,7 +28,7 @@ class Scene {
   };
 
   get entries(): LogEntry[] {
-    return [...this.chunks.values()].flatMap(({ lines }) => lines.map(entryOf));
+    return [...this.chunks.values()].flatMap(({ lines }) => lines.map(line => entryOf(line) ?? assert.fail(line)));
   }
 
   /** Fails where lines overlap or are missing. */

@@ -20,7 +20,7 @@ const MARKER_MS_MAX = 60_000;
 export const DROPPED = 'Log.entriesDropped';
 
 /** Why entries are missing. */
-export type DropReason = 'limit' | 'rate' | 'waiting' | 'restart';
+export type DropReason = 'limit' | 'rate' | 'waiting' | 'restart' | 'unreadable';
 
 interface Line {
   readonly at: number;
@@ -70,6 +70,7 @@ export class SessionLog {
   #chunks: Chunk[] = [];
   #next: number;
   #writing: Promise<void> | undefined;
+  #hasWarned = false;
   /** The last write failed. */
   #inTrouble = false;
 
@@ -108,6 +109,14 @@ export class SessionLog {
     if (dropped.count++ === 0) dropped.fromMs = this.#nowMs();
     this.#dropped.set(kind, dropped);
     return false;
+  }
+
+  /** Counts one that could not be made of what was said. The operator hears of the first. */
+  unreadable(kind: LogKind, error: unknown): void {
+    const { log, session } = this.#parts;
+    if (!this.#hasWarned) log.warn('logs.entry_failed', { sessionId: session, kind, reason: reason(error) });
+    this.#hasWarned = true;
+    this.drop(kind, 'unreadable');
   }
 
   /** Nobody listened between these times. */

@@ -1,5 +1,6 @@
 // Listens to a session's browser on the server's own channels and keeps its log, whatever the clients enable. A session
 // without a log is not listened to at all.
+import type { LogKind } from '../../../contract/logs.ts';
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { LiveSession } from '../sessions/live.ts';
@@ -80,7 +81,7 @@ class Ear {
     const page = this.#pages.of(target);
     if (page !== undefined) this.#pageOf.set(target.id, page);
     if (target.kind !== 'page') target.whenGone(() => this.#pageOf.delete(target.id));
-    target.on((method, params) => this.#heard(target, page, method, params));
+    target.on((method, params) => this.#hear(target, page, method, params));
     if (this.#parts.console) target.say('Runtime.enable');
     target.say('Log.enable');
     target.say('Network.enable', NO_BODIES);
@@ -89,10 +90,18 @@ class Ear {
     target.say('Page.setLifecycleEventsEnabled', { enabled: true });
   }
 
-  #heard(target: ObservedTarget, page: number | undefined, method: string, params: Said): void {
+  #hear(target: ObservedTarget, page: number | undefined, method: string, params: Said): void {
     const kind = this.#hears ? kindOf(method) : undefined;
     // What is told by the thousand is judged before it is looked at.
     if (!kind || (kind === 'console' && !this.#log.takes(kind))) return;
+    try {
+      this.#enter(kind, target, page, method, params);
+    } catch (error) {
+      this.#log.unreadable(kind, error);
+    }
+  }
+
+  #enter(kind: LogKind, target: ObservedTarget, page: number | undefined, method: string, params: Said): void {
     const entry = this.#entries.of(kind, method, params, this.#parts.clock.now().getTime());
     // Pages tell whoever comes what they said before; a predecessor of ours has heard most of it.
     if (kind === 'console' && !target.fresh && entry && entry.at <= this.#log.heardUntilMs) return;

@@ -1,0 +1,20 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { guarded } from './guard.ts';
+
+test('what a listener throws or rejects with goes to whoever opened the entrance', async () => {
+  const failures: unknown[] = [];
+  const heard: string[] = [];
+  const listen = guarded(
+    error => failures.push(error),
+    (word: string) => {
+      heard.push(word);
+      if (word === 'throws') throw new Error(word);
+      return word === 'rejects' ? Promise.reject(new Error(word)) : Promise.resolve();
+    },
+  );
+  for (const word of ['fine', 'throws', 'rejects', 'fine']) listen(word);
+  await new Promise(setImmediate);
+  assert.deepEqual(heard, ['fine', 'throws', 'rejects', 'fine']);
+  assert.deepEqual(failures.map(String), ['Error: throws', 'Error: rejects']);
+});

@@ -1,0 +1,82 @@
+// Pages that say what nobody expects: addresses that are no text, nested without end, or as long as Chromium allows. The
+// server that reads it goes on, and so does the session of somebody else.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { SessionLog } from '../../contract/logs.ts';
+import { CdpClient } from '../harness/cdp.ts';
+import { openPages } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+/** Each expression makes a page say something that its session's log then reads. */
+const SAYINGS: Readonly<Record<string, string>> = {
+  'a console message whose address has a lone surrogate': String.raw`console.log('http://a/?u=/\ud800?token=x')`,
+  'a console message with lone surrogates alone': String.raw`console.log('\udfff\ud800 token=\ud800', { '\ud800': '\udc00' })`,
+  'a console message with a nested address': `console.log('http://a/' + '?u=/'.repeat(4000))`,
+  'an error with a nested address': `setTimeout(() => { throw new Error('http://a/' + '?u=/'.repeat(4000)) })`,
+  'a complaint of the browser about a nested address': `document.body.append(Object.assign(new Image(), { src: 'http://a.test:1/' + '?u=/'.repeat(4000) }))`,
+  'an address of its own that is nested': `history.pushState(null, '', '/' + '?u=/'.repeat(4000))`,
+  'an address of its own with a lone surrogate in it': String.raw`history.pushState(null, '', '/?u=/%ED%A0%80\ud800?token=x')`,
+  'a fragment that is nested': `void (location.hash = '?u=/'.repeat(4000))`,
+  'a title that is no text': String.raw`void (document.title = '\ud800'.repeat(5000))`,
+  'a request for a nested address': `void fetch('/api?' + 'u=/?'.repeat(100_000)).catch(() => {})`,
+  'a request for an address of escapes': `void fetch('/api?u=' + encodeURIComponent('/' + '?u=/'.repeat(2000))).catch(() => {})`,
+  'a request whose header is nested': `void fetch('/api', { headers: { 'x-link': 'http://a/' + '?u=/'.repeat(2000) } }).catch(() => {})`,
+  'a redirect to a nested address': `void fetch('/nested').catch(() => {})`,
+  'credentials in words that repeat without end': `console.log('-eyJaaaaaa'.repeat(100_000)), console.log('token '.repeat(100_000))`,
+};
+
+const pages = await openPages({
+  '/hostile': '<!doctype html><title>Hostile</title><body></body>',
+  '/api': (_, response) => void response.end('{}'),
+  '/nested': (_, response) => {
+    response.writeHead(302, { location: `/api?${'u=/?'.repeat(3000)}`, link: `<${'?u=/'.repeat(2000)}>` }).end();
+  },
+});
+const server = await startServer({ pages, env: { BERTH_SLOTS: '4' } });
+
+test('whatever a page says, the same server process goes on, and another session with it', async () => {
+  const neighbour = await server.createSession({ keepAlive: true });
+  const other = await CdpClient.connect(neighbour.connectUrl);
+  const otherPage = await other.attachToPage();
+  await other.evaluate('void (globalThis.kept = 42)', otherPage);
+  const { id, connectUrl } = await server.createSession({ keepAlive: true });
+  const client = await CdpClient.connect(connectUrl);
+  const page = await client.attachToPage();
+  await client.visit(`${pages.url}/hostile`, page);
+  const { pid } = server;
+
+  for (const [what, saying] of Object.entries(SAYINGS)) {
+    await client.evaluate(saying, page);
+    await client.evaluate(`console.log(${JSON.stringify(`said: ${what}`)})`, page);
+    assert.equal(await other.evaluate('kept', otherPage), 42, what);
+  }
+  for (const what of Object.keys(SAYINGS))
+    await eventually(`the log to have read what follows ${what}`, () => isLogged(id, `said: ${what}`));
+  assert.equal((await server.api('GET', '/healthz')).status, 200);
+  assert.equal(server.pid, pid);
+  const har = await server.api('GET', `/v1/browsers/sessions/${id}/logs?format=har`);
+  assert.equal(har.status, 200);
+  assert.ok(JSON.parse(har.text).log.entries.length > 0);
+
+  // A successor hears the consoles anew.
+  await server.restart();
+  assert.equal(await kept(neighbour.connectUrl), 42);
+  assert.equal((await server.read(id)).status, 'RUNNING');
+  assert.ok(!server.log().some(line => line.includes('unhandled_rejection')), 'nothing is left to the last resort');
+  await server.release(id);
+  await server.release(neighbour.id);
+});
+
+async function isLogged(id: string, words: string): Promise<boolean> {
+  const { status, text } = await server.api<SessionLog[]>('GET', `/v1/browsers/sessions/${id}/logs?type=console`);
+  assert.equal(status, 200, text);
+  return text.includes(words);
+}
+
+async function kept(connectUrl: string): Promise<unknown> {
+  const client = await CdpClient.connect(connectUrl);
+  const value = await client.evaluate('kept', await client.attachToPage());
+  await client.close();
+  return value;
+}
