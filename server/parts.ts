@@ -429,8 +429,9 @@ async function openMachinery(
         signal,
       );
     },
-    meetBrowser: (box, signal) => trace.during('browser.meet', () => Browser.meet(box, log, signal)),
-    adoptBrowser: (box, signal) => Browser.adopt(box, log, signal),
+    meetBrowser: (box, signal) =>
+      trace.during('browser.meet', () => Browser.meet(box, log.with({ box: box.session }), signal)),
+    adoptBrowser: (box, signal) => Browser.adopt(box, log.with({ box: box.session }), signal),
     openEgress: box => {
       let owner: SessionId | undefined;
       // An https address whose certificate we do not have is dialled like any other: the front proxy has it.

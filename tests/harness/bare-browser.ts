@@ -98,6 +98,7 @@ async function bridge(browser: () => Browser, scope: Scope): Promise<string> {
       message: message => socket.send(message.toString('utf8')),
       rest: () => {},
       hold: () => {},
+      failed: () => socket.terminate(),
     });
     for (const message of early) client.receive(message);
   });

@@ -49,7 +49,7 @@ async function readAll(target: ObservedTarget, handle: string): Promise<Buffer |
   for (let size = 0; size <= ICON_BYTES_MAX; ) {
     const asked: JsonObject = { handle, size: ICON_BYTES_MAX + 1 };
     const { data, base64Encoded, eof } = await target.send('IO.read', asked, LOAD_MS);
-    const chunk = Buffer.from(String(data ?? ''), base64Encoded === true ? 'base64' : 'utf8');
+    const chunk = Buffer.from(typeof data === 'string' ? data : '', base64Encoded === true ? 'base64' : 'utf8');
     chunks.push(chunk);
     size += chunk.length;
     if (eof === true) return size <= ICON_BYTES_MAX ? Buffer.concat(chunks) : undefined;

@@ -1,6 +1,7 @@
 // What we ask a page on behalf of a person who looks at it, in whichever of its frames the person is.
 import type { SelectState } from '../../../contract/live-messages.ts';
 import type { ObservedTarget } from '../../engines/browser/observation.ts';
+import { boundedText } from '../../kit/foreign.ts';
 import type { PageWorlds } from './page-worlds.ts';
 
 const OPTIONS_MAX = 5_000;
@@ -109,12 +110,14 @@ export async function chooseOptions(
   target.say('Runtime.releaseObject', { objectId });
 }
 
+const numberOf = (value: unknown): number => (typeof value === 'number' ? value : 0);
+
 function selectOf({ x, y, width, height, options }: Record<string, unknown>): SelectState | undefined {
   if (!Array.isArray(options)) return undefined;
-  const text = (value: unknown): string => String(value ?? '').slice(0, LABEL_CHARACTERS_MAX);
+  const text = (value: unknown): string => (typeof value === 'string' ? boundedText(value, LABEL_CHARACTERS_MAX) : '');
   return {
     multiple: false,
-    box: { x: Number(x) || 0, y: Number(y) || 0, width: Number(width) || 0, height: Number(height) || 0 },
+    box: { x: numberOf(x), y: numberOf(y), width: numberOf(width), height: numberOf(height) },
     options: options.slice(0, OPTIONS_MAX).map(option => ({
       label: text(Object(option).label),
       group: text(Object(option).group),

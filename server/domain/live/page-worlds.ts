@@ -84,9 +84,10 @@ export class PageWorlds {
     const corner = { x: 0, y: 0 };
     for (let depth = 0; ; depth++) {
       const found = await this.ask(frame, source, [x - corner.x, y - corner.y], false);
-      if (depth === DEPTH_MAX || !/^HTMLI?FrameElement$/.test(String(found.className ?? '')))
-        return { frame, found, corner };
-      const inner = await this.#within(frame, String(found.objectId), corner);
+      const { className, objectId } = found;
+      const isFrame = typeof className === 'string' && /^HTMLI?FrameElement$/.test(className);
+      if (depth === DEPTH_MAX || !isFrame || typeof objectId !== 'string') return { frame, found, corner };
+      const inner = await this.#within(frame, objectId, corner);
       if (!inner) return { frame, found: {}, corner };
       frame = inner;
     }
@@ -99,8 +100,9 @@ export class PageWorlds {
     const { value } = await this.call(target, objectId, FRAME_BOX, []);
     target.say('Runtime.releaseObject', { objectId });
     if (typeof id !== 'string') return undefined;
-    corner.x += Number(Object(value).x) || 0;
-    corner.y += Number(Object(value).y) || 0;
+    const { x, y } = Object(value);
+    corner.x += typeof x === 'number' ? x : 0;
+    corner.y += typeof y === 'number' ? y : 0;
     return { target: this.#apart().get(id) ?? target, id };
   }
 

@@ -2,6 +2,7 @@
 // over the server's own channel, so no client's handles, focus or emulation are touched.
 import type { DialogState, DriveMessage, SelectState } from '../../../contract/live-messages.ts';
 import type { ObservedTarget } from '../../engines/browser/observation.ts';
+import { boundedText } from '../../kit/foreign.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import type { JsonObject } from '../sessions/machinery.ts';
 import { askSelect, chooseOptions, cursorAt, type FoundSelect, textTakenBy } from './page-questions.ts';
@@ -17,6 +18,8 @@ const MOUSE_ANSWER_MS = 1_000;
 const WAITING_INPUT_MAX = 1_000;
 const CURSOR_EVERY_MS = 100;
 const COPIED_MS = 3_000;
+/** Of what a dialog asks, and of the answer that it proposes. */
+const DIALOG_CHARS_MAX = 10_000;
 const NAVIGABLE = /^(https?:\/\/|about:blank$)/i;
 
 export interface PageState {
@@ -159,7 +162,7 @@ export class ViewedPage implements Closeable {
     if (action === 'reload') return this.#target.say('Page.reload');
     if (action === 'stop') return this.#target.say('Page.stopLoading');
     const { currentIndex, entries } = await this.#target.send('Page.getNavigationHistory');
-    const index = Number(currentIndex) + (action === 'back' ? -1 : 1);
+    const index = numberOf(currentIndex) + (action === 'back' ? -1 : 1);
     const entry = Array.isArray(entries) ? Object(entries[index]) : {};
     if (typeof entry.id === 'number') this.#target.say('Page.navigateToHistoryEntry', { entryId: entry.id });
   }
@@ -172,7 +175,7 @@ export class ViewedPage implements Closeable {
     const select = this.#select;
     this.#select = undefined;
     this.#become({ select: null });
-    if (select) void chooseOptions(this.#worlds, select, options);
+    if (select) chooseOptions(this.#worlds, select, options).catch(() => {}); // the page has gone elsewhere
   }
 
   /** Paths as the browser sees them; none: the person wants no file. */
@@ -265,10 +268,12 @@ export class ViewedPage implements Closeable {
   async #goThrough(first: () => Promise<void> | void): Promise<void> {
     const waiting: Array<() => Promise<void> | void> = [];
     for (let step: typeof first | undefined = first; step; step = waiting.shift()) {
-      const done = step();
-      if (!done) continue;
-      this.#waiting = waiting;
-      await done;
+      try {
+        const done = step();
+        if (!done) continue;
+        this.#waiting = waiting;
+        await done;
+      } catch {} // What comes behind it is still done.
     }
     this.#waiting = undefined;
   }
@@ -299,7 +304,7 @@ export class ViewedPage implements Closeable {
   async #readHistory(): Promise<void> {
     const history = await this.#target.send('Page.getNavigationHistory').catch(() => undefined);
     const entries = Array.isArray(history?.entries) ? history.entries.length : 0;
-    const index = Number(history?.currentIndex ?? 0);
+    const index = numberOf(history?.currentIndex);
     this.#become({ canGoBack: index > 0, canGoForward: index < entries - 1 });
   }
 
@@ -313,10 +318,14 @@ function dialogOf({ type, message, defaultPrompt }: JsonObject): DialogState {
   const kinds = ['alert', 'confirm', 'prompt', 'beforeunload'] as const;
   return {
     kind: kinds.find(kind => kind === type) ?? 'alert',
-    message: String(message ?? ''),
-    answer: String(defaultPrompt ?? ''),
+    message: textOf(message),
+    answer: textOf(defaultPrompt),
   };
 }
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? boundedText(value, DIALOG_CHARS_MAX) : '');
+
+const numberOf = (value: unknown): number => (typeof value === 'number' ? value : 0);
 
 const COMMANDS: Readonly<Record<string, string>> = {
   a: 'selectAll',

@@ -113,7 +113,11 @@ export class Viewing implements Closeable {
   }
 
   #apart(page: ObservedTarget): ReadonlyMap<string, ObservedTarget> {
-    const pageOf = (target: ObservedTarget): ObservedTarget => (target.parent ? pageOf(target.parent) : target);
+    const pageOf = (target: ObservedTarget): ObservedTarget => {
+      let top = target;
+      while (top.parent) top = top.parent;
+      return top;
+    };
     return new Map([...this.#frames].filter(frame => pageOf(frame) === page).map(frame => [frame.id, frame]));
   }
 

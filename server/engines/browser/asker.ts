@@ -1,7 +1,8 @@
 // Commands of the server's own channels and their answers: each with a name, an end and an id of its own.
+import { reason } from '../../kit/fault.ts';
 import { within } from '../../kit/wait.ts';
 import type { JsonObject } from './json.ts';
-import { answerId, encode, type Incoming, parseEvent, parseIncoming } from './messages.ts';
+import { answerId, encode, type Incoming, parseEvent, parseIncoming, SERVER_ERROR } from './messages.ts';
 import { type Channel, type Mux, ProtocolFailure } from './mux.ts';
 
 export const COMMAND_MS = 15_000;
@@ -34,7 +35,16 @@ export class Asker {
     const onAnswer = channel.pending.get(id);
     if (!onAnswer) return undefined;
     channel.pending.delete(id);
-    void onAnswer(parseIncoming(message));
+    void onAnswer(readAnswer(id, message));
     return undefined;
+  }
+}
+
+/** Whoever waits for it hears of one that cannot be read. */
+function readAnswer(id: number, message: Buffer): Incoming {
+  try {
+    return parseIncoming(message);
+  } catch (error) {
+    return { id, error: { code: SERVER_ERROR, message: reason(error) } };
   }
 }

@@ -2,6 +2,7 @@
 // Starting its process is engines/slots' work; this file speaks to it over the two FIFOs.
 import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
 import { type Closeable, Scope } from '../../kit/scope.ts';
 import { within } from '../../kit/wait.ts';
@@ -93,7 +94,9 @@ export class Browser implements Closeable {
   private constructor(pipes: BrowserPipes, log: Log) {
     this.#pipes = pipes;
     this.#log = log;
-    this.#mux = this.#scope.own(new Mux(pipes.fifoIn, pipes.fifoOut));
+    this.#mux = this.#scope.own(
+      new Mux(pipes.fifoIn, pipes.fifoOut, error => log.warn('browser.message_lost', { reason: reason(error) })),
+    );
     this.#control = new Control(this.#mux);
     this.extensions = new Extensions(this.#control);
   }

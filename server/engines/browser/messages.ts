@@ -1,7 +1,8 @@
 // How Chromium writes its messages, as far as routing needs it: `sessionId` is the last member of every message on a
 // channel, `id` the first of every answer, `method` the first of every event (measured on Chromium 156).
+import { parseJson } from '../../kit/foreign.ts';
 import { holdsAt } from './holds-at.ts';
-import type { JsonObject } from './json.ts';
+import { isObject, type JsonObject } from './json.ts';
 
 /** `"sessionId":"` + 32 hex digits + `"}`. */
 const SUFFIX_BYTES = 47;
@@ -57,8 +58,28 @@ export interface Incoming {
   readonly picture?: Buffer;
 }
 
-/** Parses what Chromium wrote. Throws on a fragment, which only happens right after adopting a pipe. */
-export const parseIncoming = (message: Buffer): Incoming => JSON.parse(message.toString('utf8')) as Incoming;
+/** Parses what Chromium wrote. Throws on what is no message: a fragment right after adopting a pipe, or a broken browser's. */
+export const parseIncoming = (message: Buffer): Incoming => incomingIn(message.toString('utf8'));
+
+function incomingIn(text: string): Incoming {
+  const value = parseJson(text);
+  if (!isIncoming(value)) throw new Error('a message of the browser is not one of the protocol');
+  return value;
+}
+
+const isIncoming = (value: unknown): value is Incoming =>
+  isObject(value) &&
+  isOptional(value.id, 'number') &&
+  isOptional(value.method, 'string') &&
+  isOptional(value.sessionId, 'string') &&
+  (value.params === undefined || isObject(value.params)) &&
+  (value.result === undefined || isObject(value.result)) &&
+  (value.error === undefined || isError(value.error));
+
+const isOptional = (value: unknown, type: 'number' | 'string'): boolean => value === undefined || typeof value === type;
+
+const isError = (value: unknown): boolean =>
+  isObject(value) && typeof value.code === 'number' && typeof value.message === 'string';
 
 /**
  * The same, with the picture of a frame taken from the bytes: as a text of half a megabyte, twice, several times a second,
@@ -69,8 +90,7 @@ export function parseEvent(message: Buffer): Incoming {
   const end = message.indexOf(QUOTE, FRAME_HEAD.length);
   const picture = end < 0 ? undefined : base64In(message, FRAME_HEAD.length, end);
   if (!picture) return parseIncoming(message);
-  const rest = JSON.parse(FRAME_HEAD.toString('latin1') + message.toString('utf8', end)) as Incoming;
-  return { ...rest, picture };
+  return { ...incomingIn(FRAME_HEAD.toString('latin1') + message.toString('utf8', end)), picture };
 }
 
 const FRAME_HEAD = Buffer.from('{"method":"Page.screencastFrame","params":{"data":"');

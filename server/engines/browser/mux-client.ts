@@ -1,6 +1,8 @@
 // One client on the mux: its channels, what it may say (the policy decides, given from outside), and what it gets to
 // hear. Browser-internal targets are hidden from it; pages whose renderer was stuck when it came are held back until
 // they answer, because stock clients wait for every page before they return from connecting.
+import { reason } from '../../kit/fault.ts';
+import { parseJson } from '../../kit/foreign.ts';
 import { BadEnvelope, type Envelope, readEnvelope } from './envelope.ts';
 import type { Holds } from './holds.ts';
 import { isObject, type JsonObject, objectAt, textAt } from './json.ts';
@@ -68,6 +70,8 @@ export interface ClientListener {
   rest(): void;
   /** Stop (or go on) reading from the client: a command of it is being thought about. */
   hold(on: boolean): void;
+  /** What this client said could not be handled: it ends, nobody else does. */
+  failed(error: unknown): void;
 }
 
 /** A command of a client on its way. The bytes are the client's: whoever keeps them longer than a moment copies them. */
@@ -186,7 +190,7 @@ export class MuxClient implements ChannelOwner {
     const onAnswer = channel.pending.get(id);
     if (!channel.pending.delete(id)) return;
     if (channel.overheard) this.#answered(channel, id, message);
-    if (onAnswer) void this.#transformed(channel, message, onAnswer);
+    if (onAnswer) void this.#transformed(channel, id, message, onAnswer);
     else this.#deliver(channel, message, undefined);
   }
 
@@ -207,7 +211,7 @@ export class MuxClient implements ChannelOwner {
   }
 
   #watched(channel: Channel, envelope: Envelope, message: Buffer): void {
-    const parsed: unknown = parseOrUndefined(message);
+    const parsed = parseJson(message);
     if (!isObject(parsed))
       return this.#say(encode({ id: envelope.id, error: { code: PARSE_ERROR, message: 'the message is not JSON' } }));
     const params = parsed.params ?? {};
@@ -219,7 +223,7 @@ export class MuxClient implements ChannelOwner {
     this.#judging = true;
     this.#listener.hold(true);
     void verdict
-      .catch((error: unknown): Verdict => ({ refuse: error instanceof Error ? error.message : String(error) }))
+      .catch((error: unknown): Verdict => ({ refuse: reason(error) }))
       .then(decided => {
         this.#judging = false;
         this.#execute(channel, envelope, message, params, decided);
@@ -229,7 +233,8 @@ export class MuxClient implements ChannelOwner {
         }
         if (!this.#judging) this.#listener.hold(false);
         this.#listener.rest();
-      });
+      })
+      .catch(error => this.#listener.failed(error));
   }
 
   /** What was judged is what is sent: the message is written anew from the parsed value. */
@@ -260,11 +265,14 @@ export class MuxClient implements ChannelOwner {
   }
 
   #setAside(channel: Channel, envelope: Envelope, message: Buffer, params: JsonObject, aside: Promise<Verdict>): void {
-    void aside.then(verdict => {
-      if (this.#channels.get(channel.id) !== channel) return this.#say(noSuchSession(envelope.id));
-      this.#execute(channel, envelope, message, params, verdict);
-      this.#listener.rest();
-    });
+    void aside
+      .catch((error: unknown): Verdict => ({ refuse: reason(error) }))
+      .then(verdict => {
+        if (this.#channels.get(channel.id) !== channel) return this.#say(noSuchSession(envelope.id));
+        this.#execute(channel, envelope, message, params, verdict);
+        this.#listener.rest();
+      })
+      .catch(error => this.#listener.failed(error));
   }
 
   #forward(channel: Channel, envelope: Envelope, message: Buffer, onAnswer: OnAnswer | undefined): void {
@@ -305,13 +313,13 @@ export class MuxClient implements ChannelOwner {
     return { ...answer, result: { targetInfos: visible } };
   }
 
-  async #transformed(channel: Channel, message: Buffer, onAnswer: OnAnswer): Promise<void> {
-    const parsed = parseIncoming(message);
-    const { sessionId: _, ...answer } = await Promise.resolve(onAnswer(parsed)).catch(
-      (error: unknown): Incoming => ({ ...parsed, error: { code: SERVER_ERROR, message: String(error) } }),
-    );
-    this.#listener.message(encode({ ...answer, ...sessionOf(channel) }));
-    this.#listener.rest();
+  async #transformed(channel: Channel, id: number, message: Buffer, onAnswer: OnAnswer): Promise<void> {
+    try {
+      const { sessionId: _, ...answer } = await onAnswer(parseIncoming(message));
+      this.#say(encode({ ...answer, ...sessionOf(channel) }));
+    } catch (error) {
+      this.#say(encode({ id, error: { code: SERVER_ERROR, message: reason(error) }, ...sessionOf(channel) }));
+    }
   }
 
   #targetEvent(channel: Channel, message: Buffer): void {
@@ -401,11 +409,3 @@ function targetIdsOf(channel: Channel): string[] {
 const isHidden = (info: JsonObject): boolean => HIDDEN_TYPES.has(textAt(info, 'type') ?? '');
 
 const sessionOf = (channel: Channel): { sessionId?: string } => (channel.parent ? { sessionId: channel.id } : {});
-
-function parseOrUndefined(message: Buffer): unknown {
-  try {
-    return JSON.parse(message.toString('utf8'));
-  } catch {
-    return undefined;
-  }
-}

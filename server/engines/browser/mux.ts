@@ -2,6 +2,7 @@
 // (`Target.attachToBrowserTarget`), so ids need no rewriting and a message is forwarded as the same bytes. The bare root
 // of the pipe carries attach and detach only: Chromium's answers for unknown sessions arrive there without a channel.
 import { randomInt } from 'node:crypto';
+import type { OnFailure } from '../../kit/guard.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { within } from '../../kit/wait.ts';
 import { type JsonObject, textAt } from './json.ts';
@@ -18,6 +19,10 @@ import { overridesAgain } from './overrides.ts';
 import { Pipe } from './pipe.ts';
 
 const ROOT_ANSWER_MS = 15_000;
+/** Messages of one browser whose handling failed. Chromium itself writes none; one that writes more is not Chromium any more. */
+const UNREADABLE_MAX = 100;
+/** Channels of one browser at once: of the server and of all clients, to pages, frames and workers. */
+const CHANNELS_MAX = 20_000;
 /** Above every id of a former process whose answer may still come. */
 const ROOT_ID_BASE_MAX = 1_000_000_000;
 
@@ -67,15 +72,27 @@ export class Mux implements Closeable {
   /** Below those of every client: nobody waits for these answers. */
   #ownId = -ROOT_ID_BASE_MAX;
   readonly #touched = new Set<ChannelOwner>();
+  readonly #unreadable: OnFailure;
+  #lost = 0;
   #closed = false;
 
-  constructor(fifoIn: string, fifoOut: string) {
+  /** `unreadable`: hears what the handling of a message threw; the message is lost, the browser goes on. */
+  constructor(fifoIn: string, fifoOut: string, unreadable: OnFailure) {
+    this.#unreadable = unreadable;
     this.#pipe = new Pipe(fifoIn, fifoOut, {
       message: message => this.#route(message),
       oversized: (head, tail) => this.#oversized(head, tail),
       rest: () => this.#rest(),
+      unreadable: error => this.lost(error),
       failed: error => this.#failed.resolve(error),
     });
+  }
+
+  /** Something that the browser said could not be handled. One that goes on like this is given up. */
+  lost(error: unknown): void {
+    if (++this.#lost <= UNREADABLE_MAX) this.#unreadable(error);
+    if (this.#lost === UNREADABLE_MAX)
+      this.#failed.resolve(new Error(`${UNREADABLE_MAX} messages of the browser could not be read`));
   }
 
   /** Resolves when the pipe breaks. */
@@ -113,6 +130,7 @@ export class Mux implements Closeable {
   }
 
   open(id: string, owner: ChannelOwner, parent: Channel | undefined, targetId: string | undefined): Channel {
+    if (this.#channels.size >= CHANNELS_MAX) throw new Error(`the browser has opened ${CHANNELS_MAX} channels`);
     const channel: Channel = { id, owner, parent, targetId, pending: new Map() };
     this.#channels.set(id, channel);
     return channel;
@@ -131,9 +149,13 @@ export class Mux implements Closeable {
 
   /** Forgets a channel and all below it; their pending commands are answered with an error. */
   drop(channel: Channel): void {
-    for (const other of this.#channels.values()) if (other.parent === channel) this.drop(other);
-    this.#channels.delete(channel.id);
-    this.failPending(channel, 'Target closed');
+    const gone = new Set([channel]);
+    // A channel is opened after the one above it.
+    for (const other of this.#channels.values()) if (other.parent && gone.has(other.parent)) gone.add(other);
+    for (const each of [...gone].reverse()) {
+      this.#channels.delete(each.id);
+      this.failPending(each, 'Target closed');
+    }
   }
 
   /** A crashed target never answers: its pending commands get an error instead of silence. */

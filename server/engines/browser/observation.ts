@@ -1,5 +1,6 @@
 // The server's own eyes in one browser: a channel on every page, popup, out-of-process frame and worker, from its first
 // message on. New targets are held until observers have said what they want to hear; holds.ts keeps clients undisturbed.
+import { guarded, type OnFailure } from '../../kit/guard.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { Asker, COMMAND_MS } from './asker.ts';
 import type { Holds } from './holds.ts';
@@ -36,7 +37,6 @@ export interface ObservedTarget {
 }
 
 export interface Observer {
-  /** Must not throw. */
   target(target: ObservedTarget): void;
 }
 
@@ -70,7 +70,7 @@ export class Observation implements ChannelOwner {
   /** The observer hears of every target that is there, and of every one that comes. */
   add(observer: Observer): Closeable {
     this.#observers.add(observer);
-    for (const target of this.#targets.values()) observer.target(target);
+    for (const target of this.#targets.values()) this.#tell(observer, target);
     return { close: () => void this.#observers.delete(observer) };
   }
 
@@ -111,13 +111,18 @@ export class Observation implements ChannelOwner {
     const channel = this.#mux.open(channelId, this, parent, targetId);
     const fresh = params?.waitingForDebugger === true;
     const met = { id: targetId, kind, fresh, info, parent: this.#targets.get(parent.id) };
-    const target = new Target(met, channel, this.#asker);
+    const target = new Target(met, channel, this.#asker, this.#lost);
     this.#targets.set(channelId, target);
     target.say('Target.setAutoAttach', autoAttach(OF_A_TARGET));
-    for (const observer of this.#observers) observer.target(target);
+    for (const observer of this.#observers) this.#tell(observer, target);
     // Also where it does not wait: Chromium lets `window.open` hang otherwise.
     this.#holds.whenFree(channel, kind, parent.targetId, () => target.say('Runtime.runIfWaitingForDebugger'));
   }
+
+  readonly #lost: OnFailure = error => this.#mux.lost(error);
+
+  /** One observer that fails takes nothing from the others, and holds up nobody's page. */
+  readonly #tell = guarded(this.#lost, (observer: Observer, target: ObservedTarget) => observer.target(target));
 
   #detached(channelId: string | undefined): void {
     const channel = channelId === undefined ? undefined : this.#mux.find(channelId);
@@ -160,9 +165,11 @@ class Target implements ObservedTarget {
   readonly #asker: Asker;
   readonly #listeners = new Set<OnEvent>();
   readonly #onGone: Array<() => void> = [];
+  readonly #lost: OnFailure;
   #gone = false;
 
-  constructor({ id, kind, fresh, info, parent }: Met, channel: Channel, asker: Asker) {
+  constructor({ id, kind, fresh, info, parent }: Met, channel: Channel, asker: Asker, lost: OnFailure) {
+    this.#lost = lost;
     this.id = id;
     this.kind = kind;
     this.fresh = fresh;
@@ -202,13 +209,19 @@ class Target implements ObservedTarget {
   }
 
   heard(method: string, params: JsonObject, picture?: Buffer): void {
-    for (const listener of this.#listeners) listener(method, params, picture);
+    for (const listener of this.#listeners) {
+      try {
+        listener(method, params, picture);
+      } catch (error) {
+        this.#lost(error);
+      }
+    }
   }
 
   left(): void {
     if (this.#gone) return;
     this.#gone = true;
     this.#listeners.clear();
-    for (const listener of this.#onGone.splice(0)) listener();
+    for (const listener of this.#onGone.splice(0)) guarded(this.#lost, listener)();
   }
 }

@@ -1,6 +1,7 @@
 // What clients have told a page to pretend: its size, touch, media, network. Chromium keeps some of that once for a page and not for
 // each channel, so a channel that leaves resets what another has set (measured: device metrics, touch, media type). What a
 // client has said last is remembered with its channel, and said again when a channel of ours has left.
+import { parseJson } from '../../kit/foreign.ts';
 import { isObject } from './json.ts';
 import { encode } from './messages.ts';
 import type { Channel } from './mux.ts';
@@ -37,7 +38,7 @@ export function noteOverride(channel: Channel, method: string, message: Buffer):
 export function overridesAgain(channel: Channel, newId: () => number, name?: string): readonly Buffer[] {
   const wanted = [...(channel.overrides ?? [])].filter(([one]) => name === undefined || one === name);
   return wanted.flatMap(([, message]) => {
-    const said: unknown = JSON.parse(message.toString('utf8'));
+    const said = parseJson(message);
     return isObject(said) ? [encode({ ...said, id: newId(), sessionId: channel.id })] : [];
   });
 }

@@ -35,11 +35,13 @@ function openWorld(context: TestContext): World {
   const pipe = new Pipe(fifoIn, fifoOut, {
     message: message => {
       heard.push(String(message));
+      if (String(message).startsWith('poison')) throw new Error(String(message));
       kept.push(message);
       for (const look of waiting) look();
     },
     oversized: () => assert.fail('nothing here is too large'),
     rest: () => heard.push('rest'),
+    unreadable: error => heard.push(String(error)),
     failed: error => assert.fail(error),
   });
   context.after(async () => {
@@ -74,6 +76,16 @@ test('messages of one read come one by one, then the rest', { timeout: END_MS },
   await messages(2);
   await new Promise(resolve => setImmediate(resolve));
   assert.deepEqual(heard, ['{"a":1}', '{"b":"ä"}', 'rest']);
+});
+
+test('a message that the listener throws on ends there, and those behind it come', {
+  timeout: END_MS,
+}, async context => {
+  const { heard, messages, write } = openWorld(context);
+  write('1\0poison\0{"a":\0');
+  await messages(4);
+  await new Promise(resolve => setImmediate(resolve));
+  assert.deepEqual(heard, ['1', 'poison', 'Error: poison', '{"a":', 'rest']);
 });
 
 test('a message that comes in pieces is put together, and the next is not mixed into it', {

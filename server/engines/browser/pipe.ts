@@ -22,6 +22,8 @@ export interface PipeListener {
   oversized(head: Buffer, tail: Buffer): void;
   /** All messages of one read were delivered. */
   rest(): void;
+  /** A listener threw while it was handed a message. That message ends there; the others go on. */
+  unreadable(error: unknown): void;
   failed(error: Error): void;
 }
 
@@ -137,15 +139,27 @@ export class Pipe {
       from = end + 1;
     }
     if (from < chunk.length) this.#keep(chunk.subarray(from));
-    this.#listener.rest();
+    try {
+      this.#listener.rest();
+    } catch (error) {
+      this.#listener.unreadable(error);
+    }
   }
 
+  /** What one message makes the listener throw ends with that message. `guarded` would cost an array for each. */
   #finish(last: Buffer): void {
-    if (this.#skippedHead) {
-      const tail = Buffer.concat([this.#tail, last]);
-      this.#listener.oversized(this.#skippedHead, tail.subarray(-256));
+    try {
+      this.#handOver(last);
+    } catch (error) {
+      this.#listener.unreadable(error);
+    }
+  }
+
+  #handOver(last: Buffer): void {
+    const head = this.#skippedHead;
+    if (head) {
       this.#skippedHead = undefined;
-      return;
+      return this.#listener.oversized(head, Buffer.concat([this.#tail, last]).subarray(-256));
     }
     const message = this.#partsBytes === 0 ? last : Buffer.concat([...this.#parts, last]);
     if (this.#partsBytes > 0) this.#forgetParts();

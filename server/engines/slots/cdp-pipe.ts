@@ -2,6 +2,8 @@
 // a browser is engines/browser.
 import { constants, openSync } from 'node:fs';
 import { Socket } from 'node:net';
+import { parseJson } from '../../kit/foreign.ts';
+import { guarded } from '../../kit/guard.ts';
 import { within } from '../../kit/wait.ts';
 
 const ANSWERED_WITHIN_MS = 20_000;
@@ -28,7 +30,11 @@ export class CdpPipe {
     const flags = constants.O_RDWR | constants.O_NONBLOCK;
     this.#towards = new Socket({ fd: openSync(fifoIn, flags), readable: false, writable: true });
     this.#from = new Socket({ fd: openSync(fifoOut, flags), readable: true, writable: false });
-    this.#from.on('data', chunk => this.#read(chunk));
+    const read = (chunk: Buffer): void => this.#read(chunk);
+    this.#from.on(
+      'data',
+      guarded(() => this.close(), read),
+    );
     for (const socket of [this.#towards, this.#from]) socket.on('error', () => {});
   }
 
@@ -68,7 +74,7 @@ export class CdpPipe {
   }
 
   #take(text: string): void {
-    const message: unknown = JSON.parse(text);
+    const message = parseJson(text);
     if (!isCdpObject(message)) return;
     if (typeof message.id === 'number') this.#waiting.get(message.id)?.resolve(message);
     if (typeof message.method === 'string')

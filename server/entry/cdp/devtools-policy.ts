@@ -116,7 +116,7 @@ export function devtoolsPolicy(parts: DevtoolsPolicyParts): Policy {
 
 /** The front end would ask every site where its sources stand on this machine. */
 const isSearch = ({ method, params }: Command): boolean =>
-  method === 'Network.loadNetworkResource' && String(params.url).endsWith(WORKSPACE_FILE);
+  method === 'Network.loadNetworkResource' && typeof params.url === 'string' && params.url.endsWith(WORKSPACE_FILE);
 
 const overrides = (method: string): boolean =>
   /^Emulation\.(?:set|clear)/.test(method) || NETWORK_OVERRIDES.has(method);

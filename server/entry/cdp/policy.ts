@@ -3,12 +3,20 @@
 // clear answers, to keep files with their session, and to leave nothing to one layer alone.
 import type { Takeover } from '../../domain/live/takeover.ts';
 import type { Browser, Command, JsonObject, Policy, Verdict } from '../../domain/sessions/machinery.ts';
+import { boundedText } from '../../kit/foreign.ts';
 
 /** Browser contexts that clients made and that stand at once in one session. */
 const CONTEXTS_MAX = 50;
 const UPLOADS = '/tmp/.uploads/';
 const REFUSED_SCHEMES = ['file:', 'chrome:', 'chrome-untrusted:', 'devtools:', 'view-source:'];
-const WEB_SCHEMES_IN_SCHEMES = /^(view-source|blob|filesystem):/;
+/** An address of these kinds has another one inside. Web pages have one level of it at most. */
+const WRAPPING_SCHEMES = ['blob:', 'filesystem:'];
+const SCHEME_DEPTH_MAX = 4;
+const SCHEME = /^[a-z][a-z0-9+.-]*:/i;
+/** As in Chromium, which opens nothing longer. */
+const URL_CHARS_MAX = 2 * 1024 ** 2;
+/** Of what a refusal repeats. */
+const QUOTED_CHARS_MAX = 200;
 
 const PASS: Verdict = { pass: true };
 
@@ -80,6 +88,7 @@ export function clientPolicy(parts: PolicyParts): Policy {
     'Page.setDownloadBehavior': params => keptDownloads(params, browser.downloadFolder),
     'DOM.setFileInputFiles': params => sessionFiles('DOM.setFileInputFiles', params, browser),
     'Input.dispatchDragEvent': params => draggedFiles(params, browser),
+    'Input.setIgnoreInputEvents': inputHeard,
     'Page.navigate': params => openable(params, browser.downloadFolder),
     'Network.loadNetworkResource': params => openable(params, browser.downloadFolder),
     'Target.createTarget': params => openable(params, browser.downloadFolder),
@@ -139,9 +148,9 @@ const keptAfterwards = (browser: Browser): Verdict => ({
 });
 
 /** Without a jail the browser sees its uploads where they are. */
-function inBox(params: JsonObject, files: readonly unknown[], uploads: string): Verdict {
+function inBox(params: JsonObject, files: readonly string[], uploads: string): Verdict {
   if (`${uploads}/` === UPLOADS) return PASS;
-  const seen = files.map(file => String(file).replace(UPLOADS, () => `${uploads}/`));
+  const seen = files.map(file => file.replace(UPLOADS, () => `${uploads}/`));
   return { rewrite: { ...params, files: seen } };
 }
 
@@ -149,10 +158,11 @@ function sessionFiles(method: string, params: JsonObject, browser: Browser): Ver
   const { downloadFolder: downloads } = browser;
   if (params.files !== undefined && !Array.isArray(params.files)) return { refuse: `${method}: files must be a list.` };
   const files: readonly unknown[] = params.files ?? [];
-  const foreign = files.find(file => typeof file !== 'string' || !isSessionFile(file, downloads));
-  if (foreign === undefined) return inBox(params, files, browser.uploadFolder);
+  const isOwn = (file: unknown): file is string => typeof file === 'string' && isSessionFile(file, downloads);
+  if (files.every(isOwn)) return inBox(params, files, browser.uploadFolder);
+  const foreign = files.find(file => !isOwn(file));
   return {
-    refuse: `${method} is refused for ${JSON.stringify(foreign)}: only files under ${UPLOADS} (uploads) and ${downloads}/ (downloads) may be attached. Upload the file to the session first.`,
+    refuse: `${method} is refused for ${quoted(foreign)}: only files under ${UPLOADS} (uploads) and ${downloads}/ (downloads) may be attached. Upload the file to the session first.`,
   };
 }
 
@@ -172,6 +182,8 @@ const isSessionFile = (path: string, downloads: string): boolean =>
 
 function openable(params: JsonObject, downloads: string): Verdict {
   const url = typeof params.url === 'string' ? params.url : '';
+  if (url.length > URL_CHARS_MAX)
+    return { refuse: `This address has ${url.length} characters; Chromium opens none above ${URL_CHARS_MAX}.` };
   const refused = refusedScheme(url, downloads);
   if (!refused) return PASS;
   return {
@@ -181,20 +193,24 @@ function openable(params: JsonObject, downloads: string): Verdict {
 
 /** Chromium trims and lower-cases like the URL standard; so does this, and looks inside view-source: and its kind. */
 function refusedScheme(url: string, downloads: string): string | undefined {
-  let rest = url;
-  for (;;) {
-    if (!URL.canParse(rest)) return looksLikeScheme(rest);
-    const parsed = new URL(rest);
-    if (parsed.protocol === 'file:' && isSessionFile(decodeURIComponentSafe(parsed.pathname), downloads))
-      return undefined;
-    if (REFUSED_SCHEMES.includes(parsed.protocol)) return parsed.protocol;
-    if (!WEB_SCHEMES_IN_SCHEMES.test(parsed.protocol)) return undefined;
-    rest = parsed.href.slice(parsed.protocol.length);
+  let rest = url.replace(/[\t\n\r]+/g, '');
+  for (let depth = 0; depth < SCHEME_DEPTH_MAX; depth++) {
+    rest = rest.replace(/^[\0- ]+/, '');
+    const scheme = SCHEME.exec(rest)?.[0];
+    if (scheme === undefined) return undefined;
+    const protocol = scheme.toLowerCase();
+    if (protocol === 'file:' && isOwnFile(rest, downloads)) return undefined;
+    if (REFUSED_SCHEMES.includes(protocol)) return protocol;
+    if (!WRAPPING_SCHEMES.includes(protocol)) return undefined;
+    rest = rest.slice(scheme.length);
   }
+  return 'nested blob: and filesystem:';
 }
 
-const looksLikeScheme = (text: string): string | undefined =>
-  REFUSED_SCHEMES.find(scheme => text.trim().toLowerCase().startsWith(scheme));
+function isOwnFile(url: string, downloads: string): boolean {
+  const path = URL.parse(url)?.pathname;
+  return path !== undefined && isSessionFile(decodeURIComponentSafe(path), downloads);
+}
 
 function decodeURIComponentSafe(text: string): string {
   try {
@@ -203,6 +219,16 @@ function decodeURIComponentSafe(text: string): string {
     return '/..';
   }
 }
+
+/** As a refusal may repeat it. */
+const quoted = (value: unknown): string =>
+  typeof value === 'string' ? JSON.stringify(boundedText(value, QUOTED_CHARS_MAX)) : 'what is no text';
+
+/** It would hold for whoever drives the page, a person who has taken control too. */
+const inputHeard = (params: JsonObject): Verdict =>
+  params.ignore === false
+    ? PASS
+    : { refuse: 'Input.setIgnoreInputEvents is refused: a person who takes control could do nothing on the page.' };
 
 function flatOnly(params: JsonObject): Verdict {
   if (params.flatten === true || params.autoAttach === false) return PASS;
@@ -246,5 +272,5 @@ function ownExtension(params: JsonObject, browser: Browser): Verdict {
 async function loadedExtension(method: string, params: JsonObject, browser: Browser): Promise<Verdict> {
   const loaded = await browser.extensions.loadedIds();
   if (loaded.some(id => id === params.id)) return PASS;
-  return { refuse: `${method} is refused: ${JSON.stringify(params.id)} is no extension of this session.` };
+  return { refuse: `${method} is refused: ${quoted(params.id)} is no extension of this session.` };
 }

@@ -8,6 +8,7 @@ import { type AttachedClient, FAREWELLS, type Farewell, type LiveSession } from 
 import type { BrowserClient } from '../../domain/sessions/machinery.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
+import { guarded } from '../../kit/guard.ts';
 import type { Log } from '../../kit/log.ts';
 import { loopWatch, type Work } from '../../kit/loop-watch.ts';
 import type { Bound } from '../../kit/totals.ts';
@@ -34,6 +35,7 @@ const TOO_MUCH_WAITS: Readonly<Record<Bound, Farewell>> = {
   application: { code: 1013, words: 'the client reads too slowly: too many bytes wait in this application' },
   process: { code: 1013, words: 'the client reads too slowly: too many bytes wait in this server' },
 };
+const FAILED: Farewell = { code: 1011, words: 'a message of this client could not be handled' };
 const PAGE_GONE: Farewell = { code: 1000, words: 'the page was closed' };
 
 export interface RelayParts {
@@ -96,6 +98,7 @@ export class Relay implements AttachedClient {
       message: (message: Buffer) => this.#send(message),
       rest: () => this.#flush(),
       hold: (on: boolean) => (on ? socket.pause() : socket.resume()),
+      failed: (error: unknown) => this.#failed(error),
       pageGone: () => void this.bye(PAGE_GONE),
     };
     const rules = {
@@ -139,7 +142,11 @@ export class Relay implements AttachedClient {
     const heard = (): void => {
       this.#heardMs = clock.monotonicMs();
     };
-    socket.on('message', (data, binary) => this.#receive(data, binary));
+    const receive = guarded(
+      error => this.#failed(error),
+      (data: unknown, binary: boolean) => this.#receive(data, binary),
+    );
+    socket.on('message', receive);
     socket.on('ping', heard);
     socket.on('pong', heard);
     socket.on('error', error => log.debug('cdp.socket_error', { sessionId: live.id, reason: reason(error) }));
@@ -151,6 +158,13 @@ export class Relay implements AttachedClient {
       if (this.#arrivingBytes > ARRIVING_BYTES_NOTED) this.#waiting.note();
     });
     void this.#watch();
+  }
+
+  /** What it said could not be handled, for a reason that is ours: this client ends, nobody else does. */
+  #failed(error: unknown): void {
+    const { log, live } = this.#parts;
+    log.error('cdp.message_failed', { sessionId: live.id, error });
+    void this.bye(FAILED);
   }
 
   #receive(data: unknown, binary: boolean): void {

@@ -12,6 +12,8 @@ import type { Connect, Presented } from '../../domain/sessions/connect.ts';
 import type { LiveSession } from '../../domain/sessions/live.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { Fault, isFault, reason } from '../../kit/fault.ts';
+import { requestUrl } from '../../kit/foreign.ts';
+import { guarded } from '../../kit/guard.ts';
 import { newRequestId, type SessionId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Span, Tracer } from '../../kit/trace.ts';
@@ -65,15 +67,19 @@ export class CdpEntry {
 
   /** Hooks the server's upgrades. `only`: this session and no other, for sockets that come from inside its browser. */
   serve(server: Server, only?: () => SessionId | undefined): void {
-    server.on('upgrade', (request: IncomingMessage, connection: Duplex, head: Buffer) => {
+    const failed = (error: unknown): void => this.#parts.log.error('cdp.upgrade_failed', { error });
+    const judge = (request: IncomingMessage, connection: Duplex, head: Buffer): void => {
       connection.on('error', error => this.#parts.log.debug('cdp.connection_error', { reason: reason(error) }));
       const requestId = newRequestId(this.#parts.clock.now());
       const span = this.#spanOf(request, requestId);
-      void this.#upgrade(request, connection, head, only && { id: only() }, span).catch(error => {
-        span.end(error);
-        this.#refuse(connection, error, requestId);
-      });
-    });
+      this.#upgrade(request, connection, head, only && { id: only() }, span)
+        .catch(error => {
+          span.end(error);
+          this.#refuse(connection, error, requestId);
+        })
+        .catch(failed);
+    };
+    server.on('upgrade', guarded(failed, judge));
   }
 
   /** From the request to the end of the connection. */
@@ -119,7 +125,7 @@ export class CdpEntry {
 
   async #visitOf(request: IncomingMessage, only: { readonly id: SessionId | undefined } | undefined): Promise<Visit> {
     const { connect, people } = this.#parts;
-    const url = new URL(request.url ?? '/', 'http://localhost');
+    const url = requestUrl(request.url);
     const token = url.searchParams.get('token') ?? '';
     const guest = only ? undefined : await this.#guestOf(url, token, people);
     if (guest) return { live: guest.live, guest };

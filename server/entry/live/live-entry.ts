@@ -8,6 +8,7 @@ import type { LiveView } from '../../domain/live/live-view.ts';
 import type { LiveSession } from '../../domain/sessions/live.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
+import { requestUrl } from '../../kit/foreign.ts';
 import type { Log } from '../../kit/log.ts';
 import { Viewer } from './viewer.ts';
 
@@ -41,7 +42,7 @@ export class LiveEntry {
 
   /** Undefined: the address is none of ours. Throws the fault that is answered. */
   upgrade(request: IncomingMessage, connection: Duplex, head: Buffer): Promise<void> | undefined {
-    const url = new URL(request.url ?? '/', 'http://localhost');
+    const url = requestUrl(request.url);
     const id = SOCKET_PATH.exec(url.pathname)?.[1];
     return id === undefined ? undefined : this.#welcome(id, url, request, connection, head);
   }

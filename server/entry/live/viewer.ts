@@ -1,7 +1,7 @@
 // One person at the window: their socket, the page they look at, and what they do while they hold control. The newest picture
 // wins: at most one is on its way to a viewer, so a slow one sees fewer and makes nobody else late.
 import { randomUUID } from 'node:crypto';
-import type { WebSocket } from 'ws';
+import type { RawData, WebSocket } from 'ws';
 import type { DriveMessage, ServerMessage, TabState, ViewerMessage } from '../../../contract/live-messages.ts';
 import type { Watched } from '../../domain/limits/waiting-bytes.ts';
 import type { LinkClaims } from '../../domain/live/links.ts';
@@ -11,6 +11,7 @@ import type { ViewedPage } from '../../domain/live/viewed-page.ts';
 import type { Picture, Viewing } from '../../domain/live/viewing.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
+import { guarded } from '../../kit/guard.ts';
 import type { Log } from '../../kit/log.ts';
 import { loopWatch, type Work } from '../../kit/loop-watch.ts';
 import type { Closeable } from '../../kit/scope.ts';
@@ -60,7 +61,8 @@ export class Viewer {
     this.#holder = parts.holder ?? randomUUID();
     this.#heardMs = parts.clock.monotonicMs();
     this.gone = new Promise(resolve => parts.socket.once('close', () => resolve(this.#left())));
-    parts.socket.on('message', (data, binary) => this.#hear(data, binary));
+    const hear = (data: RawData, binary: boolean): void => this.#hear(data, binary);
+    parts.socket.on('message', guarded(this.#failed, hear));
     parts.socket.on('pong', () => this.#heard());
     parts.socket.on('error', error => parts.log.debug('live.socket_error', { reason: reason(error) }));
   }
@@ -76,9 +78,9 @@ export class Viewer {
     this.#tellTabs();
     this.#tellControl();
     this.#watch(claims.page ?? viewing.tabs.find(tab => tab.visible)?.page ?? viewing.tabs[0]?.page);
-    if (takeover.control?.holder === this.#holder) void this.#take();
-    void this.#beat();
-    void this.#renew();
+    if (takeover.control?.holder === this.#holder) this.#take().catch(this.#failed);
+    this.#beat().catch(this.#failed);
+    this.#renew().catch(this.#failed);
   }
 
   /** The session ends, or the address was revoked. */
@@ -105,6 +107,13 @@ export class Viewer {
     this.#parts.socket.close(1001, 'the service restarts');
   }
 
+  /** What this person said, or is to be shown, could not be handled: their view ends, and comes back by itself. */
+  readonly #failed = (error: unknown): void => {
+    const { log, socket } = this.#parts;
+    log.error('live.message_failed', { error });
+    socket.close(1011, 'a message of this view could not be handled');
+  };
+
   #hear(data: unknown, binary: boolean): void {
     this.#heard();
     loopWatch.enter(this.#work);
@@ -122,9 +131,9 @@ export class Viewer {
         this.#pictureOnItsWay = false;
         return this.#sendPicture();
       case 'take':
-        return void this.#take();
+        return void this.#take().catch(this.#failed);
       case 'give':
-        return void this.#give(message.fence);
+        return void this.#give(message.fence).catch(this.#failed);
       default:
         return this.#drive(message);
     }
@@ -228,7 +237,7 @@ export class Viewer {
   #onPage(page: ViewedPage, message: Exclude<DriveMessage, { type: 'newTab' }>): void {
     switch (message.type) {
       case 'mouse':
-        if (message.action === 'move') void this.#tellCursor(page, message.x, message.y);
+        if (message.action === 'move') this.#tellCursor(page, message.x, message.y).catch(this.#failed);
         return page.mouse(message);
       case 'wheel':
         return page.wheel(message);
@@ -241,7 +250,10 @@ export class Viewer {
       case 'compose':
         return page.compose(message);
       case 'copy':
-        return void page.copy(message.cut).then(text => this.#say({ type: 'copied', text }));
+        return void page
+          .copy(message.cut)
+          .then(text => this.#say({ type: 'copied', text }))
+          .catch(this.#failed);
       case 'navigate':
         if (!page.navigate(message.url)) this.#refuse('navigate', 'Only http and https addresses can be opened here.');
         return;

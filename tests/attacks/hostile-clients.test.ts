@@ -1,0 +1,116 @@
+// Clients that say what no client in its senses says: objects where texts are expected, addresses nested without end. Each
+// gets an answer, or loses its own connection; nobody else notices.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { DebugUrls } from '../../contract/live.ts';
+import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
+import { openPages } from '../harness/pages.ts';
+import { type CreatedSession, startServer } from '../harness/server.ts';
+
+const pages = await openPages();
+const server = await startServer({ pages, env: { BERTH_SLOTS: '4' } });
+const neighbour = await server.createSession({ keepAlive: true });
+const other = await CdpClient.connect(neighbour.connectUrl);
+const otherPage = await other.attachToPage();
+const { pid } = server;
+
+/** The same process answers, and the session of somebody else is undisturbed. */
+async function assertUnharmed(what: string): Promise<void> {
+  assert.equal((await server.api('GET', '/healthz')).status, 200, what);
+  assert.equal(server.pid, pid);
+  assert.equal(await other.evaluate('6 * 7', otherPage), 42, what);
+}
+
+async function open(): Promise<{ session: CreatedSession; client: CdpClient; page: string }> {
+  const session = await server.createSession({ keepAlive: true });
+  const client = await CdpClient.connect(session.connectUrl);
+  return { session, client, page: await client.attachToPage() };
+}
+
+/** What cannot be made a text, an address or a number. */
+const NO_TEXT = { toString: 1, valueOf: 1 };
+const VALUES: ReadonlyArray<readonly [what: string, value: unknown]> = [
+  ['an object that no text can be made of', NO_TEXT],
+  ['a list of such objects', [NO_TEXT, [NO_TEXT]]],
+  ['a lone surrogate', '\ud800'],
+  ['a number', -1e308],
+  ['nothing', null],
+];
+/** Every parameter of a command that the gateway or the log looks at. */
+const LOOKED_AT: Readonly<Record<string, readonly string[]>> = {
+  'DOM.setFileInputFiles': ['files', 'nodeId'],
+  'Input.dispatchDragEvent': ['type', 'data', 'x'],
+  'Input.dispatchKeyEvent': ['type', 'text', 'key'],
+  'Input.dispatchTouchEvent': ['type', 'touchPoints'],
+  'Input.insertText': ['text'],
+  'Page.navigate': ['url', 'referrer'],
+  'Page.handleJavaScriptDialog': ['accept', 'promptText'],
+  'Page.setDownloadBehavior': ['behavior', 'downloadPath'],
+  'Runtime.evaluate': ['expression'],
+  'Runtime.callFunctionOn': ['functionDeclaration', 'arguments', 'objectId'],
+  'Network.loadNetworkResource': ['url', 'frameId', 'options'],
+  'Emulation.setDeviceMetricsOverride': ['width', 'screenOrientation'],
+  'Extensions.loadUnpacked': ['path'],
+  'Extensions.uninstall': ['id'],
+  'Target.attachToTarget': ['targetId', 'flatten'],
+  'Target.createTarget': ['url', 'width', 'browserContextId'],
+  'Target.setAutoAttach': ['autoAttach', 'filter', 'flatten'],
+};
+
+test('every command that is looked at is answered, whatever stands for its parameters', async () => {
+  const { session, client, page } = await open();
+  for (const [method, names] of Object.entries(LOOKED_AT))
+    for (const name of names)
+      for (const [what, value] of VALUES) {
+        const { id } = await client.ask(method, { [name]: value }, page);
+        assert.ok(id !== undefined, `${method} with ${what} for ${name} is answered`);
+        await assertUnharmed(`${method} with ${what} for ${name}`);
+      }
+  await client.ask('DOM.setFileInputFiles', { files: [NO_TEXT, NO_TEXT] }, page);
+  await client.ask('DOM.setFileInputFiles', { data: { files: [NO_TEXT] }, files: NO_TEXT }, page);
+  await client.ask('Input.dispatchDragEvent', { data: { files: [NO_TEXT] } }, page);
+  assert.equal(await client.evaluate('6 * 7', page), 42);
+  await client.close();
+  await server.release(session.id);
+});
+
+test('a DevTools link that says such things is answered as well', async () => {
+  const { session, client } = await open();
+  const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${session.id}/debug`);
+  const link = new URL(String(body.pages[0]?.devtoolsUrl).replace(/^http/, 'ws'));
+  link.pathname += '/socket';
+  const devtools = await CdpClient.connect(link.href);
+  for (const [method, names] of Object.entries(LOOKED_AT))
+    for (const name of names)
+      for (const [what, value] of VALUES) {
+        const { id } = await devtools.ask(method, { [name]: value });
+        assert.ok(id !== undefined, `${method} with ${what} for ${name} is answered`);
+        await assertUnharmed(`${method} with ${what} for ${name}, through DevTools`);
+      }
+  await devtools.close();
+  await client.close();
+  await server.release(session.id);
+});
+
+for (const [what, url] of [
+  ['in blob:', `${'blob:'.repeat(800_000)}x`],
+  ['in filesystem: and blob:', `${'filesystem:blob:'.repeat(250_000)}x`],
+  ['in view-source:', `${'view-source:'.repeat(300_000)}x`],
+  ['in blob: and blanks', `${'blob: \t'.repeat(500_000)}x`],
+] as const)
+  test(`an address of megabytes that is nested ${what} holds up nobody`, async () => {
+    const { session, client, page } = await open();
+    for (const method of ['Page.navigate', 'Network.loadNetworkResource'])
+      assert.ok((await client.ask(method, { url }, page)).error, `${method} is refused`);
+    assert.ok((await client.ask('Target.createTarget', { url })).error);
+    await assertUnharmed(what);
+    await client.close();
+    await server.release(session.id);
+  });
+
+test('an upgrade of an address that is none is answered with 404', async () => {
+  const socket = server.url.replace('http', 'ws');
+  for (const path of ['//', '///', '//[', '/\\', '//v1/browsers/sessions'])
+    assert.equal((await refusedUpgrade(socket + path)).status, 404, path);
+  await assertUnharmed('upgrades of addresses that are none');
+});

@@ -1,0 +1,108 @@
+// A browser that does not write what Chromium writes: half messages, values of the wrong kind, JSON that is none. What such
+// a message was about is lost, at worst the session; the server and the sessions beside it are not.
+import assert from 'node:assert/strict';
+import { closeSync, constants, openSync, readFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { CdpClient } from '../harness/cdp.ts';
+import { openPages } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+import { assertEnded } from './aftermath.ts';
+import { answersFor } from './clients.ts';
+
+/** The messages of one browser that may be lost before it is given up. */
+const LOST_MAX = 100;
+
+const pages = await openPages({ '/silent': () => {} });
+const server = await startServer({ pages, env: { BERTH_SLOTS: '4' } });
+const neighbour = await server.createSession({ keepAlive: true });
+
+/** Writes into the pipe as the session's browser would; each message ends with a NUL. */
+function speakAs(session: string, messages: readonly string[]): void {
+  const fifo = join(server.dataDir, 'sessions', server.boxOf(session) ?? session, 'notes/out');
+  const descriptor = openSync(fifo, constants.O_WRONLY);
+  try {
+    for (const message of messages) writeSync(descriptor, `${message}\0`);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Every channel that is noted beside the pipe: first those of the server, then those of clients. */
+function channelsOf(session: string): string[] {
+  const notes = join(server.dataDir, 'sessions', server.boxOf(session) ?? session, 'notes/channels');
+  return [...readFileSync(notes, 'utf8').matchAll(/\+([0-9A-F]{32})/g)].map(([, id = '']) => id);
+}
+
+/** What is malformed, on the channel with this name. */
+const MALFORMED: ReadonlyArray<(channel: string) => string> = [
+  channel => `{"method":"Target.attachedToTarget","params":{,"sessionId":"${channel}"}`,
+  channel => `{"method":"Target.targetCreated","params":7,"sessionId":"${channel}"}`,
+  channel => `{"method":{"toString":1},"params":{},"sessionId":"${channel}"}`,
+  channel => `{"id":1,"result":nothing,"sessionId":"${channel}"}`,
+  channel => `{"id":1,"error":"no","sessionId":"${channel}"}`,
+  channel => `[${'['.repeat(100_000)},"sessionId":"${channel}"}`,
+  channel => `{"method":"Target.detachedFromTarget","params":{"sessionId":{"valueOf":1}},"sessionId":"${channel}"}`,
+  channel => `\ufeff{"method":"Target.x"\ud800,"sessionId":"${channel}"}`,
+];
+
+/** Those that the gateway looks at on a client's channel; the others it hands on as they are. */
+const ABOUT_TARGETS = MALFORMED.filter(write => write('').startsWith('{"method":"Target.'));
+
+test('malformed messages are lost one by one, and the session and its clients go on', async () => {
+  const { pid } = server;
+  const session = await server.createSession({ keepAlive: true });
+  const own = channelsOf(session.id);
+  assert.ok(own.length > 0, 'the server has channels');
+  const client = await CdpClient.connect(session.connectUrl);
+  const page = await client.attachToPage();
+  const [root = ''] = channelsOf(session.id).slice(own.length);
+  for (const channel of own)
+    speakAs(
+      session.id,
+      MALFORMED.map(write => write(channel)),
+    );
+  for (const channel of [root, page])
+    speakAs(
+      session.id,
+      ABOUT_TARGETS.map(write => write(channel)),
+    );
+  speakAs(session.id, ['', '{', 'null', '7', '"x"', '{"id":1}', '{"id":{}}']);
+  assert.equal(await client.evaluate('6 * 7', page), 42);
+  assert.ok(await answersFor(session), 'others can come');
+  assert.ok(await answersFor(neighbour));
+  assert.equal(server.pid, pid);
+  await client.close();
+  await server.release(session.id);
+});
+
+test('a command whose answer cannot be read is answered with an error', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  const client = await CdpClient.connect(session.connectUrl);
+  const page = await client.attachToPage();
+  // Chromium has no answer until the page has one, and the gateway looks at the answers of navigations.
+  const { error } = await client.askRaw(id => {
+    const send = (): void => speakAs(session.id, [`{"id":${id},"result":broken,"sessionId":"${page}"}`]);
+    void eventually('the navigation', () => pages.hits('/silent') > 0).then(send);
+    return `{"id":${id},"method":"Page.navigate","params":{"url":"${pages.url}/silent"},"sessionId":"${page}"}`;
+  });
+  assert.match(error?.message ?? '', /not one of the protocol/);
+  await client.close();
+  await server.release(session.id);
+});
+
+test('a browser that goes on like this is given up: its session ends as crashed, and nobody else notices', async () => {
+  const { pid } = server;
+  const session = await server.createSession({ keepAlive: true });
+  const [channel = ''] = channelsOf(session.id);
+  speakAs(
+    session.id,
+    Array.from({ length: LOST_MAX + 50 }, () => `{"method":"Target.x",,"sessionId":"${channel}"}`),
+  );
+  await assertEnded(server, session.id, 'ERROR', 'crashed');
+  assert.ok(await answersFor(neighbour));
+  assert.equal(server.pid, pid);
+  const lost = server.log().filter(line => line.includes('browser.message_lost'));
+  assert.ok(lost.length > 0 && lost.length <= 3 * LOST_MAX, `${lost.length} lines tell of it`);
+});
