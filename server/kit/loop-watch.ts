@@ -39,6 +39,7 @@ class LoopWatch {
   #beganMs = 0;
   /** Of the time since the last tick so much was told already. */
   #toldMs = 0;
+  #toldCpuMs = 0;
   readonly #underWay = new Set<Work>();
   #listener: LoopListener | undefined;
   #cpuSinceTick: () => number = () => 0;
@@ -68,8 +69,10 @@ class LoopWatch {
       const [nowMs, nowCpuMs] = [systemClock.monotonicMs(), cpuOfThreadMs()];
       const lateMs = Math.max(0, nowMs - seenMs - TICK_MS);
       listener.delayed(lateMs);
-      if (lateMs - this.#toldMs > LONG_TURN_MS) this.#tell(lateMs, undefined, nowCpuMs - cpuMs);
+      const untoldMs = lateMs - this.#toldMs;
+      if (untoldMs > LONG_TURN_MS) this.#tell(untoldMs, undefined);
       this.#toldMs = 0;
+      this.#toldCpuMs = 0;
       [seenMs, cpuMs] = [nowMs, nowCpuMs];
     }, TICK_MS).unref();
     this.#cpuSinceTick = () => cpuOfThreadMs() - cpuMs;
@@ -81,8 +84,10 @@ class LoopWatch {
     };
   }
 
-  #tell(ms: number, ran: Work | undefined, cpuMs = this.#cpuSinceTick()): void {
+  #tell(ms: number, ran: Work | undefined): void {
+    const cpuMs = this.#cpuSinceTick() - this.#toldCpuMs;
     this.#toldMs += ms;
+    this.#toldCpuMs += cpuMs;
     const underWay = [...this.#underWay].slice(0, UNDER_WAY_MAX);
     this.#listener?.longTurn({ ms, cpuMs, ran, underWay });
   }

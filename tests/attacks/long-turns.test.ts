@@ -90,3 +90,27 @@ test('how late the event loop is can be read from the metrics', async () => {
   const { text } = await server.api('GET', '/metrics', { key: null });
   assert.match(text, /^berth_event_loop_delay_seconds_count [1-9]\d*$/m);
 });
+
+const BODIES = {
+  'lists longer than they may be': `{"proxies":[${'{},'.repeat(300_000)}{}]}`,
+  'fields that nobody knows': `{${Array.from({ length: 80_000 }, (_, at) => `"a${at}":1,`).join('')}"proxies":1}`,
+} as const;
+
+for (const [name, body] of Object.entries(BODIES))
+  test(`a body of ${name} keeps nobody waiting`, async () => {
+    const { result, longestCpuMs } = await besideNeighbour(() => server.api('POST', '/v1/browsers/sessions', { body }));
+    assert.equal(result.status, 400, result.text.slice(0, 500));
+    assert.ok(longestCpuMs < TURN_CPU_MS, `a turn of ${longestCpuMs} ms`);
+  });
+
+test('importing thousands of entries keeps nobody waiting', async () => {
+  const { id } = await createContext(server);
+  const localStorage = Array.from({ length: 9_900 }, (_, at) => ({ name: `n${at}`, value: 'v' }));
+  const origins = ['a', 'b', 'c'].map(site => ({ origin: `https://${site}.example`, localStorage }));
+  const body = { cookies: [], origins };
+  const { result, longestCpuMs } = await besideNeighbour(() =>
+    server.api('POST', `/v1/browsers/contexts/${id}/storage-state`, { body }),
+  );
+  assert.equal(result.status, 200, result.text.slice(0, 500));
+  assert.ok(longestCpuMs < TURN_CPU_MS, `a turn of ${longestCpuMs} ms`);
+});

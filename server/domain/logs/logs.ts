@@ -6,6 +6,7 @@ import type { LogRows } from '../../engines/store/rows/logs.ts';
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { isUuid, type SessionId } from '../../kit/ids.ts';
+import { Pace } from '../../kit/pace.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { Streams } from '../events/streams.ts';
 import { invalidRequest, notFound } from '../faults.ts';
@@ -128,12 +129,14 @@ export class LogService implements Logs, Closeable {
     kinds: readonly LogKind[] | undefined,
     atOnce = CHUNKS_AT_ONCE,
   ): AsyncGenerator<Numbered, void> {
+    const pace = new Pace();
     for (let from = after; ; ) {
       const page = { after: from, limit: atOnce, ...(kinds ? { kinds: [...kinds, 'any'] } : {}) };
       const chunks = await this.#parts.logs.read(applicationId, id, page);
       for (const { first, lines } of chunks)
         for (const [index, line] of lines.entries()) {
           if (first + index <= from) continue;
+          if (pace.isDue) await pace.rest();
           from = first + index;
           yield { id: from, line };
         }

@@ -25,6 +25,8 @@ const CLOSE = 0x7d;
 const OPEN_LIST = 0x5b;
 const CLOSE_LIST = 0x5d;
 const MEMBERS_MAX = 16;
+/** So many escaped quotes are passed by looking for the next one. */
+const ESCAPED_QUOTES_SOUGHT = 64;
 /** Deeper than any real command; Chromium itself stops at 300. */
 const DEPTH_MAX = 250;
 /** The members of every command. Comparing bytes is cheaper than making text of them. */
@@ -97,7 +99,8 @@ function stringAt(message: Buffer, at: number, end: number): string {
 /** The index after the closing quote of the string that opens at `at`. */
 function stringEnd(message: Buffer, at: number): number {
   if (message[at] !== QUOTE) throw new BadEnvelope('a string was expected');
-  for (let from = at + 1; ; ) {
+  let from = at + 1;
+  for (let escaped = 0; escaped < ESCAPED_QUOTES_SOUGHT; escaped++) {
     const quote = message.indexOf(QUOTE, from);
     if (quote < 0) throw new BadEnvelope('a string is not closed');
     let slashes = 0;
@@ -105,6 +108,18 @@ function stringEnd(message: Buffer, at: number): number {
     if (slashes % 2 === 0) return quote + 1;
     from = quote + 1;
   }
+  return dullStringEnd(message, from);
+}
+
+/** Byte by byte: where every other byte is an escaped quote, looking for each costs ten times as much. */
+function dullStringEnd(message: Buffer, from: number): number {
+  const length = message.length;
+  for (let at = from; at < length; at++) {
+    const byte = message[at];
+    if (byte === QUOTE) return at + 1;
+    if (byte === BACKSLASH) at++;
+  }
+  throw new BadEnvelope('a string is not closed');
 }
 
 /** The index after the value that begins at `at`: a string, or everything up to the comma or brace that ends it. */
@@ -112,8 +127,10 @@ function valueEnd(message: Buffer, at: number): number {
   const first = message[at];
   if (first === QUOTE) return stringEnd(message, at);
   if (first !== OPEN && first !== OPEN_LIST) return scalarEnd(message, at);
-  const closers: number[] = [];
-  for (let index = at; index < message.length; ) {
+  const closers = new Uint8Array(DEPTH_MAX);
+  const length = message.length;
+  let depth = 0;
+  for (let index = at; index < length; ) {
     const byte = message[index] ?? 0;
     if (byte === QUOTE) {
       index = stringEnd(message, index);
@@ -121,11 +138,11 @@ function valueEnd(message: Buffer, at: number): number {
     }
     if (OUTSIDE[byte] !== 1) throw new BadEnvelope('a byte stands where JSON allows none');
     if (byte === OPEN || byte === OPEN_LIST) {
-      closers.push(byte === OPEN ? CLOSE : CLOSE_LIST);
-      if (closers.length > DEPTH_MAX) throw new BadEnvelope(`values may be nested ${DEPTH_MAX} deep`);
+      if (depth === DEPTH_MAX) throw new BadEnvelope(`values may be nested ${DEPTH_MAX} deep`);
+      closers[depth++] = byte === OPEN ? CLOSE : CLOSE_LIST;
     } else if (byte === CLOSE || byte === CLOSE_LIST) {
-      if (closers.pop() !== byte) throw new BadEnvelope('brackets do not match');
-      if (closers.length === 0) return index + 1;
+      if (closers[--depth] !== byte) throw new BadEnvelope('brackets do not match');
+      if (depth === 0) return index + 1;
     }
     index++;
   }

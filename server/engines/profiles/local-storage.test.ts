@@ -6,7 +6,7 @@ import { LOCAL_STORAGE, readLocalStorage, writeLocalStorage } from './local-stor
 
 const NOW = new Date('2026-11-20T10:00:00Z');
 
-test('what is written is read again: other alphabets, empty values, more than a block', () => {
+test('what is written is read again: other alphabets, empty values, more than a block', async () => {
   const origins = [
     {
       origin: 'https://shop.example',
@@ -19,18 +19,20 @@ test('what is written is read again: other alphabets, empty values, more than a 
     },
     { origin: 'http://127.0.0.1:8080', items: new Map([['a\u0000b', '\u0000']]) },
   ];
-  assert.deepEqual(readLocalStorage(writeLocalStorage(origins, NOW)), origins);
+  assert.deepEqual(readLocalStorage(await writeLocalStorage(origins, NOW)), origins);
   assert.deepEqual(readLocalStorage(new Map()), []);
 });
 
-test('frames inside other sites are left out', () => {
+test('frames inside other sites are left out', async () => {
   const inside = 'https://a.example/^0https://b.example';
-  const written = writeLocalStorage([{ origin: inside, items: new Map([['a', 'b']]) }], NOW);
+  const written = await writeLocalStorage([{ origin: inside, items: new Map([['a', 'b']]) }], NOW);
   assert.deepEqual(readLocalStorage(written), []);
 });
 
-test('a log that was cut off has its whole records', () => {
-  const written = new Map(writeLocalStorage([{ origin: 'https://a.example', items: new Map([['a', 'b']]) }], NOW));
+test('a log that was cut off has its whole records', async () => {
+  const written = new Map(
+    await writeLocalStorage([{ origin: 'https://a.example', items: new Map([['a', 'b']]) }], NOW),
+  );
   const log = `${LOCAL_STORAGE}000002.log`;
   const bytes = written.get(log);
   assert.ok(bytes);
@@ -38,7 +40,7 @@ test('a log that was cut off has its whole records', () => {
   assert.deepEqual(readLocalStorage(written), []);
 });
 
-test('known sums and packed bytes', () => {
+test('known sums and packed bytes', async () => {
   assert.equal(crc32c(Buffer.from('123456789')), 0xe3069283);
   assert.equal(unsnap(Buffer.from('09086162630903', 'hex')).toString(), 'abcabcabc');
   for (const bad of ['ff', '09086162', '09086162630909', '09086162630900', '01f0ff', 'ffffffff7f00'])

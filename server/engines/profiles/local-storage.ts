@@ -1,5 +1,6 @@
 // Local storage as Chromium keeps it in a profile, by origin. Storage of frames inside other sites is left out: the
 // exchange form has no place for it.
+import { Pace } from '../../kit/pace.ts';
 import { readDatabase, writeDatabase } from './leveldb/database.ts';
 
 /** Where it stands in an archive. */
@@ -29,18 +30,23 @@ export function readLocalStorage(archived: ReadonlyMap<string, Buffer>): readonl
 }
 
 /** The files of an archive that holds this and nothing else. `now`: what is old is forgotten by Chromium one day. */
-export function writeLocalStorage(origins: readonly StoredOrigin[], now: Date): ReadonlyMap<string, Buffer> {
+export async function writeLocalStorage(
+  origins: readonly StoredOrigin[],
+  now: Date,
+): Promise<ReadonlyMap<string, Buffer>> {
+  const pace = new Pace();
   const entries = new Map<string, Buffer>([['VERSION', Buffer.from('1')]]);
   for (const { origin, items } of origins) {
     let bytes = 0;
     for (const [name, value] of items) {
+      if (pace.isDue) await pace.rest();
       const [key, text] = [encoded(name), encoded(value)];
       bytes += key.length + text.length;
       entries.set(`_${origin}\0${key.toString('latin1')}`, text);
     }
     entries.set(`META:${origin}`, metaOf(now, bytes));
   }
-  return new Map([...writeDatabase(entries)].map(([name, file]) => [`${LOCAL_STORAGE}${name}`, file]));
+  return new Map([...(await writeDatabase(entries))].map(([name, file]) => [`${LOCAL_STORAGE}${name}`, file]));
 }
 
 const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text;

@@ -142,6 +142,6 @@ export class Profiles {
     seal: Seal,
     { now, signal }: { now: Date; signal: AbortSignal },
   ): Promise<Packed> {
-    return packFiles(writeLocalStorage(origins, now), staging.archiveFile, seal, signal);
+    return packFiles(await writeLocalStorage(origins, now), staging.archiveFile, seal, signal);
   }
 }

@@ -7,9 +7,10 @@ import type { LogQuery, LogState, Logs, NumberedLog } from '../../domain/logs/ap
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
-import { type Answer, answer, nothing } from './answer.ts';
+import { type Answer, nothing } from './answer.ts';
 import type { In } from './bind.ts';
 import { EVENT_STREAM, eventStream } from './event-stream.ts';
+import { jsonList } from './json-list.ts';
 
 const ENTRY_ID = /^\d{1,16}$/;
 
@@ -31,10 +32,14 @@ export const logHandlers = (parts: LogHandlerParts) => ({
 async function listed({ logs }: LogHandlerParts, { caller, params, query }: In<'listSessionLogs'>): Promise<Answer> {
   const { limit = LOG_LIMIT_MAX } = query;
   const page = await logs.list(caller, params.id, { ...only(query), limit });
-  return answer(page.entries, {
-    ...(page.nextAfter === undefined ? {} : { 'x-next-after': page.nextAfter }),
-    ...stateHeader(page.state),
-  });
+  return {
+    body: jsonList(page.entries),
+    contentType: 'application/json; charset=utf-8',
+    headers: {
+      ...(page.nextAfter === undefined ? {} : { 'x-next-after': page.nextAfter }),
+      ...stateHeader(page.state),
+    },
+  };
 }
 
 /** The first piece is made before the answer begins, so that what goes wrong has its status. */

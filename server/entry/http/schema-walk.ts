@@ -30,11 +30,18 @@ const TIME = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:?\d\d)$/
 
 /** What is wrong with the value, field by field; empty when nothing that these words can say. */
 export const explain = (schema: TSchema, value: unknown): Issue[] =>
-  [...problems(shapeOf(schema), value, '')].slice(0, ISSUES_MAX);
+  firstOf(problems(shapeOf(schema), value, ''), ISSUES_MAX);
 
 /** Paths of the first fields that the schema does not know: `browserSettings.viewprot`, `proxies[0].sever`. */
 export const unknownFields = (schema: TSchema, value: unknown): string[] =>
-  [...strangers(shapeOf(schema), value, '')].slice(0, UNKNOWN_FIELDS_MAX);
+  firstOf(strangers(shapeOf(schema), value, ''), UNKNOWN_FIELDS_MAX);
+
+/** Looks no further than is told. */
+function firstOf<T>(found: Iterable<T>, most: number): T[] {
+  const first: T[] = [];
+  for (const one of found) if (first.push(one) >= most) break;
+  return first;
+}
 
 /** Whether a value of the schema can have ids in it. */
 export const hasIds = (schema: TSchema): boolean => isAboutIds(shapeOf(schema));
@@ -86,7 +93,9 @@ function* strangers(shape: Shape, value: unknown, path: string): Generator<strin
     const meant = shape.anyOf.find(choice => isFree(problems(choice, value, path))) ?? choiceMeant(shape.anyOf, value);
     if (meant) yield* strangers(meant, value, path);
   } else if (Array.isArray(value) && shape.items) {
-    for (const [index, item] of value.entries()) yield* strangers(shape.items, item, `${path}[${index}]`);
+    // A list that is longer is refused for that.
+    for (const [index, item] of value.slice(0, shape.maxItems).entries())
+      yield* strangers(shape.items, item, `${path}[${index}]`);
   } else if (isObject(value) && shape.properties) {
     for (const [name, inner] of Object.entries(value)) {
       const known = Object.hasOwn(shape.properties, name) ? shape.properties[name] : undefined;

@@ -1,5 +1,6 @@
 // A whole LevelDB as files in memory: all its living entries, or a new one that holds some. Chromium keeps local storage
 // so. Only what it needs: no snapshots, no comparators but bytes.
+import { Pace } from '../../../kit/pace.ts';
 import { ByteReader, LevelDbBroken, pieceOf, varintOf } from './bytes.ts';
 import { logFileOf, logRecords } from './log-file.ts';
 import { tableEntries } from './table-file.ts';
@@ -31,7 +32,7 @@ export function readDatabase(files: ReadonlyMap<string, Buffer>): Entries {
 }
 
 /** The files of a new database. */
-export function writeDatabase(entries: Entries): ReadonlyMap<string, Buffer> {
+export async function writeDatabase(entries: Entries): Promise<ReadonlyMap<string, Buffer>> {
   const edit = Buffer.concat([
     ...[varintOf(NAME), pieceOf(Buffer.from(COMPARATOR))],
     ...[FIRST_LOG, LOG_NUMBER, NEXT_FILE, LOG_NUMBER + 1, LAST_CHANGE, 0].map(varintOf),
@@ -39,7 +40,7 @@ export function writeDatabase(entries: Entries): ReadonlyMap<string, Buffer> {
   return new Map([
     ['CURRENT', Buffer.from('MANIFEST-000001\n')],
     ['MANIFEST-000001', logFileOf([edit])],
-    [`${String(LOG_NUMBER).padStart(6, '0')}.log`, logFileOf([batchOf(entries)])],
+    [`${String(LOG_NUMBER).padStart(6, '0')}.log`, logFileOf([await batchOf(entries)])],
   ]);
 }
 
@@ -82,16 +83,17 @@ function readBatch(batch: Buffer, newest: Newest): void {
   }
 }
 
-function batchOf(entries: Entries): Buffer {
+async function batchOf(entries: Entries): Promise<Buffer> {
   const header = Buffer.alloc(BATCH_HEADER_BYTES);
   header.writeBigUInt64LE(1n);
   header.writeUInt32LE(entries.size, 8);
-  const puts = [...entries].flatMap(([key, value]) => [
-    Buffer.of(PUT),
-    pieceOf(Buffer.from(key, 'latin1')),
-    pieceOf(value),
-  ]);
-  return Buffer.concat([header, ...puts]);
+  const parts: Buffer[] = [header];
+  const pace = new Pace();
+  for (const [key, value] of entries) {
+    if (pace.isDue) await pace.rest();
+    parts.push(Buffer.of(PUT), pieceOf(Buffer.from(key, 'latin1')), pieceOf(value));
+  }
+  return Buffer.concat(parts);
 }
 
 const [NAME, FIRST_LOG, NEXT_FILE, LAST_CHANGE, COMPACTED_TO, REMOVED_TABLE, NEW_TABLE, LOG_BEFORE] = [

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { test } from 'node:test';
+import { WorkerPool, type WorkFailed } from '../../kit/worker-pool.ts';
+import { BLACKOUT } from './blackout-job.ts';
+import { blackout } from './jpeg-blackout.ts';
+
+const RECTS = [{ x: 10, y: 10, width: 300, height: 40 }];
+
+function picture(size: string): Buffer {
+  const options = ['-v', 'error', '-f', 'lavfi', '-i', `testsrc2=size=${size},noise=alls=20`, '-frames:v', '1'];
+  const { stdout, stderr } = spawnSync('ffmpeg', [...options, '-pix_fmt', 'yuvj420p', '-f', 'mjpeg', 'pipe:1'], {
+    maxBuffer: 64 * 1024 ** 2,
+  });
+  assert.equal(stderr.toString(), '');
+  return stdout;
+}
+
+/** Of this thread. */
+async function cpuMsOf<T>(work: () => Promise<T> | T): Promise<{ result: T; ms: number }> {
+  const before = process.threadCpuUsage();
+  const result = await work();
+  const { user, system } = process.threadCpuUsage(before);
+  return { result, ms: (user + system) / 1000 };
+}
+
+test('a picture of 3840x2160 is painted beside the thread that serves everybody', async () => {
+  const jpeg = picture('3840x2160');
+  const pool = new WorkerPool();
+  const inThread = () => pool.run(BLACKOUT, { jpeg, rects: RECTS }, { of: 'a session' });
+  await inThread(); // the thread starts
+  const beside = await cpuMsOf(inThread);
+  const here = await cpuMsOf(() => blackout(jpeg, RECTS));
+  await pool.close();
+  assert.ok(here.result);
+  assert.ok(beside.result.jpeg && here.result.equals(beside.result.jpeg));
+  assert.ok(beside.ms < here.ms / 4, `${beside.ms} ms of ${here.ms} ms`);
+});
+
+test('a picture that says that it is endless is given up, and the next one is painted', async () => {
+  const jpeg = picture('64x48');
+  const endless = Buffer.from(jpeg);
+  const frame = endless.indexOf(Buffer.from([0xff, 0xc0]));
+  endless.writeUInt32BE(0xffff_ffff, frame + 5); // 65535 x 65535
+  const pool = new WorkerPool({ threads: 1 });
+  const given = { of: 'a session' };
+  const hurried = { ...BLACKOUT, limitMs: 2_000 };
+  const outcome = await pool.run(hurried, { jpeg: endless, rects: [] }, given).catch((error: WorkFailed) => error.why);
+  assert.ok(outcome === 'too_long' || (typeof outcome === 'object' && !outcome.jpeg), JSON.stringify(outcome));
+  assert.ok((await pool.run(BLACKOUT, { jpeg, rects: RECTS }, given)).jpeg);
+  await pool.close();
+});

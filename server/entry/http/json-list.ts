@@ -1,0 +1,21 @@
+// A long list as JSON, written in turns of the event loop while it is sent.
+import { Readable } from 'node:stream';
+import { Pace } from '../../kit/pace.ts';
+
+const PIECE_CHARS = 64 * 1024;
+
+export const jsonList = (items: readonly unknown[]): Readable => Readable.from(pieces(items), { objectMode: false });
+
+async function* pieces(items: readonly unknown[]): AsyncGenerator<string, void> {
+  const pace = new Pace();
+  let text = '[';
+  for (const [index, item] of items.entries()) {
+    text += `${index === 0 ? '' : ','}${JSON.stringify(item)}`;
+    if (text.length > PIECE_CHARS) {
+      yield text;
+      text = '';
+    }
+    if (pace.isDue) await pace.rest();
+  }
+  yield `${text}]`;
+}
