@@ -1,5 +1,5 @@
 // Processes of this machine as /proc shows them: who descends from whom, and what memory they hold.
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { boxesOf } from '../tests/harness/boxes.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 
@@ -61,6 +61,20 @@ function secondsOf(pids: readonly number[], columns: readonly number[]): number 
     return columns.reduce((sum, column) => sum + Number(fields[column] ?? 0), 0);
   });
   return ticks.reduce((sum, each) => sum + each, 0) / TICKS_PER_SECOND;
+}
+
+/**
+ * What these and all that they start from now on compute, ended or not: bubblewrap does not wait for what it runs, so that
+ * nobody inherits its figures. Counted by the kernel in a group of its own; needs root and the cpuacct controller.
+ */
+export function accountOf(pids: readonly number[]): { readonly seconds: () => number; readonly close: () => void } {
+  const folder = `/sys/fs/cgroup/cpuacct/berth-bench-${process.pid}`;
+  mkdirSync(folder);
+  for (const pid of pids) writeFileSync(`${folder}/cgroup.procs`, String(pid));
+  return {
+    seconds: () => Number(readFileSync(`${folder}/cpuacct.usage`, 'utf8')) / 1e9,
+    close: () => rmdirSync(folder),
+  };
 }
 
 const allProcesses = (): readonly number[] =>

@@ -15,11 +15,12 @@ import { mp4Head } from '../server/engines/recorder/mp4.ts';
 import { systemClock } from '../server/kit/clock.ts';
 import { CdpClient } from '../tests/harness/cdp.ts';
 import { freePort } from '../tests/harness/free-port.ts';
+import { jailedHelper } from '../tests/harness/helpers.ts';
 import { playlistOf, replaysOf } from '../tests/harness/recordings.ts';
 import { TestServer } from '../tests/harness/server.ts';
 import { inWords, thisMachine } from './machine.ts';
 import { MOVING_PAGES } from './moving-pages.ts';
-import { boxPids, cpuSecondsWithEnded, outsidePids } from './processes.ts';
+import { accountOf, boxPids, cpuSecondsWithEnded, outsidePids } from './processes.ts';
 
 /** Until its first segments, which every page has, are encoded. */
 const SETTLE_MS = 15_000;
@@ -41,6 +42,10 @@ const { values } = parseArgs({ options: { seconds: { type: 'string', default: '6
 const seconds = Number(values.seconds);
 const server = new TestServer({}, await freePort());
 
+/** Of the server, its database and its encoders, with the browsers. */
+let account: ReturnType<typeof accountOf> | undefined;
+const accounted = (): number => account?.seconds() ?? 0;
+
 async function costOf(page: keyof typeof MOVING_PAGES, way: (typeof WAYS)[number]): Promise<Cost> {
   const { id, connectUrl } = await server.createSession({
     keepAlive: true,
@@ -54,13 +59,13 @@ async function costOf(page: keyof typeof MOVING_PAGES, way: (typeof WAYS)[number
   await systemClock.sleep(SETTLE_MS);
   const before = {
     box: cpuSecondsWithEnded(boxPids(server)),
-    outside: cpuSecondsWithEnded(outsidePids(server)),
+    all: accounted(),
     constant: constant?.cpu() ?? 0,
   };
   await systemClock.sleep(seconds * 1000);
   const browser = cpuSecondsWithEnded(boxPids(server)) - before.box;
   const encoder = (constant?.cpu() ?? 0) - before.constant;
-  const outside = cpuSecondsWithEnded(outsidePids(server)) - before.outside + encoder;
+  const outside = accounted() - before.all - browser + encoder;
   const constantBytes = await constant?.stop();
   if (way === 'recorded') await systemClock.sleep(STORED_MS);
   const minutes = (SETTLE_MS + seconds * 1000) / 60_000;
@@ -151,7 +156,7 @@ async function hour(): Promise<{ wallMs: number; cpuS: number }> {
     const size = { width: 1280, height: 720 };
     const journal = join(folder, 'frame.mkv');
     writeFileSync(journal, Buffer.concat([journalHead(size), journalFrame({ atMs: 0, jpeg })]));
-    const [encoded] = await new Ffmpeg().encode([{ path: journal, times: [0], size }]);
+    const [encoded] = await new Ffmpeg(jailedHelper).encode([{ path: journal, times: [0], size }]);
     if (!encoded) throw new Error('ffmpeg encoded nothing');
     const { init } = encoded;
     const sizes = Array.from({ length: 30 }, () => 7_000);
@@ -189,6 +194,7 @@ async function hour(): Promise<{ wallMs: number; cpuS: number }> {
 
 try {
   await server.start();
+  account = accountOf(outsidePids(server));
   const rows: string[] = [];
   for (const page of ['idle', 'agent', 'moving'] as const)
     for (const way of WAYS) {
@@ -205,5 +211,6 @@ try {
   process.stdout.write(`MP4 of an hour (126 MB): ${film.wallMs.toFixed(0)} ms, ${film.cpuS.toFixed(2)} CPU s.\n`);
 } finally {
   await server.close();
+  account?.close();
 }
 process.exit();

@@ -18,9 +18,11 @@ import {
   recordingPrefix,
   recordingSegmentKey,
 } from './engines/artifacts/keys.ts';
+import { ENCODER_BOUNDS } from './engines/recorder/ffmpeg.ts';
 import { mp4Head } from './engines/recorder/mp4.ts';
 import { Pictures } from './engines/recorder/pictures.ts';
 import { Recorder } from './engines/recorder/recorder.ts';
+import type { Slots } from './engines/slots/slots.ts';
 import type { Store } from './engines/store/store.ts';
 import type { Task } from './entry/clock/tasks.ts';
 import type { Clock } from './kit/clock.ts';
@@ -36,6 +38,7 @@ export interface RecordingsWish {
   readonly store: Store;
   readonly artifacts: Artifacts;
   readonly links: Links;
+  readonly slots: Slots;
   readonly pages: PageNumbers;
   readonly workers: Workers;
   readonly host: HostId;
@@ -58,7 +61,7 @@ export interface OpenedRecordings {
 }
 
 export async function openRecordings(wish: RecordingsWish): Promise<OpenedRecordings> {
-  const { config, store, artifacts, links, pages, workers, host, clock, log, scope, lookIn } = wish;
+  const { config, store, artifacts, links, slots, pages, workers, host, clock, log, scope, lookIn } = wish;
   const rows = store.recordings;
   const keys: RecordingKeys = {
     init: recordingInitKey,
@@ -72,11 +75,8 @@ export async function openRecordings(wish: RecordingsWish): Promise<OpenedRecord
   const folder = join(config.dataDir, 'recordings');
   const recorder = scope.own(
     await Recorder.open({
-      folder,
-      sink: vault,
-      workers,
-      clock,
-      log,
+      ...{ folder, sink: vault, workers, clock, log },
+      confine: (program, args) => slots.helper(program, args, ENCODER_BOUNDS),
       ...(config.ffmpeg ? { ffmpegPath: config.ffmpeg } : {}),
     }),
   );

@@ -159,7 +159,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   const logs = openLogs({ store, pages, console: config.logRuntime, version: version(), clock, log });
   const recordings = await openRecordings({
     ...{ config, store, artifacts, pages, workers, host, clock, log, scope, lookIn },
-    links,
+    ...{ links, slots },
   });
   const files = await openFiles({
     ...{ config, store, kept, lives, limits, links, host, clock, log, lookIn },

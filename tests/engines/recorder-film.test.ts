@@ -24,6 +24,7 @@ import type { SessionId } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { WorkerPool } from '../../server/kit/worker-pool.ts';
 import { durationOf, framesOf, isColour, timesOf } from '../harness/film.ts';
+import { boundedHelper, jailedHelper } from '../harness/helpers.ts';
 import { TestClock } from '../harness/test-clock.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -46,7 +47,7 @@ const METADATA = {
   scrollOffsetY: 0,
 };
 
-const encodes = new EncodeQueue(new Ffmpeg(), systemClock, silentLog);
+const encodes = new EncodeQueue(new Ffmpeg(jailedHelper), systemClock, silentLog);
 
 function picture([r, g, b]: readonly [number, number, number], { width, height }: Size): Buffer {
   const colour = `color=c=0x${Buffer.from([r, g, b]).toString('hex')}:s=${width}x${height}:d=0.04`;
@@ -178,7 +179,7 @@ test('slices that wait for each other share a process, and each of them can be p
   const shown = times.map((atMs, index) => ({ atMs, jpeg: pictures[index % 3] ?? Buffer.alloc(0) }));
   // The path is one that a shell, and a list, would take apart.
   const path = join(folder, "it's a page");
-  const queue = new EncodeQueue(new Ffmpeg(counting), systemClock, silentLog);
+  const queue = new EncodeQueue(new Ffmpeg(boundedHelper, counting), systemClock, silentLog);
   const { segments, lost } = await filmed(path, shown, 42_100, queue);
   assert.deepEqual(lost, []);
   assert.deepEqual(
@@ -203,9 +204,9 @@ test('slices that wait for each other share a process, and each of them can be p
 test('where slices cannot be encoded together each is encoded alone', async () => {
   const folder = makeFolder();
   const moody = join(folder, 'ffmpeg');
-  writeFileSync(moody, '#!/bin/sh\ncase "$*" in *concat*) exit 1;; esac\nexec ffmpeg "$@"\n', { mode: 0o755 });
+  writeFileSync(moody, '#!/bin/sh\ncase "$*" in *"-f concat"*) exit 1;; esac\nexec ffmpeg "$@"\n', { mode: 0o755 });
   const shown = [RED, GREEN, BLUE].map((colour, index) => ({ atMs: index * 6_500, jpeg: picture(colour, LARGE) }));
-  const queue = new EncodeQueue(new Ffmpeg(moody), systemClock, silentLog);
+  const queue = new EncodeQueue(new Ffmpeg(boundedHelper, moody), systemClock, silentLog);
   const { segments, lost } = await filmed(join(folder, 'page'), shown, 18_000, queue);
   assert.deepEqual(
     segments.map(({ startMs, sizes }) => [startMs, sizes.length]),
@@ -216,6 +217,48 @@ test('where slices cannot be encoded together each is encoded alone', async () =
     ],
   );
   assert.deepEqual(lost, []);
+});
+
+test('a picture that is larger than any page is not decoded: the recording says so, and goes on with the next one', async () => {
+  const clock = new TestClock();
+  const spans: Span[] = [];
+  const stored: Segment[] = [];
+  const finished: number[] = [];
+  const sink = {
+    began: async () => {},
+    keep: async (_: RecordedPage, segment: Segment) => void stored.push(segment),
+    span: async (_: RecordedPage, span: Span) => void spans.push(span),
+    endSpans: async () => {},
+    done: async ({ page }: RecordedPage) => void finished.push(page),
+  };
+  const small = picture(RED, { width: 64, height: 48 });
+  const folder = makeFolder();
+  const recorder = await Recorder.open({ folder, sink, workers, clock, log: silentLog, confine: jailedHelper });
+  after(() => recorder.close());
+  const recording = await recorder.record({ session: SESSION, masks: 'none', short: () => {} });
+  const tab = new FakeTab('tab', small, clock);
+  recording.target(tab, 0, { at: clock.now() });
+  await eventually('the recording to begin', () => existsSync(join(folder, SESSION, '0')));
+  tab.show(claiming(small, { width: 8_000, height: 8_000 }));
+  await eventually('the gap to be told of', () => spans.length > 0);
+  clock.advance(1_000);
+  tab.show(picture(GREEN, { width: 64, height: 48 }));
+  await eventually('the gap to be over', () => spans.some(({ toMs }) => toMs !== undefined));
+  clock.advance(1_000);
+  await recorder.finish(SESSION);
+  await eventually('the recording to be stored', () => finished.length > 0);
+  assert.deepEqual(
+    [...new Set(spans.map(({ kind, why }) => `${kind}: ${why}`))],
+    ['missing: the picture has more than 16777216 pixels'],
+  );
+  assert.deepEqual([...new Set(stored.map(({ size }) => `${size.width}x${size.height}`))], ['64x48']);
+});
+
+test('the largest picture that a page may have is encoded within the bounds of the encoder', async () => {
+  const large = { width: 4096, height: 4096 };
+  const { segments, lost } = await filmed(join(makeFolder(), 'page'), [{ atMs: 0, jpeg: picture(BLUE, large) }], 100);
+  assert.deepEqual(lost, []);
+  assert.deepEqual(segments[0]?.size, large);
 });
 
 test('a playlist of several sizes is what HLS says, from its first line to its last, and so is every segment', async () => {
@@ -275,7 +318,9 @@ test('the sixty-fifth tab waits for its turn, is told of, and is recorded from i
     endSpans: async () => {},
     done: async ({ page }: RecordedPage) => void finished.push(page),
   };
-  const recorder = await Recorder.open({ folder: makeFolder(), sink, workers, clock, log: silentLog, encoders: 2 });
+  const recorder = await Recorder.open({
+    ...{ folder: makeFolder(), sink, workers, clock, log: silentLog, confine: jailedHelper, encoders: 2 },
+  });
   after(() => recorder.close());
   const short: Array<readonly unknown[]> = [];
   const told = (...all: readonly unknown[]): void => void short.push(all);
@@ -323,7 +368,7 @@ test('where nobody looks slices wait for each other; who looks finds all of them
     done: async () => {},
   };
   const folder = makeFolder();
-  const recorder = await Recorder.open({ folder, sink, workers, clock, log: silentLog });
+  const recorder = await Recorder.open({ folder, sink, workers, clock, log: silentLog, confine: jailedHelper });
   after(() => recorder.close());
   const recording = await recorder.record({ session: SESSION, masks: 'none', short: () => {} });
   recording.target(new FakeTab('tab', picture(RED, { width: 64, height: 48 }), clock), 0, { at: clock.now() });
@@ -351,6 +396,15 @@ test('where nobody looks slices wait for each other; who looks finds all of them
   );
 });
 
+/** The same bytes with another size in the frame header. */
+function claiming(jpeg: Buffer, { width, height }: Size): Buffer {
+  const claimed = Buffer.from(jpeg);
+  const at = claimed.indexOf(Buffer.from([0xff, 0xc0]));
+  claimed.writeUInt16BE(height, at + 5);
+  claimed.writeUInt16BE(width, at + 7);
+  return claimed;
+}
+
 /** A tab that shows one picture when it is asked to. */
 class FakeTab implements TargetChannel {
   readonly id: string;
@@ -358,7 +412,7 @@ class FakeTab implements TargetChannel {
   readonly parent = undefined;
   isGone = false;
   isShown = false;
-  readonly #picture: Buffer;
+  #picture: Buffer;
   readonly #clock: TestClock;
   readonly #listeners: Array<Parameters<TargetChannel['on']>[0]> = [];
   readonly #gone: Array<() => void> = [];
@@ -375,6 +429,11 @@ class FakeTab implements TargetChannel {
   }
 
   say(): void {}
+
+  show(jpeg: Buffer): void {
+    this.#picture = jpeg;
+    this.#show();
+  }
 
   #show(): void {
     this.isShown = true;

@@ -13,6 +13,7 @@ import { silentLog } from '../../server/kit/log.ts';
 import { WorkerPool } from '../../server/kit/worker-pool.ts';
 import { startBareBrowser } from '../harness/bare-browser.ts';
 import { CdpClient } from '../harness/cdp.ts';
+import { jailedHelper } from '../harness/helpers.ts';
 import { openPages } from '../harness/pages.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -49,7 +50,9 @@ const nothing = async (): Promise<void> => {};
 const nowhere = { began: nothing, keep: nothing, span: nothing, endSpans: nothing, done: nothing };
 const workers = new WorkerPool();
 after(() => workers.close());
-const recorder = await Recorder.open({ folder, sink: nowhere, workers, clock: systemClock, log: silentLog });
+const recorder = await Recorder.open({
+  ...{ folder, sink: nowhere, workers, clock: systemClock, log: silentLog, confine: jailedHelper },
+});
 after(() => recorder.close());
 const recording = await recorder.record({ session: 'masks', masks: 'password', short: () => {} });
 let first: string | undefined;

@@ -14,6 +14,7 @@ import { silentLog } from '../../server/kit/log.ts';
 import { WorkerPool } from '../../server/kit/worker-pool.ts';
 import { startBareBrowser } from '../harness/bare-browser.ts';
 import { CdpClient } from '../harness/cdp.ts';
+import { jailedHelper } from '../harness/helpers.ts';
 import { openPages } from '../harness/pages.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -58,8 +59,8 @@ class Kept implements RecordingSink {
   }
 }
 
-async function open(parts: Omit<RecorderParts, 'workers'>): Promise<Recorder> {
-  const recorder = await Recorder.open({ ...parts, workers });
+async function open(parts: Omit<RecorderParts, 'confine' | 'workers'>): Promise<Recorder> {
+  const recorder = await Recorder.open({ ...parts, workers, confine: jailedHelper });
   after(() => recorder.close());
   return recorder;
 }

@@ -1,14 +1,16 @@
 // Recordings survive what kills: the browser, the server, both, and a missing encoder. Every tab's file decodes whole, is as
 // long as the tab lived, and shows what was painted.
 import assert from 'node:assert/strict';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { CdpClient } from '../harness/cdp.ts';
+import { encodersOf } from '../harness/encoders.ts';
 import { durationOf, framesOf } from '../harness/film.ts';
 import { killBox } from '../harness/kill-box.ts';
+import { killIfThere } from '../harness/kill-if-there.ts';
 import { openPages } from '../harness/pages.ts';
 import { askForFiles, fetchFilm, filesOf, playlistWhen, replaysOf } from '../harness/recordings.ts';
 import { startServer, type TestServer } from '../harness/server.ts';
@@ -166,6 +168,8 @@ test('server and browser are killed: what was recorded until then is stored by t
 test('without an encoder, and with one that is killed, sessions go on, and what was recorded is stored once there is one', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-ffmpeg-'));
   after(() => rmSync(folder, { recursive: true, force: true }));
+  // The encoder is not root.
+  chmodSync(folder, 0o755);
   const encoder = join(folder, 'ffmpeg');
   const own = await startServer({ pages, env: { BERTH_FFMPEG: encoder } });
   const { id, client, created } = await begin(own);
@@ -173,13 +177,17 @@ test('without an encoder, and with one that is killed, sessions go on, and what 
   await setTimeout(LIVED_MS);
   assert.equal((await own.read(id)).status, 'RUNNING');
   assert.deepEqual(await replaysOf(own, id), []);
-  // Its first runs end as a kill ends them.
-  const marks = join(folder, 'runs');
-  writeFileSync(
-    encoder,
-    `#!/bin/sh\necho x >> ${marks}\n[ $(wc -l < ${marks}) -lt 3 ] && kill -9 $$\nexec ffmpeg "$@"\n`,
-  );
-  chmodSync(encoder, 0o755);
+  copyFileSync('/usr/bin/ffmpeg', encoder);
+  // Its first runs are killed.
+  for (let runs = 0; runs < 2; runs++) {
+    const [pid = 0] = await eventually(
+      'ffmpeg to run',
+      () => encodersOf(own.pid),
+      ({ length }) => length > 0,
+      STORED_MS,
+    );
+    killIfThere(pid);
+  }
   await eventually(
     'the first segment',
     () => replaysOf(own, id),

@@ -49,15 +49,15 @@ export function boxAt(bytes: Buffer, path: readonly string[]): Box {
   return found;
 }
 
-/** ffmpeg writes one fragment, because it is told to cut nowhere. */
-export function takeApart(bytes: Buffer): Fragment {
+/** One fragment of so many frames: ffmpeg is told to cut nowhere. What it wrote is not trusted, it has read a page's pictures. */
+export function takeApart(bytes: Buffer, frames: number): Fragment {
   const boxes = [...boxesIn(bytes)];
   const moofs = boxes.filter(box => box.type === 'moof');
   const mdat = boxes.find(box => box.type === 'mdat');
   const [moof] = moofs;
   if (moofs.length !== 1 || !moof || !mdat) throw new BadMedia(`${moofs.length} fragments instead of one`);
   const init = bytes.subarray(0, moof.at);
-  const samples = samplesIn(bytes.subarray(moof.at, moof.end));
+  const samples = samplesIn(bytes.subarray(moof.at, moof.end), frames);
   const sizes = samples.map(({ size }) => size);
   const payload = bytes.subarray(mdat.start, mdat.end);
   if (sizes.reduce((sum, size) => sum + size, 0) !== payload.length) throw new BadMedia('sizes and payload disagree');
@@ -93,10 +93,11 @@ interface Sample {
   readonly flags: number;
 }
 
-function samplesIn(moof: Buffer): Sample[] {
+function samplesIn(moof: Buffer, frames: number): Sample[] {
   const trun = boxAt(moof, ['moof', 'traf', 'trun']);
   const told = moof.readUInt32BE(trun.start) & 0xffffff;
   const count = moof.readUInt32BE(trun.start + 4);
+  if (count !== frames) throw new BadMedia(`${count} frames instead of ${frames}`);
   const firstFlagsAt = trun.start + 8 + (told & DATA_OFFSET ? 4 : 0);
   const samplesAt = firstFlagsAt + (told & FIRST_FLAGS ? 4 : 0);
   const step = [DURATION, SIZE, FLAGS, COMPOSITION].filter(flag => told & flag).length * 4;

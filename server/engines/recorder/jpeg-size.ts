@@ -1,16 +1,35 @@
-// The size of a JPEG, from its frame header; undefined for what is none or is torn.
+// The size of a JPEG, from its frame header; undefined for what is none, is torn, or is not what Chromium makes: a decoder
+// must not see another size than we do. What is larger than a page of ours can be is not decoded at all.
 import type { Size } from './matroska.ts';
+
+/** Memory and time of a decoder grow with these. */
+export const PICTURE_PIXELS_MAX = 4096 * 4096;
+export const PICTURE_SIDE_MAX = 8192;
+/** Segments before the first scan; Chromium writes less than ten. */
+const SEGMENTS_MAX = 64;
 
 const START_OF_IMAGE = 0xffd8;
 const END_OF_IMAGE = 0xffd9;
+const START_OF_SCAN = 0xda;
 
 export function jpegSize(jpeg: Buffer): Size | undefined {
   if (jpeg.length < 4 || jpeg.readUInt16BE(0) !== START_OF_IMAGE) return undefined;
   if (jpeg.readUInt16BE(jpeg.length - 2) !== END_OF_IMAGE) return undefined;
-  for (let at = 2; at + 9 <= jpeg.length && jpeg[at] === 0xff; at += 2 + jpeg.readUInt16BE(at + 2)) {
+  let size: Size | undefined;
+  for (let at = 2, segment = 0; segment < SEGMENTS_MAX && at + 9 <= jpeg.length && jpeg[at] === 0xff; segment++) {
     const marker = jpeg[at + 1] ?? 0;
-    const isFrame = marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker);
-    if (isFrame) return { height: jpeg.readUInt16BE(at + 5), width: jpeg.readUInt16BE(at + 7) };
+    if (marker === START_OF_SCAN) return size;
+    if (isFrame(marker)) {
+      if (size) return undefined;
+      size = { height: jpeg.readUInt16BE(at + 5), width: jpeg.readUInt16BE(at + 7) };
+      if (size.width === 0 || size.height === 0) return undefined;
+    }
+    at += 2 + jpeg.readUInt16BE(at + 2);
   }
   return undefined;
 }
+
+export const isTooLarge = ({ width, height }: Size): boolean =>
+  Math.max(width, height) > PICTURE_SIDE_MAX || width * height > PICTURE_PIXELS_MAX;
+
+const isFrame = (marker: number): boolean => marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker);

@@ -5,7 +5,7 @@ import { Capture, type CapturedFrame, type Taken } from './capture.ts';
 import type { TargetChannel } from './channel.ts';
 import type { EncodeQueue } from './encode-queue.ts';
 import { Hub } from './hub.ts';
-import { jpegSize } from './jpeg-size.ts';
+import { isTooLarge, jpegSize, PICTURE_PIXELS_MAX } from './jpeg-size.ts';
 import { PageFolder } from './page-folder.ts';
 import { type JournalListener, PageJournal } from './page-journal.ts';
 import type { Mask } from './page-mask.ts';
@@ -37,6 +37,8 @@ export interface RecordingSink {
 
 /** A page without a picture for longer says so. */
 const UNPAINTED_MS = 1_000;
+
+const TOO_LARGE = `the picture has more than ${PICTURE_PIXELS_MAX} pixels`;
 
 /** Why nothing more is written. */
 export type NoRoom = 'disk_full' | 'backlog';
@@ -207,6 +209,8 @@ export class PageRecording {
   }
 
   async #taken(frame: CapturedFrame, channel: TargetChannel, mask: Mask): Promise<Taken> {
+    const asked = jpegSize(frame.jpeg);
+    if (asked && isTooLarge(asked)) return this.#tooLarge();
     const masked = await mask(frame);
     const size = masked && jpegSize(masked.jpeg);
     if (!masked || !size) return 'wrong';
@@ -222,6 +226,17 @@ export class PageRecording {
     if (journal && this.#span?.kind === 'missing') this.#closeSpan(frame.browserMs - journal.note.baseMs);
     await journal?.take(shown);
     return taken;
+  }
+
+  /** Nobody decodes it here, masks included. Until the next one that is not, there is no picture. */
+  #tooLarge(): Taken {
+    const { id, log } = this.#parts;
+    if (this.#ending || this.#pausedFor) return 'kept';
+    if (this.#span?.why === TOO_LARGE || this.#unseen?.why === TOO_LARGE) return 'kept';
+    log.warn('recording.picture_too_large', { ...id });
+    if (this.#journal) this.#openSpan('missing', this.#journal.nowMs, TOO_LARGE);
+    else this.#unseen ??= { kind: 'missing', why: TOO_LARGE };
+    return 'kept';
   }
 
   async #begun(first: CapturedFrame, targetId: string): Promise<PageJournal | undefined> {

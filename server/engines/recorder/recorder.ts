@@ -9,7 +9,7 @@ import type { Workers } from '../../kit/worker-pool.ts';
 import { Backlog, type BacklogLimits } from './backlog.ts';
 import type { TargetChannel } from './channel.ts';
 import { EncodeQueue } from './encode-queue.ts';
-import { Ffmpeg } from './ffmpeg.ts';
+import { type Confine, Ffmpeg } from './ffmpeg.ts';
 import type { Frame, Hub } from './hub.ts';
 import { type MaskKind, PageMask } from './page-mask.ts';
 import {
@@ -39,6 +39,8 @@ export interface RecorderParts {
   readonly workers: Workers;
   readonly clock: Clock;
   readonly log: Log;
+  /** How ffmpeg is run, which decodes what pages paint. */
+  readonly confine: Confine;
   readonly ffmpegPath?: string;
   /** ffmpeg processes at once. */
   readonly encoders?: number;
@@ -74,7 +76,7 @@ export class Recorder implements Closeable {
 
   private constructor(parts: RecorderParts) {
     this.#parts = parts;
-    this.ffmpeg = new Ffmpeg(parts.ffmpegPath, parts.encoders);
+    this.ffmpeg = new Ffmpeg(parts.confine, parts.ffmpegPath, parts.encoders);
     this.#encodes = new EncodeQueue(this.ffmpeg, parts.clock, parts.log);
     this.#backlog = new Backlog(parts.backlog);
   }

@@ -1,14 +1,19 @@
 // What all boxes of this process stand on, looked up once: the form, ids, limits, cgroups and folders of this data folder.
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 import type { Clock } from '../../kit/clock.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Cgroups, Limits } from './cgroups.ts';
 import { listenerCommand } from './egress-listener.ts';
+import { helperChain } from './helper-chain.ts';
 import { UIDS_PER_INSTALL } from './install.ts';
 import { SessionFolder } from './session-folder.ts';
-import type { Form } from './slots.ts';
+import type { Form, HelperBounds, HelperCommand } from './slots.ts';
+import { findTool, isExecutable } from './tools.ts';
 import { Trash } from './trash.ts';
+
+/** The user id of helpers, which no box has; the last one of all is the probe's. */
+const HELPER_SLOT = UIDS_PER_INSTALL - 2;
 
 export interface GroundWish {
   readonly form: Form;
@@ -61,6 +66,13 @@ export class Ground {
     if (first === undefined || uid < first || uid >= first + UIDS_PER_INSTALL)
       throw new Error(`user id ${uid} is not one of our boxes'`);
     return uid;
+  }
+
+  /** Undefined when the program is not installed. */
+  helper(program: string, args: readonly string[], bounds: HelperBounds): HelperCommand | undefined {
+    const path = isAbsolute(program) ? program : findTool(program);
+    if (path === undefined || !isExecutable(path)) return undefined;
+    return helperChain({ form: this.form, uid: this.uidOf(HELPER_SLOT), program: path, args, bounds });
   }
 
   folderOf(session: string): SessionFolder {

@@ -23,6 +23,7 @@ export const UNPROTECTED: readonly string[] = [
   "No jail: a browser's client can read and write every file of this server's user, other sessions' included.",
   "No network namespace: a browser's client can reach this machine's loopback, private networks and cloud metadata, past the egress proxy.",
   'No process separation: a compromised browser can see and signal other processes of this user.',
+  'No jail for ffmpeg, which decodes pictures that a browser chose: it runs as the user of this server, bounded in memory and processor time only.',
   "Chromium's own sandbox is off when the server runs as root.",
 ];
 

@@ -8,7 +8,18 @@ import type { Ground } from './ground.ts';
 import { removeFolder } from './remove-folder.ts';
 import { readTar } from './run-tar.ts';
 import type { RunningBox } from './running-box.ts';
-import type { Box, BoxRecord, BoxWish, DiskRoom, Form, Isolation, NewFile, Slots } from './slots.ts';
+import type {
+  Box,
+  BoxRecord,
+  BoxWish,
+  DiskRoom,
+  Form,
+  HelperBounds,
+  HelperCommand,
+  Isolation,
+  NewFile,
+  Slots,
+} from './slots.ts';
 import { startBox } from './start-box.ts';
 import { type Salvage, sweep } from './sweep.ts';
 import { writeFiles } from './write-files.ts';
@@ -62,6 +73,10 @@ export class RunningSlots implements Slots {
 
   writeFiles(folder: string, files: AsyncIterable<NewFile>, signal: AbortSignal): Promise<void> {
     return writeFiles(this.#ground, folder, files, signal);
+  }
+
+  helper(program: string, args: readonly string[], bounds: HelperBounds): HelperCommand | undefined {
+    return this.#ground.helper(program, args, bounds);
   }
 
   remove(folder: string): Promise<void> {

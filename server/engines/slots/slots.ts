@@ -113,6 +113,18 @@ export interface NewFile {
   readonly body: AsyncIterable<Buffer>;
 }
 
+/** What a helper program may take; each of its processes may take as much memory. */
+export interface HelperBounds {
+  readonly memoryBytes: number;
+  readonly cpuSeconds: number;
+}
+
+/** A command to spawn, in a process group of its own. */
+export interface HelperCommand {
+  readonly file: string;
+  readonly args: readonly string[];
+}
+
 export interface BoxEnd {
   readonly why: 'exited' | 'killed' | 'out_of_memory' | 'disk_limit' | 'closed';
   readonly detail: string;
@@ -154,6 +166,11 @@ export interface Slots extends Closeable {
    * else. Files that are there already make it fail.
    */
   writeFiles(folder: string, files: AsyncIterable<NewFile>, signal: AbortSignal): Promise<void>;
+  /**
+   * The command that runs a program on bytes which a browser chose: jailed where boxes are, bounded everywhere. It reaches
+   * only the descriptors that it is started with. Undefined when the program is not installed.
+   */
+  helper(program: string, args: readonly string[], bounds: HelperBounds): HelperCommand | undefined;
   /** Removes a folder that may hold anything. */
   remove(folder: string): Promise<void>;
   /**

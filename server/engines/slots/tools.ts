@@ -16,6 +16,7 @@ export const TOOLS = {
   ip: 'iproute2',
   timeout: 'coreutils',
   mkfifo: 'coreutils',
+  nice: 'coreutils',
   rm: 'coreutils',
   perl: 'perl-base',
   sh: 'dash',
@@ -35,12 +36,13 @@ export const JAIL_TOOLS: readonly Tool[] = [
   'ip',
   'timeout',
   'mkfifo',
+  'nice',
   'rm',
   'perl',
   'sh',
   'tar',
 ];
-export const PROCESS_TOOLS: readonly Tool[] = ['prlimit', 'timeout', 'mkfifo', 'rm', 'sh', 'tar'];
+export const PROCESS_TOOLS: readonly Tool[] = ['prlimit', 'timeout', 'mkfifo', 'nice', 'rm', 'sh', 'tar'];
 
 export function findTool(name: string): string | undefined {
   return TOOL_PATH.split(':')

@@ -1,0 +1,23 @@
+// The ffmpeg processes of a server, found by their place among the processes of this machine.
+import { readdirSync, readFileSync } from 'node:fs';
+
+export function encodersOf(serverPid: number): number[] {
+  return readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .map(Number)
+    .filter(pid => read(pid, 'comm') === 'ffmpeg\n' && descendsFrom(pid, serverPid));
+}
+
+function descendsFrom(pid: number, ancestor: number): boolean {
+  for (let at = pid; at > 1; at = Number(/^PPid:\s+(\d+)/m.exec(read(at, 'status'))?.[1] ?? 0))
+    if (at === ancestor) return true;
+  return false;
+}
+
+function read(pid: number, file: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8');
+  } catch {
+    return ''; // it has ended
+  }
+}

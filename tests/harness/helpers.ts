@@ -1,0 +1,21 @@
+// ffmpeg as the server runs it on this machine, for suites that use the recorder without slots: in its jail, or, where a
+// test's own script stands in its place, with its bounds only.
+import { isAbsolute } from 'node:path';
+import { ENCODER_BOUNDS } from '../../server/engines/recorder/ffmpeg.ts';
+import { helperChain } from '../../server/engines/slots/helper-chain.ts';
+import { jailedForm } from '../../server/engines/slots/open-slots.ts';
+import type { Form, HelperCommand } from '../../server/engines/slots/slots.ts';
+import { findTool } from '../../server/engines/slots/tools.ts';
+
+/** A user id of nobody. */
+const UID = 199_999;
+
+const helperIn =
+  (form: Form) =>
+  (program: string, args: readonly string[]): HelperCommand | undefined => {
+    const path = isAbsolute(program) ? program : findTool(program);
+    return path === undefined ? path : helperChain({ form, uid: UID, program: path, args, bounds: ENCODER_BOUNDS });
+  };
+
+export const jailedHelper = helperIn(jailedForm());
+export const boundedHelper = helperIn('process');
