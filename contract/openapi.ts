@@ -63,6 +63,8 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   ProjectUsage,
 };
 
+const NAMES: ReadonlyMap<unknown, string> = new Map(Object.entries(NAMED).map(([name, schema]) => [schema, name]));
+
 const SECURITY: Readonly<Record<Operation['credential'], JsonValue>> = {
   public: [],
   agentKey: [{ agentKey: [] }, { agentKeyHeader: [] }],
@@ -290,7 +292,7 @@ export const requiredNames = (schema: TSchema): readonly string[] =>
 function plain(value: unknown, asItself?: string): JsonValue {
   if (Array.isArray(value)) return value.map(item => plain(item));
   if (typeof value !== 'object' || value === null) return value;
-  const name = Object.keys(NAMED).find(key => NAMED[key] === value);
+  const name = NAMES.get(value);
   if (name && name !== asItself) return { $ref: `#/components/schemas/${name}` };
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, plain(inner)]));
 }

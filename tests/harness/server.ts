@@ -1,13 +1,15 @@
 // The real server as a child process of a test: started on a folder and a port of its own, spoken to over HTTP, killed,
 // started again, and in the end stopped, with a look whether anything of it is left.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { chownSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import type { OutgoingHttpHeaders } from 'node:http';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import type { ErrorBody } from '../../contract/common.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { freePort } from './free-port.ts';
@@ -25,6 +27,8 @@ const ORPHAN_LOOK_MS = 1_000;
 /** What a process wrote last is read a moment after its end is known. */
 const LAST_WORDS_MS = 10_000;
 const HOUR_MS = 3_600_000;
+const WATCH_ANSWERS = pathToFileURL(join(import.meta.dirname, 'watch-answers.ts')).href;
+const UNDESCRIBED_SHOWN = 20;
 
 export interface ServerOptions {
   /** Settings beside the harness's own; undefined takes one away. */
@@ -68,6 +72,8 @@ export class TestServer {
   #key: string | undefined;
   #applicationId: string | undefined;
   readonly #options: ServerOptions;
+  /** What watch-answers.ts has to say of its answers. */
+  readonly #undescribed = join(tmpdir(), `berth-undescribed-${randomUUID()}`);
   readonly #lines: string[] = [];
   readonly #boxes = new Map<string, string>();
   #child: ChildProcess | undefined;
@@ -263,14 +269,25 @@ export class TestServer {
     try {
       if (this.#child && !hasExited(this.#child)) await this.kill('SIGINT');
       await this.#sweepAfterKill();
+      this.#demandDescribed();
       const look = (): string[] => [...sessionLeftovers(this.dataDir), ...serverLeftovers(this.dataDir)];
       await eventually('nothing to be left of the server', look, left => left.length === 0);
     } catch (error) {
       throw new Error(`${error instanceof Error ? error.message : error}\n${this.#tail()}`);
     } finally {
       this.#child?.kill('SIGKILL');
+      rmSync(this.#undescribed, { force: true });
       if (!this.#options.dataDir) rmSync(dirname(this.dataDir), { recursive: true, force: true, maxRetries: 5 });
     }
+  }
+
+  /** Every answer of the server, whoever asked, is as the OpenAPI document says. */
+  #demandDescribed(): void {
+    const lines = existsSync(this.#undescribed) ? readFileSync(this.#undescribed, 'utf8').trim().split('\n') : [];
+    const different = [...new Set(lines)];
+    if (different.length === 0) return;
+    const shown = different.slice(0, UNDESCRIBED_SHOWN).join('\n');
+    throw new Error(`${different.length} answers are not as contract/generated/openapi.yaml describes them:\n${shown}`);
   }
 
   /** Where the last process was killed, browsers wait for a successor that does not come: the operator ends them. */
@@ -293,7 +310,9 @@ export class TestServer {
       clock === 'test'
         ? [join(checkout, 'tests/harness/serve-with-clock.ts'), '--ahead', String(this.#aheadMs)]
         : [join(checkout, 'cli/berth.ts'), 'serve'];
-    const child = spawn(user?.node ?? process.execPath, args, {
+    // The copy that another user has is without the packages of the suite.
+    const watched = user ? [] : ['--import', `${WATCH_ANSWERS}?into=${encodeURIComponent(this.#undescribed)}`];
+    const child = spawn(user?.node ?? process.execPath, [...watched, ...args], {
       cwd: checkout,
       env: this.env,
       stdio: ['ignore', 'pipe', 'pipe', ...(clock === 'test' ? (['ipc'] as const) : [])],

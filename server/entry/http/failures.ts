@@ -90,9 +90,5 @@ const FRAMEWORK: Readonly<Record<string, () => Fault>> = {
       advice: 'Send Content-Type: application/json.',
     }),
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: () => fault('invalid_request', 'The body is not as long as Content-Length says.'),
-  FST_ERR_MAX_PARAM_LENGTH: () =>
-    fault('not_found', 'A part of the path is too long to name anything.', {
-      advice: 'Check the id, and that the credential belongs to the right application.',
-    }),
   FST_ERR_BAD_URL: () => fault('invalid_request', 'The path of the URL is not properly percent-encoded.'),
 };

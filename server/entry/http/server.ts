@@ -58,7 +58,6 @@ const HEADERS_MS = 15_000;
 const REQUEST_MS = 60_000;
 /** Above the 60 s that proxies in front keep a connection, so that it is never ours that closes first. */
 const KEEP_ALIVE_MS = 75_000;
-const PATH_PART_CHARACTERS_MAX = 2048;
 /** How long requests may still take when the server closes. */
 const CLOSE_GRACE_MS = 5000;
 
@@ -141,7 +140,7 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
     requestIdHeader: false,
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    routerOptions: { maxParamLength: PATH_PART_CHARACTERS_MAX },
+    routerOptions: { maxParamLength: HEADER_BYTES_MAX }, // No part of a path is longer than the headers it comes with.
     clientErrorHandler: (error, socket) => refuseBrokenRequest(error, socket, visits.requestId(undefined)),
     frameworkErrors: (error, request, reply) => sendFailure(error, request, reply, visits),
   });
@@ -252,7 +251,8 @@ function hurry(request: FastifyRequest, clock: Clock): void {
 
 function sendFailure(error: unknown, request: FastifyRequest, reply: FastifyReply, visits: Visits): void {
   const id = request.routeOptions?.config?.operation;
-  const failure = failureOf(error, request.id, id !== undefined && operation(id).isWrite);
+  const isWrite = id === undefined ? !['GET', 'HEAD'].includes(request.method) : operation(id).isWrite;
+  const failure = failureOf(error, request.id, isWrite);
   if (failure.isOurs) visits.broke(request, error);
   visits.of(request).code = failure.body.code;
   answerBeforeTheBody(request, reply);

@@ -1,0 +1,233 @@
+// Every operation of the table is sent every field wrong in every way that its schema allows, and answers each with a
+// refusal that names the field. Nothing is made by that. (That each answer is described is seen to by the harness.)
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type TSchema, Type } from 'typebox';
+import type { ErrorBody } from '../../contract/common.ts';
+import { propertiesOf } from '../../contract/openapi.ts';
+import { OPERATION_IDS, type OperationId, operation, pathsOf } from '../../contract/operations.ts';
+import type { HttpAnswer } from '../harness/http.ts';
+import { ownerToken } from '../harness/limits.ts';
+import { startServer } from '../harness/server.ts';
+import { fits, rightValue, wrongValues } from '../harness/wrong-values.ts';
+
+const UNKNOWN_ID = '01a1fa50-5319-7450-a6b3-c787ada50631';
+const JSON_TYPE = { 'content-type': 'application/json' };
+
+const server = await startServer();
+const token = await ownerToken(server);
+
+interface Sent {
+  readonly path?: string;
+  readonly query?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Buffer;
+}
+
+/** At the native path, or the only one; with ids that lead nowhere. */
+function send(id: OperationId, { path = pathOf(id), query, headers = {}, body }: Sent): Promise<HttpAnswer<ErrorBody>> {
+  const { method, credential } = operation(id);
+  return server.api(method, query === undefined ? path : `${path}?${query}`, {
+    key: credential === 'account' ? token : server.key,
+    headers: { ...(body === undefined ? {} : JSON_TYPE), ...headers },
+    body,
+  });
+}
+
+const pathOf = (id: OperationId, names: Readonly<Record<string, string>> = {}): string =>
+  (pathsOf(id, true)[0]?.path ?? '').replaceAll(
+    /\{(\w+)\}/g,
+    (_, name: string) =>
+      names[name] ?? (name === 'appId' ? server.applicationId : name === 'pageId' ? '0' : UNKNOWN_ID),
+  );
+
+/** One line for each answer that is not as it should be. */
+async function complaintsOf(
+  cases: ReadonlyArray<
+    readonly [what: string, sent: Promise<HttpAnswer<ErrorBody>>, ok: (answer: HttpAnswer<ErrorBody>) => boolean]
+  >,
+): Promise<string[]> {
+  const lines: string[] = [];
+  for (const [what, sent, isRight] of cases) {
+    const answer = await sent;
+    if (!isRight(answer)) lines.push(`${what}: ${answer.status} ${answer.text.slice(0, 300)}`);
+  }
+  return lines;
+}
+
+/** It is refused, and the refusal names the field, or what holds it, and says something. */
+const names =
+  (path: string, code = 'invalid_request') =>
+  ({ status, body }: HttpAnswer<ErrorBody>): boolean => {
+    const issues: ReadonlyArray<{ path: string; message: string }> = Object(body.details).issues ?? [];
+    const field = issues.find(
+      issue => path === issue.path || path.startsWith(issue.path) || issue.path.startsWith(path),
+    );
+    return status === 400 && body.code === code && field !== undefined && field.message.length > 0;
+  };
+
+const is =
+  (status: number, ...codes: readonly string[]) =>
+  (answer: HttpAnswer<ErrorBody>): boolean =>
+    answer.status === status && codes.includes(answer.body.code);
+
+const AT_ONCE = 8;
+
+/** A few at a time: there are hundreds. */
+async function inTurn<T>(items: readonly T[], work: (item: T) => Promise<string[]>): Promise<string[]> {
+  const queue = [...items];
+  const lines: string[] = [];
+  const next = async (): Promise<void> => {
+    for (let item = queue.shift(); item !== undefined; item = queue.shift()) lines.push(...(await work(item)));
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, next));
+  return lines;
+}
+
+const bodyOf = (id: OperationId): TSchema | undefined => operation(id).body;
+
+for (const id of OPERATION_IDS.filter(one => bodyOf(one) !== undefined)) {
+  const schema = bodyOf(id) ?? assert.fail(id);
+  const { unknownFields = 'ignore' } = operation(id);
+
+  test(`${id}: every field of the body, wrong in every way`, async () => {
+    const all = wrongValues(schema);
+    // What official clients send besides is passed over, and would make something.
+    const wrong = unknownFields === 'ignore' ? all.filter(({ isExtra }) => !isExtra) : all;
+    assert.ok(wrong.length > 0 || Object.keys(propertiesOf(schema)).length === 0);
+    const lines = await inTurn(wrong, ({ path, how, value, isExtra }) => {
+      const headers = isExtra && unknownFields === 'warn' ? { prefer: 'handling=strict' } : {};
+      const sent = send(id, { body: JSON.stringify(value), headers: { 'if-match': '*', ...headers } });
+      return complaintsOf([[`${path} ${how}`, sent, names(path, isExtra ? 'unknown_field' : 'invalid_request')]]);
+    });
+    assert.deepEqual(lines, []);
+  });
+
+  test(`${id}: a body that is no object, or none that can be read`, async () => {
+    const lines = await inTurn(['[]', '"text"', '7', 'null', '{', '{"a":1,}', '\u0000'], body =>
+      complaintsOf([[body, send(id, { body }), is(400, 'invalid_request')]]),
+    );
+    const other = { body: 'a=1', headers: { 'content-type': 'application/x-www-form-urlencoded' } };
+    lines.push(...(await complaintsOf([['a form', send(id, other), is(415, 'unsupported_media_type')]])));
+    assert.deepEqual(lines, []);
+  });
+}
+
+for (const id of OPERATION_IDS.filter(one => operation(one).query !== undefined))
+  test(`${id}: every parameter of the query, wrong in every way`, async () => {
+    const schema = operation(id).query ?? assert.fail(id);
+    const right = Object.entries(Object(rightValue(schema))).map(([name, value]) => `${name}=${value}`);
+    const texts = wrongValues(schema).flatMap(({ path, how, value }) => {
+      const given: unknown = Object(value)[path];
+      if (how === 'missing') return [[path, how, right.filter(one => !one.startsWith(`${path}=`)).join('&')] as const];
+      const isText = typeof given === 'string' || typeof given === 'number';
+      const isRead = isText && !isRightText(schema, path, String(given));
+      if (!isRead) return [];
+      const others = right.filter(one => !one.startsWith(`${path}=`));
+      return [[path, how, [...others, `${path}=${encodeURIComponent(String(given))}`].join('&')] as const];
+    });
+    const lines = await inTurn(texts, ([path, how, query]) =>
+      complaintsOf([[`${path} ${how}`, send(id, { query }), names(path)]]),
+    );
+    for (const name of Object.keys(propertiesOf(schema))) {
+      const twice = send(id, { query: [...right, `${name}=1`, `${name}=1`].join('&') });
+      lines.push(...(await complaintsOf([[`${name} twice`, twice, names(name)]])));
+    }
+    assert.deepEqual(lines, []);
+  });
+
+/** A query is text: numbers in it are read, and what no number was asked for stays text. */
+function isRightText(schema: TSchema, name: string, text: string): boolean {
+  const property = propertiesOf(schema)[name];
+  const asked: unknown = property && 'type' in property ? property.type : undefined;
+  const value = asked === 'integer' && /^-?\d{1,15}$/.test(text) ? Number(text) : text;
+  return !wrongTexts(schema, name, value);
+}
+
+const wrongTexts = (schema: TSchema, name: string, value: unknown): boolean =>
+  !fits(schema, { ...Object(rightValue(schema)), [name]: value });
+
+for (const id of OPERATION_IDS.filter(one => operation(one).tag !== 'Service' && operation(one).mount !== 'compat'))
+  test(`${id}: a query parameter that it does not know`, async () => {
+    const right = Object.entries(Object(rightValue(operation(id).query ?? Type.Object({})))).map(
+      ([name, value]) => `${name}=${value}`,
+    );
+    const answer = await send(id, { query: [...right, 'noSuchParameter=1'].join('&') });
+    assert.deepEqual([answer.status, answer.body.code], [400, 'invalid_query'], answer.text);
+    assert.match(answer.body.message, /noSuchParameter/);
+  });
+
+for (const id of OPERATION_IDS.filter(one => operation(one).params !== undefined && one !== 'readLinkedFile'))
+  test(`${id}: ids in the path that are none`, async () => {
+    const params = propertiesOf(operation(id).params ?? assert.fail(id));
+    const lines = await inTurn(Object.entries(params), ([name, property]) =>
+      complaintsOf(
+        ['x', `${UNKNOWN_ID}0`, UNKNOWN_ID.slice(1), '..%2f..', '%00', 'x'.repeat(3000)].map(bad => [
+          `${name} ${bad.slice(0, 60)}`,
+          send(id, { path: pathOf(id, { [name]: bad }), ...rightBody(id) }),
+          'format' in property
+            ? is(404, 'not_found')
+            : answer => is(400, 'invalid_request')(answer) || is(404, 'not_found')(answer),
+        ]),
+      ),
+    );
+    assert.deepEqual(lines, []);
+  });
+
+const rightBody = (id: OperationId): Sent => {
+  const schema = bodyOf(id);
+  return schema ? { body: JSON.stringify(rightValue(schema)), headers: { 'if-match': '*' } } : {};
+};
+
+for (const id of OPERATION_IDS.filter(one => operation(one).upload !== undefined))
+  test(`${id}: what is no upload`, async () => {
+    const form = (...parts: ReadonlyArray<readonly [name: string, file?: string]>): Sent => ({
+      headers: { 'content-type': 'multipart/form-data; boundary=x' },
+      body: `${parts.map(([name, file]) => `--x\r\ncontent-disposition: form-data; name="${name}"${file === undefined ? '' : `; filename="${file}"`}\r\n\r\nx\r\n`).join('')}--x--\r\n`,
+    });
+    const wrong: ReadonlyArray<readonly [string, Sent, number, readonly string[]]> = [
+      ['JSON', { body: '{}' }, 415, ['unsupported_media_type']],
+      ['nothing', {}, 415, ['unsupported_media_type']],
+      ['no part', form(), 400, ['missing_file', 'invalid_file']],
+      ['another name', form(['other', 'a.txt']), 400, ['missing_file']],
+      ['no file name', form(['file']), 400, ['missing_file']],
+      ['two files', form(['file', 'a'], ['file', 'b']), 400, ['invalid_file', 'missing_file']],
+      [
+        'what is cut off',
+        { ...form(['file', 'a']), body: '--x\r\ncontent-disp' },
+        400,
+        ['invalid_file', 'missing_file'],
+      ],
+      [
+        'no boundary',
+        { headers: { 'content-type': 'multipart/form-data' }, body: 'x' },
+        400,
+        ['invalid_file', 'invalid_request'],
+      ],
+    ];
+    const path = pathOf(id, { id: await uploadTarget(id) });
+    const lines = await inTurn(wrong, ([what, sent, status, codes]) =>
+      complaintsOf([[what, send(id, { ...sent, path }), is(status, ...codes)]]),
+    );
+    assert.deepEqual(lines, []);
+  });
+
+let target: Promise<string> | undefined;
+/** Of uploads into a session, one that runs is wanted before anything of the body is looked at. */
+function uploadTarget(id: OperationId): Promise<string> {
+  if (!pathOf(id).includes('/sessions/')) return Promise.resolve(UNKNOWN_ID);
+  target ??= server.createSession({ keepAlive: true }).then(session => session.id);
+  return target;
+}
+
+test('nothing was made by all that', async () => {
+  if (target) await server.release(await target);
+  const made = await server.api<Array<{ id: string }>>('GET', '/v1/browsers/sessions');
+  assert.deepEqual(
+    made.body.map(({ id }) => id),
+    target ? [await target] : [],
+  );
+  for (const path of ['contexts', 'certificates'])
+    assert.deepEqual((await server.api('GET', `/v1/browsers/${path}`)).body, [], path);
+  await server.settles();
+});

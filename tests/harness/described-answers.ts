@@ -1,0 +1,139 @@
+// Holds an answer of the server against the OpenAPI document: its status, its headers and its body must be described. What
+// the document does not say anything about, such as a path that no operation has, is passed over.
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { openApiDocument } from '../../contract/openapi.ts';
+
+export interface SeenAnswer {
+  readonly method: string;
+  /** As it stood in the request line. */
+  readonly url: string;
+  readonly status: number;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Of JSON only; undefined where it was too large to be kept. */
+  readonly body?: string;
+}
+
+interface Described {
+  readonly operationId: string;
+  readonly responses: Readonly<Record<string, Response>>;
+}
+interface Response {
+  readonly headers?: Readonly<Record<string, { readonly $ref?: string; readonly required?: boolean }>>;
+  readonly content?: Readonly<Record<string, { readonly schema: object }>>;
+}
+interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>;
+  readonly components: { readonly headers: Readonly<Record<string, { readonly required?: boolean }>> };
+}
+interface Route {
+  readonly path: string;
+  readonly pattern: RegExp;
+  readonly operations: Readonly<Record<string, Described>>;
+}
+
+const SECOND_DOOR = '/v1/browsers/v1/';
+const ANY_TYPE = '*/*';
+/** Of the connection, of the body as such, and of what browsers may do with any answer. */
+const EVERYWHERE = new Set([
+  ...['connection', 'content-length', 'content-type', 'date', 'keep-alive', 'transfer-encoding'],
+  ...['cache-control', 'content-security-policy', 'cross-origin-resource-policy', 'referrer-policy'],
+  ...['x-content-type-options', 'x-frame-options'],
+]);
+
+const FORMATS = {
+  uuid: /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/,
+  'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/,
+  uri: (text: string) => URL.canParse(text),
+};
+
+export class DescribedAnswers {
+  readonly #document: Document;
+  readonly #components: unknown;
+  readonly #routes: readonly Route[];
+  readonly #ajv = new Ajv2020({ strict: false, validateSchema: false, logger: false, formats: FORMATS });
+  readonly #validators = new Map<object, ValidateFunction>();
+
+  constructor() {
+    this.#document = openApiDocument() as unknown as Document; // It is ours.
+    this.#components = withoutMoreFields(this.#document.components);
+    this.#routes = Object.entries(this.#document.paths)
+      .map(([path, operations]) => ({ path, pattern: patternOf(path), operations }))
+      // A word of its own comes before what may be any word.
+      .sort((one, other) => one.path.split('{').length - other.path.split('{').length);
+  }
+
+  /** What is not described of it, in words; undefined where all of it is. */
+  complaint(seen: SeenAnswer): string | undefined {
+    const [asked = ''] = seen.url.split('?', 1);
+    const path = asked.startsWith(SECOND_DOOR) ? `/v1/${asked.slice(SECOND_DOOR.length)}` : asked;
+    const route = this.#routes.find(({ pattern }) => pattern.test(path));
+    const method = seen.method === 'HEAD' ? 'get' : seen.method.toLowerCase();
+    const operation = route?.operations[method];
+    if (!operation) return undefined;
+    const what = this.#problem(seen, operation);
+    return what && `${operation.operationId}: ${seen.method} ${asked} ${seen.status}: ${what}`;
+  }
+
+  #problem(seen: SeenAnswer, { responses }: Described): string | undefined {
+    const response = responses[seen.status];
+    if (!response) return `the status is not described; body ${seen.body?.slice(0, 300)}`;
+    return this.#headerProblem(seen, response) ?? this.#bodyProblem(seen, response);
+  }
+
+  #headerProblem({ headers }: SeenAnswer, response: Response): string | undefined {
+    const described = new Map(Object.entries(response.headers ?? {}).map(([name, one]) => [name.toLowerCase(), one]));
+    const unknown = Object.keys(headers).filter(name => !described.has(name) && !EVERYWHERE.has(name));
+    if (unknown.length > 0) return `headers that are not described: ${unknown.join(', ')}`;
+    const missing = [...described].filter(([name, one]) => !(name in headers) && this.#isRequired(one));
+    if (missing.length > 0) return `headers are missing: ${missing.map(([name]) => name).join(', ')}`;
+    return undefined;
+  }
+
+  #isRequired({ $ref = '', required }: { readonly $ref?: string; readonly required?: boolean }): boolean {
+    return required ?? this.#document.components.headers[$ref.split('/').at(-1) ?? '']?.required ?? false;
+  }
+
+  #bodyProblem(seen: SeenAnswer, response: Response): string | undefined {
+    const type = seen.headers['content-type']?.split(';', 1)[0]?.trim();
+    const { content = {} } = response;
+    if (Object.keys(content).length === 0) return type ? `a body of type ${type} where none is described` : undefined;
+    if (type === undefined) return seen.method === 'HEAD' ? undefined : 'no content type';
+    // The file itself decides on its type, which may be JSON too.
+    const isFile = seen.headers['content-disposition'] !== undefined && ANY_TYPE in content;
+    const described = content[isFile || !(type in content) ? ANY_TYPE : type];
+    if (described === undefined) return `the type ${type} is not described`;
+    if (described === content[ANY_TYPE] || !/^application\/([\w.-]+\+)?json$/.test(type)) return undefined;
+    if (seen.body === undefined || seen.method === 'HEAD') return undefined;
+    const validate = this.#validator(described.schema);
+    if (validate(JSON.parse(seen.body))) return undefined;
+    const words = (validate.errors ?? []).map(
+      error => `${error.instancePath} ${error.message} ${JSON.stringify(error.params)}`,
+    );
+    return `the body does not fit: ${words.join('; ')}; body ${seen.body.slice(0, 300)}`;
+  }
+
+  /** Compiled at its first use. */
+  #validator(schema: object): ValidateFunction {
+    const known =
+      this.#validators.get(schema) ??
+      this.#ajv.compile({ allOf: [withoutMoreFields(schema)], components: this.#components });
+    this.#validators.set(schema, known);
+    return known;
+  }
+}
+
+function patternOf(path: string): RegExp {
+  const words = path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+');
+  return new RegExp(`^${words}${path.endsWith('/json/version') ? '/?' : ''}$`);
+}
+
+/** The document says which fields there are; in answers these are all that there are. */
+function withoutMoreFields(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutMoreFields);
+  if (typeof value !== 'object' || value === null) return value;
+  const inner = Object.fromEntries(Object.entries(value).map(([name, one]) => [name, withoutMoreFields(one)]));
+  const isClosed =
+    inner.type === 'object' && inner.properties !== undefined && inner.additionalProperties === undefined;
+  return isClosed ? { ...inner, additionalProperties: false } : inner;
+}

@@ -1,0 +1,140 @@
+// Loaded into the server process of a test (`--import`): every answer it gives, whoever asked, is held against the OpenAPI
+// document, and a line is written to the file in `?into=` for each that is not described. The answers are not touched.
+import { appendFileSync } from 'node:fs';
+import {
+  type IncomingMessage,
+  type OutgoingHttpHeader,
+  type OutgoingHttpHeaders,
+  Server,
+  ServerResponse,
+} from 'node:http';
+import type { Duplex } from 'node:stream';
+import { isMainThread } from 'node:worker_threads';
+import type { DescribedAnswers, SeenAnswer } from './described-answers.ts';
+
+const BODY_BYTES_MAX = 4 * 1024 ** 2;
+const UPGRADED_PATH = /\/connect\/?$/;
+
+const into = new URL(import.meta.url).searchParams.get('into');
+let loaded: Promise<DescribedAnswers> | undefined;
+
+/** Read when the first answer is there: the server starts without it. */
+function loadedOnce(): Promise<DescribedAnswers> {
+  loaded ??= import('./described-answers.ts').then(({ DescribedAnswers }) => new DescribedAnswers());
+  return loaded;
+}
+
+function judge(seen: SeenAnswer): void {
+  if (into === null || !seen.url.startsWith('/')) return; // Proxies are asked for whole addresses.
+  void loadedOnce()
+    .then(described => described.complaint(seen))
+    .catch(error => `${seen.method} ${seen.url} could not be judged: ${error}`)
+    .then(complaint => complaint !== undefined && appendFileSync(into, `${complaint}\n`));
+}
+
+// ---- answers -------------------------------------------------------------------------------------------------------
+
+interface Kept {
+  headers: Record<string, string>;
+  isJson: boolean;
+  readonly chunks: Buffer[];
+  bytes: number;
+}
+const kept = new WeakMap<ServerResponse, Kept>();
+
+type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[] | undefined;
+
+function begin(response: ServerResponse, more: Headers): void {
+  const named = Array.isArray(more) || more === undefined ? {} : more;
+  const all = Object.entries({ ...response.getHeaders(), ...named });
+  const headers = Object.fromEntries(
+    all.flatMap(([name, value]) => (value === undefined ? [] : [[name.toLowerCase(), String(value)]])),
+  );
+  const isJson = /^application\/([\w.-]+\+)?json/.test(headers['content-type'] ?? '');
+  kept.set(response, { headers, isJson, chunks: [], bytes: 0 });
+}
+
+function keep(response: ServerResponse, chunk: unknown, encoding: unknown): void {
+  const state = kept.get(response);
+  if (!state?.isJson || state.bytes > BODY_BYTES_MAX) return;
+  const bytes = bytesOf(chunk, encoding);
+  if (!bytes) return;
+  state.bytes += bytes.length;
+  if (state.bytes <= BODY_BYTES_MAX) state.chunks.push(bytes);
+}
+
+function bytesOf(chunk: unknown, encoding: unknown): Buffer | undefined {
+  if (typeof chunk === 'string') return Buffer.from(chunk, encoding === 'latin1' ? 'latin1' : 'utf8');
+  return chunk instanceof Uint8Array ? Buffer.from(chunk) : undefined;
+}
+
+function ended(response: ServerResponse): void {
+  const state = kept.get(response);
+  const { method = '', url = '' } = response.req;
+  if (!state) return;
+  kept.delete(response);
+  const isWhole = state.isJson && state.bytes <= BODY_BYTES_MAX;
+  judge({
+    ...{ method, url, status: response.statusCode, headers: state.headers },
+    ...(isWhole ? { body: Buffer.concat(state.chunks).toString('utf8') } : {}),
+  });
+}
+
+// ---- upgrades, which are answered by hand --------------------------------------------------------------------------
+
+function watchUpgrade(request: IncomingMessage, socket: Duplex): void {
+  const { method = '', url = '' } = request;
+  if (!UPGRADED_PATH.test(url.split('?', 1)[0] ?? '')) return;
+  const first = (chunk: unknown): void => {
+    Object.assign(socket, { write, end });
+    const text = bytesOf(chunk, 'latin1')?.toString('latin1') ?? '';
+    const [head = '', body = ''] = text.split('\r\n\r\n', 2);
+    const [line = '', ...lines] = head.split('\r\n');
+    const headers = Object.fromEntries(
+      lines.map(one => [one.slice(0, one.indexOf(':')).toLowerCase(), one.slice(one.indexOf(':') + 1).trim()]),
+    );
+    const status = Number(line.split(' ')[1]);
+    if (status === 101) return; // Its headers are those of the protocol.
+    judge({ method, url, status, headers, ...(headers['content-type'] ? { body } : {}) });
+  };
+  const { write, end } = socket;
+  const told = (method: (...given: never[]) => unknown) =>
+    function (this: Duplex, ...given: unknown[]): unknown {
+      first(given[0]);
+      return Reflect.apply(method, this, given);
+    };
+  Object.assign(socket, { write: told(write), end: told(end) });
+}
+
+// ---- watching ------------------------------------------------------------------------------------------------------
+
+function watch(): void {
+  const { writeHead, write, end } = ServerResponse.prototype;
+  const { emit } = Server.prototype;
+  Object.assign(ServerResponse.prototype, {
+    writeHead(this: ServerResponse, ...given: unknown[]): unknown {
+      const more = given.find((one, index) => index > 0 && typeof one === 'object') as Headers;
+      if (Number(given[0]) >= 200) begin(this, more);
+      return Reflect.apply(writeHead, this, given);
+    },
+    write(this: ServerResponse, ...given: unknown[]): unknown {
+      keep(this, given[0], given[1]);
+      return Reflect.apply(write, this, given);
+    },
+    end(this: ServerResponse, ...given: unknown[]): unknown {
+      const result = Reflect.apply(end, this, given);
+      keep(this, given[0], given[1]);
+      ended(this);
+      return result;
+    },
+  });
+  Object.assign(Server.prototype, {
+    emit(this: Server, ...given: unknown[]): unknown {
+      const [event, request, socket] = given;
+      if (event === 'upgrade') watchUpgrade(request as IncomingMessage, socket as Duplex);
+      return Reflect.apply(emit, this, given);
+    },
+  });
+}
+
+if (isMainThread) watch();

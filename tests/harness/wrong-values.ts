@@ -1,0 +1,114 @@
+// Values that a JSON schema of the contract refuses: for each field wrong type, out of bounds, too long, wrong format, null,
+// missing, and one field too many. Every value is checked against the schema, so that none of them is right by accident.
+import type { TSchema } from 'typebox';
+import { Check } from 'typebox/value';
+
+interface Shape {
+  readonly type?: string;
+  readonly format?: string;
+  readonly pattern?: string;
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly anyOf?: readonly Shape[];
+  readonly properties?: Readonly<Record<string, Shape>>;
+  readonly required?: readonly string[];
+  readonly items?: Shape;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minimum?: number;
+  readonly maximum?: number;
+}
+
+export interface Wrong {
+  /** The field, as refusals name it: `proxies[0].server`. */
+  readonly path: string;
+  /** In which way. */
+  readonly how: string;
+  /** The whole value, right but for this field. */
+  readonly value: unknown;
+  /** There is one field too many, and nothing else is wrong. */
+  readonly isExtra: boolean;
+}
+
+const UUID = '01a1fa50-5319-7450-a6b3-c787ada50631';
+const TIME = '2031-01-01T00:00:00.000Z';
+const EXTRA = 'noSuchField';
+
+/** All that can be wrong with a value of the schema; the deepest fields too. */
+export function wrongValues(schema: TSchema): Wrong[] {
+  const shape = schema as Shape; // A schema is JSON.
+  return [...wrongs(shape, '')].filter(({ isExtra, value }) => isExtra || !Check(schema, value));
+}
+
+/** Whether the schema takes it. */
+export const fits = (schema: TSchema, value: unknown): boolean => Check(schema, value);
+
+/** The smallest value that the schema takes. */
+export const rightValue = (schema: TSchema): unknown => right(schema as Shape);
+
+function right(shape: Shape): unknown {
+  if (shape.anyOf)
+    return right(
+      shape.anyOf.find(choice => choice.type === 'object' || choice.type === 'array') ?? shape.anyOf[0] ?? {},
+    );
+  if (shape.enum) return shape.enum[0];
+  if (shape.const !== undefined) return shape.const;
+  if (shape.type === 'boolean') return true;
+  if (shape.type === 'integer' || shape.type === 'number') return shape.minimum ?? 0;
+  if (shape.type === 'array') return Array.from({ length: shape.minItems ?? 0 }, () => right(shape.items ?? {}));
+  if (shape.type === 'string') return rightText(shape);
+  const names = shape.required ?? [];
+  return Object.fromEntries(names.map(name => [name, right(shape.properties?.[name] ?? {})]));
+}
+
+function rightText({ format, pattern, minLength = 0 }: Shape): string {
+  if (format === 'uuid') return UUID;
+  if (format === 'date-time') return TIME;
+  return (
+    ['a', '0', 'DE', 'a.test', 'http://a.test'].find(
+      text => text.length >= minLength && (pattern === undefined || new RegExp(pattern, 'u').test(text)),
+    ) ?? 'a'.repeat(minLength)
+  );
+}
+
+function* wrongs(shape: Shape, path: string): Generator<Wrong> {
+  for (const [how, value] of wrongHere(shape)) yield { path, how, value, isExtra: false };
+  for (const choice of shape.anyOf ?? [shape]) {
+    if (choice.type === 'object' && choice.properties) yield* wrongFields(choice, path);
+    if (choice.type === 'array' && choice.items)
+      for (const wrong of wrongs(choice.items, `${path}[0]`)) yield { ...wrong, value: [wrong.value] };
+  }
+}
+
+function* wrongFields(shape: Shape, path: string): Generator<Wrong> {
+  const { properties = {}, required = [] } = shape;
+  const all = Object(right(shape));
+  yield { path: join(path, EXTRA), how: 'extra', value: { ...all, [EXTRA]: 1 }, isExtra: true };
+  for (const name of required) {
+    const { [name]: _, ...rest } = all;
+    yield { path: join(path, name), how: 'missing', value: rest, isExtra: false };
+  }
+  for (const [name, inner] of Object.entries(properties))
+    for (const wrong of wrongs(inner, join(path, name))) yield { ...wrong, value: { ...all, [name]: wrong.value } };
+}
+
+/** Wrong as it stands, whatever is inside. */
+function* wrongHere(shape: Shape): Generator<readonly [how: string, value: unknown]> {
+  for (const value of [null, true, 7, 1.5, '7', 'true', 'no such word', {}, []])
+    yield [`type: ${JSON.stringify(value)}`, value];
+  for (const choice of shape.anyOf ?? [shape]) {
+    const { minimum, maximum, minLength, maxLength, minItems, maxItems, items = {} } = choice;
+    if (minimum !== undefined) yield ['below the least', minimum - 1];
+    if (maximum !== undefined) yield ['above the most', maximum + 1];
+    if (minLength) yield ['too short', ''];
+    if (maxLength !== undefined) yield ['too long', 'a'.repeat(maxLength + 1)];
+    if (minItems) yield ['too few', []];
+    if (maxItems !== undefined) yield ['too many', Array.from({ length: maxItems + 1 }, () => right(items))];
+    if (choice.pattern) yield ['another form', '\u0000'];
+    if (choice.format) yield ['another format', 'x'];
+  }
+}
+
+const join = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`);
