@@ -29,7 +29,7 @@ export const Download = Type.Object(
     filename: Type.String({ description: 'The name that the site suggested. Several downloads may have the same.' }),
     mimeType: Type.String({
       description:
-        'By its first bytes, or for text by its extension; `application/octet-stream` where they tell nothing.',
+        'As its server said in the header of the response, where the session was listened to (`logSession`) and that is a type of its own; else by its first bytes, or for text by its extension; `application/octet-stream` where they tell nothing.',
     }),
     size: Type.Integer({ description: 'Bytes.' }),
     checksum: Checksum,

@@ -5,5 +5,9 @@ import type { Terminal } from '../terminal.ts';
 
 export function openapi(terminal: Terminal, options: { json?: true }): void {
   const document = openApiDocument();
-  terminal.print(options.json ? `${JSON.stringify(document, null, 2)}\n` : stringify(document, { lineWidth: 120 }));
+  terminal.print(
+    options.json
+      ? `${JSON.stringify(document, null, 2)}\n`
+      : stringify(document, { lineWidth: 120, aliasDuplicateObjects: false }),
+  );
 }

@@ -41,6 +41,20 @@ const pages = await openPages({
     const headers = { 'content-disposition': 'attachment; filename=late.bin' };
     setTimeout(() => response.writeHead(200, headers).end('late'), Number(url?.split('?')[1]));
   },
+  '/told': (_, response) => {
+    const headers = {
+      'content-type': 'Text/Calendar; charset=utf-8',
+      'content-disposition': 'attachment; filename=told',
+    };
+    response.writeHead(200, headers).end('BEGIN:VCALENDAR\n');
+  },
+  '/untold': (_, response) => {
+    const headers = {
+      'content-type': 'application/octet-stream',
+      'content-disposition': 'attachment; filename=untold',
+    };
+    response.writeHead(200, headers).end('%PDF-1.7\n');
+  },
   '/plain': (_, response) => void response.writeHead(200, { 'content-type': 'text/plain' }).end('a,b\n1,2\n'),
   '/empty': (_, response) =>
     void response.writeHead(200, { 'content-disposition': 'attachment; filename=empty' }).end(),
@@ -108,6 +122,18 @@ describe('downloads', () => {
       );
       assert.ok((await bytesOf(String(download?.downloadUrl))).equals(PDF));
       assert.equal((await server.read(id)).status, 'RUNNING');
+    }));
+
+  it('have the type that their server gave them, or where it gave none, that of their bytes', () =>
+    withPage({}, async (page, { id }) => {
+      for (const [path, filename, mimeType] of [
+        ['/told', 'told', 'text/calendar'],
+        ['/untold', 'untold', 'application/pdf'],
+      ]) {
+        await page.evaluate(`location.assign('${pages.a}${path}')`);
+        const [download] = await listed(id, 1, `&filename=${filename}`);
+        assert.equal(download?.mimeType, mimeType);
+      }
     }));
 
   it('come from everywhere: same names, popups, blob and data addresses, contexts of the client', () =>

@@ -29,6 +29,8 @@ interface Known {
   readonly row: DownloadRow;
   /** Where it began, if that was heard. */
   readonly frame: string;
+  /** As its server said, where that was heard. */
+  readonly mimeType: string | undefined;
   receivedBytes: number;
   over: boolean;
 }
@@ -46,10 +48,10 @@ export class DownloadWatch implements DownloadListener {
     this.#live = live;
   }
 
-  began({ guid, suggestedName, frame }: Parameters<DownloadListener['began']>[0]): void {
+  began({ guid, url, suggestedName, frame }: Parameters<DownloadListener['began']>[0]): void {
     if (this.#known.has(guid)) return;
     if (this.#known.size >= DOWNLOADS_MAX) return void this.#live.browser.cancelDownload(guid).catch(() => {});
-    const known = this.#know(guid, downloadName(suggestedName), frame);
+    const known = this.#know(guid, downloadName(suggestedName), frame, this.#live.responseTypes.of(url));
     this.#work(() => this.#keeper.parts.rows.begin(known.row));
   }
 
@@ -67,7 +69,13 @@ export class DownloadWatch implements DownloadListener {
   async resume(): Promise<void> {
     const rows = await this.#keeper.parts.rows.ofSession(this.#live.id);
     for (const row of rows) {
-      this.#known.set(row.guid, { row, frame: '', receivedBytes: 0, over: row.state !== 'running' });
+      this.#known.set(row.guid, {
+        row,
+        frame: '',
+        mimeType: undefined,
+        receivedBytes: 0,
+        over: row.state !== 'running',
+      });
       if (row.state === 'complete') this.#keptBytes += row.size ?? 0;
     }
     const open = [...this.#known.values()].filter(({ over }) => !over);
@@ -81,13 +89,13 @@ export class DownloadWatch implements DownloadListener {
     await Promise.all(this.#working);
   }
 
-  #know(guid: string, filename: string, frame = ''): Known {
+  #know(guid: string, filename: string, frame = '', mimeType?: string): Known {
     const { host, clock } = this.#keeper.parts;
     const now = clock.now();
     const { id: sessionId, applicationId } = this.#live;
     const named = { id: newId<DownloadId>(now), applicationId, sessionId, hostId: host, guid, filename };
     const row: DownloadRow = { ...named, state: 'running', createdAt: now };
-    const known: Known = { row, frame, receivedBytes: 0, over: false };
+    const known: Known = { row, frame, mimeType, receivedBytes: 0, over: false };
     this.#known.set(guid, known);
     return known;
   }
@@ -176,7 +184,7 @@ export class DownloadWatch implements DownloadListener {
 
   async #take(known: Known): Promise<void> {
     try {
-      const kept = await this.#keep(known.row);
+      const kept = await this.#keep(known);
       if (!kept) return;
       this.#keptBytes += kept.size;
       const { id: downloadId, filename, mimeType, size } = kept;
@@ -189,7 +197,7 @@ export class DownloadWatch implements DownloadListener {
     }
   }
 
-  async #keep(row: DownloadRow): Promise<CompleteDownload | undefined> {
+  async #keep({ row, mimeType }: Known): Promise<CompleteDownload | undefined> {
     const { keeper, live } = { keeper: this.#keeper, live: this.#live };
     const path = [keeper.parts.downloadsFolder, row.guid] as const;
     const file = await openHostile(live.box.folder, [...path], { uid: live.box.uid });
@@ -197,7 +205,7 @@ export class DownloadWatch implements DownloadListener {
     try {
       const { size } = await file.stat();
       await keeper.demandRoomFor(row, size);
-      return await keeper.keepCopy(row, file, size, this.#leaving.signal);
+      return await keeper.keepCopy(row, file, { bytes: size, mimeType }, this.#leaving.signal);
     } finally {
       await file.close();
     }

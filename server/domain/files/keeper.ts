@@ -76,16 +76,19 @@ export class Keeper {
       throw new TooMuch(`the application may keep ${maxStoredBytes} bytes, and keeps ${ofApplication} already`);
   }
 
-  /** Copies a file that others may still have open: `bytes` of it, no more. Undefined when it was over already. */
+  /**
+   * Copies a file that others may still have open: `bytes` of it, no more. Undefined when it was over already. Its type is
+   * what its server said, else what its bytes say.
+   */
   async keepCopy(
     row: DownloadRow,
     file: FileHandle,
-    bytes: number,
+    { bytes, mimeType }: { readonly bytes: number; readonly mimeType: string | undefined },
     signal: AbortSignal,
   ): Promise<CompleteDownload | undefined> {
     const head = { bytes: Buffer.alloc(0) };
     const staged = await this.parts.staging.write(firstBytes(file, bytes, head), signal);
-    return this.#complete(row, staged, mimeTypeOf(head.bytes, row.filename));
+    return this.#complete(row, staged, mimeType ?? mimeTypeOf(head.bytes, row.filename));
   }
 
   /** Takes over a file of ours that nobody else has open. */

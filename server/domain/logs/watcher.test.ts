@@ -6,6 +6,7 @@ import type { ApplicationId, HostId, SessionId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';
 import type { ObservedTarget } from '../sessions/machinery.ts';
 import { PageNumbers } from '../sessions/page-numbers.ts';
+import { ResponseTypes } from '../sessions/response-types.ts';
 import { LogBook } from './log-book.ts';
 import { type Listened, logWatcher } from './watcher.ts';
 
@@ -33,6 +34,7 @@ class Scene {
   observed = 0;
   readonly live: Listened = {
     tap: undefined,
+    responseTypes: new ResponseTypes(),
     browser: {
       observe: async observer => {
         this.observed++;

@@ -28,6 +28,7 @@ export interface LogWatcherParts {
 export interface Listened {
   readonly browser: Pick<LiveSession['browser'], 'observe'>;
   tap: LiveSession['tap'];
+  readonly responseTypes: Pick<LiveSession['responseTypes'], 'heard'>;
 }
 
 type Attend = (live: Listened, row: SessionRow) => Promise<Attendance | undefined>;
@@ -40,7 +41,7 @@ export const logWatcher =
 async function listen(parts: LogWatcherParts, live: Listened, row: SessionRow): Promise<Attendance> {
   const pages = await parts.pages.of(live, row);
   const log = await parts.book.begin(row);
-  const ear = new Ear(parts, pages, log);
+  const ear = new Ear(parts, pages, log, live.responseTypes);
   const pageOf = (targetId: string): number | undefined => ear.pageOf(targetId);
   log.pageOf = pageOf;
   live.tap = new CommandLog({ log, pageOf, clock: parts.clock });
@@ -58,15 +59,17 @@ class Ear {
   readonly #parts: LogWatcherParts;
   readonly #pages: SessionPages;
   readonly #log: SessionLog;
+  readonly #types: Listened['responseTypes'];
   readonly #entries = new BrowserEntries();
   #hears = true;
   /** Of pages, and of the frames and workers in them. */
   readonly #pageOf = new Map<string, number>();
 
-  constructor(parts: LogWatcherParts, pages: SessionPages, log: SessionLog) {
+  constructor(parts: LogWatcherParts, pages: SessionPages, log: SessionLog, types: Listened['responseTypes']) {
     this.#parts = parts;
     this.#pages = pages;
     this.#log = log;
+    this.#types = types;
   }
 
   pageOf(targetId: string): number | undefined {
@@ -92,6 +95,7 @@ class Ear {
 
   #hear(target: ObservedTarget, page: number | undefined, method: string, params: Said): void {
     const kind = this.#hears ? kindOf(method) : undefined;
+    if (kind === 'network') this.#types.heard(method, params);
     // What is told by the thousand is judged before it is looked at.
     if (!kind || (kind === 'console' && !this.#log.takes(kind))) return;
     try {

@@ -12,6 +12,7 @@ import { fault } from '../faults.ts';
 import type { Booted } from './boot.ts';
 import type { Browser, CommandTap, SessionEgress } from './machinery.ts';
 import type { Presence } from './presence.ts';
+import { ResponseTypes } from './response-types.ts';
 import { type Attendance, LAST_WORDS_MS, type Remains, SHUT_DOWN_MS } from './watchers.ts';
 
 const LEAVE_MS = 5_000;
@@ -66,6 +67,8 @@ export class LiveSession {
   readonly egress: SessionEgress;
   /** Hears what clients ask of the browser; set before the first of them comes. */
   tap: CommandTap | undefined;
+  /** Told where the session is listened to. */
+  readonly responseTypes = new ResponseTypes();
   readonly #log: Log;
   readonly #scope: Scope;
   readonly #trace: Tracer;

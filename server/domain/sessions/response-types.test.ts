@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ResponseTypes } from './response-types.ts';
+
+const URL = 'https://a.test/report';
+
+function typeAfter(headers: unknown, type = 'Document'): string | undefined {
+  const types = new ResponseTypes();
+  types.heard('Network.responseReceived', { type, response: { url: URL, headers } });
+  return types.of(URL);
+}
+
+test('a document has the type that its server gave it, without parameters and in lower case', () => {
+  assert.equal(typeAfter({ 'Content-Type': 'Text/CSV; charset=utf-8' }), 'text/csv');
+  assert.equal(typeAfter({ 'content-type': 'application/vnd.ms-excel' }), 'application/vnd.ms-excel');
+});
+
+test('what says nothing, is none, or is of something else is not believed', () => {
+  for (const value of [
+    'application/octet-stream',
+    'application/force-download',
+    'csv',
+    'text/',
+    'text/c\nsv',
+    '*/*',
+    7,
+    null,
+  ])
+    assert.equal(typeAfter({ 'content-type': value }), undefined, String(value));
+  for (const headers of [{}, undefined, 'x', []]) assert.equal(typeAfter(headers), undefined);
+  assert.equal(typeAfter({ 'content-type': 'image/png' }, 'Image'), undefined);
+});
+
+test('the last word on an address holds, and no more than a hundred are kept', () => {
+  const types = new ResponseTypes();
+  const hear = (url: string, type: string): void =>
+    types.heard('Network.responseReceived', { type: 'Document', response: { url, headers: { 'content-type': type } } });
+  hear(URL, 'text/csv');
+  hear(URL, 'application/octet-stream');
+  assert.equal(types.of(URL), undefined);
+  for (let page = 0; page < 101; page++) hear(`https://a.test/${page}`, 'text/html');
+  assert.deepEqual([types.of('https://a.test/0'), types.of('https://a.test/100')], [undefined, 'text/html']);
+  hear(`https://a.test/${'x'.repeat(5000)}`, 'text/html');
+  assert.equal(types.of(`https://a.test/${'x'.repeat(5000)}`), undefined);
+});

@@ -1,0 +1,46 @@
+// Which types the servers of documents gave them, as the session's own channels hear it: a response that turns into a
+// download is told of before the download is, and the download itself is told of without its type.
+import { objectAt, type Said, textAt } from '../logs/values.ts';
+
+/** Documents whose download may still begin. */
+const KEPT_MAX = 100;
+const URL_CHARACTERS_MAX = 4096;
+const TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/;
+/** What servers say of bytes that they know nothing about, or to have them saved. */
+const SAYS_NOTHING = new Set([
+  ...['application/octet-stream', 'binary/octet-stream', 'application/binary', 'application/unknown'],
+  ...['application/download', 'application/force-download', 'application/x-download', 'application/x-force-download'],
+]);
+
+export class ResponseTypes {
+  readonly #types = new Map<string, string>();
+
+  /** What a channel of ours hears; all but responses of documents is passed over. */
+  heard(method: string, params: Said): void {
+    if (method !== 'Network.responseReceived' || params.type !== 'Document') return;
+    const response = objectAt(params, 'response');
+    const url = textAt(response, 'url');
+    if (url === undefined || url.length > URL_CHARACTERS_MAX) return;
+    this.#types.delete(url);
+    const type = plausible(headerOf(objectAt(response, 'headers') ?? {}));
+    if (type === undefined) return;
+    this.#types.set(url, type);
+    const [oldest] = this.#types.keys();
+    if (this.#types.size > KEPT_MAX && oldest !== undefined) this.#types.delete(oldest);
+  }
+
+  /** Of the download that begins at the address; undefined where its server said nothing that can be believed. */
+  of(url: string): string | undefined {
+    return this.#types.get(url);
+  }
+}
+
+function headerOf(headers: Said): string {
+  const name = Object.keys(headers).find(one => one.toLowerCase() === 'content-type');
+  return (name && textAt(headers, name)) ?? '';
+}
+
+function plausible(header: string): string | undefined {
+  const type = header.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  return TYPE.test(type) && !SAYS_NOTHING.has(type) ? type : undefined;
+}
