@@ -84,6 +84,16 @@ export const ChangeAgentKey = Type.Object(
 );
 export type ChangeAgentKey = Static<typeof ChangeAgentKey>;
 
+export const RevokeAgentKeyQuery = Type.Object({
+  closeConnections: Type.Optional(
+    Type.Enum(['true', 'false'], {
+      default: 'true',
+      description: 'Close what is open under the key: CDP connections, live views, event streams.',
+    }),
+  ),
+});
+export type RevokeAgentKeyQuery = Static<typeof RevokeAgentKeyQuery>;
+
 export const ROTATE_GRACE_DEFAULT_SECONDS = 3600;
 
 export const RotateAgentKey = Type.Object({

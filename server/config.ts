@@ -8,6 +8,8 @@ export interface Config {
   readonly listen: { readonly host: string; readonly port: number };
   /** Origin that callers use, without a trailing slash. */
   readonly publicUrl: string;
+  /** Address ranges of proxies in front: they say in X-Forwarded-For for whom they ask. */
+  readonly trustedProxies: readonly string[];
   readonly dataDir: string;
   /** Absent: the embedded PostgreSQL in the data folder. */
   readonly databaseUrl?: Secret;
@@ -106,6 +108,7 @@ export function readConfig(env: Environment): Config {
   return {
     listen,
     publicUrl: readPublicUrl(value('BERTH_PUBLIC_URL'), listen),
+    trustedProxies: list(value('BERTH_TRUSTED_PROXIES')).map(readTrustedProxy),
     dataDir: resolve(value('BERTH_DATA_DIR') ?? './data'),
     ...(databaseUrl ? { databaseUrl: readDatabaseUrl(databaseUrl) } : {}),
     slots: whole('BERTH_SLOTS', value('BERTH_SLOTS'), defaultSlots(), 0, 1000),
@@ -282,6 +285,17 @@ function readEgressAllow(text: string): EgressAllow {
       'ADDRESS[/PREFIX][:PORT], for example 127.0.0.1/32:9100 or 10.0.0.0/8',
     );
   return { address, prefix, family, ...(port === undefined ? {} : { port }) };
+}
+
+/** A range of everybody would let every caller choose its own address. */
+function readTrustedProxy(text: string): string {
+  const [, address = '', length] = /^([0-9a-fA-F:.]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  const family = isIP(address);
+  const bits = family === 6 ? 128 : 32;
+  const prefix = length === undefined ? bits : Number(length);
+  if (family === 0 || prefix > bits || prefix === 0)
+    throw new BadConfig('BERTH_TRUSTED_PROXIES', text, 'ADDRESS[/PREFIX], for example 10.0.0.5 or 10.0.0.0/24');
+  return text;
 }
 
 function readEgressHost(text: string): [string, string] {

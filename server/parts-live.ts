@@ -1,5 +1,6 @@
 // Wiring of the live view: who may look and drive, and whose pictures they see.
 import type { Config } from './config.ts';
+import type { KeyUses } from './domain/identity/key-uses.ts';
 import type { WaitingBytes } from './domain/limits/waiting-bytes.ts';
 import { LiveLinks } from './domain/live/links.ts';
 import { LiveView, type LiveViewParts } from './domain/live/live-view.ts';
@@ -17,6 +18,7 @@ export interface LiveWish {
   readonly store: Store;
   readonly lives: LiveSessions;
   readonly secret: Secret;
+  readonly keyUses: KeyUses;
   readonly pictures: Pictures;
   readonly addressOf: LiveViewParts['addressOf'];
   readonly waiting: WaitingBytes;
@@ -24,13 +26,24 @@ export interface LiveWish {
   readonly log: Log;
 }
 
-export function openLive({ config, store, lives, secret, pictures, addressOf, waiting, clock, log }: LiveWish) {
+export function openLive({
+  config,
+  store,
+  lives,
+  secret,
+  keyUses,
+  pictures,
+  addressOf,
+  waiting,
+  clock,
+  log,
+}: LiveWish) {
   const { controls, sessions, events } = store;
   const links = new LiveLinks(secret, clock);
   const { publicUrl } = config;
   const watchPage: WatchPage = (...wanted) => pictures.watch(...wanted);
   const view = new LiveView({
-    ...{ rows: controls, sessions, events, lives, links, publicUrl, watchPage, addressOf, clock, log },
+    ...{ rows: controls, sessions, events, lives, links, keyUses, publicUrl, watchPage, addressOf, clock, log },
   });
-  return { view, entry: new LiveEntry({ live: view, waiting, clock, log }) };
+  return { view, entry: new LiveEntry({ live: view, keyUses, waiting, clock, log }) };
 }

@@ -12,6 +12,7 @@ import { EventService } from './domain/events/events.ts';
 import { forgetOldEvents } from './domain/events/retention.ts';
 import { Links } from './domain/files/links.ts';
 import { Idempotency } from './domain/idempotency/idempotency.ts';
+import { clientAddress } from './domain/identity/client-address.ts';
 import { type FirstStart, firstStart } from './domain/identity/first-start.ts';
 import { type Identity, openIdentity } from './domain/identity/identity.ts';
 import { Admission, type SessionLine } from './domain/limits/admission.ts';
@@ -184,7 +185,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     log,
   });
   const live = openLive({
-    ...{ config, store, lives, secret, pictures: recordings.pictures, waiting, clock, log },
+    ...{ config, store, lives, secret, keyUses: identity.keyUses, pictures: recordings.pictures, waiting, clock, log },
     addressOf: download => files.addressOf(download),
   });
   // In the order in which they attend: what guards the network comes first.
@@ -207,12 +208,16 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     },
     dueTimes: dueTimesOf(config),
   });
-  const connect = new Connect({ rows, events: store.events, lives, starting, signing, clock, log });
+  const connect = new Connect({
+    ...{ rows, events: store.events, lives, starting, signing, clock, log },
+    keyUses: identity.keyUses,
+  });
   const cdp = new CdpEntry({
     connect,
-    agentOf: request => agentOf(identity, request),
+    agentOf: request => agentOf(identity, request, config.trustedProxies),
     endSession: id => endings.end(id, { status: 'COMPLETED', reason: 'browser_closed' }),
     takeoverOf: id => live.view.takeoverOf(id),
+    keyUses: identity.keyUses,
     people: live.view,
     elsewhere: (...upgrade) => live.entry.upgrade(...upgrade),
     waiting,
@@ -226,6 +231,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     everyMs: EXPIRE_MS,
     run: () => expireSessions({ rows, lives, endings, host, clock }),
   };
+  const endKeyUses: Task = { name: 'end_key_uses', everyMs: EXPIRE_MS, run: () => identity.keyUses.tend() };
   const forget: Task = {
     name: 'forget_events',
     everyMs: FORGET_MS,
@@ -294,6 +300,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
       listen: config.listen,
       publicUrl: config.publicUrl,
       compat: config.compat,
+      trustedProxies: config.trustedProxies,
       regions: config.regions,
       version: version(),
       clock,
@@ -333,6 +340,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   scope.own(logs.service);
   cdp.serve(http.server);
   tasks.start(expire);
+  tasks.start(endKeyUses);
   tasks.start(warm);
   tasks.start(sweepKeys);
   tasks.start(forget);
@@ -461,12 +469,13 @@ async function openMachinery(
   };
 }
 
-function agentOf(identity: Identity, request: IncomingMessage): Presented['agent'] {
+function agentOf(identity: Identity, request: IncomingMessage, trustedProxies: readonly string[]): Presented['agent'] {
   const { authorization } = request.headers;
   const header = request.headers['x-bb-api-key'];
   const apiKey = Array.isArray(header) ? header[0] : header;
   if (!authorization && !apiKey) return undefined;
-  const ip = request.socket.remoteAddress ?? '';
+  const { remoteAddress } = request.socket;
+  const ip = clientAddress({ remoteAddress, forwardedFor: request.headers['x-forwarded-for'] }, trustedProxies);
   return () => identity.callers.authenticate({ authorization, apiKey, ip }, 'agentKey');
 }
 

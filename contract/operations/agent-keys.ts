@@ -6,6 +6,7 @@ import {
   ChangeAgentKey,
   CreateAgentKey,
   IssuedAgentKey,
+  RevokeAgentKeyQuery,
   RotateAgentKey,
 } from '../agent-keys.ts';
 import { ApplicationParams } from '../applications.ts';
@@ -84,12 +85,14 @@ export const AGENT_KEY_OPERATIONS = {
     method: 'DELETE',
     path: '/v1/applications/{appId}/agent-keys/{keyId}',
     summary: 'Revoke an agent key',
-    description: 'At once, in every process. Running sessions go on. Needs the role developer.',
+    description:
+      'At once, in every process. What is open under the key is closed: CDP connections (close code 4001), live views, event streams; `connectUrl` and live view addresses that were given to it stop working. Sessions go on: one without `keepAlive` that has no other client ends as after any disconnect. Needs the role developer.',
     credential: 'account',
     scopes: ['keys:write'],
     isWrite: true,
     mount: 'native',
     params: AgentKeyParams,
+    query: RevokeAgentKeyQuery,
     responses: { 204: { description: 'Revoked.' } },
     errors: ['not_found'],
   },

@@ -4,15 +4,24 @@ import { test } from 'node:test';
 import type { IssuedAgentKey } from '../../contract/agent-keys.ts';
 import type { Application } from '../../contract/applications.ts';
 import type { ErrorBody } from '../../contract/common.ts';
+import type { DebugUrls } from '../../contract/live.ts';
+import type { Session } from '../../contract/sessions.ts';
 import type { IssuedToken, Token, TokenPage } from '../../contract/tokens.ts';
-import { startServer } from '../harness/server.ts';
+import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
+import { EventStream } from '../harness/event-stream.ts';
+import { LiveViewer } from '../harness/live-viewer.ts';
+import { type CreatedSession, startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
 
-const server = await startServer({ clock: 'test' });
+const server = await startServer({ clock: 'test', env: { BERTH_TRUSTED_PROXIES: '127.0.0.0/8, 10.9.0.0/16' } });
 
+const SESSIONS = '/v1/browsers/sessions';
 const KEYS = `/v1/applications/${server.applicationId}/agent-keys`;
 const TOKENS = '/v1/account/tokens';
 const MINUTE = 60_000;
 const HOUR = 3_600_000;
+/** The close code of a socket whose key has ended, as the contract has it. */
+const KEY_ENDED = 4001;
 
 const owner = await cliToken();
 
@@ -132,6 +141,160 @@ test('of two rotations at once one succeeds, and no key is left that nobody was 
   assert.deepEqual(outcomes.map(({ status }) => status).sort(), [201, 409, 409]);
   const { body } = await asOwner<{ data: { name: string; status: string }[] }>('GET', `${KEYS}?limit=100`);
   assert.equal(body.data.filter(({ name }) => name === 'twice').length, 2);
+});
+
+// ---- the end of a key ---------------------------------------------------------------------------------------------------
+
+/** Everything that can be open under a key. */
+interface Opened {
+  readonly session: CreatedSession;
+  readonly withHeader: CdpClient;
+  readonly withAddress: CdpClient;
+  readonly guest: CdpClient;
+  readonly viewer: LiveViewer;
+  readonly events: EventStream;
+  readonly logs: EventStream;
+  readonly debuggerUrl: string;
+}
+
+const bare = (session: CreatedSession): string => session.connectUrl.replace(/\?.*/, '');
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+
+async function debugUrls(session: Session, key: string): Promise<DebugUrls & { wsUrl: string }> {
+  const { status, body, text } = await as(key)<DebugUrls>('GET', `${SESSIONS}/${session.id}/debug`);
+  assert.equal(status, 200, text);
+  assert.ok(body.wsUrl);
+  return { ...body, wsUrl: body.wsUrl };
+}
+
+async function openAll(key: string, session: CreatedSession): Promise<Opened> {
+  const { wsUrl, debuggerUrl } = await debugUrls(session, key);
+  return {
+    session,
+    debuggerUrl,
+    withHeader: await CdpClient.connect(bare(session), bearer(key)),
+    withAddress: await CdpClient.connect(session.connectUrl),
+    guest: await CdpClient.connect(wsUrl),
+    viewer: await LiveViewer.open(debuggerUrl),
+    events: await EventStream.open(`${server.url}${SESSIONS}/${session.id}/events`, bearer(key)),
+    logs: await EventStream.open(`${server.url}${SESSIONS}/${session.id}/logs`, bearer(key)),
+  };
+}
+
+/** All of it is closed, and nothing of it opens again. */
+async function assertClosed({ session, debuggerUrl, ...open }: Opened): Promise<void> {
+  for (const client of [open.withHeader, open.withAddress, open.guest])
+    assert.equal((await client.closed()).code, KEY_ENDED);
+  await eventually('the viewer to be closed', () => open.viewer.closed);
+  for (const stream of [open.events, open.logs]) await stream.ended();
+  const refused = await refusedUpgrade(session.connectUrl);
+  assert.equal(refused.status, 401);
+  assert.equal(refused.body.code, 'invalid_credentials');
+  const discovered = await fetch(
+    session.connectUrl.replace(/^ws/, 'http').replace('/connect?', '/connect/json/version?'),
+  );
+  assert.equal(discovered.status, 401, await discovered.text());
+  await assert.rejects(LiveViewer.open(debuggerUrl), /refused with 403/);
+}
+
+const endings: Readonly<Record<string, (key: IssuedAgentKey) => Promise<void>>> = {
+  'is revoked': async ({ id }) => assert.equal((await asOwner('DELETE', `${KEYS}/${id}`)).status, 204),
+  'is revoked at the command line': async ({ id }) => {
+    const { code, stderr } = await server.berth('keys', 'revoke', id, '--application', server.applicationId);
+    assert.equal(code, 0, stderr);
+  },
+  'is given an end that comes': async ({ id }) => {
+    const headers = { 'if-match': '*' };
+    const read = await asOwner('GET', `${KEYS}/${id}`);
+    const body = { expiresAt: inFuture(5000) };
+    const changed = await server.api('PATCH', `${KEYS}/${id}`, {
+      key: owner,
+      body,
+      headers: { ...headers, 'if-match': String(read.headers.etag) },
+    });
+    assert.equal(changed.status, 200, changed.text);
+    await server.advance(6000);
+  },
+  'was rotated and its grace is over': async ({ id }) => {
+    const rotated = await asOwner('POST', `${KEYS}/${id}/rotate`, { graceSeconds: 5 });
+    assert.equal(rotated.status, 201, rotated.text);
+    await server.advance(6000);
+  },
+  'is rotated without a grace': async ({ id }) => {
+    assert.equal((await asOwner('POST', `${KEYS}/${id}/rotate`, { graceSeconds: 0 })).status, 201);
+  },
+};
+
+for (const [how, end] of Object.entries(endings))
+  test(`what is open under a key is closed when the key ${how}; other keys keep theirs`, async () => {
+    const key = await issueKey();
+    const session = await server.createSession({ keepAlive: true }, key.key);
+    const open = await openAll(key.key, session);
+    const own = await server.api<CreatedSession>('GET', `${SESSIONS}/${session.id}`);
+    assert.notEqual(own.body.connectUrl, session.connectUrl);
+    const [withHeader, withAddress] = [
+      await CdpClient.connect(bare(session), bearer(server.key)),
+      await CdpClient.connect(own.body.connectUrl),
+    ];
+    const viewer = await LiveViewer.open((await debugUrls(session, server.key)).debuggerUrl);
+    await end(key);
+    await assertClosed(open);
+    for (const client of [withHeader, withAddress]) await client.send('Browser.getVersion');
+    assert.equal(viewer.closed, undefined);
+    assert.equal((await server.read(session.id)).status, 'RUNNING');
+    await (await CdpClient.connect(own.body.connectUrl)).close();
+    await server.release(session.id);
+  });
+
+test('a session whose last client came with a revoked key ends as if that client had left', async () => {
+  const key = await issueKey();
+  const session = await server.createSession({}, key.key);
+  const client = await CdpClient.connect(session.connectUrl);
+  await asOwner('DELETE', `${KEYS}/${key.id}`);
+  await client.closed();
+  await server.advance(3000);
+  const ended = await server.ended(session.id);
+  assert.deepEqual([ended.status, ended.endReason], ['COMPLETED', 'client_disconnected']);
+});
+
+test('a key that is revoked with closeConnections=false keeps its open sockets, and opens no more', async () => {
+  const key = await issueKey();
+  const session = await server.createSession({ keepAlive: true }, key.key);
+  const client = await CdpClient.connect(session.connectUrl);
+  assert.equal((await asOwner('DELETE', `${KEYS}/${key.id}?closeConnections=false`)).status, 204);
+  assert.equal((await refusedUpgrade(session.connectUrl)).status, 401);
+  await client.send('Browser.getVersion');
+  await client.close();
+  await server.release(session.id);
+});
+
+test('an address made under a key that was revoked while the server was away does not work after its start', async () => {
+  const key = await issueKey();
+  const session = await server.createSession({ keepAlive: true }, key.key);
+  await server.kill();
+  const { code, stderr } = await server.berth('keys', 'revoke', key.id, '--application', server.applicationId);
+  await server.start();
+  assert.equal(code, 0, stderr);
+  assert.equal((await refusedUpgrade(session.connectUrl)).status, 401);
+  await server.release(session.id);
+});
+
+// ---- from where -----------------------------------------------------------------------------------------------------------
+
+test('behind a trusted proxy cidrAllow looks at the caller, over HTTP and for CDP connections', async () => {
+  const { key } = await issueKey({ cidrAllow: ['203.0.113.0/24'] });
+  const from = (forwarded: string) => server.api('GET', SESSIONS, { key, headers: { 'x-forwarded-for': forwarded } });
+  assert.equal((await from('203.0.113.7')).status, 200);
+  assert.equal((await from('198.51.100.1, 203.0.113.7, 10.9.3.1')).status, 200);
+  assert.equal((await from('203.0.113.7, 198.51.100.1')).status, 403, 'what a caller writes there counts for nothing');
+  assert.equal((await from('203.0.113.7, 10.10.0.1')).status, 403, 'a hop that is not trusted is the caller');
+  assert.equal((await from('nonsense')).status, 403);
+  assert.equal((await server.api('GET', SESSIONS, { key })).status, 403);
+  const session = await server.createSession({ keepAlive: true });
+  const headers = { ...bearer(key), 'x-forwarded-for': '203.0.113.7' };
+  await (await CdpClient.connect(bare(session), headers)).close();
+  assert.equal((await refusedUpgrade(bare(session), bearer(key))).status, 403);
+  await server.release(session.id);
 });
 
 test('whatever came before, nothing is left', () => server.settles());

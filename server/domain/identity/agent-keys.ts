@@ -7,6 +7,7 @@ import {
   type ChangeAgentKey,
   type CreateAgentKey,
   type IssuedAgentKey,
+  type RevokeAgentKeyQuery,
   ROTATE_GRACE_DEFAULT_SECONDS,
   type RotateAgentKey,
 } from '../../../contract/agent-keys.ts';
@@ -31,7 +32,7 @@ export interface AgentKeysParts {
   readonly cursors: Cursors;
   readonly applications: Applications;
   /** Told of each credential that changed, by the hex of its hash; other processes hear of revocations from the store. */
-  readonly changed: (hash: string) => void;
+  readonly changed: (hash: string, keeps?: boolean) => void;
 }
 
 export class AgentKeys {
@@ -111,16 +112,18 @@ export class AgentKeys {
     );
   }
 
-  async revoke(caller: AccountCaller, appId: string, keyId: string): Promise<void> {
+  async revoke(caller: AccountCaller, appId: string, keyId: string, how: RevokeAgentKeyQuery = {}): Promise<void> {
     const { id } = await this.#parts.applications.demand(caller, appId, 'developer');
-    await this.end(id, keyId);
+    await this.end(id, keyId, how.closeConnections === 'false');
   }
 
   /** The same without a caller. */
-  async end(applicationId: ApplicationId, keyId: string): Promise<void> {
+  async end(applicationId: ApplicationId, keyId: string, keepConnections = false): Promise<void> {
     const row = await this.#living(applicationId, keyId);
-    const ended = await this.#parts.store.keys.revoke(applicationId, row.id, this.#parts.clock.now());
-    this.#parts.changed(row.hash.toString('hex'));
+    const ended = await this.#parts.store.keys.revoke(applicationId, row.id, this.#parts.clock.now(), {
+      keepConnections,
+    });
+    this.#parts.changed(row.hash.toString('hex'), keepConnections);
     if (!ended) throw notFound('Agent key', keyId);
   }
 

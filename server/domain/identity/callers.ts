@@ -11,6 +11,7 @@ import { fault } from '../faults.ts';
 import type { AccountCaller, AgentCaller, Caller, CallerKind } from './caller.ts';
 import { allows } from './cidr.ts';
 import { type Credential, recognise } from './credentials.ts';
+import { noticed } from './notices.ts';
 
 const REMEMBERED_MS = 30_000;
 const ENTRIES_MAX = 10_000;
@@ -54,7 +55,7 @@ export class Callers implements Closeable {
     const callers = new Callers(store, clock, log);
     callers.#listening = await store.listen(
       'credential_revoked',
-      hash => callers.forget(hash),
+      notice => callers.forget(noticed(notice).hash),
       () => callers.forgetAll(),
     );
     return callers;

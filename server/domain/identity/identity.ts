@@ -8,6 +8,8 @@ import { AgentKeys } from './agent-keys.ts';
 import { Applications } from './applications.ts';
 import { Callers } from './callers.ts';
 import { Cursors } from './cursors.ts';
+import { KeyUses } from './key-uses.ts';
+import { noticed } from './notices.ts';
 import { Tokens } from './tokens.ts';
 
 /** What a class does, without how: entry asks for this much and no more. */
@@ -18,11 +20,13 @@ export interface Identity extends Closeable {
   readonly applications: Applications;
   readonly agentKeys: AgentKeys;
   readonly tokens: Tokens;
+  readonly keyUses: KeyUses;
 }
 
 /** The part of it that answers requests. */
 export interface IdentityVerbs {
   readonly callers: Pick<Callers, 'authenticate'>;
+  readonly keyUses: Pick<KeyUses, 'hold'>;
   readonly applications: Public<Applications>;
   readonly agentKeys: Public<AgentKeys>;
   readonly tokens: Public<Tokens>;
@@ -39,13 +43,29 @@ export interface IdentityParts {
 export async function openIdentity({ store, clock, log, secret }: IdentityParts): Promise<Identity> {
   const cursors = new Cursors(secret, clock);
   const callers = await Callers.open(store, clock, log);
-  const changed = (hash: string): void => callers.forget(hash);
+  const keyUses = new KeyUses({ store, clock, log });
+  const listening = await store.listen(
+    'credential_revoked',
+    notice => {
+      const { hash, keeps } = noticed(notice);
+      keyUses.changed(hash, keeps);
+    },
+    () => keyUses.allChanged(),
+  );
+  const changed = (hash: string, keeps = false): void => {
+    callers.forget(hash);
+    keyUses.changed(hash, keeps);
+  };
   const applications = new Applications(store, clock, cursors);
   return {
     callers,
     applications,
     agentKeys: new AgentKeys({ store, clock, cursors, applications, changed }),
     tokens: new Tokens({ store, clock, cursors, applications, changed }),
-    close: () => callers.close(),
+    keyUses,
+    close: async () => {
+      await listening.close();
+      await callers.close();
+    },
   };
 }

@@ -3,15 +3,16 @@ import { describe, test } from 'node:test';
 import { TestClock } from '../../../tests/harness/test-clock.ts';
 import { plus } from '../../kit/clock.ts';
 import { isFault } from '../../kit/fault.ts';
-import type { SessionId } from '../../kit/ids.ts';
+import type { KeyId, SessionId } from '../../kit/ids.ts';
 import { Secret } from '../../kit/secret.ts';
 import { LiveLinks } from './links.ts';
 
 const session = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10' as SessionId;
 const other = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d11';
+const keyId = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d12' as KeyId;
 const clock = new TestClock();
 const links = new LiveLinks(new Secret('a secret of this installation, long enough'), clock);
-const claims = { session, right: 'view', expiresAt: plus(clock.now(), 60_000), epoch: 3 } as const;
+const claims = { session, right: 'view', expiresAt: plus(clock.now(), 60_000), epoch: 3, keyId } as const;
 
 const refused = (code: string) => (error: unknown) => isFault(error, code);
 
@@ -37,7 +38,7 @@ describe('tokens of live view addresses', () => {
 
   test('of a viewer cannot be made into those of a driver', () => {
     const [, signature] = links.tokenOf(claims).split('.');
-    const forged = Buffer.from(JSON.stringify([session, 'control', '', 4_000_000_000, 3])).toString('base64url');
+    const forged = Buffer.from(JSON.stringify([session, 'control', '', 4_000_000_000, 3, keyId])).toString('base64url');
     assert.throws(() => links.read(`lv_${forged}.${signature}`, session), refused('signed_url_invalid'));
   });
 

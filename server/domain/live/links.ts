@@ -2,7 +2,7 @@
 // token whose epoch has passed was revoked.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../../kit/clock.ts';
-import { isUuid, type SessionId } from '../../kit/ids.ts';
+import { isUuid, type KeyId, type SessionId } from '../../kit/ids.ts';
 import type { Secret } from '../../kit/secret.ts';
 import { fault } from '../faults.ts';
 
@@ -15,6 +15,8 @@ export interface LinkClaims {
   readonly page?: string;
   readonly expiresAt: Date;
   readonly epoch: number;
+  /** The agent key that the address was given to. */
+  readonly keyId: KeyId;
 }
 
 const TOKEN = /^lv_([\w-]{1,512})\.([\w-]{43})$/;
@@ -28,8 +30,8 @@ export class LiveLinks {
     this.#clock = clock;
   }
 
-  tokenOf({ session, right, page = '', expiresAt, epoch }: LinkClaims): string {
-    const claims = JSON.stringify([session, right, page, Math.floor(expiresAt.getTime() / 1000), epoch]);
+  tokenOf({ session, right, page = '', expiresAt, epoch, keyId }: LinkClaims): string {
+    const claims = JSON.stringify([session, right, page, Math.floor(expiresAt.getTime() / 1000), epoch, keyId]);
     const body = Buffer.from(claims).toString('base64url');
     return `lv_${body}.${this.#sign(body)}`;
   }
@@ -61,11 +63,12 @@ export class LiveLinks {
 
 /** We wrote it, so anything else in it means that it is of another version of ours. */
 function claimsOf(value: unknown): LinkClaims | undefined {
-  const [session, right, page, expires, epoch]: unknown[] = Array.isArray(value) ? value : [];
+  const [session, right, page, expires, epoch, keyId]: unknown[] = Array.isArray(value) ? value : [];
   if (typeof session !== 'string' || !isUuid(session) || (right !== 'view' && right !== 'control')) return undefined;
   if (typeof page !== 'string' || typeof expires !== 'number' || typeof epoch !== 'number') return undefined;
+  if (typeof keyId !== 'string' || !isUuid(keyId)) return undefined;
   return {
-    ...{ session: session as SessionId, right, expiresAt: new Date(1000 * expires), epoch },
+    ...{ session: session as SessionId, right, expiresAt: new Date(1000 * expires), epoch, keyId: keyId as KeyId },
     ...(page === '' ? {} : { page }),
   };
 }

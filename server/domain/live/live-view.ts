@@ -5,11 +5,12 @@ import type { CompleteDownload } from '../../engines/store/rows/downloads.ts';
 import type { EventRows, NamedEvent } from '../../engines/store/rows/events.ts';
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
-import { reason } from '../../kit/fault.ts';
-import { isUuid, type SessionId } from '../../kit/ids.ts';
+import { isFault, reason } from '../../kit/fault.ts';
+import { isUuid, type KeyId, type SessionId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
 import { notFound, sessionNotRunning } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
+import type { KeyUses, UsedKey } from '../identity/key-uses.ts';
 import { sessionEnded } from '../sessions/connect.ts';
 import type { LiveSession, LiveSessions } from '../sessions/live.ts';
 import { hasEnded } from '../sessions/session.ts';
@@ -23,6 +24,8 @@ const LIFE_MAX_MS = 21_600_000;
 /** Somebody with an address that lets them speak CDP themselves. */
 export interface Guest {
   readonly live: LiveSession;
+  /** The agent key that the address was given to. */
+  readonly keyId: KeyId;
   /** All that there is for them. Absent: the whole browser. */
   readonly page?: string;
   readonly expiresAt: Date;
@@ -34,6 +37,7 @@ export interface LiveViewParts {
   readonly events: Pick<EventRows, 'append'>;
   readonly lives: Pick<LiveSessions, 'get'>;
   readonly links: LiveLinks;
+  readonly keyUses: Pick<KeyUses, 'demand'>;
   readonly publicUrl: string;
   readonly watchPage: WatchPage;
   /** A link to it that works without a key. */
@@ -91,7 +95,7 @@ export class LiveView implements Watcher {
     const until = plus(this.#parts.clock.now(), expiresIn === undefined ? LIFE_MAX_MS : 1000 * expiresIn);
     const expiresAt = until < row.expiresAt ? until : row.expiresAt;
     const right: LiveRight = readOnly === 'true' ? 'view' : 'control';
-    const claims = { session: live.id, right, expiresAt, epoch: this.#epochs.get(live.id) ?? 0 };
+    const claims = { session: live.id, right, expiresAt, epoch: this.#epochs.get(live.id) ?? 0, keyId: caller.keyId };
     const pages = await live.browser.listPages();
     return {
       ...this.#liveUrls(claims),
@@ -115,12 +119,13 @@ export class LiveView implements Watcher {
   }
 
   /** Who comes by an address: 403 where it does not hold (any more), 404 where the session does not run here. */
-  welcome(token: string, id: string): { live: LiveSession; takeover: Takeover; claims: LinkClaims } {
+  async welcome(token: string, id: string): Promise<{ live: LiveSession; takeover: Takeover; claims: LinkClaims }> {
     const claims = this.#parts.links.read(token, id);
     const live = this.#parts.lives.get(claims.session);
     const takeover = this.#takeovers.get(claims.session);
     if (!live?.stands || !takeover) throw notFound('Session', id);
     if (claims.epoch !== this.#epochs.get(claims.session)) throw expired('was revoked');
+    await this.#demandKey({ applicationId: live.applicationId, keyId: claims.keyId });
     return { live, takeover, claims };
   }
 
@@ -130,17 +135,17 @@ export class LiveView implements Watcher {
     const { session } = links.signed(token, id);
     const row = await sessions.byId(session);
     if (row && (hasEnded(row) || row.end)) throw sessionEnded(row);
-    const { live, claims } = this.welcome(token, id);
+    const { live, claims } = await this.welcome(token, id);
     if (claims.right !== 'control' || claims.page !== undefined) throw invalid();
-    return { live, expiresAt: claims.expiresAt };
+    return { live, keyId: claims.keyId, expiresAt: claims.expiresAt };
   }
 
   /** Who comes with DevTools, to one page: that of the address, or with an address for every page the one that is named. */
-  inspector(token: string, id: string, named: string | undefined): Guest & { readonly page: string } {
-    const { live, claims } = this.welcome(token, id);
+  async inspector(token: string, id: string, named: string | undefined): Promise<Guest & { readonly page: string }> {
+    const { live, claims } = await this.welcome(token, id);
     const page = claims.page ?? named;
     if (claims.right !== 'control' || page === undefined || (named ?? page) !== page) throw invalid();
-    return { live, page, expiresAt: claims.expiresAt };
+    return { live, keyId: claims.keyId, page, expiresAt: claims.expiresAt };
   }
 
   /** DevTools came to a page, or left it. */
@@ -149,8 +154,8 @@ export class LiveView implements Watcher {
   }
 
   /** Whoever is to send a file in must hold an address for driving, while somebody drives. */
-  sender(token: string, id: string): LiveSession {
-    const { live, takeover, claims } = this.welcome(token, id);
+  async sender(token: string, id: string): Promise<LiveSession> {
+    const { live, takeover, claims } = await this.welcome(token, id);
     if (claims.right !== 'control' || !takeover.control) throw invalid();
     return live;
   }
@@ -196,6 +201,12 @@ export class LiveView implements Watcher {
         await shared.viewing.close();
       },
     };
+  }
+
+  async #demandKey(key: UsedKey): Promise<void> {
+    await this.#parts.keyUses.demand(key).catch(error => {
+      throw isFault(error, 'invalid_credentials') ? expired('was given to an agent key that has ended') : error;
+    });
   }
 
   async #running(caller: AgentCaller, id: string): Promise<{ live: LiveSession; row: SessionRow }> {

@@ -1,13 +1,14 @@
-// Who may attach to which session: the session's own key, or an agent key of its application with the connect scope. A
-// session that is still starting is waited for.
+// Who may attach to which session: the key in an address that was given to an agent key, or an agent key of its application
+// with the connect scope; either while that agent key lives. A session that is still starting is waited for.
 import type { EventRows } from '../../engines/store/rows/events.ts';
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { isFault } from '../../kit/fault.ts';
-import { isUuid, type SessionId } from '../../kit/ids.ts';
+import { isUuid, type KeyId, type SessionId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
 import { fault, notFound, scopeMissing } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
+import type { KeyUses } from '../identity/key-uses.ts';
 import type { LiveSession, LiveSessions } from './live.ts';
 import { hasEnded } from './session.ts';
 import type { Signing } from './signing.ts';
@@ -30,6 +31,13 @@ export interface ConnectParts {
   readonly signing: Signing;
   readonly clock: Clock;
   readonly log: Log;
+  readonly keyUses: Pick<KeyUses, 'demand'>;
+}
+
+/** What was opened, and under which agent key. */
+export interface Opened {
+  readonly live: LiveSession;
+  readonly keyId: KeyId;
 }
 
 export class Connect {
@@ -40,11 +48,11 @@ export class Connect {
   }
 
   /** The live session that these credentials open. 401 bad key, 404 unknown, 410 ended, 503 not ready. */
-  async open(id: string, presented: Presented): Promise<LiveSession> {
-    const row = await this.#authorized(id, presented);
+  async open(id: string, presented: Presented): Promise<Opened> {
+    const { row, keyId } = await this.#authorized(id, presented);
     if (hasEnded(row) || row.end) throw sessionEnded(row);
     const live = this.#parts.lives.get(row.id) ?? (await this.#parts.starting.wait(row.id));
-    if (live?.stands) return live;
+    if (live?.stands) return { live, keyId };
     const now = await this.#parts.rows.byId(row.id);
     if (!now || hasEnded(now) || now.end) throw sessionEnded(now ?? row);
     throw fault('capacity', `The browser of session ${id} is not ready.`, { advice: 'Try again in a moment.' });
@@ -65,23 +73,26 @@ export class Connect {
     id: string,
     presented: Presented,
   ): Promise<{ Browser: string; 'Protocol-Version': string; webSocketDebuggerUrl: string }> {
-    const live = await this.open(id, presented);
+    const { live, keyId } = await this.open(id, presented);
     return {
       Browser: live.browser.version.product,
       'Protocol-Version': live.browser.version.protocolVersion,
-      webSocketDebuggerUrl: this.#parts.signing.fieldsOf(live.id).connectUrl,
+      webSocketDebuggerUrl: this.#parts.signing.fieldsOf(live.id, keyId).connectUrl,
     };
   }
 
-  async #authorized(id: string, presented: Presented): Promise<SessionRow> {
+  async #authorized(id: string, presented: Presented): Promise<{ row: SessionRow; keyId: KeyId }> {
     const sessionId = isUuid(id) ? (id as SessionId) : undefined;
     if (presented.signingKey !== undefined) {
       if (!sessionId) throw notFound('Session', id);
-      if (!this.#parts.signing.verify(sessionId, presented.signingKey))
+      const keyId = this.#parts.signing.agentKeyOf(sessionId, presented.signingKey);
+      if (!keyId)
         throw fault('invalid_credentials', 'The signingKey is not the one of this session.', {
           advice: 'Use the connectUrl as it was answered, unchanged.',
         });
-      return existing(await this.#parts.rows.byId(sessionId), id);
+      const row = existing(await this.#parts.rows.byId(sessionId), id);
+      await this.#parts.keyUses.demand({ applicationId: row.applicationId, keyId });
+      return { row, keyId };
     }
     if (!presented.agent)
       throw fault('missing_credentials', 'The address has no signingKey and the request no agent key.', {
@@ -89,7 +100,8 @@ export class Connect {
       });
     const caller = await presented.agent();
     if (!caller.scopes.has(CONNECT_SCOPE)) throw scopeMissing([CONNECT_SCOPE]);
-    return existing(sessionId && (await this.#parts.rows.get(caller.applicationId, sessionId)), id);
+    const row = existing(sessionId && (await this.#parts.rows.get(caller.applicationId, sessionId)), id);
+    return { row, keyId: caller.keyId };
   }
 }
 

@@ -33,6 +33,7 @@ export const FAREWELLS = {
   },
   restart: { code: 1001, words: 'the service restarts; connect again to the same address' },
   timedOut: { code: 4001, words: 'the session reached its time limit' },
+  keyEnded: { code: 4001, words: 'the agent key was revoked or has expired' },
   failed: { code: 4002, words: 'the browser ended unexpectedly' },
   idle: { code: 4003, words: 'no command came for 600 seconds' },
 } as const satisfies Record<string, Farewell>;

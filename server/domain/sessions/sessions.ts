@@ -329,7 +329,10 @@ export class SessionService implements Sessions {
   }
 
   #view(caller: AgentCaller, row: SessionRow): SessionView {
-    return viewOf(row, caller.scopes.has(CONNECT_SCOPE) ? this.#parts.signing.fieldsOf(row.id) : undefined);
+    return viewOf(
+      row,
+      caller.scopes.has(CONNECT_SCOPE) ? this.#parts.signing.fieldsOf(row.id, caller.keyId) : undefined,
+    );
   }
 }
 

@@ -1,26 +1,33 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { SessionId } from '../../kit/ids.ts';
+import type { KeyId, SessionId } from '../../kit/ids.ts';
 import { Secret } from '../../kit/secret.ts';
 import { Signing } from './signing.ts';
 
 const one = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10' as SessionId;
 const two = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d11' as SessionId;
+const agentKey = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d12' as KeyId;
+const other = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d13' as KeyId;
 const signing = new Signing(new Secret('s'.repeat(32)), 'https://browsers.example/base');
 
-test('a key opens its own session and no other', () => {
-  assert.ok(signing.verify(one, signing.keyOf(one)));
-  assert.ok(!signing.verify(two, signing.keyOf(one)));
-  assert.ok(!signing.verify(one, ''));
-  assert.ok(!signing.verify(one, `${signing.keyOf(one)}x`));
+test('a key opens its own session and no other, and says which agent key it was answered to', () => {
+  const key = signing.keyOf(one, agentKey);
+  assert.equal(signing.agentKeyOf(one, key), agentKey);
+  for (const wrong of ['', `${key}x`, `x${key}`, key.slice(0, -1), signing.keyOf(two, agentKey)])
+    assert.equal(signing.agentKeyOf(one, wrong), undefined, wrong);
+});
+
+test('a key cannot be made into that of another agent key', () => {
+  const [mine, theirs] = [agentKey, other].map(id => id.replaceAll('-', '')) as [string, string];
+  assert.equal(signing.agentKeyOf(one, signing.keyOf(one, agentKey).replace(mine, theirs)), undefined);
 });
 
 test('another secret gives another key', () => {
-  const other = new Signing(new Secret('t'.repeat(32)), 'https://browsers.example');
-  assert.ok(!other.verify(one, signing.keyOf(one)));
+  const foreign = new Signing(new Secret('t'.repeat(32)), 'https://browsers.example');
+  assert.equal(foreign.agentKeyOf(one, signing.keyOf(one, agentKey)), undefined);
 });
 
 test('the connect address is a WebSocket below the public URL', () => {
-  const { connectUrl, signingKey } = signing.fieldsOf(one);
+  const { connectUrl, signingKey } = signing.fieldsOf(one, agentKey);
   assert.equal(connectUrl, `wss://browsers.example/base/v1/browsers/sessions/${one}/connect?signingKey=${signingKey}`);
 });

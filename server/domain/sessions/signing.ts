@@ -1,11 +1,13 @@
-// The key in a session's connect address: derived from the id and the server's secret, so that it can be answered
-// again without being stored. It is dead when the session is.
+// The key in a session's connect address: derived from the session, the agent key that it is answered to and the server's
+// secret, so that it can be answered again without being stored. It is dead when the session or the agent key is.
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { SessionId } from '../../kit/ids.ts';
+import type { KeyId, SessionId } from '../../kit/ids.ts';
 import type { Secret } from '../../kit/secret.ts';
 import type { ConnectFields } from './session.ts';
 
 const PREFIX = 'k_';
+/** The agent key's id without its dashes, and 43 characters of signature. */
+const FORM = /^k_([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})[\w-]{43}$/;
 
 export class Signing {
   readonly #secret: Secret;
@@ -16,18 +18,23 @@ export class Signing {
     this.#publicUrl = publicUrl;
   }
 
-  keyOf(id: SessionId): string {
-    return PREFIX + createHmac('sha256', this.#secret.reveal()).update(`connect:${id}`).digest('base64url');
+  keyOf(id: SessionId, agentKey: KeyId): string {
+    const signature = createHmac('sha256', this.#secret.reveal()).update(`connect:${id}:${agentKey}`);
+    return `${PREFIX}${agentKey.replaceAll('-', '')}${signature.digest('base64url')}`;
   }
 
-  verify(id: SessionId, key: string): boolean {
-    const expected = Buffer.from(this.keyOf(id));
+  /** The agent key that this one was answered to; undefined where it is none of this session's. */
+  agentKeyOf(id: SessionId, key: string): KeyId | undefined {
+    const [, ...parts] = FORM.exec(key) ?? [];
+    if (parts.length === 0) return undefined;
+    const agentKey = parts.join('-') as KeyId; // The signature is over it.
+    const expected = Buffer.from(this.keyOf(id, agentKey));
     const given = Buffer.from(key);
-    return given.length === expected.length && timingSafeEqual(given, expected);
+    return given.length === expected.length && timingSafeEqual(given, expected) ? agentKey : undefined;
   }
 
-  fieldsOf(id: SessionId): ConnectFields {
-    const signingKey = this.keyOf(id);
+  fieldsOf(id: SessionId, agentKey: KeyId): ConnectFields {
+    const signingKey = this.keyOf(id, agentKey);
     return {
       connectUrl: `${this.webSocketUrlOf(id)}?signingKey=${signingKey}`,
       seleniumRemoteUrl: `${this.#publicUrl}/v1/browsers/webdriver`,

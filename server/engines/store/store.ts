@@ -50,7 +50,8 @@ export interface Store extends Closeable {
 }
 
 /**
- * `credential_revoked`: payload is the hex hash of a revoked key or token. `session_event`: application id, blank, session
+ * `credential_revoked`: payload is the hex hash of a key or token that was revoked or changed, and ` keep` behind it where
+ * what is open under the key stays open. `session_event`: application id, blank, session
  * id, of events that were committed; one may be lost when a process dies, so readers look now and then as well.
  */
 export type Channel = 'credential_revoked' | 'session_event';

@@ -5,11 +5,12 @@ import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { catalogueEntry, type ErrorCode, isErrorCode } from '../../../contract/errors.ts';
 import { limitHeaders } from '../../../contract/limit-headers.ts';
+import type { KeyUses, UsedKey } from '../../domain/identity/key-uses.ts';
 import type { WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
 import type { Guest, LiveView } from '../../domain/live/live-view.ts';
 import type { Takeover } from '../../domain/live/takeover.ts';
-import type { Connect, Presented } from '../../domain/sessions/connect.ts';
-import type { LiveSession } from '../../domain/sessions/live.ts';
+import type { Connect, Opened, Presented } from '../../domain/sessions/connect.ts';
+import { FAREWELLS, type LiveSession } from '../../domain/sessions/live.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { Fault, isFault, reason } from '../../kit/fault.ts';
 import { requestUrl } from '../../kit/foreign.ts';
@@ -29,8 +30,7 @@ const EXPIRED = { code: 1000, words: 'the address has expired' };
 const CONNECT_PATH = /^\/v1\/browsers\/sessions\/([^/]+)\/connect\/?$/;
 
 /** Who comes, and to what. */
-interface Visit {
-  readonly live: LiveSession;
+interface Visit extends Opened {
   /** With an address for people: it may be revoked, and ends. */
   readonly guest?: Guest;
 }
@@ -42,6 +42,7 @@ export interface CdpParts {
   readonly endSession: (id: SessionId) => Promise<unknown>;
   /** Who drives a session that runs here. */
   readonly takeoverOf: (id: SessionId) => Takeover | undefined;
+  readonly keyUses: Pick<KeyUses, 'hold'>;
   /** People with CDP sockets of their own, by tokens of the live view with the right to drive. */
   readonly people: Pick<LiveView, 'guest' | 'inspector' | 'inspected' | 'onRevoked'>;
   /** Takes upgrades at addresses that are not ours. Undefined: none of theirs either. */
@@ -104,7 +105,8 @@ export class CdpEntry {
       connection.once('close', () => span.end());
       return elsewhere;
     }
-    const { live, guest } = await this.#visitOf(request, only);
+    const visit = await this.#visitOf(request, only);
+    const { live, guest } = visit;
     span.share({ 'berth.session_id': live.id, 'berth.application_id': live.applicationId });
     connection.once('close', () => span.end());
     if (connection.destroyed) return span.end();
@@ -112,12 +114,7 @@ export class CdpEntry {
     this.#sockets.handleUpgrade(request, connection, head, socket => {
       place.giveBack();
       socket.once('close', code => span.set({ 'berth.close_code': code }));
-      void this.#attach(
-        { live, ...(guest ? { guest } : {}) },
-        socket,
-        connection,
-        guest !== undefined || isFromInside(request),
-      );
+      void this.#attach(visit, socket, connection, guest !== undefined || isFromInside(request));
     });
     // A handshake that is no WebSocket's was answered with 400 and never came to the line above.
     place.giveBack();
@@ -128,13 +125,13 @@ export class CdpEntry {
     const url = requestUrl(request.url);
     const token = url.searchParams.get('token') ?? '';
     const guest = only ? undefined : await this.#guestOf(url, token, people);
-    if (guest) return { live: guest.live, guest };
+    if (guest) return { live: guest.live, keyId: guest.keyId, guest };
     const id = CONNECT_PATH.exec(url.pathname)?.[1]?.toLowerCase();
     if (!id || (only && id !== only.id))
       throw new Fault('route_not_found', 'There is nothing to connect to at this address.', {
         advice: 'Use the connectUrl of the session.',
       });
-    return { live: await connect.open(id, this.#presented(request, url)) };
+    return connect.open(id, this.#presented(request, url));
   }
 
   async #guestOf(
@@ -160,7 +157,7 @@ export class CdpEntry {
     return { giveBack: () => live.dismiss(place) };
   }
 
-  async #attach({ live, guest }: Visit, socket: WebSocket, connection: Duplex, inside: boolean): Promise<void> {
+  async #attach({ live, keyId, guest }: Visit, socket: WebSocket, connection: Duplex, inside: boolean): Promise<void> {
     const { waiting, clock, log, endSession } = this.#parts;
     const page = guest?.page;
     const relay = new Relay({
@@ -177,6 +174,7 @@ export class CdpEntry {
     });
     try {
       live.admit(relay);
+      this.#seeOffWithKey({ applicationId: live.applicationId, keyId }, socket, relay);
       if (guest) this.#seeOff(guest, socket, relay);
       log.info('cdp.connected', { sessionId: live.id, clients: live.clients, inside, devtools: page !== undefined });
       await relay.open();
@@ -184,6 +182,12 @@ export class CdpEntry {
       log.warn('cdp.attach_failed', { sessionId: live.id, reason: reason(error) });
       await relay.bye({ code: 1011, words: 'the browser could not be reached' });
     }
+  }
+
+  /** Whoever came under an agent key goes when that ends. */
+  #seeOffWithKey(key: UsedKey, socket: WebSocket, relay: Relay): void {
+    const use = this.#parts.keyUses.hold(key, () => void relay.bye(FAREWELLS.keyEnded));
+    socket.once('close', () => void use.close());
   }
 
   /** Whoever came by an address goes when that ends. */

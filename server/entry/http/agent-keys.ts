@@ -16,8 +16,8 @@ export const agentKeyHandlers = (keys: IdentityVerbs['agentKeys']) => ({
   changeAgentKey: async ({ caller, params, headers, body }: In<'changeAgentKey'>): Promise<Answer> =>
     tagged(await keys.change(caller, params.appId, params.keyId, headers['if-match'], body)),
 
-  revokeAgentKey: async ({ caller, params }: In<'revokeAgentKey'>): Promise<Answer> => {
-    await keys.revoke(caller, params.appId, params.keyId);
+  revokeAgentKey: async ({ caller, params, query }: In<'revokeAgentKey'>): Promise<Answer> => {
+    await keys.revoke(caller, params.appId, params.keyId, query);
     return nothing();
   },
 

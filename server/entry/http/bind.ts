@@ -16,6 +16,7 @@ import type { UploadRoom } from '../../domain/files/uploads.ts';
 import type { IdempotencyRun } from '../../domain/idempotency/idempotency.ts';
 import type { AccountCaller, AgentCaller, Caller } from '../../domain/identity/caller.ts';
 import type { Callers, Presented } from '../../domain/identity/callers.ts';
+import { clientAddress } from '../../domain/identity/client-address.ts';
 import type { CreateManner } from '../../domain/sessions/api.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { isFault } from '../../kit/fault.ts';
@@ -85,6 +86,7 @@ export interface BindParts {
   readonly visits: Visits;
   readonly repeats: Repeats;
   readonly compat: boolean;
+  readonly trustedProxies: readonly string[];
   readonly clock: Clock;
   readonly incoming: IncomingFiles;
   /** Before a byte of an upload into a session is read: whether it may come, and how much of it. */
@@ -173,18 +175,22 @@ const removedBefore = (removing: Promise<Answer>): Promise<Answer> =>
 
 // ---- credential and scope ------------------------------------------------------------------------------------------
 
-async function identify(id: OperationId, request: FastifyRequest, { callers, visits }: BindParts): Promise<void> {
+async function identify(
+  id: OperationId,
+  request: FastifyRequest,
+  { callers, visits, trustedProxies }: BindParts,
+): Promise<void> {
   const { credential, scopes } = operation(id);
   if (credential === 'public' || credential === 'connect') return;
-  const caller = await callers.authenticate(presentedBy(request), credential);
+  const caller = await callers.authenticate(presentedBy(request, trustedProxies), credential);
   visits.of(request).caller = caller;
   if (scopes && !scopes.some(scope => caller.scopes.has(scope))) throw scopeMissing(scopes);
 }
 
-const presentedBy = ({ headers, ip }: FastifyRequest): Presented => ({
+const presentedBy = ({ headers, socket }: FastifyRequest, trusted: readonly string[]): Presented => ({
   authorization: headers.authorization,
   apiKey: headers['x-bb-api-key']?.toString(),
-  ip,
+  ip: clientAddress({ remoteAddress: socket.remoteAddress, forwardedFor: headers['x-forwarded-for'] }, trusted),
 });
 
 // ---- validation ----------------------------------------------------------------------------------------------------
@@ -264,7 +270,7 @@ function circumstances(
   request: FastifyRequest,
   reply: FastifyReply,
   mount: MountName,
-  { visits, repeats }: BindParts,
+  { visits, repeats, trustedProxies }: BindParts,
   body: unknown,
 ) {
   const gone = new AbortController();
@@ -285,7 +291,7 @@ function circumstances(
       ...preferred(id, request, reply),
       ...(isResendable(id, request) ? { delivery: deliveryOf(request, repeats.digestOf(id, body), arrived) } : {}),
     },
-    presented: presentedBy(request),
+    presented: presentedBy(request, trustedProxies),
     wantsHtml: (request.headers.accept ?? '').includes('text/html'),
     isHead: request.method === 'HEAD',
     accepts: request.headers.accept ?? '',

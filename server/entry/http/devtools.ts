@@ -49,7 +49,7 @@ export function serveDevtools(app: FastifyInstance, { live, frontEnd, publicUrl 
   app.get('/v1/browsers/live/:id/devtools', async (request, reply) => {
     const { id, token, page } = { token: '', page: undefined, ...Object(request.query), ...Object(request.params) };
     const named = page === undefined ? undefined : String(page);
-    const guest = live.inspector(String(token), String(id), named);
+    const guest = await live.inspector(String(token), String(id), named);
     const version = await frontEnd.of(guest.live.browser.version.product);
     const { protocol, host } = new URL(publicUrl);
     const socket = `${host}/v1/browsers/live/${guest.live.id}/devtools/socket`;

@@ -95,7 +95,15 @@ async function opened(demandCredential: () => Promise<unknown> = async () => {})
   const source = new Source();
   const rest = source.follow();
   await rest.next();
-  const stream = eventStream({ first: [EVENT], rest, shown, demandCredential, clock, log: silentLog });
+  const stream = eventStream({
+    first: [EVENT],
+    rest,
+    shown,
+    demandCredential,
+    whileAllowed: () => ({ close: () => {} }),
+    clock,
+    log: silentLog,
+  });
   const said: string[] = [];
   return { clock, source, stream, said };
 }

@@ -4,6 +4,7 @@ import { Readable } from 'node:stream';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
+import type { Closeable } from '../../kit/scope.ts';
 
 export const EVENT_STREAM = 'text/event-stream';
 
@@ -28,6 +29,8 @@ export interface EventStreamParts<Item> {
   readonly shown: (item: Item) => StreamedItem;
   /** Rejects when the reader may not read any more. */
   readonly demandCredential: () => Promise<unknown>;
+  /** Calls `end` when the reader may not read any more, as soon as that is known. */
+  readonly whileAllowed: (end: () => void) => Closeable;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -39,6 +42,8 @@ export function eventStream<Item>(parts: EventStreamParts<Item>): Readable {
     highWaterMark: WAITING_BYTES_MAX,
   });
   stream.on('error', error => parts.log.info('events.stream_broken', { reason: reason(error) }));
+  const allowed = parts.whileAllowed(() => void stream.destroy(new Error('the agent key has ended')));
+  stream.once('close', () => void allowed.close());
   // A generator that was not asked yet would not come to its own end.
   stream.once('close', () => void parts.rest.return());
   return stream;

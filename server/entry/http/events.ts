@@ -3,6 +3,7 @@ import { EVENT_LIMIT_DEFAULT, type SessionEvent } from '../../../contract/events
 import type { EventQuery, Events } from '../../domain/events/api.ts';
 import { invalidRequest } from '../../domain/faults.ts';
 import type { Callers } from '../../domain/identity/callers.ts';
+import type { KeyUses } from '../../domain/identity/key-uses.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { Log } from '../../kit/log.ts';
 import { type Answer, answer, nothing } from './answer.ts';
@@ -14,6 +15,7 @@ const EVENT_ID = /^\d{1,16}$/;
 export interface EventHandlerParts {
   readonly events: Events;
   readonly callers: Pick<Callers, 'authenticate'>;
+  readonly keyUses: Pick<KeyUses, 'hold'>;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -44,7 +46,7 @@ async function events(parts: EventHandlerParts, asked: Asked, query: EventQuery)
 
 /** The first step is taken before the answer begins, so that what is refused has its status. */
 async function streamed(
-  { events, callers, clock, log }: EventHandlerParts,
+  { events, callers, keyUses, clock, log }: EventHandlerParts,
   asked: Asked,
   query: EventQuery,
 ): Promise<Answer> {
@@ -52,8 +54,9 @@ async function streamed(
   const first = await rest.next();
   if (first.done) return { ...nothing(), status: 204 }; // Any other status, and a reader would ask for ever.
   const demandCredential = () => callers.authenticate(asked.presented, 'agentKey');
+  const whileAllowed = (end: () => void) => keyUses.hold(asked.caller, end);
   return {
-    body: eventStream({ first: first.value, rest, shown, demandCredential, clock, log }),
+    body: eventStream({ first: first.value, rest, shown, demandCredential, whileAllowed, clock, log }),
     contentType: EVENT_STREAM,
     // A proxy in front must not wait for the end of what has none.
     headers: { 'x-accel-buffering': 'no' },

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import { HAR_TYPE, LOG_LIMIT_MAX } from '../../../contract/logs.ts';
 import { invalidRequest } from '../../domain/faults.ts';
 import type { Callers } from '../../domain/identity/callers.ts';
+import type { KeyUses } from '../../domain/identity/key-uses.ts';
 import type { LogQuery, LogState, Logs, NumberedLog } from '../../domain/logs/api.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
@@ -17,6 +18,7 @@ const ENTRY_ID = /^\d{1,16}$/;
 export interface LogHandlerParts {
   readonly logs: Logs;
   readonly callers: Pick<Callers, 'authenticate'>;
+  readonly keyUses: Pick<KeyUses, 'hold'>;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -55,7 +57,7 @@ async function harFile({ logs, log }: LogHandlerParts, { caller, params }: In<'l
 }
 
 async function streamed(
-  { logs, callers, clock, log }: LogHandlerParts,
+  { logs, callers, keyUses, clock, log }: LogHandlerParts,
   asked: In<'listSessionLogs'>,
   { lastEventId }: { readonly lastEventId?: string },
 ): Promise<Answer> {
@@ -64,8 +66,9 @@ async function streamed(
   const first = await rest.next();
   if (first.done) return { ...nothing(), status: 204 }; // Any other status, and a reader would ask for ever.
   const demandCredential = () => callers.authenticate(asked.presented, 'agentKey');
+  const whileAllowed = (end: () => void) => keyUses.hold(asked.caller, end);
   return {
-    body: eventStream({ first: first.value, rest, shown, demandCredential, clock, log }),
+    body: eventStream({ first: first.value, rest, shown, demandCredential, whileAllowed, clock, log }),
     contentType: EVENT_STREAM,
     // A proxy in front must not wait for the end of what has none.
     headers: { 'x-accel-buffering': 'no' },

@@ -157,6 +157,7 @@ const callers: IdentityVerbs['callers'] = {
 
 const IDENTITY: IdentityVerbs = {
   callers,
+  keyUses: { hold: () => ({ close: () => {} }) },
   applications: {
     create: async () => APPLICATION,
     insert: unasked,

@@ -76,6 +76,8 @@ export interface HttpParts {
   /** Origin that callers use, for the examples in the reference. Absent: the address listened on. */
   readonly publicUrl?: string;
   readonly compat: boolean;
+  /** Address ranges of proxies in front. */
+  readonly trustedProxies?: readonly string[];
   readonly regions: readonly string[];
   /** Where uploads stand while they come in. */
   readonly incomingDir: string;
@@ -155,6 +157,7 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
     visits,
     repeats: repeatsOf(parts),
     compat: parts.compat,
+    trustedProxies: parts.trustedProxies ?? [],
     clock: parts.clock,
     incoming,
     admitUpload: (caller, session) => parts.files.uploads.admit(caller, session),
@@ -202,8 +205,8 @@ const handlersOf = ({
 }: HttpParts) => ({
   ...sessionHandlers(sessions, regions),
   ...contextHandlers(contexts),
-  ...eventHandlers({ events, callers: identity.callers, clock, log }),
-  ...logHandlers({ logs, callers: identity.callers, clock, log }),
+  ...eventHandlers({ events, ...identity, clock, log }),
+  ...logHandlers({ logs, ...identity, clock, log }),
   ...recordingHandlers({ recordings }),
   ...applicationHandlers(identity.applications),
   ...limitHandlers(limits),

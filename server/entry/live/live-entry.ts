@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { fault } from '../../domain/faults.ts';
+import type { KeyUses } from '../../domain/identity/key-uses.ts';
 import type { WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
 import type { LiveView } from '../../domain/live/live-view.ts';
 import type { LiveSession } from '../../domain/sessions/live.ts';
@@ -21,10 +22,13 @@ const HOLDER = /^[0-9a-f-]{36}$/;
 
 export interface LiveEntryParts {
   readonly live: LiveView;
+  readonly keyUses: Pick<KeyUses, 'hold'>;
   readonly waiting: WaitingBytes;
   readonly clock: Clock;
   readonly log: Log;
 }
+
+type Welcome = Awaited<ReturnType<LiveView['welcome']>>;
 
 export class LiveEntry {
   readonly #parts: LiveEntryParts;
@@ -49,7 +53,7 @@ export class LiveEntry {
 
   async #welcome(id: string, url: URL, request: IncomingMessage, connection: Duplex, head: Buffer): Promise<void> {
     const { live } = this.#parts;
-    const { claims, ...session } = live.welcome(url.searchParams.get('token') ?? '', id);
+    const { claims, ...session } = await live.welcome(url.searchParams.get('token') ?? '', id);
     if ((this.#viewers.get(session.live) ?? 0) >= VIEWERS_MAX)
       throw fault('client_limit', `${VIEWERS_MAX} people look at session ${id} already, which is the limit.`, {
         advice: 'Close one of the views.',
@@ -73,8 +77,8 @@ export class LiveEntry {
   async #show(
     socket: WebSocket,
     connection: Duplex,
-    { live, takeover }: Omit<ReturnType<LiveView['welcome']>, 'claims'>,
-    claims: ReturnType<LiveView['welcome']>['claims'],
+    { live, takeover }: Omit<Welcome, 'claims'>,
+    claims: Welcome['claims'],
     offers: (frame: string) => boolean,
     holder: string | undefined,
   ): Promise<void> {
@@ -92,7 +96,9 @@ export class LiveEntry {
     });
     const viewer = new Viewer({ socket, claims, holder, viewing: shared.viewing, takeover, waiting, clock, log });
     connection.on('drain', () => waiting.note());
+    const key = { applicationId: live.applicationId, keyId: claims.keyId };
     const leaving = [
+      this.#parts.keyUses.hold(key, () => viewer.end('the agent key that gave this address has ended')),
       this.#parts.live.onRevoked(live.id, () => viewer.end('the address was revoked')),
       this.#parts.live.onOffer(live.id, offer => {
         if (claims.right === 'control' && offers(offer.frame)) viewer.offer(offer);
@@ -107,7 +113,7 @@ export class LiveEntry {
     } finally {
       clearTimeout(late);
       waiting.close();
-      for (const one of leaving) one.close();
+      for (const one of leaving) void one.close();
       await shared.close();
       const left = (this.#viewers.get(live) ?? 1) - 1;
       if (left > 0) this.#viewers.set(live, left);

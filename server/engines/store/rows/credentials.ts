@@ -64,7 +64,13 @@ export interface Keys {
   byHash(hash: Buffer): Promise<KeyRow | undefined>;
   /** Changes it when `revision` still stands. */
   change(application: ApplicationId, id: KeyId, revision: number, change: KeyChange): Promise<KeyRow | undefined>;
-  revoke(application: ApplicationId, id: KeyId, now: Date): Promise<boolean>;
+  /** `keepConnections`: what is open under it stays open. */
+  revoke(
+    application: ApplicationId,
+    id: KeyId,
+    now: Date,
+    how?: { readonly keepConnections?: boolean },
+  ): Promise<boolean>;
   /**
    * Inserts the successor and ends the old key at `oldEnds`, in one transaction. `not_rotatable`: the old one has ended, or
    * was rotated already.

@@ -23,6 +23,9 @@ const REVOKED: Channel = 'credential_revoked';
 /** As a column of the statement that revokes: so the notice goes out when, and only when, that is committed. */
 export const announced = sql<string>`pg_notify(${sql.lit(REVOKED)}, encode(hash, 'hex'))`;
 
+/** The same, where what is open under the key stays open. */
+export const announcedKeeping = sql<string>`pg_notify(${sql.lit(REVOKED)}, encode(hash, 'hex') || ' keep')`;
+
 /** A later use never loses against an earlier one that is written late. */
 export const isLaterUse = (at: Date) => (eb: ExpressionBuilder<Tables, Credentials>) =>
   eb.or([eb('lastUsedAt', 'is', null), eb('lastUsedAt', '<', at)]);

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import type { KeyId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
 import type { KeyRow, Keys } from '../rows/credentials.ts';
-import { announced, isAlive, isLaterUse, isListed } from './credentials.ts';
+import { announced, announcedKeeping, isAlive, isLaterUse, isListed } from './credentials.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 export const keys = (db: Db): Keys => ({
@@ -49,14 +49,14 @@ export const keys = (db: Db): Keys => ({
     return withoutNulls(kept);
   },
 
-  revoke: async (application, id, now) => {
+  revoke: async (application, id, now, { keepConnections = false } = {}) => {
     const revoked = db
       .updateTable('keys')
       .set(eb => ({ revokedAt: now, revision: eb('revision', '+', 1) }))
       .where('applicationId', '=', application)
       .where('id', '=', id)
       .where(isAlive(now))
-      .returning(announced.as('announced'));
+      .returning((keepConnections ? announcedKeeping : announced).as('announced'));
     return (await revoked.execute()).length > 0;
   },
 
