@@ -82,6 +82,23 @@ test('the printed link signs in, leaves the address, and a reload keeps it', () 
     assert.doesNotMatch(await page.evaluate(() => JSON.stringify(sessionStorage)), /bpt_|bak_/);
   }));
 
+test('a link with another token asks before it replaces whoever is signed in', () =>
+  signedIn(server, link, DESK, async ({ page }) => {
+    const other = JSON.parse((await server.berth('tokens', 'create', '--name', 'Other', '--json')).stdout).token;
+    const stored = () => page.evaluate<string>("sessionStorage.getItem('berth.token')");
+    const mine = await stored();
+    await page.evaluate(`location.hash = 'token=${other}'`);
+    await page.getByRole('dialog').or(page.getByRole('alertdialog')).waitFor();
+    assert.doesNotMatch(page.url(), /bpt_|#/);
+    assert.equal(await stored(), mine);
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    assert.equal(await stored(), mine);
+    await page.evaluate(`location.hash = 'token=${other}'`);
+    await page.getByRole('button', { name: 'Switch' }).click();
+    await eventually('the other token to be signed in', stored, text => text === other);
+    await page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor();
+  }));
+
 test('a wrong token is refused with the words of the API', async () => {
   const watched = await openWatched(DESK, server.url);
   const { page } = watched;

@@ -19,6 +19,8 @@ interface HeldKey {
 
 let signedIn: string | undefined = sessionStorage.getItem(STORED) ?? undefined;
 let farewell: string | undefined;
+/** A token that came in a link while another one was signed in. */
+let offered: string | undefined;
 const keys = storedKeys();
 const watching = new Set<() => void>();
 
@@ -32,11 +34,25 @@ export function onSignedIn(listener: () => void): () => void {
   return () => watching.delete(listener);
 }
 
-/** A link of `berth console` carries its token in the fragment; it is taken out of the address before anything else. */
+/** A link of `berth console` carries its token in the fragment; it is taken out of the address before anything else. Whoever is
+ * signed in already is asked before they become somebody else: anybody can write such a link. */
 export function takeTokenFromAddress(): void {
   const found = new URLSearchParams(location.hash.slice(1)).get('token');
   if (!found) return;
   history.replaceState(null, '', location.pathname + location.search);
+  if (signedIn === undefined || signedIn === found) return signIn(found);
+  offered = found;
+  tell();
+}
+
+export const offeredToken = (): string | undefined => offered;
+
+/** Signs in with the token of the link, or forgets it. */
+export function answerOffer(take: boolean): void {
+  const found = offered;
+  offered = undefined;
+  if (!take || found === undefined) return tell();
+  signOut();
   signIn(found);
 }
 
@@ -77,7 +93,7 @@ export async function agentKey(app: string): Promise<string> {
   issued.catch(() => keys.delete(app));
   const { key } = await issued;
   await storeKeys();
-  if (held) void revokeKey(app, held.id);
+  if (held) void revokeKey(app, held.id, false); // a live view of this tab may be open under it
   return key;
 }
 
@@ -112,8 +128,8 @@ async function issueKey(app: string): Promise<HeldKey> {
   return { id, key, untilMs };
 }
 
-const revokeKey = (app: string, id: string): Promise<unknown> =>
-  fetch(`/v1/applications/${encodeURIComponent(app)}/agent-keys/${id}`, {
+const revokeKey = (app: string, id: string, closeConnections: boolean): Promise<unknown> =>
+  fetch(`/v1/applications/${encodeURIComponent(app)}/agent-keys/${id}?closeConnections=${closeConnections}`, {
     method: 'DELETE',
     headers: { authorization: `Bearer ${signedIn ?? ''}` },
     keepalive: true,
@@ -121,7 +137,7 @@ const revokeKey = (app: string, id: string): Promise<unknown> =>
 
 /** Keys of whoever signs out do not outlive it; those of a tab that is closed end within the hour. */
 function revokeKeys(): void {
-  for (const [app, issued] of keys) void issued.then(({ id }) => revokeKey(app, id)).catch(() => undefined);
+  for (const [app, issued] of keys) void issued.then(({ id }) => revokeKey(app, id, true)).catch(() => undefined);
   keys.clear();
   sessionStorage.removeItem(STORED_KEYS);
 }

@@ -21,7 +21,10 @@ export function ConnectTab({ session }: { readonly session: Session }) {
         <div className="mb-2 flex items-end justify-between gap-3">
           <div>
             <h2 className="text-sm font-semibold">Connect address</h2>
-            <p className="text-sm text-soft">Whoever has it drives this browser, until the session ends.</p>
+            <p className="text-sm text-soft">
+              Whoever has it drives this browser. The console's key behind it lasts an hour; for a program, read the
+              session with a key of its own.
+            </p>
           </div>
           <Button onClick={() => setShown(!shown)} aria-pressed={shown}>
             {shown ? 'Hide the key' : 'Show the key'}

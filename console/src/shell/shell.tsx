@@ -8,10 +8,18 @@ import { Mark } from '../ui/icon.tsx';
 import { Navigation } from './navigation.tsx';
 import { recentApplication, rememberApplication } from './recent-application.ts';
 import { SignIn } from './sign-in.tsx';
+import { SwitchSignIn } from './switch-sign-in.tsx';
 
 export function Shell() {
   const signedIn = useSyncExternalStore(onSignedIn, token) !== undefined;
-  return signedIn ? <Frame /> : <SignIn />;
+  return signedIn ? (
+    <>
+      <Frame />
+      <SwitchSignIn />
+    </>
+  ) : (
+    <SignIn />
+  );
 }
 
 function Frame() {

@@ -1,0 +1,23 @@
+// Asks before a link with another token replaces whoever is signed in.
+import { useSyncExternalStore } from 'react';
+import { answerOffer, offeredToken, onSignedIn, tryToken } from '../api/credentials.ts';
+import { Confirm } from '../ui/confirm.tsx';
+
+export function SwitchSignIn() {
+  const offered = useSyncExternalStore(onSignedIn, offeredToken);
+  if (offered === undefined) return null;
+  return (
+    <Confirm
+      title="Sign in with another token?"
+      action="Switch"
+      close={() => answerOffer(false)}
+      act={async () => {
+        await tryToken(offered);
+        answerOffer(true);
+      }}
+    >
+      You are signed in already, and this link has the token of another sign-in. Switch only if you asked for the link:
+      what you do then belongs to its account.
+    </Confirm>
+  );
+}
