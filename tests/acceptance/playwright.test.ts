@@ -53,6 +53,39 @@ test('a page is visited, read, filled and clicked', () =>
     assert.equal(await page.title(), 'Grüße 🚢');
   }));
 
+test('a page, its frame and its worker are online, until the client says otherwise', () =>
+  withPage(async page => {
+    await page.goto(pages.a);
+    const online = () =>
+      page.evaluate(`(async () => {
+        const frame = document.body.appendChild(document.createElement('iframe'));
+        const worker = new Worker(URL.createObjectURL(new Blob(['postMessage(navigator.onLine)'])));
+        const inWorker = await new Promise(done => (worker.onmessage = ({ data }) => done(data)));
+        worker.terminate();
+        return [navigator.onLine, frame.contentWindow.navigator.onLine, inWorker];
+      })()`);
+    assert.deepEqual(await online(), [true, true, true]);
+    await page.context().setOffline(true);
+    assert.equal(await page.evaluate('navigator.onLine'), false);
+    await page.context().setOffline(false);
+    assert.deepEqual(await online(), [true, true, true]);
+  }));
+
+test('WebRTC tells a page no address', () =>
+  withSession({}, async ({ connectUrl }) => {
+    const client = await CdpClient.connect(connectUrl);
+    const gather = `new Promise(done => {
+      const found = [], peer = new RTCPeerConnection();
+      peer.onicecandidate = ({ candidate }) => candidate?.candidate ? found.push(candidate.candidate) : done(found);
+      peer.createDataChannel('x');
+      peer.createOffer().then(offer => peer.setLocalDescription(offer));
+    })`;
+    const page = await client.attachToPage();
+    await client.send('Page.navigate', { url: pages.a }, page);
+    assert.deepEqual(await client.evaluate(gather, page), []);
+    await client.close();
+  }));
+
 test('the http address of a session leads there too', () =>
   withSession({}, async ({ connectUrl }) => {
     const browser = await chromium.connectOverCDP(connectUrl.replace(/^ws/, 'http'));

@@ -125,8 +125,12 @@ const candidates =
   (direct: boolean): Attack =>
   async ({ attacker }) => {
     const found = await attacker.evaluate(GATHER, await attacker.page({ direct }));
-    return { succeeded: Array.isArray(found) && found.length > 0, seen: JSON.stringify(found) };
+    const learnt = Array.isArray(found) ? found.filter(one => !isJailed || !OF_EVERY_BOX.test(String(one))) : [];
+    return { succeeded: learnt.length > 0, seen: JSON.stringify(found) };
   };
+
+/** In a jail: the address that all boxes have, and the names that stand for it. */
+const OF_EVERY_BOX = / 192\.0\.2\.1 | [0-9a-f-]{36}\.local /;
 
 const GATHER = `new Promise(done => {
   const found = [], peer = new RTCPeerConnection();

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -397,10 +397,20 @@ export function slotsSuite(form: Form): void {
         await leavesNothing(box);
       });
 
-      test('the network of a box is loopback, and nothing of this machine is on it', async () => {
+      test('the network of a box is loopback and an interface that leads nowhere, and nothing of this machine is on it', async () => {
         const server = await listen();
+        const before = readdirSync('/sys/class/net');
         const box = await startGuest(slots);
-        assert.deepEqual(await tell(box, "return Object.keys(require('os').networkInterfaces())"), ['lo']);
+        assert.deepEqual(readdirSync('/sys/class/net'), before, 'no end of it is on this machine');
+        const addresses =
+          "return Object.entries(require('os').networkInterfaces()).map(([name, all]) => [name, all.map(one => one.address)])";
+        const [loopback, other, ...more] = (await tell(box, addresses)) as [string, string[]][];
+        assert.equal(loopback?.[0], 'lo');
+        assert.deepEqual([other, more], [['eth0', ['192.0.2.1']], []]);
+        for (const to of ['192.0.2.2', '255.255.255.255', '224.0.0.251', '169.254.169.254', 'ff02::fb', '2001:db8::1'])
+          assert.match(String(await tell(box, sendTo(to))), /ENETUNREACH|EHOSTUNREACH|EACCES|EADDRNOTAVAIL|EINVAL/, to);
+        await assert.rejects(tell(box, readFrom('192.0.2.1', portOf(server))), /ECONNREFUSED/);
+        await assert.rejects(tell(box, readFrom('192.0.2.1', box.egressPort)), /ECONNREFUSED/);
         const routes = String(await tell(box, "return require('fs').readFileSync('/proc/net/route', 'utf8')"));
         assert.equal(routes.trim().split('\n').length, 1, routes);
         const v6 = String(await tell(box, "return require('fs').readFileSync('/proc/net/ipv6_route', 'utf8')"));
@@ -599,6 +609,12 @@ const readFrom = (host: string, port: number): string => `
   let text = '';
   for await (const chunk of socket) text += chunk;
   return text`;
+
+/** One datagram from each address of the box; says with what error. */
+const sendTo = (address: string): string => `
+  const socket = require('dgram').createSocket(${JSON.stringify(address)}.includes(':') ? 'udp6' : 'udp4');
+  return new Promise(done => socket.send('x', 9, ${JSON.stringify(address)}, error => done(error ? error.code : 'sent')))
+    .finally(() => socket.close())`;
 
 /** Deeper than a path may be long, names that are not text, links out, a folder that nobody may enter. */
 const hostileFolder = (folder: string, victim: string, outside: string): string => `

@@ -31,6 +31,8 @@ export interface ChainWish {
   readonly cgroupJoinFiles: readonly string[];
   /** Opens the egress listener in the network namespace that it is started in. */
   readonly listener: readonly string[];
+  /** Of `ip -batch`: they make the interfaces of the network namespace. */
+  readonly links: readonly string[];
   readonly program: Program;
   /** Form `root`: mounts whose parents the box's user cannot walk through, each with its place on the stage. */
   readonly staged: readonly StagedMount[];
@@ -57,7 +59,7 @@ export function placeOf(form: Form, boxFolder: string, egressPort: number, ownSa
 export function chain(wish: ChainWish): Command {
   const shell = ['sh', '-c', script(wish), 'sh'];
   if (wish.form === 'root') return command(['unshare', '--net', '--mount', '--propagation', 'private', '--', ...shell]);
-  // Without --keep-caps the first exec drops what `ip link set lo up` needs.
+  // Without --keep-caps the first exec drops what `ip` needs.
   if (wish.form === 'rootless')
     return command(['unshare', '--user', '--map-current-user', '--keep-caps', '--net', '--', ...shell]);
   return command(shell);
@@ -93,7 +95,9 @@ function script(wish: ChainWish): string {
 
 /** The listener starts beside the browser and is there long before the first page loads. Nobody's child, so that no zombie stays. */
 const network = (wish: ChainWish): readonly string[] => [
-  'ip link set lo up',
+  `printf '%s\\n' ${quotedAll(wish.links)} | ip -batch -`,
+  // Without an address of its own IPv6 would still have a route for multicast. Where /proc/sys is read-only it has.
+  '{ echo 1 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6; } 2>/dev/null || true',
   `(${quotedAll(wish.listener)} 3<&- 4<&- &)`,
 ];
 

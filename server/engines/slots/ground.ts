@@ -7,6 +7,7 @@ import type { Cgroups, Limits } from './cgroups.ts';
 import { listenerCommand } from './egress-listener.ts';
 import { helperChain } from './helper-chain.ts';
 import { UIDS_PER_INSTALL } from './install.ts';
+import { type LinkCommands, linkCommands } from './network-link.ts';
 import { SessionFolder } from './session-folder.ts';
 import type { Form, HelperBounds, HelperCommand } from './slots.ts';
 import { findTool, isExecutable } from './tools.ts';
@@ -39,6 +40,7 @@ export class Ground {
   readonly log: Log;
   readonly sessionsDir: string;
   readonly listener = listenerCommand();
+  readonly links: LinkCommands;
   readonly openFilesMax = hardLimitOfOpenFiles();
   readonly #firstUid: number | undefined;
   readonly #trash: Trash;
@@ -51,6 +53,7 @@ export class Ground {
     this.limits = wish.limits;
     this.clock = wish.clock;
     this.log = wish.log;
+    this.links = linkCommands(wish.form);
     this.sessionsDir = join(wish.dataDir, 'sessions');
     this.#firstUid = wish.firstUid;
     this.#trash = new Trash(wish.dataDir, wish.log);

@@ -27,8 +27,11 @@ export const UNPROTECTED: readonly string[] = [
   "Chromium's own sandbox is off when the server runs as root.",
 ];
 
-export function missingIn(form: Form, absent: readonly Controller[]): readonly string[] {
+const OFFLINE =
+  'No interface of kind dummy, ifb or veth in this kernel: `navigator.onLine` is false in every page. Load one of these modules.';
+
+export function missingIn(form: Form, absent: readonly Controller[], hasLink: boolean): readonly string[] {
   if (form === 'process') return UNPROTECTED;
   const limits = absent.map(controller => WITHOUT_CGROUP[form][controller]);
-  return form === 'rootless' ? [ONE_USER, ...limits] : limits;
+  return [...(form === 'rootless' ? [ONE_USER] : []), ...limits, ...(hasLink ? [] : [OFFLINE])];
 }

@@ -10,6 +10,7 @@ import { findChromium, placesOfChromium } from './chromium.ts';
 import { Ground } from './ground.ts';
 import { firstUid, readInstallId } from './install.ts';
 import { missingIn, UNPROTECTED } from './missing.ts';
+import { LOOPBACK_ONLY } from './network-link.ts';
 import { type ProbeResult, probe } from './probe.ts';
 import { ProbeCache } from './probe-cache.ts';
 import { RunningSlots } from './running-slots.ts';
@@ -76,7 +77,9 @@ async function tryForm(wish: OpenSlotsWish, form: Form, chromium: string, signal
     return { failed: result };
   }
   cache.pass();
-  return { slots: new RunningSlots(ground, wish.size, missingIn(form, ground.cgroups.absent)) };
+  return {
+    slots: new RunningSlots(ground, wish.size, missingIn(form, ground.cgroups.absent, ground.links !== LOOPBACK_ONLY)),
+  };
 }
 
 const toolsAbsent = (absent: readonly (keyof typeof TOOLS)[]): Exclude<ProbeResult, { ok: true }> => ({

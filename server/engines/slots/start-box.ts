@@ -121,7 +121,7 @@ async function chainWish(
   const { path, box, uploads, notes } = folder;
   return {
     ...{ form: ground.form, uid, session: { path, box, uploads, notes }, cgroupJoinFiles, program },
-    listener: ground.listener,
+    ...{ listener: ground.listener, links: ground.links },
     staged: ground.form === 'root' ? await stageMounts(program) : [],
     gated: wish.fill !== undefined,
     bounds: {
