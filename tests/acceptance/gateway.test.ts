@@ -91,6 +91,22 @@ for (const [what, raw] of [
     await assertUnharmed();
   });
 
+for (const [what, raw, expected] of [
+  ['no JSON', 'hello', { code: -32700 }],
+  ['parameters that are no JSON', '{"id":9001,"method":"Browser.getVersion","params":{"a":}}', { code: -32700 }],
+  ['a number that is none', '{"id":9001,"method":"Browser.getVersion","params":{"a":01}}', { code: -32700 }],
+  ['a broken escape', '{"id":9001,"method":"Browser.getVersion","params":{"a":"\\q"}}', { code: -32700 }],
+  ['no object', '[]', { code: -32600 }],
+  ['an id of more than 32 bits', '{"id":3000000000,"method":"Browser.getVersion"}', { code: -32600 }],
+  ['an id alone', '{"id":9001}', { code: -32600, id: 9001 }],
+] as const)
+  test(`a message with ${what} gets the error ${expected.code}, as from Chromium`, async () => {
+    const answer = client.next(what, ({ error, result }) => error !== undefined || result !== undefined);
+    client.say(raw);
+    const { error, id } = await answer;
+    assert.deepEqual({ code: error?.code, id }, { id: undefined, ...expected });
+  });
+
 test('a message deeper than the browser can read is answered with an error', async () => {
   const deep = `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`;
   const answer = client.next('the error', ({ error }) => error !== undefined);

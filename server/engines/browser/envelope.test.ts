@@ -16,6 +16,11 @@ const GOOD: Array<[string, { id: number; method: string; sessionId?: string; sta
   ['{"id":3,"method":"A.b","params":{"s":"\\\\"}}', { id: 3, method: 'A.b' }],
   ['{"id":3,"method":"A.b","params":{"s":"/* \\" */"}}', { id: 3, method: 'A.b' }],
   ['{"id":-4,"method":"Ä.b"}', { id: -4, method: 'Ä.b' }],
+  ['{"id":5,"method":"A.b","params":[ ],"x":null}', { id: 5, method: 'A.b' }],
+  [
+    '{"id":5,"method":"A.b","params":{"a":[-0.5e+3, true ,[],{}, "\\u00e4\t"],"b":{"c":false}}}',
+    { id: 5, method: 'A.b' },
+  ],
 ];
 
 for (const [text, expected] of GOOD)
@@ -48,9 +53,15 @@ const BAD = [
   '{"id":1,"method":"A.b","sessionId":5}',
   '{"id":1,"method":"A.b","sessionId":""}',
   `{"id":1,"method":"A.b","params":${'['.repeat(300)}${']'.repeat(300)}}`,
+  '{"id":3000000000,"method":"A.b"}',
+];
+/** Values that are no JSON, as the parameter of a command. */
+const BAD_VALUES = [
+  ...['tru', 'true false', '01', '1.', '-', '.5', '+1', '1e', '1e999', 'nan', '', '{"b":}', '{b:1}', '{"b":1,}', '{,}'],
+  ...['[1,]', '[1 2]', '[,1]', '[1}', '{"b" 1}', '{"b":1:2}', '"\\q"', '"\\x41"', '"\\u12"', '"a', '1,,"c":2'],
 ];
 
-for (const text of BAD)
+for (const text of [...BAD, ...BAD_VALUES.map(value => `{"id":1,"method":"A.b","params":{"a":${value}}}`)])
   test(`refuses ${JSON.stringify(text).slice(0, 80)}`, () => {
     assert.throws(() => read(text), BadEnvelope);
   });
@@ -58,4 +69,18 @@ for (const text of BAD)
 test('a message of 20 MB is read without parsing it', () => {
   const big = JSON.stringify({ id: 9, method: 'Runtime.evaluate', params: { expression: 'x"\\'.repeat(5_000_000) } });
   assert.equal(read(big).id, 9);
+});
+
+test('errors have the codes of Chromium, and the id where it could be read', () => {
+  const refused = (text: string): unknown[] => {
+    try {
+      return [read(text)];
+    } catch (error) {
+      return error instanceof BadEnvelope ? [error.code, error.id] : [error];
+    }
+  };
+  assert.deepEqual(refused('hello'), [-32700, undefined]);
+  assert.deepEqual(refused('[1]'), [-32600, undefined]);
+  assert.deepEqual(refused('{"method":"A.b"}'), [-32600, undefined]);
+  assert.deepEqual(refused('{"id":7}'), [-32600, 7]);
 });

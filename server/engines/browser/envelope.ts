@@ -1,7 +1,9 @@
-// Reads the outer members of one CDP message from a client without parsing what is inside: id, method, sessionId.
-// What it accepts is strict JSON as far as the outside goes, and a subset of what Chromium accepts, so that both
-// always see the same message: no comments, no NUL (which would end the message early on the pipe), no member twice.
+// Reads the outer members of one CDP message from a client (id, method, sessionId) and passes over what is inside without
+// making values of it. It accepts a subset of what Chromium accepts, so that both always see the same message: strict JSON,
+// no NUL (it would end the message early on the pipe), no member twice. Chromium answers what it cannot read without an
+// id, and nobody would know whose message that was: so nothing of the kind is sent to it.
 import { holdsAt } from './holds-at.ts';
+import { INVALID_REQUEST, PARSE_ERROR } from './messages.ts';
 
 export interface Envelope {
   readonly id: number;
@@ -14,6 +16,14 @@ export interface Envelope {
 
 export class BadEnvelope extends Error {
   override readonly name = 'BadEnvelope';
+  readonly code: number;
+  /** Where it could be read. */
+  readonly id: number | undefined;
+  constructor(message: string, code = PARSE_ERROR, id?: number) {
+    super(message);
+    this.code = code;
+    this.id = id;
+  }
 }
 
 const QUOTE = 0x22;
@@ -25,23 +35,46 @@ const CLOSE = 0x7d;
 const OPEN_LIST = 0x5b;
 const CLOSE_LIST = 0x5d;
 const MEMBERS_MAX = 16;
-/** So many escaped quotes are passed by looking for the next one. */
-const ESCAPED_QUOTES_SOUGHT = 64;
 /** Deeper than any real command; Chromium itself stops at 300. */
 const DEPTH_MAX = 250;
+/** Chromium reads ids of 32 bits. */
+const ID_MAX = 2 ** 31 - 1;
+/** A number of so many digits is not too large. */
+const DIGITS_SAFE = 300;
+const LITERALS = ['true', 'false', 'null'].map(one => Buffer.from(one));
+/** Byte by byte this far, because most strings are short and searching has a price of its own. */
+const STRETCH_BYTES = 512;
 /** The members of every command. Comparing bytes is cheaper than making text of them. */
 const KNOWN_NAMES = ['id', 'method', 'params', 'sessionId'].map(name => ({ name, quoted: Buffer.from(`"${name}"`) }));
 
-/** Bytes that may stand outside strings: blanks, brackets, separators, digits, and the letters of numbers and literals. */
-const OUTSIDE = new Uint8Array(256);
-for (const character of ' \t\r\n{}[]:,0123456789+-.eEtrufalsn') OUTSIDE[character.charCodeAt(0)] = 1;
-const BLANK = new Uint8Array(256);
-for (const character of ' \t\r\n') BLANK[character.charCodeAt(0)] = 1;
+const MINUS = 0x2d;
+const PLUS = 0x2b;
+const DOT = 0x2e;
+const ZERO = 0x30;
+const LETTER_E = 0x65;
+const CAPITAL_E = 0x45;
+const LETTER_U = 0x75;
+
+const BLANK = bytesOf(' \t\r\n');
+const DIGITS = bytesOf('0123456789');
+/** What may follow a backslash. */
+const ESCAPED = bytesOf('"\\/bfnrtu');
+const HEX = bytesOf('0123456789abcdefABCDEF');
+
+function bytesOf(characters: string): Uint8Array {
+  const found = new Uint8Array(256);
+  for (const character of characters) found[character.charCodeAt(0)] = 1;
+  return found;
+}
 
 export function readEnvelope(message: Buffer): Envelope {
   if (message.includes(0)) throw new BadEnvelope('a message must not contain a NUL');
   const start = skipBlank(message, 0);
-  if (message[start] !== OPEN) throw new BadEnvelope('a message must be a JSON object');
+  if (message[start] !== OPEN) {
+    if (skipBlank(message, valueEnd(message, start)) !== message.length)
+      throw new BadEnvelope('nothing may follow a value');
+    throw new BadEnvelope('a message must be a JSON object', INVALID_REQUEST);
+  }
   const names: string[] = [];
   let id: number | undefined;
   let method: string | undefined;
@@ -67,9 +100,10 @@ export function readEnvelope(message: Buffer): Envelope {
     } else if (message[at] !== CLOSE) throw new BadEnvelope('members must be separated by commas');
   }
   if (skipBlank(message, at + 1) !== message.length) throw new BadEnvelope('nothing may follow the object');
-  if (id === undefined || !Number.isInteger(id)) throw new BadEnvelope("Message must have integer 'id' property");
-  if (method === undefined) throw new BadEnvelope("Message must have string 'method' property");
-  if (sessionId === '') throw new BadEnvelope("'sessionId' must not be empty when it is there");
+  if (id === undefined || !Number.isInteger(id) || Math.abs(id) > ID_MAX)
+    throw new BadEnvelope("Message must have integer 'id' property", INVALID_REQUEST);
+  if (method === undefined) throw new BadEnvelope("Message must have string 'method' property", INVALID_REQUEST, id);
+  if (sessionId === '') throw new BadEnvelope("'sessionId' must not be empty when it is there", INVALID_REQUEST, id);
   return { id, method, sessionId, start };
 }
 
@@ -99,65 +133,88 @@ function stringAt(message: Buffer, at: number, end: number): string {
 /** The index after the closing quote of the string that opens at `at`. */
 function stringEnd(message: Buffer, at: number): number {
   if (message[at] !== QUOTE) throw new BadEnvelope('a string was expected');
-  let from = at + 1;
-  for (let escaped = 0; escaped < ESCAPED_QUOTES_SOUGHT; escaped++) {
-    const quote = message.indexOf(QUOTE, from);
+  let quote = at;
+  for (let index = at + 1; ; ) {
+    for (const stretch = index + STRETCH_BYTES; index < stretch && index < message.length; ) {
+      if (message[index] === QUOTE) return index + 1;
+      index = message[index] === BACKSLASH ? escapeEnd(message, index) : index + 1;
+    }
+    // It is a long one: what has neither quotes nor escapes is passed over at once.
+    if (quote < index) quote = message.indexOf(QUOTE, index);
     if (quote < 0) throw new BadEnvelope('a string is not closed');
-    let slashes = 0;
-    while (message[quote - 1 - slashes] === BACKSLASH) slashes++;
-    if (slashes % 2 === 0) return quote + 1;
-    from = quote + 1;
+    const slash = message.subarray(index, quote).indexOf(BACKSLASH);
+    index = slash < 0 ? quote : index + slash;
   }
-  return dullStringEnd(message, from);
 }
 
-/** Byte by byte: where every other byte is an escaped quote, looking for each costs ten times as much. */
-function dullStringEnd(message: Buffer, from: number): number {
-  const length = message.length;
-  for (let at = from; at < length; at++) {
-    const byte = message[at];
-    if (byte === QUOTE) return at + 1;
-    if (byte === BACKSLASH) at++;
-  }
-  throw new BadEnvelope('a string is not closed');
+function escapeEnd(message: Buffer, at: number): number {
+  const letter = message[at + 1] ?? 0;
+  const end = at + (letter === LETTER_U ? 6 : 2);
+  let isGood = ESCAPED[letter] === 1;
+  for (let index = at + 2; index < end; index++) isGood &&= HEX[message[index] ?? 0] === 1;
+  if (!isGood) throw new BadEnvelope('a string has a broken escape');
+  return end;
 }
 
-/** The index after the value that begins at `at`: a string, or everything up to the comma or brace that ends it. */
+/** The index after the value that begins at `at`. */
 function valueEnd(message: Buffer, at: number): number {
-  const first = message[at];
-  if (first === QUOTE) return stringEnd(message, at);
-  if (first !== OPEN && first !== OPEN_LIST) return scalarEnd(message, at);
-  const closers = new Uint8Array(DEPTH_MAX);
-  const length = message.length;
-  let depth = 0;
-  for (let index = at; index < length; ) {
-    const byte = message[index] ?? 0;
-    if (byte === QUOTE) {
-      index = stringEnd(message, index);
-      continue;
+  const closers: number[] = [];
+  let index = at;
+  for (;;) {
+    const first = message[index];
+    if (first === OPEN || first === OPEN_LIST) {
+      closers.push(first === OPEN ? CLOSE : CLOSE_LIST);
+      if (closers.length > DEPTH_MAX) throw new BadEnvelope(`values may be nested ${DEPTH_MAX} deep`);
+      index = skipBlank(message, index + 1);
+      if (message[index] !== closers.at(-1)) {
+        if (first === OPEN) index = memberValue(message, index);
+        continue;
+      }
+    } else {
+      index = first === QUOTE ? stringEnd(message, index) : scalarEnd(message, index);
+      if (closers.length === 0) return index;
+      index = skipBlank(message, index);
     }
-    if (OUTSIDE[byte] !== 1) throw new BadEnvelope('a byte stands where JSON allows none');
-    if (byte === OPEN || byte === OPEN_LIST) {
-      if (depth === DEPTH_MAX) throw new BadEnvelope(`values may be nested ${DEPTH_MAX} deep`);
-      closers[depth++] = byte === OPEN ? CLOSE : CLOSE_LIST;
-    } else if (byte === CLOSE || byte === CLOSE_LIST) {
-      if (closers[--depth] !== byte) throw new BadEnvelope('brackets do not match');
-      if (depth === 0) return index + 1;
+    while (message[index] === closers.at(-1)) {
+      closers.pop();
+      index++;
+      if (closers.length === 0) return index;
+      index = skipBlank(message, index);
     }
-    index++;
+    if (message[index] !== COMMA) throw new BadEnvelope('a comma or a closing bracket was expected');
+    index = skipBlank(message, index + 1);
+    if (closers.at(-1) === CLOSE) index = memberValue(message, index);
   }
-  throw new BadEnvelope('a value is not closed');
 }
 
+/** Passes over the name of a member and the colon: where its value begins. */
+function memberValue(message: Buffer, at: number): number {
+  const colon = skipBlank(message, stringEnd(message, at));
+  if (message[colon] !== COLON) throw new BadEnvelope('a colon must follow the name of a member');
+  return skipBlank(message, colon + 1);
+}
+
+/** The index after a number or a literal; what may follow it is the caller's business. */
 function scalarEnd(message: Buffer, at: number): number {
-  let index = at;
-  while (index < message.length) {
-    const byte = message[index] ?? 0;
-    if (byte === COMMA || byte === CLOSE || BLANK[byte] === 1) break;
-    if (OUTSIDE[byte] !== 1 || byte === COLON || byte === OPEN || byte === OPEN_LIST || byte === CLOSE_LIST)
-      throw new BadEnvelope('a byte stands where JSON allows none');
-    index++;
+  const literal = LITERALS.find(one => holdsAt(message, at, one));
+  if (literal) return at + literal.length;
+  const whole = message[at] === MINUS ? at + 1 : at;
+  let index = message[whole] === ZERO ? whole + 1 : digitsEnd(message, whole);
+  if (message[index] === DOT) index = digitsEnd(message, index + 1);
+  const hasExponent = message[index] === LETTER_E || message[index] === CAPITAL_E;
+  if (hasExponent) {
+    const sign = message[index + 1];
+    index = digitsEnd(message, sign === MINUS || sign === PLUS ? index + 2 : index + 1);
   }
+  // Chromium reads no number that is too large for a double.
+  if ((hasExponent || index - at > DIGITS_SAFE) && !Number.isFinite(Number(message.toString('latin1', at, index))))
+    throw new BadEnvelope('a number is too large');
+  return index;
+}
+
+function digitsEnd(message: Buffer, at: number): number {
+  let index = at;
+  while (DIGITS[message[index] ?? 0] === 1) index++;
   if (index === at) throw new BadEnvelope('a value was expected');
   return index;
 }

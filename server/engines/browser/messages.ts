@@ -116,3 +116,4 @@ export const NO_SUCH_SESSION = -32001;
 /** CDP's own code for a command that the server did not carry out. */
 export const SERVER_ERROR = -32000;
 export const INVALID_REQUEST = -32600;
+export const PARSE_ERROR = -32700;

@@ -12,6 +12,7 @@ import {
   INVALID_REQUEST,
   type Incoming,
   isTargetEvent,
+  PARSE_ERROR,
   parseIncoming,
   SERVER_ERROR,
 } from './messages.ts';
@@ -35,7 +36,6 @@ const HELD_MESSAGES_MAX = 1_000;
 const HIDDEN_TYPES: ReadonlySet<string> = new Set(['browser_ui']);
 /** Sent to a page that has just crashed, they bring it back. */
 const REVIVING: ReadonlySet<string> = new Set(['Page.navigate', 'Page.reload']);
-const PARSE_ERROR = -32700;
 const AUTO_ATTACH = 'Target.setAutoAttach';
 const LET_GO = 'Runtime.runIfWaitingForDebugger';
 
@@ -164,7 +164,7 @@ export class MuxClient implements ChannelOwner {
       envelope = readEnvelope(message);
     } catch (error) {
       if (!(error instanceof BadEnvelope)) throw error;
-      return this.#say(encode({ error: { code: PARSE_ERROR, message: error.message } }));
+      return this.#say(encode({ id: error.id, error: { code: error.code, message: error.message } }));
     }
     const channel = envelope.sessionId === undefined ? this.#root : this.#channels.get(envelope.sessionId);
     if (!channel) return this.#say(noSuchSession(envelope.id));
