@@ -17,6 +17,9 @@ const POPUPS = 5;
 /** With Playwright attached, Chromium never starts the worker of about one such popup in a hundred, observed or not. */
 const WORKERS_MIN = 3;
 const WORKER_MS = 15_000;
+const SERVICES = 12;
+/** Chromium itself does not tell a client of the response of about one in ten. */
+const RESPONSES_MIN = 5;
 
 const pages = await openPages({
   '/opener': '<!doctype html><title>Opener</title>',
@@ -27,6 +30,10 @@ const pages = await openPages({
   '/worker.js': (_, response) => {
     response.writeHead(200, { 'content-type': 'text/javascript' });
     response.end("console.log('first of worker'); fetch('/asked-by-worker'); self.onmessage = () => {};");
+  },
+  '/service.js': (_, response) => {
+    response.writeHead(200, { 'content-type': 'text/javascript' });
+    response.end('oninstall = () => skipWaiting();');
   },
   '/frames': (_, response) => {
     response.writeHead(200, { 'content-type': 'text/html' });
@@ -144,6 +151,41 @@ test('so is what Puppeteer finds', () =>
       await browser.disconnect();
     }
   }));
+
+test('a client that enables Network before it lets a service worker go hears the response of its script, with an observer too', async () => {
+  const observing = await observe(bare);
+  const client = await CdpClient.connect(bare.url);
+  try {
+    client.onMessage(({ method, params }) => {
+      if (method !== 'Target.attachedToTarget') return;
+      const service = String(params?.sessionId);
+      for (const each of ['Runtime.enable', 'Network.enable', 'Runtime.runIfWaitingForDebugger'])
+        client.ask(each, {}, service).catch(() => {});
+    });
+    const filter = [{ type: 'service_worker' }, { exclude: true }];
+    const held = { autoAttach: true, waitForDebuggerOnStart: true, flatten: true, filter };
+    await client.send('Target.setAutoAttach', held);
+    const { targetId } = await client.send('Target.createTarget', { url: `${pages.url}/opener` });
+    const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
+    await client.shows('the page', "document.title === 'Opener'", String(sessionId));
+    for (let time = 0; time < SERVICES; time++) {
+      const register = `navigator.serviceWorker.register('/service.js?${time}', { scope: '/scope-${time}/' }).then(() => true)`;
+      assert.equal(await client.evaluate(register, String(sessionId)), true);
+    }
+    const told = (event: string) => client.events.filter(({ method }) => method === event);
+    await eventually(
+      'every script to be loaded',
+      () => told('Network.loadingFinished').length,
+      loaded => loaded >= SERVICES,
+    );
+    const scripts = told('Network.responseReceived').length;
+    assert.ok(scripts >= RESPONSES_MIN, `${scripts} responses of ${SERVICES} were heard`);
+    await client.send('Target.closeTarget', { targetId });
+  } finally {
+    await client.close();
+    await observing.close();
+  }
+});
 
 test("a raw client's windows, focus and screencast are the same", () =>
   bothWays(async () => {

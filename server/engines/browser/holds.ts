@@ -12,6 +12,7 @@ const TAB = 'tab';
 const PAGE = 'page';
 /** Those may be attached from the root as well as from a page. */
 const OF_NO_PAGE: ReadonlySet<string> = new Set(['service_worker', 'shared_worker']);
+const WORKERS: ReadonlySet<string> = new Set(['worker', ...OF_NO_PAGE]);
 
 interface Held {
   readonly client: object;
@@ -52,7 +53,16 @@ export class Holds {
     this.#lookAt(targetId);
   }
 
-  /** A client lets a target go. */
+  /**
+   * Whether the target of this channel of a client is a worker. Each channel on a worker has its own way to it, so what
+   * we say may overtake what the client has said before; the answer shows that the client's commands have taken effect.
+   * A page answers later than that, and a window that was opened without an opener never would.
+   */
+  answersFirst(channel: Channel): boolean {
+    return WORKERS.has(this.#heldBy(channel)?.type ?? '');
+  }
+
+  /** A client lets a target go: it has said so, or the answer is there where that comes first. */
   resumed(channel: Channel): void {
     const held = this.#heldBy(channel);
     if (!held) return;

@@ -276,10 +276,10 @@ export class MuxClient implements ChannelOwner {
   }
 
   #forward(channel: Channel, envelope: Envelope, message: Buffer, onAnswer: OnAnswer | undefined): void {
-    channel.pending.set(envelope.id, this.#seen(envelope.method, onAnswer));
+    channel.pending.set(envelope.id, this.#seen(channel, envelope.method, onAnswer));
     if (channel.parent) this.#mux.pipe.send([message]);
     else this.#mux.pipe.send([this.#rootPrefix, message.subarray(envelope.start + 1)]);
-    if (envelope.method === LET_GO) this.#holds.resumed(channel);
+    if (envelope.method === LET_GO && !this.#holds.answersFirst(channel)) this.#holds.resumed(channel);
     noteOverride(channel, envelope.method, message);
     const answered = this.#overheard(channel, envelope.method, message);
     if (!answered) return;
@@ -299,9 +299,15 @@ export class MuxClient implements ChannelOwner {
     hear(answer);
   }
 
-  #seen(method: string, onAnswer: OnAnswer | undefined): OnAnswer | undefined {
+  #seen(channel: Channel, method: string, onAnswer: OnAnswer | undefined): OnAnswer | undefined {
     if (method === 'Target.getTargets') return answer => this.#visibleTargets(answer);
+    if (method === LET_GO && this.#holds.answersFirst(channel)) return answer => this.#resumed(channel, answer);
     return onAnswer ?? (REVIVING.has(method) ? outlivesCrash : undefined);
+  }
+
+  #resumed(channel: Channel, answer: Incoming): Incoming {
+    this.#holds.resumed(channel);
+    return answer;
   }
 
   #visibleTargets(answer: Incoming): Incoming {
