@@ -10,7 +10,7 @@ import { WebSocketServer } from 'ws';
 import { Browser, type BrowserClient } from '../../server/engines/browser/browser.ts';
 import { switches } from '../../server/engines/browser/switches.ts';
 import { findChromium } from '../../server/engines/slots/chromium.ts';
-import { silentLog } from '../../server/kit/log.ts';
+import { type Log, silentLog } from '../../server/kit/log.ts';
 import { Scope } from '../../server/kit/scope.ts';
 
 export interface BareBrowser {
@@ -25,7 +25,7 @@ export interface BareBrowser {
 
 const VIEWPORT = { width: 1280, height: 720 };
 
-export async function startBareBrowser(): Promise<BareBrowser> {
+export async function startBareBrowser(log: Log = silentLog): Promise<BareBrowser> {
   const scope = new Scope();
   const folder = mkdtempSync(join(tmpdir(), 'berth-bare-'));
   scope.defer(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
@@ -39,13 +39,13 @@ export async function startBareBrowser(): Promise<BareBrowser> {
   };
   const pid = startChromium(folder, pipes, scope);
   const signal = new AbortController().signal;
-  let browser = await Browser.meet(pipes, silentLog, signal);
+  let browser = await Browser.meet(pipes, log, signal);
   await browser.take({ viewport: VIEWPORT });
   scope.defer(() => browser.close());
   const url = await bridge(() => browser, scope);
   const adopt = async (): Promise<Browser> => {
     await browser.close();
-    browser = await Browser.adopt(pipes, silentLog, signal);
+    browser = await Browser.adopt(pipes, log, signal);
     return browser;
   };
   return {

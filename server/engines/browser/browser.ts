@@ -381,6 +381,7 @@ export class Browser implements Closeable {
    */
   async #letGo(channels: readonly string[]): Promise<void> {
     const contexts = await this.contextIds().catch(() => []); // of a browser that is going
+    if (this.#mux.isClosed) return; // and took its channels with it
     const gone = channels.map(channel => this.#detach(channel));
     const wanted = [{}, ...contexts.map(browserContextId => ({ browserContextId }))];
     const kept = wanted.map(context => this.#keepDownloadsOf(context).catch(() => {})); // contexts may go with their client
@@ -391,7 +392,8 @@ export class Browser implements Closeable {
     try {
       await within(DETACH_MS, 'Chromium to detach a channel', () => this.#mux.detachFromBrowser(channelId));
     } catch (error) {
-      this.#log.warn('browser.detach_failed', { channel: channelId, error });
+      // All channels of a browser that has been closed meanwhile are gone.
+      if (!this.#mux.isClosed) this.#log.warn('browser.detach_failed', { channel: channelId, error });
     }
     this.#note(`-${channelId}`);
   }

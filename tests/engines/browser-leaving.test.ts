@@ -1,0 +1,28 @@
+// Clients and observers that leave a browser in the moment in which it is closed.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Log, silentLog } from '../../server/kit/log.ts';
+import { startBareBrowser } from '../harness/bare-browser.ts';
+
+test('nothing is warned of where a browser is closed while a client and an observer leave it', async () => {
+  const warnings: unknown[] = [];
+  const log: Log = { ...silentLog, warn: (event, fields) => void warnings.push([event, fields]) };
+  const bare = await startBareBrowser(log);
+  try {
+    const observing = await bare.browser.observe({ target: () => {} });
+    const policy = { watched: new Set<string>(), judge: () => ({ pass: true }) as const };
+    const client = await bare.browser.openClient(policy, {
+      message: () => {},
+      rest: () => {},
+      hold: () => {},
+      failed: () => {},
+    });
+    const leaving = [client.close(), observing.close()];
+    await bare.browser.close();
+    await Promise.allSettled(leaving);
+    assert.deepEqual(warnings, []);
+    await Promise.all(leaving);
+  } finally {
+    await bare.close();
+  }
+});
