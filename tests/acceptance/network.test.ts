@@ -2,11 +2,13 @@
 // browser and of a cold one, and for a successor of the server too.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import type { ErrorBody } from '../../contract/common.ts';
+import { freePort } from '../harness/free-port.ts';
 import { BIG_BYTES, openPages } from '../harness/pages.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventsOf, toldOf } from '../harness/session-events.ts';
@@ -17,9 +19,14 @@ const list = join(folder, 'ads.txt');
 writeFileSync(list, '! a list\n0.0.0.0 ads.b.test\n||b.test^\n@@||good.b.test^\n');
 
 const pages = await openPages({ '/plain': '<!doctype html><title>Plain</title>' });
+const nobody = await freePort();
+const resetting = await failing(socket => socket.resetAndDestroy());
+const hangingUp = await failing(socket => socket.end());
+const talkingNonsense = await failing(socket => socket.end('HTTP/1.1 20 NO\r\n\r\n'));
+const opened = [pages.port, nobody, resetting, hangingUp, talkingNonsense];
 const server = await startServer({
   env: {
-    ...pages.settings,
+    BERTH_EGRESS_ALLOW: opened.map(port => `127.0.0.1/32:${port}`).join(),
     BERTH_EGRESS_HOSTS: ['a', 'www.a', 'b', 'ads.b', 'good.b', 'xn--bcher-kva']
       .map(name => `${name}.test=127.0.0.1`)
       .join(),
@@ -27,6 +34,22 @@ const server = await startServer({
     BERTH_WARM: '1',
   },
 });
+/** Hosts that fail, each in a way of its own, and what was asked of them. */
+const heard: string[] = [];
+async function failing(fail: (socket: Socket) => void): Promise<number> {
+  const port = await freePort();
+  const host = createServer(socket => {
+    socket.on('error', () => {});
+    socket.once('data', head => {
+      heard.push(String(head).split(' ', 2).join(' '));
+      fail(socket);
+    });
+  });
+  host.listen(port, '127.0.0.1');
+  after(() => host.close());
+  return port;
+}
+
 const at = (host: string, path = '/plain'): string => `http://${host}:${pages.port}${path}`;
 
 async function drive(session: CreatedSession, use: (page: Page, browser: Browser) => Promise<void>): Promise<void> {
@@ -102,6 +125,47 @@ test('hosts of advertisements are blocked where that is asked for', () =>
     for (const host of ['a.test', 'b.test', 'ads.b.test', 'good.b.test']) seen.push(await status(page, at(host)));
     assert.deepEqual(seen, [200, 403, 403, 200]);
     await toldOf(server, id, 'network.refused', ({ hostname, rule }) => hostname === 'b.test' && rule === 'ad');
+  }));
+
+test('plain http that fails has an error and no answer, as without a proxy, and is not asked for twice', () =>
+  withSession({}, async (page, _session, browser) => {
+    const ends = /net::ERR_(EMPTY_RESPONSE|CONNECTION_CLOSED)/;
+    assert.equal(await status(page, at('a.test')), 200);
+    // Over a new connection to the proxy, and over one that has served before, where a browser would ask again.
+    for (const [port, error] of [
+      [nobody, /net::ERR_CONNECTION_RESET/],
+      [resetting, /net::ERR_CONNECTION_RESET/],
+      [hangingUp, ends],
+      [talkingNonsense, /net::ERR_INVALID_HTTP_RESPONSE/],
+    ] as const)
+      for (const before of [[], ['/plain', '/next']]) {
+        for (const path of before) await page.evaluate(path => fetch(path).then(answer => answer.text()), path);
+        heard.length = 0;
+        const url = `http://a.test:${port}/page`;
+        const failing = await browser.contexts()[0]?.newPage();
+        assert.ok(failing);
+        const [request, said] = await Promise.all([
+          failing.waitForEvent('requestfailed', request => request.url() === url),
+          failing.goto(url).then(answer => `status ${answer?.status()}`, String),
+        ]);
+        assert.match(said, error);
+        assert.match(String(request.failure()?.errorText), error);
+        assert.equal(await request.response(), null);
+        await failing.close();
+        assert.deepEqual(heard, port === nobody ? [] : ['GET /page'], String(error));
+        heard.length = 0;
+        for (const path of before) await page.evaluate(path => fetch(path).then(answer => answer.text()), path);
+        const post = (to: string) => fetch(to, { method: 'POST', body: 'x', mode: 'no-cors' }).then(String, String);
+        assert.equal(await page.evaluate(post, url), 'TypeError: Failed to fetch');
+        assert.deepEqual(heard, port === nobody ? [] : ['POST /page'], String(error));
+      }
+  }));
+
+test('a plain request shows the headers of a browser without a proxy', () =>
+  withSession({}, async page => {
+    const headers = await (await page.goto(at('a.test', '/echo')))?.request().allHeaders();
+    assert.equal(headers?.connection, 'keep-alive');
+    assert.equal(headers?.['proxy-connection'], undefined);
   }));
 
 test('entries that are no host names are refused by their places', async () => {

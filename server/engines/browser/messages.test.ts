@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { answerId, channelOf, isTargetEvent, parseEvent, withoutChannel } from './messages.ts';
+import { answerId, channelOf, isTargetEvent, parseEvent, withoutChannel, withoutProxyHeader } from './messages.ts';
 
 const CHANNEL = '0123456789ABCDEF0123456789ABCDEF';
 const bytes = (text: string): Buffer => Buffer.from(text);
@@ -24,6 +24,24 @@ test('taking the channel off one message leaves its neighbours of the same read 
   const read = bytes(`${one}\0${one}\0`);
   withoutChannel(read.subarray(0, one.length));
   assert.equal(String(read.subarray(one.length + 1, -1)), one);
+});
+
+test('a sent request names Connection as a browser without a proxy does, and nothing else changes', () => {
+  const sent = (headers: string): string =>
+    `{"method":"Network.requestWillBeSentExtraInfo","params":{"headers":{${headers}}},"sessionId":"${CHANNEL}"}`;
+  const changed = (text: string): string => String(withoutProxyHeader(bytes(text)));
+  assert.equal(
+    changed(sent('"Host":"ä","Proxy-Connection":"keep-alive","X":"y"')),
+    sent('"Host":"ä","Connection":"keep-alive","X":"y"'),
+  );
+  const quoted = sent('"X":"\\"Proxy-Connection\\":\\"keep-alive\\""');
+  for (const text of [
+    quoted,
+    sent('"Host":"a"'),
+    '{"id":1,"result":{"Proxy-Connection":"keep-alive"}}',
+    '{"method":"N',
+  ])
+    assert.equal(changed(text), text);
 });
 
 test('the id of an answer, and none of an event', () => {

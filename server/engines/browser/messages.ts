@@ -39,6 +39,23 @@ export function answerId(message: Buffer): number | undefined {
   return negative ? -id : id;
 }
 
+const SENT_HEAD = Buffer.from('{"method":"Network.requestWillBeSentExtraInfo"');
+const PROXY_PART = Buffer.from('Proxy-');
+/** Inside a text each of these quotes would have a backslash before it. */
+const PROXY_CONNECTION = Buffer.from('"Proxy-Connection":"');
+
+/**
+ * The headers of a sent request as a browser without a proxy names them: to its egress proxy it says Proxy-Connection for
+ * Connection, and the host gets the latter. Reuses the bytes; the message is ours alone.
+ */
+export function withoutProxyHeader(message: Buffer): Buffer {
+  if (!holdsAt(message, 0, SENT_HEAD)) return message;
+  const found = message.indexOf(PROXY_CONNECTION, SENT_HEAD.length);
+  if (found < 0) return message;
+  message.copyWithin(found + 1, found + 1 + PROXY_PART.length);
+  return message.subarray(0, message.length - PROXY_PART.length);
+}
+
 export const isTargetEvent = (message: Buffer): boolean => holdsAt(message, 0, TARGET_EVENT_HEAD);
 
 export interface ProtocolError {

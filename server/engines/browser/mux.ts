@@ -14,6 +14,7 @@ import {
   parseIncoming,
   SERVER_ERROR,
   withoutChannel,
+  withoutProxyHeader,
 } from './messages.ts';
 import { overridesAgain } from './overrides.ts';
 import { Pipe } from './pipe.ts';
@@ -205,7 +206,7 @@ export class Mux implements Closeable {
     const channel = this.#channels.get(id);
     if (!channel) return;
     this.#touched.add(channel.owner);
-    channel.owner.incoming(channel, message);
+    channel.owner.incoming(channel, withoutProxyHeader(message));
   }
 
   #rootMessage(message: Buffer): void {

@@ -1,9 +1,10 @@
 // Plain HTTP: the requests of one browser connection, each sent on to where its absolute URL points. One idle outside
 // connection is kept for the next request to the same place, so the outside never has more of them than the browser.
 import { type ClientRequest, type IncomingMessage, type ServerResponse, request as send } from 'node:http';
+import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream';
 import type { BigReads } from './big-reads.ts';
-import { answerTo, Failed, ProxyFailed } from './failure.ts';
+import { type Answer, answerTo, Failed, ProxyFailed, Refused } from './failure.ts';
 import type { Gate } from './gate.ts';
 import { GateAgent, type GateRequestArgs } from './gate-agent.ts';
 import { endToEnd, framing, requestHeaders } from './headers.ts';
@@ -199,13 +200,22 @@ function reuseMemory(incoming: IncomingMessage, response: ServerResponse): void 
   incoming.once('close', () => socket.reuseWhen(() => false));
 }
 
-/** Tells the browser why there is no answer; if one has begun, cutting it off is all that can be said. */
+/**
+ * Tells the browser why there is no answer. A refusal is a page that says so. What failed on the way looks as it does
+ * without a proxy: the connection breaks off, and the browser has an error and no answer.
+ */
 export function sendAnswer(request: IncomingMessage, response: ServerResponse, error: unknown): void {
   if (response.headersSent || response.destroyed) {
     response.destroy();
     return;
   }
-  const { status, header, text } = answerTo(error);
+  const answer = answerTo(error);
+  if (error instanceof Refused || (error instanceof Failed && error.kind === 'bad_request'))
+    sendPage(request, response, answer);
+  else breakOff(request.socket, answer, endingOf(error));
+}
+
+function sendPage(request: IncomingMessage, response: ServerResponse, { status, header, text }: Answer): void {
   const body = Buffer.from(text);
   response.sendDate = false;
   // A body that nobody will read is not read to its end just to keep the connection.
@@ -218,4 +228,34 @@ export function sendAnswer(request: IncomingMessage, response: ServerResponse, e
     `${body.length}`,
   ]);
   response.end(body);
+}
+
+type Ending = 'reset' | 'end' | 'nonsense';
+
+/** What the host did, as far as there was one. */
+function endingOf(error: unknown): Ending {
+  if (error instanceof Failed) return error.kind === 'bad_answer' ? 'nonsense' : 'reset';
+  if (!(error instanceof Error && 'code' in error)) return 'reset';
+  if (typeof error.code === 'string' && error.code.startsWith('HPE_')) return 'nonsense';
+  // Node's own, for a host that closed the connection without an answer: a reset one has the name of a system call.
+  return error.code === 'ECONNRESET' && !('syscall' in error) ? 'end' : 'reset';
+}
+
+/** No browser takes a NUL in a head. */
+const NONSENSE = 'HTTP/1.1 502 \0\r\n\r\n';
+
+/**
+ * The interim answer names the failure for those who read the connection. To a browser it says that an answer has begun:
+ * without it the request would be sent again where its connection had served one before, and a server could act twice.
+ */
+function breakOff(browser: Socket, { header }: Answer, ending: Ending): void {
+  if (!browser.writable) {
+    browser.destroy();
+    return;
+  }
+  const interim = `HTTP/1.1 100 Continue\r\n${header.join(': ')}\r\n\r\n`;
+  if (ending === 'reset') {
+    browser.write(interim);
+    browser.resetAndDestroy();
+  } else browser.end(ending === 'end' ? interim : interim + NONSENSE, () => browser.destroy());
 }
