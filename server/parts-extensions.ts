@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { Extensions } from './domain/extensions/extensions.ts';
 import { extensionsWatcher } from './domain/extensions/loading.ts';
+import { UNPACKING } from './domain/extensions/unpacking.ts';
 import type { Watcher } from './domain/sessions/watchers.ts';
 import type { Artifacts } from './engines/artifacts/artifacts.ts';
 import { extensionKey } from './engines/artifacts/keys.ts';
@@ -10,6 +11,7 @@ import type { Store } from './engines/store/store.ts';
 import type { Task } from './entry/clock/tasks.ts';
 import type { Clock } from './kit/clock.ts';
 import type { Log } from './kit/log.ts';
+import { Places } from './kit/places.ts';
 
 const TIDY_MS = 3_600_000;
 
@@ -33,7 +35,14 @@ export async function openExtensions(wish: ExtensionsWish): Promise<OpenedExtens
   const { store, artifacts, dataDir, unusedDays, isJailed, clock, log } = wish;
   const packages = new ExtensionPackages(join(dataDir, 'unpacking'));
   await packages.recover();
-  const shared = { rows: store.extensions, artifacts, keyOf: extensionKey, packages, clock };
+  const shared = {
+    rows: store.extensions,
+    artifacts,
+    keyOf: extensionKey,
+    packages,
+    unpacking: new Places(UNPACKING),
+    clock,
+  };
   const extensions = new Extensions({ ...shared, unusedDays });
   return {
     extensions,

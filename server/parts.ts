@@ -37,7 +37,7 @@ import { Starting } from './domain/sessions/starting.ts';
 import { WarmPool } from './domain/sessions/warm-pool.ts';
 import { Watchers } from './domain/sessions/watchers.ts';
 import { Browser } from './engines/browser/browser.ts';
-import { localeFolder } from './engines/browser/locales.ts';
+import { LocaleFolders } from './engines/browser/locales.ts';
 import { PolicyFolders } from './engines/browser/policies.ts';
 import { switches } from './engines/browser/switches.ts';
 import { openEgress } from './engines/egress/egress.ts';
@@ -396,7 +396,8 @@ async function openMachinery(
   trace: Tracer,
 ): Promise<Machinery> {
   const folder = join(config.dataDir, 'chromium');
-  const policyFolders = new PolicyFolders(join(folder, 'policies'));
+  const policyFolders = new PolicyFolders(folder, LIFETIME_MS, clock);
+  const localeFolders = new LocaleFolders(folder, LIFETIME_MS, clock);
   const executable = findChromium(config.chromium) ?? '';
   const tls = config.tls &&
     config.publicUrl.startsWith('https:') && {
@@ -415,13 +416,22 @@ async function openMachinery(
     slots,
     edition: () => editionOf(executable),
     startBox: async ({ id, launch, background, preparation = {} }, signal) => {
-      const policyFolder = await policyFolders.of(launch.enablePdfViewer ?? false, launch.policies);
-      const locale = launch.locale && (await localeFolder(executable, launch.locale, folder));
+      const policies = await policyFolders.of(launch.enablePdfViewer ?? false, launch.policies);
+      const locale =
+        launch.locale &&
+        (await localeFolders.of(executable, launch.locale).catch(error => {
+          policies.release();
+          throw error;
+        }));
+      const release = (): void => {
+        policies.release();
+        if (locale) locale.release();
+      };
       const program = ({ folder, egressPort, ownSandbox }: BoxPlace): Program => ({
         executable,
         args: [...(launch.switches ?? []), ...switches({ folder, egressPort, sandbox: ownSandbox, ...launch })],
         mounts: [
-          { from: policyFolder, to: '/etc/chromium' },
+          { from: policies.path, to: '/etc/chromium' },
           ...(locale ? locale.mounts : []),
           ...(preparation.mounts ?? []),
         ],
@@ -432,10 +442,10 @@ async function openMachinery(
         },
       });
       const { fill } = preparation;
-      return slots.start(
-        { session: id, lifetimeMs: LIFETIME_MS, program, background, ...(fill ? { fill } : {}) },
-        signal,
-      );
+      const wish = { session: id, lifetimeMs: LIFETIME_MS, program, background, ...(fill ? { fill } : {}) };
+      const started = slots.start(wish, signal);
+      void started.then(box => box.gone).then(release, release);
+      return started;
     },
     meetBrowser: (box, signal) =>
       trace.during('browser.meet', () => Browser.meet(box, log.with({ box: box.session }), signal)),

@@ -1,7 +1,7 @@
 // What many clients, uploads and settings hold together: each has a bound for a session, an application and the process,
 // and whoever keeps within it is undisturbed.
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, utimesSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
@@ -183,4 +183,32 @@ describe('files that are sent in through a live view', () => {
       honest.socket.destroy();
       await viewer.close();
     }));
+});
+
+describe('locales and policies that nobody uses any more', () => {
+  const folders = (kind: 'locales' | 'policies'): string[] => readdirSync(join(server.dataDir, 'chromium', kind));
+  /** UNUSED_LOCALES_MAX, UNUSED_POLICIES_MAX. */
+  const UNUSED_MAX = 16;
+
+  it('leave no folder each: what Chromium does not tell apart shares one', async () => {
+    for (const locale of ['en-x-aaaaaaa1', 'en-x-aaaaaaa2', 'EN', 'en-u-ca-buddhist', 'xx-YY'])
+      await server.release((await server.createSession({ browserSettings: { locale } })).id);
+    assert.deepEqual(folders('locales').sort(), ['en', 'en-u-ca-buddhist']);
+  });
+
+  it('are removed but for a few; what a browser has stays', async () => {
+    const dayAgo = new Date(server.now().getTime() - 86_400_000);
+    for (const kind of ['locales', 'policies'] as const)
+      for (let count = 0; count < 40; count++) {
+        const folder = join(server.dataDir, 'chromium', kind, `unused-${count}`);
+        mkdirSync(folder);
+        utimesSync(folder, dayAgo, dayAgo);
+      }
+    const held = await server.createSession({ browserSettings: { locale: 'fr-CA' }, keepAlive: true });
+    await server.release((await server.createSession({ browserSettings: { locale: 'fr' } })).id);
+    for (const kind of ['locales', 'policies'] as const)
+      assert.ok(folders(kind).length <= UNUSED_MAX + 2, folders(kind).join());
+    assert.ok(folders('locales').includes('fr-CA'));
+    await server.release(held.id);
+  });
 });

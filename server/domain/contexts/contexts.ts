@@ -20,6 +20,7 @@ import type {
 } from '../../engines/store/rows/contexts.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { type ContextId, isUuid, newId, type VersionId } from '../../kit/ids.ts';
+import { Places, type PlacesLimits } from '../../kit/places.ts';
 import { fault, invalidRequest, limitReached, notFound, projectMismatch } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import { keepWish } from './earlier-versions.ts';
@@ -43,8 +44,19 @@ export interface ContextsParts {
 /** What callers may ask. */
 export type ContextVerbs = Pick<Contexts, keyof Contexts>;
 
+type StoreVersion = (id: VersionId, staging: Staging) => Promise<Omit<VersionFacts, 'source'>>;
+
+/** Forks and imports; each reads and writes a whole context. */
+const MAKING: PlacesLimits = {
+  name: 'fork or import a context',
+  atOnce: { session: 2, application: 2, process: 8 },
+  waiting: 64,
+  withinMs: 30_000,
+};
+
 export class Contexts {
   readonly #parts: ContextsParts;
+  readonly #making = new Places(MAKING);
 
   constructor(parts: ContextsParts) {
     this.#parts = parts;
@@ -150,12 +162,12 @@ export class Contexts {
   }
 
   /** A version with objects of its own: they are stored first, and forgotten unless it is kept. */
-  async #make(
-    row: ContextRow,
-    source: VersionSource,
-    signal: AbortSignal,
-    store: (id: VersionId, staging: Staging) => Promise<Omit<VersionFacts, 'source'>>,
-  ): Promise<Context> {
+  #make(row: ContextRow, source: VersionSource, signal: AbortSignal, store: StoreVersion): Promise<Context> {
+    const owner = { application: row.applicationId };
+    return this.#making.run(owner, () => this.#makeNow(row, source, signal, store), signal);
+  }
+
+  async #makeNow(row: ContextRow, source: VersionSource, signal: AbortSignal, store: StoreVersion): Promise<Context> {
     const { rows, profiles, clock, prompt } = this.#parts;
     const id = newId<VersionId>(clock.now());
     const reserve = { id, source, now: clock.now(), until: plus(clock.now(), WRITING_MS) };

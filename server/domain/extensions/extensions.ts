@@ -6,6 +6,7 @@ import type { ExtensionPackages } from '../../engines/extensions/packages.ts';
 import type { ExtensionRow, ExtensionRows } from '../../engines/store/rows/extensions.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { type ApplicationId, type ExtensionId, isUuid, newId } from '../../kit/ids.ts';
+import type { Places } from '../../kit/places.ts';
 import { limitReached, notFound } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 
@@ -20,6 +21,7 @@ export interface ExtensionsParts {
   readonly artifacts: Pick<Artifacts, 'stat' | 'putFile' | 'remove'>;
   readonly keyOf: (application: ApplicationId, checksum: string) => ArtifactKey;
   readonly packages: Pick<ExtensionPackages, 'inspect'>;
+  readonly unpacking: Places;
   readonly clock: Clock;
   /** Unused for so many days, an extension is deleted. */
   readonly unusedDays: number;
@@ -41,8 +43,9 @@ export class Extensions {
   }
 
   async upload(caller: AgentCaller, file: IncomingPackage): Promise<Extension> {
-    const { packages, clock } = this.#parts;
-    const { name, version, manifestVersion, ownId } = await packages.inspect(file.path);
+    const { packages, unpacking, clock } = this.#parts;
+    const owner = { application: caller.applicationId };
+    const { name, version, manifestVersion, ownId } = await unpacking.run(owner, () => packages.inspect(file.path));
     const now = clock.now();
     await this.#store(caller.applicationId, file, now);
     const row: ExtensionRow = {

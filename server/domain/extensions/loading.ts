@@ -10,6 +10,7 @@ import type { Clock } from '../../kit/clock.ts';
 import { isFault } from '../../kit/fault.ts';
 import type { ApplicationId, ExtensionId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
+import type { Places } from '../../kit/places.ts';
 import { fault, invalidRequest } from '../faults.ts';
 import type { LiveSession } from '../sessions/live.ts';
 import type { Watcher } from '../sessions/watchers.ts';
@@ -23,6 +24,7 @@ export interface LoadingParts {
   readonly artifacts: Pick<Artifacts, 'open'>;
   readonly keyOf: (application: ApplicationId, checksum: string) => ArtifactKey;
   readonly packages: Pick<ExtensionPackages, 'place' | 'folderIn'>;
+  readonly unpacking: Places;
   /** Without a jail an extension could read the files of the host. */
   readonly isJailed: boolean;
   readonly clock: Clock;
@@ -102,7 +104,9 @@ function demandApart(rows: readonly ExtensionRow[]): void {
 async function load(parts: LoadingParts, live: LiveSession, kept: readonly Kept[], signal: AbortSignal): Promise<void> {
   // The same content under two ids is one extension.
   const unique = [...new Map(kept.map(one => [one.checksum, one])).values()];
-  const placed = await Promise.all(unique.map(async one => ({ one, facts: await place(parts, live, one, signal) })));
+  const placed = await Promise.all(
+    unique.map(async one => ({ one, facts: await placeInTurn(parts, live, one, signal) })),
+  );
   for (const { one, facts } of placed) {
     const folder = folderFor(parts, live, one.checksum);
     const loaded = await live.browser.extensions.load(folder, facts.hasServiceWorker).catch(error => {
@@ -115,6 +119,13 @@ async function load(parts: LoadingParts, live: LiveSession, kept: readonly Kept[
     if (!loaded.isAlive) parts.log.warn('extension.worker_not_started', { sessionId: live.id, extensionId: one.id });
   }
 }
+
+const placeInTurn = (parts: LoadingParts, live: LiveSession, one: Kept, signal: AbortSignal) =>
+  parts.unpacking.run(
+    { application: live.applicationId, session: live.id },
+    () => place(parts, live, one, signal),
+    signal,
+  );
 
 async function place(
   { artifacts, keyOf, packages }: LoadingParts,

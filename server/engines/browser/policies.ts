@@ -1,10 +1,11 @@
 // The managed policies that every jailed Chromium reads: what pages, extensions and clients may not open whatever way
 // they try. The gateway refuses the same with a clearer message; this is what holds when something steps around it.
 import { createHash } from 'node:crypto';
-import { mkdir, rename, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { SingleFlight } from '../../kit/single-flight.ts';
+import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Clock } from '../../kit/clock.ts';
 import type { JsonObject } from './json.ts';
+import { type SharedFolder, SharedFolders } from './shared-folders.ts';
 
 /** Where a browser's downloads and uploads stand in its box; `file:` pages of these two may be opened. */
 export const DOWNLOADS = 'downloads';
@@ -36,31 +37,37 @@ const POLICIES = {
   MetricsReportingEnabled: false,
 } as const;
 
-/** One folder (`/etc/chromium` of a box) for each set of policies that was asked for since this process started. */
-export class PolicyFolders {
-  readonly #parent: string;
-  readonly #written = new SingleFlight<string, string>();
-  readonly #folders = new Map<string, string>();
+/** Sets of policies that no browser has; certificates make some of them large. */
+const UNUSED_POLICIES_MAX = 16;
+const UNUSED_POLICY_BYTES_MAX = 64 * 1024 ** 2;
+const FILE = join('policies', 'managed', 'berth.json');
 
-  constructor(parent: string) {
-    this.#parent = parent;
+/** One folder (`/etc/chromium` of a box) for each set of policies. */
+export class PolicyFolders {
+  readonly #folders: SharedFolders;
+
+  constructor(folder: string, lifetimeMs: number, clock: Clock) {
+    this.#folders = new SharedFolders({
+      parent: join(folder, 'policies'),
+      unusedMax: UNUSED_POLICIES_MAX,
+      unusedBytesMax: UNUSED_POLICY_BYTES_MAX,
+      bytesOf: async path => (await stat(join(path, FILE))).size,
+      lifetimeMs,
+      clock,
+    });
   }
 
   /** `pdfViewer`: show PDFs in the tab instead of downloading them. `more`: policies over those of every browser. */
-  async of(pdfViewer: boolean, more: JsonObject = {}): Promise<string> {
+  of(pdfViewer: boolean, more: JsonObject = {}): Promise<SharedFolder> {
     const text = `${JSON.stringify({ ...POLICIES, AlwaysOpenPdfExternally: !pdfViewer, ...more }, undefined, 2)}\n`;
     const name = createHash('sha256').update(text).digest('hex').slice(0, 32);
-    return this.#folders.get(name) ?? this.#written.run(name, () => this.#write(name, text));
+    return this.#folders.use(name, folder => write(join(folder, FILE), text));
   }
+}
 
-  async #write(name: string, text: string): Promise<string> {
-    const folder = join(this.#parent, name);
-    const managed = join(folder, 'policies', 'managed');
-    await mkdir(managed, { recursive: true, mode: 0o755 });
-    const file = join(managed, 'berth.json');
-    await writeFile(`${file}.new`, text, { mode: 0o644 });
-    await rename(`${file}.new`, file);
-    this.#folders.set(name, folder);
-    return folder;
-  }
+async function write(file: string, text: string): Promise<void> {
+  if ((await readFile(file, 'utf8').catch(() => undefined)) === text) return;
+  await mkdir(dirname(file), { recursive: true, mode: 0o755 });
+  await writeFile(`${file}.new`, text, { mode: 0o644 });
+  await rename(`${file}.new`, file);
 }

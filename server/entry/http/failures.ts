@@ -5,6 +5,7 @@ import { catalogueEntry, type ErrorCode, isErrorCode } from '../../../contract/e
 import { type LimitDetails, limitHeaders } from '../../../contract/limit-headers.ts';
 import { fault } from '../../domain/faults.ts';
 import { type Fault, isFault } from '../../kit/fault.ts';
+import { PlacesFull } from '../../kit/places.ts';
 import { WorkFailed, type WorkFailure } from '../../kit/worker-pool.ts';
 import { BODY_BYTES_MAX } from './json-body.ts';
 
@@ -50,6 +51,7 @@ const bodyOf = (status: number, { message, details }: Fault, code: ErrorCode, re
 /** Fastify's own refusals have codes of their own; all others that are not faults are told apart only in the log. */
 function asFault(thrown: unknown): Fault {
   if (isFault(thrown)) return thrown;
+  if (thrown instanceof PlacesFull) return busy(thrown);
   const limited = thrown instanceof WorkFailed ? WORK[thrown.why]?.(thrown) : undefined;
   if (limited) return limited;
   const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
@@ -59,7 +61,7 @@ function asFault(thrown: unknown): Fault {
 
 const ADVICE = 'Read back what you asked for before you send a write again. Name the requestId to the operator.';
 
-const busy = (cause: WorkFailed): Fault =>
+const busy = (cause: WorkFailed | PlacesFull): Fault =>
   fault('busy', 'Too much work of this kind waits at this installation. Nothing was done.', {
     advice: 'Ask again in a moment.',
     cause,

@@ -1,0 +1,9 @@
+// How many extensions are unpacked, or looked through, at once: each takes a processor, and the disk.
+import type { PlacesLimits } from '../../kit/places.ts';
+
+export const UNPACKING: PlacesLimits = {
+  name: 'unpack an extension',
+  atOnce: { session: 2, application: 4, process: 8 },
+  waiting: 200,
+  withinMs: 30_000,
+};

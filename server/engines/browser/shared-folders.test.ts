@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
+import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import { SharedFolders } from './shared-folders.ts';
+
+const HOUR_MS = 3_600_000;
+
+describe('folders that browsers share', () => {
+  const parent = mkdtempSync(join(tmpdir(), 'berth-shared-'));
+  after(() => rmSync(parent, { recursive: true }));
+  const clock = new HandClock();
+  const open = (): SharedFolders =>
+    new SharedFolders({
+      ...{ parent, clock, unusedMax: 2, unusedBytesMax: 10, lifetimeMs: HOUR_MS },
+      bytesOf: async folder => (folder.endsWith('large') ? 11 : 1),
+    });
+  const use = async (folders: SharedFolders, name: string) => {
+    await clock.advance(1000);
+    return folders.use(name, async folder => writeFileSync(join(folder, 'file'), name));
+  };
+  const names = (): string[] => readdirSync(parent).sort();
+
+  it('are made once, stay while they are used, and go by when they were used last', async () => {
+    const folders = open();
+    const first = await use(folders, 'first');
+    for (const name of ['a', 'b', 'c']) (await use(folders, name)).release();
+    assert.deepEqual(names(), ['a', 'b', 'c', 'first'], 'the newest was in use when it was last looked');
+    (await use(folders, 'a')).release();
+    (await use(folders, 'd')).release();
+    assert.deepEqual(names(), ['a', 'c', 'd', 'first']);
+    first.release();
+    first.release();
+    (await use(folders, 'a')).release();
+    assert.deepEqual(names(), ['a', 'c', 'd'], 'it was used longest ago');
+  });
+
+  it('go by their bytes too', async () => {
+    const folders = open();
+    (await use(folders, 'large')).release();
+    (await use(folders, 'a')).release();
+    assert.ok(!names().includes('large'));
+  });
+
+  it('of a former process stay as long as its browsers may live', async () => {
+    const before = names();
+    await clock.advance(1000);
+    const folders = open();
+    for (const name of ['e', 'f', 'g', 'h']) (await use(folders, name)).release();
+    assert.ok(before.every(name => names().includes(name)));
+    await clock.advance(2 * HOUR_MS);
+    (await use(folders, 'h')).release();
+    assert.ok(before.every(name => !names().includes(name)));
+  });
+
+  it('that are asked for while they are removed are made again', async () => {
+    const folders = open();
+    const all = Array.from({ length: 20 }, (_, number) => `n${number % 5}`);
+    const held = await Promise.all(
+      all.map(name => folders.use(name, async folder => writeFileSync(join(folder, 'file'), name))),
+    );
+    for (const { path, release } of held) {
+      assert.ok(readdirSync(path).includes('file'));
+      release();
+    }
+  });
+});

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Places, PlacesFull } from './places.ts';
+
+const limits = { name: 'try', atOnce: { session: 1, application: 2, process: 3 }, waiting: 2, withinMs: 60_000 };
+
+/** Work that goes on until it is ended. */
+function begin(places: Places, application: string, session: string, signal?: AbortSignal) {
+  const ended = Promise.withResolvers<void>();
+  let runs = false;
+  const done = places.run(
+    { application, session },
+    async () => {
+      runs = true;
+      await ended.promise;
+      runs = false;
+    },
+    signal,
+  );
+  return { done, end: ended.resolve, runs: () => runs };
+}
+
+const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve));
+
+describe('places', () => {
+  it('are for so much at once; the rest waits its turn, and passes by who has none', async () => {
+    const places = new Places(limits);
+    const [first, same, other] = [begin(places, 'a', '1'), begin(places, 'a', '1'), begin(places, 'b', '2')];
+    await turn();
+    assert.deepEqual([first.runs(), same.runs(), other.runs()], [true, false, true]);
+    other.end();
+    await other.done;
+    assert.equal(same.runs(), false);
+    first.end();
+    await first.done;
+    await turn();
+    assert.equal(same.runs(), true);
+    same.end();
+    await same.done;
+  });
+
+  it('have a line with an end', async () => {
+    const places = new Places(limits);
+    const all = ['1', '2', '3', '4'].map(session => begin(places, 'a', session));
+    await assert.rejects(begin(places, 'a', '5').done, PlacesFull);
+    for (const { end } of all) end();
+    await Promise.all(all.map(({ done }) => done));
+  });
+
+  it('wait no longer than they may, and not for who went away', async () => {
+    const places = new Places({ ...limits, withinMs: 20 });
+    const first = begin(places, 'a', '1');
+    await assert.rejects(begin(places, 'a', '1').done, /no place to try: none was free within 20 ms/);
+    const gone = new AbortController();
+    const waiting = begin(places, 'a', '1', gone.signal);
+    gone.abort(new Error('went away'));
+    await assert.rejects(waiting.done, /went away/);
+    first.end();
+    await first.done;
+    const next = begin(places, 'a', '1');
+    next.end();
+    await next.done;
+  });
+});

@@ -1,0 +1,66 @@
+// Work of one kind, of which so much is done at once for a session, an application and the process. What is beyond waits
+// in a line; line and wait have an end.
+import { type Bounds, type Owner, type Share, Totals } from './totals.ts';
+import { WaitExpired, within } from './wait.ts';
+
+export interface PlacesLimits {
+  /** For errors: "unpack an extension". */
+  readonly name: string;
+  readonly atOnce: Bounds;
+  readonly waiting: number;
+  readonly withinMs: number;
+}
+
+export class PlacesFull extends Error {
+  override readonly name = 'PlacesFull';
+  constructor(what: string, why: string) {
+    super(`no place to ${what}: ${why}`);
+  }
+}
+
+export class Places {
+  readonly #limits: PlacesLimits;
+  readonly #totals: Totals;
+  /** In the order in which they came. */
+  readonly #waiting = new Map<Share, () => void>();
+
+  constructor(limits: PlacesLimits) {
+    this.#limits = limits;
+    this.#totals = new Totals(limits.atOnce);
+  }
+
+  /** Rejects with `PlacesFull` where the line is full, or no place was free in time. */
+  async run<T>(owner: Owner, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const share = this.#totals.open(owner);
+    try {
+      if (share.take(1)) await this.#wait(share, signal);
+      return await work();
+    } finally {
+      share.close();
+      this.#fill();
+    }
+  }
+
+  async #wait(share: Share, signal: AbortSignal | undefined): Promise<void> {
+    const { name, waiting, withinMs } = this.#limits;
+    if (this.#waiting.size >= waiting) throw new PlacesFull(name, `${waiting} wait already`);
+    const free = Promise.withResolvers<void>();
+    this.#waiting.set(share, free.resolve);
+    try {
+      await within(withinMs, `a place to ${name}`, () => free.promise, signal);
+    } catch (error) {
+      throw error instanceof WaitExpired ? new PlacesFull(name, `none was free within ${withinMs} ms`) : error;
+    } finally {
+      this.#waiting.delete(share);
+    }
+  }
+
+  /** Whose session or application has no place free is passed by. */
+  #fill(): void {
+    for (const [share, begin] of this.#waiting) {
+      if (share.take(1)) continue;
+      this.#waiting.delete(share);
+      begin();
+    }
+  }
+}
