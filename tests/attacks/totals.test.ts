@@ -25,7 +25,7 @@ describe('clients that do not read what they asked for', () => {
   /** Of one client; below what a single client may leave unread. */
   const ANSWER_BYTES = 60 * MIB;
   const CLIENTS = 6;
-  /** SESSION_WAITING_BYTES_MAX. */
+  /** UNREAD_BYTES_MAX. */
   const SESSION_BYTES_MAX = 320 * MIB;
 
   it('are closed, the one with most bytes first, until their session is within its bound; one that reads goes on', () =>

@@ -4,7 +4,7 @@ import { type Bound, type Bounds, type Level, type Owner, type Share, Totals } f
 
 const MIB = 1024 ** 2;
 /** The largest message to a client has 256 MiB, and a client may be 64 MiB behind: so much must fit into a session. */
-export const WAITING_BYTES_MAX: Bounds = { session: 320 * MIB, application: 512 * MIB, process: 1024 * MIB };
+export const UNREAD_BYTES_MAX: Bounds = { session: 320 * MIB, application: 512 * MIB, process: 1024 * MIB };
 
 export interface WaitingSource {
   /** What waits now. Asked often. */
@@ -23,7 +23,7 @@ export class WaitingBytes {
   readonly #totals: Totals;
   readonly #sources = new Map<Share, WaitingSource>();
 
-  constructor(bounds: Bounds = WAITING_BYTES_MAX) {
+  constructor(bounds: Bounds = UNREAD_BYTES_MAX) {
     this.#totals = new Totals(bounds);
   }
 
