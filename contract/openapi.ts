@@ -204,7 +204,7 @@ function answers(id: OperationId): JsonMap {
       status,
       {
         description: answer.description,
-        headers: { ...REQUEST_ID, ...described(answer.headers ?? {}), ...described(headersOfAll(id, Number(status))) },
+        headers: { ...REQUEST_ID, ...described(answer.headers ?? {}), ...described(headersOfAll(id)) },
         ...content(id, answer),
       },
     ]),
@@ -231,10 +231,10 @@ function maybeReplayed(id: OperationId, schema: TSchema): JsonValue {
 }
 
 /** What answers may carry because of how the operation is called. */
-function headersOfAll(id: OperationId, status: number): Readonly<Record<string, string>> {
+function headersOfAll(id: OperationId): Readonly<Record<string, string>> {
   const { mayWait, unknownFields } = operation(id);
   return {
-    ...(isRepeatable(id) && status < 300 ? { 'idempotency-replayed': '`true`: the answer of the first request.' } : {}),
+    ...(isRepeatable(id) ? { 'idempotency-replayed': '`true`: the answer of the first request.' } : {}),
     ...(mayWait || unknownFields === 'warn' ? { 'preference-applied': 'Those of `Prefer` that counted.' } : {}),
     ...(mayWait ? { 'x-berth-waited': 'With `Prefer: wait`: the milliseconds that the create stood in line.' } : {}),
   };
@@ -270,7 +270,7 @@ function failureHeaders(id: OperationId, status: number, codes: readonly ErrorCo
   const mayBeLater = codes.some(code => catalogueEntry(code).retryAfterSeconds !== undefined);
   return {
     ...REQUEST_ID,
-    ...described(headersOfAll(id, status)),
+    ...described(headersOfAll(id)),
     ...(operation(id).isWrite ? common('x-should-retry') : {}),
     ...(status === 401 ? common('www-authenticate') : {}),
     ...(status === 416 ? common('content-range') : {}),

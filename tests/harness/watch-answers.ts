@@ -118,8 +118,9 @@ function watch(): void {
       return Reflect.apply(writeHead, this, given);
     },
     write(this: ServerResponse, ...given: unknown[]): unknown {
+      const result = Reflect.apply(write, this, given); // The first one writes the headers, if nobody has.
       keep(this, given[0], given[1]);
-      return Reflect.apply(write, this, given);
+      return result;
     },
     end(this: ServerResponse, ...given: unknown[]): unknown {
       const result = Reflect.apply(end, this, given);
