@@ -31,7 +31,7 @@ const ATTACKS = {
 /** Refused with and without a jail. */
 const BOUNDED = {
   'take more memory than its bound': 'my $x = "x" x (300 * 1024 * 1024); print "done"',
-  'compute for longer than its bound': 'my $end = time + 20; 1 while time < $end; print "done"',
+  'compute for longer than its bound': '1 while (times)[0] < 20; print "done"',
   'write a file of a megabyte':
     '$SIG{XFSZ} = "IGNORE"; $d = -w "/dev/shm" ? "/dev/shm" : "/"; open(F, ">", "$d/berth-helper-attack") and (print F "x" x 1048576) and close(F) and print "done"',
 } as const;
