@@ -40,8 +40,8 @@ const PARTS: readonly Part[] = [
     concurrency: Math.min(2, availableParallelism()),
   },
   {
-    name: 'acceptance, engines, attacks, faults',
-    globs: ['acceptance', 'engines', 'attacks', 'faults'].map(folder => `tests/${folder}/**/*.test.ts`),
+    name: 'acceptance, engines, attacks, faults, fuzz',
+    globs: ['acceptance', 'engines', 'attacks', 'faults', 'fuzz'].map(folder => `tests/${folder}/**/*.test.ts`),
     concurrency: slow ? 1 : Math.min(FILES_AT_ONCE_MAX, availableParallelism() + 1),
   },
 ];

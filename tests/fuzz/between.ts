@@ -1,0 +1,147 @@
+// A Chromium whose pipe leads through this process: what the browser says can be changed on its way to the server, and
+// messages of our own put between. A script in front of the real one takes it to FIFOs of ours when it is told to.
+import { execFileSync } from 'node:child_process';
+import {
+  constants,
+  copyFileSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { chmod } from 'node:fs/promises';
+import { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import { eventually } from '../harness/until.ts';
+
+const REAL = '/usr/lib/chromium/chromium';
+
+export interface Between {
+  /** For BERTH_CHROMIUM. */
+  readonly path: string;
+  /** What the browser of the next session says goes through `change`; `create` makes that session. */
+  around<T>(dataDir: string, change: Change, create: () => Promise<T>): Promise<{ made: T; line: Line }>;
+}
+
+/** From one message of the browser, without its NUL, to what the server reads instead. */
+export type Change = (message: Buffer) => readonly Buffer[];
+
+export interface Line {
+  /** Says something as the browser. */
+  say(message: Buffer): void;
+  close(): void;
+}
+
+const NUL = Buffer.from([0]);
+
+export async function openBetween(): Promise<Between> {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-between-'));
+  after(() => rmSync(folder, { recursive: true }));
+  await chmod(folder, 0o755);
+  copyFileSync('/bin/dash', join(folder, 'dash'));
+  const path = join(folder, 'chromium');
+  const script = [
+    `#!${folder}/dash`,
+    `read -r line < ${folder}/line`,
+    `[ "$line" = direct ] && exec ${REAL} "$@"`,
+    `exec ${REAL} "$@" 3< ${folder}/$line-in 4> ${folder}/$line-out`,
+    '',
+  ];
+  writeFileSync(path, script.join('\n'), { mode: 0o755 });
+  const choose = (line: string): void => {
+    writeFileSync(join(folder, 'line.new'), `${line}\n`);
+    renameSync(join(folder, 'line.new'), join(folder, 'line'));
+  };
+  choose('direct');
+  let lines = 0;
+  return {
+    path,
+    around: async (dataDir, change, create) => {
+      const name = `line${++lines}`;
+      const ours = ['in', 'out'].map(end => join(folder, `${name}-${end}`)) as [string, string];
+      execFileSync('mkfifo', ['-m', '666', ...ours]);
+      for (const fifo of ours) await chmod(fifo, 0o666);
+      const known = new Set(boxes(dataDir));
+      const ends = [openEnd(ours[0], 'write'), openEnd(ours[1], 'read')] as const;
+      choose(name);
+      const line = new Connected(ends, change);
+      try {
+        const joining = eventually('the box of the session', () => boxes(dataDir).find(box => !known.has(box))).then(
+          box => line.join(join(dataDir, 'sessions', box ?? '', 'notes')),
+        );
+        const [made] = await Promise.all([create(), joining]);
+        return { made, line };
+      } catch (error) {
+        line.close();
+        throw error;
+      } finally {
+        choose('direct');
+        for (const fifo of ours) rmSync(fifo);
+      }
+    },
+  };
+}
+
+/** Those whose FIFOs stand. */
+const boxes = (dataDir: string): string[] =>
+  list(join(dataDir, 'sessions')).filter(box => {
+    const notes = list(join(dataDir, 'sessions', box, 'notes'));
+    return notes.includes('in') && notes.includes('out');
+  });
+
+function list(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+/** Opened for both ways, so that it opens at once and never sees an end of file; used for one, so that nothing comes back. */
+function openEnd(fifo: string, way: 'read' | 'write'): Socket {
+  const fd = openSync(fifo, constants.O_RDWR | constants.O_NONBLOCK);
+  return new Socket({ fd, readable: way === 'read', writable: way === 'write' }).on('error', () => {});
+}
+
+class Connected implements Line {
+  readonly #toBrowser: Socket;
+  readonly #fromBrowser: Socket;
+  readonly #change: Change;
+  #toServer: Socket | undefined;
+  #fromServer: Socket | undefined;
+  #rest: Buffer = Buffer.alloc(0);
+
+  constructor([toBrowser, fromBrowser]: readonly [Socket, Socket], change: Change) {
+    this.#toBrowser = toBrowser;
+    this.#fromBrowser = fromBrowser;
+    this.#change = change;
+  }
+
+  join(notes: string): void {
+    this.#fromServer = openEnd(join(notes, 'in'), 'read');
+    this.#toServer = openEnd(join(notes, 'out'), 'write');
+    this.#fromServer.on('data', chunk => this.#toBrowser.write(chunk));
+    this.#fromBrowser.on('data', chunk => this.#hear(chunk));
+  }
+
+  say(message: Buffer): void {
+    this.#toServer?.write(Buffer.concat([message, NUL]));
+  }
+
+  close(): void {
+    for (const end of [this.#toBrowser, this.#fromBrowser, this.#toServer, this.#fromServer]) end?.destroy();
+  }
+
+  #hear(chunk: Buffer): void {
+    this.#rest = Buffer.concat([this.#rest, chunk]);
+    for (let end = this.#rest.indexOf(0); end >= 0; end = this.#rest.indexOf(0)) {
+      const message = this.#rest.subarray(0, end);
+      this.#rest = this.#rest.subarray(end + 1);
+      for (const instead of this.#change(message)) this.say(instead);
+    }
+  }
+}

@@ -1,0 +1,76 @@
+// A hostile CDP client: every command that the policy judges and many others, each parameter in turn, and messages that are
+// none. Through the connect address, through DevTools of a page, and through the socket for people.
+import type { DebugUrls } from '../../../contract/live.ts';
+import { clientPolicy } from '../../../server/entry/cdp/policy.ts';
+import { CdpClient } from '../../harness/cdp.ts';
+import type { CreatedSession } from '../../harness/server.ts';
+import { soon } from '../../harness/until.ts';
+import type { Hostile } from '../hostile.ts';
+import { COMMANDS, hostileParams, type Method } from '../protocol.ts';
+import { type World, withSession } from '../world.ts';
+
+/** Said together; then an answer shows that they were read. */
+const BURST = 20;
+const ANSWER_MS = 15_000;
+
+/** What the policy looks at; its names are all that is asked of it here. */
+const WATCHED: ReadonlySet<string> = clientPolicy({
+  browser: {} as never,
+  keepAlive: true,
+  closeAsked: () => {},
+  takeover: undefined,
+}).watched;
+const JUDGED = COMMANDS.filter(({ name }) => WATCHED.has(name));
+/** Each of the judged ones with each of its parameters. */
+const TURNS = JUDGED.flatMap(method =>
+  Array.from({ length: Math.max(1, method.parameters.length) }, (_, at) => ({ method, at })),
+);
+
+export async function attackFromClients(world: World, hostile: Hostile, count: number): Promise<void> {
+  await withSession(world, async session => {
+    const sockets = await socketsOf(world, session);
+    const first = hostile.int(TURNS.length);
+    for (let n = 0; n < count; n += BURST) {
+      const socket = hostile.pick(sockets) ?? session.connectUrl;
+      // The session may have ended meanwhile: that is no harm to anybody else.
+      const client = await CdpClient.connect(socket).catch(() => undefined);
+      if (!client) return;
+      const page = socket === session.connectUrl ? await attached(client) : undefined;
+      for (let said = 0; said < BURST && client.isOpen; said++) {
+        const turn = TURNS[(first + n + said) % TURNS.length];
+        const message = messageOf(turn, page, hostile);
+        world.notes.note(String(message));
+        client.say(message);
+      }
+      await soon('an answer', client.ask('Browser.getVersion'), ANSWER_MS).catch(() => {});
+      client.cut();
+    }
+  });
+}
+
+const attached = (client: CdpClient): Promise<string | undefined> =>
+  soon('the page', client.attachToPage(), ANSWER_MS).catch(() => undefined);
+
+async function socketsOf({ server }: World, session: CreatedSession): Promise<string[]> {
+  const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${session.id}/debug`);
+  const devtools = body.pages[0]?.devtoolsUrl?.replace(/^http/, 'ws').replace('/devtools?', '/devtools/socket?');
+  return [session.connectUrl, session.connectUrl, ...(body.wsUrl ? [body.wsUrl] : []), ...(devtools ? [devtools] : [])];
+}
+
+function messageOf(
+  turn: { readonly method: Method; readonly at: number } | undefined,
+  page: string | undefined,
+  hostile: Hostile,
+): string | Buffer {
+  const { method, at } = turn && hostile.chance(2) ? turn : { method: hostile.pick(COMMANDS), at: hostile.int(20) };
+  const channel = hostile.chance(10) ? hostile.value() : page;
+  const whole = hostile.json({
+    id: hostile.chance(20) ? hostile.value() : 1000 + hostile.int(1_000_000),
+    method: hostile.chance(30) ? hostile.value() : method?.name,
+    params: hostile.chance(30) || !method ? hostile.value() : hostileParams(method, at, hostile),
+    ...(hostile.chance(3) || channel === undefined ? {} : { sessionId: channel }),
+  });
+  if (!hostile.chance(8)) return whole;
+  const broken = hostile.broken(whole);
+  return hostile.chance(4) ? broken : broken.toString('latin1');
+}

@@ -1,0 +1,79 @@
+// A hostile browser: what it says on its pipe is changed on its way, and events and answers that nobody asked for come
+// between, on the channels that it has heard of.
+import { CdpClient } from '../../harness/cdp.ts';
+import { soon } from '../../harness/until.ts';
+import type { Hostile } from '../hostile.ts';
+import { EVENTS, hostileParams } from '../protocol.ts';
+import { releaseAll, type World } from '../world.ts';
+
+const DEED_MS = 3_000;
+const CHANNELS_MAX = 50;
+
+export async function attackFromBrowser(world: World, hostile: Hostile, count: number): Promise<void> {
+  const channels = new Set<string>();
+  let hostility = 0;
+  const changed = (message: Buffer): readonly Buffer[] => {
+    const channel = /"sessionId":"([0-9A-F]{32})"/.exec(message.toString('latin1'))?.[1];
+    if (channel && channels.size < CHANNELS_MAX) channels.add(channel);
+    if (hostility === 0 || !hostile.chance(hostility)) return [message];
+    const instead = lie(message, hostile);
+    world.notes.note(String(instead));
+    return hostile.chance(3) ? [message, instead] : [instead];
+  };
+  const wish = { keepAlive: true, ...world.wish };
+  // Now and then from its first word on: then there may be no session at all.
+  if (hostile.chance(4)) hostility = 6;
+  const { server } = world;
+  const create = () => server.api<{ id: string; connectUrl?: string }>('POST', '/v1/browsers/sessions', { body: wish });
+  const { made, line } = await world.between.around(server.dataDir, changed, create);
+  try {
+    const { connectUrl } = made.body;
+    if (!connectUrl) return;
+    const client = await CdpClient.connect(connectUrl).catch(() => undefined);
+    const page = client && (await soon('the page', client.attachToPage(), DEED_MS).catch(() => undefined));
+    hostility = 8;
+    for (let n = 0; n < count; n++) {
+      const message = Buffer.from(event([...channels], hostile));
+      world.notes.note(String(message));
+      line.say(hostile.chance(12) ? withoutNul(hostile.broken(String(message))) : message);
+      if (n % 10 !== 0 || !client?.isOpen) continue;
+      const url = `${world.pages.a}/${hostile.pick(['', 'next', 'popups', 'socket', 'download'])}`;
+      await soon('a page', client.ask('Page.navigate', { url }, page), DEED_MS).catch(() => {});
+    }
+    client?.cut();
+    await releaseAll(world);
+  } finally {
+    line.close();
+  }
+}
+
+/** A message of the browser with one of its values changed, or no message at all. */
+function lie(message: Buffer, hostile: Hostile): Buffer {
+  const text = message.toString();
+  if (hostile.chance(6)) return withoutNul(hostile.broken(text));
+  const value: unknown = JSON.parse(text);
+  return Buffer.from(hostile.json(changedValue(value, hostile)));
+}
+
+function changedValue(value: unknown, hostile: Hostile): unknown {
+  if (typeof value !== 'object' || value === null || hostile.chance(6)) return hostile.value();
+  const names = Object.keys(value);
+  const name = hostile.pick(names);
+  if (name === undefined) return hostile.value();
+  if (Array.isArray(value)) return value.map((one, at) => (String(at) === name ? changedValue(one, hostile) : one));
+  return Object.fromEntries(
+    Object.entries(value).map(([known, one]) => [known, known === name ? changedValue(one, hostile) : one]),
+  );
+}
+
+function event(channels: readonly string[], hostile: Hostile): string {
+  const described = hostile.pick(EVENTS);
+  const channel = hostile.chance(6) ? hostile.value() : hostile.pick(channels);
+  const said = hostile.chance(5)
+    ? { id: hostile.chance(2) ? hostile.int(500) : hostile.value(), result: hostile.value() }
+    : { method: described?.name, params: described ? hostileParams(described, hostile.int(20), hostile) : {} };
+  return hostile.json({ ...said, ...(channel === undefined ? {} : { sessionId: channel }) });
+}
+
+/** A NUL would end it. */
+const withoutNul = (bytes: Buffer): Buffer => Buffer.from(bytes.filter(byte => byte !== 0));

@@ -1,0 +1,163 @@
+// A hostile HTTP caller: every operation of the table, each part of a request in turn, and requests that are no HTTP. None
+// may be answered with 500, which would be a fault of ours.
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import type { TSchema } from 'typebox';
+import { OPERATION_IDS, type OperationId, operation } from '../../../contract/operations.ts';
+import { soon } from '../../harness/until.ts';
+import type { Hostile } from '../hostile.ts';
+import { plausibleBy, withOneHostile } from '../schemas.ts';
+import { type World, withSession } from '../world.ts';
+
+const AT_ONCE = 5;
+/** Events and logs as a stream have no end. */
+const ANSWER_MS = 3_000;
+const ANSWER_BYTES_MAX = 100_000;
+const HOST = '127.0.0.1';
+
+export async function attackFromCallers(world: World, hostile: Hostile, count: number): Promise<void> {
+  await withSession(world, async ({ id }) => {
+    const first = hostile.int(OPERATION_IDS.length);
+    for (let n = 0; n < count; n += AT_ONCE) {
+      const requests = Array.from({ length: AT_ONCE }, (_, more) => {
+        const operationId = OPERATION_IDS[(first + n + more) % OPERATION_IDS.length] ?? 'welcome';
+        return { operationId, bytes: requestOf(operationId, id, world, hostile) };
+      });
+      await Promise.all(
+        requests.map(async ({ operationId, bytes }) => {
+          world.notes.note(bytes.toString('latin1'));
+          const answer = await exchange(new URL(world.server.url).port, bytes);
+          assert.doesNotMatch(
+            answer,
+            /^HTTP\/1\.1 500 /,
+            `${operationId}: ${bytes.toString('latin1').slice(0, 2000)}\n${answer}`,
+          );
+        }),
+      );
+    }
+  });
+}
+
+function requestOf(id: OperationId, session: string, world: World, hostile: Hostile): Buffer {
+  const { method, path, query, body, bodyExample, credential, upload } = operation(id);
+  const part = hostile.pick(['path', 'query', 'headers', 'body', 'bytes'] as const);
+  const key = credential === 'account' ? world.accounts.token : world.server.key;
+  const target = pathOf(path, part === 'path', session, world, hostile) + queryOf(query, part === 'query', hostile);
+  const content = upload ? multipart(hostile) : bodyOf(body, bodyExample, part === 'body', hostile);
+  const type = upload ? 'multipart/form-data; boundary=x' : 'application/json';
+  const headers = [
+    `Host: ${HOST}`,
+    `Authorization: Bearer ${key}`,
+    ...(content ? [`Content-Type: ${type}`, `Content-Length: ${content.length}`] : []),
+    'Connection: close',
+    ...(part === 'headers' ? hostileHeaders(hostile) : []),
+  ];
+  const head = Buffer.from(`${method} ${target} HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`, 'latin1');
+  const whole = Buffer.concat([head, content ?? Buffer.alloc(0)]);
+  return part === 'bytes' && hostile.chance(3) ? hostile.broken(whole.toString('latin1')) : whole;
+}
+
+function pathOf(path: string, isHostile: boolean, session: string, world: World, hostile: Hostile): string {
+  return path.replace(/\{(\w+)\}/g, (_, name: string) => {
+    if (isHostile) return encoded(hostile.text(), hostile);
+    if (name === 'appId') return world.accounts.application;
+    return hostile.chance(2) ? session : '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11';
+  });
+}
+
+function queryOf(query: TSchema | undefined, isHostile: boolean, hostile: Hostile): string {
+  const { properties = {} }: { properties?: Record<string, TSchema> } = query ?? {};
+  const names = Object.keys(properties).filter(() => hostile.chance(2));
+  const asked = names.map(name => {
+    const plausible = plausibleBy(properties[name] ?? {}, hostile);
+    return `${name}=${isHostile ? encoded(hostile.text(), hostile) : encoded(String(plausible).slice(0, 100), hostile)}`;
+  });
+  const strange = isHostile ? [`${encoded(hostile.text(), hostile)}=${encoded(hostile.text(), hostile)}`] : [];
+  const all = [...asked, ...strange];
+  return all.length === 0 ? '' : `?${all.join('&')}`;
+}
+
+/** As a URL has it; now and then as it is, without what would end the line. */
+const encoded = (text: string, hostile: Hostile): string => {
+  const short = text.slice(0, hostile.chance(5) ? 9_000 : 300);
+  return hostile.chance(8) ? short.replaceAll(/[\s\0]/g, '_') : encodeURIComponent(short.toWellFormed());
+};
+
+function bodyOf(
+  schema: TSchema | undefined,
+  example: unknown,
+  isHostile: boolean,
+  hostile: Hostile,
+): Buffer | undefined {
+  if (!schema) return isHostile && hostile.chance(3) ? Buffer.from(hostile.json(hostile.value())) : undefined;
+  const plain = example !== undefined && hostile.chance(2) ? example : plausibleBy(schema, hostile);
+  const whole = hostile.json(isHostile ? withOneHostile(plain, hostile) : plain);
+  return isHostile && hostile.chance(6) ? hostile.broken(whole) : Buffer.from(whole);
+}
+
+function multipart(hostile: Hostile): Buffer {
+  const name = hostile
+    .text()
+    .slice(0, 2_000)
+    .replaceAll(/[\r\n]/g, '_');
+  const part = `--x\r\nContent-Disposition: form-data; name="${hostile.chance(4) ? name : 'file'}"; filename="${name}"\r\n\r\n`;
+  const end = hostile.chance(4) ? '' : '\r\n--x--\r\n';
+  const file = hostile.chance(2) ? hostile.broken('PK\u0003\u0004'.padEnd(200, 'x')) : Buffer.from(hostile.text());
+  return Buffer.concat([Buffer.from(part), file, Buffer.from(end)]);
+}
+
+const HEADERS = [
+  'Accept',
+  'Prefer',
+  'If-Match',
+  'If-None-Match',
+  'Range',
+  'Idempotency-Key',
+  'X-Request-Id',
+  'X-BB-API-Key',
+  'X-Stainless-Retry-Count',
+  'X-Forwarded-For',
+  'traceparent',
+  'Last-Event-ID',
+  'Content-Type',
+  'Content-Encoding',
+  'Transfer-Encoding',
+  'Expect',
+  'Upgrade',
+  'Cookie',
+];
+
+const hostileHeaders = (hostile: Hostile): string[] =>
+  Array.from({ length: 1 + hostile.int(3) }, () => {
+    const value = hostile.pick([
+      hostile.text(),
+      'text/event-stream',
+      'wait=99999999',
+      'bytes=0-,-1',
+      'chunked',
+      'gzip',
+      'W/"x"',
+    ]);
+    return `${hostile.pick(HEADERS)}: ${value.slice(0, 5_000).replaceAll(/[\r\n\0]/g, '_')}`;
+  });
+
+/** What comes back, up to a bound in bytes and time. */
+function exchange(port: string, bytes: Buffer): Promise<string> {
+  const socket = connect(Number(port), HOST);
+  let heard = '';
+  const over = new Promise<void>(resolve => {
+    socket.on('data', data => {
+      heard += data.toString('latin1');
+      if (heard.length > ANSWER_BYTES_MAX) socket.destroy();
+    });
+    socket.on('error', () => {});
+    socket.once('close', () => resolve());
+  });
+  socket.write(bytes);
+  return soon('an answer', over, ANSWER_MS)
+    .catch(() => {})
+    .then(() => {
+      socket.destroy();
+      return heard;
+    });
+}

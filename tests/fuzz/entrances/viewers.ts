@@ -1,0 +1,56 @@
+// A hostile person at the live view: every message that a viewer may say, each of its fields in turn, and messages that are
+// none, with and without control.
+import type { TSchema } from 'typebox';
+import type { DebugUrls } from '../../../contract/live.ts';
+import { ViewerMessage } from '../../../contract/live-messages.ts';
+import { LiveViewer } from '../../harness/live-viewer.ts';
+import { eventually } from '../../harness/until.ts';
+import type { Hostile } from '../hostile.ts';
+import { plausibleBy } from '../schemas.ts';
+import { type World, withSession } from '../world.ts';
+
+const BURST = 15;
+const READ_MS = 10_000;
+
+const messages = (schema: TSchema): TSchema[] => {
+  const { anyOf }: { anyOf?: TSchema[] } = schema;
+  return anyOf ? anyOf.flatMap(messages) : [schema];
+};
+const MESSAGES = messages(ViewerMessage);
+
+export async function attackFromViewers(world: World, hostile: Hostile, count: number): Promise<void> {
+  await withSession(world, async session => {
+    const { body } = await world.server.api<DebugUrls>('GET', `/v1/browsers/sessions/${session.id}/debug`);
+    for (let n = 0; n < count; n += BURST) {
+      const viewer = await LiveViewer.open(body.debuggerUrl).catch(() => undefined);
+      if (!viewer) return;
+      const isTold = () => viewer.page !== '' || viewer.closed;
+      // What was said before may have closed the last page.
+      await eventually('the viewer to be told of a page', isTold, Boolean, READ_MS).catch(() => {});
+      viewer.say({ type: 'take' });
+      const isAsked = () => viewer.closed || viewer.messages.some(({ type }) => type === 'refused') || viewer.fence > 0;
+      await eventually('control', isAsked, Boolean, READ_MS).catch(() => {});
+      for (let said = 0; said < BURST && !viewer.closed; said++) {
+        const message = messageOf(viewer, hostile);
+        world.notes.note(String(message));
+        viewer.raw(message);
+      }
+      if (!viewer.closed) await viewer.close();
+    }
+  });
+}
+
+function messageOf(viewer: LiveViewer, hostile: Hostile): string | Buffer {
+  const { properties = {} }: { properties?: Record<string, TSchema> } = hostile.pick(MESSAGES) ?? {};
+  const names = Object.keys(properties);
+  const chosen = hostile.pick(names);
+  const common: Readonly<Record<string, unknown>> = { fence: viewer.fence, page: viewer.page };
+  const message = Object.fromEntries(
+    Object.entries(properties).map(([name, schema]) => [
+      name,
+      name === chosen && !hostile.chance(3) ? hostile.value() : (common[name] ?? plausibleBy(schema, hostile)),
+    ]),
+  );
+  const whole = hostile.json(hostile.chance(20) ? hostile.value() : message);
+  return hostile.chance(10) ? hostile.broken(whole) : whole;
+}

@@ -1,0 +1,47 @@
+// An hour of hostile values with a seed of its own, which is printed. BERTH_FUZZ_MINUTES and BERTH_FUZZ_SEED set both.
+import assert from 'node:assert/strict';
+import { randomInt } from 'node:crypto';
+import { test } from 'node:test';
+import { ENTRANCES, type EntranceName, Fuzz } from './fuzz.ts';
+import { Hostile } from './hostile.ts';
+
+const MINUTE_MS = 60_000;
+/** Until then the server has met everything once, and its memory is what later memory is held against. */
+const WARM_MS = 5 * MINUTE_MS;
+const COUNTS: Readonly<Record<EntranceName, number>> = {
+  pages: 60,
+  clients: 400,
+  browser: 200,
+  viewers: 90,
+  callers: 400,
+  adoption: 40,
+};
+const MIB = 1024 ** 2;
+/** What one batch of large values may leave for the collector. */
+const GROWTH_BYTES_MAX = 150 * MIB;
+/** Adoption makes a new process, whose memory says nothing about that of the one before. */
+const NAMES = (Object.keys(ENTRANCES) as EntranceName[]).filter(name => name !== 'adoption');
+
+const minutes = Number(process.env.BERTH_FUZZ_MINUTES ?? 60);
+const seed = Number(process.env.BERTH_FUZZ_SEED ?? randomInt(2 ** 31));
+
+test(`hostile values for ${minutes} minutes, seed ${seed}, hurt nobody else and leave nothing`, async () => {
+  const fuzz = await Fuzz.open({ repeats: 50_000, recordSession: true });
+  const order = new Hostile(seed, 1);
+  const startedAt = performance.now();
+  const runs = (): number => performance.now() - startedAt;
+  const { pid } = fuzz.world.server;
+  let warmBytes: number | undefined;
+  let batches = 0;
+  while (runs() < minutes * MINUTE_MS) {
+    const entrance = NAMES[batches++ % NAMES.length] ?? 'pages';
+    await fuzz.batch({ entrance, seed: order.int(2 ** 31), count: COUNTS[entrance] });
+    if (runs() > WARM_MS) warmBytes ??= fuzz.memoryBytes;
+  }
+  const endBytes = fuzz.memoryBytes;
+  const report = { seed, minutes, batches, pid, pidAtEnd: fuzz.world.server.pid, warmBytes, endBytes };
+  console.log(JSON.stringify({ ...report, ...fuzz.report, ...(await fuzz.turns()) }, null, 2));
+  assert.equal(fuzz.world.server.pid, pid);
+  if (warmBytes !== undefined) assert.ok(endBytes - warmBytes < GROWTH_BYTES_MAX, 'memory grows');
+  await fuzz.batch({ entrance: 'adoption', seed, count: COUNTS.adoption });
+});

@@ -1,0 +1,95 @@
+// A web server that answers with whatever bytes it was given: headers that no HTTP library would write.
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { after } from 'node:test';
+import type { Hostile } from './hostile.ts';
+
+const HEADERS_KEPT = 200;
+
+export interface HostileWeb {
+  readonly port: number;
+  /** An address that answers so. */
+  serve(answer: Buffer): string;
+}
+
+export async function openHostileWeb(): Promise<HostileWeb> {
+  const answers = new Map<string, Buffer>();
+  let count = 0;
+  const server = createServer(socket => {
+    socket.on('error', () => {});
+    socket.once('data', data => {
+      const path = /^\S+ (\S+)/.exec(data.toString('latin1'))?.[1] ?? '';
+      socket.end(answers.get(path.replace(/^http:\/\/[^/]*/, '').split('?', 1)[0] ?? '') ?? 'HTTP/1.1 404 No\r\n\r\n');
+    });
+    socket.setTimeout(20_000, () => socket.destroy());
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  after(() => void server.close());
+  const address = server.address();
+  const port = typeof address === 'object' && address ? address.port : 0;
+  return {
+    port,
+    serve: answer => {
+      const path = `/${++count}`;
+      answers.set(path, answer);
+      answers.delete(`/${count - HEADERS_KEPT}`);
+      return `http://127.0.0.1:${port}${path}`;
+    },
+  };
+}
+
+const NAMES = [
+  'Location',
+  'Content-Disposition',
+  'Content-Type',
+  'Set-Cookie',
+  'Content-Security-Policy',
+  'Link',
+  'Refresh',
+  'Content-Encoding',
+  'Content-Length',
+  'Transfer-Encoding',
+  'Content-Range',
+  'Server-Timing',
+  'SourceMap',
+  'Report-To',
+  'X-Long',
+];
+
+/** A status line, headers of hostile values, and a body that may not be what they say. */
+export function hostileAnswer(hostile: Hostile): Buffer {
+  const status = hostile.pick([
+    '200 OK',
+    '302 Found',
+    '304 x',
+    '401 No',
+    '204 x',
+    '206 x',
+    '407 x',
+    '500 x',
+    '999 x',
+    '103 x',
+  ]);
+  const headers = Array.from({ length: 1 + hostile.int(4) }, () => `${hostile.pick(NAMES)}: ${headerValue(hostile)}`);
+  const body = hostile.chance(4) ? hostile.broken('<!doctype html><title>x</title>') : Buffer.from(hostile.text());
+  return Buffer.concat([Buffer.from(`HTTP/1.1 ${status}\r\n${headers.join('\r\n')}\r\n\r\n`, 'latin1'), body]);
+}
+
+function headerValue(hostile: Hostile): string {
+  const text = hostile.text();
+  const shown = hostile.chance(3) ? text : text.replaceAll(/[\r\n\0]/g, '_');
+  return hostile.pick([
+    shown,
+    `attachment; filename="${shown}"`,
+    `attachment; filename*=UTF-8''${encodeSafe(text)}`,
+    `text/html; charset=${shown}`,
+    `a=${shown}; Path=/; Domain=${shown}`,
+    '-1',
+    '99999999999999999999',
+    'chunked',
+    'gzip, br, zstd',
+  ]);
+}
+
+const encodeSafe = (text: string): string => encodeURIComponent(text.toWellFormed()).slice(0, 4000);

@@ -1,0 +1,60 @@
+// The commands and events of the DevTools protocol with their parameters, as the package that Puppeteer uses describes them.
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Hostile } from './hostile.ts';
+
+interface Described {
+  readonly name: string;
+  readonly type?: string;
+  readonly optional?: boolean;
+  readonly enum?: readonly string[];
+  readonly parameters?: readonly Described[];
+}
+
+interface Domain {
+  readonly domain: string;
+  readonly commands: readonly Described[];
+  readonly events?: readonly Described[];
+}
+
+export interface Method {
+  readonly name: string;
+  readonly parameters: readonly Described[];
+}
+
+const puppeteer = createRequire(createRequire(import.meta.url).resolve('puppeteer-core'));
+const domains = ['browser', 'js'].flatMap(half => {
+  const file: { domains: Domain[] } = JSON.parse(
+    readFileSync(puppeteer.resolve(`devtools-protocol/json/${half}_protocol.json`), 'utf8'),
+  );
+  return file.domains;
+});
+
+const methodsOf = (kind: 'commands' | 'events'): readonly Method[] =>
+  domains.flatMap(({ domain, [kind]: methods = [] }) =>
+    methods.map(({ name, parameters = [] }) => ({ name: `${domain}.${name}`, parameters })),
+  );
+
+export const COMMANDS = methodsOf('commands');
+export const EVENTS = methodsOf('events');
+
+/** Something of the type that is wanted. */
+export function plausible({ type, enum: words }: Described, hostile: Hostile): unknown {
+  if (words) return hostile.pick(words);
+  if (type === 'string') return hostile.pick(['about:blank', 'x', 'http://a.test/', '1']);
+  if (type === 'integer' || type === 'number') return hostile.pick([0, 1, 2, 100]);
+  if (type === 'boolean') return hostile.chance(2);
+  if (type === 'array') return [];
+  return type === 'object' ? {} : hostile.pick(['1', 1]);
+}
+
+/** The parameters, with one of them hostile: `turn` says which. */
+export function hostileParams({ parameters }: Method, turn: number, hostile: Hostile): Record<string, unknown> {
+  const chosen = parameters[turn % Math.max(1, parameters.length)];
+  const params: Record<string, unknown> = {};
+  for (const one of parameters)
+    if (one === chosen) params[one.name] = hostile.value();
+    else if (!one.optional || hostile.chance(4)) params[one.name] = plausible(one, hostile);
+  if (hostile.chance(8)) params[hostile.text().slice(0, 30)] = hostile.value();
+  return params;
+}

@@ -1,0 +1,188 @@
+// What is attacked and what must stay unhurt: one server, an application whose session is attacked, and another one whose
+// session answers all the while.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import type { IssuedAgentKey } from '../../contract/agent-keys.ts';
+import type { Application } from '../../contract/applications.ts';
+import type { IssuedToken } from '../../contract/tokens.ts';
+import { CdpClient } from '../harness/cdp.ts';
+import { ask } from '../harness/http.ts';
+import type { Pages } from '../harness/pages.ts';
+import type { CreatedSession, TestServer } from '../harness/server.ts';
+import { eventually, soon } from '../harness/until.ts';
+import type { Between } from './between.ts';
+import type { HostileWeb } from './hostile-web.ts';
+
+const SESSIONS = '/v1/browsers/sessions';
+const WITNESS_EVERY_MS = 100;
+const WITNESS_MS = 60_000;
+const NOTES_KEPT = 6;
+const NOTE_CHARACTERS = 400;
+const KIB = 1024;
+
+export interface World {
+  readonly server: TestServer;
+  readonly pages: Pages;
+  readonly web: HostileWeb;
+  readonly between: Between;
+  readonly witness: Witness;
+  readonly accounts: Accounts;
+  readonly notes: Notes;
+  /** What a session that is attacked is created with. */
+  readonly wish: object;
+}
+
+/** Credentials for the attacks. What they may change belongs to nobody else. */
+export interface Accounts {
+  readonly application: string;
+  readonly token: string;
+  readonly witnessKey: string;
+}
+
+/** What was said last: named where something breaks. */
+export class Notes {
+  #said = 0;
+  readonly #last: string[] = [];
+
+  note(text: string): void {
+    this.#said++;
+    this.#last.push(text.length > NOTE_CHARACTERS ? `${text.slice(0, NOTE_CHARACTERS)}… (${text.length})` : text);
+    if (this.#last.length > NOTES_KEPT) this.#last.shift();
+  }
+
+  get said(): number {
+    return this.#said;
+  }
+
+  get last(): string {
+    return this.#last.map(text => JSON.stringify(text)).join('\n  ');
+  }
+}
+
+/** Another application's session: asked all the time, and never without an answer. */
+export class Witness {
+  readonly session: CreatedSession;
+  worstMs = 0;
+  answers = 0;
+  #client: CdpClient;
+  #page: string;
+  #stopped = false;
+  #asking: Promise<void> = Promise.resolve();
+  #broken: unknown;
+
+  private constructor(session: CreatedSession, client: CdpClient, page: string) {
+    this.session = session;
+    this.#client = client;
+    this.#page = page;
+  }
+
+  static async open(server: TestServer, key: string): Promise<Witness> {
+    const wish = { keepAlive: true, browserSettings: { recordSession: false } };
+    const session = await server.createSession(wish, key);
+    const client = await CdpClient.connect(session.connectUrl);
+    const witness = new Witness(session, client, await client.attachToPage());
+    witness.#begin();
+    return witness;
+  }
+
+  /** Fails where it went without an answer. */
+  async assertUnhurt(): Promise<void> {
+    if (this.#broken) throw this.#broken;
+    assert.ok(this.#client.isOpen, "the other application's client was closed");
+    assert.equal(await this.#client.evaluate('6 * 7', this.#page), 42);
+  }
+
+  async pause(): Promise<void> {
+    this.#stopped = true;
+    await this.#asking;
+  }
+
+  /** After a restart: the same address, the same page. */
+  async resume(): Promise<void> {
+    this.#client = await CdpClient.connect(this.session.connectUrl);
+    this.#page = await this.#client.attachToPage();
+    this.#begin();
+  }
+
+  #begin(): void {
+    this.#stopped = false;
+    this.#asking = this.#ask().catch(error => {
+      this.#broken ??= error;
+    });
+  }
+
+  async #ask(): Promise<void> {
+    while (!this.#stopped) {
+      const before = performance.now();
+      await soon("the other application's session to answer", this.#client.evaluate('1 + 1', this.#page), WITNESS_MS);
+      this.worstMs = Math.max(this.worstMs, performance.now() - before);
+      this.answers++;
+      await new Promise(resolve => setTimeout(resolve, WITNESS_EVERY_MS));
+    }
+  }
+}
+
+/** Another application with a key, and a token that is confined to a third one. */
+export async function openAccounts(server: TestServer): Promise<Accounts> {
+  const { stdout } = await server.berth('tokens', 'create', '--json');
+  const owner: string = JSON.parse(stdout).token;
+  const made = async <Body>(path: string, body: object): Promise<Body> => {
+    const answer = await server.api<Body>('POST', path, { key: owner, body });
+    assert.equal(answer.status, 201, answer.text);
+    return answer.body;
+  };
+  const witnesses = await made<Application>('/v1/applications', { name: 'Witness' });
+  const { key } = await made<IssuedAgentKey>(`/v1/applications/${witnesses.id}/agent-keys`, { name: 'witness' });
+  const attacked = await made<Application>('/v1/applications', { name: 'Attacked' });
+  const { token } = await made<IssuedToken>('/v1/account/tokens', {
+    name: 'attacked',
+    scopes: ['applications:read', 'applications:write', 'keys:write', 'limits:write'],
+    applicationIds: [attacked.id],
+  });
+  return { application: attacked.id, token, witnessKey: key };
+}
+
+/** A session to attack, and its end. */
+export async function withSession<T>(world: World, work: (session: CreatedSession) => Promise<T>): Promise<T> {
+  const session = await world.server.createSession({ keepAlive: true, ...world.wish });
+  const result = await work(session);
+  await releaseAll(world);
+  return result;
+}
+
+/** Every session of the attacked application ends; one that ended by itself is as well. */
+export async function releaseAll({ server }: World): Promise<void> {
+  const open = await server.api<CreatedSession[]>('GET', `${SESSIONS}?status=PENDING,RUNNING`);
+  assert.equal(open.status, 200, open.text);
+  for (const { id } of open.body)
+    await server.api('POST', `${SESSIONS}/${id}`, { body: { status: 'REQUEST_RELEASE' } });
+}
+
+/** The same process, another application undisturbed, and nothing left behind. */
+export async function assertUnhurt({ server, witness }: World, pid: number): Promise<void> {
+  assert.equal(server.pid, pid);
+  assert.doesNotThrow(() => process.kill(pid, 0), 'the server has ended');
+  await eventually('the server to answer', async () => (await ask(`${server.url}/healthz`, {})).status === 200);
+  await witness.assertUnhurt();
+  await server.settles([witness.session.id]);
+}
+
+export const residentBytes = (pid: number): number =>
+  KIB * Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+
+export interface Turns {
+  /** The longest turn of the event loop since the server's start, where one was above 100 ms. */
+  readonly longestMs: number;
+  /** How many were above 100 ms, by the work that they did. */
+  readonly long: Readonly<Record<string, number>>;
+}
+
+export async function turnsOf({ server }: World): Promise<Turns> {
+  const { text } = await ask(`${server.url}/metrics`, {});
+  const longest = /^berth_longest_turn_seconds (\S+)$/m.exec(text)?.[1] ?? 0;
+  const long = [...text.matchAll(/^berth_long_turns_total\{work="([^"]*)"\} (\d+)$/gm)];
+  return {
+    longestMs: Math.round(1000 * Number(longest)),
+    long: Object.fromEntries(long.map(([, work, count]) => [work, Number(count)])),
+  };
+}
