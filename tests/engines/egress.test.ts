@@ -126,6 +126,35 @@ test('an answer comes back as sent: status, words, repeated headers, and no Date
   wire.socket.destroy();
 });
 
+test('the chunks of an answer go on as they came, and HEAD has none', async t => {
+  const chunks = '4\r\nWiki\r\n5\r\npedia\r\n0\r\n\r\n';
+  const port = await listen(
+    t,
+    createServer(socket => {
+      socket.on('data', head => {
+        const answer = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
+        socket.write(String(head).startsWith('HEAD') ? answer : `${answer}${chunks}`);
+      });
+    }),
+  );
+  const world = await openWorld(t, { ports: [port] });
+  const wire = await Wire.open(world.proxyPort);
+  for (const time of [1, 2]) {
+    wire.socket.write(`GET http://a.test:${port}/${time} HTTP/1.1\r\nHost: a\r\n\r\n`);
+    await until(
+      WAIT_MS,
+      'a whole answer',
+      () => wire.text.split('pedia\r\n0\r\n\r\n').length === time + 1 || undefined,
+    );
+    assert.ok(wire.text.endsWith(`\r\n\r\n${chunks}`), wire.text);
+  }
+  assert.match(wire.text, /^transfer-encoding: chunked\r$/im);
+  assert.doesNotMatch(wire.text, /content-length/i);
+  wire.socket.destroy();
+  const { code, out } = await curl(world, '-I', `http://a.test:${port}/`);
+  assert.deepEqual([code, out.toString().includes('Wiki')], [0, false]);
+});
+
 test('every method passes, with and without a body, by length and in chunks', async t => {
   const port = await origin(t, async (request, response) => {
     const { method, headers } = request;

@@ -163,7 +163,9 @@ function passBack(passing: Passing, proxy: Upstream | undefined, fail: (error: u
     if (status === PROXY_AUTHENTICATION_REQUIRED)
       throw proxy ? new ProxyFailed('proxy_refused_user', proxy.name) : new Failed('bad_answer');
     response.sendDate = false;
-    response.writeHead(status, incoming.statusMessage, endToEnd(incoming.rawHeaders));
+    const headers = endToEnd(incoming.rawHeaders);
+    if (inChunks(passing)) headers.push('Transfer-Encoding', 'chunked');
+    response.writeHead(status, incoming.statusMessage, headers);
   } catch (error) {
     incoming.destroy();
     fail(error instanceof Failed ? error : new Failed('bad_answer', error));
@@ -175,11 +177,26 @@ function passBack(passing: Passing, proxy: Upstream | undefined, fail: (error: u
   });
 }
 
+/** What came in chunks goes on in chunks, each as large as it was, unless it came in several pieces. */
+const inChunks = ({ incoming, response }: Passing): boolean =>
+  incoming.headers['transfer-encoding'] === 'chunked' && response.req.httpVersion === '1.1';
+
+function passChunks({ incoming, response }: Passing): void {
+  const { socket } = response;
+  socket?.cork();
+  incoming.on('data', (piece: Buffer) => response.write(piece));
+  incoming.once('end', () => {
+    response.end();
+    socket?.uncork();
+  });
+}
+
 function passBody(passing: Passing): void {
   const { incoming, response } = passing;
   // All of it came at once, and goes on at once: each write of its own wakes the browser.
   if (incoming.complete) {
-    response.end(incoming.read());
+    if (inChunks(passing)) passChunks(passing);
+    else response.end(incoming.read());
     return;
   }
   // The head goes without waiting: an event stream may have nothing to say for a long time.
