@@ -35,6 +35,36 @@ const BOUNDED = {
   'write a file of a megabyte':
     '$SIG{XFSZ} = "IGNORE"; $d = -w "/dev/shm" ? "/dev/shm" : "/"; open(F, ">", "$d/berth-helper-attack") and (print F "x" x 1048576) and close(F) and print "done"',
 } as const;
+/** Numbers of system calls, by architecture; none of them does anything with these arguments where it is let through. */
+const CALLS: Readonly<Record<string, readonly [x64: number, arm64: number]>> = {
+  mount: [165, 40],
+  umount2: [166, 39],
+  pivot_root: [155, 41],
+  setns: [308, 268],
+  open_tree: [428, 428],
+  ptrace: [101, 117],
+  process_vm_readv: [310, 270],
+  add_key: [248, 217],
+  keyctl: [250, 219],
+  bpf: [321, 280],
+  perf_event_open: [298, 241],
+  userfaultfd: [323, 282],
+  io_uring_setup: [425, 425],
+  kexec_load: [246, 104],
+  init_module: [175, 105],
+  clone3: [435, 435],
+};
+/** Numbers of x32, which the kernel of x64 may know beside its own: getpid. */
+const X32_GETPID = 0x40000000 + 39;
+const [EPERM, ENOSYS] = [1, 38];
+const MOUNT_NAMESPACE = 0x00020000;
+const USER_NAMESPACE = 0x10000000;
+const UNSHARE = { x64: 272, arm64: 97 };
+const SOCKET = { x64: 41, arm64: 198 };
+
+const call = (...all: readonly number[]): string => `print syscall(${all.join(', ')}) >= 0 ? 0 : $! + 0`;
+const numberOf = ([x64, arm64]: readonly [number, number]): number => (process.arch === 'arm64' ? arm64 : x64);
+
 const FORKS = '$n = 0; for (1..200) { my $p = fork; last unless defined $p; if (!$p) { sleep 2; exit } $n++ } print $n';
 
 if (process.getuid?.() === 0) for (const form of ['root', 'rootless', 'process'] as const) suite(form);
@@ -85,10 +115,35 @@ function suite(form: Form): void {
         const { stdout, stderr } = run(script);
         assert.equal(stdout, '', stderr);
       });
-    if (form !== 'process')
-      test('start two hundred processes: refused', () => {
-        const { stdout, stderr } = run(FORKS);
-        assert.ok(Number(stdout) > 0 && Number(stdout) < 64, `${stdout} ${stderr}`);
+    if (form === 'process') return;
+    for (const [name, numbers] of Object.entries(CALLS))
+      test(`call ${name}: refused by the filter`, () => {
+        const { stdout, stderr } = run(call(numberOf(numbers), -1, -1, -1, -1, -1));
+        assert.ok([EPERM, ENOSYS].includes(Number(stdout || NaN)), `${stdout} ${stderr}`);
       });
+    test('make a mount namespace in a user namespace of its own: refused; the user namespace alone is not', () => {
+      const unshare = numberOf([UNSHARE.x64, UNSHARE.arm64]);
+      assert.equal(run(call(unshare, MOUNT_NAMESPACE + USER_NAMESPACE)).stdout, String(ENOSYS));
+      assert.equal(run(call(unshare, USER_NAMESPACE)).stdout, '0');
+    });
+    test('open sockets of packets, of netfilter and of virtual machines: refused', () => {
+      const socket = numberOf([SOCKET.x64, SOCKET.arm64]);
+      for (const [family, type, protocol] of [
+        [17, 3, 0],
+        [16, 3, 12],
+        [40, 1, 0],
+        [38, 5, 0],
+      ] as const)
+        assert.equal(run(call(socket, family, type, protocol)).stdout, String(ENOSYS), `family ${family}`);
+      assert.equal(run(call(socket, 2, 1, 0)).stdout, '0');
+    });
+    if (process.arch === 'x64')
+      test('call by the numbers of another architecture: refused', () => {
+        assert.equal(run(call(X32_GETPID)).stdout, String(ENOSYS));
+      });
+    test('start two hundred processes: refused', () => {
+      const { stdout, stderr } = run(FORKS);
+      assert.ok(Number(stdout) > 0 && Number(stdout) < 64, `${stdout} ${stderr}`);
+    });
   });
 }

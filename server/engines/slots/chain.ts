@@ -9,6 +9,9 @@ export const EGRESS_PORT_IN_JAIL = 3128;
 /** Descriptors of the program: 3 towards it, 4 from it; 5 is the channel over which the listener is handed to us. */
 export const CHANNEL_DESCRIPTOR = 5;
 
+/** Where bubblewrap reads the filter of system calls from; it closes it. */
+const FILTER_DESCRIPTOR = 6;
+
 /** Mount points that only exist to be covered: the box's user could not walk through the real folders' parents. */
 export const STAGE = '/run/berth';
 export const STAGED_SESSION = `${STAGE}/session`;
@@ -33,6 +36,8 @@ export interface ChainWish {
   readonly listener: readonly string[];
   /** Of `ip -batch`: they make the interfaces of the network namespace. */
   readonly links: readonly string[];
+  /** The compiled filter of system calls. */
+  readonly filter: string;
   readonly program: Program;
   /** Form `root`: mounts whose parents the box's user cannot walk through, each with its place on the stage. */
   readonly staged: readonly StagedMount[];
@@ -89,6 +94,7 @@ function script(wish: ChainWish): string {
     ...(jailed ? [] : ['unset NODE_CHANNEL_FD NODE_CHANNEL_SERIALIZATION_MODE']),
     // Where the line never comes, because we are gone, nothing starts.
     ...(wish.gated ? ['read -r filled', 'test "$filled" = filled'] : []),
+    ...(jailed ? [`exec ${FILTER_DESCRIPTOR}<${quoted(wish.filter)}`] : []),
     `exec ${quotedAll(lastCommand(wish))} </dev/null ${CHANNEL_DESCRIPTOR}<&-`,
   ].join('\n');
 }
@@ -112,7 +118,7 @@ function lastCommand(wish: ChainWish): readonly string[] {
   const inner =
     wish.form === 'process'
       ? [...settings(program), program.executable, ...program.args]
-      : ['bwrap', ...jailArguments({ ...program, ...foldersOf(wish) })];
+      : ['bwrap', ...jailArguments({ ...program, ...foldersOf(wish), filterDescriptor: FILTER_DESCRIPTOR })];
   return [...privileges(wish), ...limits(wish.bounds), ...hardEnd(wish.bounds), ...inner];
 }
 

@@ -3,6 +3,7 @@
 // started with and nothing else. Without a jail it has its bounds only. No part of the chain leaves the process group:
 // whoever kills that has killed the helper and the jail around it. Pure.
 import { basename } from 'node:path';
+import { filterPath } from './filter.ts';
 import type { Form, HelperBounds, HelperCommand } from './slots.ts';
 
 export interface HelperChainWish {
@@ -32,9 +33,11 @@ const LIBRARIES: Readonly<Partial<Record<NodeJS.Architecture, readonly string[]>
 const LIBRARIES_BESIDE = ['/usr/local/lib', '/etc/alternatives', '/etc/ld.so.cache'];
 
 export function helperChain(wish: HelperChainWish): HelperCommand {
-  const inner =
-    wish.form === 'process' ? [wish.program, ...wish.args] : ['bwrap', ...jail(wish), '--', inJail(wish), ...wish.args];
-  const [file = '', ...args] = [...privileges(wish), ...bounds(wish), 'nice', '-n', String(NICENESS), ...inner];
+  const isJailed = wish.form !== 'process';
+  const inner = isJailed ? ['bwrap', ...jail(wish), '--', inJail(wish)] : [wish.program];
+  const withFilter = isJailed ? ['sh', '-c', WITH_FILTER, filterPath()] : [];
+  const niced = ['nice', '-n', String(NICENESS), ...inner, ...wish.args];
+  const [file = '', ...args] = [...withFilter, ...privileges(wish), ...bounds(wish), ...niced];
   return { file, args };
 }
 
@@ -53,6 +56,10 @@ const bounds = ({ form, bounds: { memoryBytes, cpuSeconds } }: HelperChainWish):
   '--',
 ];
 
+/** bubblewrap reads the filter from there; whoever starts it leaves this descriptor free. */
+const FILTER_DESCRIPTOR = 3;
+const WITH_FILTER = `exec ${FILTER_DESCRIPTOR}<"$0" "$@"`;
+
 const inJail = ({ program }: HelperChainWish): string => `/usr/bin/${basename(program)}`;
 
 const jail = (wish: HelperChainWish): readonly string[] => [
@@ -62,5 +69,5 @@ const jail = (wish: HelperChainWish): readonly string[] => [
     ...['--ro-bind-try', path, path],
   ]),
   ...['--symlink', 'usr/lib', '/lib', '--symlink', 'usr/lib64', '/lib64', '--ro-bind', wish.program, inJail(wish)],
-  ...['--chdir', '/', '--remount-ro', '/', '--clearenv'],
+  ...['--chdir', '/', '--remount-ro', '/', '--clearenv', '--seccomp', String(FILTER_DESCRIPTOR)],
 ];

@@ -12,6 +12,8 @@ export interface JailWish {
   readonly boxFolder: string;
   /** Bound read-only to /tmp/.uploads. */
   readonly uploadsFolder: string;
+  /** The filter of system calls stands open there. */
+  readonly filterDescriptor: number;
 }
 
 export const FOLDER_IN_JAIL = '/session';
@@ -60,7 +62,7 @@ export function jailArguments(wish: JailWish): readonly string[] {
     ...['--clearenv', '--setenv', 'HOME', FOLDER_IN_JAIL, '--setenv', 'PATH', '/usr/bin'],
     ...['--setenv', 'LANG', 'C.UTF-8', '--setenv', 'TMPDIR', '/tmp'],
     ...Object.entries(wish.env ?? {}).flatMap(([name, value]) => ['--setenv', name, value]),
-    ...['--', wish.executable, ...wish.args],
+    ...['--seccomp', String(wish.filterDescriptor), '--', wish.executable, ...wish.args],
   ];
 }
 

@@ -8,7 +8,7 @@ import type { Form } from './slots.ts';
 import { findTool } from './tools.ts';
 
 /** Raised when the probe asks for more than before. */
-const PROBE_VERSION = 1;
+const PROBE_VERSION = 2;
 
 export class ProbeCache {
   readonly #file: string;

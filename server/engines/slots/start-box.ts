@@ -5,6 +5,7 @@ import { Scope } from '../../kit/scope.ts';
 import { BoxProcesses } from './box-processes.ts';
 import { type ChainWish, chain, EGRESS_PORT_IN_JAIL, placeOf } from './chain.ts';
 import { openLoopbackListener, portOf } from './egress-listener.ts';
+import { filterPath } from './filter.ts';
 import type { Ground } from './ground.ts';
 import { folderOfProgram } from './jail.ts';
 import { bootId } from './process-table.ts';
@@ -121,7 +122,7 @@ async function chainWish(
   const { path, box, uploads, notes } = folder;
   return {
     ...{ form: ground.form, uid, session: { path, box, uploads, notes }, cgroupJoinFiles, program },
-    ...{ listener: ground.listener, links: ground.links },
+    ...{ listener: ground.listener, links: ground.links, filter: filterPath() },
     staged: ground.form === 'root' ? await stageMounts(program) : [],
     gated: wish.fill !== undefined,
     bounds: {
