@@ -32,9 +32,12 @@ export class CdpClient {
   readonly #closed = Promise.withResolvers<{ code: number; reason: string }>();
   #id = 0;
 
-  private constructor(socket: WebSocket) {
+  private constructor(socket: WebSocket, read: (text: string) => CdpMessage | undefined) {
     this.#socket = socket;
-    socket.on('message', data => this.#hear(JSON.parse(String(data))));
+    socket.on('message', data => {
+      const message = read(String(data));
+      if (message) this.#hear(message);
+    });
     socket.on('error', () => {}); // `closed` tells
     socket.on('close', (code, reason) => {
       this.#closed.resolve({ code, reason: String(reason) });
@@ -43,10 +46,14 @@ export class CdpClient {
     });
   }
 
-  /** Rejects when the upgrade is refused. */
-  static async connect(url: string, headers: Record<string, string> = {}): Promise<CdpClient> {
+  /** Rejects when the upgrade is refused. `read`: where what the browser says may be no message. */
+  static async connect(
+    url: string,
+    headers: Record<string, string> = {},
+    read: (text: string) => CdpMessage | undefined = JSON.parse,
+  ): Promise<CdpClient> {
     const socket = new WebSocket(url, { headers, perMessageDeflate: false, maxPayload: 512 * 1024 ** 2 });
-    const client = new CdpClient(socket);
+    const client = new CdpClient(socket, read);
     const opened = new Promise<void>((resolve, reject) => {
       socket.once('open', resolve);
       socket.once('error', reject);
@@ -180,6 +187,16 @@ export class CdpClient {
     for (const listen of this.#listeners) listen(message);
     if (message.id !== undefined) this.#answers.get(message.id)?.(message);
     else this.#events.push(message);
+  }
+}
+
+/** Passes over what is no message. */
+export function readIfMessage(text: string): CdpMessage | undefined {
+  try {
+    const message: unknown = JSON.parse(text);
+    return typeof message === 'object' && message !== null ? message : undefined;
+  } catch {
+    return undefined;
   }
 }
 

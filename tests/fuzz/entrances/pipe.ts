@@ -1,6 +1,6 @@
 // A hostile browser: what it says on its pipe is changed on its way, and events and answers that nobody asked for come
 // between, on the channels that it has heard of.
-import { CdpClient } from '../../harness/cdp.ts';
+import { CdpClient, readIfMessage } from '../../harness/cdp.ts';
 import { soon } from '../../harness/until.ts';
 import type { Hostile } from '../hostile.ts';
 import { EVENTS, hostileParams } from '../protocol.ts';
@@ -29,7 +29,7 @@ export async function attackFromBrowser(world: World, hostile: Hostile, count: n
   try {
     const { connectUrl } = made.body;
     if (!connectUrl) return;
-    const client = await CdpClient.connect(connectUrl).catch(() => undefined);
+    const client = await CdpClient.connect(connectUrl, {}, readIfMessage).catch(() => undefined);
     const page = client && (await soon('the page', client.attachToPage(), DEED_MS).catch(() => undefined));
     hostility = 8;
     for (let n = 0; n < count; n++) {
