@@ -58,7 +58,7 @@ test('where too many bytes of answers wait, the connection with most of them is 
 });
 
 test('an answer of which nothing is read for a while is closed', async () => {
-  const { unread, url } = await open({ silenceMs: 300 });
+  const { unread, url } = await open({ silenceMs: 3_000 });
   const [text, stream] = [await unread('/text/20'), await unread('/stream')];
   await eventually('both to be closed', () => text.destroyed && stream.destroyed);
   assert.equal((await (await fetch(`${url}/stream`)).arrayBuffer()).byteLength, 30 * MIB);
