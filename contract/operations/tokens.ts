@@ -61,6 +61,6 @@ export const TOKEN_OPERATIONS = {
     mount: 'native',
     params: TokenParams,
     responses: { 204: { description: 'Revoked.' } },
-    errors: ['not_found'],
+    errors: ['permission_denied', 'not_found'],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

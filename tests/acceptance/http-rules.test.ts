@@ -61,6 +61,12 @@ for (const [method, path, allow] of [
     assert.equal(body.code, 'method_not_allowed');
   });
 
+test('what a request expects is not looked at, and its answer is that of any request', async () => {
+  const { status, headers } = await server.api('GET', SESSIONS, { headers: { expect: 'the-best' } });
+  assert.equal(status, 200);
+  assert.ok(headers['x-request-id']);
+});
+
 test('a path with something that is no id names nothing', async () => {
   const { status, body } = await server.api('GET', `${SESSIONS}/..%2f..%2fetc`);
   assert.equal(status, 404);

@@ -19,6 +19,7 @@ const WITNESS_MS = 60_000;
 const NOTES_KEPT = 6;
 const NOTE_CHARACTERS = 400;
 const KIB = 1024;
+const WORST_SHOWN = 5;
 
 export interface World {
   readonly server: TestServer;
@@ -175,6 +176,8 @@ export interface Turns {
   readonly longestMs: number;
   /** How many were above 100 ms, by the work that they did. */
   readonly long: Readonly<Record<string, number>>;
+  /** What the log says of the worst of them. */
+  readonly worst: readonly string[];
 }
 
 export async function turnsOf({ server }: World): Promise<Turns> {
@@ -184,5 +187,12 @@ export async function turnsOf({ server }: World): Promise<Turns> {
   return {
     longestMs: Math.round(1000 * Number(longest)),
     long: Object.fromEntries(long.map(([, work, count]) => [work, Number(count)])),
+    worst: server
+      .log()
+      .filter(line => line.includes('loop.long_turn'))
+      .toSorted((one, other) => cpuMsOf(other) - cpuMsOf(one))
+      .slice(0, WORST_SHOWN),
   };
 }
+
+const cpuMsOf = (line: string): number => Number(/"cpuMs":(\d+)/.exec(line)?.[1] ?? 0);

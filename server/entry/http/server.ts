@@ -136,7 +136,8 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
     keepAliveTimeout: KEEP_ALIVE_MS,
   });
   const app = fastify({
-    serverFactory: handle => server.on('request', handle),
+    // What a request expects beside 100-continue is not looked at: Node would answer 417, which tells nothing.
+    serverFactory: handle => server.on('request', handle).on('checkExpectation', handle),
     bodyLimit: BODY_BYTES_MAX,
     genReqId: request => visits.requestId(request.headers['x-request-id']),
     requestIdHeader: false,
