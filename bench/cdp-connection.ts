@@ -65,6 +65,11 @@ export class CdpConnection {
     return result && typeof result === 'object' && 'value' in result ? result.value : undefined;
   }
 
+  /** Reads nothing more. */
+  pause(): void {
+    this.#socket.pause();
+  }
+
   close(): void {
     this.#socket.terminate();
   }

@@ -1,0 +1,147 @@
+// What one application can do to a server that is nobody else's business: each a piece of work bounded in count and size,
+// done again and again while a neighbour is measured.
+import type { DownloadPage } from '../contract/files.ts';
+import { systemClock } from '../server/kit/clock.ts';
+import { createContext, persistent, reachesVersion } from '../tests/harness/contexts.ts';
+import type { CreatedSession, TestServer } from '../tests/harness/server.ts';
+import { eventually } from '../tests/harness/until.ts';
+import { upload } from '../tests/harness/upload.ts';
+import { CdpConnection } from './cdp-connection.ts';
+import { openSite, type Site } from './log-site.ts';
+
+const SITES = 3;
+/** Nearly all that a site may store; as JSON each character takes six bytes. */
+const STORED_CHARS = 4_500_000;
+const DOWNLOADS = 40;
+/** Chromium drops what comes faster. */
+const DOWNLOAD_EACH_MS = 250;
+const DOWNLOADED_MS = 120_000;
+const PICTURE = { width: 3840, height: 2160, deviceScaleFactor: 1, mobile: false };
+const FORM =
+  'data:text/html,<input type=password value=secret><p id=n></p><script>setInterval(()=>{n.textContent=Math.random()},100)</script>';
+const UNREAD_BYTES = 8_000_000;
+const UNREAD_ANSWERS = 4;
+const UNREAD_MS = 500;
+const FILMED_MS = 3_000;
+
+export interface Misbehaviour {
+  readonly name: string;
+  /** Once; what of it fails because the server refuses it is part of it. */
+  run(): Promise<unknown>;
+}
+
+export interface Offender {
+  readonly misbehaviours: readonly Misbehaviour[];
+  close(): Promise<void>;
+}
+
+export async function openOffender(server: TestServer, key: string): Promise<Offender> {
+  const sites = await Promise.all(Array.from({ length: SITES }, () => openSite()));
+  const context = await storedContext(server, sites);
+  const session = await server.createSession({ keepAlive: true }, key);
+  const connection = await CdpConnection.open(session.connectUrl);
+  const page = await connection.attachToPage();
+  const say = (expression: string): Promise<unknown> => connection.evaluate(expression, page);
+  await connection.visit(`${sites[0]?.url}/idle`, page);
+  await download(server, key, session, say);
+  const filmed = await server.createSession({ keepAlive: true, browserSettings: { recordSession: true } }, key);
+  const film = await CdpConnection.open(filmed.connectUrl);
+  const filmPage = await film.attachToPage();
+  let locale = 0;
+  const misbehaviours: readonly Misbehaviour[] = [
+    {
+      name: 'console flood',
+      run: () => say(`for (let i = 0; i < 2000; i++) console.log('line', i, 'x'.repeat(200)); 1`),
+    },
+    {
+      name: 'huge addresses',
+      run: () =>
+        say(`for (let i = 0; i < 20; i++) { history.replaceState(null, '', '/idle?u=' + 'a=b&'.repeat(5000) + i);
+             fetch('/x?u=/' + '?u=/'.repeat(200) + i).catch(() => 0); } 1`),
+    },
+    { name: 'long messages', run: () => say(`'${'x'.repeat(4_000_000)}'.repeat(2)`) },
+    { name: 'exports of storage', run: () => server.api('GET', `/v1/browsers/contexts/${context}/storage-state`) },
+    {
+      name: 'archives of downloads',
+      run: () =>
+        server.api('GET', `/v1/browsers/sessions/${session.id}/downloads`, {
+          key,
+          headers: { accept: 'application/zip' },
+        }),
+    },
+    {
+      name: 'files of certificates',
+      run: async () => server.api('POST', '/v1/browsers/certificates', { key, ...(await beginnings()) }),
+    },
+    { name: 'unread sockets', run: () => leaveUnread(session.connectUrl) },
+    {
+      name: 'masks of 3840x2160',
+      run: async () => {
+        await film.send('Emulation.setDeviceMetricsOverride', PICTURE, filmPage);
+        await film.send('Page.navigate', { url: FORM }, filmPage);
+        await systemClock.sleep(FILMED_MS);
+        await film.send('Page.navigate', { url: 'about:blank' }, filmPage);
+      },
+    },
+    {
+      name: 'new locales',
+      run: async () => {
+        const made = await server.createSession({ browserSettings: { locale: `en-x-bench${locale++ % 10}` } }, key);
+        await server.api('POST', `/v1/browsers/sessions/${made.id}`, { key, body: { status: 'REQUEST_RELEASE' } });
+      },
+    },
+  ];
+  const close = async (): Promise<void> => {
+    connection.close();
+    film.close();
+    for (const { id } of [session, filmed])
+      await server.api('POST', `/v1/browsers/sessions/${id}`, { key, body: { status: 'REQUEST_RELEASE' } });
+    for (const site of sites) await site.close();
+  };
+  return { misbehaviours, close };
+}
+
+/** Of the first application: a context whose sites have stored as much as they may. */
+async function storedContext(server: TestServer, sites: readonly Site[]): Promise<string> {
+  const { id } = await createContext(server);
+  const session = await server.createSession(persistent(id));
+  const connection = await CdpConnection.open(session.connectUrl);
+  const page = await connection.attachToPage();
+  for (const { url } of sites) {
+    await connection.visit(`${url}/idle`, page);
+    await connection.evaluate(`localStorage.setItem('stored', '\\x01'.repeat(${STORED_CHARS}))`, page);
+  }
+  connection.close();
+  await reachesVersion(server, id, 1);
+  return id;
+}
+
+/** All of one name. */
+async function download(
+  server: TestServer,
+  key: string,
+  session: CreatedSession,
+  say: (text: string) => Promise<unknown>,
+): Promise<void> {
+  const path = `/v1/browsers/downloads?sessionId=${session.id}&limit=1`;
+  const look = async () => (await server.api<DownloadPage>('GET', path, { key })).body;
+  const click = `Object.assign(document.createElement('a'), { download: 'report.txt', href: 'data:text/plain,x' }).click()`;
+  for (let at = 0; at < DOWNLOADS; at++) {
+    await say(click);
+    await systemClock.sleep(DOWNLOAD_EACH_MS);
+  }
+  await eventually('the downloads of the bench', look, ({ total }) => total >= DOWNLOADS, DOWNLOADED_MS);
+}
+
+const beginnings = () => upload('ca.pem', '-----BEGIN CERTIFICATE-----\n'.repeat(30_000));
+
+/** A client that asks for much and reads nothing of it. */
+async function leaveUnread(url: string): Promise<void> {
+  const connection = await CdpConnection.open(url);
+  const page = await connection.attachToPage();
+  connection.pause();
+  const asked = { expression: `'x'.repeat(${UNREAD_BYTES})`, returnByValue: true };
+  for (let count = 0; count < UNREAD_ANSWERS; count++) connection.send('Runtime.evaluate', asked, page).catch(() => {});
+  await systemClock.sleep(UNREAD_MS);
+  connection.close();
+}

@@ -1,0 +1,140 @@
+// `npm run bench:neighbour [-- --quick]`: how long a session waits for its browser while another application misbehaves in
+// every way there is a bound for, beside the same session in quiet. Prints a Markdown table, and leaves nothing behind.
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { systemClock } from '../server/kit/clock.ts';
+import { WaitExpired, within } from '../server/kit/wait.ts';
+import { otherApplication } from '../tests/harness/contexts.ts';
+import { freePort } from '../tests/harness/free-port.ts';
+import { liftLimits } from '../tests/harness/limits.ts';
+import { TestServer } from '../tests/harness/server.ts';
+import { inWords, thisMachine } from './machine.ts';
+import { type Misbehaviour, openOffender } from './misbehaviour.ts';
+
+const END_MS = 900_000;
+const PROBE_MS = 40_000;
+const FULL = { quietMs: 15_000, eachMs: 12_000 };
+const QUICK = { quietMs: 4_000, eachMs: 3_000 };
+/** Of the server's log, where it fails. */
+const LINES_SHOWN = 10;
+/** Of the p99 in quiet. */
+const TARGET = 3;
+
+interface Waits {
+  readonly p50: number;
+  readonly p99: number;
+  readonly max: number;
+  readonly count: number;
+}
+
+class Probe {
+  readonly #child: ChildProcess;
+
+  private constructor(child: ChildProcess) {
+    this.#child = child;
+  }
+
+  static async start(connectUrl: string): Promise<Probe> {
+    const child = fork(join(import.meta.dirname, 'neighbour-probe.ts'), [connectUrl]);
+    await within(PROBE_MS, 'the probe to be ready', signal => once(child, 'message', { signal }));
+    return new Probe(child);
+  }
+
+  /** Waits since the last time that it was asked. */
+  async take(): Promise<Waits> {
+    const answered = within(PROBE_MS, 'the probe to answer', signal => once(this.#child, 'message', { signal }));
+    this.#child.send('take');
+    const [tookMs]: readonly unknown[] = await answered;
+    return waitsOf(Array.isArray(tookMs) ? tookMs.filter(value => typeof value === 'number') : []);
+  }
+
+  end(): void {
+    this.#child.disconnect();
+  }
+}
+
+function waitsOf(tookMs: readonly number[]): Waits {
+  const sorted = tookMs.toSorted((one, other) => one - other);
+  const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0;
+  return { p50: at(0.5), p99: at(0.99), max: sorted.at(-1) ?? 0, count: sorted.length };
+}
+
+/** Again and again until the time is over; what the server refuses is part of it. */
+async function keepOn({ run }: Misbehaviour, ms: number): Promise<number> {
+  const until = systemClock.monotonicMs() + ms;
+  let refused = 0;
+  while (systemClock.monotonicMs() < until)
+    await run().catch(async () => {
+      refused++;
+      await systemClock.sleep(100);
+    });
+  return refused;
+}
+
+const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`;
+
+const shown = (name: string, { p50, p99, max, count }: Waits, quiet: Waits): string =>
+  row([name, ...[p50, p99, max].map(ms => ms.toFixed(1)), (p99 / quiet.p99).toFixed(1), String(count)]);
+
+async function measure(server: TestServer, isQuick: boolean): Promise<string> {
+  const { quietMs, eachMs } = isQuick ? QUICK : FULL;
+  const machine = await thisMachine();
+  await server.start();
+  await liftLimits(server);
+  const session = await server.createSession({ keepAlive: true });
+  const offender = await openOffender(server, await otherApplication(server));
+  const probe = await Probe.start(session.connectUrl);
+  await systemClock.sleep(quietMs / 3);
+  const booted = server.log().length;
+  await probe.take();
+  await systemClock.sleep(quietMs);
+  const quiet = await probe.take();
+  const head = row([
+    'While another application does',
+    'p50 ms',
+    'p99 ms',
+    'max ms',
+    `p99 / quiet, at most ${TARGET}`,
+    'answers',
+  ]);
+  const table = [head, row(['---', ...Array(5).fill('---:')]), shown('nothing', quiet, quiet)];
+  for (const misbehaviour of offender.misbehaviours) {
+    process.stderr.write(`neighbour: ${misbehaviour.name}\n`);
+    await probe.take();
+    const refused = await keepOn(misbehaviour, eachMs);
+    table.push(
+      shown(refused > 0 ? `${misbehaviour.name} (${refused} refused)` : misbehaviour.name, await probe.take(), quiet),
+    );
+  }
+  process.stderr.write('neighbour: all at once\n');
+  await probe.take();
+  await Promise.all(offender.misbehaviours.map(misbehaviour => keepOn(misbehaviour, 2 * eachMs)));
+  table.push(shown('all of it at once', await probe.take(), quiet));
+  probe.end();
+  await offender.close();
+  return `${table.join('')}\n${longestTurn(server.log().slice(booted))}\n\n${inWords(machine)}\n`;
+}
+
+/** By the server's own account: what it computed in one go, which is not what the machine gave to others meanwhile. */
+function longestTurn(lines: readonly string[]): string {
+  const cpuMs = lines
+    .filter(line => line.includes('"loop.long_turn"'))
+    .map(line => Number(/"cpuMs":(\d+)/.exec(line)?.[1]));
+  return `Turns of the server above 100 ms: ${cpuMs.length}, of which the longest computed for ${Math.max(0, ...cpuMs)} ms.`;
+}
+
+const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
+const env = { BERTH_SLOTS: '12', BERTH_EGRESS_ALLOW: '127.0.0.1/32' };
+const server = new TestServer({ env }, await freePort());
+try {
+  process.stdout.write(await within(END_MS, 'the bench', () => measure(server, values.quick)));
+} catch (error) {
+  process.stderr.write(`bench: ${error instanceof WaitExpired ? error.message : error}\n`);
+  process.stderr.write(`${server.log().slice(-LINES_SHOWN).join('\n')}\n`);
+  process.exitCode = 1;
+} finally {
+  await server.close();
+}
+process.exit();
