@@ -1,14 +1,17 @@
 // What a caller can ask for that costs the server much: nobody else waits for it. Measured by the server's own account of
 // its long turns, in time of the processor, so that a busy machine does not count.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
 import { test } from 'node:test';
 import { setTimeout as timer } from 'node:timers/promises';
-import type { StorageState } from '../../contract/contexts.ts';
+import type { Context, StorageState } from '../../contract/contexts.ts';
 import { CdpClient } from '../harness/cdp.ts';
-import { createContext, persistent, reachesVersion } from '../harness/contexts.ts';
+import { createContext, otherApplication, persistent, reachesVersion } from '../harness/contexts.ts';
 import { onPage } from '../harness/logged-in.ts';
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
 import { upload } from '../harness/upload.ts';
 
 /** Nearly all that a site may store. Written as JSON each of these characters takes six bytes. */
@@ -19,11 +22,26 @@ const TURN_CPU_MS = 200;
 /** Until the server's log is here. */
 const TOLD_MS = 500;
 
+const CONTEXTS = '/v1/browsers/contexts';
+/** Of one application. */
+const EXPORTS_AT_ONCE = 2;
+
 const pages = await openPages();
 const server = await startServer({ pages });
 const neighbour = await server.createSession({ keepAlive: true });
 const client = await CdpClient.connect(neighbour.connectUrl);
 const page = await client.attachToPage();
+
+const stateOf = (context: string): string => `${CONTEXTS}/${context}/storage-state`;
+
+/** An answer that has begun, and of which no more is read. */
+async function unread(path: string): Promise<IncomingMessage> {
+  const sent = get(`${server.url}${path}`, { agent: false, headers: { authorization: `Bearer ${server.key}` } });
+  const [answer]: IncomingMessage[] = await once(sent, 'response');
+  assert.equal(answer?.statusCode, 200);
+  answer.on('error', () => {}); // destroyed by us
+  return answer;
+}
 
 interface Observed<T> {
   readonly result: T;
@@ -55,9 +73,10 @@ async function besideNeighbour<T>(work: () => Promise<T>): Promise<Observed<T>> 
   return { result, answers, longestCpuMs: Math.max(0, ...cpuMs) };
 }
 
+const { id: large } = await createContext(server);
+
 test('exporting the storage of a large context keeps nobody waiting', async () => {
-  const { id } = await createContext(server);
-  const session = await server.createSession(persistent(id));
+  const session = await server.createSession(persistent(large));
   const sites = [pages.url, pages.a, pages.b];
   await onPage(session.connectUrl, async tab => {
     for (const site of sites) {
@@ -65,9 +84,9 @@ test('exporting the storage of a large context keeps nobody waiting', async () =
       await tab.evaluate(`localStorage.setItem('stored', '\\x01'.repeat(${STORED_CHARS}))`);
     }
   });
-  await reachesVersion(server, id, 1);
+  await reachesVersion(server, large, 1);
   const { result, answers, longestCpuMs } = await besideNeighbour(() =>
-    server.api<StorageState>('GET', `/v1/browsers/contexts/${id}/storage-state`),
+    server.api<StorageState>('GET', stateOf(large)),
   );
   assert.equal(result.status, 200, result.text.slice(0, 500));
   const stored = result.body.origins.map(({ origin, localStorage }) => [origin, localStorage[0]?.value.length]);
@@ -75,6 +94,23 @@ test('exporting the storage of a large context keeps nobody waiting', async () =
   assert.equal(result.headers['content-length'], String(Buffer.byteLength(result.text)));
   assert.ok(longestCpuMs < TURN_CPU_MS, `a turn of ${longestCpuMs} ms`);
   assert.ok(answers > 5, `${answers} answers meanwhile`);
+});
+
+test('callers who do not read what they export hold their own places, and nobody else waits for them', async () => {
+  const opened = await Promise.all(Array.from({ length: EXPORTS_AT_ONCE }, () => unread(stateOf(large))));
+  const refused = await server.api('GET', stateOf(large));
+  assert.equal(refused.status, 429, refused.text.slice(0, 500));
+  assert.equal(refused.body.code, 'rate_limited');
+  const key = await otherApplication(server);
+  const own = await server.api<Context>('POST', CONTEXTS, { key, body: {} });
+  const empty = await server.api('GET', stateOf(own.body.id), { key });
+  assert.deepEqual(empty.body, { cookies: [], origins: [] });
+  for (const answer of opened) answer.destroy();
+  await eventually(
+    'the places to be free',
+    () => server.api('HEAD', stateOf(large)),
+    ({ status }) => status === 200,
+  );
 });
 
 test('a file of nothing but beginnings of certificates keeps nobody waiting', async () => {
