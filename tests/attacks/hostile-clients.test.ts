@@ -1,7 +1,9 @@
 // Clients that say what no client in its senses says: objects where texts are expected, addresses nested without end. Each
 // gets an answer, or loses its own connection; nobody else notices.
 import assert from 'node:assert/strict';
+import { release } from 'node:os';
 import { test } from 'node:test';
+import { chromium } from 'playwright-core';
 import type { DebugUrls } from '../../contract/live.ts';
 import { CdpClient, refusedUpgrade } from '../harness/cdp.ts';
 import { openPages } from '../harness/pages.ts';
@@ -113,4 +115,49 @@ test('an upgrade of an address that is none is answered with 404', async () => {
   for (const path of ['//', '///', '//[', '/\\', '//v1/browsers/sessions'])
     assert.equal((await refusedUpgrade(socket + path)).status, 404, path);
   await assertUnharmed('upgrades of addresses that are none');
+});
+
+test('a trace has its events, and says nothing of the host', async () => {
+  const { session, client } = await open();
+  const done = client.next('the end of the trace', ({ method }) => method === 'Tracing.tracingComplete');
+  await client.send('Tracing.start', { transferMode: 'ReturnAsStream' });
+  await client.send('Tracing.end');
+  const handle = (await done).params?.stream;
+  assert.match((await client.ask('IO.read', { handle, offset: 0 })).error?.message ?? '', /without an offset/);
+  const pieces: Buffer[] = [];
+  for (let isOver = false; !isOver; ) {
+    const { data, base64Encoded, eof } = await client.send('IO.read', { handle, size: 100_000 });
+    pieces.push(Buffer.from(String(data), base64Encoded === true ? 'base64' : 'utf8'));
+    isOver = eof === true;
+  }
+  await client.send('IO.close', { handle });
+  const trace = Buffer.concat(pieces).toString();
+  assert.ok(JSON.parse(trace).traceEvents.length > 0);
+  for (const word of ['command_line', 'physical-memory', '--user-data-dir', 'os-kernel-version', release()])
+    assert.ok(!trace.includes(word), word);
+  for (const more of [{ streamFormat: 'proto' }, { streamCompression: 'gzip' }, { perfettoConfig: 'CgA=' }]) {
+    const { error } = await client.ask('Tracing.start', { transferMode: 'ReturnAsStream', ...more });
+    assert.match(error?.message ?? '', /refused/, Object.keys(more).join());
+  }
+  await client.close();
+
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  const page = browser.contexts()[0]?.pages()[0];
+  assert.ok(page);
+  await browser.startTracing(page);
+  await page.goto(`${pages.url}/next`);
+  const { traceEvents, ...rest } = JSON.parse(String(await browser.stopTracing()));
+  assert.ok(traceEvents.length > 0);
+  assert.deepEqual(rest, {});
+  await browser.close();
+  await server.release(session.id);
+});
+
+test('no client locks out a person who takes control', async () => {
+  const { session, client, page } = await open();
+  const { error } = await client.ask('Input.setIgnoreInputEvents', { ignore: true }, page);
+  assert.match(error?.message ?? '', /refused/);
+  await client.send('Input.setIgnoreInputEvents', { ignore: false }, page);
+  await client.close();
+  await server.release(session.id);
 });

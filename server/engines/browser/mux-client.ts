@@ -62,6 +62,8 @@ export interface Policy {
   /** These too, for the time being. */
   alsoWatched?(method: string): boolean;
   judge(command: Command): Verdict | Promise<Verdict>;
+  /** Every event on its way to the client, as its bytes. */
+  heard?(event: Buffer): void;
 }
 
 export interface ClientListener {
@@ -185,6 +187,7 @@ export class MuxClient implements ChannelOwner {
     const id = answerId(message);
     if (id === undefined) {
       if (isTargetEvent(message)) return this.#targetEvent(channel, message);
+      this.#policy.heard?.(message);
       return this.#deliver(channel, message, channel.targetId);
     }
     const onAnswer = channel.pending.get(id);

@@ -4,6 +4,7 @@
 import type { Takeover } from '../../domain/live/takeover.ts';
 import type { Browser, Command, JsonObject, Policy, Verdict } from '../../domain/sessions/machinery.ts';
 import { boundedText } from '../../kit/foreign.ts';
+import { TraceStreams } from './trace-streams.ts';
 
 /** Browser contexts that clients made and that stand at once in one session. */
 const CONTEXTS_MAX = 50;
@@ -78,6 +79,7 @@ export interface PolicyParts {
 
 export function clientPolicy(parts: PolicyParts): Policy {
   const { browser } = parts;
+  const traces = TraceStreams.of(browser);
   const rules: Readonly<Record<string, (params: JsonObject, toBrowser: boolean) => Verdict | Promise<Verdict>>> = {
     ...(browser.guardsNavigations ? { 'Fetch.enable': notNearerThanWe } : {}),
     'Browser.close': () => {
@@ -96,6 +98,9 @@ export function clientPolicy(parts: PolicyParts): Policy {
     'Target.setAutoAttach': flatOnly,
     'Target.detachFromTarget': () => keptAfterwards(browser),
     'Target.createBrowserContext': params => newContext(params, browser),
+    'Tracing.start': params => traces.start(params),
+    'IO.read': params => traces.read(params),
+    'IO.close': params => traces.close(params),
     'Extensions.loadUnpacked': params => ownExtension(params, browser),
     ...Object.fromEntries(BY_EXTENSION_ID.map(method => [method, params => loadedExtension(method, params, browser)])),
   };
@@ -111,7 +116,7 @@ export function clientPolicy(parts: PolicyParts): Policy {
     takeover && alsoWatched(command.method)
       ? whenAgentDrives(takeover.judgeInput(command.method), () => judgeAlone(command))
       : judgeAlone(command);
-  return { watched, alsoWatched, judge };
+  return { watched, alsoWatched, judge, heard: message => traces.heard(message) };
 }
 
 function whenAgentDrives(

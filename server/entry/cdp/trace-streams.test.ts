@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Browser, JsonObject, Verdict } from '../../domain/sessions/machinery.ts';
+import { TraceStreams, TraceText } from './trace-streams.ts';
+
+const EVENTS = '{"traceEvents":[{"args":{"metadata":"é"},"name":"a"}';
+const TRACE = `${EVENTS}],"metadata":\n{"command_line":"chromium --secret"}}`;
+
+test('a trace ends behind its events, however small the pieces are in which it is read', () => {
+  for (let size = 1; size <= TRACE.length; size++) {
+    const trace = new TraceText();
+    const whole = Buffer.from(TRACE);
+    const pieces: Buffer[] = [];
+    for (let at = 0; at < whole.length; at += size)
+      pieces.push(trace.next(whole.subarray(at, at + size), at + size >= whole.length));
+    assert.equal(Buffer.concat(pieces).toString(), `${EVENTS}]}`, `${size} bytes at once`);
+  }
+});
+
+test('a trace without such an end is told whole', () => {
+  const trace = new TraceText();
+  assert.equal(`${trace.next(Buffer.from(EVENTS), false)}${trace.next(Buffer.from(']}'), true)}`, `${EVENTS}]}`);
+});
+
+const word = (verdict: Verdict): string => Object.keys(verdict)[0] ?? '';
+
+test('only a stream that can be read on its way is begun', () => {
+  const streams = TraceStreams.of({} as Browser);
+  const start = (params: JsonObject): string => word(streams.start(params));
+  assert.equal(word(streams.read({ handle: '1', offset: 3 })), 'pass', 'nothing is looked at before the first trace');
+  assert.equal(start({}), 'pass');
+  assert.equal(start({ transferMode: 'ReturnAsStream' }), 'pass');
+  assert.equal(start({ transferMode: 'ReturnAsStream', streamFormat: 'json', streamCompression: 'none' }), 'pass');
+  for (const more of [
+    { streamFormat: 'proto' },
+    { streamCompression: 'gzip' },
+    { perfettoConfig: 'CgA=' },
+    { tracingBackend: 'system' },
+    { streamFormat: { toString: 1 } },
+  ])
+    assert.equal(start({ transferMode: 'ReturnAsStream', ...more }), 'refuse');
+  assert.equal(start({ perfettoConfig: 'CgA=' }), 'refuse');
+});
+
+test('what is read of a trace is cut, what is read of another stream is not, and an offset reads nothing', async () => {
+  const browser = {} as Browser;
+  const streams = TraceStreams.of(browser);
+  streams.start({ transferMode: 'ReturnAsStream' });
+  streams.heard(Buffer.from('{"method":"Tracing.tracingComplete","params":{"stream":"7"},"sessionId":"x"}'));
+  const answered = async (verdict: Verdict): Promise<unknown> => {
+    assert.ok('rewrite' in verdict && verdict.onAnswer);
+    assert.ok(Number(verdict.rewrite.size) <= 1024 ** 2);
+    const { result } = await verdict.onAnswer({ id: 1, result: { data: TRACE, base64Encoded: false, eof: true } });
+    return Buffer.from(String(result?.data), result?.base64Encoded === true ? 'base64' : 'utf8').toString();
+  };
+  const read = (params: JsonObject): Verdict => TraceStreams.of(browser).read(params);
+  assert.equal(word(read({ handle: '7', offset: 60 })), 'refuse');
+  assert.equal(await answered(read({ handle: '7', size: 10 ** 9 })), `${EVENTS}]}`);
+  assert.equal(await answered(read({ handle: '8' })), TRACE);
+  const early = read({ handle: '9', offset: 60 });
+  streams.heard(Buffer.from('{"method":"Tracing.tracingComplete","params":{"stream":"9"}}'));
+  assert.equal(await answered(early), '', 'asked for before it was there');
+  assert.equal(await answered(read({ handle: '9' })), '');
+});
