@@ -23,6 +23,7 @@ import { openLogs } from './domain/logs/open-logs.ts';
 import { Network } from './domain/network/network.ts';
 import { RECORDING_OBJECT } from './domain/recordings/addresses.ts';
 import { adoptSessions } from './domain/sessions/adopt.ts';
+import { AdoptionNotes } from './domain/sessions/adoption-notes.ts';
 import { BringUp } from './domain/sessions/bring-up.ts';
 import { Connect, type Presented } from './domain/sessions/connect.ts';
 import { Deliveries } from './domain/sessions/deliveries.ts';
@@ -279,8 +280,14 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     started: metrics.started,
   });
 
+  const notes = new AdoptionNotes(join(dataDir, 'adoptions'), clock);
+  const processEnds = (error: unknown): void => notes.processEnds(error);
+  process.on('uncaughtExceptionMonitor', processEnds);
+  scope.defer(() => void process.off('uncaughtExceptionMonitor', processEnds));
+  scope.own(notes);
   await adoptSessions({
     rows,
+    notes,
     machinery,
     bringUp,
     endings,

@@ -2,11 +2,12 @@
 // running, or ended with a reason; what belongs to no session is cleaned up.
 import type { BoxRecord } from '../../engines/slots/slots.ts';
 import type { JsonObject } from '../../engines/store/rows/json.ts';
-import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
+import type { SessionEnd, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { HostId, SessionId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
+import type { AdoptionNotes } from './adoption-notes.ts';
 import type { BringUp } from './bring-up.ts';
 import type { Endings } from './endings.ts';
 import type { LiveSession } from './live.ts';
@@ -26,29 +27,36 @@ export interface AdoptParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly graceMs: number;
+  readonly notes: AdoptionNotes;
   readonly welcome: (live: LiveSession) => void;
 }
 
 export async function adoptSessions(parts: AdoptParts): Promise<{ adopted: number; ended: number; swept: number }> {
   const rows = await parts.rows.ofHost(parts.host);
+  const refused = new Map(rows.map(row => [row.id, parts.notes.refusal(row.id)]));
   const adopted = new Set<SessionId>();
   const queue = [...rows];
   const adoptNext = async (): Promise<void> => {
-    for (let row = queue.shift(); row; row = queue.shift()) if (await adopt(parts, row)) adopted.add(row.id);
+    for (let row = queue.shift(); row; row = queue.shift())
+      if (refused.get(row.id) === undefined && (await adopt(parts, row))) adopted.add(row.id);
   };
   await Promise.all(Array.from({ length: AT_ONCE }, adoptNext));
   const boxes = new Set(rows.filter(row => adopted.has(row.id)).map(boxIdOf));
   const lost = rows.filter(row => !adopted.has(row.id));
+  const endOf = (row: SessionRow): SessionEnd => row.end ?? endOfLost(row, refused.get(row.id));
   const byBox = new Map<string, SessionRow>();
   for (const row of lost) {
-    const decided = await parts.rows.decideEnd(row.id, row.end ?? endOfLost(row), parts.clock.now());
+    const decided = await parts.rows.decideEnd(row.id, endOf(row), parts.clock.now());
     if (decided) byBox.set(boxIdOf(row), decided);
   }
   const swept = await parts.machinery.slots.sweep(boxes, async (box, remains) => {
     const row = byBox.get(box);
     if (row) await parts.watchers.salvage(row, remains);
   });
-  for (const row of lost) await parts.endings.end(row.id, row.end ?? endOfLost(row));
+  for (const row of lost) {
+    await parts.endings.end(row.id, endOf(row));
+    parts.notes.settle(row.id);
+  }
   await parts.rows.resumeTimers(parts.host, plus(parts.clock.now(), parts.graceMs));
   const report = { adopted: adopted.size, ended: rows.length - adopted.size, swept: swept.length };
   if (rows.length + swept.length > 0) parts.log.info('service.adopted', report);
@@ -59,23 +67,25 @@ async function adopt(parts: AdoptParts, row: SessionRow): Promise<boolean> {
   const record = boxRecordOf(row.box);
   if (row.status !== 'RUNNING' || row.end || !record) return false;
   try {
-    const live = await parts.bringUp.adopt(row, boxIdOf(row), record);
-    if (!live) return false;
-    parts.welcome(live);
-    return true;
+    return await parts.notes.during(row.id, async () => {
+      const live = await parts.bringUp.adopt(row, boxIdOf(row), record);
+      if (live) parts.welcome(live);
+      return live !== undefined;
+    });
   } catch (error) {
     parts.log.warn('session.adopt_failed', { sessionId: row.id, reason: reason(error) });
     return false;
   }
 }
 
-const endOfLost = (row: SessionRow): NonNullable<SessionRow['end']> => ({
+const endOfLost = (row: SessionRow, refused: string | undefined): SessionEnd => ({
   status: 'ERROR',
   reason: 'service_restart',
   detail:
-    row.status === 'PENDING'
+    refused ??
+    (row.status === 'PENDING'
       ? 'the service stopped while the browser was starting'
-      : 'the browser did not outlive the restart',
+      : 'the browser did not outlive the restart'),
 });
 
 /** A box that was started for its session has the session's name; a warm one had one before. */

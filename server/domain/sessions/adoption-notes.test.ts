@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import type { SessionId } from '../../kit/ids.ts';
+import { AdoptionNotes, ATTEMPTS_MAX, STABLE_MS } from './adoption-notes.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'berth-adoptions-'));
+after(() => rmSync(root, { recursive: true }));
+const ID = '01a1fa50-5319-7450-a6b3-c787ada50631' as SessionId;
+const OTHER = '01a1fa50-5319-7450-a6b3-c787ada50632' as SessionId;
+
+const opened = (folder: string, clock = new HandClock()): AdoptionNotes => new AdoptionNotes(join(root, folder), clock);
+
+test('a session whose handling ended the process is refused, and no other one', async () => {
+  const notes = opened('blamed');
+  const poison = Promise.withResolvers<() => void>();
+  await notes.during(OTHER, async () => true);
+  await notes.during(ID, async () => {
+    // What is begun during the adoption is of the session also when that is over.
+    setImmediate(() => poison.resolve(() => {}));
+    void poison.promise.then(() => notes.processEnds(new Error('it went wrong')));
+  });
+  await poison.promise;
+  await new Promise(setImmediate);
+  notes.processEnds(new Error('of nobody'));
+  const next = opened('blamed');
+  assert.match(next.refusal(ID) ?? '', /ended the service: it went wrong$/);
+  assert.equal(next.refusal(OTHER), undefined);
+  next.settle(ID);
+  assert.equal(next.refusal(ID), undefined);
+});
+
+test('what is stable, and what a server leaves in order, counts for nothing', async () => {
+  const clock = new HandClock();
+  for (let start = 0; start < 2 * ATTEMPTS_MAX; start++) {
+    const notes = opened('stable', clock);
+    assert.equal(notes.refusal(ID), undefined);
+    await notes.during(ID, async () => {});
+    if (start % 2 === 0) await clock.advance(STABLE_MS);
+    else notes.close();
+  }
+  assert.deepEqual(readdirSync(join(root, 'stable')), []);
+});
+
+test('servers that end unseen while they take a session over do not go on for ever', async () => {
+  for (let start = 0; start < ATTEMPTS_MAX; start++) {
+    const notes = opened('unseen');
+    assert.equal(notes.refusal(ID), undefined);
+    await notes.during(ID, async () => {});
+  }
+  assert.match(opened('unseen').refusal(ID) ?? '', /^the service ended 5 times/);
+});
+
+test('a note that cannot be read refuses nothing', () => {
+  const notes = opened('spoiled');
+  writeFileSync(join(root, 'spoiled', `${ID}.json`), '{"attempts":{"valueOf":1}');
+  assert.equal(notes.refusal(ID), undefined);
+});

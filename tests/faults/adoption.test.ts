@@ -1,0 +1,55 @@
+// A session whose adoption ends the server is not adopted twice. What ends it here is a fault of our own making, loaded into
+// the server beside its code: none is known that a browser could cause.
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { CdpClient } from '../harness/cdp.ts';
+import { type CreatedSession, startServer } from '../harness/server.ts';
+import { assertEnded } from './aftermath.ts';
+import { answersFor } from './clients.ts';
+
+const POISON = 'the words that end a server';
+
+const folder = mkdtempSync(join(tmpdir(), 'berth-poison-'));
+after(() => rmSync(folder, { recursive: true }));
+/** While this file is there, a server that reads the words from a browser ends with an exception that nobody catches. */
+const isPoisonous = join(folder, 'poisonous');
+const fault = join(folder, 'fault.mjs');
+writeFileSync(
+  fault,
+  `import { existsSync } from 'node:fs';
+const { parse } = JSON;
+JSON.parse = (text, ...rest) => {
+  if (typeof text === 'string' && text.includes('consoleAPICalled') && text.includes('${POISON}') && existsSync('${isPoisonous}'))
+    setImmediate(() => { throw new Error('poisoned'); });
+  return parse(text, ...rest);
+};`,
+);
+const server = await startServer({ env: { BERTH_SLOTS: '4', NODE_OPTIONS: `--import=${fault}` } });
+
+async function opened(expression = 'void 0'): Promise<CreatedSession> {
+  const session = await server.createSession({ keepAlive: true });
+  const client = await CdpClient.connect(session.connectUrl);
+  await client.evaluate(expression, await client.attachToPage());
+  client.cut();
+  return session;
+}
+
+test('a session whose adoption ended the server is ended by the next one, and its neighbours are kept', async () => {
+  const neighbours = [await opened(), await opened()];
+  const poisoned = await opened(`console.log('${POISON}')`);
+  writeFileSync(isPoisonous, '');
+  await server.kill();
+  await assert.rejects(server.start(), /the server ended/, 'Chromium repeats its console');
+  await server.start();
+  const { endReason, status } = await assertEnded(server, poisoned.id, 'ERROR', 'service_restart');
+  assert.deepEqual([status, endReason], ['ERROR', 'service_restart']);
+  for (const neighbour of neighbours) assert.ok(await answersFor(neighbour), 'a neighbour was adopted');
+  const events = await server.api('GET', `/v1/browsers/sessions/${poisoned.id}/events`);
+  assert.match(events.text, /taking over its browser ended the service: poisoned/);
+  rmSync(isPoisonous);
+  for (const { id } of neighbours) await server.release(id);
+  await server.settles();
+});
