@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { checkCycles } from './cycles.ts';
+import { checkEntrances } from './entrances.ts';
 import { checkFresh, checkSettings } from './fresh.ts';
 import { checkLayers } from './layers.ts';
 import { type Complaint, readSourceFiles } from './source-files.ts';
@@ -32,6 +33,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
     ),
   layers: async () => complaints(checkLayers(readSourceFiles(ROOT))),
   cycles: async () => complaints(checkCycles(readSourceFiles(ROOT))),
+  entrances: async () => complaints(checkEntrances(readSourceFiles(ROOT))),
   tidy: async () => complaints(checkTidy(readSourceFiles(ROOT))),
   settings: async () => complaints(checkSettings(readFileSync(join(ROOT, 'docs/operating.md'), 'utf8'))),
   fresh: async () => {

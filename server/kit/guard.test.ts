@@ -6,7 +6,7 @@ test('what a listener throws or rejects with goes to whoever opened the entrance
   const failures: unknown[] = [];
   const heard: string[] = [];
   const listen = guarded(
-    error => failures.push(error),
+    (error, [word]) => failures.push(`${word}: ${error}`),
     (word: string) => {
       heard.push(word);
       if (word === 'throws') throw new Error(word);
@@ -16,5 +16,5 @@ test('what a listener throws or rejects with goes to whoever opened the entrance
   for (const word of ['fine', 'throws', 'rejects', 'fine']) listen(word);
   await new Promise(setImmediate);
   assert.deepEqual(heard, ['fine', 'throws', 'rejects', 'fine']);
-  assert.deepEqual(failures.map(String), ['Error: throws', 'Error: rejects']);
+  assert.deepEqual(failures, ['throws: Error: throws', 'rejects: Error: rejects']);
 });

@@ -3,17 +3,17 @@
 
 export type OnFailure = (error: unknown) => void;
 
-/** The same listener, which never throws and leaves no rejected promise behind. */
+/** The same listener, which never throws and leaves no rejected promise behind. `failed` gets the error and what was said. */
 export function guarded<Said extends readonly unknown[]>(
-  failed: OnFailure,
+  failed: (error: unknown, said: Said) => void,
   listener: (...said: Said) => unknown,
 ): (...said: Said) => void {
   return (...said) => {
     try {
       const outcome = listener(...said);
-      if (outcome instanceof Promise) outcome.catch(failed);
+      if (outcome instanceof Promise) outcome.catch(error => failed(error, said));
     } catch (error) {
-      failed(error);
+      failed(error, said);
     }
   };
 }

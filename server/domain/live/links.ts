@@ -2,6 +2,7 @@
 // token whose epoch has passed was revoked.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../../kit/clock.ts';
+import { parseJson } from '../../kit/foreign.ts';
 import { isUuid, type KeyId, type SessionId } from '../../kit/ids.ts';
 import type { Secret } from '../../kit/secret.ts';
 import { fault } from '../faults.ts';
@@ -47,7 +48,7 @@ export class LiveLinks {
   signed(token: string, session: string): LinkClaims {
     const [, body, signature] = TOKEN.exec(token) ?? [];
     if (!body || !signature || !this.#isSigned(body, signature)) throw invalid();
-    const claims = claimsOf(JSON.parse(Buffer.from(body, 'base64url').toString('utf8')));
+    const claims = claimsOf(parseJson(Buffer.from(body, 'base64url')));
     if (!claims || claims.session !== session) throw invalid();
     return claims;
   }

@@ -55,7 +55,7 @@ export function harEntry(hop: Hop): HarEntry {
     cache: {},
     timings,
     ...(address ? { serverIPAddress: address } : {}),
-    ...(connection ? { connection: String(connection) } : {}),
+    ...(connection ? { connection: `${connection}` } : {}),
     _resourceType: hop.isSocket ? 'websocket' : resourceType(hop),
     ...(hop.isSocket ? { _webSocketMessages: [] } : {}),
     ...(textAt(request, 'initialPriority') ? { _priority: textAt(request, 'initialPriority') } : {}),

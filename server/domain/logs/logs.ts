@@ -61,7 +61,7 @@ export class LogService implements Logs, Closeable {
       entries.push(viewOf(session.id, entry));
     }
     const named = through > 0 || query.after !== undefined;
-    return { entries, ...(named ? { nextAfter: String(through) } : {}), state: this.#stateOf(session) };
+    return { entries, ...(named ? { nextAfter: `${through}` } : {}), state: this.#stateOf(session) };
   }
 
   async *follow(
@@ -85,7 +85,7 @@ export class LogService implements Logs, Closeable {
           if (read++ >= STREAM_BATCH) break;
           after = number;
           const entry = entryOf(line);
-          if (entry && isWanted(entry, kinds)) batch.push({ id: String(number), entry: viewOf(session.id, entry) });
+          if (entry && isWanted(entry, kinds)) batch.push({ id: `${number}`, entry: viewOf(session.id, entry) });
         }
         const isAll = read <= STREAM_BATCH;
         if (isFirst && isOver && read === 0) return;

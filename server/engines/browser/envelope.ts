@@ -2,6 +2,7 @@
 // making values of it. It accepts a subset of what Chromium accepts, so that both always see the same message: strict JSON,
 // no NUL (it would end the message early on the pipe), no member twice. Chromium answers what it cannot read without an
 // id, and nobody would know whose message that was: so nothing of the kind is sent to it.
+import { parseJson } from '../../kit/foreign.ts';
 import { holdsAt } from './holds-at.ts';
 import { INVALID_REQUEST, PARSE_ERROR } from './messages.ts';
 
@@ -123,11 +124,9 @@ function stringAt(message: Buffer, at: number, end: number): string {
   if (message[at] !== QUOTE) throw new BadEnvelope('a string was expected');
   const text = message.toString('utf8', at + 1, end - 1);
   if (!text.includes('\\')) return text;
-  try {
-    return String(JSON.parse(`"${text}"`));
-  } catch {
-    throw new BadEnvelope('a string has a broken escape');
-  }
+  const read = parseJson(`"${text}"`);
+  if (typeof read !== 'string') throw new BadEnvelope('a string has a broken escape');
+  return read;
 }
 
 /** The index after the closing quote of the string that opens at `at`. */

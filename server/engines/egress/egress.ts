@@ -5,6 +5,7 @@ import { type Server, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
+import { guarded } from '../../kit/guard.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { within } from '../../kit/wait.ts';
@@ -101,7 +102,11 @@ class SessionEgress implements Egress {
     this.#own = parts.self && new OwnAddress(this.#guardedRoute(parts.self), this.#limits);
     this.#http = this.#reader();
     parts.server.removeAllListeners('connection');
-    parts.server.on('connection', socket => this.#arrived(socket));
+    const arrived = (socket: Socket): void => this.#arrived(socket);
+    parts.server.on(
+      'connection',
+      guarded((error, [socket]) => this.#broken(error, socket), arrived),
+    );
     void this.#sweep();
   }
 
@@ -145,11 +150,20 @@ class SessionEgress implements Egress {
     });
     // Zero is no limit by count: a silently shortened list is worse, and the bytes are bounded.
     http.maxHeadersCount = 0;
-    http.on('request', (request, response) => this.#plain(request, response));
+    const broken = (error: unknown, [{ socket }]: readonly [IncomingMessage, ...unknown[]]): void =>
+      this.#broken(error, socket);
+    const plain = (request: IncomingMessage, response: ServerResponse): void => this.#plain(request, response);
+    const connect = (request: IncomingMessage, stream: Duplex, head: Buffer): void =>
+      this.#connect(request, stream, head);
+    const unreadable = (error: Error, stream: Duplex): void => this.#unreadable(error, stream);
+    http.on('request', guarded(broken, plain));
     // Expect: 100-continue is passed on, and the outside says whether to go on.
-    http.on('checkContinue', (request, response) => this.#plain(request, response));
-    http.on('connect', (request, socket, head) => this.#connect(request, socket, head));
-    http.on('clientError', (error, socket) => this.#unreadable(error, socket));
+    http.on('checkContinue', guarded(broken, plain));
+    http.on('connect', guarded(broken, connect));
+    http.on(
+      'clientError',
+      guarded((error, [, stream]) => this.#broken(error, stream), unreadable),
+    );
     // It never listens itself, and only that event starts its watch over slow heads.
     http.emit('listening');
     return http;
@@ -177,6 +191,12 @@ class SessionEgress implements Egress {
     socket.setNoDelay(true);
     socket.setTimeout(this.#limits.unusedMs);
     this.#http.emit('connection', socket);
+  }
+
+  /** What the browser said, or was answered, could not be handled, for a reason that is ours: that connection ends. */
+  #broken(error: unknown, connection: Duplex): void {
+    this.#parts.log.error('egress.connection_failed', { error });
+    connection.destroy();
   }
 
   #plain(request: IncomingMessage, response: ServerResponse): void {

@@ -2,7 +2,8 @@
 // connection is kept for the next request to the same place, so the outside never has more of them than the browser.
 import { type ClientRequest, type IncomingMessage, type ServerResponse, request as send } from 'node:http';
 import type { Socket } from 'node:net';
-import { pipeline } from 'node:stream';
+import { type Duplex, pipeline } from 'node:stream';
+import { guarded } from '../../kit/guard.ts';
 import type { BigReads } from './big-reads.ts';
 import { type Answer, answerTo, Failed, ProxyFailed, Refused } from './failure.ts';
 import type { Gate } from './gate.ts';
@@ -86,16 +87,22 @@ export class Forwarder {
     };
     outgoing.on('error', onError);
     outgoing.on('continue', () => response.writeContinue());
-    outgoing.on('upgrade', (_incoming, socket) => {
+    const broken = (error: unknown): void => {
+      fail(error);
+      outgoing.destroy();
+    };
+    const onUpgrade = (_: IncomingMessage, socket: Duplex): void => {
       socket.destroy();
       onError(new Failed('bad_answer'));
-    });
-    outgoing.on('response', incoming => {
+    };
+    const onResponse = (incoming: IncomingMessage): void => {
       answered = true;
       // Answered before all of the body was read: the rest is not waited for.
       if (!request.complete) response.shouldKeepAlive = false;
       passBack({ incoming, response, outgoing }, exchange.proxy, fail);
-    });
+    };
+    outgoing.on('upgrade', guarded(broken, onUpgrade));
+    outgoing.on('response', guarded(broken, onResponse));
     response.once('close', () => {
       if (!response.writableFinished || !outgoing.writableEnded) outgoing.destroy();
     });

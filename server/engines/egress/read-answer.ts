@@ -1,6 +1,7 @@
 // Reads the few bytes with which a proxy answers before a connection is somebody else's: all that came is looked at
 // until it is enough, and what came too much goes back into the socket.
 import type { Socket } from 'node:net';
+import { guarded } from '../../kit/guard.ts';
 import { Failed } from './failure.ts';
 
 export interface Taken<T> {
@@ -30,16 +31,12 @@ export function readAnswer<T>(
     resolve(taken.value);
   };
   // Not `data`: once that was listened to, the socket would have to be paused, and nobody would set it going again.
-  const onReadable = (): void => {
+  const onReadable = guarded(reject, () => {
     const part: unknown = socket.read();
     if (!Buffer.isBuffer(part)) return;
     bytes = Buffer.concat([bytes, part]);
-    try {
-      look();
-    } catch (error) {
-      reject(error);
-    }
-  };
+    look();
+  });
   const onEnd = (): void =>
     reject(bytes.length === 0 ? new ClosedSilently('the connection was ended') : new Failed('bad_answer'));
   const stop = (): void => {

@@ -3,6 +3,7 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { createServer, type SecureContextOptions, type Server } from 'node:tls';
+import { guarded } from '../../kit/guard.ts';
 import type { EgressLimits } from './limits.ts';
 import { authorityTarget, type Target } from './target.ts';
 
@@ -50,10 +51,14 @@ export class OwnAddress {
       ALPNProtocols: ['http/1.1'],
       handshakeTimeout: this.#limits.tlsHandshakeMs,
     });
-    server.on('secureConnection', connection => {
+    const accept = (connection: Duplex): void => {
       connection.on('error', () => connection.destroy());
       this.#route.accept(connection);
-    });
+    };
+    server.on(
+      'secureConnection',
+      guarded((_, [connection]) => connection.destroy(), accept),
+    );
     // Without TLS, or not trusted: the browser is told by TLS itself, and the rest is closing the door.
     server.on('tlsClientError', (_error, connection) => connection.destroy());
     return server;

@@ -1,4 +1,5 @@
 // What manifest.json must say before Chromium is asked to load it. Chromium judges the rest. Pure.
+import { parseJson } from '../../kit/foreign.ts';
 import { refusal } from './refusal.ts';
 
 const VERSION = 3;
@@ -30,22 +31,16 @@ export function readManifest(bytes: Buffer): Manifest {
 }
 
 function parse(text: string): Readonly<Record<string, unknown>> {
-  const value = parsed(text) ?? parsed(withoutComments(text));
+  const value = parseJson(text) ?? parseJson(withoutComments(text));
   if (isObject(value)) return value;
   throw refusal('manifest_not_json', 'manifest.json is not a JSON object', 'Correct the manifest.');
 }
 
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-/** Chromium lets a manifest have comments; a string may hold what looks like one. */
+/** Chromium lets a manifest have comments; a string may hold what looks like one. What is not closed goes to the end. */
 const withoutComments = (text: string): string =>
-  text.replace(/"(?:[^"\\]|\\.)*"|\/\/[^\n]*|\/\*[\s\S]*?\*\//g, found => (found.startsWith('"') ? found : ' '));
+  text.replace(/"(?:[^"\\]|\\[\s\S])*(?:"|\\?$)|\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g, found =>
+    found.startsWith('"') ? found : ' ',
+  );
 
 function demandVersion(version: unknown): void {
   if (version === VERSION) return;

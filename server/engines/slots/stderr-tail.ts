@@ -1,6 +1,7 @@
 // Keeps the last lines that a program wrote to its error output, and nothing more.
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
+import { guarded } from '../../kit/guard.ts';
 import { within } from '../../kit/wait.ts';
 
 const ENDED_WITHIN_MS = 200;
@@ -12,9 +13,13 @@ export class StderrTail {
 
   constructor(stream: Readable) {
     this.#stream = stream;
-    stream.on('data', (chunk: Buffer) => {
+    const keep = (chunk: Buffer): void => {
       this.#kept = Buffer.concat([this.#kept, chunk]).subarray(-TAIL_BYTES);
-    });
+    };
+    stream.on(
+      'data',
+      guarded(() => stream.destroy(), keep),
+    );
     stream.on('error', () => {});
   }
 

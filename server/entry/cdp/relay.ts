@@ -163,6 +163,7 @@ export class Relay implements AttachedClient {
   /** What it said could not be handled, for a reason that is ours: this client ends, nobody else does. */
   #failed(error: unknown): void {
     const { log, live } = this.#parts;
+    if (this.#why !== undefined) return;
     log.error('cdp.message_failed', { sessionId: live.id, error });
     void this.bye(FAILED);
   }

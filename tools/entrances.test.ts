@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { checkEntrances } from './entrances.ts';
+
+const found = (text: string, path = 'server/entry/cdp/a.ts', known = {}): string[] =>
+  checkEntrances([{ path, text }], known).map(({ what }) => what);
+
+for (const text of [
+  "socket.on('message', data => this.#hear(data));",
+  "socket.once('data', hear);",
+  'socket.on("message", (data, binary) => {\n});',
+  "socket.on(\n  'message',\n  this.#hear,\n);",
+  "server.on('upgrade', function (request) {});",
+  "socket.addEventListener('message', hear); const guardedHear = guarded(fail, hear);",
+  "socket.on('message', hear); const shear = guarded(fail, hear);",
+  "socket.on('message', hear); // const hear = guarded(fail, listen);",
+  'super({ onread: { buffer, callback: take } });',
+  'const value = JSON.parse(text);',
+  'const value = [text].map(JSON.parse);',
+  'const url = String(params.url);',
+])
+  test(`complains about ${text.split('\n')[0]}`, () => assert.equal(found(text).length, 1, text));
+
+for (const text of [
+  "socket.on('message', guarded(this.#failed, (data: Buffer) => this.#hear(data)));",
+  "socket.on(\n  'data',\n  guarded(() => socket.destroy(), hear),\n);",
+  "const hear = guarded(fail, listen);\nsocket.on('message', hear);",
+  "readonly #hear = guarded(this.#failed, (data: Buffer) => {});\nstart() { socket.on('message', this.#hear); }",
+  "socket.on('close', () => this.#left());",
+  "// socket.on('message', hear);",
+  'const value = parseJson(text);',
+  'const text = `${count}`; const other = value.toString(); const name = "String(";',
+])
+  test(`is content with ${text.split('\n')[0]}`, () => assert.deepEqual(found(text), []));
+
+test('an entrance without a guard may stand where the table says why, and the table has nothing else', () => {
+  const text = "socket.on('data', keep);";
+  const path = 'server/engines/slots/a.ts';
+  assert.deepEqual(found(text, path, { [path]: { data: 'they are ours' } }), []);
+  assert.equal(found('', path, { [path]: { data: 'they are ours' } }).length, 1);
+  assert.equal(found(text, path, { [path]: { message: 'they are ours' } }).length, 2);
+});
+
+test('nobody else is looked at: tests, tools, the console', () => {
+  for (const path of ['server/kit/a.test.ts', 'tools/a.ts', 'console/a.ts', 'tests/harness/a.ts'])
+    assert.deepEqual(found("socket.on('message', hear); JSON.parse(text);", path), []);
+});

@@ -1,0 +1,139 @@
+// Knows where bytes of pages, clients, browsers and other servers enter, and demands the guard there (server/kit/guard.ts):
+// what such a listener throws would otherwise end the process, with all sessions. What stands here without one says why.
+import { codeOnly, withoutComments } from './imports.ts';
+import { type Complaint, isCode, isTest, lineOf, type SourceFile } from './source-files.ts';
+
+/** Events that hand over bytes, or what was made of bytes, of somebody else. */
+const EVENTS = [
+  'message',
+  'data',
+  'readable',
+  'connection',
+  'secureConnection',
+  'request',
+  'checkContinue',
+  'checkExpectation',
+  'connect',
+  'upgrade',
+  'response',
+  'information',
+  'clientError',
+  'tlsClientError',
+];
+const LISTENS = new RegExp(
+  `\\.(?:on|once|addListener|prependListener|addEventListener)\\(\\s*(['"\`])(${EVENTS.join('|')})\\1\\s*,\\s*([\\w.#$]*)`,
+  'g',
+);
+const READS = /\bonread\s*:/g;
+const PARSES = /\bJSON\s*\.\s*parse\b/g;
+/** Of an object that cannot be made a text it throws, and the words of one that can are not ours. */
+const CONVERTS = /(?<![\w.$])String\(/g;
+const NOTHING_IS_CONVERTED = /^server\/(?:engines\/browser|domain\/logs|domain\/live|entry\/cdp|entry\/live)\//;
+
+const OWN_BYTES = 'reads what this installation wrote, or ships with';
+
+/** Without the guard, and why: by file, then by event, `onread` or `JSON.parse`. Each must be there. */
+const KNOWN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'server/kit/foreign.ts': { 'JSON.parse': 'here it is caught for all others' },
+  'server/kit/worker-pool.ts': { message: 'answers of our own worker threads' },
+  'server/kit/worker-thread.ts': { message: 'orders of the pool; what a job throws is its answer' },
+  'server/storage-state-job.ts': { 'JSON.parse': 'runs in a worker thread, which answers with what it throws' },
+  'server/engines/browser/pipe.ts': { onread: 'guards each message, not each read' },
+  'server/engines/egress/tunnel.ts': { onread: 'moves bytes and looks at none' },
+  'server/engines/egress/request-socket.ts': { onread: 'moves bytes and looks at none' },
+  'server/engines/egress/forwarder.ts': { data: 'moves bytes and looks at none' },
+  'server/engines/egress/dial.ts': { connect: 'hands over no bytes: the connection stands' },
+  'server/engines/egress/self-route.ts': { tlsClientError: 'closes the connection and looks at nothing' },
+  'server/engines/slots/egress-listener.ts': {
+    message: 'the helper that opens the listener is ours',
+    connection: 'closes the connection and looks at nothing',
+  },
+  'server/engines/slots/probe.ts': {
+    connection: 'the browser of the probe shows our own page',
+    data: 'answers and looks at nothing',
+  },
+  'server/engines/slots/session-folder.ts': { 'JSON.parse': OWN_BYTES },
+  'server/engines/slots/probe-cache.ts': { 'JSON.parse': OWN_BYTES },
+  'server/engines/store/run-program.ts': { data: 'programs of PostgreSQL, which are ours' },
+  'server/engines/store/database.ts': { connect: 'a connection to our own database' },
+  'server/engines/store/embedded/link-libraries.ts': { 'JSON.parse': OWN_BYTES },
+  'server/engines/profiles/staging.ts': { 'JSON.parse': OWN_BYTES },
+  'server/engines/profiles/profiles.ts': { 'JSON.parse': 'sealed by this installation; a caller awaits it' },
+  'server/engines/recorder/page-folder.ts': { 'JSON.parse': OWN_BYTES },
+  'server/entry/http/server.ts': {
+    request: "Fastify's own, which answers what a handler throws",
+    connection: 'keeps the socket and looks at nothing',
+  },
+  'server/entry/cdp/relay.ts': { data: 'counts bytes and looks at none' },
+  'server/entry/http/json-body.ts': { 'JSON.parse': 'says what is wrong with a body; Fastify awaits it' },
+  'server/entry/http/repeats.ts': { 'JSON.parse': OWN_BYTES },
+  'server/domain/network/network.ts': { 'JSON.parse': OWN_BYTES },
+  'server/server-record.ts': { 'JSON.parse': OWN_BYTES },
+  'server/proxy-pools.ts': { 'JSON.parse': "the operator's file, read before the start" },
+  'server/parts.ts': { 'JSON.parse': OWN_BYTES },
+};
+
+interface Entrance {
+  readonly path: string;
+  readonly line: number;
+  readonly name: string;
+}
+
+/** `known`: those without a guard, and why. */
+export function checkEntrances(files: readonly SourceFile[], known = KNOWN): Complaint[] {
+  const server = files.filter(({ path }) => path.startsWith('server/') && isCode(path) && !isTest(path));
+  const open = server.flatMap(unguarded);
+  const names = new Set(open.map(({ path, name }) => `${path} ${name}`));
+  const stale = Object.entries(known).flatMap(([path, reasons]) =>
+    Object.keys(reasons).flatMap(name => (names.has(`${path} ${name}`) ? [] : [{ path, name }])),
+  );
+  return [
+    ...open.filter(({ path, name }) => known[path]?.[name] === undefined).map(complaint),
+    ...server.flatMap(conversions),
+    ...stale.map(({ path, name }) => ({
+      path,
+      what: `${name} is named in tools/entrances.ts and is not there without its guard`,
+      remedy: 'take the line out of the table.',
+    })),
+  ];
+}
+
+const complaint = ({ path, line, name }: Entrance): Complaint => ({
+  path,
+  line,
+  what: `bytes of somebody else enter here without a guard: ${name}`,
+  remedy:
+    name === 'JSON.parse'
+      ? 'use parseJson of server/kit/foreign.ts and check the shape by type; if the bytes are ours, say so in tools/entrances.ts.'
+      : 'give it guarded(…) of server/kit/guard.ts, with what ends where it throws; if nothing can, say why in tools/entrances.ts.',
+});
+
+function unguarded({ path, text }: SourceFile): Entrance[] {
+  const code = codeOnly(text);
+  const words = withoutComments(text);
+  const at = (index: number, name: string): Entrance => ({ path, line: lineOf(text, index), name });
+  return [
+    ...[...words.matchAll(LISTENS)]
+      .filter(([, , , listener = '']) => listener !== 'guarded' && !isMadeByGuard(code, listener))
+      .map(match => at(match.index, match[2] ?? '')),
+    ...[...code.matchAll(READS)].map(match => at(match.index, 'onread')),
+    ...[...code.matchAll(PARSES)].map(match => at(match.index, 'JSON.parse')),
+  ];
+}
+
+/** `const hear = guarded(…)`, or the member of a class. */
+function isMadeByGuard(code: string, listener: string): boolean {
+  const name = listener.replace(/^this\./, '').replaceAll('$', '\\$');
+  return /^#?[\w$\\]+$/.test(name) && new RegExp(`(?<![\\w$])${name} = guarded\\(`).test(code);
+}
+
+function conversions({ path, text }: SourceFile): Complaint[] {
+  if (!NOTHING_IS_CONVERTED.test(path)) return [];
+  return [...codeOnly(text).matchAll(CONVERTS)].map(match => ({
+    path,
+    line: lineOf(text, match.index),
+    what: 'a value is converted to text: String(…)',
+    remedy:
+      'check with typeof that it is a text, and bound it (boundedText of server/kit/foreign.ts); `${n}` writes a number.',
+  }));
+}
