@@ -17,7 +17,7 @@ import { upload } from '../harness/upload.ts';
 const EXTENSIONS = '/v1/browsers/extensions';
 const DAY_MS = 86_400_000;
 /** Uploads of one application that come in at the same time. */
-const AT_ONCE_MAX = 8;
+const AT_ONCE_MAX = 16;
 
 const server = await startServer({ clock: 'test', env: { BERTH_EXTENSION_DAYS: '30', BERTH_SLOTS: '2' } });
 

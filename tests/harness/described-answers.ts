@@ -70,7 +70,7 @@ export class DescribedAnswers {
     const route = this.#routes.find(({ pattern }) => pattern.test(path));
     const method = seen.method === 'HEAD' ? 'get' : seen.method.toLowerCase();
     const operation = route?.operations[method];
-    if (!operation) return undefined;
+    if (!operation || isNoRoute(seen)) return undefined;
     const what = this.#problem(seen, operation);
     return what && `${operation.operationId}: ${seen.method} ${asked} ${seen.status}: ${what}`;
   }
@@ -122,6 +122,10 @@ export class DescribedAnswers {
     return known;
   }
 }
+
+/** The server has no such operation: its paths are switched off, or it was asked under another name. */
+const isNoRoute = ({ status, body }: SeenAnswer): boolean =>
+  status === 404 && body !== undefined && Object(JSON.parse(body)).code === 'route_not_found';
 
 function patternOf(path: string): RegExp {
   const words = path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+');

@@ -61,28 +61,26 @@ export class EventService implements Events, Closeable {
   ): AsyncGenerator<readonly SessionEvent[], void> {
     const types = typesOf(query);
     const session = await this.#session(caller, query.session);
+    const { closing } = this.#streams;
+    if (closing.aborted) throw stopping();
     const place = this.#streams.enter(caller.applicationId);
     const wake = this.#wakes.of(caller.applicationId, session?.id);
-    const { closing } = this.#streams;
     const signal = AbortSignal.any([outer, closing]);
     signal.addEventListener('abort', () => wake.now(), { once: true });
     try {
-      let begun = false;
       let after = query.after === undefined && !session ? await this.#newest(caller) : Number(query.after ?? 0);
-      while (!signal.aborted) {
+      // One step is always taken: an end without any is answered with 204, which readers take for the end of the session.
+      do {
         // The last event is always looked for, so that a stream of other types ends too.
         const sought = session && types ? [...types, LAST_TYPE] : types;
         const page = await this.#parts.events.read(caller.applicationId, filterOf(after, session, sought, BATCH));
         after = page.through;
         const shown = page.events.filter(({ type }) => !types || types.includes(type));
         const isOver = isLastPage(page, session);
-        begun = true;
         if (shown.length > 0 || !isOver) yield shown.map(viewOf);
         if (isOver) return;
-        if (!page.full) await wake.next(LOOK_MS);
-      }
-      // An end without a single step would be told as 204, which readers take for the end of the session.
-      if (!begun && closing.aborted) throw stopping();
+        if (!page.full && !signal.aborted) await wake.next(LOOK_MS);
+      } while (!signal.aborted);
     } finally {
       wake.close();
       place.leave();
