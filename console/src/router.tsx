@@ -25,7 +25,8 @@ const sessions = createRoute({
   validateSearch: readFilters,
   component: function Sessions() {
     const { app } = sessions.useParams();
-    return <SessionsPage key={app} app={app} filters={sessions.useSearch()} />;
+    // Read again: the router passes on what the address says besides, also where it is no filter of ours.
+    return <SessionsPage key={app} app={app} filters={readFilters(sessions.useSearch())} />;
   },
 });
 const newSession = createRoute({

@@ -332,6 +332,16 @@ test('the connect address is copied whole while its key is hidden', () =>
     await server.release(id);
   }));
 
+test('an unknown filter in the address shows all sessions, and a session without a replay says why', () =>
+  signedIn(server, link, DESK, async ({ page }) => {
+    const { id } = await server.createSession({ browserSettings: { recordSession: false } });
+    await server.release(id);
+    await page.goto(`${server.url}/console/a/${server.applicationId}/sessions?show=running`);
+    await page.getByRole('button', { name: 'All', pressed: true }).waitFor();
+    await page.goto(`${server.url}/console/a/${server.applicationId}/sessions/${id}?tab=replay`);
+    await page.getByText('Recording was off for this session.').waitFor();
+  }));
+
 test('limits are changed, and hold', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     await page.getByRole('link', { name: 'Limits and usage' }).click();

@@ -6,6 +6,7 @@ export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
   readonly requestId: string | undefined;
+  readonly details: Readonly<Record<string, unknown>>;
 
   constructor(status: number, body: Partial<ErrorBody>, fallback: string) {
     super(body.message ?? fallback);
@@ -13,5 +14,6 @@ export class ApiError extends Error {
     this.status = status;
     this.code = body.code ?? 'unknown';
     this.requestId = body.requestId;
+    this.details = Object(body.details);
   }
 }

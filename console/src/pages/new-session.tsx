@@ -41,7 +41,11 @@ export function NewSessionPage({ app }: { readonly app: string }) {
   };
   return (
     <Page title="New session" above={<Back app={app} />}>
-      <form onSubmit={submit} className="grid gap-5 lg:grid-cols-[minmax(0,1.15fr)_minmax(0,1fr)] lg:items-start">
+      <form
+        onSubmit={submit}
+        onInput={() => create.isError && create.reset()}
+        className="grid gap-5 lg:grid-cols-[minmax(0,1.15fr)_minmax(0,1fr)] lg:items-start"
+      >
         <div className="grid gap-5">
           <Life wish={wish} set={setWish} />
           <Settings wish={wish} set={setWish} />

@@ -4,6 +4,8 @@ import { useEffect, useRef, useState } from 'react';
 import { agentKey } from '../api/credentials.ts';
 import { Failed } from '../ui/states.tsx';
 
+/** So far before the end the last picture is shown, and not the end itself. */
+const LAST_PICTURE_SECONDS = 0.2;
 const GUARDED = /^\/v1\/browsers\/sessions\//;
 
 export interface Position {
@@ -16,12 +18,15 @@ export interface Position {
 export function Player({
   app,
   url,
+  openAtEnd,
   seekTo,
   onPosition,
 }: {
   readonly app: string;
   /** Path of the playlist. */
   readonly url: string;
+  /** Whether the last picture is shown first: what a session that failed looked like then. */
+  readonly openAtEnd: boolean;
   readonly seekTo: { readonly seconds: number } | undefined;
   readonly onPosition: (position: Position) => void;
 }) {
@@ -32,11 +37,11 @@ export function Player({
     const element = video.current;
     if (!element) return;
     const gone = new AbortController();
-    play(app, url, element, gone.signal, ms => {
+    play(app, url, openAtEnd, element, gone.signal, ms => {
       startedMs.current = ms;
     }).catch(problem => gone.signal.aborted || setError(problem));
     return () => gone.abort();
-  }, [app, url]);
+  }, [app, url, openAtEnd]);
   useEffect(() => {
     if (video.current && seekTo) video.current.currentTime = seekTo.seconds;
   }, [seekTo]);
@@ -67,6 +72,7 @@ export function Player({
 async function play(
   app: string,
   url: string,
+  openAtEnd: boolean,
   element: HTMLVideoElement,
   signal: AbortSignal,
   onStart: (ms: number) => void,
@@ -88,6 +94,8 @@ async function play(
   hls.on(Hls.Events.LEVEL_LOADED, (_, { details }) => {
     const time = details.fragments[0]?.programDateTime;
     if (time) onStart(time);
+    if (!openAtEnd || element.currentTime > 0) return;
+    element.currentTime = Math.max(0, details.totalduration - LAST_PICTURE_SECONDS);
   });
   const failed = new Promise<never>((_, reject) => {
     hls.on(Hls.Events.ERROR, (_, { fatal, details }) => {

@@ -23,15 +23,42 @@ const NOT_RECORDED = {
   too_many_in_all: 'after the thousandth',
 } as const;
 
+const NO_REPLAY: Readonly<Record<string, string>> = {
+  disabled: 'Recording was off for this session.',
+  none: 'None of its pages showed anything.',
+  expired: 'It was deleted: the time for which recordings are kept has passed.',
+};
+
+const noReplayWords = ({ details, message }: ApiError): string =>
+  (typeof details.reason === 'string' && NO_REPLAY[details.reason]) || message;
+
+const WAIT = {
+  open: 'A page is recorded from its first picture on.',
+  settling: 'The last pictures are being put together.',
+} as const;
+
+/** `wait`: why something may come yet. */
+const NoReplay = ({ error, wait }: { readonly error: ApiError; readonly wait: keyof typeof WAIT | undefined }) =>
+  wait && error.details.reason === 'none' ? (
+    <Empty icon="play" title="Nothing recorded yet">
+      {WAIT[wait]}
+    </Empty>
+  ) : (
+    <Empty icon="play" title="There is no replay">
+      {noReplayWords(error)}
+    </Empty>
+  );
+
 interface Props {
   readonly app: string;
   readonly id: string;
   readonly isOpen: boolean;
+  readonly failed: boolean;
   readonly endedAt: string | undefined;
   readonly events: readonly SessionEvent[];
 }
 
-export function ReplayTab({ app, id, isOpen, endedAt, events }: Props) {
+export function ReplayTab({ app, id, isOpen, failed, endedAt, events }: Props) {
   const isSettling = (): boolean => endedAt !== undefined && Date.now() - Date.parse(endedAt) < SETTLES_MS;
   const { data, error, refetch } = useQuery({
     queryKey: ['replays', app, id],
@@ -41,15 +68,7 @@ export function ReplayTab({ app, id, isOpen, endedAt, events }: Props) {
   });
   const [chosen, setChosen] = useState('0');
   if (error instanceof ApiError && error.code === 'replay_not_found')
-    return (
-      <Empty icon="play" title={isOpen || isSettling() ? 'Nothing recorded yet' : 'There is no replay'}>
-        {isOpen
-          ? 'A page is recorded from its first picture on.'
-          : isSettling()
-            ? 'The last pictures are being put together.'
-            : 'Recording was off, nothing was to be seen, or 31 days have passed.'}
-      </Empty>
-    );
+    return <NoReplay error={error} wait={isOpen ? 'open' : isSettling() ? 'settling' : undefined} />;
   if (error && !data) return <Failed error={error} retry={() => void refetch()} />;
   if (!data) return <Loading what="the replay" rows={4} />;
   const page = data.pages.find(({ pageId }) => pageId === chosen) ?? data.pages[0];
@@ -62,7 +81,7 @@ export function ReplayTab({ app, id, isOpen, endedAt, events }: Props) {
         </p>
       )}
       {data.pages.length > 1 && <Pages pages={data.pages} chosen={page.pageId} choose={setChosen} />}
-      <PageReplay key={page.pageId} app={app} id={id} isOpen={isOpen} endedAt={endedAt} events={events} page={page} />
+      <PageReplay key={page.pageId} app={app} id={id} isOpen={isOpen} failed={failed} events={events} page={page} />
       {!isOpen && <RecordingFiles app={app} id={id} />}
     </>
   );
@@ -94,14 +113,14 @@ const Pages = ({
   </fieldset>
 );
 
-function PageReplay({ app, id, isOpen, events, page }: Props & { readonly page: Replay }) {
+function PageReplay({ app, id, isOpen, failed, events, page }: Omit<Props, 'endedAt'> & { readonly page: Replay }) {
   const { data } = useSessionLogs(app, id, isOpen);
   const [position, setPosition] = useState<Position | undefined>();
   const [seekTo, setSeekTo] = useState<{ readonly seconds: number } | undefined>();
   const lanes = useMemo(() => lanesOf(data?.logs ?? [], events, Number(page.pageId)), [data, events, page.pageId]);
   return (
     <>
-      <Player app={app} url={page.url} seekTo={seekTo} onPosition={setPosition} />
+      <Player app={app} url={page.url} openAtEnd={failed} seekTo={seekTo} onPosition={setPosition} />
       {position && position.durationSeconds > 0 && (
         <Timeline lanes={lanes} position={position} seek={seconds => setSeekTo({ seconds })} />
       )}

@@ -17,7 +17,7 @@ export interface Filters {
 }
 
 export function readFilters(search: Record<string, unknown>): Filters {
-  const show = Object.keys(STATUS_GROUPS).find(group => group === search.show) as StatusGroup | undefined;
+  const show = Object.keys(STATUS_GROUPS).find(group => group === search.show) as StatusGroup | undefined; // a key of it
   return {
     ...(show && show !== 'all' ? { show } : {}),
     ...(typeof search.find === 'string' && search.find !== '' ? { find: search.find } : {}),

@@ -79,7 +79,7 @@ function Told({
       id: 'replay',
       name: 'Replay',
       needs: 'listReplays',
-      panel: <ReplayTab {...logs} endedAt={session.endedAt} events={events} />,
+      panel: <ReplayTab {...logs} failed={session.status === 'ERROR'} endedAt={session.endedAt} events={events} />,
     },
     { id: 'console', name: 'Console', needs: 'listSessionLogs', panel: <ConsoleTab {...logs} /> },
     { id: 'network', name: 'Network', needs: 'listSessionLogs', panel: <NetworkTab {...logs} /> },

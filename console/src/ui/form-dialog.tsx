@@ -8,6 +8,7 @@ export interface FormWork {
   readonly error: unknown;
   readonly isPending: boolean;
   mutate(): void;
+  reset(): void;
 }
 
 export function FormDialog({
@@ -32,7 +33,7 @@ export function FormDialog({
   };
   return (
     <Dialog open onClose={close} title={title}>
-      <form onSubmit={submit} className="grid gap-4">
+      <form onSubmit={submit} onInput={() => work.error !== null && work.reset()} className="grid gap-4">
         {children}
         <FormError error={work.error} />
         <div className="flex justify-end gap-2">
