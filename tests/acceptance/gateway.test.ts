@@ -107,6 +107,14 @@ for (const [what, raw, expected] of [
     assert.deepEqual({ code: error?.code, id }, { id: undefined, ...expected });
   });
 
+test('a page that is opened with a script is empty, does not run it and answers, as in Chromium', async () => {
+  const { targetId } = await client.send('Target.createTarget', { url: "javascript:document.title = 'ran'" });
+  const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
+  const shown = await client.evaluate('[location.href, document.title]', String(sessionId));
+  assert.deepEqual(shown, ['about:blank', '']);
+  await client.send('Target.closeTarget', { targetId });
+});
+
 test('a message deeper than the browser can read is answered with an error', async () => {
   const deep = `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`;
   const answer = client.next('the error', ({ error }) => error !== undefined);

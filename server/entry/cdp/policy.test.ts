@@ -81,6 +81,7 @@ const CASES: Array<[string, JsonObject, string]> = [
   ['Page.navigate', { url: 'blob:chrome://x/y' }, 'refuse'],
   ['Target.createTarget', { url: 'chrome://inspect' }, 'refuse'],
   ['Target.createTarget', { url: '' }, 'pass'],
+  ['Target.createTarget', { url: ' JavaScript:1' }, 'rewrite'],
   ['Target.createTarget', { url: '', newWindow: true }, 'pass'],
   ['Target.createTarget', { url: '', browserContextId: 'C' }, 'pass'],
   ['Target.createTarget', { url: '', newWindow: true, width: 300, height: 200 }, 'pass'],

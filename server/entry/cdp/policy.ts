@@ -93,7 +93,7 @@ export function clientPolicy(parts: PolicyParts): Policy {
     'Input.setIgnoreInputEvents': inputHeard,
     'Page.navigate': params => openable(params, browser.downloadFolder),
     'Network.loadNetworkResource': params => openable(params, browser.downloadFolder),
-    'Target.createTarget': params => openable(params, browser.downloadFolder),
+    'Target.createTarget': params => newTarget(params, browser.downloadFolder),
     'Target.attachToTarget': flatOnly,
     'Target.setAutoAttach': flatOnly,
     'Target.detachFromTarget': () => keptAfterwards(browser),
@@ -157,6 +157,15 @@ function inBox(params: JsonObject, files: readonly string[], uploads: string): V
   if (`${uploads}/` === UPLOADS) return PASS;
   const seen = files.map(file => file.replace(UPLOADS, () => `${uploads}/`));
   return { rewrite: { ...params, files: seen } };
+}
+
+/**
+ * Chromium opens an empty page for a script and does not run it. Under the managed policies, which block some schemes, that
+ * page would never answer.
+ */
+function newTarget(params: JsonObject, downloads: string): Verdict {
+  const isScript = typeof params.url === 'string' && URL.parse(params.url)?.protocol === 'javascript:';
+  return isScript ? { rewrite: { ...params, url: 'about:blank' } } : openable(params, downloads);
 }
 
 function sessionFiles(method: string, params: JsonObject, browser: Browser): Verdict {
