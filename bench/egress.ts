@@ -4,8 +4,8 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { ByHand } from '../tests/harness/by-hand.ts';
 import type { CreatedSession, TestServer } from '../tests/harness/server.ts';
-import { ByHand } from './by-hand.ts';
 import { CdpConnection } from './cdp-connection.ts';
 import { type Comparison, comparison, type Summary, summary } from './statistics.ts';
 

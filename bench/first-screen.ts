@@ -1,7 +1,8 @@
 // How long the console takes until its first screen stands, for somebody who has never been there: from the navigation to the
 // heading of the list with what the API answers below it.
+
+import { ByHand } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';
-import { ByHand } from './by-hand.ts';
 import { ownWindow, told } from './live-sides.ts';
 import { type Summary, summary } from './statistics.ts';
 

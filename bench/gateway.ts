@@ -5,8 +5,8 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { systemClock } from '../server/kit/clock.ts';
 import { within } from '../server/kit/wait.ts';
+import { ByHand } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';
-import { ByHand } from './by-hand.ts';
 import { CdpConnection } from './cdp-connection.ts';
 import { type Comparison, comparison, median } from './statistics.ts';
 

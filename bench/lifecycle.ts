@@ -1,9 +1,9 @@
 // One browser from nothing to nothing: start, first CDP answer, the title of a page, end; ours and by hand in turns. Ours
 // begins when as many browsers wait as shall: how fast they are started again is another figure, sessions per minute.
 import { systemClock } from '../server/kit/clock.ts';
+import { ByHand } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 import { eventually } from '../tests/harness/until.ts';
-import { ByHand } from './by-hand.ts';
 import { CdpConnection } from './cdp-connection.ts';
 import { type Comparison, comparison } from './statistics.ts';
 

@@ -2,9 +2,9 @@
 import { WebSocket } from 'ws';
 import type { DebugUrls } from '../contract/live.ts';
 import { systemClock } from '../server/kit/clock.ts';
+import { ByHand } from '../tests/harness/by-hand.ts';
 import { LiveViewer } from '../tests/harness/live-viewer.ts';
 import type { TestServer } from '../tests/harness/server.ts';
-import { ByHand } from './by-hand.ts';
 import { CdpConnection } from './cdp-connection.ts';
 import { ownWindow, startRelay } from './live-sides.ts';
 import { MOVING_PAGES } from './moving-pages.ts';

@@ -1,8 +1,8 @@
 // How long it takes until a canvas shows what has happened: a change of the page, a press on the canvas, and a press behind
 // five seconds of a mouse that tells of itself a thousand times a second.
 import { systemClock } from '../server/kit/clock.ts';
+import { ByHand } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';
-import { ByHand } from './by-hand.ts';
 import { type LiveSide, liveSide, rawSide, told } from './live-sides.ts';
 
 const FLOOD_SECONDS = 5;

@@ -5,8 +5,8 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import type { DebugUrls } from '../contract/live.ts';
 import { within } from '../server/kit/wait.ts';
+import type { ByHand } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';
-import type { ByHand } from './by-hand.ts';
 import { CdpConnection } from './cdp-connection.ts';
 
 const START_MS = 10_000;

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { cpus, loadavg, release, totalmem } from 'node:os';
 import { versionOfChromium } from '../server/engines/slots/chromium.ts';
 import { systemClock } from '../server/kit/clock.ts';
-import { CHROMIUM } from './by-hand.ts';
+import { CHROMIUM } from '../tests/harness/by-hand.ts';
 
 export interface Machine {
   readonly cpu: string;

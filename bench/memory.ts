@@ -2,8 +2,8 @@
 // same moment, because what they share is divided among them.
 import { systemClock } from '../server/kit/clock.ts';
 import { boxesOf } from '../tests/harness/boxes.ts';
+import { ByHand } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';
-import { ByHand } from './by-hand.ts';
 import { descendants, type Memory, memoryOf, processesNaming } from './processes.ts';
 
 export interface MemoryFigures {

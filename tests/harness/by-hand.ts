@@ -1,15 +1,15 @@
 // A Chromium as somebody starts it by hand: the same program with the same switches, but with a DevTools port, without
-// our jail, egress proxy and limits, as an ordinary user and so with Chromium's own sandbox. The baseline of every figure.
+// our jail, egress proxy and limits, as an ordinary user and so with Chromium's own sandbox. What sessions are compared with.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { switches } from '../server/engines/browser/switches.ts';
-import { findChromium } from '../server/engines/slots/chromium.ts';
-import { within } from '../server/kit/wait.ts';
-import { CdpConnection } from './cdp-connection.ts';
+import { switches } from '../../server/engines/browser/switches.ts';
+import { findChromium } from '../../server/engines/slots/chromium.ts';
+import { within } from '../../server/kit/wait.ts';
+import { CdpClient } from './cdp.ts';
 
 export const CHROMIUM = findChromium() ?? '';
 const READY_MS = 30_000;
@@ -38,7 +38,7 @@ export class ByHand {
 
   /** Returns when its DevTools port listens. */
   static async start({ profile, spawned }: ByHandWish = {}): Promise<ByHand> {
-    const folder = mkdtempSync(join(tmpdir(), 'berth-bench-'));
+    const folder = mkdtempSync(join(tmpdir(), 'berth-by-hand-'));
     if (profile !== undefined) copyFor(NOBODY, profile, join(folder, 'profile'));
     const own = switches({ folder, egressPort: 0, sandbox: true }).filter(each => !NOT_BY_HAND.test(each));
     const child = spawn(CHROMIUM, ['--remote-debugging-port=0', ...own], {
@@ -63,11 +63,25 @@ export class ByHand {
     return this.#child.pid ?? 0;
   }
 
+  /** Every page gets this many pixels, but the first where a bar of Chromium's own takes some of them. */
+  async resize(size: { readonly width: number; readonly height: number }): Promise<void> {
+    const client = await CdpClient.connect(this.url);
+    const { targetId } = await client.send('Target.createTarget', { url: 'about:blank' });
+    const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
+    const { screenInfos } = await client.send('Emulation.getScreenInfos', {}, String(sessionId));
+    const [screen] = Array.isArray(screenInfos) ? screenInfos : [];
+    await client.send('Emulation.updateScreen', { screenId: screen?.id, ...size }, String(sessionId));
+    const { windowId } = await client.send('Browser.getWindowForTarget', { targetId });
+    await client.send('Browser.setContentsSize', { windowId, ...size });
+    await client.send('Target.closeTarget', { targetId });
+    await client.close();
+  }
+
   /** As a careful script does it: asks it to close, waits until it is gone, removes its profile; `keep` is shown it first. */
   async close(keep: (profile: string) => void = () => {}): Promise<void> {
     const exited = once(this.#child, 'exit');
-    const asking = await CdpConnection.open(this.url);
-    asking.send('Browser.close').catch(() => {}); // it may be gone before it has answered
+    const asking = await CdpClient.connect(this.url);
+    asking.ask('Browser.close').catch(() => {}); // it may be gone before it has answered
     await within(EXIT_MS, 'Chromium to end', () => exited).finally(() => killGroup(this.#child));
     keep(join(this.#folder, 'profile'));
     removeProfile(this.#folder);
@@ -107,7 +121,7 @@ function killGroup(child: ChildProcess): void {
   } catch {} // it is gone already
 }
 
-/** A bench that is cut off leaves no browser and no profile. */
+/** A run that is cut off leaves no browser and no profile. */
 function endWithThisProcess(child: ChildProcess, folder: string): void {
   const end = (): void => {
     killGroup(child);

@@ -1,0 +1,56 @@
+// What a page can notice of us: each line of docs/what-pages-notice.md, compared with a Chromium that is started by hand.
+// Nobody drives the pages while they look; they tell their server what they have found.
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { ByHand } from '../harness/by-hand.ts';
+import { CdpClient } from '../harness/cdp.ts';
+import { lookPages, noticedLines, type Seen } from '../harness/look.ts';
+import { openPages } from '../harness/pages.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+/** The lines that say what is different, as a page finds it. */
+const OURS: Readonly<Record<string, unknown>> = { WebRTC: ['complete'] };
+
+const looks = lookPages();
+const pages = await openPages(looks.pages);
+const server = await startServer({ pages });
+const byHand = await ByHand.start();
+after(() => byHand.close());
+await byHand.resize({ width: 1280, height: 720 });
+const logged = await server.createSession({ keepAlive: true, browserSettings: { enablePdfViewer: true } });
+const unlogged = await server.createSession({
+  keepAlive: true,
+  browserSettings: { enablePdfViewer: true, logSession: false, recordSession: false },
+});
+
+const onChromium = await look(byHand.url, 'side-0');
+const withLog = await look(logged.connectUrl, 'side-1');
+const withoutLog = await look(unlogged.connectUrl, 'side-2');
+
+for (const line of noticedLines())
+  test(`a page finds ${line} as the documentation says`, () => {
+    assert.notEqual(onChromium[line], undefined);
+    const expected = line in OURS ? OURS[line] : onChromium[line];
+    assert.deepEqual(withoutLog[line], expected);
+    assert.deepEqual(withLog[line], expected);
+  });
+
+test('no header tells of a proxy', () => {
+  for (const seen of [withLog, withoutLog])
+    assert.doesNotMatch(JSON.stringify(seen.headers), /"(proxy-|via|x-forwarded|forwarded)/i);
+});
+
+test('the documentation has a line for everything that a page looks at', () => {
+  assert.deepEqual([...noticedLines()].sort(), Object.keys(onChromium).sort());
+});
+
+async function look(url: string, name: string): Promise<Seen> {
+  const client = await CdpClient.connect(url);
+  const { targetId } = await client.send('Target.createTarget', { url: `${pages.url}/look?${name}` });
+  const seen = await eventually('the page to have looked', () => looks.seenBy(name));
+  await client.send('Target.closeTarget', { targetId });
+  await client.close();
+  assert.ok(seen);
+  return seen;
+}

@@ -1,0 +1,107 @@
+// A page that looks at the browser it is in, and tells the server that it came from. Nobody drives it meanwhile.
+import { readFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import type { Page } from './pages.ts';
+
+const DOCUMENT = join(import.meta.dirname, '../../docs/what-pages-notice.md');
+
+/** What is asked, by its line in docs/what-pages-notice.md. Each is the body of an async function. */
+const LOOKS = {
+  navigator: `
+    const names = ['webdriver', 'userAgent', 'appVersion', 'platform', 'vendor', 'product', 'hardwareConcurrency', 'deviceMemory',
+      'maxTouchPoints', 'cookieEnabled', 'doNotTrack'];
+    const high = await navigator.userAgentData?.getHighEntropyValues(['architecture', 'bitness', 'model', 'platform', 'platformVersion', 'fullVersionList']);
+    return [Object.fromEntries(names.map(name => [name, navigator[name]])), high];`,
+  plugins: `return [...navigator.plugins].map(one => one.name).concat([...navigator.mimeTypes].map(one => one.type), navigator.pdfViewerEnabled);`,
+  screen: `return ['width', 'height', 'availWidth', 'availHeight', 'colorDepth', 'isExtended'].map(name => screen[name])
+    .concat(screen.orientation.type, innerWidth, innerHeight, outerWidth, devicePixelRatio, document.visibilityState);`,
+  languages: `return [navigator.language, ...navigator.languages, Intl.DateTimeFormat().resolvedOptions().locale, (1234.5).toLocaleString()];`,
+  'time zone': `return [Intl.DateTimeFormat().resolvedOptions().timeZone, new Date(2026, 6, 1).getTimezoneOffset()];`,
+  permissions: `
+    const names = ['geolocation', 'notifications', 'camera', 'microphone', 'clipboard-read', 'clipboard-write', 'midi', 'push',
+      'persistent-storage', 'storage-access', 'local-fonts', 'window-management', 'background-sync', 'idle-detection'];
+    const ask = name => navigator.permissions.query({ name, userVisibleOnly: true }).then(({ state }) => state, error => error.name);
+    return [Notification.permission, ...(await Promise.all(names.map(async name => name + ' ' + (await ask(name)))))];`,
+  'media devices': `return (await navigator.mediaDevices.enumerateDevices()).map(({ kind, label }) => kind + label);`,
+  WebRTC: `
+    const connection = new RTCPeerConnection({ iceServers: [] });
+    const found = [];
+    connection.onicecandidate = ({ candidate }) => candidate && found.push(candidate.type + ' ' + candidate.protocol);
+    connection.createDataChannel('data');
+    const gathered = new Promise(done => { connection.onicegatheringstatechange = () => connection.iceGatheringState === 'complete' && done(); });
+    await connection.setLocalDescription(await connection.createOffer());
+    await Promise.race([gathered, new Promise(done => setTimeout(done, 10_000))]);
+    return [connection.iceGatheringState, ...found];`,
+  console: `
+    let reads = 0;
+    const count = { get() { reads++; return 'read'; } };
+    const error = Object.defineProperty(new Error('trap'), 'stack', count);
+    const object = Object.defineProperty({}, 'member', { ...count, enumerable: true });
+    const method = Object.assign(() => {}, { toString: () => { reads++; return 'read'; } });
+    for (const name of ['debug', 'log', 'dir', 'table']) for (const trap of [error, object, method]) console[name](trap);
+    await new Promise(done => setTimeout(done, 200));
+    return [reads, console.log.toString(), new Error('here').stack.split('\\n').length];`,
+  globals: `return [Object.getOwnPropertyNames(window).sort().join(), Object.keys(window.chrome ?? {}).join(), fetch.toString(), document.documentElement.outerHTML.length];`,
+  'error pages': `
+    const failed = await fetch('https://127.0.0.1:1/').then(({ status }) => status, error => error.name + ' ' + error.message);
+    const frame = Object.assign(document.createElement('iframe'), { src: 'https://127.0.0.1:1/' });
+    const loaded = new Promise(done => { frame.onload = () => done('load'); frame.onerror = () => done('error'); });
+    document.body.append(frame);
+    const seen = [failed, await loaded, frame.contentDocument === null];
+    frame.remove();
+    return seen;`,
+  fonts: `
+    const canvas = document.createElement('canvas').getContext('2d');
+    const names = ['serif', 'sans-serif', 'monospace', 'cursive', 'fantasy', 'system-ui', 'Arial', 'Helvetica', 'Times New Roman', 'Courier New',
+      'DejaVu Sans', 'Liberation Sans', 'Noto Sans', 'Noto Color Emoji', 'Segoe UI', 'Roboto', 'Ubuntu', 'Comic Sans MS', 'Georgia', 'Verdana'];
+    return names.map(name => { canvas.font = '40px "' + name + '", monospace'; return name + ' ' + canvas.measureText('mmmmmmmmmlli \\u{1f600} \\u4e2d').width; });`,
+  graphics: `
+    const gl = document.createElement('canvas').getContext('webgl');
+    const info = gl?.getExtension('WEBGL_debug_renderer_info');
+    return [gl ? gl.getParameter(info ? info.UNMASKED_RENDERER_WEBGL : gl.RENDERER) : 'none', typeof navigator.gpu];`,
+} as const;
+
+export type Seen = Readonly<Record<string, unknown>>;
+
+const LOOK_PAGE = `<!doctype html><title>Look</title><body><script type="module">
+  const looks = {${Object.entries(LOOKS)
+    .map(([name, body]) => `${JSON.stringify(name)}: async () => {${body}}`)
+    .join(',\n')}};
+  const seen = {};
+  for (const [name, look] of Object.entries(looks)) seen[name] = await look().catch(error => 'failed: ' + error);
+  await fetch('/looked' + location.search, { method: 'POST', body: JSON.stringify(seen) });
+</script>`;
+
+/** Its pages, and what came of them: by the query of the address, what was seen and which headers a server got. */
+export function lookPages(): { pages: Readonly<Record<string, Page>>; seenBy: (who: string) => Seen | undefined } {
+  const headers = new Map<string, unknown>();
+  const seen = new Map<string, Seen>();
+  const who = (url = ''): string => url.split('?')[1] ?? '';
+  const headersOf = ({ url, rawHeaders }: IncomingMessage): string[] =>
+    rawHeaders.map((one, at) => (/^content-length$/i.test(rawHeaders[at - 1] ?? '') ? '' : one.replace(who(url), '')));
+  return {
+    pages: {
+      '/look': (request, response) => {
+        headers.set(who(request.url), headersOf(request));
+        response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' });
+        response.end(LOOK_PAGE);
+      },
+      '/looked': async (request, response) => {
+        const looked: unknown = JSON.parse(await text(request));
+        const asked = [headers.get(who(request.url)), headersOf(request)];
+        const named = typeof looked === 'object' ? looked : {};
+        seen.set(who(request.url), { ...named, headers: asked });
+        response.end();
+      },
+    },
+    seenBy: name => seen.get(name),
+  };
+}
+
+/** What pages can ask, line by line of the documentation. */
+export function noticedLines(): readonly string[] {
+  const rows = readFileSync(DOCUMENT, 'utf8').split('| --- | --- |')[1] ?? '';
+  return rows.split('\n').flatMap(row => row.split('|')[1]?.trim() ?? []);
+}
