@@ -62,6 +62,7 @@ const KNOWN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'server/engines/recorder/page-folder.ts': { 'JSON.parse': OWN_BYTES },
   'server/entry/http/server.ts': {
     request: "Fastify's own, which answers what a handler throws",
+    checkExpectation: "Fastify's own, as for every other request",
     connection: 'keeps the socket and looks at nothing',
   },
   'server/entry/cdp/relay.ts': { data: 'counts bytes and looks at none' },
