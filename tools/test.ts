@@ -105,13 +105,20 @@ async function runFiles(files: readonly string[], concurrency: number, tally: Ta
     cwd: ROOT,
   });
   // A file counts by its tests; only a file that fails as a whole (it does not load) is counted itself.
+  // What fails in a hook of the harness is told with the harness's file, behind the tests of the file that it belongs to.
+  let testFile = '?';
+  const fileOf = (path: string | undefined): string => {
+    if (path?.endsWith('.test.ts')) testFile = relative(ROOT, path);
+    return testFile;
+  };
   stream.on('test:pass', test => {
+    fileOf(test.file);
     if (test.details.type === 'suite') return;
     if (test.skip !== undefined || test.todo !== undefined) tally.skipped++;
     else tally.passed++;
   });
   stream.on('test:fail', test => {
-    const file = test.file ? relative(ROOT, test.file) : '?';
+    const file = fileOf(test.file);
     const why = inspect(test.details.error.cause ?? test.details.error).slice(0, REASON_CHARS_MAX);
     tally.failed.push({ file, name: test.name, why });
   });
