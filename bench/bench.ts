@@ -80,7 +80,7 @@ async function step<T>(name: string, work: () => Promise<T>): Promise<T> {
 
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, json: { type: 'string' } } });
 const server = new TestServer(
-  { env: { BERTH_SLOTS: String(SLOTS), BERTH_WARM: undefined, BERTH_EGRESS_ALLOW: '127.0.0.1/32' } },
+  { env: { BERTH_SLOTS: String(SLOTS), BERTH_WARM: undefined, BERTH_EGRESS_ALLOW: '127.0.0.1/32' }, isMeasured: true },
   await freePort(),
 );
 const { endMs } = values.quick ? QUICK : FULL;

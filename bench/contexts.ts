@@ -29,7 +29,7 @@ export interface ContextFigures {
 
 export async function measureContexts(rounds: number): Promise<ContextFigures> {
   const env = { BERTH_WARM: '0', BERTH_EGRESS_ALLOW: '127.0.0.1/32' };
-  const server = new TestServer({ env }, await freePort());
+  const server = new TestServer({ env, isMeasured: true }, await freePort());
   const site = await openSite();
   const folder = mkdtempSync(join(tmpdir(), 'berth-bench-profile-'));
   try {

@@ -39,7 +39,7 @@ const crowdTable = (costs: readonly CrowdCost[]): string =>
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
 const extent = values.quick ? QUICK : FULL;
 await buildWeb();
-const server = new TestServer({}, await freePort());
+const server = new TestServer({ isMeasured: true }, await freePort());
 try {
   await server.start();
   const machine = await thisMachine();

@@ -1,4 +1,4 @@
-// `npm run bench:neighbour [-- --quick]`: how long a session waits for its browser while another application misbehaves in
+// `npm run bench:neighbour [-- --quick] [--only NAME]`: how long a session waits for its browser while another application misbehaves in
 // every way there is a bound for, beside the same session in quiet. Prints a Markdown table, and leaves nothing behind.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -21,6 +21,12 @@ const QUICK = { quietMs: 4_000, eachMs: 3_000 };
 const LINES_SHOWN = 10;
 /** Of the p99 in quiet. */
 const TARGET = 3;
+
+interface Wanted {
+  readonly quick: boolean;
+  /** One misbehaviour by its name; absent: each, and then all at once. */
+  readonly only?: string;
+}
 
 interface Waits {
   readonly p50: number;
@@ -78,8 +84,8 @@ const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`;
 const shown = (name: string, { p50, p99, max, count }: Waits, quiet: Waits): string =>
   row([name, ...[p50, p99, max].map(ms => ms.toFixed(1)), (p99 / quiet.p99).toFixed(1), String(count)]);
 
-async function measure(server: TestServer, isQuick: boolean): Promise<string> {
-  const { quietMs, eachMs } = isQuick ? QUICK : FULL;
+async function measure(server: TestServer, { quick, only }: Wanted): Promise<string> {
+  const { quietMs, eachMs } = quick ? QUICK : FULL;
   const machine = await thisMachine();
   await server.start();
   await liftLimits(server);
@@ -100,7 +106,7 @@ async function measure(server: TestServer, isQuick: boolean): Promise<string> {
     'answers',
   ]);
   const table = [head, row(['---', ...Array(5).fill('---:')]), shown('nothing', quiet, quiet)];
-  for (const misbehaviour of offender.misbehaviours) {
+  for (const misbehaviour of offender.misbehaviours.filter(({ name }) => (only ?? name) === name)) {
     process.stderr.write(`neighbour: ${misbehaviour.name}\n`);
     await probe.take();
     const refused = await keepOn(misbehaviour, eachMs);
@@ -108,10 +114,12 @@ async function measure(server: TestServer, isQuick: boolean): Promise<string> {
       shown(refused > 0 ? `${misbehaviour.name} (${refused} refused)` : misbehaviour.name, await probe.take(), quiet),
     );
   }
-  process.stderr.write('neighbour: all at once\n');
-  await probe.take();
-  await Promise.all(offender.misbehaviours.map(misbehaviour => keepOn(misbehaviour, 2 * eachMs)));
-  table.push(shown('all of it at once', await probe.take(), quiet));
+  if (only === undefined) {
+    process.stderr.write('neighbour: all at once\n');
+    await probe.take();
+    await Promise.all(offender.misbehaviours.map(misbehaviour => keepOn(misbehaviour, 2 * eachMs)));
+    table.push(shown('all of it at once', await probe.take(), quiet));
+  }
   probe.end();
   await offender.close();
   return `${table.join('')}\n${longestTurn(server.log().slice(booted))}\n\n${inWords(machine)}\n`;
@@ -125,11 +133,11 @@ function longestTurn(lines: readonly string[]): string {
   return `Turns of the server above 100 ms: ${cpuMs.length}, of which the longest computed for ${Math.max(0, ...cpuMs)} ms.`;
 }
 
-const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
+const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, only: { type: 'string' } } });
 const env = { BERTH_SLOTS: '12', BERTH_EGRESS_ALLOW: '127.0.0.1/32' };
-const server = new TestServer({ env }, await freePort());
+const server = new TestServer({ env, isMeasured: true }, await freePort());
 try {
-  process.stdout.write(await within(END_MS, 'the bench', () => measure(server, values.quick)));
+  process.stdout.write(await within(END_MS, 'the bench', () => measure(server, values)));
 } catch (error) {
   process.stderr.write(`bench: ${error instanceof WaitExpired ? error.message : error}\n`);
   process.stderr.write(`${server.log().slice(-LINES_SHOWN).join('\n')}\n`);

@@ -40,7 +40,7 @@ interface Cost {
 
 const { values } = parseArgs({ options: { seconds: { type: 'string', default: '60' } } });
 const seconds = Number(values.seconds);
-const server = new TestServer({}, await freePort());
+const server = new TestServer({ isMeasured: true }, await freePort());
 
 /** Of the server, its database and its encoders, with the browsers. */
 let account: ReturnType<typeof accountOf> | undefined;

@@ -21,7 +21,7 @@ export interface StepFigure {
 export async function measureSteps(rounds: number, slots: number): Promise<readonly StepFigure[]> {
   const receiver = await openOtlpReceiver();
   const env = { BERTH_SLOTS: String(slots), BERTH_WARM: undefined, OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url };
-  const server = new TestServer({ env }, await freePort());
+  const server = new TestServer({ env, isMeasured: true }, await freePort());
   try {
     await server.start();
     await liftLimits(server);

@@ -321,7 +321,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
       files: files.verbs,
       incomingDir: join(dataDir, 'incoming'),
       waiting,
-      certificates: new Certificates({ rows: store.certificates, clock }),
+      certificates: new Certificates({ rows: store.certificates, workers, clock }),
       extensions,
       events,
       logs: logs.service,

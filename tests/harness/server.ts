@@ -44,6 +44,8 @@ export interface ServerOptions {
   readonly clock?: 'real' | 'test';
   /** The key to use where the server has not printed one, for a used folder. */
   readonly key?: string;
+  /** A bench: the server runs as users run it, without the check of its answers that the suite loads into it. */
+  readonly isMeasured?: boolean;
 }
 
 export interface ApiOptions {
@@ -304,14 +306,15 @@ export class TestServer {
   }
 
   #spawn(): ChildProcess {
-    const { clock, user } = this.#options;
+    const { clock, user, isMeasured = false } = this.#options;
     const checkout = user?.checkout ?? CHECKOUT;
     const args =
       clock === 'test'
         ? [join(checkout, 'tests/harness/serve-with-clock.ts'), '--ahead', String(this.#aheadMs)]
         : [join(checkout, 'cli/berth.ts'), 'serve'];
     // The copy that another user has is without the packages of the suite.
-    const watched = user ? [] : ['--import', `${WATCH_ANSWERS}?into=${encodeURIComponent(this.#undescribed)}`];
+    const watched =
+      user || isMeasured ? [] : ['--import', `${WATCH_ANSWERS}?into=${encodeURIComponent(this.#undescribed)}`];
     const child = spawn(user?.node ?? process.execPath, [...watched, ...args], {
       cwd: checkout,
       env: this.env,

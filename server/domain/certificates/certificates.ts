@@ -4,12 +4,15 @@ import type { Warning } from '../../../contract/common.ts';
 import type { CertificateRow, CertificateRows } from '../../engines/store/rows/certificates.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { type CertificateId, isUuid, newId } from '../../kit/ids.ts';
-import { limitReached, notFound } from '../faults.ts';
+import type { Workers } from '../../kit/worker-pool.ts';
+import { fault, limitReached, notFound } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
-import { type ReadCertificate, readCertificates } from './pem.ts';
+import type { ReadCertificate } from './pem.ts';
+import { READ_CERTIFICATES } from './read-job.ts';
 
 export interface CertificatesParts {
   readonly rows: CertificateRows;
+  readonly workers: Workers;
   readonly clock: Clock;
 }
 
@@ -21,7 +24,7 @@ export class Certificates {
   }
 
   async upload(caller: AgentCaller, file: Buffer): Promise<Certificate> {
-    const certificates = await readCertificates(file);
+    const certificates = await this.#read(caller, file);
     const now = this.#parts.clock.now();
     const row: CertificateRow = {
       id: newId<CertificateId>(now),
@@ -52,8 +55,14 @@ export class Certificates {
     if (!removed) throw notFound('Certificate', id);
   }
 
+  async #read(caller: AgentCaller, file: Buffer): Promise<readonly ReadCertificate[]> {
+    const read = await this.#parts.workers.run(READ_CERTIFICATES, file, { of: caller.applicationId });
+    if ('refused' in read) throw fault('invalid_file', read.refused);
+    return read.certificates;
+  }
+
   async #insert(row: CertificateRow, certificates: readonly ReadCertificate[]): Promise<void> {
-    const ders = certificates.map(({ der }) => der);
+    const ders = certificates.map(({ der }) => Buffer.from(der));
     const outcome = await this.#parts.rows.insert(row, ders, CERTIFICATES_PER_APPLICATION_MAX);
     if (outcome === 'limit_reached')
       throw limitReached('uploads of certificates in this application', CERTIFICATES_PER_APPLICATION_MAX);

@@ -3,7 +3,6 @@
 import { X509Certificate } from 'node:crypto';
 import type { ErrorCode } from '../../../contract/errors.ts';
 import type { Fault } from '../../kit/fault.ts';
-import { Pace } from '../../kit/pace.ts';
 import { fault } from '../faults.ts';
 
 /** A name longer than this is cut where it is shown. */
@@ -12,7 +11,7 @@ const BORDER = /-----(BEGIN|END) ([A-Z0-9 ]{1,40})-----/g;
 const LABELS = ['CERTIFICATE', 'X509 CERTIFICATE'];
 
 export interface ReadCertificate {
-  readonly der: Buffer;
+  readonly der: Uint8Array;
   readonly subject: string;
   readonly fingerprint: string;
   readonly isAuthority: boolean;
@@ -21,7 +20,7 @@ export interface ReadCertificate {
 }
 
 /** In the order of the file, each once. */
-export async function readCertificates(file: Buffer): Promise<readonly ReadCertificate[]> {
+export function readCertificates(file: Buffer): readonly ReadCertificate[] {
   const text = file.toString('latin1');
   // Looked for before anything is understood: whatever stands around it, a key must not be kept.
   if (/PRIVATE KEY/i.test(text))
@@ -31,9 +30,7 @@ export async function readCertificates(file: Buffer): Promise<readonly ReadCerti
   if (lone) return [shown(lone)];
   if (blocks.length === 0) throw invalid('it holds no certificate', EXPECTED);
   const found = new Map<string, ReadCertificate>();
-  const pace = new Pace();
   for (const [index, { label, body }] of blocks.entries()) {
-    if (pace.isDue) await pace.rest();
     const certificate = readBlock(label, body, index + 1);
     found.set(certificate.fingerprint, certificate);
   }

@@ -179,7 +179,11 @@ export class Pipe {
     this.#forgetParts();
   }
 
+  /** Their memory is given back at once: left to the collector, large messages make it stop everybody twice as often. */
   #forgetParts(): void {
+    // One with other messages beside it in its buffer is still read.
+    for (const { buffer, byteLength } of this.#parts)
+      if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
     this.#parts.length = 0;
     this.#partsBytes = 0;
   }

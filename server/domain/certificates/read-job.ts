@@ -1,0 +1,26 @@
+// Reads an upload of certificates in a worker thread: a file of one megabyte may hold tens of thousands of borders.
+import { isFault } from '../../kit/fault.ts';
+import type { Job } from '../../kit/worker-pool.ts';
+import { type ReadCertificate, readCertificates } from './pem.ts';
+
+export type ReadOutput =
+  | { readonly certificates: readonly ReadCertificate[] }
+  /** The file cannot be used: the text of the error. */
+  | { readonly refused: string };
+
+const LIMIT_MS = 10_000;
+
+export const READ_CERTIFICATES: Job<Uint8Array, ReadOutput> = {
+  name: 'read certificates',
+  module: import.meta.url,
+  limitMs: LIMIT_MS,
+};
+
+export function work({ buffer, byteOffset, byteLength }: Uint8Array): ReadOutput {
+  try {
+    return { certificates: readCertificates(Buffer.from(buffer, byteOffset, byteLength)) };
+  } catch (error) {
+    if (isFault(error, 'invalid_file')) return { refused: error.message };
+    throw error;
+  }
+}
