@@ -2,6 +2,7 @@
 // no server runs, so that nobody's sessions are ended under him.
 import { join } from 'node:path';
 import { type Config, readConfig } from './config.ts';
+import { wholeAmong } from './domain/files/whole-files.ts';
 import type { Salvage } from './engines/artifacts/salvage.ts';
 import { DOWNLOADS } from './engines/browser/policies.ts';
 import { jailedForm, layGround } from './engines/slots/open-slots.ts';
@@ -109,7 +110,7 @@ const boxOf = ({ id, box }: SessionRow): string => (typeof box?.id === 'string' 
 /** The next server takes them in. */
 async function salvageDownloads(salvage: Salvage, session: string, folder: string): Promise<void> {
   const names = await namesInHostile(folder, DOWNLOADS, NAMES_MAX);
-  await salvage.moveIn(session, join(folder, DOWNLOADS), names);
+  await salvage.moveIn(session, join(folder, DOWNLOADS), wholeAmong(names));
 }
 
 async function endSessions(store: Store, rows: readonly SessionRow[], config: Config, clock: Clock): Promise<void> {

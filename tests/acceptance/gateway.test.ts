@@ -10,6 +10,7 @@ import { CdpClient, type CdpMessage, refusedUpgrade } from '../harness/cdp.ts';
 import { FILE_NAME, FILE_TEXT, openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
+import { wholeDownloads } from '../harness/whole-downloads.ts';
 
 const pages = await openPages({
   '/files':
@@ -213,13 +214,10 @@ test('the browser’s own pages are not among the targets', async () => {
 
 const DOWNLOADS = join(server.dataDir, 'sessions', session.id, 'box', 'downloads');
 
-/** Chromium makes the folder with the first file. */
-const downloads = (): string[] => (existsSync(DOWNLOADS) ? readdirSync(DOWNLOADS) : []);
-
 async function assertDownloaded(): Promise<string> {
   const [file, ...others] = await eventually(
     'the download',
-    () => downloads().filter(name => !name.endsWith('.crdownload')),
+    () => wholeDownloads(DOWNLOADS),
     ({ length }) => length > 0,
   );
   assert.deepEqual(others, []);
@@ -247,7 +245,7 @@ test('downloads that a client denies are denied', async () => {
   );
   await client.evaluate('document.getElementById("get").click()', page);
   await canceled;
-  assert.deepEqual(downloads(), []);
+  assert.deepEqual(existsSync(DOWNLOADS) ? readdirSync(DOWNLOADS) : [], []);
   await client.send('Browser.setDownloadBehavior', { behavior: 'default', eventsEnabled: true });
 });
 

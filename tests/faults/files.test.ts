@@ -1,8 +1,8 @@
 // Files when something dies or is away: the server in the middle of an upload, a download or a sweep, and the object store
 // for a while. What was promised is there afterwards, and nothing half is.
 import assert from 'node:assert/strict';
-import { createHash, randomBytes } from 'node:crypto';
-import { existsSync, readdirSync } from 'node:fs';
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { chownSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -16,6 +16,7 @@ import { startServer, type TestServer } from '../harness/server.ts';
 import { eventsOf } from '../harness/session-events.ts';
 import { eventually } from '../harness/until.ts';
 import { upload } from '../harness/upload.ts';
+import { wholeDownloads } from '../harness/whole-downloads.ts';
 import { releaseAll } from './aftermath.ts';
 
 const DAY_MS = 24 * 3600_000;
@@ -53,10 +54,9 @@ const click = async (url: string, ...links: readonly string[]): Promise<void> =>
   await browser.close();
 };
 /** The files that are whole in the browser's own folder, whoever has taken them. */
-const wholeIn = (session: string): string[] => {
-  const folder = join(server.dataDir, 'sessions', server.boxOf(session) ?? session, 'box/downloads');
-  return existsSync(folder) ? readdirSync(folder).filter(name => /^[0-9a-f-]{36}$/.test(name)) : [];
-};
+const wholeIn = (session: string): string[] => wholeDownloads(folderOf(session));
+const folderOf = (session: string): string =>
+  join(server.dataDir, 'sessions', server.boxOf(session) ?? session, 'box/downloads');
 const fetched = async (download: Download | undefined): Promise<string> =>
   sha256(Buffer.from(await (await fetch(String(download?.downloadUrl))).arrayBuffer()));
 
@@ -113,6 +113,43 @@ describe('a server that is killed', () => {
     await server.release(session.id);
     assert.equal((await listed(server, session.id, 3)).length, 3);
     await eventually('nothing to wait any more', () => readdirSync(join(server.dataDir, 'staging/outbox')), isEmpty);
+  });
+
+  it('takes no file for whole that has its name already while the partial one is still beside it', async () => {
+    const session = await server.createSession({ keepAlive: true });
+    await click(session.connectUrl, '#whole');
+    const [first] = await listed(server, session.id, 1);
+    const [name = ''] = wholeIn(session.id);
+    await server.kill();
+    // As Chromium leaves them for a moment, before it renames the one over the other.
+    const pathOf = (guid: string): string => join(folderOf(session.id), guid);
+    const { uid, gid } = statSync(pathOf(name));
+    const [soonWhole = '', neverWhole = ''] = [0, 1].map(() => randomUUID());
+    for (const guid of [soonWhole, neverWhole])
+      for (const [path, bytes] of [
+        [pathOf(guid), Buffer.alloc(0)] as const,
+        [`${pathOf(guid)}.crdownload`, BYTES] as const,
+      ]) {
+        writeFileSync(path, bytes);
+        chownSync(path, uid, gid);
+      }
+    await server.start();
+    // The adopting server looks for them twice, and writes down those that it finds both times.
+    await server.advance(1_000);
+    await server.advance(1_000);
+    renameSync(`${pathOf(soonWhole)}.crdownload`, pathOf(soonWhole));
+    const taken = (await listed(server, session.id, 2)).filter(({ id }) => id !== first?.id);
+    assert.deepEqual(
+      taken.map(({ checksum }) => checksum),
+      [sha256(BYTES)],
+    );
+    await server.release(session.id);
+    await eventually(
+      'what was left behind to be looked at',
+      () => readdirSync(join(server.dataDir, 'staging/downloads')),
+      isEmpty,
+    );
+    assert.equal((await listed(server, session.id, 2)).length, 2);
   });
 
   it('and meanwhile a download that was deleted does not bring it back, nor does the end of its session', async () => {

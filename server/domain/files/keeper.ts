@@ -13,14 +13,11 @@ import type { Log } from '../../kit/log.ts';
 import type { Limits } from '../limits/limits.ts';
 import type { Outbox } from './outbox.ts';
 import { mimeTypeOf, SNIFFED_BYTES } from './sniff.ts';
+import { guidsAmong, stateAmong } from './whole-files.ts';
 
 const READ_AT_ONCE_BYTES = 256 * 1024;
 /** More than a session may have downloads: partial files have two names for a moment. */
 const NAMES_MAX = 20_000;
-const GUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-/** What Chromium adds to the name of a file that is not whole. */
-const PARTIAL = '.crdownload';
-const isGuid = (name: string): boolean => GUID.test(name);
 
 export interface KeeperParts {
   readonly rows: DownloadRows;
@@ -55,14 +52,11 @@ export class Keeper {
 
   /** Which downloads have a file in the box, whole or not. */
   async guidsIn(folder: string): Promise<readonly string[]> {
-    const names = await namesInHostile(folder, this.parts.downloadsFolder, NAMES_MAX);
-    return names.map(name => (name.endsWith(PARTIAL) ? name.slice(0, -PARTIAL.length) : name)).filter(isGuid);
+    return guidsAmong(await namesInHostile(folder, this.parts.downloadsFolder, NAMES_MAX));
   }
 
   async look(folder: string, guid: string): Promise<'whole' | 'partial' | 'absent'> {
-    const names = await namesInHostile(folder, this.parts.downloadsFolder, NAMES_MAX);
-    if (names.includes(guid)) return 'whole';
-    return names.includes(guid + PARTIAL) ? 'partial' : 'absent';
+    return stateAmong(await namesInHostile(folder, this.parts.downloadsFolder, NAMES_MAX), guid);
   }
 
   /** Throws `TooMuch` where the application would keep more than it may. */

@@ -7,6 +7,7 @@ import { DownloadWatch } from './download-watch.ts';
 import type { Keeper } from './keeper.ts';
 import { failPartial } from './left-behind.ts';
 import type { Uploads } from './uploads.ts';
+import { wholeAmong } from './whole-files.ts';
 
 /** More than a box's folder may hold entries. */
 const NAMES_MAX = 1_000_000;
@@ -32,9 +33,9 @@ export const filesWatcher = ({ keeper, salvage, uploads, prompt }: FilesWatcherP
   // Names only, and no rows: an end must not depend on the database. What was taken already is told apart later.
   salvage: async (row, { folder }) => {
     const { downloadsFolder } = keeper.parts;
-    const names = await namesInHostile(folder, downloadsFolder, NAMES_MAX);
-    await salvage.moveIn(row.id, `${folder}/${downloadsFolder}`, names);
-    await failPartial(keeper, row, names);
+    const whole = wholeAmong(await namesInHostile(folder, downloadsFolder, NAMES_MAX));
+    await salvage.moveIn(row.id, `${folder}/${downloadsFolder}`, whole);
+    await failPartial(keeper, row, whole);
   },
 
   ended: prompt,

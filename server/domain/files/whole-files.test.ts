@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { guidsAmong, stateAmong, wholeAmong } from './whole-files.ts';
+
+const [WHOLE, PARTIAL, ENDING] = [1, 2, 3].map(n => `0f9c2a4e-1111-4222-8333-44445555666${n}`) as [
+  string,
+  string,
+  string,
+];
+const NAMES = [
+  WHOLE,
+  `${PARTIAL}.crdownload`,
+  ENDING,
+  `${ENDING}.crdownload`,
+  '.org.chromium.Chromium.x',
+  'report.csv',
+];
+
+test('a file beside which the partial one still stands is not whole', () => {
+  assert.deepEqual(wholeAmong(NAMES), [WHOLE]);
+  assert.deepEqual(
+    [WHOLE, PARTIAL, ENDING, 'nowhere'].map(guid => stateAmong(NAMES, guid)),
+    ['whole', 'partial', 'partial', 'absent'],
+  );
+  assert.deepEqual([...new Set(guidsAmong(NAMES))], [WHOLE, PARTIAL, ENDING]);
+});
