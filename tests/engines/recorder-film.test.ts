@@ -24,6 +24,7 @@ import type { SessionId } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { WorkerPool } from '../../server/kit/worker-pool.ts';
 import { durationOf, framesOf, isColour, timesOf } from '../harness/film.ts';
+import { HandClock } from '../harness/hand-clock.ts';
 import { boundedHelper, jailedHelper } from '../harness/helpers.ts';
 import { TestClock } from '../harness/test-clock.ts';
 import { eventually } from '../harness/until.ts';
@@ -179,8 +180,13 @@ test('slices that wait for each other share a process, and each of them can be p
   const shown = times.map((atMs, index) => ({ atMs, jpeg: pictures[index % 3] ?? Buffer.alloc(0) }));
   // The path is one that a shell, and a list, would take apart.
   const path = join(folder, "it's a page");
-  const queue = new EncodeQueue(new Ffmpeg(boundedHelper, counting), systemClock, silentLog);
-  const { segments, lost } = await filmed(path, shown, 42_100, queue);
+  const gathering = new HandClock();
+  const queue = new EncodeQueue(new Ffmpeg(boundedHelper, counting), gathering, silentLog);
+  const filming = filmed(path, shown, 42_100, queue);
+  // The three at rest are one.
+  await eventually('six slices to wait for each other', () => gathering.sleeping === 6);
+  await gathering.advance(1_000);
+  const { segments, lost } = await filming;
   assert.deepEqual(lost, []);
   assert.deepEqual(
     segments.map(segment => [segment.startMs, millisecondsOf(segment)]),
@@ -206,8 +212,12 @@ test('where slices cannot be encoded together each is encoded alone', async () =
   const moody = join(folder, 'ffmpeg');
   writeFileSync(moody, '#!/bin/sh\ncase "$*" in *"-f concat"*) exit 1;; esac\nexec ffmpeg "$@"\n', { mode: 0o755 });
   const shown = [RED, GREEN, BLUE].map((colour, index) => ({ atMs: index * 6_500, jpeg: picture(colour, LARGE) }));
-  const queue = new EncodeQueue(new Ffmpeg(boundedHelper, moody), systemClock, silentLog);
-  const { segments, lost } = await filmed(join(folder, 'page'), shown, 18_000, queue);
+  const gathering = new HandClock();
+  const queue = new EncodeQueue(new Ffmpeg(boundedHelper, moody), gathering, silentLog);
+  const filming = filmed(join(folder, 'page'), shown, 18_000, queue);
+  await eventually('three slices to wait for each other', () => gathering.sleeping === 3);
+  await gathering.advance(1_000);
+  const { segments, lost } = await filming;
   assert.deepEqual(
     segments.map(({ startMs, sizes }) => [startMs, sizes.length]),
     [

@@ -12,8 +12,8 @@ import { within } from '../../server/kit/wait.ts';
 import { CdpClient } from './cdp.ts';
 
 export const CHROMIUM = findChromium() ?? '';
-const READY_MS = 30_000;
-const EXIT_MS = 10_000;
+const READY_MS = 60_000;
+const EXIT_MS = 60_000;
 /** Root is refused the sandbox. */
 const NOBODY = 65_534;
 const NOT_BY_HAND = /^--(remote-debugging-pipe|proxy-server|proxy-bypass-list)/;

@@ -22,6 +22,11 @@ export class HandClock implements Clock {
     return promise.finally(() => this.#sleepers.delete(sleeper));
   }
 
+  /** How many sleep. */
+  get sleeping(): number {
+    return this.#sleepers.size;
+  }
+
   /** Step by step, so that a sleeper who goes to sleep again is woken again. */
   async advance(ms: number, stepMs = ms): Promise<void> {
     for (let left = ms; left > 0; left -= stepMs) {

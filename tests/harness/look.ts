@@ -32,7 +32,7 @@ const LOOKS = {
     connection.createDataChannel('data');
     const gathered = new Promise(done => { connection.onicegatheringstatechange = () => connection.iceGatheringState === 'complete' && done(); });
     await connection.setLocalDescription(await connection.createOffer());
-    await Promise.race([gathered, new Promise(done => setTimeout(done, 10_000))]);
+    await Promise.race([gathered, new Promise(done => setTimeout(done, 40_000))]);
     return [connection.iceGatheringState, ...found];`,
   console: `
     let reads = 0;
