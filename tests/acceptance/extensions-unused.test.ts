@@ -98,12 +98,9 @@ test('what a killed server was receiving or unpacking is gone after the next sta
 test('more uploads at once than an application may have are refused, and the next one is taken', async () => {
   const ask = await upload('e.zip', speaking('many'));
   const slow = Array.from({ length: AT_ONCE_MAX }, () => slowUpload(ask));
-  // As soon as all of them have come so far that each has its place.
-  const refused = await eventually(
-    'one to be too many',
-    () => server.api('POST', EXTENSIONS, ask),
-    ({ status }) => status !== 200,
-  );
+  const incoming = (): number => filesUnder(join(server.dataDir, 'incoming')).length;
+  await eventually('each of them to have its place', incoming, count => count === AT_ONCE_MAX);
+  const refused = await server.api('POST', EXTENSIONS, ask);
   assert.deepEqual([refused.status, refused.body.code], [429, 'rate_limited']);
   assert.deepEqual([refused.body.details?.limit, refused.headers['x-should-retry']], [AT_ONCE_MAX, 'true']);
   for (const { finish } of slow) finish();

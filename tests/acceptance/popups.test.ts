@@ -18,7 +18,7 @@ test('a page opens windows while only a client is there that attaches to nothing
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   const page = await client.attachToPage();
-  await client.send('Page.navigate', { url: `${pages.url}/` }, page);
+  await client.visit(`${pages.url}/`, page);
   for (const url of ['/next', 'about:blank', '']) {
     const expression = `String(window.open(${JSON.stringify(url)}))`;
     const { result } = await client.send('Runtime.evaluate', { expression, userGesture: true }, page);
@@ -33,7 +33,7 @@ test('a page opens a window while no client is there at all', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   const page = await client.attachToPage();
-  await client.send('Page.navigate', { url: `${pages.url}/` }, page);
+  await client.visit(`${pages.url}/`, page);
   const expression = "void setTimeout(() => { window.open('/tall'); fetch('/after'); }, 300)";
   await client.send('Runtime.evaluate', { expression, userGesture: true }, page);
   await client.close();

@@ -56,6 +56,10 @@ const isRecordedIn = (id: string, colour: readonly number[]): Promise<unknown> =
     return answer.status === 200 && isColour(colourOf(Buffer.from(await answer.arrayBuffer())), colour);
   });
 
+/** From then on the page has something to show. */
+const isBegun = (id: string, page: number): Promise<unknown> =>
+  eventually(`page ${page} to be recorded`, () => existsSync(join(server.dataDir, 'recordings', id, String(page))));
+
 test('a running session is watched as it goes on, and seen whole and exactly afterwards', async () => {
   const asked = Date.now();
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
@@ -137,10 +141,11 @@ test('right after a release, replays and files are those of all pages', async ()
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const browser = await chromium.connectOverCDP(connectUrl);
   const context = browser.contexts()[0] ?? assert.fail('a session has a context');
-  for (const page of [context.pages()[0], await context.newPage(), await context.newPage()]) {
+  const opened = [context.pages()[0], await context.newPage(), await context.newPage()];
+  for (const [number, page] of opened.entries()) {
     await page?.goto(`${pages.url}/steps`);
     await page?.waitForFunction(() => 'painted' in globalThis);
-    await new Promise(resolve => setTimeout(resolve, 1_500));
+    await isBegun(id, number);
   }
   await server.release(id);
   const asked = await eventually(
@@ -208,6 +213,8 @@ test('popups, pages of own contexts and pages that close are recorded, each for 
   const own = await context.newPage();
   await own.goto(`${pages.url}/green`);
   await eventually('all to be seen', () => popup?.waitForLoadState().then(() => true));
+  for (const number of [0, 1, 2]) await isBegun(id, number);
+  // What they show by now is recorded by then.
   await new Promise(resolve => setTimeout(resolve, 1_500));
   await popup?.close();
   await new Promise(resolve => setTimeout(resolve, 1_000));

@@ -14,9 +14,7 @@ const session = await server.createSession({ keepAlive: true });
 const other = await server.createSession({ keepAlive: true });
 const client = await CdpClient.connect(session.connectUrl);
 const page = await client.attachToPage();
-await client.send('Page.enable', {}, page);
-await client.send('Page.navigate', { url: pages.a }, page);
-await client.event('Page.loadEventFired');
+await client.visit(pages.a, page);
 
 const inPage = (expression: string): Promise<unknown> => client.evaluate(expression, page);
 
@@ -62,7 +60,7 @@ for (const path of [
       `fetch(${JSON.stringify(`${server.url}${path}?signingKey=${session.signingKey}`)}, { mode: 'no-cors' }).then(answer => answer.text(), () => 'failed')`,
     );
     assert.ok(status === 'failed' || status === '', String(status));
-    await client.send('Page.navigate', { url: `${server.url}${path}` }, page);
+    await client.visit(`${server.url}${path}`, page);
     const text = String(await inPage('document.body?.innerText ?? ""'));
     assert.doesNotMatch(text, /berth_|"status"|Berth \d|webSocketDebuggerUrl|createdAt/);
     const handled = server
@@ -70,7 +68,7 @@ for (const path of [
       .slice(before)
       .filter(line => line.includes('.begin"'));
     assert.deepEqual(handled, [], 'no operation saw the request');
-    await client.send('Page.navigate', { url: pages.a }, page);
+    await client.visit(pages.a, page);
   });
 
 test('our address under other names and spellings leads to no other session', async () => {
