@@ -373,7 +373,7 @@ test('what a page downloads is offered to whoever may drive, and to nobody else'
   assert.equal(saved.suggestedFilename(), FILE_NAME);
   assert.equal(await text(await saved.createReadStream()), FILE_TEXT);
   await view.getByRole('button', { name: `Put ${FILE_NAME} away` }).click();
-  assert.equal(await link.count(), 0);
+  await link.waitFor({ state: 'detached' });
   assert.equal(await looking.getByRole('link').count(), 0);
   await end();
 });

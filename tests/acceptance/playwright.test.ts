@@ -81,7 +81,7 @@ test('WebRTC tells a page no address', () =>
       peer.createOffer().then(offer => peer.setLocalDescription(offer));
     })`;
     const page = await client.attachToPage();
-    await client.send('Page.navigate', { url: pages.a }, page);
+    await client.visit(pages.a, page);
     assert.deepEqual(await client.evaluate(gather, page), []);
     await client.close();
   }));
