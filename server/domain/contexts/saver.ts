@@ -22,7 +22,8 @@ import { within } from '../../kit/wait.ts';
 import { keepWish } from './earlier-versions.ts';
 import { type StoredVersions, versionOfSession } from './stored-versions.ts';
 
-const AT_ONCE = 4;
+/** Each packs its profile with a tar in a jail of its own. What is beyond waits in the database. */
+const SAVES_AT_ONCE_MAX = 4;
 const SAVE_WITHIN_MS = 600_000;
 const BATCH = 50;
 const RETRY_LEAST_MS = 1_000;
@@ -71,7 +72,7 @@ export class Saver implements Closeable {
     const now = clock.now();
     for (const session of await uses.orphans(host, plus(now, -NEVER_CAME_MS))) await uses.toSave(session, now);
     const due = await uses.due(host, now, BATCH);
-    const fresh = due.filter(use => !this.#running.has(use.sessionId)).slice(0, AT_ONCE - this.#running.size);
+    const fresh = due.filter(use => !this.#running.has(use.sessionId)).slice(0, SAVES_AT_ONCE_MAX - this.#running.size);
     if (!this.#closing.signal.aborted) for (const use of fresh) this.#begin(use);
     return { begun: fresh.length, removed: await this.#remove(now) };
   }

@@ -58,6 +58,9 @@ const HEADERS_MS = 15_000;
 const REQUEST_MS = 60_000;
 /** Above the 60 s that proxies in front keep a connection, so that it is never ours that closes first. */
 const KEEP_ALIVE_MS = 75_000;
+/** TCP connections at once, those of CDP clients and viewers among them. What comes beyond is closed, and what is open stays. */
+const CONNECTIONS_MAX = 5000;
+const SAID_EVERY_MS = 60_000;
 /** How long requests may still take when the server closes. */
 const CLOSE_GRACE_MS = 5000;
 
@@ -122,6 +125,7 @@ export async function openHttp(parts: HttpParts): Promise<Http> {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
+  boundConnections(server, parts);
   const url = await listen(app, parts.listen);
   return { server, url, close: () => closeWithin(app, sockets, CLOSE_GRACE_MS) };
 }
@@ -300,6 +304,16 @@ function refuseBrokenRequest(error: NodeJS.ErrnoException, socket: Socket, reque
   socket.end(
     `HTTP/1.1 ${status} ${body.error}\r\ncontent-type: application/json; charset=utf-8\r\nx-request-id: ${requestId}\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
   );
+}
+
+function boundConnections(server: Server, { clock, log }: Pick<HttpParts, 'clock' | 'log'>): void {
+  server.maxConnections = CONNECTIONS_MAX;
+  let saidMs = Number.NEGATIVE_INFINITY;
+  server.on('drop', () => {
+    if (clock.monotonicMs() - saidMs < SAID_EVERY_MS) return;
+    saidMs = clock.monotonicMs();
+    log.warn('http.connections_full', { max: CONNECTIONS_MAX });
+  });
 }
 
 // ---- listening and closing -----------------------------------------------------------------------------------------
