@@ -38,6 +38,7 @@ import { Starting } from './domain/sessions/starting.ts';
 import { WarmPool } from './domain/sessions/warm-pool.ts';
 import { Watchers } from './domain/sessions/watchers.ts';
 import { Browser } from './engines/browser/browser.ts';
+import { READ_ENVELOPE } from './engines/browser/envelope-job.ts';
 import { LocaleFolders } from './engines/browser/locales.ts';
 import { PolicyFolders } from './engines/browser/policies.ts';
 import { switches } from './engines/browser/switches.ts';
@@ -61,7 +62,7 @@ import { loopWatch } from './kit/loop-watch.ts';
 import { Scope } from './kit/scope.ts';
 import { Seal } from './kit/seal.ts';
 import { noTracer, Tracer } from './kit/trace.ts';
-import { WorkerPool } from './kit/worker-pool.ts';
+import { WorkerPool, wholeBufferOf } from './kit/worker-pool.ts';
 import { isLoopback } from './loopback.ts';
 import { openMetrics } from './metrics.ts';
 import { openContexts } from './parts-contexts.ts';
@@ -222,6 +223,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     people: live.view,
     elsewhere: (...upgrade) => live.entry.upgrade(...upgrade),
     waiting,
+    readLong: (message, of) => workers.run(READ_ENVELOPE, message, { of, moved: wholeBufferOf(message) }),
     clock,
     log,
     trace,

@@ -17,6 +17,8 @@ import { upload } from '../harness/upload.ts';
 /** Nearly all that a site may store. Written as JSON each of these characters takes six bytes. */
 const STORED_CHARS = 4_500_000;
 const CERTIFICATE_FILE_BYTES = 900_000;
+/** Reading so many one by one takes a third of a second. */
+const MESSAGE_VALUES = 12_000_000;
 /** The longest turn that is no defect: a collection of garbage takes as long. */
 const TURN_CPU_MS = 200;
 /** Until the server's log is here. */
@@ -120,6 +122,33 @@ test('a file of nothing but beginnings of certificates keeps nobody waiting', as
   assert.equal(result.status, 400);
   assert.equal(result.body.code, 'invalid_file');
   assert.ok(longestCpuMs < TURN_CPU_MS, `a turn of ${longestCpuMs} ms`);
+});
+
+test('a message of millions of values keeps nobody waiting, and what comes behind it is answered after it', async () => {
+  const other = await server.createSession({}, await otherApplication(server));
+  const sender = await CdpClient.connect(other.connectUrl);
+  const values = '1, '.repeat(MESSAGE_VALUES);
+  const long = `{"id":900001,"method":"Browser.getVersion","params":{"values":[${values}1]}}`;
+  const broken = `{"id":900002,"method":"Browser.getVersion","params":{"values":[${values}1}}`;
+  const watched = `{"id":900003,"method":"Page.navigate","params":{"url":"about:blank","values":[${values}1]}}`;
+  const heard: unknown[] = [];
+  sender.onMessage(({ id, error, result }) => heard.push([id, error?.code ?? typeof result]));
+  const { longestCpuMs } = await besideNeighbour(async () => {
+    for (const message of [long, broken, watched]) sender.say(message);
+    sender.say('{"id":900004,"method":"Browser.getVersion"}');
+    await sender.next('the last answer', ({ id }) => id === 900_004);
+  });
+  assert.deepEqual(
+    heard.toSorted(),
+    [
+      [900_001, 'object'],
+      [undefined, -32700],
+      [900_003, -32000],
+      [900_004, 'object'],
+    ].toSorted(),
+  );
+  assert.ok(longestCpuMs < TURN_CPU_MS, `a turn of ${longestCpuMs} ms`);
+  await sender.close();
 });
 
 test('how late the event loop is can be read from the metrics', async () => {

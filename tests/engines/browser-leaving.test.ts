@@ -1,6 +1,7 @@
 // Clients and observers that leave a browser in the moment in which it is closed.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { work } from '../../server/engines/browser/envelope-job.ts';
 import { type Log, silentLog } from '../../server/kit/log.ts';
 import { startBareBrowser } from '../harness/bare-browser.ts';
 
@@ -16,6 +17,7 @@ test('nothing is warned of where a browser is closed while a client and an obser
       rest: () => {},
       hold: () => {},
       failed: () => {},
+      readLong: async message => work(message),
     });
     const leaving = [client.close(), observing.close()];
     await bare.browser.close();

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { WebSocketServer } from 'ws';
 import { Browser, type BrowserClient } from '../../server/engines/browser/browser.ts';
+import { work } from '../../server/engines/browser/envelope-job.ts';
 import { switches } from '../../server/engines/browser/switches.ts';
 import { findChromium } from '../../server/engines/slots/chromium.ts';
 import { type Log, silentLog } from '../../server/kit/log.ts';
@@ -99,6 +100,7 @@ async function bridge(browser: () => Browser, scope: Scope): Promise<string> {
       rest: () => {},
       hold: () => {},
       failed: () => socket.terminate(),
+      readLong: async message => work(message),
     });
     for (const message of early) client.receive(message);
   });

@@ -4,6 +4,7 @@
 import { reason } from '../../kit/fault.ts';
 import { parseJson } from '../../kit/foreign.ts';
 import { BadEnvelope, type Envelope, readEnvelope } from './envelope.ts';
+import type { ReadMessage } from './envelope-job.ts';
 import type { Holds } from './holds.ts';
 import { isObject, type JsonObject, objectAt, textAt } from './json.ts';
 import {
@@ -29,6 +30,8 @@ import {
 import { noteOverride, overrideOf } from './overrides.ts';
 import { OUTGOING_WAITING_BYTES_MAX } from './pipe.ts';
 
+/** Above this a message is read in another thread, and a command that the policy looks into is refused. */
+export const LONG_MESSAGE_BYTES = 4 * 1024 ** 2;
 /** Commands of one client that may wait for their answers at once. */
 export const PENDING_MAX = 50_000;
 /** Messages kept for one page that is held back; beyond it the oldest go, the page's state is read anew by then. */
@@ -70,10 +73,12 @@ export interface ClientListener {
   message(message: Buffer): void;
   /** All messages of one turn were handed over. */
   rest(): void;
-  /** Stop (or go on) reading from the client: a command of it is being thought about. */
+  /** Stop (or go on) reading from the client: a command of it is being thought about, or read. */
   hold(on: boolean): void;
   /** What this client said could not be handled: it ends, nobody else does. */
   failed(error: unknown): void;
+  /** Reads the envelope of a long message somewhere else than on the main thread. The message is empty here meanwhile. */
+  readLong(message: Buffer): Promise<ReadMessage>;
 }
 
 /** A command of a client on its way. The bytes are the client's: whoever keeps them longer than a moment copies them. */
@@ -107,7 +112,7 @@ export class MuxClient implements ChannelOwner {
   #root: Channel | undefined;
   #rootPrefix = Buffer.alloc(0);
   #isOnPage = false;
-  #judging = false;
+  #isBusy = false;
   #keptBytes = 0;
   #ownId = 0;
 
@@ -154,13 +159,14 @@ export class MuxClient implements ChannelOwner {
     this.#listener.rest();
   }
 
-  /** One message of the client. While the policy thinks about a command, the ones behind it wait, so order holds. */
+  /** One message of the client. While the policy thinks about a command, or a long one is read, the ones behind it wait. */
   receive(message: Buffer): void {
-    if (this.#judging) {
+    if (this.#isBusy) {
       this.#waiting.push(message);
       this.#keptBytes += message.length;
       return;
     }
+    if (message.length > LONG_MESSAGE_BYTES) return this.#receiveLong(message);
     let envelope: Envelope;
     try {
       envelope = readEnvelope(message);
@@ -168,6 +174,22 @@ export class MuxClient implements ChannelOwner {
       if (!(error instanceof BadEnvelope)) throw error;
       return this.#say(encode({ id: error.id, error: { code: error.code, message: error.message } }));
     }
+    this.#take(envelope, message);
+  }
+
+  #receiveLong(message: Buffer): void {
+    const bytes = message.length;
+    this.#keptBytes += bytes;
+    const reading = this.#listener.readLong(message).finally(() => {
+      this.#keptBytes -= bytes;
+    });
+    this.#inOrder(reading, ({ message: { buffer, byteOffset, byteLength }, read }) => {
+      if ('bad' in read) this.#say(encode({ id: read.id, error: { code: read.code, message: read.bad } }));
+      else this.#take(read, Buffer.from(buffer, byteOffset, byteLength));
+    });
+  }
+
+  #take(envelope: Envelope, message: Buffer): void {
     const channel = envelope.sessionId === undefined ? this.#root : this.#channels.get(envelope.sessionId);
     if (!channel) return this.#say(noSuchSession(envelope.id));
     if (channel.pending.size >= PENDING_MAX)
@@ -178,8 +200,11 @@ export class MuxClient implements ChannelOwner {
       );
     if (this.#mux.pipe.waitingBytes + message.length > OUTGOING_WAITING_BYTES_MAX)
       return this.#refuse(channel, envelope.id, 'The browser does not read: too many bytes wait for it already.');
-    if (this.#policy.watched.has(envelope.method) || this.#policy.alsoWatched?.(envelope.method))
+    if (this.#policy.watched.has(envelope.method) || this.#policy.alsoWatched?.(envelope.method)) {
+      if (message.length > LONG_MESSAGE_BYTES)
+        return this.#refuse(channel, envelope.id, `${envelope.method} may have ${LONG_MESSAGE_BYTES} bytes at most.`);
       return this.#watched(channel, envelope, message);
+    }
     this.#forward(channel, envelope, message, undefined);
   }
 
@@ -223,18 +248,23 @@ export class MuxClient implements ChannelOwner {
     const toBrowser = (!channel.parent && !this.#isOnPage) || this.#browserChannels.has(channel.id);
     const verdict = this.#policy.judge({ method: envelope.method, params, toBrowser });
     if (!(verdict instanceof Promise)) return this.#execute(channel, envelope, message, params, verdict);
-    this.#judging = true;
+    const judged = verdict.catch((error: unknown): Verdict => ({ refuse: reason(error) }));
+    this.#inOrder(judged, decided => this.#execute(channel, envelope, message, params, decided));
+  }
+
+  /** What the client says meanwhile waits until the result was used. */
+  #inOrder<T>(work: Promise<T>, use: (result: T) => void): void {
+    this.#isBusy = true;
     this.#listener.hold(true);
-    void verdict
-      .catch((error: unknown): Verdict => ({ refuse: reason(error) }))
-      .then(decided => {
-        this.#judging = false;
-        this.#execute(channel, envelope, message, params, decided);
-        for (let next = this.#waiting.shift(); next; next = this.#judging ? undefined : this.#waiting.shift()) {
+    void work
+      .then(result => {
+        this.#isBusy = false;
+        use(result);
+        for (let next = this.#waiting.shift(); next; next = this.#isBusy ? undefined : this.#waiting.shift()) {
           this.#keptBytes -= next.length;
           this.receive(next);
         }
-        if (!this.#judging) this.#listener.hold(false);
+        if (!this.#isBusy) this.#listener.hold(false);
         this.#listener.rest();
       })
       .catch(error => this.#listener.failed(error));

@@ -5,7 +5,7 @@ import type { WebSocket } from 'ws';
 import type { WaitingBytes, Watched } from '../../domain/limits/waiting-bytes.ts';
 import type { Takeover } from '../../domain/live/takeover.ts';
 import { type AttachedClient, FAREWELLS, type Farewell, type LiveSession } from '../../domain/sessions/live.ts';
-import type { BrowserClient } from '../../domain/sessions/machinery.ts';
+import type { BrowserClient, ReadLong } from '../../domain/sessions/machinery.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import { guarded } from '../../kit/guard.ts';
@@ -48,6 +48,8 @@ export interface RelayParts {
   /** DevTools: this page is all that it reaches. Who looks at it may do so without saying a word. */
   readonly page?: string;
   readonly waiting: WaitingBytes;
+  /** Reads a long message in another thread, in the session's turn. */
+  readonly readLong: ReadLong;
   readonly clock: Clock;
   readonly log: Log;
   /** The client asked to close a browser that is not kept. */
@@ -92,7 +94,7 @@ export class Relay implements AttachedClient {
 
   /** Opens the channel; what the client said meanwhile follows in order. */
   async open(): Promise<void> {
-    const { live, socket, page } = this.#parts;
+    const { live, socket, page, readLong } = this.#parts;
     socket.pause();
     const listener = {
       message: (message: Buffer) => this.#send(message),
@@ -100,6 +102,7 @@ export class Relay implements AttachedClient {
       hold: (on: boolean) => (on ? socket.pause() : socket.resume()),
       failed: (error: unknown) => this.#failed(error),
       pageGone: () => void this.bye(PAGE_GONE),
+      readLong: (message: Buffer) => readLong(message, live.id),
     };
     const rules = {
       browser: live.browser,

@@ -11,6 +11,7 @@ import type { Guest, LiveView } from '../../domain/live/live-view.ts';
 import type { Takeover } from '../../domain/live/takeover.ts';
 import type { Connect, Opened, Presented } from '../../domain/sessions/connect.ts';
 import { FAREWELLS, type LiveSession } from '../../domain/sessions/live.ts';
+import type { ReadLong } from '../../domain/sessions/machinery.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { Fault, isFault, reason } from '../../kit/fault.ts';
 import { requestUrl } from '../../kit/foreign.ts';
@@ -48,6 +49,7 @@ export interface CdpParts {
   /** Takes upgrades at addresses that are not ours. Undefined: none of theirs either. */
   readonly elsewhere: (request: IncomingMessage, connection: Duplex, head: Buffer) => Promise<void> | undefined;
   readonly waiting: WaitingBytes;
+  readonly readLong: ReadLong;
   readonly clock: Clock;
   readonly log: Log;
   readonly trace: Tracer;
@@ -158,7 +160,7 @@ export class CdpEntry {
   }
 
   async #attach({ live, keyId, guest }: Visit, socket: WebSocket, connection: Duplex, inside: boolean): Promise<void> {
-    const { waiting, clock, log, endSession } = this.#parts;
+    const { waiting, readLong, clock, log, endSession } = this.#parts;
     const page = guest?.page;
     const relay = new Relay({
       live,
@@ -168,6 +170,7 @@ export class CdpEntry {
       takeover: this.#parts.takeoverOf(live.id),
       ...(page === undefined ? {} : { page }),
       waiting,
+      readLong,
       clock,
       log,
       endSession: () => endSession(live.id),
