@@ -1,0 +1,119 @@
+// Clients of three kinds open pages in every way, in sessions and in a Chromium that is started by hand: what they see is
+// the same, but for what docs/connecting.md lists. Some events race in any Chromium; so a track of a session must be one
+// that was seen by hand, and where it is not, both do the cell again.
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { ByHand } from '../harness/by-hand.ts';
+import { CELL_PAGES, CELLS, type Cell, type Driver, type Seen, type Tracks } from '../harness/client-cells.ts';
+import { KnownDifferences } from '../harness/known-differences.ts';
+import { openPages } from '../harness/pages.ts';
+import { PlaywrightDriver } from '../harness/playwright-driver.ts';
+import { PuppeteerDriver } from '../harness/puppeteer-driver.ts';
+import { RawDriver } from '../harness/raw-driver.ts';
+import { startServer } from '../harness/server.ts';
+
+const ROUNDS_MAX = 6;
+const SHOWN_MAX = 6;
+const CLIENTS = {
+  'A client of bare CDP': RawDriver,
+  Playwright: PlaywrightDriver,
+  Puppeteer: PuppeteerDriver,
+} as const;
+
+const pages = await openPages(CELL_PAGES);
+const server = await startServer({ pages });
+const byHand = await ByHand.start();
+after(() => byHand.close());
+await byHand.resize({ width: 1280, height: 720 });
+const watched = await server.createSession({ keepAlive: true, browserSettings: { enablePdfViewer: true } });
+const unwatched = await server.createSession({
+  keepAlive: true,
+  browserSettings: { enablePdfViewer: true, logSession: false, recordSession: false },
+});
+
+interface Side {
+  readonly name: string;
+  readonly url: string;
+  readonly known: KnownDifferences;
+  /** The same list, asked of what was seen by hand. */
+  readonly knownByHand: KnownDifferences;
+}
+
+const SIDES: readonly Side[] = [
+  side('in a session with log and recording', watched.connectUrl, 'every difference'),
+  side('in a session without them', unwatched.connectUrl, 'those of every session'),
+];
+
+/** What was seen of a cell by hand and in a session, each time that it was done. */
+interface Compared {
+  readonly byHand: Tracks[];
+  readonly inSession: Tracks[];
+}
+
+for (const [client, { open }] of Object.entries(CLIENTS))
+  test(`${client} sees in every kind of page what it sees in a Chromium started by hand`, async t => {
+    const directly = await open(byHand.url, pages.url);
+    const sessions = await Promise.all(SIDES.map(({ url }) => open(url, pages.url)));
+    const ratios: number[][] = SIDES.map(() => []);
+    const found: string[] = [];
+    try {
+      for (const cell of CELLS) {
+        const [first, ...others] = await Promise.all([directly, ...sessions].map(driver => timed(driver, cell)));
+        for (const [at, session] of sessions.entries()) {
+          const [side, seen] = [SIDES[at], others[at]];
+          assert.ok(side && seen && first);
+          ratios[at]?.push(seen.ms / first.ms);
+          const compared = { byHand: [first.seen(side.knownByHand)], inSession: [seen.seen(side.known)] };
+          await again(cell, side, compared, directly, session);
+          for (const track of differing(compared))
+            found.push(`${side.name}, ${JSON.stringify(cell)}, ${shown(track, compared)}`);
+        }
+      }
+    } finally {
+      await Promise.all([directly, ...sessions].map(driver => driver.close()));
+    }
+    for (const [at, each] of ratios.entries())
+      t.diagnostic(`time ${SIDES[at]?.name}: ${median(each).toFixed(2)} of that by hand`);
+    assert.equal(found.length, 0, found.slice(0, SHOWN_MAX).join('\n\n'));
+  });
+
+test('every listed difference is one', () => {
+  for (const { known, knownByHand } of SIDES) assert.deepEqual(known.unseenBeside(knownByHand), []);
+});
+
+function side(name: string, url: string, which: 'every difference' | 'those of every session'): Side {
+  return { name, url, known: new KnownDifferences(which), knownByHand: new KnownDifferences(which) };
+}
+
+async function timed(driver: Driver, cell: Cell): Promise<{ readonly seen: Seen; readonly ms: number }> {
+  const begun = performance.now();
+  const seen = await driver.run(cell);
+  return { seen, ms: performance.now() - begun };
+}
+
+async function again(cell: Cell, side: Side, compared: Compared, directly: Driver, session: Driver): Promise<void> {
+  for (let round = 1; round < ROUNDS_MAX && differing(compared).length > 0; round++) {
+    const [byHand, inSession] = await Promise.all([directly.run(cell), session.run(cell)]);
+    compared.byHand.push(byHand(side.knownByHand));
+    compared.inSession.push(inSession(side.known));
+  }
+}
+
+/** The tracks that never were in the session what they once were by hand. */
+function differing({ byHand, inSession }: Compared): readonly string[] {
+  const tracks = new Set([...byHand, ...inSession].flatMap(one => [...one.keys()]));
+  const once = (track: string): ReadonlySet<string> => new Set(byHand.map(one => textOf(one, track)));
+  return [...tracks].filter(track => !inSession.some(one => once(track).has(textOf(one, track))));
+}
+
+const textOf = (tracks: Tracks, track: string): string => tracks.get(track)?.join('\n      ') ?? 'nothing';
+
+function shown(track: string, { byHand, inSession }: Compared): string {
+  const each = (all: readonly Tracks[]): string =>
+    [...new Set(all.map(one => textOf(one, track)))].join('\n    or\n      ');
+  return `${track}\n    in the session\n      ${each(inSession)}\n    by hand\n      ${each(byHand)}`;
+}
+
+function median(values: readonly number[]): number {
+  return [...values].sort((one, other) => one - other)[Math.floor(values.length / 2)] ?? 0;
+}

@@ -1,0 +1,113 @@
+// The cells of the table in tests/acceptance/clients.test.ts: in which context pages are opened, in which way, and the
+// pages themselves. What a client saw is kept in tracks that two browsers can be compared by.
+import type { KnownDifferences } from './known-differences.ts';
+
+export const WAYS = ['page', 'newWindow', 'popup', 'window.open', 'window.open with noopener'] as const;
+export type Way = (typeof WAYS)[number];
+
+/** One page is opened, then one more, then three at once: one, two and five stand. */
+export interface Cell {
+  readonly ownContext: boolean;
+  readonly way: Way;
+}
+
+export const CELLS: readonly Cell[] = [false, true].flatMap(ownContext => WAYS.map(way => ({ ownContext, way })));
+
+/** What was seen, in its order, by what it is of. Between tracks there is no order: their events race in Chromium. */
+export type Tracks = ReadonlyMap<string, readonly string[]>;
+
+/** Without what stands in the list. */
+export type Seen = (known: KnownDifferences) => Tracks;
+
+/** A connected client that can do the work of a cell. */
+export interface Driver {
+  run(cell: Cell): Promise<Seen>;
+  close(): Promise<void>;
+}
+
+const STEPS = [1, 1, 3] as const;
+const WINDOW_ARGUMENTS: Readonly<Partial<Record<Way, string>>> = {
+  popup: "'', 'width=400,height=300'",
+  'window.open': "'_blank'",
+  'window.open with noopener': "'_blank', 'noopener'",
+};
+
+/** The base registers a service worker, and says in its title when that is active; the others, when they are through. */
+export const CELL_PAGES = {
+  '/base': `<!doctype html><title>Loading</title><script>
+    addEventListener('load', async () => {
+      const { installing } = await navigator.serviceWorker.register('/worker.js', { scope: '/nowhere/' });
+      installing.onstatechange = () => { if (installing.state === 'activated') document.title = 'Base'; };
+    });
+  </script>`,
+  '/worker.js': (
+    _: unknown,
+    response: { setHeader(name: string, value: string): unknown; end(text: string): unknown },
+  ) => {
+    response.setHeader('content-type', 'text/javascript');
+    response.end("console.log('in the worker', navigator.onLine, location.pathname);");
+  },
+  '/cell': `<!doctype html><title>Cell</title><script>
+    console.log('first', location.search, opener !== null, innerWidth, innerHeight, name, history.length);
+    addEventListener('load', () => setTimeout(async () => {
+      console.log('data', await (await fetch('/data' + location.search)).text());
+      document.title = 'ready';
+    }));
+  </script>`,
+  '/data': 'some data',
+};
+
+export const BASE_READY = "document.title === 'Base'";
+export const READY = "document.title === 'ready'";
+/** To be evaluated in the base. The worker is stopped besides: a debugger keeps one that is unregistered. */
+export const UNREGISTER =
+  'navigator.serviceWorker.getRegistrations().then(all => Promise.all(all.map(one => one.unregister()))).then(() => {})';
+/** What a page of a cell knows of itself. */
+export const STATE = `JSON.stringify([document.title, location.search, opener !== null, innerWidth, innerHeight,
+  screen.width, screen.height, name, history.length, navigator.userAgent, navigator.webdriver, navigator.language,
+  navigator.onLine, document.visibilityState, document.referrer, devicePixelRatio])`;
+
+export const opensItself = ({ way }: Cell): boolean => way in WINDOW_ARGUMENTS;
+
+/** To be evaluated in the base; Chromium lets one gesture open one window. */
+export const opening = (url: string, { way }: Cell): string =>
+  `void window.open(${JSON.stringify(url)}, ${WINDOW_ARGUMENTS[way] ?? ''})`;
+
+/** The addresses that are opened in each step. */
+export function stepsOf(site: string): ReadonlyArray<readonly string[]> {
+  let opened = 0;
+  return STEPS.map(count => Array.from({ length: count }, () => `${site}/cell?${opened++}`));
+}
+
+/** How a page, or another target, is named in tracks. */
+export function nameOf(url: string): string {
+  if (url.endsWith('/worker.js')) return 'worker';
+  return url.includes('/cell?') ? `page ${url.split('?')[1]}` : 'base';
+}
+
+/** Requests for icons come when they come. */
+export const counts = (url: string): boolean => !url.endsWith('/favicon.ico');
+
+export const pathOf = (url: string): string => url.slice(url.indexOf('/', 'http://'.length));
+
+export class Notes {
+  readonly #tracks = new Map<string, string[]>();
+
+  add(track: string, ...seen: readonly unknown[]): void {
+    const notes = this.#tracks.get(track) ?? [];
+    this.#tracks.set(track, notes);
+    notes.push(textOf(seen));
+  }
+
+  /** The same where what is said twice in a row says nothing new. */
+  addChange(track: string, ...seen: readonly unknown[]): void {
+    if (this.#tracks.get(track)?.at(-1) !== textOf(seen)) this.add(track, ...seen);
+  }
+
+  get tracks(): Tracks {
+    return this.#tracks;
+  }
+}
+
+const textOf = (seen: readonly unknown[]): string =>
+  seen.map(one => (typeof one === 'string' ? one : JSON.stringify(one))).join(' ');

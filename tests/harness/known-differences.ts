@@ -1,0 +1,77 @@
+// The list of differences in docs/connecting.md, as the table of clients reads it: what does not stand there must be as on
+// a plain Chromium. It notes what it was asked of, so that a line that is not needed can be told.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const DOCUMENT = join(import.meta.dirname, '../../docs/connecting.md');
+const HEADING = '## What differs from a Chromium of your own';
+/** Events, a field of them with or without a value, and in which sessions. With a value the whole event is one of ours. */
+const ROW =
+  /^\| (`\w+\.\w+`(?:, `\w+\.\w+`)*) \| `([\w.-]+)(?:: ([^`]+))?` \| (every session|with a recording|with a log or a recording) \|/;
+
+interface Difference {
+  readonly methods: readonly string[];
+  readonly field: string;
+  readonly value: string | undefined;
+  readonly everywhere: boolean;
+}
+
+const differences: readonly Difference[] = rowsOf(readFileSync(DOCUMENT, 'utf8')).map(row => {
+  const [, events, field, value, where] = ROW.exec(row) ?? [];
+  if (events === undefined || field === undefined) throw new Error(`${DOCUMENT}: this row cannot be read: ${row}`);
+  return { methods: events.replaceAll('`', '').split(', '), field, value, everywhere: where === 'every session' };
+});
+
+export class KnownDifferences {
+  readonly #those: readonly Difference[];
+  readonly #values = new Map<Difference, Set<string>>();
+
+  constructor(which: 'every difference' | 'those of every session') {
+    this.#those = differences.filter(({ everywhere }) => everywhere || which === 'every difference');
+  }
+
+  /** The event is one of ours. */
+  has(method: string, params: unknown): boolean {
+    const found = this.#those.find(
+      one => one.methods.includes(method) && one.value !== undefined && one.value === String(at(params, one.field)),
+    );
+    if (found) this.#note(found, 'there');
+    return found !== undefined;
+  }
+
+  /** The value is left out of what is compared. */
+  hasField(method: string, field: string, value: unknown): boolean {
+    const found = this.#those.find(
+      one => one.methods.includes(method) && one.field === field && one.value === undefined,
+    );
+    if (found) this.#note(found, `${method} ${JSON.stringify(value)}`);
+    return found !== undefined;
+  }
+
+  /** The lines for which nothing was seen here but what was seen there too. */
+  unseenBeside(other: KnownDifferences): readonly string[] {
+    const unseen = this.#those.filter(one => [...this.#valuesOf(one)].every(value => other.#valuesOf(one).has(value)));
+    return unseen.map(({ methods, field }) => `${methods} ${field}`);
+  }
+
+  #note(difference: Difference, value: string): void {
+    this.#values.set(difference, this.#valuesOf(difference).add(value));
+  }
+
+  #valuesOf(difference: Difference): Set<string> {
+    return this.#values.get(difference) ?? new Set();
+  }
+}
+
+function rowsOf(text: string): readonly string[] {
+  const [, rest = ''] = text.split(HEADING);
+  const [section = ''] = rest.split('\n## ');
+  const [, rows = ''] = section.split('| --- |\n');
+  return rows.split('\n').filter(line => line.startsWith('|'));
+}
+
+function at(value: unknown, path: string): unknown {
+  return path.split('.').reduce((inner: unknown, key) => {
+    return typeof inner === 'object' && inner !== null ? new Map(Object.entries(inner)).get(key) : undefined;
+  }, value);
+}

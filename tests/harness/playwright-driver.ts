@@ -1,0 +1,151 @@
+// Playwright in the table of clients. It listens on the context, which hears of every page from its first event on; a
+// listener on a popup may come later than what the popup does.
+import {
+  type BrowserContext,
+  chromium,
+  type Browser as PlaywrightBrowser,
+  type Page as PlaywrightPage,
+  type Request,
+} from 'playwright-core';
+import {
+  BASE_READY,
+  type Cell,
+  counts,
+  type Driver,
+  Notes,
+  nameOf,
+  opening,
+  opensItself,
+  pathOf,
+  READY,
+  type Seen,
+  STATE,
+  stepsOf,
+  UNREGISTER,
+} from './client-cells.ts';
+import { eventually } from './until.ts';
+
+export class PlaywrightDriver implements Driver {
+  readonly #browser: PlaywrightBrowser;
+  readonly #site: string;
+
+  private constructor(browser: PlaywrightBrowser, site: string) {
+    this.#browser = browser;
+    this.#site = site;
+  }
+
+  static async open(url: string, site: string): Promise<Driver> {
+    return new PlaywrightDriver(await chromium.connectOverCDP(url), site);
+  }
+
+  async run(cell: Cell): Promise<Seen> {
+    const notes = new Notes();
+    const own = cell.ownContext ? await this.#browser.newContext({ viewport: null }) : undefined;
+    const context = own ?? this.#browser.contexts()[0];
+    if (!context) throw new Error('there is no default context');
+    const before = context.pages().length;
+    const deafen = listen(context, cell, notes);
+    const base = await context.newPage();
+    base.on('popup', popup => notes.add('popups', nameOf(popup.url())));
+    await base.goto(`${this.#site}/base`);
+    await base.waitForFunction(BASE_READY);
+    const pages = (): PlaywrightPage[] => context.pages().slice(before + 1);
+    const urls: string[] = [];
+    for (const step of stepsOf(this.#site)) {
+      urls.push(...step);
+      await this.#open(cell, step, context, base);
+      await eventually('the pages of the cell', pages, found => found.length === urls.length);
+      for (const page of pages()) await page.waitForFunction(READY);
+    }
+    const opened = pages();
+    for (const page of opened) {
+      notes.add(`${nameOf(page.url())} state`, String(await page.evaluate(STATE)), page.viewportSize());
+      notes.add(`${nameOf(page.url())} opener`, (await page.opener())?.url().replace(this.#site, '') ?? 'none');
+    }
+    await base.evaluate(UNREGISTER);
+    const session = await context.newCDPSession(base);
+    await session.send('ServiceWorker.enable');
+    await session.send('ServiceWorker.stopAllWorkers');
+    for (const page of [...opened, base]) {
+      const name = nameOf(page.url());
+      await page.close();
+      notes.add(`${name} closed`, page.isClosed());
+    }
+    await eventually('the service worker to be gone', () => context.serviceWorkers().length === 0);
+    notes.add('pages left', context.pages().length - before);
+    deafen();
+    await own?.close();
+    return () => notes.tracks;
+  }
+
+  close(): Promise<void> {
+    return this.#browser.close();
+  }
+
+  async #open(cell: Cell, urls: readonly string[], context: BrowserContext, base: PlaywrightPage): Promise<void> {
+    if (opensItself(cell)) {
+      for (const url of urls) await base.evaluate(opening(url, cell));
+      return;
+    }
+    if (cell.way === 'page') {
+      const opened = await Promise.all(urls.map(() => context.newPage()));
+      await Promise.all(opened.map((page, n) => page.goto(urls[n] ?? '')));
+      return;
+    }
+    const session = await context.newCDPSession(base);
+    const { targetInfo } = await session.send('Target.getTargetInfo');
+    await session.detach();
+    const { browserContextId } = targetInfo;
+    const own = cell.ownContext && browserContextId !== undefined ? { browserContextId } : {};
+    const root = await this.#browser.newBrowserCDPSession();
+    await Promise.all(urls.map(url => root.send('Target.createTarget', { url, newWindow: true, ...own })));
+    await root.detach();
+  }
+}
+
+/** Until the function that it returns is called. */
+function listen(context: BrowserContext, cell: Cell, notes: Notes): () => void {
+  const onRequest = (one: Request, ...seen: readonly unknown[]): void => {
+    if (counts(one.url())) notes.add(`request ${pathOf(one.url())}`, ...seen);
+  };
+  const listeners = {
+    page: (page: PlaywrightPage) => {
+      notes.add('pages', 'page');
+      page.on('close', () => notes.add(`life ${nameOf(page.url())}`, 'close'));
+      page.on('crash', () => notes.add(`life ${nameOf(page.url())}`, 'crash'));
+      if (cell.way !== 'page') return; // it may be through before Playwright has told of it
+      page.on('domcontentloaded', () => notes.add(`life ${nameOf(page.url())}`, 'domcontentloaded'));
+      page.on('load', () => notes.add(`life ${nameOf(page.url())}`, 'load'));
+    },
+    serviceworker: () => notes.add('workers', 'worker'),
+    console: (message: { type(): string; text(): string; location(): { url: string; lineNumber: number } }) => {
+      const { url, lineNumber } = message.location();
+      notes.add(`console ${nameOf(url)}`, message.type(), lineNumber, message.text());
+    },
+    weberror: (error: { error(): Error }) => notes.add('errors', error.error().message),
+    request: (one: Request) =>
+      onRequest(one, 'request', one.method(), one.resourceType(), one.isNavigationRequest(), one.headers()),
+    response: (one: { request(): Request; status(): number; fromServiceWorker(): boolean }) =>
+      onRequest(one.request(), 'response', one.status(), one.fromServiceWorker()),
+    requestfinished: (one: Request) => onRequest(one, 'finished'),
+    requestfailed: (one: Request) => onRequest(one, 'failed', one.failure()?.errorText),
+  };
+  context.on('page', listeners.page);
+  context.on('serviceworker', listeners.serviceworker);
+  context.on('console', listeners.console);
+  context.on('weberror', listeners.weberror);
+  context.on('request', listeners.request);
+  context.on('response', listeners.response);
+  context.on('requestfinished', listeners.requestfinished);
+  context.on('requestfailed', listeners.requestfailed);
+  return () => {
+    context.off('page', listeners.page);
+    context.off('serviceworker', listeners.serviceworker);
+    context.off('console', listeners.console);
+    context.off('weberror', listeners.weberror);
+    context.off('request', listeners.request);
+    context.off('response', listeners.response);
+    context.off('requestfinished', listeners.requestfinished);
+    context.off('requestfailed', listeners.requestfailed);
+  };
+}

@@ -1,0 +1,202 @@
+// A client of bare CDP in the table of clients: it enables what stock clients do, keeps every event, and tells what it
+// was told of each target of a cell. What names this run, or tells when and how long, is left out.
+import { CdpClient, type CdpMessage } from './cdp.ts';
+import {
+  BASE_READY,
+  type Cell,
+  counts,
+  type Driver,
+  Notes,
+  nameOf,
+  opening,
+  opensItself,
+  READY,
+  type Seen,
+  STATE,
+  stepsOf,
+  UNREGISTER,
+} from './client-cells.ts';
+import type { KnownDifferences } from './known-differences.ts';
+import { eventually } from './until.ts';
+
+type Names = ReadonlyMap<string, string>;
+
+const ENABLED = ['Page.enable', 'Runtime.enable', 'Network.enable'] as const;
+const OF_THIS_RUN: ReadonlySet<string> = new Set(
+  'timestamp wallTime timing connectTiming responseTime encodedDataLength connectionId connectionReused uniqueId scriptId id executionContextId loaderId requestId sessionId browserContextId headersText date Date'.split(
+    ' ',
+  ),
+);
+/** Ids of targets, which are told as their names. */
+const OF_TARGETS: ReadonlySet<string> = new Set(
+  'targetId openerId frameId openerFrameId parentFrameId parentId openerid'.split(' '),
+);
+/** What is told again because somebody else has looked says nothing new. */
+const OF_A_TARGET: ReadonlySet<string> = new Set(['Target.targetCreated', 'Target.targetInfoChanged']);
+/** They race with the other events of their domain. */
+const RACING = /ExtraInfo$|^Network\.policyUpdated$/;
+/** When a page comes to rest is not told to the moment. */
+const AT_REST = /^network(Almost)?Idle$/;
+
+export class RawDriver implements Driver {
+  readonly #client: CdpClient;
+  readonly #site: string;
+  #heard: CdpMessage[] = [];
+  /** By channel: what was enabled there has taken effect. */
+  readonly #enabled = new Map<string, Promise<unknown>>();
+
+  private constructor(client: CdpClient, site: string) {
+    this.#client = client;
+    this.#site = site;
+  }
+
+  static async open(url: string, site: string): Promise<Driver> {
+    const client = await CdpClient.connect(url);
+    const driver = new RawDriver(client, site);
+    client.onMessage(message => driver.#hear(message));
+    await client.send('Target.setDiscoverTargets', { discover: true });
+    await client.send('Target.setAutoAttach', { autoAttach: true, waitForDebuggerOnStart: true, flatten: true });
+    return driver;
+  }
+
+  async run(cell: Cell): Promise<Seen> {
+    this.#heard = [];
+    const states = new Map<string, string>();
+    const own = cell.ownContext ? await this.#client.send('Target.createBrowserContext') : {};
+    const base = await this.#go(`${this.#site}/base`, own);
+    await this.#client.shows('the base to have a worker', BASE_READY, base);
+    const urls: string[] = [];
+    for (const step of stepsOf(this.#site)) {
+      urls.push(...step);
+      await this.#open(cell, step, base, own);
+      for (const url of urls) await this.#client.shows('the page to be through', READY, await this.#sessionAt(url));
+    }
+    for (const url of urls)
+      states.set(`${nameOf(url)} state`, String(await this.#client.evaluate(STATE, await this.#sessionAt(url))));
+    await this.#client.evaluate(UNREGISTER, base);
+    const names = this.#names();
+    for (const targetId of names.keys()) await this.#client.send('Target.closeTarget', { targetId });
+    await eventually(
+      'the targets to be gone',
+      () => [...names].filter(([id]) => !this.#isGone(id)),
+      left => left.length === 0,
+    );
+    if (cell.ownContext) await this.#client.send('Target.disposeBrowserContext', own);
+    const heard = this.#heard;
+    return known => {
+      const notes = new Notes();
+      for (const [track, state] of states) notes.add(track, state);
+      noteAll(heard, names, known, notes);
+      return notes.tracks;
+    };
+  }
+
+  close(): Promise<void> {
+    return this.#client.close();
+  }
+
+  #hear(message: CdpMessage): void {
+    if (message.method === undefined) return;
+    this.#heard.push(message);
+    if (message.method !== 'Target.attachedToTarget') return;
+    const session = String(message.params?.sessionId);
+    const isPage = infoOf(message)?.type === 'page';
+    const asked = ENABLED.map(method => this.#client.ask(method, {}, session));
+    if (isPage) asked.push(this.#client.ask('Page.setLifecycleEventsEnabled', { enabled: true }, session));
+    asked.push(this.#client.ask('Runtime.runIfWaitingForDebugger', {}, session));
+    this.#enabled.set(session, Promise.allSettled(asked)); // it may be gone by then
+  }
+
+  async #open(cell: Cell, urls: readonly string[], base: string, own: object): Promise<void> {
+    if (opensItself(cell))
+      for (const url of urls)
+        await this.#client.send('Runtime.evaluate', { expression: opening(url, cell), userGesture: true }, base);
+    else {
+      const where = cell.way === 'newWindow' ? { ...own, newWindow: true } : own;
+      await Promise.all(urls.map(url => this.#go(url, where)));
+    }
+  }
+
+  /** As stock clients open a page: an empty one, which is sent to the address when everything is enabled. */
+  async #go(url: string, where: object): Promise<string> {
+    const { targetId } = await this.#client.send('Target.createTarget', { url: 'about:blank', ...where });
+    const session = await this.#sessionOf(String(targetId));
+    await this.#enabled.get(session);
+    await this.#client.send('Page.navigate', { url }, session);
+    return session;
+  }
+
+  async #sessionOf(targetId: string): Promise<string> {
+    const isIt = (one: CdpMessage): boolean =>
+      one.method === 'Target.attachedToTarget' && infoOf(one)?.targetId === targetId;
+    const attached = await eventually('the page to be attached', () => this.#heard.find(isIt));
+    return String(attached?.params?.sessionId);
+  }
+
+  async #sessionAt(url: string): Promise<string> {
+    const told = await eventually('the page of the cell', () => this.#heard.find(one => infoOf(one)?.url === url));
+    return this.#sessionOf(String(told && infoOf(told)?.targetId));
+  }
+
+  #isGone(targetId: string): boolean {
+    return this.#heard.some(one => one.method === 'Target.targetDestroyed' && one.params?.targetId === targetId);
+  }
+
+  #names(): Names {
+    const infos = this.#heard.map(infoOf).filter(info => info !== undefined);
+    const ours = infos.filter(({ url }) => typeof url === 'string' && url.startsWith(`${this.#site}/`));
+    return new Map(ours.map(({ targetId, url }) => [String(targetId), nameOf(String(url))]));
+  }
+}
+
+/** One track for each domain of each target, for each request, and for each kind of event of the browser. */
+function noteAll(heard: readonly CdpMessage[], names: Names, known: KnownDifferences, notes: Notes): void {
+  const sessions = new Map<string, string>();
+  const requests = new Map<string, string>();
+  for (const message of heard) {
+    const { method = '', params = {}, sessionId } = message;
+    const info = infoOf(message);
+    if (method === 'Target.attachedToTarget' && info) sessions.set(String(params.sessionId), String(info.targetId));
+    if (method === 'Network.requestWillBeSent' && isObject(params.request))
+      requests.set(String(params.requestId), String(params.request.url));
+    const target = String(info?.targetId ?? params.targetId ?? sessions.get(String(sessionId ?? params.sessionId)));
+    const page = names.get(target);
+    if (page === undefined || isOfNoMoment(method, params)) continue;
+    const [domain = ''] = method.split('.');
+    const isOfRequest = params.requestId !== undefined && page !== 'worker';
+    const request = isOfRequest ? requests.get(String(params.requestId)) : '';
+    // Its beginning was not heard: it was on its way before this client listened.
+    if (request === undefined || !counts(request)) continue;
+    const track = `${page} ${domain === 'Target' || RACING.test(method) ? method : domain} ${request}`;
+    if (known.has(method, params)) continue;
+    const seen = clean(params, method, '', names, known);
+    if (OF_A_TARGET.has(method)) notes.addChange(`${page} as a target`, seen);
+    else if (method === 'Network.policyUpdated') notes.addChange(track, method, seen);
+    // The empty document that every page begins with may be through before this client listens.
+    else if (method !== 'Page.frameStoppedLoading' || notes.tracks.has(track)) notes.add(track, method, seen);
+  }
+}
+
+function isOfNoMoment(method: string, params: Readonly<Record<string, unknown>>): boolean {
+  if (method === 'Page.lifecycleEvent') return AT_REST.test(String(params.name));
+  return method === 'Network.dataReceived' && params.dataLength === 0;
+}
+
+function infoOf({ params }: CdpMessage): Readonly<Record<string, unknown>> | undefined {
+  return isObject(params?.targetInfo) ? params.targetInfo : undefined;
+}
+
+function clean(value: unknown, method: string, path: string, names: Names, known: KnownDifferences): unknown {
+  if (Array.isArray(value)) return value.map(one => clean(one, method, path, names, known));
+  if (!isObject(value)) return value;
+  const kept = Object.entries(value).flatMap(([key, inner]): Array<[string, unknown]> => {
+    const field = path === '' ? key : `${path}.${key}`;
+    if (OF_THIS_RUN.has(key) || known.hasField(method, field, inner)) return [];
+    if (OF_TARGETS.has(key)) return [[key, names.get(String(inner)) ?? 'another']];
+    return [[key, clean(inner, method, field, names, known)]];
+  });
+  return Object.fromEntries(kept.sort(([one], [other]) => (one < other ? -1 : 1)));
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
