@@ -28,7 +28,7 @@ const REASONS: Readonly<Record<EndReason, string>> = {
   released: 'Released by a caller',
   client_disconnected: 'The last client left',
   browser_closed: 'A client closed the browser',
-  timed_out: 'Its time was over',
+  timed_out: 'Timed out',
   connect_timeout: 'No client came in time',
   crashed: 'The browser crashed',
   out_of_memory: 'The browser ran out of memory',

@@ -97,7 +97,7 @@ export class Network implements Watcher {
     const domains = asks.allowedDomains && hostNames(asks.allowedDomains, 'browserSettings.allowedDomains');
     const rules = asks.networkPolicy && this.#hostRules(asks.networkPolicy);
     const asked: Routes = asks.proxies ? routesOf(asks.proxies, id, engine) : { routes: [] };
-    await this.#demandThatTheyServe(asked.routes, signal);
+    await this.#assertProxiesReachable(asked.routes, signal);
     const { routes, timeZone } = asked;
     if (!rules && !domains && routes.length === 0) return undefined;
     return {
@@ -166,7 +166,7 @@ export class Network implements Watcher {
     return { hosts: rules };
   }
 
-  async #demandThatTheyServe(routes: readonly Route[], signal: AbortSignal): Promise<void> {
+  async #assertProxiesReachable(routes: readonly Route[], signal: AbortSignal): Promise<void> {
     const named = routes.flatMap(({ by }) => (by === 'direct' || by.trusted ? [] : [by]));
     const troubles = await Promise.all(
       named.map(async by => ({ by, trouble: await this.#parts.engine.probe(by, signal) })),

@@ -1,5 +1,5 @@
-// Why a request did not go out: refused by a rule, or not possible. The text names the rule or the kind of failure,
-// never an answer from inside (no address, no error text of the machine).
+// Why a request was not sent: a rule refused it, or it failed. The text names the rule or the kind of failure, and
+// never contains an internal address or an error text of the machine.
 import type { HostRule } from './host-rules.ts';
 import type { AddressRule } from './rules.ts';
 
@@ -25,7 +25,7 @@ export type FailureKind =
   | 'host_not_reached'
   | ProxyTrouble;
 
-/** What can be wrong with a proxy between us and the host, whichever host was asked for. */
+/** Failures of the upstream proxy itself, independent of the requested host. */
 export type ProxyTrouble =
   | 'proxy_unreachable'
   | 'proxy_timed_out'
@@ -49,18 +49,18 @@ const STATUS: Readonly<Record<FailureKind, number>> = {
 };
 
 const WORDS: Readonly<Record<FailureKind, string>> = {
-  bad_request: 'This is the egress proxy of a browser session; the request is none that a proxy can serve.',
+  bad_request: 'This request cannot be proxied: it is malformed, or does not name a host.',
   name_not_resolved: 'The host name could not be resolved.',
   name_timed_out: 'The name servers did not answer in time.',
   connect_failed: 'The host did not accept the connection.',
   connect_timed_out: 'The host did not answer in time.',
-  bad_answer: 'The host broke off, or sent what is not an HTTP answer.',
+  bad_answer: 'The host closed the connection early, or did not send a valid HTTP response.',
   host_not_reached: "The session's proxy could not reach the host.",
-  proxy_unreachable: "The session's proxy cannot be reached, or does not speak as a proxy does.",
+  proxy_unreachable: "The session's proxy cannot be reached, or did not answer as a proxy.",
   proxy_timed_out: "The session's proxy did not answer in time.",
   proxy_not_trusted: "The certificate of the session's proxy is not trusted.",
   proxy_refused_user: "The session's proxy refused the user name or the password.",
-  proxy_is_none: "What stands at the address of the session's proxy is no proxy.",
+  proxy_is_none: "The server at the address of the session's proxy is not a proxy.",
 };
 
 export class Failed extends Error {
@@ -73,7 +73,7 @@ export class Failed extends Error {
   }
 }
 
-/** A proxy of the session does not serve it; `proxy` is its name, never its address. */
+/** An upstream proxy of the session failed. `proxy` is its name, never its address. */
 export class ProxyFailed extends Failed {
   readonly trouble: ProxyTrouble;
   readonly proxy: string;
@@ -87,19 +87,19 @@ export class ProxyFailed extends Failed {
 }
 
 const ADVICE: Readonly<Partial<Record<RefusalRule, string>>> = {
-  own_service: 'A session reaches the service by its own connectUrl, and by nothing else.',
+  own_service: 'A browser cannot reach the Berth service. Connect to the session through its connectUrl.',
   own_address:
-    'It is an address of the machine that runs Berth. The operator can open that very address with BERTH_EGRESS_ALLOW.',
-  network_policy: 'The networkPolicy of the session says which hosts it may reach.',
-  ad: 'The session was created with blockAds.',
-  no_session: 'The browser belongs to no session yet.',
-  egress_limit: 'The session has used up its egressBytes.',
+    'The address belongs to the machine that runs Berth. The operator can allow this exact address with BERTH_EGRESS_ALLOW.',
+  network_policy: "The session's networkPolicy does not allow this host.",
+  ad: 'The session was created with blockAds, and the host is on the block list.',
+  no_session: 'The browser is not assigned to a session yet.',
+  egress_limit: 'The session has used all of its egressBytes.',
 };
 
 const adviceOn = (rule: RefusalRule): string =>
-  ADVICE[rule] ?? 'The operator can open addresses with BERTH_EGRESS_ALLOW.';
+  ADVICE[rule] ?? 'The operator can allow addresses with BERTH_EGRESS_ALLOW.';
 
-/** What the browser is told. */
+/** The HTTP response that the browser gets. */
 export interface Answer {
   readonly status: number;
   readonly header: readonly [string, string];

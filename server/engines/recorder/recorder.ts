@@ -23,11 +23,11 @@ import {
 /** Tabs of one session that are recorded at the same time. */
 export const PAGES_AT_ONCE_MAX = 64;
 const TICK_MS = 500;
-/** The disk is looked at in every so manieth tick: in that time a host writes some MiB. */
-const TICKS_A_LOOK = 4;
-/** With less than this on the disk nothing more is recorded until there is. */
+/** Free disk space is checked on every 4th tick: a host writes a few MiB in that time. */
+const TICKS_PER_DISK_CHECK = 4;
+/** Recording pauses while less than this is free on the disk. */
 const DISK_LEAST_BYTES = 512 * 1024 ** 2;
-/** Whoever looked at a recording looks again within this. */
+/** A recording counts as watched for this long after its last request. */
 const LOOKED_AT_MS = 60_000;
 const ALIVE = 'alive';
 const PAGE = /^\d{1,3}$/;
@@ -162,18 +162,18 @@ export class Recorder implements Closeable {
     while (!signal.aborted) {
       await clock.sleep(TICK_MS, signal).catch(() => {});
       if (signal.aborted || this.#sessions.size === 0) continue;
-      await this.#lookAround().catch(error => this.#parts.log.warn('recording.tick_failed', { error }));
+      await this.#checkDiskAndReportAlive().catch(error => this.#parts.log.warn('recording.tick_failed', { error }));
       for (const session of this.#sessions.values()) session.tick();
     }
   }
 
-  async #lookAround(): Promise<void> {
+  async #checkDiskAndReportAlive(): Promise<void> {
     const { folder, clock } = this.#parts;
-    if (this.#ticks++ % TICKS_A_LOOK === 0) {
+    if (this.#ticks++ % TICKS_PER_DISK_CHECK === 0) {
       const { bavail, bsize } = await statfs(folder);
       this.#diskIsFull = bavail * bsize < DISK_LEAST_BYTES;
     }
-    // Always as many digits: whoever reads it sees one time or the other.
+    // The same number of digits each time, so that a reader sees either the old time or the new one, never a mix.
     this.#alive ??= await open(join(folder, ALIVE), 'w', 0o600);
     await this.#alive.write(String(clock.now().getTime()), 0);
   }

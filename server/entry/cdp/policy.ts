@@ -81,7 +81,7 @@ export function clientPolicy(parts: PolicyParts): Policy {
   const { browser } = parts;
   const traces = TraceStreams.of(browser);
   const rules: Readonly<Record<string, (params: JsonObject, toBrowser: boolean) => Verdict | Promise<Verdict>>> = {
-    ...(browser.guardsNavigations ? { 'Fetch.enable': notNearerThanWe } : {}),
+    ...(browser.guardsNavigations ? { 'Fetch.enable': refuseBrowserLevelFetch } : {}),
     'Browser.close': () => {
       parts.closeAsked();
       return { answer: {} };
@@ -96,7 +96,7 @@ export function clientPolicy(parts: PolicyParts): Policy {
     'Target.createTarget': params => newTarget(params, browser.downloadFolder),
     'Target.attachToTarget': flatOnly,
     'Target.setAutoAttach': flatOnly,
-    'Target.detachFromTarget': () => keptAfterwards(browser),
+    'Target.detachFromTarget': () => restoreDownloadBehavior(browser),
     'Target.createBrowserContext': params => newContext(params, browser),
     'Tracing.start': params => traces.start(params),
     'IO.read': params => traces.read(params),
@@ -128,8 +128,8 @@ function whenAgentDrives(
   return { aside: input.wait.then(free => (free === 'pass' ? judge() : free)) };
 }
 
-/** What is let go on there is not asked of us again, and may have got another address. */
-const notNearerThanWe = (_params: JsonObject, toBrowser: boolean): Verdict =>
+/** A request that a client continues at browser level skips our guard, and may go to another address. */
+const refuseBrowserLevelFetch = (_params: JsonObject, toBrowser: boolean): Verdict =>
   toBrowser
     ? {
         refuse:
@@ -143,8 +143,8 @@ function keptDownloads(params: JsonObject, folder: string): Verdict {
   return { rewrite: { ...params, behavior: 'allowAndName', downloadPath: folder } };
 }
 
-/** What a channel had set for downloads ends with it, and the next file would go to a folder that nobody looks at. */
-const keptAfterwards = (browser: Browser): Verdict => ({
+/** A channel's download settings end with it; without this the next file would go to a folder that nobody reads. */
+const restoreDownloadBehavior = (browser: Browser): Verdict => ({
   pass: true,
   onAnswer: async answer => {
     await browser.keepDownloads().catch(() => {}); // the browser is going
