@@ -23,48 +23,52 @@ export type AgentKeyScope = (typeof AGENT_KEY_SCOPES)[number];
 export const CREDENTIAL_STATUSES = ['active', 'expired', 'revoked'] as const;
 
 export const CredentialStatus = Type.Enum([...CREDENTIAL_STATUSES], {
-  description: 'Expired and revoked ones stay listed for 90 days.',
+  description: 'Expired and revoked credentials stay in lists for 90 days.',
 });
 
 export const AgentKey = Type.Object(
   {
-    id: Uuid('The key.'),
-    applicationId: Uuid('The application it belongs to.'),
+    id: Uuid('Id of the key.'),
+    applicationId: Uuid('Id of the application that the key belongs to.'),
     name: Type.String(),
-    prefix: Type.String({ description: 'Its first characters, to recognise it by.' }),
-    scopes: Type.Array(Type.String(), { description: 'What it may do.' }),
-    cidrAllow: Type.Array(Type.String(), { description: 'Address ranges it may be used from; empty: any.' }),
+    prefix: Type.String({ description: 'First characters of the key, to recognise it by.' }),
+    scopes: Type.Array(Type.String(), { description: 'Permissions of the key.' }),
+    cidrAllow: Type.Array(Type.String(), {
+      description: 'Address ranges that the key may be used from. Empty: any address.',
+    }),
     status: CredentialStatus,
-    revision: Type.Integer({ description: 'Grows with every change; the `ETag` in quotes.' }),
-    createdAt: Time('When it was issued.'),
-    expiresAt: Type.Optional(Time('When it stops working by itself.')),
-    revokedAt: Type.Optional(Time('When it was revoked.')),
-    lastUsedAt: Type.Optional(Time('Last use, to the minute.')),
-    lastUsedIp: Type.Optional(Type.String({ description: 'Address of the last use.' })),
+    revision: Type.Integer({ description: 'Increases with every change. In double quotes it is the `ETag`.' }),
+    createdAt: Time('When the key was issued.'),
+    expiresAt: Type.Optional(Time('When the key expires.')),
+    revokedAt: Type.Optional(Time('When the key was revoked.')),
+    lastUsedAt: Type.Optional(Time('When the key was last used, to the minute.')),
+    lastUsedIp: Type.Optional(Type.String({ description: 'IP address of the last use.' })),
   },
-  { description: 'The credential of a program that uses browsers.' },
+  { description: 'An agent key: the credential of a program that uses browsers.' },
 );
 export type AgentKey = Static<typeof AgentKey>;
 
-const Key = Type.String({ description: 'The key itself. Shown this once and stored only as a hash: keep it now.' });
+const Key = Type.String({
+  description: 'The key itself. It is stored only as a hash and cannot be shown again: save it now.',
+});
 
 export const IssuedAgentKey = Type.Object({ ...AgentKey.properties, key: Key }, { description: 'A new agent key.' });
 export type IssuedAgentKey = Static<typeof IssuedAgentKey>;
 
 const ExpiresAt = Type.String({
   format: 'date-time',
-  description: 'When it stops working by itself; in the future. Left out: never.',
+  description: 'When the key expires. Must be in the future. By default the key does not expire.',
 });
 
 export const CreateAgentKey = Type.Object({
-  name: Name('For people.'),
+  name: Name('Display name.'),
   scopes: Type.Optional(
     Type.Array(Type.Enum([...AGENT_KEY_SCOPES]), {
       minItems: 1,
       maxItems: AGENT_KEY_SCOPES.length,
       default: [...BROWSER_SCOPES],
       description:
-        'What it may do: `browsers:read` list and read sessions; `browsers:write` create, change and release them; `browsers:connect` see `connectUrl` and drive the browser; `browsers:files` uploads, downloads, recordings. The others open families that are not offered yet. Left out: the four browser scopes.',
+        'Permissions of the key. `browsers:read`: list and read sessions. `browsers:write`: create, change and release sessions. `browsers:connect`: read `connectUrl` and control the browser. `browsers:files`: uploads, downloads and recordings. The other scopes are reserved for operations that do not exist yet. Defaults to the four browser scopes.',
     }),
   ),
   expiresAt: Type.Optional(ExpiresAt),
@@ -74,13 +78,16 @@ export type CreateAgentKey = Static<typeof CreateAgentKey>;
 
 export const ChangeAgentKey = Type.Object(
   {
-    name: Type.Optional(Name('The new name.')),
+    name: Type.Optional(Name('New display name.')),
     cidrAllow: Type.Optional(CidrAllow),
     expiresAt: Type.Optional(
-      Type.String({ format: 'date-time', description: 'Only earlier than it was, and in the future.' }),
+      Type.String({
+        format: 'date-time',
+        description: 'New expiry. Must be in the future and earlier than the current one.',
+      }),
     ),
   },
-  { description: 'Fields that are left out stay as they are. Scopes never change: issue another key.' },
+  { description: 'Omitted fields keep their values. Scopes cannot be changed: issue another key.' },
 );
 export type ChangeAgentKey = Static<typeof ChangeAgentKey>;
 
@@ -88,7 +95,8 @@ export const RevokeAgentKeyQuery = Type.Object({
   closeConnections: Type.Optional(
     Type.Enum(['true', 'false'], {
       default: 'true',
-      description: 'Close what is open under the key: CDP connections, live views, event streams.',
+      description:
+        'Close the connections that were opened with the key: CDP connections, live views and event streams.',
     }),
   ),
 });
@@ -102,7 +110,7 @@ export const RotateAgentKey = Type.Object({
       minimum: 0,
       maximum: 86_400,
       default: ROTATE_GRACE_DEFAULT_SECONDS,
-      description: 'Seconds for which the old key still works.',
+      description: 'Seconds for which the old key stays valid.',
     }),
   ),
 });
@@ -111,4 +119,4 @@ export type RotateAgentKey = Static<typeof RotateAgentKey>;
 export const AgentKeyPage = Page(AgentKey);
 export type AgentKeyPage = Static<typeof AgentKeyPage>;
 
-export const AgentKeyParams = Type.Object({ appId: Uuid('The application.'), keyId: Uuid('The key.') });
+export const AgentKeyParams = Type.Object({ appId: Uuid('Id of the application.'), keyId: Uuid('Id of the key.') });

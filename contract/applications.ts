@@ -16,35 +16,36 @@ export const Name = (description: string) =>
 
 export const Application = Type.Object(
   {
-    id: Uuid('Also the `projectId` of its sessions.'),
+    id: Uuid('Id of the application. It is the `projectId` of its sessions.'),
     name: Type.String(),
-    slug: Type.String({ description: 'Unique on this installation; never changes.' }),
-    role: Type.Enum([...ROLES], { description: "The calling account's role in it." }),
-    billingAccountId: Type.String({ description: 'The account that is billed.' }),
+    slug: Type.String({ description: 'Unique name in this installation. Cannot be changed.' }),
+    role: Type.Enum([...ROLES], { description: 'Role of the calling account in the application.' }),
+    billingAccountId: Type.String({ description: 'Id of the account that is billed.' }),
     environment: Type.Enum(['development', 'production']),
-    revision: Type.Integer({ description: 'Grows with every change; the `ETag` in quotes.' }),
-    createdAt: Time('When it was created.'),
-    updatedAt: Time('When it last changed.'),
+    revision: Type.Integer({ description: 'Increases with every change. In double quotes it is the `ETag`.' }),
+    createdAt: Time('When the application was created.'),
+    updatedAt: Time('When the application last changed.'),
   },
-  { description: 'What owns keys, sessions and usage.' },
+  { description: 'An application: the owner of keys, sessions and usage.' },
 );
 export type Application = Static<typeof Application>;
 
 export const CreateApplication = Type.Object({
-  name: Name('For people; need not be unique.'),
+  name: Name('Display name. Need not be unique.'),
   slug: Type.Optional(
     Type.String({
       pattern: '^[a-z0-9-]{3,40}$',
-      description: '3–40 of a–z, 0–9 and -. Unique on this installation. Left out: made from the name.',
+      description:
+        '3–40 characters from a–z, 0–9 and `-`. Must be unique in this installation. Derived from the name by default.',
     }),
   ),
 });
 export type CreateApplication = Static<typeof CreateApplication>;
 
-export const RenameApplication = Type.Object({ name: Name('The new name.') });
+export const RenameApplication = Type.Object({ name: Name('New display name.') });
 export type RenameApplication = Static<typeof RenameApplication>;
 
 export const ApplicationPage = Page(Application);
 export type ApplicationPage = Static<typeof ApplicationPage>;
 
-export const ApplicationParams = Type.Object({ appId: Uuid('The application.') });
+export const ApplicationParams = Type.Object({ appId: Uuid('Id of the application.') });

@@ -11,18 +11,18 @@ export const TRUSTED_BYTES_MAX = 2_000_000;
 
 export const Certificate = Type.Object(
   {
-    id: Uuid('The upload: name it in `proxySettings.caCertificates`.'),
-    createdAt: Time('When it was uploaded.'),
-    updatedAt: Time('The same: an upload does not change.'),
-    projectId: Uuid('The application it belongs to.'),
-    subjects: Type.Array(Type.String(), { description: 'Who each certificate in it names, in the order of the file.' }),
+    id: Uuid('Id of the upload, for use in `proxySettings.caCertificates`.'),
+    createdAt: Time('When the file was uploaded.'),
+    updatedAt: Time('Equal to `createdAt`: uploads do not change.'),
+    projectId: Uuid('Id of the application that the upload belongs to.'),
+    subjects: Type.Array(Type.String(), { description: 'Subject of each certificate, in the order of the file.' }),
     fingerprints: Type.Array(Type.String(), {
-      description: 'Of each certificate: `sha256:` and 64 hexadecimal digits.',
+      description: 'Fingerprint of each certificate: `sha256:` followed by 64 hexadecimal digits.',
     }),
-    notAfter: Time('When the first of them expires.'),
+    notAfter: Time('When the first of the certificates expires.'),
     warnings: Type.Optional(
       Type.Array(Warning, {
-        description: 'At the upload only: `not_a_ca`, `expired` or `not_yet_valid`, with what it means.',
+        description: 'Returned by the upload only: `not_a_ca`, `expired` or `not_yet_valid`, with an explanation.',
       }),
     ),
   },
@@ -30,4 +30,4 @@ export const Certificate = Type.Object(
 );
 export type Certificate = Static<typeof Certificate>;
 
-export const CertificateParams = Type.Object({ id: Uuid('The certificate.') });
+export const CertificateParams = Type.Object({ id: Uuid('Id of the upload.') });

@@ -16,32 +16,36 @@ export const AnyObject = (description: string, more: { default?: JsonObject } = 
 export const Warning = Type.Object(
   {
     code: Type.String({
-      description: 'Stable word for programs: `unknown_field`, `captcha_not_supported`, `region_not_local`, `ignored`.',
+      description:
+        'Stable code for programs: `unknown_field`, `captcha_not_supported`, `region_not_local` or `ignored`.',
     }),
-    path: Type.String({ description: 'Where in the request body, for example `browserSettings.viewport`.' }),
-    message: Type.String({ description: 'What was done instead, in words.' }),
+    path: Type.String({
+      description: 'Path of the field in the request body, for example `browserSettings.viewport`.',
+    }),
+    message: Type.String({ description: 'Explanation for people: what was done instead.' }),
   },
-  { description: 'Something in the request that was accepted without having the effect its name promises.' },
+  { description: 'A field of the request that was accepted but does not have its full effect.' },
 );
 export type Warning = Static<typeof Warning>;
 
 export const Issue = Type.Object({
-  path: Type.String({ description: 'Where in the request, for example `browserSettings.viewport.width`.' }),
+  path: Type.String({ description: 'Path of the field in the request, for example `browserSettings.viewport.width`.' }),
   message: Type.String({ description: 'What was wrong and what was expected.' }),
 });
 export type Issue = Static<typeof Issue>;
 
 export const ErrorBody = Type.Object(
   {
-    statusCode: Type.Integer({ description: 'The HTTP status again.' }),
-    error: Type.String({ description: 'The HTTP reason phrase.' }),
+    statusCode: Type.Integer({ description: 'HTTP status code, as in the status line.' }),
+    error: Type.String({ description: 'HTTP reason phrase.' }),
     message: Type.String({ description: 'What happened and what to do next, for people and agents.' }),
-    code: Type.String({ description: 'Stable word for programs; see the list of errors.' }),
+    code: Type.String({ description: 'Stable code for programs. See the list of errors.' }),
     requestId: Type.String({
-      description: 'Also in the response header `x-request-id`. Name it when you report a problem.',
+      description:
+        'Id of the request, also in the response header `x-request-id`. Include it when you report a problem.',
     }),
     details: Type.Optional(
-      AnyObject('Facts for programs. With `invalid_request`: `issues`, a list of `{path, message}`.'),
+      AnyObject('Machine-readable details. For `invalid_request`: `issues`, a list of `{path, message}`.'),
     ),
   },
   { description: 'The body of every error.' },
@@ -58,14 +62,14 @@ export const PageQuery = Type.Object({
       minimum: 1,
       maximum: PAGE_LIMIT_MAX,
       default: PAGE_LIMIT_DEFAULT,
-      description: 'How many entries at most.',
+      description: 'Maximum number of entries to return.',
     }),
   ),
   cursor: Type.Optional(
     Type.String({
       minLength: 1,
       maxLength: 512,
-      description: '`nextCursor` of the answer before. Opaque; valid for 24 hours.',
+      description: '`nextCursor` of the previous response. Opaque. Valid for 24 hours.',
     }),
   ),
 });
@@ -74,14 +78,14 @@ export type PageQuery = Static<typeof PageQuery>;
 export const Page = <Item extends TSchema>(item: Item) =>
   Type.Object({
     data: Type.Array(item, { description: 'Newest first.' }),
-    nextCursor: Type.Optional(Type.String({ description: 'Present when there is more: pass it as `cursor`.' })),
+    nextCursor: Type.Optional(Type.String({ description: 'Present if there are more entries. Pass it as `cursor`.' })),
   });
 
 export const IfMatchHeader = Type.Object({
   'if-match': Type.Optional(
     Type.String({
       description:
-        'The `ETag` of the version you read, for example `"3"`. `*` matches any. Without it 428, with a stale one 412.',
+        'The `ETag` of the version that you read, for example `"3"`. `*` matches any version. A missing header is refused with 428, an outdated value with 412.',
     }),
   ),
 });
@@ -94,25 +98,33 @@ export const IdempotencyHeader = {
       maxLength: 255,
       pattern: '^[\\x20-\\x7e]+$',
       description:
-        'Makes the write safe to send again: for 24 hours the same request with the same key gets the answer of the first, with the header `idempotency-replayed: true` and without secrets that were shown once; another request answers `idempotency_conflict`. A request that was refused does not use the key up. Printable ASCII.',
+        'Makes it safe to send the write again. For 24 hours, the same request with the same key returns the response of the first request, with the header `idempotency-replayed: true` and without secrets that are shown only once. A different request with the same key is refused with `idempotency_conflict`. A refused request does not use up the key. Printable ASCII.',
     }),
   ),
 };
 
-const STRICT = '`handling=strict` refuses fields that the operation does not know.';
+const STRICT = '`handling=strict` refuses unknown body fields.';
 
 export const PreferHandlingHeader = { prefer: Type.Optional(Type.String({ description: STRICT })) };
 
 export const PreferWaitHeader = {
   prefer: Type.Optional(
     Type.String({
-      description: `\`wait=SECONDS\` (1–55) stands in line rather than be refused with \`concurrency_limit\`, \`rate_limited\` or \`capacity\`: first come, first served within the application, by turns between applications. The line is left when the caller hangs up. ${STRICT}`,
+      description: `\`wait=SECONDS\` (1–55) queues the request instead of refusing it with \`concurrency_limit\`, \`rate_limited\` or \`capacity\`. The queue is first in, first out within an application, and applications take turns. The request leaves the queue when the caller disconnects. ${STRICT}`,
     }),
   ),
 };
 
 /** Address ranges that a credential may be used from. */
 export const CidrAllow = Type.Array(
-  Type.String({ minLength: 2, maxLength: 49, description: 'For example `203.0.113.0/24` or `2001:db8::/32`.' }),
-  { maxItems: 20, description: 'Address ranges the credential may be used from. Empty: from anywhere.', default: [] },
+  Type.String({
+    minLength: 2,
+    maxLength: 49,
+    description: 'Address range in CIDR notation, for example `203.0.113.0/24` or `2001:db8::/32`.',
+  }),
+  {
+    maxItems: 20,
+    description: 'Address ranges that the credential may be used from. Empty: any address.',
+    default: [],
+  },
 );

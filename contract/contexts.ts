@@ -12,7 +12,7 @@ export const EARLIER_VERSIONS_DAYS = 7;
 const ContextName = Type.String({
   minLength: 1,
   maxLength: CONTEXT_NAME_MAX_CHARACTERS,
-  description: "Unique among the application's contexts, without regard to case.",
+  description: 'Name of the context. Must be unique within the application, ignoring case.',
 });
 
 const Inert = (description: string) =>
@@ -20,20 +20,20 @@ const Inert = (description: string) =>
 
 export const Context = Type.Object(
   {
-    id: Uuid('The context.'),
-    createdAt: Time('When it was created.'),
-    updatedAt: Time('When its newest version was made.'),
-    projectId: Type.String({ description: 'The application that the context belongs to.' }),
+    id: Uuid('Id of the context.'),
+    createdAt: Time('When the context was created.'),
+    updatedAt: Time('When the newest version was saved.'),
+    projectId: Type.String({ description: 'Id of the application that the context belongs to.' }),
     name: Type.Optional(ContextName),
-    version: Type.Integer({ description: 'The newest version; 0: nothing was saved yet.' }),
-    sizeBytes: Type.Integer({ description: 'What the newest version unpacks to, in bytes.' }),
-    lastSessionId: Type.Optional(Uuid('The session that was saved last.')),
-    publicKey: Inert('Of no use: contexts are encrypted by the service.'),
-    cipherAlgorithm: Inert('Of no use.'),
-    initializationVectorSize: Type.Optional(Type.Integer({ description: 'Compatibility mount only. Of no use.' })),
-    uploadUrl: Inert('Always empty: profiles are not uploaded by hand.'),
+    version: Type.Integer({ description: 'Number of the newest version. 0 if nothing has been saved yet.' }),
+    sizeBytes: Type.Integer({ description: 'Unpacked size of the newest version, in bytes.' }),
+    lastSessionId: Type.Optional(Uuid('Id of the session that was saved last.')),
+    publicKey: Inert('Not used: the service encrypts contexts itself.'),
+    cipherAlgorithm: Inert('Not used.'),
+    initializationVectorSize: Type.Optional(Type.Integer({ description: 'Compatibility mount only. Not used.' })),
+    uploadUrl: Inert('Always empty: profiles cannot be uploaded.'),
     warnings: Type.Optional(
-      Type.Array(Warning, { description: 'Only where a body had unknown fields, and only in the answer to it.' }),
+      Type.Array(Warning, { description: 'Present only in the response to a request whose body had unknown fields.' }),
     ),
   },
   { description: 'Stored cookies and storage that sessions start from.' },
@@ -41,12 +41,12 @@ export const Context = Type.Object(
 export type Context = Static<typeof Context>;
 
 export const CreateContext = Type.Object({
-  projectId: Type.Optional(Type.String({ description: "Must be the agent key's application. Left out: it is." })),
+  projectId: Type.Optional(Type.String({ description: "Must be the agent key's application. Defaults to it." })),
   name: Type.Optional(ContextName),
 });
 export type CreateContext = Static<typeof CreateContext>;
 
-export const ContextParams = Type.Object({ id: Uuid('The context.') });
+export const ContextParams = Type.Object({ id: Uuid('Id of the context.') });
 
 export const ContextQuery = Type.Object({
   limit: Type.Optional(
@@ -54,10 +54,12 @@ export const ContextQuery = Type.Object({
       minimum: 1,
       maximum: CONTEXT_LIST_MAX,
       default: CONTEXT_LIST_MAX,
-      description: 'How many at most.',
+      description: 'Maximum number of contexts to return.',
     }),
   ),
-  before: Type.Optional(Uuid('The page after this context. The header `x-next-before` of an answer names it.')),
+  before: Type.Optional(
+    Uuid('Return the contexts that follow this one in the list. Use the value of the response header `x-next-before`.'),
+  ),
 });
 export type ContextQuery = Static<typeof ContextQuery>;
 
@@ -65,33 +67,38 @@ export const VERSION_SOURCES = ['session', 'restore', 'fork', 'import'] as const
 
 export const ContextVersion = Type.Object(
   {
-    version: Type.Integer({ description: 'Grows with every save.' }),
-    createdAt: Time('When it was made.'),
+    version: Type.Integer({ description: 'Version number. Increases with every save.' }),
+    createdAt: Time('When the version was created.'),
     source: Type.Enum([...VERSION_SOURCES], {
       description:
-        'What made it: the end of a session, `restore` of an earlier one, `fork` of another context, or `import`.',
+        'How the version was created: `session` at the end of a session, `restore` from an earlier version, `fork` from another context, `import` from a storage state.',
     }),
-    sessionId: Type.Optional(Uuid('With `session`: which one.')),
+    sessionId: Type.Optional(Uuid('With `session`: id of the session.')),
     partial: Type.Boolean({
       description:
-        'The session failed: cookies are those copied aside while it ran, the rest is as it was when it started.',
+        'Whether only cookies were saved because the session failed. The cookies are from the last copy made while it ran; everything else is as it was when the session started.',
     }),
-    sizeBytes: Type.Integer({ description: 'What it unpacks to, in bytes.' }),
-    current: Type.Boolean({ description: 'Sessions start from this one.' }),
-    expiresAt: Type.Optional(Time('An earlier version: when it goes.')),
+    sizeBytes: Type.Integer({ description: 'Unpacked size, in bytes.' }),
+    current: Type.Boolean({ description: 'Whether sessions start from this version.' }),
+    expiresAt: Type.Optional(Time('When the version will be deleted. Present on earlier versions only.')),
   },
-  { description: 'One state of a context.' },
+  { description: 'A version of a context.' },
 );
 export type ContextVersion = Static<typeof ContextVersion>;
 
 export const RestoreContext = Type.Object({
-  version: Type.Integer({ minimum: 1, description: 'An earlier version; it becomes the newest, under a new number.' }),
+  version: Type.Integer({
+    minimum: 1,
+    description: 'Number of an earlier version. It is copied as the newest version, with a new number.',
+  }),
 });
 export type RestoreContext = Static<typeof RestoreContext>;
 
 export const ForkContext = Type.Object({
   name: Type.Optional(ContextName),
-  version: Type.Optional(Type.Integer({ minimum: 1, description: 'Which version to copy. Left out: the newest.' })),
+  version: Type.Optional(
+    Type.Integer({ minimum: 1, description: 'Number of the version to copy. Defaults to the newest.' }),
+  ),
 });
 export type ForkContext = Static<typeof ForkContext>;
 
@@ -100,9 +107,13 @@ export type ForkContext = Static<typeof ForkContext>;
 const StorageCookie = Type.Object({
   name: Type.String({ maxLength: 4096 }),
   value: Type.String({ maxLength: 4096 }),
-  domain: Type.String({ minLength: 1, maxLength: 255, description: 'With a leading dot: subdomains too.' }),
+  domain: Type.String({
+    minLength: 1,
+    maxLength: 255,
+    description: 'Domain of the cookie. A leading dot includes subdomains.',
+  }),
   path: Type.String({ minLength: 1, maxLength: 1024 }),
-  expires: Type.Number({ description: 'Seconds since 1970; -1: a session cookie.' }),
+  expires: Type.Number({ description: 'Expiry in seconds since 1970. -1 for a session cookie.' }),
   httpOnly: Type.Boolean(),
   secure: Type.Boolean(),
   sameSite: Type.Enum(['Strict', 'Lax', 'None']),
@@ -114,12 +125,12 @@ export const StorageState = Type.Object(
     cookies: Type.Array(StorageCookie, { maxItems: 5000 }),
     origins: Type.Array(
       Type.Object({
-        origin: Type.String({ maxLength: 512, description: 'For example `https://shop.example`.' }),
+        origin: Type.String({ maxLength: 512, description: 'Origin, for example `https://shop.example`.' }),
         localStorage: Type.Array(Type.Object({ name: Type.String(), value: Type.String() }), { maxItems: 10_000 }),
       }),
       { maxItems: 1000 },
     ),
   },
-  { description: "Playwright's storage state: cookies, and local storage by origin." },
+  { description: 'Storage state as in Playwright: cookies, and local storage by origin.' },
 );
 export type StorageState = Static<typeof StorageState>;

@@ -7,39 +7,43 @@ export const EVENT_LIMIT_MAX = 1000;
 
 /** Every type of event, and what it tells. */
 export const EVENTS = {
-  'session.created': 'it was asked for, and has its place',
-  'session.launched': 'a browser was started for it',
-  'session.claimed': 'it got a browser that waited',
-  'session.started': 'it runs',
-  'client.connected': 'a CDP client is there',
-  'client.disconnected': 'one has left',
-  'client.refused': 'one found no place',
-  'session.updated': 'its metadata or time limit was changed',
-  'recording.limited': 'not all of it is recorded; told once for each `reason`',
-  'file.uploaded': 'a file was uploaded into it',
-  'download.completed': 'its browser has downloaded a file, which is listed now',
-  'download.failed': 'a download was cancelled, cut off or refused, and is never listed',
-  'session.adopted': 'a restarted service took it over',
-  'session.release_requested': 'a caller asked for its end',
-  'session.end_decided': 'why it ends, and who decided',
-  'session.ended': 'it has ended; only what is settled afterwards follows',
-  'session.events_limited': 'there were too many events; only the end is still told',
-  'context.restored': 'its browser starts from this version of the context',
-  'context.version_skipped': 'a damaged version was passed over',
-  'context.saved': 'what it left is the newest version of the context; comes after its end',
-  'context.saved_partially': 'it failed, and only the cookies copied aside while it ran were saved',
-  'context.save_failed': 'nothing was saved, and the earlier version stands',
-  'context.overtaken': 'a session that had not started from what this one saved has replaced it',
-  'network.refused': 'a host that the session may not reach; each host is told at most once a second, with how often',
-  'navigation.refused': 'a page outside its `allowedDomains`, told as seldom',
-  'proxy.failed': 'a proxy that did not serve, told as seldom',
-  'control.taken': 'a person drives from here on',
-  'control.given_back': 'they gave it back',
-  'control.expired': 'they left without giving it back',
-  'control.refused': 'a person wanted to, and could not',
+  'session.created': 'the session was accepted and has a slot',
+  'session.launched': 'a browser was started for the session',
+  'session.claimed': 'the session got a warm browser',
+  'session.started': 'the session is running',
+  'client.connected': 'a CDP client connected',
+  'client.disconnected': 'a CDP client disconnected',
+  'client.refused': 'a client was refused: the limit is reached',
+  'session.updated': 'the metadata or the time limit was changed',
+  'recording.limited': 'parts of the session are not recorded; sent once for each `reason`',
+  'file.uploaded': 'a file was uploaded into the session',
+  'download.completed': 'the browser finished a download, and the file is listed',
+  'download.failed': 'a download was cancelled, interrupted or refused, and will not be listed',
+  'session.adopted': 'the service restarted and took over the running session',
+  'session.release_requested': 'a caller asked to end the session',
+  'session.end_decided': 'the session is about to end; says why and who decided it',
+  'session.ended': 'the session has ended; only results of work after the end follow, such as a saved context',
+  'session.events_limited': 'the limit of events is reached; only the end of the session is still added',
+  'context.restored': 'the browser starts from this version of the context',
+  'context.version_skipped': 'a damaged version of the context was skipped',
+  'context.saved':
+    'the cookies and storage of the session were saved as the newest version of the context; follows the end of the session',
+  'context.saved_partially': 'the session failed, and only the cookies that were copied while it ran were saved',
+  'context.save_failed': 'nothing was saved; the earlier version stays the newest',
+  'context.overtaken':
+    'another session, which did not start from the version that this session saved, has saved a newer version',
+  'network.refused':
+    'a request to a host that the session may not reach was refused; sent at most once a second for each host, with a count',
+  'navigation.refused':
+    'a navigation outside `allowedDomains` was refused; sent at most once a second for each host, with a count',
+  'proxy.failed': 'an upstream proxy failed; sent at most once a second for each proxy, with a count',
+  'control.taken': 'a person took control',
+  'control.given_back': 'the person gave control back',
+  'control.expired': 'control ended because the person left without giving it back',
+  'control.refused': 'a person asked for control and was refused',
   'devtools.opened': 'a person opened DevTools on a page',
-  'devtools.closed': 'they closed it, or it was closed',
-  'live.links_revoked': 'live view addresses stopped working',
+  'devtools.closed': 'DevTools was closed',
+  'live.links_revoked': 'live view addresses were revoked',
 } as const;
 export type EventType = keyof typeof EVENTS;
 export const EVENT_TYPES = Object.keys(EVENTS) as readonly EventType[]; // TypeScript widens the keys
@@ -51,47 +55,47 @@ const EventId = (description: string) => Type.String({ pattern: '^[0-9]{1,16}$',
 export const SessionEvent = Type.Object(
   {
     id: EventId(
-      'Sorts by the order in which events can be read. Pass it as `after`, or as `Last-Event-ID`, to go on behind it.',
+      'Ids sort in the order in which events can be read. Pass one as `after`, or as `Last-Event-ID`, to continue after it.',
     ),
-    sessionId: Uuid('The session.'),
+    sessionId: Uuid('Id of the session.'),
     type: Type.Enum([...EVENT_TYPES], {
       description: Object.entries(EVENTS)
         .map(([type, meaning]) => `\`${type}\`: ${meaning}.`)
         .join(' '),
     }),
-    time: Time('When it happened.'),
+    time: Time('When the event happened.'),
     actor: Type.Object(
       {
         kind: Type.Enum([...ACTOR_KINDS], {
           description:
-            '`agentKey` a caller of this API, `client` a CDP connection, `clock` a time limit, `operator`, `service` Berth itself, `browser` Chromium, `viewer` a person in a live view.',
+            '`agentKey`: a caller of this API. `client`: a CDP connection. `clock`: a time limit. `operator`: the operator. `service`: Berth. `browser`: Chromium. `viewer`: a person in a live view.',
         }),
-        id: Type.Optional(Type.String({ description: 'With `agentKey`: id of the key.' })),
+        id: Type.Optional(Type.String({ description: 'With `agentKey`: id of the agent key.' })),
       },
-      { description: 'Who did it.' },
+      { description: 'Who caused the event.' },
     ),
     detail: AnyObject(
-      'Facts, by type: `reason` and `status` of an end, `clients` that are connected, `why` one was disconnected that did not leave by itself, `tookMs` of a start, what was updated; `hostname`, `rule`, `count` since last told and `total` of a refusal; `contextId` and `version`.',
+      'Facts that depend on the type. Ends: `reason` and `status`. Clients: `clients`, the number connected, and `why` the service closed a connection. Starts: `tookMs`. Updates: the fields that changed. Refusals: `hostname`, `rule`, `count` since the previous event and `total`. Contexts: `contextId` and `version`.',
     ),
   },
-  { description: 'Something that happened to a session.' },
+  { description: 'An event of a session.' },
 );
 export type SessionEvent = Static<typeof SessionEvent>;
 
 export const SessionEventPage = Type.Object({
   data: Type.Array(SessionEvent, { description: 'Oldest first.' }),
-  nextCursor: Type.Optional(Type.String({ description: 'Present when there is more: pass it as `after`.' })),
+  nextCursor: Type.Optional(Type.String({ description: 'Present if there are more events. Pass it as `after`.' })),
 });
 export type SessionEventPage = Static<typeof SessionEventPage>;
 
 const Paging = {
-  after: Type.Optional(EventId('Only events behind this one.')),
+  after: Type.Optional(EventId('Return only events after this one.')),
   limit: Type.Optional(
     Type.Integer({
       minimum: 1,
       maximum: EVENT_LIMIT_MAX,
       default: EVENT_LIMIT_DEFAULT,
-      description: 'How many entries at most. Of no meaning for a stream.',
+      description: 'Maximum number of events to return. Ignored for a stream.',
     }),
   ),
 };
@@ -100,7 +104,8 @@ const Types = Type.Optional(
   Type.String({
     minLength: 1,
     maxLength: 512,
-    description: 'Only events of this type; several with commas, for example `session.started,session.ended`.',
+    description:
+      'Return only events of this type. Separate several with commas, for example `session.started,session.ended`.',
   }),
 );
 
@@ -110,6 +115,6 @@ export type SessionEventsQuery = Static<typeof SessionEventsQuery>;
 export const EventsQuery = Type.Object({
   ...Paging,
   type: Types,
-  sessionId: Type.Optional(Uuid('Only events of this session.')),
+  sessionId: Type.Optional(Uuid('Return only events of this session.')),
 });
 export type EventsQuery = Static<typeof EventsQuery>;

@@ -6,49 +6,54 @@ export const DOWNLOADS_LIMIT_DEFAULT = 20;
 export const DOWNLOADS_LIMIT_MAX = 100;
 const NAME_MAX = 255;
 
-const Checksum = Type.String({ pattern: '^[0-9a-f]{64}$', description: 'SHA-256 of the bytes, in lower-case hex.' });
+const Checksum = Type.String({
+  pattern: '^[0-9a-f]{64}$',
+  description: 'SHA-256 of the content, in lower-case hexadecimal.',
+});
 
 export const UploadAnswer = Type.Object(
   {
-    message: Type.Literal('File uploaded', { description: 'That it worked, in words.' }),
-    fileName: Type.String({ description: 'The name as it was sent.' }),
+    message: Type.Literal('File uploaded', { description: 'Confirmation, for people.' }),
+    fileName: Type.String({ description: 'File name as sent.' }),
     filePath: Type.String({
-      description: 'The path at which the browser reads it: give it to `DOM.setFileInputFiles`.',
+      description: 'Path of the file as the browser sees it. Pass it to `DOM.setFileInputFiles`.',
     }),
-    size: Type.Integer({ description: 'Bytes.' }),
+    size: Type.Integer({ description: 'Size in bytes.' }),
     checksum: Checksum,
   },
-  { description: 'A file that the session now has.' },
+  { description: 'A file that was uploaded into the session.' },
 );
 export type UploadAnswer = Static<typeof UploadAnswer>;
 
 export const Download = Type.Object(
   {
-    id: Uuid('The download.'),
-    sessionId: Uuid('The session whose browser downloaded it.'),
-    filename: Type.String({ description: 'The name that the site suggested. Several downloads may have the same.' }),
+    id: Uuid('Id of the download.'),
+    sessionId: Uuid('Id of the session whose browser downloaded the file.'),
+    filename: Type.String({
+      description: 'File name that the site suggested. Several downloads may have the same name.',
+    }),
     mimeType: Type.String({
       description:
-        'As its server said in the header of the response, where the session was listened to (`logSession`) and that is a type of its own; else by its first bytes, or for text by its extension; `application/octet-stream` where they tell nothing.',
+        'Media type from the response header, if the session has `logSession` and the header names a specific type. Otherwise detected from the first bytes of the file or, for text, from the file extension. `application/octet-stream` if unknown.',
     }),
-    size: Type.Integer({ description: 'Bytes.' }),
+    size: Type.Integer({ description: 'Size in bytes.' }),
     checksum: Checksum,
     createdAt: Time('When the download began.'),
     downloadUrl: Type.String({
       format: 'uri',
-      description: 'Gives out the bytes without a key, for 6 hours and while the download exists.',
+      description: 'Signed link to the content. Works without a key, for 6 hours and while the download exists.',
     }),
-    downloadUrlExpiresAt: Time('When that link ends. Every answer has a new one.'),
+    downloadUrlExpiresAt: Time('When the link expires. Every response has a new link.'),
   },
-  { description: 'A file that a browser downloaded, complete.' },
+  { description: 'A file that a browser has downloaded completely.' },
 );
 export type Download = Static<typeof Download>;
 
 export const DownloadPage = Type.Object({
   downloads: Type.Array(Download, { description: 'Oldest first.' }),
-  total: Type.Integer({ description: 'How many match in all.' }),
-  limit: Type.Integer({ description: 'How many are answered at most.' }),
-  offset: Type.Integer({ description: 'How many were left out before these.' }),
+  total: Type.Integer({ description: 'Total number of downloads that match.' }),
+  limit: Type.Integer({ description: 'Maximum number of downloads in the response.' }),
+  offset: Type.Integer({ description: 'Number of downloads that were skipped.' }),
 });
 export type DownloadPage = Static<typeof DownloadPage>;
 
@@ -56,44 +61,54 @@ const Bytes = (description: string) => Type.Integer({ minimum: 0, maximum: Numbe
 const Instant = (description: string) => Type.String({ minLength: 1, maxLength: 64, description });
 
 export const DownloadsQuery = Type.Object({
-  sessionId: Uuid('Of which session.'),
-  filename: Type.Optional(Type.String({ maxLength: NAME_MAX, description: 'Only those with exactly this name.' })),
-  mimeType: Type.Optional(Type.String({ maxLength: NAME_MAX, description: 'Only those with exactly this type.' })),
-  minSize: Type.Optional(Bytes('Only those of at least so many bytes.')),
-  maxSize: Type.Optional(Bytes('Only those of at most so many bytes.')),
-  createdAfter: Type.Optional(Instant('Only those that began then or later; ISO 8601.')),
-  createdBefore: Type.Optional(Instant('Only those that began then or earlier; ISO 8601.')),
+  sessionId: Uuid('Id of the session.'),
+  filename: Type.Optional(
+    Type.String({ maxLength: NAME_MAX, description: 'Return only downloads with exactly this file name.' }),
+  ),
+  mimeType: Type.Optional(
+    Type.String({ maxLength: NAME_MAX, description: 'Return only downloads with exactly this media type.' }),
+  ),
+  minSize: Type.Optional(Bytes('Return only downloads of at least this size, in bytes.')),
+  maxSize: Type.Optional(Bytes('Return only downloads of at most this size, in bytes.')),
+  createdAfter: Type.Optional(Instant('Return only downloads that began at this time or later. ISO 8601.')),
+  createdBefore: Type.Optional(Instant('Return only downloads that began at this time or earlier. ISO 8601.')),
   limit: Type.Optional(
     Type.Integer({
       minimum: 1,
       maximum: DOWNLOADS_LIMIT_MAX,
       default: DOWNLOADS_LIMIT_DEFAULT,
-      description: 'How many at most.',
+      description: 'Maximum number of downloads to return.',
     }),
   ),
   offset: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 1_000_000, default: 0, description: 'How many to leave out.' }),
+    Type.Integer({ minimum: 0, maximum: 1_000_000, default: 0, description: 'Number of downloads to skip.' }),
   ),
 });
 export type DownloadsQuery = Static<typeof DownloadsQuery>;
 
-export const DownloadParams = Type.Object({ id: Uuid('The download.') });
+export const DownloadParams = Type.Object({ id: Uuid('Id of the download.') });
 
 export const LinkParams = Type.Object({
-  token: Type.String({ minLength: 1, maxLength: 2048, description: 'The rest of a `downloadUrl`.' }),
+  token: Type.String({ minLength: 1, maxLength: 2048, description: 'Token: the last part of a `downloadUrl`.' }),
 });
 
 export const RangeHeader = Type.Object({
   range: Type.Optional(
-    Type.String({ maxLength: 200, description: 'A part of the bytes, as `bytes=0-1023`; answered with 206.' }),
+    Type.String({
+      maxLength: 200,
+      description: 'Byte range to return, for example `bytes=0-1023`. The status is then 206.',
+    }),
   ),
   'if-none-match': Type.Optional(
-    Type.String({ maxLength: 2000, description: 'The `ETag` one has; answered with 304.' }),
+    Type.String({
+      maxLength: 2000,
+      description: '`ETag` of the version that you already have. If it is current, the status is 304.',
+    }),
   ),
   'if-range': Type.Optional(
     Type.String({
       maxLength: 200,
-      description: 'The `ETag` that `range` belongs to; with another the answer is whole.',
+      description: '`ETag` of the version that `range` refers to. If it is not current, the whole file is returned.',
     }),
   ),
 });

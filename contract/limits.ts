@@ -28,31 +28,35 @@ const Count = (description: string, fallback: number, maximum: number) =>
 
 const MEMBERS = {
   maxConcurrent: Count(
-    'Sessions that run at once, starting ones included. 0 admits none.',
+    'Maximum number of sessions that run at the same time, including those that are starting. 0 refuses every create.',
     BROWSER_LIMITS_DEFAULT.maxConcurrent,
     100_000,
   ),
   maxCreatesPerMinute: Count(
-    'Sessions created in any 60 seconds. 0 admits none.',
+    'Maximum number of sessions created in any period of 60 seconds. 0 refuses every create.',
     BROWSER_LIMITS_DEFAULT.maxCreatesPerMinute,
     1_000_000,
   ),
   maxWaiting: Count(
-    'Creates that stand in line at once (`Prefer: wait=SECONDS`). 0: nobody waits.',
+    'Maximum number of queued creates (`Prefer: wait=SECONDS`). 0 turns queueing off.',
     BROWSER_LIMITS_DEFAULT.maxWaiting,
     WAITING_MAX,
   ),
   defaultTimeout: Seconds(
-    'Seconds a session lives where its create names no `timeout`. Never above `maxTimeout`.',
+    'Time limit of sessions that are created without `timeout`, in seconds. Must not exceed `maxTimeout`.',
     BROWSER_LIMITS_DEFAULT.defaultTimeout,
   ),
-  maxTimeout: Seconds('Longest `timeout` of a session, in seconds.', BROWSER_LIMITS_DEFAULT.maxTimeout),
+  maxTimeout: Seconds('Maximum `timeout` of a session, in seconds.', BROWSER_LIMITS_DEFAULT.maxTimeout),
   maxStoredBytes: Count(
-    'Bytes kept for the application in all: downloads, uploads of sessions that run, and contexts. Over it uploads are refused and downloads fail; a context is saved all the same.',
+    'Maximum number of bytes stored for the application: downloads, uploads of running sessions, and contexts. When it is reached, uploads are refused and downloads fail; contexts are still saved.',
     BROWSER_LIMITS_DEFAULT.maxStoredBytes,
     Number.MAX_SAFE_INTEGER,
   ),
-  maxUploadBytes: Count('Bytes of one upload.', BROWSER_LIMITS_DEFAULT.maxUploadBytes, Number.MAX_SAFE_INTEGER),
+  maxUploadBytes: Count(
+    'Maximum size of one upload, in bytes.',
+    BROWSER_LIMITS_DEFAULT.maxUploadBytes,
+    Number.MAX_SAFE_INTEGER,
+  ),
 };
 
 export const BrowserLimits = Type.Object(MEMBERS, { description: 'Limits of browser sessions.' });
@@ -63,31 +67,34 @@ export type SomeBrowserLimits = Static<typeof SomeBrowserLimits>;
 
 export const ReplaceLimits = Type.Object(
   { browsers: Type.Optional(SomeBrowserLimits) },
-  { description: 'Replaces what was configured: a member that is left out has its default.' },
+  { description: 'Replaces the configured limits. Omitted members have their defaults.' },
 );
 export type ReplaceLimits = Static<typeof ReplaceLimits>;
 
 const BrowserUsage = Type.Object({
-  maxConcurrent: Type.Integer({ description: 'Sessions that run now.' }),
-  maxCreatesPerMinute: Type.Integer({ description: 'Sessions created in the last 60 seconds.' }),
-  maxWaiting: Type.Integer({ description: 'Creates that stand in line now, at the process that answers.' }),
-  maxStoredBytes: Type.Integer({ description: 'Bytes kept now.' }),
+  maxConcurrent: Type.Integer({ description: 'Number of running sessions.' }),
+  maxCreatesPerMinute: Type.Integer({ description: 'Number of sessions created in the last 60 seconds.' }),
+  maxWaiting: Type.Integer({ description: 'Number of queued creates, in the process that answers the request.' }),
+  maxStoredBytes: Type.Integer({ description: 'Number of stored bytes.' }),
 });
 
 export const Limits = Type.Object(
   {
-    configured: Type.Object({ browsers: BrowserLimits }, { description: 'As the owner wishes, with the defaults.' }),
+    configured: Type.Object(
+      { browsers: BrowserLimits },
+      { description: 'Limits that the owner configured, with defaults for the others.' },
+    ),
     effective: Type.Object(
       { browsers: BrowserLimits },
-      { description: 'What holds: the smaller of what is configured and the ceiling.' },
+      { description: 'Limits in effect: the smaller of the configured limit and the ceiling.' },
     ),
-    usage: Type.Object({ browsers: BrowserUsage }, { description: 'How much of each limit is used, under its name.' }),
+    usage: Type.Object({ browsers: BrowserUsage }, { description: 'Current usage, under the name of each limit.' }),
     ceiling: Type.Object(
       { browsers: SomeBrowserLimits },
-      { description: "The operator's own limits; a member that is not here has none." },
+      { description: 'Limits set by the operator. An absent member has no ceiling.' },
     ),
-    revision: Type.Integer({ description: 'Grows with every change; the `ETag` in quotes.' }),
+    revision: Type.Integer({ description: 'Increases with every change. In double quotes it is the `ETag`.' }),
   },
-  { description: 'What an application may use, and how much of it it uses.' },
+  { description: 'Limits and usage of an application.' },
 );
 export type Limits = Static<typeof Limits>;

@@ -8,13 +8,13 @@ export const DebugQuery = Type.Object({
     Type.Integer({
       minimum: 1,
       maximum: DEBUG_EXPIRES_MAX_SECONDS,
-      description: 'Seconds the addresses work. Left out: as long as the session, at most 21600.',
+      description:
+        'Seconds for which the addresses are valid. Defaults to the remaining time of the session, at most 21600.',
     }),
   ),
   readOnly: Type.Optional(
     Type.Enum(['true', 'false'], {
-      description:
-        '`true`: the addresses let people watch and never drive, whatever is changed in them. No `wsUrl` then.',
+      description: 'With `true` the addresses permit watching only, even if they are edited, and `wsUrl` is absent.',
     }),
   ),
 });
@@ -23,24 +23,28 @@ export type DebugQuery = Static<typeof DebugQuery>;
 const Address = (description: string) => Type.String({ description });
 
 export const DebugPage = Type.Object({
-  id: Type.String({ description: 'The CDP target id.' }),
-  url: Type.String({ description: 'Where the page is.' }),
-  title: Type.String({ description: 'Its title; may be empty.' }),
-  faviconUrl: Type.String({ description: 'Address of its icon; may be empty.' }),
+  id: Type.String({ description: 'CDP target id of the page.' }),
+  url: Type.String({ description: 'URL of the page.' }),
+  title: Type.String({ description: 'Title of the page. May be empty.' }),
+  faviconUrl: Type.String({ description: 'URL of the icon of the page. May be empty.' }),
   debuggerUrl: Address('Live view of this page.'),
-  debuggerFullscreenUrl: Address('The same without a bar.'),
-  devtoolsUrl: Type.Optional(Address('DevTools on this page, to be opened in a tab. Absent with `readOnly`.')),
+  debuggerFullscreenUrl: Address('The same live view without toolbar.'),
+  devtoolsUrl: Type.Optional(
+    Address('DevTools for this page. Open it in a tab of your own browser. Absent with `readOnly`.'),
+  ),
 });
 
 export const DebugUrls = Type.Object(
   {
-    debuggerUrl: Address('Live view with a browser frame. Put it into an iframe, or open it.'),
-    debuggerFullscreenUrl: Address('The same without a bar.'),
+    debuggerUrl: Address('Live view of the session, with tabs and a toolbar. Open it, or embed it in an iframe.'),
+    debuggerFullscreenUrl: Address('The same live view without toolbar.'),
     wsUrl: Type.Optional(
-      Address('A browser-level CDP socket for the same people; it does not count as a client. Absent with `readOnly`.'),
+      Address(
+        'WebSocket address of a browser-level CDP connection for the same purpose. It does not count as a client. Absent with `readOnly`.',
+      ),
     ),
-    pages: Type.Array(DebugPage, { description: 'The pages that are open now.' }),
+    pages: Type.Array(DebugPage, { description: 'Pages that are open now.' }),
   },
-  { description: 'Addresses for people. Each is a secret: whoever has one may do what it allows until it ends.' },
+  { description: 'Live view addresses. Each is a secret: anyone who has it can use it until it expires.' },
 );
 export type DebugUrls = Static<typeof DebugUrls>;

@@ -12,31 +12,35 @@ export const NO_PAGE = -1;
 export const HAR_TYPE = 'application/har+json';
 
 const Milliseconds = (description: string) =>
-  Type.Number({ description: `${description} Milliseconds since 1970, as the browser says them where it does.` });
+  Type.Number({
+    description: `${description} Milliseconds since 1970. Taken from the browser where it reports a time.`,
+  });
 
-const RawBody = Type.String({ description: 'The same as JSON text.' });
+const RawBody = Type.String({ description: 'The same object as JSON text.' });
 
 export const SessionLog = Type.Object(
   {
     method: Type.String({
       description:
-        'The name of the CDP event, or of the CDP command that a client gave. `Log.entriesDropped` is ours: entries of its kind that were not kept, how many and why. `Page.navigationBlocked` is ours too.',
+        'Name of the CDP event, or of the CDP command that a client sent. Berth adds two: `Log.entriesDropped` says how many entries of a kind were not stored and why; `Page.navigationBlocked` reports a refused navigation.',
     }),
     pageId: Type.Integer({
-      description: 'Number of the page, the same as in the replay; -1 for what belongs to no page.',
+      description: 'Number of the page, as in replays. -1 for entries that belong to no page.',
     }),
-    sessionId: Uuid('The session.'),
-    timestamp: Type.Optional(Milliseconds('When it happened.')),
+    sessionId: Uuid('Id of the session.'),
+    timestamp: Type.Optional(Milliseconds('When the entry was recorded.')),
     frameId: Type.Optional(Type.String({ description: 'CDP id of the frame.' })),
-    loaderId: Type.Optional(Type.String({ description: 'CDP id of the load.' })),
+    loaderId: Type.Optional(Type.String({ description: 'CDP id of the document load.' })),
     request: Type.Optional(
       Type.Object(
         {
-          params: AnyObject('Parameters of the event or command. What was secret or too long says so in brackets.'),
+          params: AnyObject(
+            'Parameters of the event or command. Values that were secret or too long are replaced by a note in brackets.',
+          ),
           rawBody: RawBody,
-          timestamp: Type.Optional(Milliseconds('When it happened.')),
+          timestamp: Type.Optional(Milliseconds('When the entry was recorded.')),
         },
-        { description: 'What was said.' },
+        { description: 'The event, or the command as it was sent.' },
       ),
     ),
     response: Type.Optional(
@@ -44,13 +48,13 @@ export const SessionLog = Type.Object(
         {
           result: AnyObject('Result of the command, or `error` with its code and message.'),
           rawBody: RawBody,
-          timestamp: Type.Optional(Milliseconds('When it was answered.')),
+          timestamp: Type.Optional(Milliseconds('When the command was answered.')),
         },
-        { description: 'Commands only: what was answered.' },
+        { description: 'The response to a command. Absent for events.' },
       ),
     ),
   },
-  { description: 'An entry of the log of a session.' },
+  { description: 'An entry in the log of a session.' },
 );
 export type SessionLog = Static<typeof SessionLog>;
 
@@ -59,13 +63,13 @@ export const SessionLogsQuery = Type.Object({
     Type.String({
       minLength: 1,
       maxLength: 128,
-      description: `Only entries of this kind; several with commas: \`${LOG_KINDS.join(',')}\`.`,
+      description: `Return only entries of this kind. Separate several with commas: \`${LOG_KINDS.join(',')}\`.`,
     }),
   ),
   after: Type.Optional(
     Type.String({
       pattern: '^[0-9]{1,16}$',
-      description: 'Only entries behind this one: `x-next-after` of the answer before.',
+      description: 'Return only entries after this one. Use the `x-next-after` header of the previous response.',
     }),
   ),
   limit: Type.Optional(
@@ -73,13 +77,14 @@ export const SessionLogsQuery = Type.Object({
       minimum: 1,
       maximum: LOG_LIMIT_MAX,
       default: LOG_LIMIT_MAX,
-      description: 'How many entries at most. Of no meaning for a stream or a HAR file.',
+      description: 'Maximum number of entries to return. Ignored for a stream or a HAR file.',
     }),
   ),
   format: Type.Optional(
     Type.Enum(['json', 'har'], {
       default: 'json',
-      description: '`har`: the network part as a HAR 1.2 file, as `Accept: application/har+json` asks for too.',
+      description:
+        '`har` returns the network entries as a HAR 1.2 file, like the header `Accept: application/har+json`.',
     }),
   ),
 });

@@ -83,15 +83,15 @@ const ANY_TYPE = '*/*';
 
 /** Headers of many answers; those that are required stand on every answer that names them. */
 const COMMON_HEADERS = {
-  'x-request-id': header('Names the request. Say it when you report a problem.', { required: true }),
+  'x-request-id': header('Id of the request. Include it when you report a problem.', { required: true }),
   'x-should-retry': header('Whether the same request may be sent again.', { required: true }),
   'www-authenticate': header('`Bearer`.', { required: true }),
   'content-range': header('`bytes */SIZE`.', { required: true }),
   upgrade: header('`websocket`.', { required: true }),
-  'retry-after': header('Seconds after which it makes sense to ask again.'),
-  'x-ratelimit-limit': header('The limit that was met.'),
-  'x-ratelimit-remaining': header('How many more it allows.'),
-  'x-ratelimit-reset': header('Seconds after which it allows more.'),
+  'retry-after': header('Seconds to wait before sending the request again.'),
+  'x-ratelimit-limit': header('The limit that was reached.'),
+  'x-ratelimit-remaining': header('How many more requests the limit allows.'),
+  'x-ratelimit-reset': header('Seconds until the limit allows more.'),
 } as const satisfies Readonly<Record<string, JsonMap>>;
 
 const common = (...names: ReadonlyArray<keyof typeof COMMON_HEADERS>): JsonMap =>
@@ -107,7 +107,7 @@ export function openApiDocument(version = '0.1.0'): JsonMap {
       version,
       summary: 'Cloud browser sessions for software agents, on your own machines.',
       description:
-        'Errors have one body and a stable `code`. Times are ISO 8601 UTC; ids are UUIDs that sort by time. Values of the wrong type are refused, never converted. Unknown body fields of sessions and contexts are named in `warnings` (with `Prefer: handling=strict` they are refused), elsewhere they are refused. After a lost answer an operation marked as a write may be sent again with the same `Idempotency-Key` only; without one, read back first.',
+        'All errors have the same body and a stable `code`. Times are ISO 8601 in UTC. Ids are UUIDs that sort by creation time. Values of the wrong type are refused, never converted. Unknown body fields of sessions and contexts are listed in `warnings`, or refused with `Prefer: handling=strict`; all other operations refuse unknown fields. If the response to a write is lost, send the request again only with the same `Idempotency-Key`; without one, first check whether the write took effect.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
@@ -118,7 +118,7 @@ export function openApiDocument(version = '0.1.0'): JsonMap {
         agentKey: { type: 'http', scheme: 'bearer', description: 'An agent key, `bak_…`.' },
         agentKeyHeader: { type: 'apiKey', in: 'header', name: 'X-BB-API-Key', description: 'The same agent key.' },
         accessToken: { type: 'http', scheme: 'bearer', description: 'A personal access token, `bpt_…`.' },
-        signingKey: { type: 'apiKey', in: 'query', name: 'signingKey', description: "The session's own key." },
+        signingKey: { type: 'apiKey', in: 'query', name: 'signingKey', description: "The session's signing key." },
       },
       headers: COMMON_HEADERS,
       schemas: Object.fromEntries(Object.entries(NAMED).map(([name, schema]) => [name, plain(schema, name)])),
@@ -234,9 +234,13 @@ function maybeReplayed(id: OperationId, schema: TSchema): JsonValue {
 function headersOfAll(id: OperationId): Readonly<Record<string, string>> {
   const { mayWait, unknownFields } = operation(id);
   return {
-    ...(isRepeatable(id) ? { 'idempotency-replayed': '`true`: the answer of the first request.' } : {}),
-    ...(mayWait || unknownFields === 'warn' ? { 'preference-applied': 'Those of `Prefer` that counted.' } : {}),
-    ...(mayWait ? { 'x-berth-waited': 'With `Prefer: wait`: the milliseconds that the create stood in line.' } : {}),
+    ...(isRepeatable(id)
+      ? { 'idempotency-replayed': '`true`: this is the response to the first request with the same key.' }
+      : {}),
+    ...(mayWait || unknownFields === 'warn'
+      ? { 'preference-applied': 'The preferences of `Prefer` that were applied.' }
+      : {}),
+    ...(mayWait ? { 'x-berth-waited': 'With `Prefer: wait`: milliseconds that the create was queued.' } : {}),
   };
 }
 

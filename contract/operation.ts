@@ -11,18 +11,18 @@ export type Credential = 'public' | 'agentKey' | 'account' | 'connect';
 export type Mount = 'native' | 'both' | 'compat';
 
 export const TAGS = {
-  Sessions: 'Create browsers, find them again, change and release them.',
-  Recordings: 'Watch what was to be seen, while it happens and afterwards.',
-  Connect: 'Drive a browser over CDP.',
-  'Live view': 'Watch a browser, and take it over.',
+  Sessions: 'Create, find, change and release browser sessions.',
+  Recordings: 'Replay sessions while they run and after they end.',
+  Connect: 'Control a browser over CDP.',
+  'Live view': 'Watch a running browser and take control of it.',
   Downloads: 'Files that browsers downloaded.',
   Contexts: 'Keep cookies and storage from one session to the next.',
   Extensions: 'Browser extensions that sessions load.',
   Certificates: 'Certificate authorities that sessions trust.',
-  Applications: 'What owns keys, sessions and usage.',
+  Applications: 'Applications own keys, sessions and usage.',
   'Agent keys': 'Credentials of programs that use browsers.',
-  Tokens: "Credentials of people's scripts for accounts and applications.",
-  Compatibility: "Routes that exist for the field's official clients only.",
+  Tokens: 'Personal access tokens for scripts that manage accounts and applications.',
+  Compatibility: 'Routes that exist only for official clients of other services.',
   Service: 'Health, metrics and descriptions.',
 } as const;
 export type Tag = keyof typeof TAGS;

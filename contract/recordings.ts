@@ -9,34 +9,34 @@ export const ASSEMBLIES_PER_MINUTE = 5;
 
 const PageId = Type.String({
   pattern: '^[0-9]{1,3}$',
-  description: 'Number of the page, from 0 in the order in which pages appeared; the same as in logs.',
+  description: 'Number of the page. Pages are numbered from 0 in the order in which they appeared, as in logs.',
 });
 
-export const ReplayParams = Type.Object({ id: Uuid('The session.'), pageId: PageId });
+export const ReplayParams = Type.Object({ id: Uuid('Id of the session.'), pageId: PageId });
 
 const Milliseconds = (description: string) => Type.Integer({ minimum: 0, description });
 
 const Gap = Type.Object(
   {
-    startTimeMs: Milliseconds('Where it begins.'),
-    endTimeMs: Milliseconds('Where it ends.'),
+    startTimeMs: Milliseconds('Start of the gap.'),
+    endTimeMs: Milliseconds('End of the gap.'),
     why: Type.Union([Type.Literal('hidden'), Type.Literal('missing')], {
       description:
-        '`hidden`: another tab was in front. `missing`: nothing was painted yet, the service was down, or there was no room. The last picture is held, at the beginning the first one.',
+        '`hidden`: another tab was in front. `missing`: the page was not painted yet, the service was down, or there was no disk space. During a gap the replay shows the last picture before it; at the beginning, the first picture.',
     }),
   },
-  { description: 'A time of which the replay shows nothing of its own.' },
+  { description: 'A period that was not recorded.' },
 );
 
 export const Replay = Type.Object(
   {
     pageId: PageId,
-    url: Type.String({ description: 'Path of its HLS playlist, relative to the host.' }),
-    startTimeMs: Milliseconds('When the page appeared, counted from the first one.'),
-    endTimeMs: Milliseconds('When it ends; while the session runs, what is stored so far.'),
-    gaps: Type.Optional(
-      Type.Array(Gap, { description: 'Times, counted alike, of which it shows nothing of its own.' }),
+    url: Type.String({ description: 'Path of the HLS playlist, relative to the host.' }),
+    startTimeMs: Milliseconds('When the page appeared, in milliseconds after the first page.'),
+    endTimeMs: Milliseconds(
+      'When the replay ends, in milliseconds after the first page appeared. While the session runs: the end of what is stored.',
     ),
+    gaps: Type.Optional(Type.Array(Gap, { description: 'Periods that were not recorded, on the same time scale.' })),
   },
   { description: 'The replay of one page.' },
 );
@@ -45,18 +45,21 @@ export type Replay = Static<typeof Replay>;
 const NotRecorded = Type.Object(
   {
     why: Type.Union([Type.Literal('too_many_at_once'), Type.Literal('too_many_in_all')], {
-      description: '`too_many_at_once`: more than 64 were open. `too_many_in_all`: they came after the thousandth.',
+      description:
+        '`too_many_at_once`: more than 64 pages were open. `too_many_in_all`: the session had already opened 1000 pages.',
     }),
-    pages: Type.Integer({ minimum: 1, description: 'How many; 1000 stands for that and more.' }),
+    pages: Type.Integer({ minimum: 1, description: 'Number of pages. 1000 means 1000 or more.' }),
   },
-  { description: 'Pages of which nothing is recorded.' },
+  { description: 'Pages that were not recorded.' },
 );
 export type NotRecorded = Static<typeof NotRecorded>;
 
 export const Replays = Type.Object({
-  pages: Type.Array(Replay, { description: 'By number.' }),
-  pageCount: Type.Integer({ description: 'How many there are.' }),
-  notRecorded: Type.Optional(Type.Array(NotRecorded, { description: 'Pages that are missing here, by why.' })),
+  pages: Type.Array(Replay, { description: 'Replays in the order of page numbers.' }),
+  pageCount: Type.Integer({ description: 'Number of replays.' }),
+  notRecorded: Type.Optional(
+    Type.Array(NotRecorded, { description: 'Pages that were not recorded, grouped by reason.' }),
+  ),
   status: Type.Optional(
     Type.Literal('pending', {
       description: 'The session has ended, and parts of its recording are still being stored.',
@@ -69,17 +72,17 @@ export const RecordingDownload = Type.Object(
     pageId: PageId,
     status: Type.Union(
       [Type.Literal('NOT_REQUESTED'), Type.Literal('PENDING'), Type.Literal('COMPLETED'), Type.Literal('FAILED')],
-      { description: 'What became of its file.' },
+      { description: 'State of the file.' },
     ),
-    completedAt: Type.Optional(Time('When the file was whole.')),
-    downloadUrl: Type.Optional(Type.String({ description: 'Where it can be fetched, without a credential.' })),
-    downloadUrlExpiresAt: Type.Optional(Time('Until when; each answer gives a new address.')),
-    size: Type.Optional(Type.Integer({ description: 'Bytes.' })),
+    completedAt: Type.Optional(Time('When the file was complete.')),
+    downloadUrl: Type.Optional(Type.String({ description: 'Signed link to the file. Works without a credential.' })),
+    downloadUrlExpiresAt: Type.Optional(Time('When the link expires. Every response has a new link.')),
+    size: Type.Optional(Type.Integer({ description: 'Size in bytes.' })),
   },
   { description: 'The MP4 file of one page.' },
 );
 export type RecordingDownload = Static<typeof RecordingDownload>;
 
 export const RecordingDownloads = Type.Object({
-  downloads: Type.Array(RecordingDownload, { description: 'By number of the page.' }),
+  downloads: Type.Array(RecordingDownload, { description: 'Files in the order of page numbers.' }),
 });

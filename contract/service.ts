@@ -6,7 +6,7 @@ export const Health = Type.Object({ status: Type.Enum(['ok']) });
 export const Check = Type.Object({
   name: Type.String(),
   ok: Type.Boolean(),
-  detail: Type.Optional(Type.String({ description: 'What is wrong, for the operator.' })),
+  detail: Type.Optional(Type.String({ description: 'What is wrong. Written for the operator.' })),
 });
 
 export const Readiness = Type.Object({
@@ -18,7 +18,7 @@ export type Readiness = Static<typeof Readiness>;
 export const Welcome = Type.Object({
   name: Type.String(),
   version: Type.String(),
-  docs: Type.String({ description: 'The reference, for people.' }),
-  openapi: Type.String({ description: 'The same, for programs.' }),
+  docs: Type.String({ description: 'Path of the API reference.' }),
+  openapi: Type.String({ description: 'Path of the OpenAPI document.' }),
 });
 export type Welcome = Static<typeof Welcome>;

@@ -36,57 +36,67 @@ export const END_REASONS = [
 
 export const SessionStatus = Type.Enum([...SESSION_STATUSES], {
   description:
-    '`PENDING` the browser is starting; `RUNNING`; `COMPLETED` ended as somebody wished; `TIMED_OUT` a time limit ended it; `ERROR` it failed.',
+    '`PENDING`: the browser is starting. `RUNNING`: it accepts clients. `COMPLETED`: it ended normally, by a release or a disconnect. `TIMED_OUT`: a time limit ended it. `ERROR`: it failed.',
 });
 export type SessionStatus = (typeof SESSION_STATUSES)[number];
 
 export const EndReason = Type.Enum([...END_REASONS], {
-  description: 'Why the session ended; more precise than `status`.',
+  description: 'Why the session ended. More precise than `status`.',
 });
 export type EndReason = (typeof END_REASONS)[number];
 
 export const UploadedFile = Type.Object({
-  fileName: Type.String({ description: 'Base name as the browser sees it.' }),
+  fileName: Type.String({ description: 'File name, without a folder, as the browser sees it.' }),
   size: Type.Integer({ description: 'Bytes.' }),
-  checksum: Type.String({ description: 'SHA-256, lower-case hex.' }),
-  createdAt: Time('When it was uploaded.'),
+  checksum: Type.String({ description: 'SHA-256 in lower-case hexadecimal.' }),
+  createdAt: Time('When the file was uploaded.'),
 });
 
 export const Session = Type.Object(
   {
-    id: Uuid('Sorts by creation time.'),
-    createdAt: Time('When it was created.'),
-    updatedAt: Time('When it last changed.'),
-    startedAt: Time('When the browser was ready; equal to `createdAt` while PENDING.'),
-    expiresAt: Time('When its time limit ends it: `createdAt` plus `timeout`.'),
-    endedAt: Type.Optional(Time('When it ended; only then present.')),
+    id: Uuid('Id of the session. Ids sort by creation time.'),
+    createdAt: Time('When the session was created.'),
+    updatedAt: Time('When the session last changed.'),
+    startedAt: Time('When the browser was ready. Equal to `createdAt` while the status is PENDING.'),
+    expiresAt: Time('When the time limit ends the session: `createdAt` plus `timeout`.'),
+    endedAt: Type.Optional(Time('When the session ended. Absent until then.')),
     projectId: Type.String({ description: 'The application that the session belongs to.' }),
     status: SessionStatus,
-    proxyBytes: Type.Integer({ description: 'Bytes that went through proxies; 0 without.' }),
-    keepAlive: Type.Boolean({ description: 'Whether it goes on when its last client has left.' }),
-    region: Type.String({ description: "Where it runs: the operator's own name, `local` unless configured." }),
-    contextId: Type.Optional(Uuid('The context it started from.')),
-    userMetadata: Type.Optional(AnyObject('As given; `{}` if none was.')),
+    proxyBytes: Type.Integer({ description: 'Bytes sent and received through upstream proxies. 0 without proxies.' }),
+    keepAlive: Type.Boolean({
+      description: 'Whether the session keeps running after its last client has disconnected.',
+    }),
+    region: Type.String({
+      description: 'The region that the session runs in, as the operator named it. `local` unless configured.',
+    }),
+    contextId: Type.Optional(Uuid('The context that the session started from.')),
+    userMetadata: Type.Optional(AnyObject('Metadata as given at create or update. `{}` if none was given.')),
     connectUrl: Type.Optional(
       Type.String({
         description:
-          'WebSocket address for CDP clients (Playwright `connectOverCDP`, Puppeteer `browserWSEndpoint`). Answered by create and, while PENDING or RUNNING, by read; only to keys with `browsers:connect`. Treat it as a secret.',
+          'WebSocket address for CDP clients (Playwright `connectOverCDP`, Puppeteer `browserWSEndpoint`). Returned by create and, while the session is PENDING or RUNNING, by read. Returned only to keys with the scope `browsers:connect`. Treat it as a secret.',
       }),
     ),
     seleniumRemoteUrl: Type.Optional(
-      Type.String({ description: 'Present beside `connectUrl`. WebDriver is not offered here.' }),
+      Type.String({
+        description: 'Present together with `connectUrl`, for official clients. Berth does not support WebDriver.',
+      }),
     ),
-    signingKey: Type.Optional(Type.String({ description: 'The secret in `connectUrl`. Dead when the session ends.' })),
+    signingKey: Type.Optional(
+      Type.String({ description: 'The secret in `connectUrl`. Not valid after the session has ended.' }),
+    ),
     endReason: Type.Optional(EndReason),
-    uploads: Type.Optional(Type.Array(UploadedFile, { description: 'Files uploaded into it. Answered by read only.' })),
+    uploads: Type.Optional(
+      Type.Array(UploadedFile, { description: 'Files uploaded into the session. Returned by read only.' }),
+    ),
     warnings: Type.Optional(
       Type.Array(Warning, {
         description:
-          'Settings that were accepted without having their full effect. Always present in the answer to create.',
+          'Settings that were accepted but do not have their full effect. Always present in the response to create.',
       }),
     ),
   },
-  { description: 'A browser lent to a caller.' },
+  { description: 'A browser session: one browser, isolated from all others, for a limited time.' },
 );
 export type Session = Static<typeof Session>;
 
@@ -101,60 +111,60 @@ export const Viewport = Type.Object(
       Type.Integer({ minimum: 200, maximum: 2160, default: VIEWPORT_DEFAULT.height, description: 'Pixels.' }),
     ),
   },
-  { description: 'Size of the page. A side that is left out takes its default.' },
+  { description: 'Size of the page in CSS pixels. An omitted side has its default.' },
 );
 
-const ContextWish = Type.Object(
+const ContextOptions = Type.Object(
   {
-    id: Uuid('A context of this application.'),
+    id: Uuid('Id of a context of this application.'),
     persist: Type.Optional(
       Type.Boolean({
         default: false,
-        description: "Save the session's cookies and storage back into the context at its end.",
+        description: "Save the session's cookies and storage to the context when the session ends.",
       }),
     ),
     exclusive: Type.Optional(
       Type.Boolean({
         default: false,
         description:
-          'With `persist`: while this session lives and is saved, another one that asks for the same is refused with `context_in_use`. Others are not.',
+          'With `persist`: until this session has ended and its save is done, other creates that set `exclusive` for the same context are refused with `context_in_use`. Creates without `exclusive` are not refused.',
       }),
     ),
   },
-  { description: 'Stored cookies and storage to start from; the session works on a copy of its own.' },
+  { description: 'Stored cookies and storage to start from. The session works on its own copy.' },
 );
 
 const AllowedDomains = Type.Array(Type.String({ minLength: 1, maxLength: 253 }), {
   maxItems: 100,
   default: [],
   description:
-    'Host names that pages are confined to, subdomains included: navigations of main frames, their redirects, and popups, by whomever they were begun. Frames and what pages load are not concerned (that is `networkPolicy`), nor are `about:`, `data:` and `chrome:` pages. What is refused fails as `ERR_BLOCKED_BY_CLIENT`. A scheme, port, path or wildcard answers 400; a leading `*.` is dropped.',
+    'Host names that pages may navigate to, including their subdomains. Applies to navigations of main frames, their redirects and popups, whether a client, a page or a person starts them. Does not apply to inner frames and subresources (use `networkPolicy` for those), nor to `about:`, `data:` and `chrome:` pages. A refused navigation fails with `ERR_BLOCKED_BY_CLIENT`. An entry with a scheme, port, path or wildcard is refused with 400; a leading `*.` is dropped.',
 });
 
-const ExtensionIds = Type.Array(Uuid('An uploaded extension.'), {
+const ExtensionIds = Type.Array(Uuid('Id of an uploaded extension.'), {
   maxItems: EXTENSIONS_PER_SESSION_MAX,
   default: [],
   description:
-    'Uploaded extensions to load, at most 10 with those named in other places. They are loaded, and their service workers started, before the first client can connect. An unknown one answers `unknown_extension`.',
+    'Uploaded extensions to load, at most 10 together with those in the other extension fields. They are loaded, and their service workers are started, before the first client can connect. An unknown id is refused with `unknown_extension`.',
 });
 
-const ExtensionId = Uuid('One uploaded extension to load.');
+const ExtensionId = Uuid('Id of one uploaded extension to load.');
 
 const RecordSession = Type.Boolean({
   default: true,
-  description: 'Keep a replay of every page. With `false` nothing is looked at and nothing is kept.',
+  description: 'Record every page for replay. With `false` nothing is captured and nothing is stored.',
 });
 const LogSession = Type.Boolean({
   default: true,
   description:
-    'Keep a log of the console, the network, pages and commands. With `false` nothing is listened to and nothing is kept.',
+    'Keep a log of console messages, network requests, page events and client commands. With `false` nothing is observed and nothing is stored.',
 });
 
 const DomainPattern = Type.Optional(
   Type.String({
     maxLength: 256,
     description:
-      'Regular expression (RE2 syntax) that is found in the host name: `(^|\\.)example\\.com$` is a host and its subdomains. Left out: every host.',
+      'Regular expression (RE2 syntax) to search for in the host name: `(^|\\.)example\\.com$` matches a host and its subdomains. Defaults to every host.',
   }),
 );
 
@@ -162,8 +172,8 @@ const ManagedProxy = Type.Object({
   type: Type.Literal('browserbase', { description: "The operator's proxy pool." }),
   geolocation: Type.Optional(
     Type.Object({
-      country: Type.String({ pattern: '^[A-Za-z]{2}$', description: 'ISO 3166 alpha-2.' }),
-      state: Type.Optional(Type.String({ pattern: '^[A-Za-z]{2}$', description: 'Two letters, US only.' })),
+      country: Type.String({ pattern: '^[A-Za-z]{2}$', description: 'ISO 3166-1 alpha-2 code.' }),
+      state: Type.Optional(Type.String({ pattern: '^[A-Za-z]{2}$', description: 'Two-letter code. US only.' })),
       city: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
     }),
   ),
@@ -171,20 +181,20 @@ const ManagedProxy = Type.Object({
 });
 
 const ExternalProxy = Type.Object({
-  type: Type.Literal('external', { description: 'A proxy of your own.' }),
+  type: Type.Literal('external', { description: 'Your own proxy.' }),
   server: Type.String({
     pattern: '^(https?|socks5)://',
     maxLength: 2048,
     description:
-      '`http://host:port`, `https://host:port` or `socks5://host:port`. It resolves the names; it is tried before the browser is started.',
+      '`http://host:port`, `https://host:port` or `socks5://host:port`. The proxy resolves host names. Its connection is tested before the browser starts.',
   }),
   username: Type.Optional(Type.String({ maxLength: 1024 })),
-  password: Type.Optional(Type.String({ maxLength: 1024, description: 'Never answered, logged or recorded.' })),
+  password: Type.Optional(Type.String({ maxLength: 1024, description: 'Never returned, logged or recorded.' })),
   domainPattern: DomainPattern,
 });
 
 const NoProxy = Type.Object({
-  type: Type.Literal('none', { description: 'Go direct.' }),
+  type: Type.Literal('none', { description: 'Connect directly, without a proxy.' }),
   domainPattern: DomainPattern,
 });
 
@@ -193,7 +203,7 @@ const Proxies = Type.Union(
   {
     default: false,
     description:
-      "Upstream proxies: `true` for the operator's own, or rules tried in order, the first that fits decides; what none fits goes direct.",
+      "Upstream proxies. `true` uses the operator's proxy pool. A list holds rules that are tried in order: the first rule that matches the host applies, and hosts that match no rule are reached directly.",
   },
 );
 
@@ -206,13 +216,13 @@ const NetworkPolicy = Type.Object(
       Type.Boolean({
         default: true,
         description:
-          '`false`: the rules hold for documents alone, of pages and of frames in them; what these load comes from anywhere.',
+          'With `false` the rules apply only to the documents of pages and frames. Their subresources may come from any host.',
       }),
     ),
   },
   {
     description:
-      'Which hosts the browser may reach, for everything that leaves it: pages, frames, scripts, WebSockets, workers, prefetches, downloads. Entries are host names and stand for their subdomains; of several that fit, the longest decides, and of two equal ones `deny`.',
+      'Which hosts the browser may reach. Applies to all of its traffic: pages, frames, scripts, WebSockets, workers, prefetches and downloads. Entries are host names and include their subdomains. If several entries match, the longest applies; if `allow` and `deny` name the same host, `deny` applies.',
   },
 );
 
@@ -222,7 +232,7 @@ const Geolocation = Type.Object(
     longitude: Type.Number({ minimum: -180, maximum: 180, description: 'Degrees.' }),
     accuracy: Type.Optional(Type.Number({ minimum: 0, maximum: 100_000, default: 0, description: 'Metres.' })),
   },
-  { description: 'Where pages find themselves; every page may ask without a prompt.' },
+  { description: 'Position that pages see. Every page may read it without a permission prompt.' },
 );
 
 export type BrowserSettings = Static<typeof BrowserSettings>;
@@ -231,54 +241,60 @@ export const BrowserSettings = Type.Object(
     viewport: Type.Optional(Viewport),
     recordSession: Type.Optional(RecordSession),
     logSession: Type.Optional(LogSession),
-    context: Type.Optional(ContextWish),
+    context: Type.Optional(ContextOptions),
     allowedDomains: Type.Optional(AllowedDomains),
     extensionId: Type.Optional(ExtensionId),
     extensionIds: Type.Optional(ExtensionIds),
     ignoreCertificateErrors: Type.Optional(
       Type.Boolean({
         default: false,
-        description: 'Turn TLS checks off for the whole session, workers included.',
+        description: 'Turn off TLS certificate checks for the whole session, including workers.',
       }),
     ),
     blockAds: Type.Optional(
       Type.Boolean({
         default: false,
-        description: 'Block the hosts of advertisements that a list of the operator names; 422 where there is no list.',
+        description:
+          'Block advertising hosts on the list that the operator has configured. Refused with 422 if there is no list.',
       }),
     ),
     enablePdfViewer: Type.Optional(
       Type.Boolean({
         default: false,
-        description: 'Show PDFs in the tab instead of downloading them.',
+        description: 'Show PDF files in the tab instead of downloading them.',
       }),
     ),
     solveCaptchas: Type.Optional(
-      Type.Boolean({ description: 'Accepted for other services. There is no solver here: `true` gives a warning.' }),
+      Type.Boolean({
+        description:
+          'Accepted for compatibility. Berth has no CAPTCHA solver: `true` has no effect and returns a warning.',
+      }),
     ),
     captchaImageSelector: Type.Optional(
-      Type.String({ maxLength: 1024, description: 'Accepted, no effect, gives a warning.' }),
+      Type.String({ maxLength: 1024, description: 'Accepted for compatibility. Has no effect and returns a warning.' }),
     ),
     captchaInputSelector: Type.Optional(
-      Type.String({ maxLength: 1024, description: 'Accepted, no effect, gives a warning.' }),
+      Type.String({ maxLength: 1024, description: 'Accepted for compatibility. Has no effect and returns a warning.' }),
     ),
     verified: Type.Optional(
       Type.Boolean({
         default: false,
-        description: 'Not offered: `true` answers 422 (a warning on the compatibility mount).',
+        description: 'Not supported. `true` is refused with 422; on the compatibility mount it returns a warning.',
       }),
     ),
-    advancedStealth: Type.Optional(Type.Boolean({ default: false, description: 'Old name of `verified`.' })),
+    advancedStealth: Type.Optional(Type.Boolean({ default: false, description: 'Former name of `verified`.' })),
     os: Type.Optional(
-      Type.Enum(['windows', 'mac', 'linux', 'mobile', 'tablet'], { description: 'Only together with `verified`.' }),
+      Type.Enum(['windows', 'mac', 'linux', 'mobile', 'tablet'], {
+        description: 'Only used together with `verified`.',
+      }),
     ),
-    fingerprint: Type.Optional(AnyObject('Old; ignored with a warning.')),
+    fingerprint: Type.Optional(AnyObject('Deprecated. Ignored with a warning.')),
     networkPolicy: Type.Optional(NetworkPolicy),
     timezoneId: Type.Optional(
       Type.String({
         minLength: 1,
         maxLength: 64,
-        description: 'IANA name, for example `Europe/Berlin`.',
+        description: 'IANA time zone, for example `Europe/Berlin`.',
       }),
     ),
     locale: Type.Optional(
@@ -286,14 +302,14 @@ export const BrowserSettings = Type.Object(
         pattern: '^[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*$',
         maxLength: 64,
         description:
-          'BCP 47 tag, for example `de-DE`: languages, numbers and dates, in pages and workers. The browser’s own texts stay English.',
+          'BCP 47 language tag, for example `de-DE`. Sets languages, number formats and date formats in pages and workers. The user interface of the browser stays English.',
       }),
     ),
     userAgent: Type.Optional(
       Type.String({
         pattern: '^[\\x20-\\x7e]+$',
         maxLength: 512,
-        description: 'What the browser calls itself; printable ASCII.',
+        description: 'User agent string. Printable ASCII.',
       }),
     ),
     geolocation: Type.Optional(Geolocation),
@@ -301,7 +317,7 @@ export const BrowserSettings = Type.Object(
       Type.Enum(['password', 'all', 'none'], {
         default: 'password',
         description:
-          'Which inputs recordings black out: those that are, or ever were, for passwords; all that can be typed into; or none.',
+          'Which input fields are blacked out in recordings. `password`: fields that are, or once were, password fields. `all`: every field that accepts typing. `none`: no field.',
       }),
     ),
     egressBytes: Type.Optional(
@@ -309,13 +325,14 @@ export const BrowserSettings = Type.Object(
         minimum: 1,
         maximum: Number.MAX_SAFE_INTEGER,
         description:
-          'Budget of bytes to and from the network, headers and encryption included. The session ends as `egress_limit` when it is used up; what is under way in a tenth of a second may go beyond.',
+          'Budget of bytes sent to and received from the network, including headers and encryption. When it is used up, the session ends with the reason `egress_limit`. Usage is checked every 100 ms, so slightly more may be transferred.',
       }),
     ),
     takeover: Type.Optional(
       Type.Enum(['queue', 'refuse'], {
         default: 'queue',
-        description: "What happens to the agent's input while a human has control. Not offered yet: gives a warning.",
+        description:
+          'What happens to input of CDP clients while a person has control. `queue`: it waits until the person gives control back. `refuse`: it is refused at once.',
       }),
     ),
   },
@@ -324,20 +341,20 @@ export const BrowserSettings = Type.Object(
 
 export const CreateSession = Type.Object(
   {
-    projectId: Type.Optional(Type.String({ description: "Must be the agent key's application. Left out: it is." })),
+    projectId: Type.Optional(Type.String({ description: "Must be the agent key's application. Defaults to it." })),
     timeout: Type.Optional(
       Type.Integer({
         minimum: TIMEOUT_MIN_SECONDS,
         maximum: TIMEOUT_MAX_SECONDS,
         default: TIMEOUT_DEFAULT_SECONDS,
-        description: 'Seconds from creation after which the session ends, connected or not.',
+        description: 'Seconds after creation at which the session ends, whether or not a client is connected.',
       }),
     ),
     keepAlive: Type.Optional(
       Type.Boolean({
         default: false,
         description:
-          'Go on when the last client has left, so that another may connect later. Without it the session ends shortly after.',
+          'Keep the session running after its last client has disconnected, so that another client can connect later. Without it the session ends shortly after the disconnect.',
       }),
     ),
     region: Type.Optional(
@@ -345,12 +362,12 @@ export const CreateSession = Type.Object(
         minLength: 1,
         maxLength: 64,
         description:
-          "One of the operator's regions; the first is the default. us-west-2, us-east-1, eu-central-1 and ap-southeast-1 are accepted everywhere with a warning.",
+          "One of the operator's regions. Defaults to the first. `us-west-2`, `us-east-1`, `eu-central-1` and `ap-southeast-1` are always accepted: if the operator has no such region, the session runs in the default region and a warning is returned.",
       }),
     ),
     userMetadata: Type.Optional(
       AnyObject(
-        `Yours to fill, at most ${USER_METADATA_MAX_CHARACTERS} characters as JSON. Objects may be nested; no arrays. Sessions can be listed by its string values: put something unique in it to find a session whose answer was lost.`,
+        `Your own data, at most ${USER_METADATA_MAX_CHARACTERS} characters as JSON. Objects may be nested; arrays are not allowed. Sessions can be listed by its string values: include a unique value to find a session whose response was lost.`,
         { default: {} },
       ),
     ),
@@ -361,15 +378,15 @@ export const CreateSession = Type.Object(
       Type.Object(
         {
           caCertificates: Type.Optional(
-            Type.Array(Uuid('An uploaded certificate.'), {
+            Type.Array(Uuid('Id of an uploaded certificate.'), {
               maxItems: CERTIFICATES_PER_SESSION_MAX,
               default: [],
               description:
-                'Uploaded certificate authorities to trust, in this session only and for direct traffic too. Names and dates are checked as ever. An unknown one answers `unknown_certificate`.',
+                'Uploaded certificate authorities to trust in this session, for proxied and direct traffic. Host names and validity dates are still checked. An unknown id is refused with `unknown_certificate`.',
             }),
           ),
         },
-        { description: 'Trust of the session.' },
+        { description: 'TLS trust settings of the session.' },
       ),
     ),
     browserSettings: Type.Optional(BrowserSettings),
@@ -377,12 +394,12 @@ export const CreateSession = Type.Object(
     logSession: Type.Optional(LogSession),
     allowedDomains: Type.Optional(AllowedDomains),
     viewport: Type.Optional(Viewport),
-    context: Type.Optional(ContextWish),
-    contextId: Type.Optional(Uuid('Short for `context` with `persist` false.')),
+    context: Type.Optional(ContextOptions),
+    contextId: Type.Optional(Uuid('Id of a context. Short form of `context` with `persist` false.')),
   },
   {
     description:
-      'All fields are optional; no body is fine. `recordSession`, `logSession`, `allowedDomains`, `viewport`, `context`, `extensionId` and `extensionIds` are the same here and in `browserSettings`; different values in both answer `conflicting_fields`.',
+      'All fields are optional, and the body may be omitted. `recordSession`, `logSession`, `allowedDomains`, `viewport`, `context`, `extensionId` and `extensionIds` mean the same here and in `browserSettings`. Different values in both places are refused with `conflicting_fields`.',
   },
 );
 export type CreateSession = Static<typeof CreateSession>;
@@ -394,7 +411,7 @@ export const SessionQuery = Type.Object({
     Type.String({
       minLength: 1,
       maxLength: 128,
-      description: `Only sessions in this state; several with commas. States: ${SESSION_STATUSES.join(', ')}.`,
+      description: `Return only sessions with this status. Separate several with commas. One of ${SESSION_STATUSES.join(', ')}.`,
     }),
   ),
   q: Type.Optional(
@@ -402,7 +419,7 @@ export const SessionQuery = Type.Object({
       minLength: 1,
       maxLength: 4096,
       description:
-        "Only sessions with this string in their metadata: `user_metadata['run']:'r-1842'`. Nested: `user_metadata['a']['b']:'c'`. Several terms are joined with ` AND `; `\\'` and `\\\\` inside quotes mean themselves.",
+        "Return only sessions with this string value in their metadata: `user_metadata['run']:'r-1842'`. For a nested value: `user_metadata['a']['b']:'c'`. Join several terms with ` AND `. Inside quotes, write `'` as `\\'` and `\\` as `\\\\`.",
     }),
   ),
   limit: Type.Optional(
@@ -410,44 +427,49 @@ export const SessionQuery = Type.Object({
       minimum: 1,
       maximum: SESSION_LIST_MAX,
       default: SESSION_LIST_MAX,
-      description: 'How many at most.',
+      description: 'Maximum number of sessions to return.',
     }),
   ),
-  before: Type.Optional(Uuid('The page after this session. The header `x-next-before` of an answer names it.')),
+  before: Type.Optional(
+    Uuid('Return the sessions that follow this one in the list. Use the value of the response header `x-next-before`.'),
+  ),
 });
 export type SessionQuery = Static<typeof SessionQuery>;
 
 export const UpdateSession = Type.Object(
   {
-    projectId: Type.Optional(Type.String({ description: "Must be the agent key's application. Left out: it is." })),
+    projectId: Type.Optional(Type.String({ description: "Must be the agent key's application. Defaults to it." })),
     status: Type.Optional(
-      Type.Enum(['REQUEST_RELEASE'], { description: 'Ends the session. Answered once its browser is closed.' }),
+      Type.Enum(['REQUEST_RELEASE'], {
+        description: 'Ends the session. The response is sent once the browser is closed.',
+      }),
     ),
-    userMetadata: Type.Optional(AnyObject('Replaces the whole. Same limits as at create.')),
+    userMetadata: Type.Optional(AnyObject('Replaces all metadata. The limits are those of create.')),
     timeout: Type.Optional(
       Type.Integer({
         minimum: TIMEOUT_MIN_SECONDS,
         maximum: TIMEOUT_MAX_SECONDS,
-        description: 'New total in seconds, counted from creation; not in the past.',
+        description:
+          'New time limit in seconds, counted from the creation of the session. The resulting end must not be in the past.',
       }),
     ),
   },
-  { description: 'Fields that are left out stay as they are; an empty body changes nothing and answers the session.' },
+  { description: 'Omitted fields keep their values. An empty body changes nothing and returns the session.' },
 );
 export type UpdateSession = Static<typeof UpdateSession>;
 
-export const SessionParams = Type.Object({ id: Uuid('The session.') });
+export const SessionParams = Type.Object({ id: Uuid('Id of the session.') });
 
 // ---- discovery of the CDP address ----------------------------------------------------------------------------------
 
 export const ConnectQuery = Type.Object({
-  signingKey: Type.Optional(Type.String({ description: "The session's own key, as in `connectUrl`." })),
+  signingKey: Type.Optional(Type.String({ description: "The session's signing key, as in `connectUrl`." })),
 });
 
 export const BrowserVersion = Type.Object({
-  Browser: Type.String({ description: 'For example `Chrome/156.0.0.0`.' }),
-  'Protocol-Version': Type.String({ description: '`1.3`.' }),
-  webSocketDebuggerUrl: Type.String({ description: 'The WebSocket address to use.' }),
+  Browser: Type.String({ description: 'Name and version of the browser, for example `Chrome/156.0.0.0`.' }),
+  'Protocol-Version': Type.String({ description: 'Version of CDP: `1.3`.' }),
+  webSocketDebuggerUrl: Type.String({ description: 'The WebSocket address to connect to.' }),
 });
 export type BrowserVersion = Static<typeof BrowserVersion>;
 
@@ -455,37 +477,39 @@ export type BrowserVersion = Static<typeof BrowserVersion>;
 
 export const Project = Type.Object(
   {
-    id: Type.String({ description: 'The application.' }),
-    createdAt: Time('When it was created.'),
-    updatedAt: Time('When it last changed.'),
+    id: Type.String({ description: 'Id of the application.' }),
+    createdAt: Time('When the application was created.'),
+    updatedAt: Time('When the application last changed.'),
     name: Type.String(),
-    ownerId: Type.String({ description: 'The account that is billed.' }),
-    defaultTimeout: Type.Integer({ description: 'Seconds.' }),
-    concurrency: Type.Integer({ description: 'How many sessions may run at once.' }),
+    ownerId: Type.String({ description: 'Id of the account that is billed.' }),
+    defaultTimeout: Type.Integer({ description: 'Default time limit of a session, in seconds.' }),
+    concurrency: Type.Integer({ description: 'Maximum number of sessions that run at the same time.' }),
   },
-  { description: "An application, in the official client's words." },
+  { description: 'An application, in the form that official clients expect.' },
 );
 export type Project = Static<typeof Project>;
 
 export const ProjectUsage = Type.Object({
-  browserMinutes: Type.Number({ description: 'Minutes that sessions ran.' }),
-  proxyBytes: Type.Integer({ description: 'Bytes through proxies.' }),
+  browserMinutes: Type.Number({ description: 'Total running time of all sessions, in minutes.' }),
+  proxyBytes: Type.Integer({ description: 'Bytes sent and received through upstream proxies.' }),
 });
 export type ProjectUsage = Static<typeof ProjectUsage>;
 
-export const ProjectParams = Type.Object({ id: Uuid('The project, which is the application.') });
+export const ProjectParams = Type.Object({ id: Uuid('Id of the project, which is the id of the application.') });
 
 export const StartSession = Type.Object({
   browserbaseSessionCreateParams: Type.Optional(CreateSession),
-  browserbaseSessionID: Type.Optional(Type.String({ description: 'Use this session instead of creating one.' })),
+  browserbaseSessionID: Type.Optional(
+    Type.String({ description: 'Id of an existing session to use instead of creating one.' }),
+  ),
 });
 export type StartSession = Static<typeof StartSession>;
 
 export const StartedSession = Type.Object({
   success: Type.Boolean(),
   data: Type.Object({
-    sessionId: Type.String({ description: 'The session.' }),
-    available: Type.Boolean({ description: 'Always false: the client runs its own steps.' }),
+    sessionId: Type.String({ description: 'Id of the session.' }),
+    available: Type.Boolean({ description: 'Always false: the client runs the steps itself.' }),
   }),
 });
 

@@ -45,23 +45,26 @@ export const CONSOLE_LINK_HOURS = 24;
 
 export const Token = Type.Object(
   {
-    id: Uuid('The token.'),
+    id: Uuid('Id of the token.'),
     kind: Type.Enum(['personal']),
     name: Type.String(),
-    prefix: Type.String({ description: 'Its first characters, to recognise it by.' }),
-    scopes: Type.Array(Type.String(), { description: 'What it may do, within the role of its account.' }),
+    prefix: Type.String({ description: 'First characters of the token, to recognise it by.' }),
+    scopes: Type.Array(Type.String(), { description: 'Permissions of the token, limited by the role of its account.' }),
     applicationIds: Type.Optional(
       Type.Array(Type.String(), {
-        description: 'The applications it is confined to. Absent: all, present and future.',
+        description:
+          'Ids of the applications that the token is restricted to. Absent: all applications, including future ones.',
       }),
     ),
-    cidrAllow: Type.Array(Type.String(), { description: 'Address ranges it may be used from; empty: any.' }),
+    cidrAllow: Type.Array(Type.String(), {
+      description: 'Address ranges that the token may be used from. Empty: any address.',
+    }),
     status: CredentialStatus,
-    createdAt: Time('When it was issued.'),
-    expiresAt: Type.Optional(Time('When it stops working by itself.')),
-    revokedAt: Type.Optional(Time('When it was revoked.')),
-    lastUsedAt: Type.Optional(Time('Last use, to the minute.')),
-    lastUsedIp: Type.Optional(Type.String({ description: 'Address of the last use.' })),
+    createdAt: Time('When the token was issued.'),
+    expiresAt: Type.Optional(Time('When the token expires.')),
+    revokedAt: Type.Optional(Time('When the token was revoked.')),
+    lastUsedAt: Type.Optional(Time('When the token was last used, to the minute.')),
+    lastUsedIp: Type.Optional(Type.String({ description: 'IP address of the last use.' })),
   },
   { description: 'A personal access token.' },
 );
@@ -70,31 +73,34 @@ export type Token = Static<typeof Token>;
 export const IssuedToken = Type.Object(
   {
     ...Token.properties,
-    token: Type.String({ description: 'The token itself. Shown this once and stored only as a hash: keep it now.' }),
+    token: Type.String({
+      description: 'The token itself. It is stored only as a hash and cannot be shown again: save it now.',
+    }),
   },
   { description: 'A new personal access token.' },
 );
 export type IssuedToken = Static<typeof IssuedToken>;
 
 export const CreateToken = Type.Object({
-  name: Name('For people.'),
+  name: Name('Display name.'),
   scopes: Type.Array(Type.Enum([...TOKEN_SCOPES]), {
     minItems: 1,
     maxItems: TOKEN_SCOPES.length,
     description:
-      'What it may do. At most what the calling token may, and never `account:tokens`, which lists, issues and revokes tokens. Those that are in use now: `applications:read`, `applications:write`, `keys:write`, `limits:write`.',
+      'Permissions of the token. Only scopes that the calling token has, and never `account:tokens` (list, issue and revoke tokens). Scopes with an effect today: `applications:read`, `applications:write`, `keys:write` and `limits:write`.',
   }),
   applicationIds: Type.Optional(
-    Type.Array(Uuid('An application.'), {
+    Type.Array(Uuid('Id of an application.'), {
       minItems: 1,
       maxItems: 50,
-      description: 'Confine it to these applications. Left out: all that the calling token may reach.',
+      description:
+        'Restrict the token to these applications. Defaults to all applications that the calling token may access.',
     }),
   ),
   expiresAt: Type.Optional(
     Type.String({
       format: 'date-time',
-      description: `In the future, at most ${TOKEN_LIFE_MAX_DAYS} days ahead. Left out: in ${TOKEN_LIFE_DEFAULT_DAYS} days. Never later than the end of the calling token.`,
+      description: `When the token expires. Must be in the future, at most ${TOKEN_LIFE_MAX_DAYS} days ahead and not after the expiry of the calling token. Defaults to ${TOKEN_LIFE_DEFAULT_DAYS} days from now.`,
     }),
   ),
   cidrAllow: Type.Optional(CidrAllow),
@@ -104,4 +110,4 @@ export type CreateToken = Static<typeof CreateToken>;
 export const TokenPage = Page(Token);
 export type TokenPage = Static<typeof TokenPage>;
 
-export const TokenParams = Type.Object({ id: Uuid('The token.') });
+export const TokenParams = Type.Object({ id: Uuid('Id of the token.') });

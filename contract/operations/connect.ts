@@ -10,7 +10,7 @@ export const CONNECT_OPERATIONS = {
     path: '/v1/browsers/sessions/{id}/connect',
     summary: 'Connect over CDP',
     description:
-      'The WebSocket of a session: give the whole `connectUrl` to Playwright, Puppeteer or any CDP client. A session that is still PENDING is waited for, up to 30 seconds. Close codes: 1000 released, 4001 timed out, 4002 crashed, 4003 idle, 1001 the service restarts.',
+      'The WebSocket of a session. Pass the complete `connectUrl` to Playwright, Puppeteer or another CDP client. If the session is still PENDING, the connection waits up to 30 seconds. Close codes: 1000 released, 4001 timed out, 4002 crashed, 4003 idle, 1001 the service restarts.',
     credential: 'connect',
     isWrite: false,
     mount: 'native',
@@ -26,13 +26,13 @@ export const CONNECT_OPERATIONS = {
     alsoWithSlash: true,
     summary: 'Discover the CDP address',
     description:
-      'For clients that are given the connect address as http(s) and look up the WebSocket address themselves. With a trailing slash as well.',
+      'For clients that take an http(s) address and look up the WebSocket address themselves. Also served with a trailing slash.',
     credential: 'connect',
     isWrite: false,
     mount: 'native',
     params: SessionParams,
     query: ConnectQuery,
-    responses: { 200: { description: 'What a browser answers at /json/version.', schema: BrowserVersion } },
+    responses: { 200: { description: 'The response of a browser at /json/version.', schema: BrowserVersion } },
     errors: ['not_found', 'session_ended'],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

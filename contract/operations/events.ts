@@ -5,7 +5,7 @@ import { SessionParams } from '../sessions.ts';
 import { UNBUFFERED } from './shared.ts';
 
 const STREAMED =
-  'With `Accept: text/event-stream` they come as they happen, as server-sent events: `id`, `event` the type, `data` the event as JSON. A comment every 15 seconds shows that the stream lives. `Last-Event-ID` goes on behind an event, and wins over `after`.';
+  'With `Accept: text/event-stream` the response is a stream of server-sent events, sent as they happen: `id` is the id of the event, `event` its type, `data` the event as JSON. A comment every 15 seconds keeps the stream alive. `Last-Event-ID` continues after an event, and takes precedence over `after`.';
 const EVENTS_ANSWER = {
   200: {
     description: 'A page of events.',
@@ -21,14 +21,14 @@ export const EVENT_OPERATIONS = {
     method: 'GET',
     path: '/v1/browsers/sessions/{id}/events',
     summary: "Read a session's events",
-    description: `What happened to the session, oldest first; kept for 31 days after its end. ${STREAMED} The stream begins with the first event and is closed behind \`session.ended\`; asked for again behind that one, it answers 204. What is settled later, such as the save of its context, stands in the list and in the stream of all sessions.`,
+    description: `Returns the events of the session, oldest first. They are kept for 31 days after its end. ${STREAMED} The stream begins with the first event and is closed after \`session.ended\`; a request that continues after that event returns 204. Later events, such as the save of a context, appear in this list and in the stream of all sessions.`,
     credential: 'agentKey',
     scopes: ['browsers:read'],
     isWrite: false,
     mount: 'native',
     params: SessionParams,
     query: SessionEventsQuery,
-    responses: { ...EVENTS_ANSWER, 204: { description: 'The stream has ended: nothing follows.' } },
+    responses: { ...EVENTS_ANSWER, 204: { description: 'The stream has ended. There are no further events.' } },
     errors: ['not_found', 'stream_limit', 'service_stopping'],
   },
   listEvents: {
@@ -36,7 +36,7 @@ export const EVENT_OPERATIONS = {
     method: 'GET',
     path: '/v1/browsers/events',
     summary: 'Read events of all sessions',
-    description: `The same for every session of the application. ${STREAMED} Without \`after\` the stream begins now; \`after=0\` begins with the oldest event there is.`,
+    description: `Returns the events of all sessions of the application, oldest first. ${STREAMED} Without \`after\` the stream begins with the next event; \`after=0\` begins with the oldest event.`,
     credential: 'agentKey',
     scopes: ['browsers:read'],
     isWrite: false,

@@ -9,7 +9,7 @@ export const EXTENSION_OPERATIONS = {
     path: '/v1/browsers/extensions',
     summary: 'Upload an extension',
     description:
-      'Keeps an extension for sessions that name it in `extensionIds`. A zip with `manifest.json` at its root, or a .crx of version 3 whose signature is right; manifest version 3. The whole archive is read first: `details.reason` of a refusal is a word for each thing that can be wrong. At most 1000 per application; one that no session names for 90 days is deleted, unless the operator says otherwise.',
+      'Stores an extension for sessions that name it in `extensionIds`. The file is a zip archive with `manifest.json` at its root, or a CRX3 file with a valid signature. The manifest version must be 3. The whole archive is checked before it is stored; `details.reason` of a refusal is a stable code for what is wrong. At most 1000 extensions per application. An extension that no session has named for 90 days is deleted, unless the operator configured another period.',
     credential: 'agentKey',
     scopes: ['browsers:write'],
     isWrite: true,
@@ -17,7 +17,8 @@ export const EXTENSION_OPERATIONS = {
     upload: {
       maxBytes: EXTENSION_UPLOAD_BYTES_MAX,
       example: 'extension.zip',
-      description: 'A .zip or .crx of at most 100 MB, with at most 10,000 entries, that unpacks to at most 500 MB.',
+      description:
+        'A .zip or .crx file of at most 100 MB, with at most 10,000 entries and an unpacked size of at most 500 MB.',
     },
     responses: { 200: { description: 'The extension.', schema: Extension } },
     errors: ['missing_file', 'invalid_file', 'limit_reached'],
@@ -27,7 +28,7 @@ export const EXTENSION_OPERATIONS = {
     method: 'GET',
     path: '/v1/browsers/extensions/{id}',
     summary: 'Read an extension',
-    description: 'One extension; never its files.',
+    description: 'Returns one extension, without its files.',
     credential: 'agentKey',
     scopes: ['browsers:read'],
     isWrite: false,
@@ -41,7 +42,7 @@ export const EXTENSION_OPERATIONS = {
     method: 'DELETE',
     path: '/v1/browsers/extensions/{id}',
     summary: 'Delete an extension',
-    description: 'Sessions that run keep their copy; a create that names it is refused from now on.',
+    description: 'Running sessions keep their copy. New sessions that name the extension are refused.',
     credential: 'agentKey',
     scopes: ['browsers:write'],
     isWrite: true,

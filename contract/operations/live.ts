@@ -10,7 +10,7 @@ export const LIVE_OPERATIONS = {
     path: '/v1/browsers/sessions/{id}/debug',
     summary: 'Get live view addresses',
     description:
-      'Addresses at which people watch a running session and, where they may, take control of it; one for the session and one for each open page. Ask again for fresh ones.',
+      'Returns addresses at which people can watch a running session and, if permitted, take control of it: one for the session and one for each open page. Send the request again to get new addresses.',
     credential: 'agentKey',
     scopes: ['browsers:connect'],
     isWrite: false,
@@ -25,13 +25,14 @@ export const LIVE_OPERATIONS = {
     method: 'DELETE',
     path: '/v1/browsers/sessions/{id}/debug',
     summary: 'Revoke live view addresses',
-    description: 'Every address that was given out for this session stops working, and who came by one is shown out.',
+    description:
+      'Revokes every live view address of this session. Viewers who are connected through one are disconnected.',
     credential: 'agentKey',
     scopes: ['browsers:connect'],
     isWrite: true,
     mount: 'native',
     params: SessionParams,
-    responses: { 204: { description: 'They are revoked.' } },
+    responses: { 204: { description: 'The addresses are revoked.' } },
     errors: ['not_found', 'session_not_running'],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

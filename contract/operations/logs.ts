@@ -13,7 +13,7 @@ export const LOG_OPERATIONS = {
     method: 'GET',
     path: '/v1/browsers/sessions/{id}/logs',
     summary: "Read a session's log",
-    description: `Console, network and page events of every page, popup, frame and worker, and the commands of clients: a bare array, oldest first, for running and ended sessions, kept for 31 days after the end. What was secret in it was taken out before it was stored: credentials, cookies, what was typed. With \`Accept: ${HAR_TYPE}\` or \`format=har\` it is a HAR 1.2 file of the network part. With \`Accept: text/event-stream\` the entries come as they happen, as server-sent events: \`id\` the place in the log, \`event\` the method, \`data\` the entry. \`Last-Event-ID\` goes on behind an entry, and wins over \`after\`. The stream is closed behind the last entry of a session that has ended; asked for again, it answers 204.`,
+    description: `Returns console, network and page events of every page, popup, frame and worker, and the commands of clients, as a JSON array, oldest first. Available for running and ended sessions; kept for 31 days after the end. Secrets are removed before entries are stored: credentials, cookies and typed text. With \`Accept: ${HAR_TYPE}\` or \`format=har\` the response is a HAR 1.2 file of the network entries. With \`Accept: text/event-stream\` the response is a stream of server-sent events, sent as they happen: \`id\` is the position in the log, \`event\` the method, \`data\` the entry. \`Last-Event-ID\` continues after an entry, and takes precedence over \`after\`. The stream is closed after the last entry of an ended session; a request that continues after that entry returns 204.`,
     credential: 'agentKey',
     scopes: ['browsers:read'],
     isWrite: false,
@@ -27,13 +27,15 @@ export const LOG_OPERATIONS = {
         otherTypes: { [HAR_TYPE]: AnyObject('A HAR 1.2 file.') },
         asStream: 'The entries as they happen, until the session has ended.',
         headers: {
-          'x-next-after': 'Where this answer ends: pass it as `after`, at once or later, to get what follows.',
-          'x-logging': '`disabled`: the session was made with `logSession` false. `expired`: 31 days have passed.',
-          'content-disposition': 'Of a HAR file: its name.',
+          'x-next-after':
+            'Position of the last entry in the response. Pass it as `after` to get the entries that follow.',
+          'x-logging':
+            '`disabled`: the session was created with `logSession` false. `expired`: the session ended more than 31 days ago.',
+          'content-disposition': 'File name of a HAR file.',
           ...UNBUFFERED,
         },
       },
-      204: { description: 'The stream has ended: nothing follows.' },
+      204: { description: 'The stream has ended. There are no further entries.' },
     },
     errors: ['not_found', 'stream_limit'],
   },

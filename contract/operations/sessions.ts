@@ -13,7 +13,7 @@ export const SESSION_OPERATIONS = {
     path: '/v1/browsers/sessions',
     summary: 'Create a session',
     description:
-      'Starts a browser and answers once it runs. Without `keepAlive` the session ends shortly after its last client has left, and after 300 seconds if none came. When the answer is lost, send the request again only with the same `Idempotency-Key`; without one, list sessions by a unique value in `userMetadata`.',
+      'Starts a browser and responds when it is running. Without `keepAlive` the session ends shortly after its last client has disconnected, and after 300 seconds if no client connects. If the response is lost, send the request again only with the same `Idempotency-Key`; without one, list sessions by a unique value in `userMetadata`.',
     credential: 'agentKey',
     scopes: ['browsers:write'],
     isWrite: true,
@@ -52,7 +52,7 @@ export const SESSION_OPERATIONS = {
     method: 'GET',
     path: '/v1/browsers/sessions',
     summary: 'List sessions',
-    description: 'Sessions of the application, newest first, without connection fields. A bare array.',
+    description: 'Returns the sessions of the application, newest first, without connection fields, as a JSON array.',
     credential: 'agentKey',
     scopes: ['browsers:read'],
     isWrite: false,
@@ -60,9 +60,9 @@ export const SESSION_OPERATIONS = {
     query: SessionQuery,
     responses: {
       200: {
-        description: 'The sessions; `[]` when none matches.',
+        description: 'The sessions. `[]` if none matches.',
         schema: Type.Array(Session),
-        headers: { 'x-next-before': 'Present when there may be more: pass it as `before`.' },
+        headers: { 'x-next-before': 'Present if there may be more sessions. Pass it as `before`.' },
       },
     },
     errors: ['invalid_query'],
@@ -73,7 +73,7 @@ export const SESSION_OPERATIONS = {
     path: '/v1/browsers/sessions/{id}',
     summary: 'Read a session',
     description:
-      'One session; with its connection fields while PENDING or RUNNING, with `endedAt` and `endReason` once ended.',
+      'Returns one session, with its connection fields while it is PENDING or RUNNING, and with `endedAt` and `endReason` after it has ended.',
     credential: 'agentKey',
     scopes: ['browsers:read'],
     isWrite: false,
@@ -88,7 +88,7 @@ export const SESSION_OPERATIONS = {
     path: '/v1/browsers/sessions/{id}',
     summary: 'Update or release a session',
     description:
-      'Ends the session with `status` `REQUEST_RELEASE`, or changes its metadata or time limit while it runs. A release is answered once the browser is closed.',
+      'Ends the session if `status` is `REQUEST_RELEASE`; otherwise changes the metadata or the time limit of a running session. The response to a release is sent once the browser is closed.',
     credential: 'agentKey',
     scopes: ['browsers:write'],
     isWrite: true,
@@ -100,7 +100,7 @@ export const SESSION_OPERATIONS = {
     responses: {
       200: {
         description:
-          'The session as it is now, without connection fields. On the compatibility mount a repeated release answers the ended session too.',
+          'The session after the change, without connection fields. On the compatibility mount, a repeated release also returns the ended session.',
         schema: Session,
       },
     },
@@ -112,14 +112,17 @@ export const SESSION_OPERATIONS = {
     path: '/v1/browsers/sessions/{id}/uploads',
     summary: 'Upload a file into a session',
     description:
-      'The browser reads it, and cannot change it, at `filePath`: give that path to a file input. The same name replaces the file at once and as a whole. It is streamed: its size is bounded by `maxUploadBytes` of the application and by 4 GiB for a session together. When the answer is lost, read the session: `uploads` lists what arrived.',
+      'The browser can read the file, but not change it, at `filePath`: pass that path to a file input. Uploading a file with the same name replaces the earlier one atomically. The size is limited by `maxUploadBytes` of the application, and by 4 GiB for all uploads of a session. If the response is lost, read the session: `uploads` lists the files that arrived.',
     credential: 'agentKey',
     scopes: ['browsers:files'],
     isWrite: true,
     mount: 'both',
     params: SessionParams,
-    upload: { example: 'cv.pdf', description: 'The file. Its name must be a plain one, of at most 255 bytes.' },
-    responses: { 200: { description: 'The file is there.', schema: UploadAnswer } },
+    upload: {
+      example: 'cv.pdf',
+      description: 'The file. Its name must not contain a path and must have at most 255 bytes.',
+    },
+    responses: { 200: { description: 'The file was uploaded.', schema: UploadAnswer } },
     errors: ['not_found', 'session_not_running', 'missing_file', 'invalid_file'],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

@@ -1,29 +1,31 @@
 // What several families of operations say.
 export const READ_APPLICATIONS = ['applications:read', 'applications:write', 'keys:write'] as const;
 
-export const ETAG = { ETag: 'The revision in quotes; send it as `If-Match` to change it.' } as const;
+export const ETAG = { ETag: 'The revision in double quotes. Send it as `If-Match` with a change.' } as const;
 
 export const ADMITTED = {
-  'x-ratelimit-limit': 'The limit that a next create would meet first: of running sessions, or of creates a minute.',
-  'x-ratelimit-remaining': 'How many more it allows now.',
-  'x-ratelimit-reset': 'Seconds after which it allows more, or after which asking again makes sense.',
-  'x-berth-waited': 'With `Prefer: wait`: the milliseconds that the create stood in line.',
+  'x-ratelimit-limit': 'The limit that the next create would reach first: running sessions, or creates per minute.',
+  'x-ratelimit-remaining': 'How many more creates the limit allows.',
+  'x-ratelimit-reset': 'Seconds until the limit allows more creates, or until a retry is useful.',
+  'x-berth-waited': 'With `Prefer: wait`: milliseconds that the create was queued.',
 } as const;
 
-export const UNBUFFERED = { 'x-accel-buffering': 'Of a stream: `no`, for proxies in front.' } as const;
+export const UNBUFFERED = {
+  'x-accel-buffering': 'Of a stream: `no`, which tells reverse proxies not to buffer.',
+} as const;
 
 /** Of a file that may be asked for in parts. */
 export const FILE = {
-  ETag: 'The SHA-256 of the bytes in quotes; send it as `If-None-Match` or `If-Range`.',
+  ETag: 'SHA-256 of the content in double quotes. Send it as `If-None-Match` or `If-Range`.',
   'accept-ranges': '`bytes`.',
-  'last-modified': 'When it was made.',
-  'content-disposition': 'Its name.',
+  'last-modified': 'When the file was created.',
+  'content-disposition': 'File name.',
 } as const;
 
-export const PART = { ...FILE, 'content-range': 'Which bytes of how many these are.' } as const;
+export const PART = { ...FILE, 'content-range': 'Which bytes are returned, and the total size.' } as const;
 
 /** Of what a page of any origin may read. */
 export const FOR_ANY_ORIGIN = {
   'access-control-allow-origin': '`*`.',
-  'access-control-expose-headers': 'Headers that scripts may read.',
+  'access-control-expose-headers': 'Headers that scripts of other origins may read.',
 } as const;

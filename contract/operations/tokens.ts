@@ -10,7 +10,7 @@ export const TOKEN_OPERATIONS = {
     path: '/v1/account/tokens',
     summary: 'List tokens',
     description:
-      "The account's tokens, newest first; never the tokens themselves. Needs `account:tokens`; a token that is confined to applications sees itself and those that it has issued.",
+      'Returns the tokens of the account, newest first. The tokens themselves are never returned. Requires `account:tokens`. A token that is restricted to applications sees only itself and the tokens that it has issued.',
     credential: 'account',
     scopes: [MANAGE_TOKENS_SCOPE],
     isWrite: false,
@@ -25,7 +25,7 @@ export const TOKEN_OPERATIONS = {
     path: '/v1/account/tokens',
     summary: 'Issue a token',
     description:
-      'With at most the rights of the calling token, usable from no other addresses and for no longer. The token is in this answer only. At most 100 living tokens per account.',
+      'The new token can have at most the permissions, address ranges and lifetime of the calling token. The token itself is returned only in this response. At most 100 active tokens per account.',
     credential: 'account',
     scopes: [MANAGE_TOKENS_SCOPE],
     isWrite: true,
@@ -42,7 +42,7 @@ export const TOKEN_OPERATIONS = {
     method: 'GET',
     path: '/v1/account/tokens/current',
     summary: 'Read the calling token',
-    description: 'The credential that this very request was made with.',
+    description: 'Returns the token that this request was sent with.',
     credential: 'account',
     isWrite: false,
     mount: 'native',
@@ -55,7 +55,7 @@ export const TOKEN_OPERATIONS = {
     path: '/v1/account/tokens/{id}',
     summary: 'Revoke a token',
     description:
-      'At once, in every process. A token may always revoke itself; others need `account:tokens`, and one that is confined to applications revokes only those that it has issued. A second time answers 404.',
+      'Takes effect at once, in every process. A token may always revoke itself. Revoking another token requires `account:tokens`; a token that is restricted to applications can revoke only tokens that it has issued. Revoking a token twice returns 404.',
     credential: 'account',
     isWrite: true,
     mount: 'native',
