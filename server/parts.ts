@@ -425,7 +425,7 @@ async function openMachinery(
     slots,
     edition: () => editionOf(executable),
     startBox: async ({ id, launch, background, preparation = {} }, signal) => {
-      const policies = await policyFolders.of(launch.enablePdfViewer ?? false, launch.policies);
+      const policies = await policyFolders.of(launch.policies);
       const locale =
         launch.locale &&
         (await localeFolders.of(executable, launch.locale).catch(error => {
@@ -444,11 +444,7 @@ async function openMachinery(
           ...(locale ? locale.mounts : []),
           ...(preparation.mounts ?? []),
         ],
-        env: {
-          ...(locale ? locale.env : {}),
-          ...(launch.timezoneId ? { TZ: launch.timezoneId } : {}),
-          ...launch.env,
-        },
+        env: { ...(locale ? locale.env : {}), ...launch.env },
       });
       const { fill } = preparation;
       const wish = { session: id, lifetimeMs: LIFETIME_MS, program, background, ...(fill ? { fill } : {}) };

@@ -1,11 +1,12 @@
 // What the rest of the server may ask of the session domain, and the values it speaks in. sessions.ts keeps the promise.
 import type { JsonObject, Warning } from '../../../contract/common.ts';
-import type { BrowserSettings, CreateSession, ProjectUsage, Session } from '../../../contract/sessions.ts';
+import type { CreateSession, ProjectUsage, Session } from '../../../contract/sessions.ts';
 import type { IdempotencyRun } from '../../engines/store/rows/idempotency.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { Quota } from '../limits/admission.ts';
 import type { Delivery } from './deliveries.ts';
+import type { KeptSettings, SettingsAt } from './settings.ts';
 
 /** A create body after validation: aliases merged, refusals made, defaults that are ours applied. */
 export interface SessionWish {
@@ -19,37 +20,16 @@ export interface SessionWish {
   /** A region name of official clients that is not ours; kept with the session for the compatibility mount. */
   readonly regionAsked?: string;
   readonly userMetadata: JsonObject;
-  readonly settings: WishedSettings;
+  readonly settings: KeptSettings;
   readonly asks: SessionAsks;
   /** Begin the answer's `warnings`; the domain adds its own behind them. */
   readonly warnings: readonly Warning[];
 }
 
 /** What the create names that a watcher judges, as given; empty lists are left out. Never stored as it is. */
-export interface SessionAsks {
-  readonly context?: NonNullable<BrowserSettings['context']>;
-  readonly extensionIds?: readonly string[];
+export interface SessionAsks extends SettingsAt<'admission'> {
   readonly caCertificates?: readonly string[];
-  readonly allowedDomains?: readonly string[];
-  readonly networkPolicy?: NonNullable<BrowserSettings['networkPolicy']>;
   readonly proxies?: NonNullable<CreateSession['proxies']>;
-}
-
-/** Known settings that were given, as given. One without an effect has its warning. */
-export interface WishedSettings {
-  readonly viewport?: { readonly width: number; readonly height: number };
-  readonly recordSession?: boolean;
-  readonly logSession?: boolean;
-  readonly ignoreCertificateErrors?: boolean;
-  readonly blockAds?: boolean;
-  readonly enablePdfViewer?: boolean;
-  readonly timezoneId?: string;
-  readonly locale?: string;
-  readonly userAgent?: string;
-  readonly geolocation?: { readonly latitude: number; readonly longitude: number; readonly accuracy?: number };
-  readonly maskInputs?: 'password' | 'all' | 'none';
-  readonly egressBytes?: number;
-  readonly takeover?: 'queue' | 'refuse';
 }
 
 /** A session as the contract shows it. Connect fields are there only where this caller may see them. */

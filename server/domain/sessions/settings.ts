@@ -1,49 +1,142 @@
-// Which of a session's settings decide how its browser is started, and which are applied to one that runs. What holds in
-// every page, worker and service worker is said at the start; nothing is patched in per target.
-import { VIEWPORT_DEFAULT } from '../../../contract/sessions.ts';
+// The table of browser settings: where each field of `browserSettings` takes effect. What a row keeps, what a browser is
+// started with, and what a create warns of or refuses are all derived from it. A setting that is not in it does not compile.
+import { type BrowserSettings, VIEWPORT_DEFAULT } from '../../../contract/sessions.ts';
+import type { Browser } from '../../engines/browser/browser.ts';
 import type { JsonObject } from '../../engines/store/rows/json.ts';
-import type { WishedSettings } from './api.ts';
-import type { Preparation } from './watchers.ts';
 
-/** Two sessions with equal launch settings can be given the same warm browser. */
+/** What Chromium is started with. Two sessions with equal launch settings can be given the same warm browser. */
 export interface LaunchSettings {
-  readonly userAgent?: string;
   readonly locale?: string;
-  readonly timezoneId?: string;
-  readonly ignoreCertificateErrors?: boolean;
-  readonly enablePdfViewer?: boolean;
-  /** What watchers want it started with. */
   readonly env?: Readonly<Record<string, string>>;
   readonly switches?: readonly string[];
+  /** Managed policies beside those of every browser. */
   readonly policies?: JsonObject;
 }
 
-/** Applied when a session takes the browser, before its first client message. */
-export interface ClaimSettings {
-  readonly viewport: { readonly width: number; readonly height: number };
-  readonly geolocation?: { readonly latitude: number; readonly longitude: number; readonly accuracy?: number };
+type ClaimSettings = Parameters<Browser['take']>[0];
+type WarningCode = 'captcha_not_supported' | 'ignored';
+
+/** Where a setting takes effect. */
+type Setting<Value> =
+  /** Given to Chromium at its start, so that it holds in every page and worker. */
+  | { readonly at: 'launch'; readonly launch: (value: Value) => LaunchSettings }
+  /** Applied to the running browser when a session takes it, before the first client message. */
+  | { readonly at: 'claim'; readonly claim: (value: Value) => Partial<ClaimSettings> }
+  /** Read from the session's row by a watcher. */
+  | { readonly at: 'watcher' }
+  /** Checked at admission by a watcher, which keeps its own form of it in the row. */
+  | { readonly at: 'admission' }
+  /** Merged into another setting while the request is read. */
+  | { readonly at: 'alias' }
+  /** Has no effect: the caller is warned. */
+  | { readonly at: 'nowhere'; readonly warning: WarningCode }
+  /** Refused on the native mount; on the compatibility mount it has no effect and the caller is warned. */
+  | { readonly at: 'refused'; readonly warning: WarningCode };
+
+type Values = Required<BrowserSettings>;
+type Name = keyof Values;
+
+const SETTINGS = {
+  userAgent: { at: 'launch', launch: userAgent => ({ switches: [`--user-agent=${userAgent}`] }) },
+  locale: { at: 'launch', launch: locale => ({ locale: locale.replaceAll('_', '-') }) },
+  timezoneId: { at: 'launch', launch: timezoneId => ({ env: { TZ: timezoneId } }) },
+  ignoreCertificateErrors: {
+    at: 'launch',
+    launch: ignore => (ignore ? { switches: ['--ignore-certificate-errors'] } : {}),
+  },
+  enablePdfViewer: {
+    at: 'launch',
+    launch: enable => (enable ? { policies: { AlwaysOpenPdfExternally: false } } : {}),
+  },
+
+  viewport: { at: 'claim', claim: viewport => ({ viewport: { ...VIEWPORT_DEFAULT, ...viewport } }) },
+  geolocation: { at: 'claim', claim: geolocation => ({ geolocation }) },
+
+  recordSession: { at: 'watcher' },
+  maskInputs: { at: 'watcher' },
+  logSession: { at: 'watcher' },
+  takeover: { at: 'watcher' },
+  blockAds: { at: 'watcher' },
+  egressBytes: { at: 'watcher' },
+
+  networkPolicy: { at: 'admission' },
+  allowedDomains: { at: 'admission' },
+  context: { at: 'admission' },
+  extensionIds: { at: 'admission' },
+  extensionId: { at: 'alias' },
+
+  solveCaptchas: { at: 'nowhere', warning: 'captcha_not_supported' },
+  captchaImageSelector: { at: 'nowhere', warning: 'captcha_not_supported' },
+  captchaInputSelector: { at: 'nowhere', warning: 'captcha_not_supported' },
+  verified: { at: 'refused', warning: 'ignored' },
+  advancedStealth: { at: 'refused', warning: 'ignored' },
+  os: { at: 'nowhere', warning: 'ignored' },
+  fingerprint: { at: 'nowhere', warning: 'ignored' },
+} satisfies { readonly [N in Name]: Setting<Values[N]> };
+
+type Place = (typeof SETTINGS)[Name]['at'];
+type NameAt<P extends Place> = { [N in Name]: (typeof SETTINGS)[N]['at'] extends P ? N : never }[Name];
+export type SettingsAt<P extends Place> = Readonly<Pick<BrowserSettings, NameAt<P>>>;
+
+/** What a session's row keeps as it was given. */
+export type KeptSettings = SettingsAt<'launch' | 'claim' | 'watcher'>;
+
+/** The table again, for loops: with this type an entry of any name takes the value of that name. */
+const TABLE: { readonly [N in Name]: AnySetting<Values[N]> } = SETTINGS;
+const NAMES = Object.keys(SETTINGS) as readonly Name[]; // TypeScript widens the keys
+
+interface AnySetting<Value> {
+  readonly at: Place;
+  readonly launch?: (value: Value) => LaunchSettings;
+  readonly claim?: (value: Value) => Partial<ClaimSettings>;
+  readonly warning?: WarningCode;
 }
 
-export const DEFAULT_LAUNCH: LaunchSettings = {};
+/** Those of the given settings that take effect in one of these places. */
+export function settingsAt<P extends Place>(settings: BrowserSettings, ...places: readonly P[]): SettingsAt<P> {
+  const names = NAMES.filter(name => settings[name] !== undefined && places.some(place => place === TABLE[name].at));
+  return Object.fromEntries(names.map(name => [name, settings[name]])) as SettingsAt<P>; // TypeScript widens the keys
+}
 
-export function launchSettings(wished: WishedSettings, { env, switches, policies }: Preparation = {}): LaunchSettings {
-  const { userAgent, locale, timezoneId, ignoreCertificateErrors, enablePdfViewer } = wished;
+/** Given settings that have no effect, or are refused, in the order of the table. `false` asks for nothing. */
+export const settingsWithoutEffect = (settings: BrowserSettings) =>
+  NAMES.flatMap(name => {
+    const { at, warning } = TABLE[name];
+    const isAsked = settings[name] !== undefined && settings[name] !== false;
+    return warning && isAsked ? [{ name, code: warning, isRefused: at === 'refused' }] : [];
+  });
+
+export const launchSettings = (kept: KeptSettings, prepared: LaunchSettings = {}): LaunchSettings =>
+  joinLaunchSettings([...NAMES.map(name => launchOf(name, kept)), prepared]);
+
+function launchOf<N extends Name>(name: N, kept: Partial<Values>): LaunchSettings {
+  const value = kept[name];
+  return (value !== undefined && TABLE[name].launch?.(value)) || {};
+}
+
+export const claimSettings = (kept: KeptSettings): ClaimSettings =>
+  Object.assign({ viewport: VIEWPORT_DEFAULT }, ...NAMES.map(name => claimOf(name, kept)));
+
+function claimOf<N extends Name>(name: N, kept: Partial<Values>): Partial<ClaimSettings> {
+  const value = kept[name];
+  return (value !== undefined && TABLE[name].claim?.(value)) || {};
+}
+
+/** Of several values of one variable or policy the last holds. What nobody sets is left out. */
+export function joinLaunchSettings(parts: readonly LaunchSettings[]): LaunchSettings {
+  const locale = parts.find(part => part.locale !== undefined)?.locale;
+  const env: Record<string, string> = Object.assign({}, ...parts.map(part => part.env));
+  const switches = parts.flatMap(part => part.switches ?? []);
+  const policies: JsonObject = Object.assign({}, ...parts.map(part => part.policies));
   return {
-    ...(userAgent === undefined ? {} : { userAgent }),
-    ...(locale === undefined ? {} : { locale: locale.replaceAll('_', '-') }),
-    ...(timezoneId === undefined ? {} : { timezoneId }),
-    ...(ignoreCertificateErrors ? { ignoreCertificateErrors } : {}),
-    ...(enablePdfViewer ? { enablePdfViewer } : {}),
-    ...(env ? { env } : {}),
-    ...(switches ? { switches } : {}),
-    ...(policies ? { policies } : {}),
+    ...(locale === undefined ? {} : { locale }),
+    ...(Object.keys(env).length > 0 ? { env } : {}),
+    ...(switches.length > 0 ? { switches } : {}),
+    ...(Object.keys(policies).length > 0 ? { policies } : {}),
   };
 }
 
-export const claimSettings = ({ viewport, geolocation }: WishedSettings): ClaimSettings => ({
-  viewport: viewport ?? VIEWPORT_DEFAULT,
-  ...(geolocation ? { geolocation } : {}),
-});
+export const DEFAULT_LAUNCH: LaunchSettings = {};
 
 /** Equal for equal settings: members always come in the order above. */
 export const fingerprint = (launch: LaunchSettings): string => JSON.stringify(launch);

@@ -10,6 +10,7 @@ import { within } from '../../kit/wait.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { SessionView, SessionWish } from './api.ts';
 import type { LiveSession } from './live.ts';
+import { joinLaunchSettings, type LaunchSettings } from './settings.ts';
 
 /** What a watcher may still ask of a browser whose end is decided. A create may wait 15 s for what is saved here. */
 export const LAST_WORDS_MS = 10_000;
@@ -50,12 +51,8 @@ export interface Admittance {
   undo?(): Promise<void>;
 }
 
-export interface Preparation {
+export interface Preparation extends Omit<LaunchSettings, 'locale'> {
   readonly mounts?: readonly ReadOnlyMount[];
-  readonly env?: Readonly<Record<string, string>>;
-  readonly switches?: readonly string[];
-  /** Managed policies beside those of every browser. */
-  readonly policies?: JsonObject;
   /** Puts files into the folder before anything runs in it. */
   fill?(place: FillPlace, signal: AbortSignal): Promise<void>;
 }
@@ -125,15 +122,10 @@ export class Watchers {
     const preparations = asked.filter(preparation => preparation !== undefined);
     if (preparations.length === 0) return undefined;
     const mounts = preparations.flatMap(one => one.mounts ?? []);
-    const env: Record<string, string> = Object.assign({}, ...preparations.map(one => one.env));
-    const switches = preparations.flatMap(one => one.switches ?? []);
-    const policies: JsonObject = Object.assign({}, ...preparations.map(one => one.policies));
     const fills = preparations.flatMap(one => one.fill?.bind(one) ?? []);
     return {
       ...(mounts.length > 0 ? { mounts } : {}),
-      ...(Object.keys(env).length > 0 ? { env } : {}),
-      ...(switches.length > 0 ? { switches } : {}),
-      ...(Object.keys(policies).length > 0 ? { policies } : {}),
+      ...joinLaunchSettings(preparations),
       ...(fills.length > 0 ? { fill: inTurn(fills) } : {}),
     };
   }

@@ -35,6 +35,7 @@ const POLICIES = {
   ComponentUpdatesEnabled: false,
   PromotionsEnabled: false,
   MetricsReportingEnabled: false,
+  AlwaysOpenPdfExternally: true, // PDFs are downloaded, not shown in the tab
 } as const;
 
 /** Sets of policies that no browser has; certificates make some of them large. */
@@ -57,9 +58,9 @@ export class PolicyFolders {
     });
   }
 
-  /** `pdfViewer`: show PDFs in the tab instead of downloading them. `more`: policies over those of every browser. */
-  of(pdfViewer: boolean, more: JsonObject = {}): Promise<SharedFolder> {
-    const text = `${JSON.stringify({ ...POLICIES, AlwaysOpenPdfExternally: !pdfViewer, ...more }, undefined, 2)}\n`;
+  /** `more`: policies over those of every browser. */
+  of(more: JsonObject = {}): Promise<SharedFolder> {
+    const text = `${JSON.stringify({ ...POLICIES, ...more }, undefined, 2)}\n`;
     const name = createHash('sha256').update(text).digest('hex').slice(0, 32);
     return this.#folders.use(name, folder => write(join(folder, FILE), text));
   }

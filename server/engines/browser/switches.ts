@@ -5,10 +5,8 @@ export interface SwitchWish {
   /** The session folder as Chromium sees it. */
   readonly folder: string;
   readonly egressPort: number;
-  readonly userAgent?: string;
   /** What pages are told of languages, by header and by navigator; the locale itself comes by the environment. */
   readonly locale?: string;
-  readonly ignoreCertificateErrors?: boolean;
   /** Without a jail Chromium's own sandbox stays on, except for root, which it refuses. */
   readonly sandbox: boolean;
 }
@@ -54,9 +52,7 @@ export function switches(wish: SwitchWish): readonly string[] {
   return [
     ...ALWAYS,
     ...(wish.sandbox ? [] : ['--no-sandbox']),
-    ...(wish.userAgent === undefined ? [] : [`--user-agent=${wish.userAgent}`]),
     ...(wish.locale === undefined ? [] : [`--accept-lang=${acceptedLanguages(wish.locale)}`]),
-    ...(wish.ignoreCertificateErrors ? ['--ignore-certificate-errors'] : []),
     `--user-data-dir=${wish.folder}/profile`,
     `--proxy-server=http://127.0.0.1:${wish.egressPort}`,
     '--proxy-bypass-list=<-loopback>', // loopback through the proxy too: its rules decide, not Chromium

@@ -88,6 +88,25 @@ for (const [code, name, browserSettings] of WARNED)
     assert.deepEqual([warning?.code, warning?.path, more.length], [code, `browserSettings.${name}`, 0]);
   });
 
+test('settings that watchers check at admission are passed on once, and empty lists are left out', () => {
+  const networkPolicy = { deny: ['a.test'] };
+  const { settings, asks } = normaliseCreate(
+    {
+      extensionId: ID,
+      proxySettings: { caCertificates: [OTHER_ID, OTHER_ID] },
+      browserSettings: { extensionIds: [ID, OTHER_ID], allowedDomains: [], networkPolicy, context: { id: ID } },
+    },
+    NATIVE,
+  );
+  assert.deepEqual(settings, {});
+  assert.deepEqual(asks, {
+    extensionIds: [ID, OTHER_ID],
+    caCertificates: [OTHER_ID],
+    networkPolicy,
+    context: { id: ID },
+  });
+});
+
 test('settings that have their effect give no warning', () => {
   const browserSettings = {
     viewport: { width: 1288, height: 711 },
@@ -114,12 +133,6 @@ for (const [name, browserSettings] of [
 test('an alias at the top and its twin inside become one setting', () =>
   assert.deepEqual(normaliseCreate({ viewport: { width: 360, height: 800 } }, NATIVE).settings, {
     viewport: { width: 360, height: 800 },
-  }));
-
-test('a side that is left out takes its default', () =>
-  assert.deepEqual(normaliseCreate({ browserSettings: { viewport: { width: 360 } } }, NATIVE).settings.viewport, {
-    width: 360,
-    height: 720,
   }));
 
 test("official clients' regions run here, with a warning", () => {

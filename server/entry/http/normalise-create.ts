@@ -1,18 +1,22 @@
-// From a create body to a SessionWish: aliases merged, what cannot be done refused, what has no effect yet named. Pure.
+// From a create body to a SessionWish: merges aliases, refuses what cannot be done, warns of what has no effect. Pure.
 import { isDeepStrictEqual } from 'node:util';
 import type { Warning } from '../../../contract/common.ts';
-import { type CreateSession, FOREIGN_REGIONS, VIEWPORT_DEFAULT } from '../../../contract/sessions.ts';
+import {
+  type BrowserSettings,
+  type CreateSession,
+  FOREIGN_REGIONS,
+  VIEWPORT_DEFAULT,
+} from '../../../contract/sessions.ts';
 import { fault, invalidRequest } from '../../domain/faults.ts';
-import type { SessionAsks, SessionWish, WishedSettings } from '../../domain/sessions/api.ts';
+import type { SessionAsks, SessionWish } from '../../domain/sessions/api.ts';
 import { checkedMetadata } from '../../domain/sessions/metadata.ts';
+import { settingsAt, settingsWithoutEffect } from '../../domain/sessions/settings.ts';
 
 export interface Where {
   readonly mount: 'native' | 'compat';
   /** The operator's regions; the first is the default. */
   readonly regions: readonly string[];
 }
-
-type BrowserSettings = NonNullable<CreateSession['browserSettings']>;
 
 export function normaliseCreate(body: CreateSession, where: Where): SessionWish {
   const settings = mergeAliases(body);
@@ -27,7 +31,7 @@ export function normaliseCreate(body: CreateSession, where: Where): SessionWish 
     keepAlive: body.keepAlive ?? false,
     ...region.chosen,
     userMetadata,
-    settings: wishedSettings(settings),
+    settings: settingsAt(settings, 'launch', 'claim', 'watcher'),
     asks: asksOf(body, settings),
     warnings: [...region.warnings, ...warningsFor(settings)],
   };
@@ -47,7 +51,12 @@ function mergeAliases(body: CreateSession): BrowserSettings {
     extensionId === undefined ? extensionIds : [extensionId, ...extensionIds],
   );
   const outer = Object.fromEntries(ALIASES.flatMap(name => (body[name] === undefined ? [] : [[name, body[name]]])));
-  return { ...inner, ...outer, ...(context || !short ? {} : { context: short }), extensionIds };
+  return {
+    ...inner,
+    ...outer,
+    ...(context || !short ? {} : { context: short }),
+    extensionIds: [...new Set(extensionIds)],
+  };
 }
 
 function demandSame(path: string, value: unknown, otherPath: string, other: unknown): void {
@@ -120,42 +129,26 @@ const regionNotLocal = (asked: string, [local]: readonly string[]): Warning => (
   message: `There is no region ${asked} here; the session runs in ${local}.`,
 });
 
-/** Settings that guard the caller: going on without them would be unsafe, so they are refused until they are built. */
+/** Settings that guard the caller: going on without them would be unsafe. */
 function refuseUnavailable(settings: BrowserSettings, mount: Where['mount']): void {
-  const refused: ReadonlyArray<readonly [string, boolean]> = [
-    ['browserSettings.verified', settings.verified === true && mount === 'native'],
-    ['browserSettings.advancedStealth', settings.advancedStealth === true && mount === 'native'],
-  ];
-  const field = refused.find(([, isAsked]) => isAsked)?.[0];
-  if (field)
-    throw fault('feature_unavailable', `${field} is not available on this installation.`, {
-      advice: 'Leave it out; the session was not created.',
-      details: { field },
-    });
+  const refused = settingsWithoutEffect(settings).find(({ isRefused }) => isRefused);
+  if (!refused || mount === 'compat') return;
+  const field = `browserSettings.${refused.name}`;
+  throw fault('feature_unavailable', `${field} is not available on this installation.`, {
+    advice: 'Leave it out; the session was not created.',
+    details: { field },
+  });
 }
 
 // ---- what has no effect --------------------------------------------------------------------------------------------
 
-/** Each setting that is accepted without effect, and whether what was asked differs from what happens anyway. */
-const WITHOUT_EFFECT: ReadonlyArray<
-  readonly [keyof BrowserSettings, Warning['code'], (settings: BrowserSettings) => boolean]
-> = [
-  ['solveCaptchas', 'captcha_not_supported', it => it.solveCaptchas === true],
-  ['captchaImageSelector', 'captcha_not_supported', it => it.captchaImageSelector !== undefined],
-  ['captchaInputSelector', 'captcha_not_supported', it => it.captchaInputSelector !== undefined],
-  ['verified', 'ignored', it => it.verified === true],
-  ['advancedStealth', 'ignored', it => it.advancedStealth === true],
-  ['os', 'ignored', it => it.os !== undefined],
-  ['fingerprint', 'ignored', it => it.fingerprint !== undefined],
-];
-
-const MESSAGES: Readonly<Record<string, string>> = {
+const MESSAGES = {
   captcha_not_supported: 'has no effect: there is no captcha solver here',
   ignored: 'is accepted for other services and has no effect here',
 };
 
 const warningsFor = (settings: BrowserSettings): Warning[] =>
-  WITHOUT_EFFECT.filter(([, , isAsked]) => isAsked(settings)).map(([name, code]) => ({
+  settingsWithoutEffect(settings).map(({ name, code }) => ({
     code,
     path: `browserSettings.${name}`,
     message: `${name} ${MESSAGES[code]}.`,
@@ -163,36 +156,9 @@ const warningsFor = (settings: BrowserSettings): Warning[] =>
 
 // ---- what the domain gets ------------------------------------------------------------------------------------------
 
-const KEPT = [
-  'recordSession',
-  'logSession',
-  'ignoreCertificateErrors',
-  'blockAds',
-  'enablePdfViewer',
-  'timezoneId',
-  'locale',
-  'userAgent',
-  'geolocation',
-  'maskInputs',
-  'egressBytes',
-  'takeover',
-] as const satisfies ReadonlyArray<keyof WishedSettings>;
-
-/** What watchers judge. Nothing asked is nothing named. */
+/** What watchers check at admission. An empty list is left out: it asks for nothing. */
 function asksOf({ proxies, proxySettings }: CreateSession, settings: BrowserSettings): SessionAsks {
-  const { context, networkPolicy, extensionIds = [], allowedDomains = [] } = settings;
-  const caCertificates = proxySettings?.caCertificates ?? [];
-  return {
-    ...(context ? { context } : {}),
-    ...(extensionIds.length > 0 ? { extensionIds: [...new Set(extensionIds)] } : {}),
-    ...(caCertificates.length > 0 ? { caCertificates: [...new Set(caCertificates)] } : {}),
-    ...(allowedDomains.length > 0 ? { allowedDomains } : {}),
-    ...(networkPolicy ? { networkPolicy } : {}),
-    ...(proxies === undefined || proxies === false ? {} : { proxies }),
-  };
+  const caCertificates = [...new Set(proxySettings?.caCertificates)];
+  const asks = { ...settingsAt(settings, 'admission'), caCertificates, ...(proxies ? { proxies } : {}) };
+  return Object.fromEntries(Object.entries(asks).filter(([, value]) => !Array.isArray(value) || value.length > 0));
 }
-
-const wishedSettings = (settings: BrowserSettings): WishedSettings => ({
-  ...Object.fromEntries(KEPT.flatMap(name => (settings[name] === undefined ? [] : [[name, settings[name]]]))),
-  ...(settings.viewport ? { viewport: { ...VIEWPORT_DEFAULT, ...settings.viewport } } : {}),
-});

@@ -1,0 +1,56 @@
+// What is derived from the table of browser settings.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { BrowserSettings } from '../../../contract/sessions.ts';
+import { claimSettings, DEFAULT_LAUNCH, fingerprint, launchSettings, settingsAt } from './settings.ts';
+
+test('launch settings become switches, variables and policies, joined with those that watchers prepared', () =>
+  assert.deepEqual(
+    launchSettings(
+      {
+        userAgent: 'Agent/1.0',
+        locale: 'de_DE',
+        timezoneId: 'Asia/Tokyo',
+        ignoreCertificateErrors: true,
+        enablePdfViewer: true,
+        recordSession: false,
+      },
+      { env: { A: '1' }, policies: { CACertificates: ['x'] } },
+    ),
+    {
+      locale: 'de-DE',
+      env: { TZ: 'Asia/Tokyo', A: '1' },
+      switches: ['--user-agent=Agent/1.0', '--ignore-certificate-errors'],
+      policies: { AlwaysOpenPdfExternally: false, CACertificates: ['x'] },
+    },
+  ));
+
+test('settings that start the same browser have the same fingerprint, in whatever order they were given', () => {
+  const kept = { enablePdfViewer: false, ignoreCertificateErrors: false, viewport: { width: 900 }, logSession: false };
+  assert.equal(fingerprint(launchSettings(kept)), fingerprint(DEFAULT_LAUNCH));
+  const one = launchSettings({ locale: 'de-DE', userAgent: 'Agent/1.0', ignoreCertificateErrors: true });
+  const other = launchSettings({ ignoreCertificateErrors: true, userAgent: 'Agent/1.0', locale: 'de_DE' });
+  assert.equal(fingerprint(one), fingerprint(other));
+  assert.notEqual(fingerprint(one), fingerprint(DEFAULT_LAUNCH));
+});
+
+test('a side of the viewport that is left out takes its default', () => {
+  assert.deepEqual(claimSettings({}), { viewport: { width: 1280, height: 720 } });
+  const geolocation = { latitude: 1, longitude: 2 };
+  assert.deepEqual(claimSettings({ viewport: { width: 360 }, geolocation, locale: 'de-DE' }), {
+    viewport: { width: 360, height: 720 },
+    geolocation,
+  });
+});
+
+test('settings are picked by where they take effect', () => {
+  const given: BrowserSettings = {
+    takeover: 'refuse',
+    locale: 'de-DE',
+    verified: true,
+    extensionId: 'x',
+    allowedDomains: [],
+  };
+  assert.deepEqual(settingsAt(given, 'launch', 'claim', 'watcher'), { locale: 'de-DE', takeover: 'refuse' });
+  assert.deepEqual(settingsAt(given, 'admission'), { allowedDomains: [] });
+});
