@@ -34,6 +34,7 @@ const ticksNow = (): number => 100 * Number(readFileSync('/proc/uptime', 'utf8')
 
 const MIB = 1024 ** 2;
 const GONE_WITHIN_MS = 60_000;
+const SCHEDULED_WITHIN_MS = 30_000;
 
 export function slotsSuite(form: Form): void {
   const jailed = form !== 'process';
@@ -266,6 +267,29 @@ export function slotsSuite(form: Form): void {
         assert.equal((await gone(box)).why, 'out_of_memory');
         await leavesNothing(box);
         await small.close();
+      });
+
+    if (form === 'root')
+      test('a box that keeps the processor busy is scheduled as idle, until it is calm again', async () => {
+        const box = await startGuest(slots);
+        const [idle] = cgroupsOf(dataDir)
+          .map(folder => join(folder, box.session, 'cpu.idle'))
+          .filter(existsSync);
+        assert.ok(idle);
+        const becomes = (value: string) =>
+          until(
+            SCHEDULED_WITHIN_MS,
+            `cpu.idle to be ${value}`,
+            () => readFileSync(idle, 'utf8') === `${value}\n` || undefined,
+          );
+        throwIn(
+          box,
+          'memory.busy = true; while (memory.busy) { const end = Date.now() + 50; while (Date.now() < end); await new Promise(setImmediate); }',
+        );
+        await becomes('1');
+        throwIn(box, 'memory.busy = false');
+        await becomes('0');
+        await leavesNothing(box);
       });
 
     if (jailed)

@@ -1,5 +1,5 @@
-// One box's cgroup: a folder of the same name in each hierarchy. Lists and kills what is in it, counts its
-// out-of-memory kills, and goes away when it is empty.
+// One box's cgroup: a folder of the same name in each hierarchy. Lists and kills what is in it, counts its processor time
+// and its out-of-memory kills, sets how it is scheduled beside others, and is removed when it is empty.
 import { existsSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { until } from '../../kit/wait.ts';
@@ -8,9 +8,19 @@ import { findProcess, type Process } from './process-table.ts';
 /** A group whose last process has just been reaped is busy for a moment longer. */
 const REMOVE_WITHIN_MS = 5000;
 const LOOK_EVERY_MS = 3;
+/** v1 counts shares in 1024ths, v2 weights in hundredths; a folder has the file of its version, or none. */
+const SHARE_FILES = [
+  ['cpu.shares', 1024],
+  ['cpu.weight', 100],
+] as const;
+const SHARE_MIN = 2;
+/** Of an ordinary group; for kernels before 5.15, which cannot schedule a group as idle. */
+const SHARE_AS_IDLE = 0.02;
 
 export class Cgroup {
   readonly folders: readonly string[];
+  #share = 1;
+  #isIdle = false;
 
   constructor(folders: readonly string[]) {
     this.folders = folders;
@@ -28,15 +38,27 @@ export class Cgroup {
 
   /** How much processor time it gets when others want some too; an ordinary group has 1. */
   setShare(share: number): void {
+    this.#share = share;
+    if (!this.#isIdle) this.#writeShare(share);
+  }
+
+  /** Scheduled as idle, it runs when no other group of the server's boxes wants the processor, and is interrupted at once when one does. */
+  scheduleAsIdle(isIdle: boolean): void {
+    this.#isIdle = isIdle;
+    const known = this.#writeEach('cpu.idle', isIdle ? '1' : '0');
+    if (!isIdle) this.#writeShare(this.#share);
+    else if (!known) this.#writeShare(SHARE_AS_IDLE);
+  }
+
+  /** Processor time that its processes have used; undefined where the kernel does not count it for a group. */
+  usedMs(): number | undefined {
     for (const folder of this.folders) {
-      // v1 counts in 1024ths, v2 in hundredths; a folder has the file of its version, or none.
-      for (const [file, ordinary] of [
-        ['cpu.shares', 1024],
-        ['cpu.weight', 100],
-      ] as const)
-        if (existsSync(join(folder, file)))
-          writeFileSync(join(folder, file), String(Math.max(2, Math.round(share * ordinary))));
+      const microseconds = /^usage_usec (\d+)$/m.exec(read(join(folder, 'cpu.stat')))?.[1];
+      if (microseconds !== undefined) return Number(microseconds) / 1e3;
+      const nanoseconds = read(join(folder, 'cpuacct.usage')).trim();
+      if (nanoseconds !== '') return Number(nanoseconds) / 1e6;
     }
+    return undefined;
   }
 
   /** v2 can end all at once, also those that are just being forked. Elsewhere the caller kills `processes()` until none is left. */
@@ -53,6 +75,18 @@ export class Cgroup {
       .flatMap(folder => [join(folder, 'memory.events'), join(folder, 'memory.oom_control')])
       .map(file => Number(/^oom_kill (\d+)$/m.exec(read(file))?.[1] ?? 0));
     return Math.max(0, ...counts);
+  }
+
+  #writeShare(share: number): void {
+    for (const [file, ordinary] of SHARE_FILES)
+      this.#writeEach(file, String(Math.max(SHARE_MIN, Math.round(share * ordinary))));
+  }
+
+  /** Whether a folder has the file. */
+  #writeEach(file: string, text: string): boolean {
+    const files = this.folders.map(folder => join(folder, file)).filter(existsSync);
+    for (const path of files) writeFileSync(path, text);
+    return files.length > 0;
   }
 
   async remove(): Promise<void> {

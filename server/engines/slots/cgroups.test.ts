@@ -90,3 +90,34 @@ test('counts out-of-memory kills on both versions', () => {
   rmSync(join(top, 'memory.oom_control'));
   assert.equal(new Cgroup([top]).outOfMemoryKills(), 0);
 });
+
+test('reads the processor time of a box on both versions, and knows none where nothing counts it', () => {
+  assert.equal(new Cgroup([top]).usedMs(), undefined);
+  writeFileSync(join(top, 'cpuacct.usage'), '2500000\n');
+  assert.equal(new Cgroup([top]).usedMs(), 2.5);
+  writeFileSync(join(top, 'cpu.stat'), 'usage_usec 7250\nuser_usec 7000\n');
+  assert.equal(new Cgroup([top]).usedMs(), 7.25);
+});
+
+test('a box that is scheduled as idle has its share again afterwards', () => {
+  const cgroup = new Cgroup([top]);
+  for (const file of ['cpu.idle', 'cpu.weight']) writeFileSync(join(top, file), '');
+  const written = (file: string) => readFileSync(join(top, file), 'utf8');
+  cgroup.setShare(0.1);
+  cgroup.scheduleAsIdle(true);
+  assert.deepEqual([written('cpu.idle'), written('cpu.weight')], ['1', '10']);
+  // The kernel refuses a weight for a group that is scheduled as idle.
+  cgroup.setShare(0.5);
+  assert.equal(written('cpu.weight'), '10');
+  cgroup.scheduleAsIdle(false);
+  assert.deepEqual([written('cpu.idle'), written('cpu.weight')], ['0', '50']);
+});
+
+test('a kernel that cannot schedule a box as idle gives it a small share instead', () => {
+  const cgroup = new Cgroup([top]);
+  writeFileSync(join(top, 'cpu.shares'), '');
+  cgroup.scheduleAsIdle(true);
+  assert.equal(readFileSync(join(top, 'cpu.shares'), 'utf8'), '20');
+  cgroup.scheduleAsIdle(false);
+  assert.equal(readFileSync(join(top, 'cpu.shares'), 'utf8'), '1024');
+});

@@ -6,6 +6,9 @@ import { Cgroup } from './cgroup.ts';
 
 export const CONTROLLERS = ['memory', 'pids', 'cpu'] as const;
 export type Controller = (typeof CONTROLLERS)[number];
+/** v1 counts processor time in a hierarchy of its own on some machines; on v2 `cpu` does. Nothing is refused without it. */
+const COUNTERS = ['cpuacct'] as const;
+type Counter = (typeof COUNTERS)[number];
 
 export interface Limits {
   readonly memoryBytes: number;
@@ -48,7 +51,7 @@ const sourcesOfThisProcess = (): CgroupSources => ({
 export class Cgroups {
   readonly #base: string;
   readonly #sources: CgroupSources;
-  #places: ReadonlyMap<Controller, Place>;
+  #places: ReadonlyMap<Controller | Counter, Place>;
 
   constructor(install: string, sources = sourcesOfThisProcess()) {
     this.#base = `berth-${install}`;
@@ -56,10 +59,10 @@ export class Cgroups {
     this.#places = this.#findPlaces();
   }
 
-  #findPlaces(): ReadonlyMap<Controller, Place> {
+  #findPlaces(): ReadonlyMap<Controller | Counter, Place> {
     const hierarchies = readHierarchies(this.#sources);
-    const places = new Map<Controller, Place>();
-    for (const controller of CONTROLLERS) {
+    const places = new Map<Controller | Counter, Place>();
+    for (const controller of [...CONTROLLERS, ...COUNTERS]) {
       const place = findPlace(controller, hierarchies, this.#base, this.#sources.pid);
       if (place) places.set(controller, place);
     }
@@ -99,7 +102,7 @@ export class Cgroups {
   }
 }
 
-function limit(controller: Controller, { version }: Place, folder: string, limits: Limits): void {
+function limit(controller: Controller | Counter, { version }: Place, folder: string, limits: Limits): void {
   const write = (file: string, value: string | number): void => writeFileSync(join(folder, file), String(value));
   const writeIfThere = (file: string, value: string | number): boolean => attempt(() => write(file, value));
   const quota = Math.round(limits.cpus * CPU_PERIOD_US);
@@ -124,7 +127,7 @@ function limit(controller: Controller, { version }: Place, folder: string, limit
 // ---- where -----------------------------------------------------------------------------------------------------------
 
 function findPlace(
-  controller: Controller,
+  controller: Controller | Counter,
   hierarchies: readonly Hierarchy[],
   base: string,
   pid: number,
@@ -144,13 +147,19 @@ function findPlace(
 }
 
 /** v2: lets `folder`, a child of `parent`, give the controller to its own children. */
-function delegate(controller: Controller, parent: string, folder: string, pid: number, isTop: boolean): boolean {
+function delegate(
+  controller: Controller | Counter,
+  parent: string,
+  folder: string,
+  pid: number,
+  isTop: boolean,
+): boolean {
   if (!words(join(parent, 'cgroup.controllers')).includes(controller)) return false;
   const enabled = enable(controller, parent) || (!isTop && moveToLeaf(parent, pid) && enable(controller, parent));
   return enabled && makeFolder(folder) && enable(controller, folder);
 }
 
-function enable(controller: Controller, folder: string): boolean {
+function enable(controller: Controller | Counter, folder: string): boolean {
   const file = join(folder, 'cgroup.subtree_control');
   return words(file).includes(controller) || attempt(() => writeFileSync(file, `+${controller}`));
 }

@@ -7,6 +7,7 @@ import type { SessionId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
 import { Scope } from '../../kit/scope.ts';
 import type { BoxProcesses } from './box-processes.ts';
+import { BusyWatch } from './busy-watch.ts';
 import type { Cgroup } from './cgroup.ts';
 import { UPLOADS_IN_JAIL } from './jail.ts';
 import { LimitWatch } from './limit-watch.ts';
@@ -54,6 +55,7 @@ export class RunningBox implements Box {
   readonly gone: Promise<BoxEnd>;
   readonly #wish: RunningBoxWish;
   readonly #watch: LimitWatch;
+  readonly #busy: BusyWatch;
   readonly #letGo = new AbortController();
   #ending: BoxEnd | undefined;
   #closing: Promise<void> | undefined;
@@ -73,6 +75,7 @@ export class RunningBox implements Box {
     this.egress = wish.egress;
     this.egressPort = wish.place.egressPort;
     this.#watch = new LimitWatch({ ...wish, folder: wish.folder.box, onDiskLimit: over => this.#endForDisk(over) });
+    this.#busy = new BusyWatch(wish);
     this.gone = this.#waitUntilGone();
   }
 
@@ -107,6 +110,7 @@ export class RunningBox implements Box {
     this.#closing = Promise.resolve();
     this.#letGo.abort();
     await this.#watch.close();
+    await this.#busy.close();
     this.egress.close();
     this.#wish.child?.stderr.close();
     this.#wish.child?.process.unref();
@@ -158,6 +162,7 @@ export class RunningBox implements Box {
     scope.defer(() => child?.stderr.close());
     scope.defer(() => void this.egress.close());
     scope.defer(() => this.#watch.close());
+    scope.defer(() => this.#busy.close());
     scope.defer(async () => void (await this.gone));
     scope.defer(() => processes.end());
     await scope.close();
