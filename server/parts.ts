@@ -311,6 +311,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
       compat: config.compat,
       trustedProxies: config.trustedProxies,
       regions: config.regions,
+      workers,
       version: version(),
       clock,
       log,

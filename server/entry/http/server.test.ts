@@ -26,6 +26,7 @@ import { systemClock } from '../../kit/clock.ts';
 import type { AccountId, ApplicationId, KeyId, TokenId } from '../../kit/ids.ts';
 import type { Log, LogFields } from '../../kit/log.ts';
 import { noTracer } from '../../kit/trace.ts';
+import { WorkerPool } from '../../kit/worker-pool.ts';
 import { type HttpParts, openHttp } from './server.ts';
 
 const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11';
@@ -237,6 +238,9 @@ type Ask = (
   more?: { body?: unknown; raw?: string; key?: string; headers?: Record<string, string> },
 ) => Promise<Reply>;
 
+const workers = new WorkerPool();
+after(() => workers.close());
+
 async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: string; close: () => Promise<void> }> {
   const http = await openHttp({
     listen: { host: '127.0.0.1', port: 0 },
@@ -254,6 +258,7 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     contexts: CONTEXTS,
     incomingDir: INCOMING,
     waiting: new WaitingBytes(),
+    workers,
     extensions: { upload: unasked, read: unasked, remove: unasked },
     certificates: { upload: unasked, list: unasked, read: unasked, remove: unasked },
     events: EVENTS,

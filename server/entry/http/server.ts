@@ -21,6 +21,7 @@ import type { Clock } from '../../kit/clock.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import type { Tracer } from '../../kit/trace.ts';
+import type { Workers } from '../../kit/worker-pool.ts';
 import { agentKeyHandlers } from './agent-keys.ts';
 import { boundAnswers } from './answer-flow.ts';
 import { applicationHandlers } from './applications.ts';
@@ -105,6 +106,7 @@ export interface HttpParts {
   readonly live: Pick<LiveView, 'urls' | 'revoke' | 'sender' | 'inspector'>;
   readonly frontEnd: Pick<FrontEnd, 'of' | 'folderOf'>;
   readonly metrics: Registry;
+  readonly workers: Workers;
   /** Where the built console and docs site stand, and the origins of signed links that the console may load. */
   readonly web?: { readonly folder: string; readonly linkOrigins: readonly string[] };
 }

@@ -1,35 +1,53 @@
-// Serves the reference and the OpenAPI document. Both are made once, when the server opens.
+// Serves the reference and the OpenAPI document. All are made once: the YAML for the first who asks, the others when the
+// server opens.
 import { createHash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import { stringify } from 'yaml';
 import { openApiDocument } from '../../../../contract/openapi.ts';
 import { fault } from '../../../domain/faults.ts';
+import type { Workers } from '../../../kit/worker-pool.ts';
 import type { WebFiles } from '../web-files.ts';
 import { referencePage } from './page.ts';
 import { policyFor } from './policy.ts';
 import { SCRIPT } from './script.ts';
 import { STYLE } from './style.ts';
+import { OPENAPI_YAML } from './yaml-job.ts';
 
 export interface DocsFacts {
   readonly publicUrl?: string;
   readonly version: string;
   readonly listen: { readonly host: string; readonly port: number };
+  readonly workers: Workers;
 }
 
-export function serveDocs(app: FastifyInstance, { publicUrl, version, listen }: DocsFacts, site?: WebFiles): void {
-  const document = openApiDocument(version);
+export function serveDocs(
+  app: FastifyInstance,
+  { publicUrl, version, listen, workers }: DocsFacts,
+  site?: WebFiles,
+): void {
   const baseUrl = publicUrl ?? `http://${listen.host}:${listen.port}`;
-  const yaml = stringify(document, { lineWidth: 120, aliasDuplicateObjects: false });
-  const json = JSON.stringify(document);
-  const page = referencePage({ baseUrl, version });
+  const json = tagged(JSON.stringify(openApiDocument(version)));
+  const page = tagged(referencePage({ baseUrl, version }));
   const policy = { 'content-security-policy': policyFor({ style: STYLE, script: SCRIPT }) };
   // The site's start is at /docs; where it is not built, the reference is all there is.
   for (const url of site ? ['/docs/api'] : ['/docs', '/docs/', '/docs/api'])
-    serveText(app, url, 'text/html; charset=utf-8', page, policy);
+    serveText(app, url, 'text/html; charset=utf-8', () => page, policy);
   if (site) serveSite(app, site);
+  const yaml = madeOnce(async () => tagged(await workers.run(OPENAPI_YAML, version, { of: OPENAPI_YAML.name })));
   for (const url of ['/openapi.yaml', '/docs/openapi.yaml'])
     serveText(app, url, 'application/yaml; charset=utf-8', yaml);
-  serveText(app, '/v1/browsers/openapi.json', 'application/json; charset=utf-8', json);
+  serveText(app, '/v1/browsers/openapi.json', 'application/json; charset=utf-8', () => json);
+}
+
+/** Asks again where it failed. */
+function madeOnce<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined;
+  return () => {
+    made ??= make().catch(error => {
+      made = undefined;
+      throw error;
+    });
+    return made;
+  };
 }
 
 const SITE_POLICY =
@@ -48,15 +66,25 @@ function serveSite(app: FastifyInstance, site: WebFiles): void {
     });
 }
 
+interface Tagged {
+  readonly text: string;
+  readonly etag: string;
+}
+
+const tagged = (text: string): Tagged => ({
+  text,
+  etag: `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`,
+});
+
 function serveText(
   app: FastifyInstance,
   url: string,
   type: string,
-  text: string,
+  read: () => Tagged | Promise<Tagged>,
   headers: Readonly<Record<string, string>> = {},
 ): void {
-  const etag = `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`;
   app.get(url, async (request, reply) => {
+    const { text, etag } = await read();
     reply.headers({ ...headers, etag, 'cache-control': 'no-cache' });
     if (request.headers['if-none-match'] === etag) return reply.code(304).send();
     return reply.type(type).send(text);
