@@ -19,7 +19,7 @@ export const EVENTS = {
   'file.uploaded': 'a file was uploaded into the session',
   'download.completed': 'the browser finished a download, and the file is listed',
   'download.failed': 'a download was cancelled, interrupted or refused, and will not be listed',
-  'session.adopted': 'the service restarted and took over the running session',
+  'session.adopted': 'the service restarted and continues the running session',
   'session.release_requested': 'a caller asked to end the session',
   'session.end_decided': 'the session is about to end; says why and who decided it',
   'session.ended': 'the session has ended; only results of work after the end follow, such as a saved context',

@@ -43,7 +43,7 @@ const connection = new Connection({
   frame: (head, jpeg) => view.draw(head, jpeg),
   connection: state => {
     if (state === 'lost') tell('The connection was lost. Connecting again…', false);
-    if (state === 'refused') tell('This live view cannot be opened: its address may have expired.', false);
+    if (state === 'refused') tell('The live view cannot be opened. Its address may have expired.', false);
     if (state === 'open') tell('');
   },
 });
@@ -86,7 +86,7 @@ function hear(message: ServerMessage): void {
       showControl();
       parts.controls.hidden = true;
       parts.devtools.hidden = true;
-      tell(`The live view is over: ${message.why}.`, false);
+      tell(`The live view has ended: ${message.why}.`, false);
       // The words are all there is in it, and whoever embeds us may hear them.
       parent.postMessage(DISCONNECTED, '*');
       return;
@@ -100,8 +100,8 @@ function showControl(): void {
   parts.keyboard.hidden = !driving() || hasKeyboard();
   parts.control.disabled = who === 'other';
   parts.state.textContent = {
-    you: `You are in control. The agent waits.${hasKeyboard() ? ` ${EXIT_KEY} leaves the page.` : ''}`,
-    other: 'Somebody else is in control.',
+    you: `You are in control. Input of the agent is held.${hasKeyboard() ? ` ${EXIT_KEY} leaves the page.` : ''}`,
+    other: 'Another person is in control.',
     agent: 'The agent is in control.',
   }[who];
   bar.driving(driving());
@@ -120,7 +120,7 @@ async function copied(text: string): Promise<void> {
     await navigator.clipboard.writeText(text);
     tell('Copied to your clipboard.');
   } catch {
-    tell('The text could not be put on your clipboard: this page may not write to it.');
+    tell('The text could not be copied: this page has no permission to write to your clipboard.');
   }
 }
 

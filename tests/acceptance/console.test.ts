@@ -152,7 +152,7 @@ test('the list follows by itself, and finds by metadata', () =>
     const search = page.getByRole('searchbox');
     await search.fill('team.name=red');
     await search.press('Enter');
-    await page.getByText('No session is like that').waitFor();
+    await page.getByText('No matching sessions').waitFor();
     await search.fill('team.name=blue');
     await search.press('Enter');
     await page.getByRole('link', { name: session.id }).waitFor();
@@ -237,7 +237,7 @@ test('a context is made, chosen for a session, and deleted', () =>
     await page.getByText('shop-login').first().waitFor();
     await page.goto(`${server.url}/console/a/${server.applicationId}/sessions/new`);
     await page.getByLabel('Context', { exact: true }).selectOption({ label: 'shop-login' });
-    await page.getByLabel('Save into the context').check();
+    await page.getByLabel('Save to the context').check();
     assert.match(await page.locator('pre').first().innerText(), /"persist": true/);
     await page.getByRole('link', { name: 'Contexts' }).click();
     await page.getByRole('button', { name: 'Delete shop-login' }).click();
@@ -349,7 +349,7 @@ test('an unknown filter in the address shows all sessions, and a session without
 test('limits are changed, and hold', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     await page.getByRole('link', { name: 'Limits and usage' }).click();
-    const field = page.getByLabel('Creates a minute', { exact: true });
+    const field = page.getByLabel('Creates per minute', { exact: true });
     await field.fill('33');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('of 33', { exact: true }).waitFor();

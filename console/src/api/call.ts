@@ -52,7 +52,7 @@ export async function ask<Id extends OperationId>(id: Id, input: Input<Id>): Pro
   const response = await attempt(id, input);
   if (response.status !== 401) return demandSuccess(response);
   if (credentialOf(id) === 'account') {
-    signOut('The token does not work any more. It has expired, or was revoked.');
+    signOut('The access token is no longer valid: it has expired or was revoked.');
     return demandSuccess(response);
   }
   // The key of this tab ended before its time; nothing was done with it, so a new one may ask again.
@@ -82,7 +82,11 @@ async function attempt<Id extends OperationId>(id: Id, input: Input<Id>): Promis
   } catch (error) {
     // What was refused on the way to the credential is an answer of the service.
     if (signal?.aborted || error instanceof ApiError) throw error;
-    throw new ApiError(0, {}, 'Berth does not answer. Is the service running, and can this browser reach it?');
+    throw new ApiError(
+      0,
+      {},
+      'Berth does not respond. Check that the service is running and that this browser can reach it.',
+    );
   }
 }
 

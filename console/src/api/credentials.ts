@@ -61,7 +61,7 @@ export async function tryToken(text: string): Promise<void> {
   const response = await fetch('/v1/account/tokens/current', { headers: { authorization: `Bearer ${text}` } });
   if (response.ok) return;
   const body: unknown = await response.json().catch(() => ({}));
-  throw new ApiError(response.status, Object(body), 'The token could not be tried.');
+  throw new ApiError(response.status, Object(body), 'The token could not be checked.');
 }
 
 export function signIn(text: string): void {

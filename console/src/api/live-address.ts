@@ -15,7 +15,7 @@ export async function readLiveAddress(app: string, id: string, signal: AbortSign
     signal,
   });
   const body: Partial<ErrorBody> & { debuggerUrl?: string } = await response.json().catch(() => ({}));
-  if (!response.ok || !body.debuggerUrl) throw new ApiError(response.status, body, 'There is no live view of it.');
+  if (!response.ok || !body.debuggerUrl) throw new ApiError(response.status, body, 'The session has no live view.');
   const { pathname, search, hash } = new URL(body.debuggerUrl, location.href);
   return `${pathname}${search}${hash}`;
 }

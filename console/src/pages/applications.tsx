@@ -20,7 +20,7 @@ export function ApplicationsPage() {
   return (
     <Page
       title="Applications"
-      about="Each owns its keys, sessions and limits. Sessions of one are invisible to the others."
+      about="An application owns agent keys, sessions and limits. Applications cannot see each other's sessions."
       actions={
         <Button look="primary" icon="plus" onClick={() => setEditing('new')}>
           New application
@@ -34,7 +34,7 @@ export function ApplicationsPage() {
         retry={refetch}
         empty={
           <Empty icon="applications" title="No applications">
-            Create one to issue keys for it.
+            Create an application, then issue agent keys for it.
           </Empty>
         }
       >
@@ -99,7 +99,7 @@ function Edit({ what, close }: { readonly what: Application | 'new'; readonly cl
     >
       <TextField
         label="Name"
-        hint="For people; it need not be unique."
+        hint="Display name. Need not be unique."
         value={name}
         onChange={event => setName(event.target.value)}
         maxLength={64}

@@ -25,7 +25,7 @@ export function CertificatesPage({ app }: { readonly app: string }) {
   return (
     <Page
       title="Certificates"
-      about="Authorities that a session trusts when it names them, and no other session does."
+      about="Certificate authorities. A session trusts them only if it names them when it is created."
       actions={<FileButton label="Upload PEM" accept=".pem,.crt,.cer" busy={upload.isPending} onFile={upload.mutate} />}
     >
       {upload.error && (
@@ -45,7 +45,7 @@ export function CertificatesPage({ app }: { readonly app: string }) {
         retry={refetch}
         empty={
           <Empty icon="certificates" title="No certificates">
-            Upload the authority of your own network, in PEM, and name it when a session is created.
+            Upload the certificate authority of your network as a PEM file, and name it when you create a session.
           </Empty>
         }
       >
@@ -61,7 +61,7 @@ export function CertificatesPage({ app }: { readonly app: string }) {
             await refresh();
           }}
         >
-          Sessions that run go on trusting them; a create that names them is refused from now on.
+          Running sessions keep trusting them. New sessions that name them are refused.
         </Confirm>
       )}
     </Page>

@@ -40,7 +40,7 @@ export function ChangeSession({
     <FormDialog title="Change session" action="Save" work={save} close={close}>
       <TextField
         label="Ends after, minutes"
-        hint="Counted from its creation, not from now."
+        hint="Counted from the creation of the session, not from now."
         type="number"
         min={1}
         max={360}
@@ -73,5 +73,5 @@ function readMetadata(text: string): JsonObject {
   } catch {
     // said below
   }
-  throw new Error('The metadata is not a JSON object; expected for example {"run": "r-1842"}.');
+  throw new Error('The metadata is not a JSON object. Enter, for example, {"run": "r-1842"}.');
 }

@@ -10,8 +10,8 @@ export function ConnectTab({ session }: { readonly session: Session }) {
   const { connectUrl } = session;
   if (!connectUrl)
     return (
-      <Empty icon="keys" title="No address to show">
-        The token that you are signed in with gives no key that may connect.
+      <Empty icon="keys" title="No connect address">
+        Your access token does not permit connecting to sessions.
       </Empty>
     );
   const address = shown ? connectUrl : connectUrl.replace(/(signingKey=).*/, '$1…');
@@ -22,8 +22,8 @@ export function ConnectTab({ session }: { readonly session: Session }) {
           <div>
             <h2 className="text-sm font-semibold">Connect address</h2>
             <p className="text-sm text-soft">
-              Whoever has it drives this browser. The console's key behind it lasts an hour; for a program, read the
-              session with a key of its own.
+              Anyone who has this address can control the browser. It is valid for one hour. For a program, read the
+              session with its own agent key.
             </p>
           </div>
           <Button onClick={() => setShown(!shown)} aria-pressed={shown}>

@@ -33,7 +33,7 @@ export function ConsoleTab({
       error={error}
       retry={() => void refetch()}
       isEmpty={all.length === 0}
-      nothing="No page has written to its console"
+      nothing="No console messages"
     >
       <div className="flex items-center gap-3 border-b border-line px-4 py-2">
         <input

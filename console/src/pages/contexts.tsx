@@ -26,7 +26,7 @@ export function ContextsPage({ app }: { readonly app: string }) {
   return (
     <Page
       title="Contexts"
-      about="Cookies and storage that sessions start from, and save back when they are told to."
+      about="Stored cookies and storage. Sessions can start from a context and save back to it."
       actions={
         <Button look="primary" icon="plus" onClick={() => setDoing('create')}>
           New context
@@ -40,7 +40,8 @@ export function ContextsPage({ app }: { readonly app: string }) {
         retry={refetch}
         empty={
           <Empty icon="contexts" title="No contexts yet">
-            Sign in to a site once, in a session that saves into a context; later sessions are signed in already.
+            Sign in to a site once in a session that saves to a context. Later sessions with this context are already
+            signed in.
           </Empty>
         }
       >
@@ -67,7 +68,7 @@ export function ContextsPage({ app }: { readonly app: string }) {
             await refresh();
           }}
         >
-          Its key is destroyed, and with it every version. This cannot be undone.
+          The encryption key of the context is destroyed, and with it every version. This cannot be undone.
         </Confirm>
       )}
     </Page>
@@ -134,7 +135,7 @@ function Create({
     <FormDialog title="New context" action="Create" work={create} close={close}>
       <TextField
         label="Name"
-        hint="May be left out. Unique among the application's contexts."
+        hint="Optional. Must be unique within the application."
         placeholder="shop-login"
         maxLength={128}
         value={name}
@@ -172,7 +173,7 @@ function Versions({
       open
       onClose={close}
       title={`Versions of ${nameOf(context)}`}
-      about="Up to five earlier ones are kept, for seven days."
+      about="Up to five earlier versions are kept for seven days."
     >
       <FormError error={error ?? restore.error} />
       <ul className="-mx-5 divide-y divide-line border-t border-line">

@@ -8,30 +8,30 @@ import { clockTime, durationWords, fullTime } from '../ui/time.tsx';
 const WORDS: Readonly<Partial<Record<EventType, string>>> = {
   'session.created': 'Created',
   'session.launched': 'Browser launched',
-  'session.claimed': 'Took a warm browser',
+  'session.claimed': 'Warm browser claimed',
   'session.started': 'Running',
   'client.connected': 'Client connected',
-  'client.disconnected': 'Client left',
+  'client.disconnected': 'Client disconnected',
   'client.refused': 'Client refused',
   'session.updated': 'Changed',
-  'recording.limited': 'Not all is recorded',
+  'recording.limited': 'Recording incomplete',
   'file.uploaded': 'File uploaded',
   'download.completed': 'Download complete',
   'download.failed': 'Download failed',
   'context.restored': 'Context restored',
-  'context.version_skipped': 'Damaged version passed over',
+  'context.version_skipped': 'Damaged version skipped',
   'context.saved': 'Context saved',
-  'context.saved_partially': 'Context saved in part',
+  'context.saved_partially': 'Context partially saved',
   'context.save_failed': 'Context not saved',
-  'context.overtaken': 'Context overtaken',
+  'context.overtaken': 'Context replaced by another session',
   'network.refused': 'Host refused',
   'navigation.refused': 'Navigation refused',
   'proxy.failed': 'Proxy failed',
-  'session.adopted': 'Taken over after a restart',
-  'session.release_requested': 'Release asked for',
+  'session.adopted': 'Continued after a service restart',
+  'session.release_requested': 'Release requested',
   'session.end_decided': 'End decided',
   'session.ended': 'Ended',
-  'session.events_limited': 'Too many events; only the end is still told',
+  'session.events_limited': 'Event limit reached; only the end is still added',
 };
 
 const ACTORS: Readonly<Record<SessionEvent['actor']['kind'], string>> = {
@@ -54,11 +54,11 @@ export function EventsTab({
   readonly startedAt: string;
 }) {
   if (events.length === 0 && state === 'broken')
-    return <Failed error={new Error('The events could not be read. They are asked for again.')} />;
+    return <Failed error={new Error('The events could not be read. Trying again…')} />;
   if (events.length === 0 && state === 'over')
     return (
-      <Empty icon="sessions" title="No events are kept">
-        They are kept for 31 days after a session's end.
+      <Empty icon="sessions" title="No events">
+        Events are kept for 31 days after the end of a session.
       </Empty>
     );
   if (events.length === 0) return <Loading what="events" rows={4} />;

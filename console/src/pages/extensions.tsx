@@ -35,7 +35,7 @@ export function ExtensionsPage({ app }: { readonly app: string }) {
   return (
     <Page
       title="Extensions"
-      about="Loaded by the sessions that name them, before the first client connects."
+      about="Browser extensions. Sessions that name them load them before the first client connects."
       actions={
         <FileButton label="Upload zip or crx" accept=".zip,.crx" busy={upload.isPending} onFile={upload.mutate} />
       }
@@ -48,9 +48,9 @@ export function ExtensionsPage({ app }: { readonly app: string }) {
       <Find add={id => keep([id, ...ids.filter(one => one !== id)])} />
       <Panel>
         {ids.length === 0 ? (
-          <Empty icon="extensions" title="None from this browser">
-            The service lists no extensions. Those that you upload here are remembered here; any other is shown by its
-            id.
+          <Empty icon="extensions" title="No extensions known to this browser">
+            The service has no list of extensions. This browser remembers the extensions that you upload here. To see
+            another one, enter its id.
           </Empty>
         ) : (
           <ul className="divide-y divide-line">
@@ -74,7 +74,7 @@ export function ExtensionsPage({ app }: { readonly app: string }) {
             keep(ids.filter(one => one !== removing.id));
           }}
         >
-          Sessions that run keep their copy; a create that names it is refused from now on.
+          Running sessions keep their copy. New sessions that name the extension are refused.
         </Confirm>
       )}
     </Page>
@@ -133,7 +133,7 @@ const Row = ({
 const Gone = ({ id, error, forget }: { readonly id: string; readonly error: unknown; readonly forget: () => void }) =>
   error instanceof ApiError && [400, 404].includes(error.status) ? (
     <li className="flex flex-wrap items-center gap-x-6 gap-y-1 px-4 py-2.5 text-soft">
-      <span className="grow text-sm">There is no such extension in this application.</span>
+      <span className="grow text-sm">This extension does not exist in this application.</span>
       <code className="truncate font-mono text-xs">{id}</code>
       <Button look="quiet" onClick={forget} className="-ml-2">
         Forget

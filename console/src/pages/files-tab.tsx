@@ -39,7 +39,7 @@ export function FilesTab({
       ) : !data ? (
         <Loading what="downloads" rows={2} />
       ) : data.downloads.length === 0 ? (
-        <Nothing>The browser has downloaded nothing.</Nothing>
+        <Nothing>No downloads.</Nothing>
       ) : (
         <ul className="divide-y divide-line">
           {data.downloads.map(one => (
@@ -73,7 +73,7 @@ export function FilesTab({
             await client.invalidateQueries({ queryKey });
           }}
         >
-          Its bytes go too, and links to it end. This cannot be undone.
+          The file is deleted and links to it stop working. This cannot be undone.
         </Confirm>
       )}
     </>
@@ -117,7 +117,7 @@ function Uploads({
       <input ref={chooser} type="file" aria-label="File to upload" className="hidden" onChange={choose} />
       <FormError error={upload.error} />
       {uploads.length === 0 ? (
-        <Nothing>Nothing was uploaded into this session.</Nothing>
+        <Nothing>No uploads.</Nothing>
       ) : (
         <ul className="divide-y divide-line">
           {uploads.map(({ fileName, size, createdAt }) => (

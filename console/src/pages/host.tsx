@@ -13,7 +13,7 @@ const LOOK_MS = 3_000;
 export function HostPage() {
   const metrics = useQuery({ ...metricsQuery, refetchInterval: LOOK_MS });
   return (
-    <Page title="This host" about="The process that answers this console, with all applications it serves.">
+    <Page title="This host" about="The server process that serves this console, with all its applications.">
       <div className="grid gap-5 lg:grid-cols-2 lg:items-start">
         <Panel title="Browsers">
           {metrics.data ? (
@@ -54,7 +54,7 @@ function Browsers({ samples }: { readonly samples: readonly Sample[] }) {
           ['Warm', `${metric(samples, 'berth_warm_browsers')} waiting for a create`],
           ['Warm hits', claims === 0 ? 'none yet' : `${warm} of ${claims} creates`],
           ['CDP clients', metric(samples, 'berth_cdp_clients')],
-          ['In line', metric(samples, 'berth_waiting_creates')],
+          ['Queued creates', metric(samples, 'berth_waiting_creates')],
           ['Median start', median === undefined ? 'none yet' : `up to ${Math.round(median * 1000)} ms`],
         ]}
       />

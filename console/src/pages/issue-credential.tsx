@@ -50,7 +50,7 @@ export function IssueCredential<Scope extends string, Issued>({
         required
       />
       <fieldset className="grid gap-2.5">
-        <legend className="mb-2 text-sm font-medium">It may</legend>
+        <legend className="mb-2 text-sm font-medium">Permissions</legend>
         {offered.map(([scope, words]) => (
           <CheckField
             key={scope}

@@ -18,7 +18,7 @@ import { IssueCredential } from './issue-credential.tsx';
 const SCOPES = [
   ['browsers:read', 'List and read sessions'],
   ['browsers:write', 'Create, change and release sessions'],
-  ['browsers:connect', 'See connect addresses and drive browsers'],
+  ['browsers:connect', 'Read connect addresses and control browsers'],
   ['browsers:files', 'Uploads, downloads and recordings'],
 ] as const satisfies ReadonlyArray<readonly [AgentKeyScope, string]>;
 
@@ -43,7 +43,7 @@ export function KeysPage({ app }: { readonly app: string }) {
   return (
     <Page
       title="Agent keys"
-      about="What your programs use browsers with. A key is shown once; revoking it works at once."
+      about="Credentials of programs that use browsers. A key is shown only once. Revoking it takes effect immediately."
       actions={
         <Button look="primary" icon="plus" onClick={() => setDoing({ issue: true })}>
           Issue a key
@@ -56,8 +56,8 @@ export function KeysPage({ app }: { readonly app: string }) {
         error={error}
         retry={refetch}
         empty={
-          <Empty icon="keys" title="No keys in use">
-            Issue one for each program, so that each can be revoked alone.
+          <Empty icon="keys" title="No active keys">
+            Issue one key for each program, so that each can be revoked separately.
           </Empty>
         }
       >
@@ -65,7 +65,7 @@ export function KeysPage({ app }: { readonly app: string }) {
           <CredentialRow
             key={key.id}
             credential={key}
-            {...(key.name === CONSOLE_KEY_NAME ? { note: 'of a console tab, for an hour' } : {})}
+            {...(key.name === CONSOLE_KEY_NAME ? { note: 'issued by the console, valid for one hour' } : {})}
             actions={
               key.status === 'active' && (
                 <>
@@ -83,7 +83,7 @@ export function KeysPage({ app }: { readonly app: string }) {
       </ListPanel>
       {aside > 0 && (
         <Button look="quiet" className="mt-3" onClick={() => setAll(!all)} aria-expanded={all}>
-          {all ? 'Hide ended keys and those of consoles' : `Show ${aside} ended, or of a console`}
+          {all ? 'Hide inactive keys and keys of the console' : `Show ${aside} inactive keys and keys of the console`}
         </Button>
       )}
       {doing && 'issue' in doing && (
@@ -121,7 +121,7 @@ export function KeysPage({ app }: { readonly app: string }) {
             await done();
           }}
         >
-          Programs that use it are refused from now on. Sessions that run go on. This cannot be undone.
+          Programs that use this key are refused immediately. Running sessions are not ended. This cannot be undone.
         </Confirm>
       )}
       {issued && (

@@ -22,19 +22,19 @@ const FIELDS: ReadonlyArray<{
   /** How many of the API's units one of the field's is. */
   readonly each: number;
 }> = [
-  { member: 'maxConcurrent', label: 'Sessions at once', hint: 'Starting ones included.', each: 1 },
-  { member: 'maxCreatesPerMinute', label: 'Creates a minute', hint: 'In any 60 seconds.', each: 1 },
-  { member: 'maxWaiting', label: 'Creates in line', hint: 'Of callers who rather wait than be refused.', each: 1 },
-  { member: 'defaultTimeout', label: 'Default lifetime, minutes', hint: 'Where a create names none.', each: 60 },
-  { member: 'maxTimeout', label: 'Longest lifetime, minutes', hint: 'At most 360.', each: 60 },
-  { member: 'maxStoredBytes', label: 'Stored data, GB', hint: 'Of the application in all.', each: GIB },
-  { member: 'maxUploadBytes', label: 'One upload, GB', hint: 'Of one file.', each: GIB },
+  { member: 'maxConcurrent', label: 'Concurrent sessions', hint: 'Includes sessions that are starting.', each: 1 },
+  { member: 'maxCreatesPerMinute', label: 'Creates per minute', hint: 'In any period of 60 seconds.', each: 1 },
+  { member: 'maxWaiting', label: 'Queued creates', hint: 'Creates sent with Prefer: wait.', each: 1 },
+  { member: 'defaultTimeout', label: 'Default time limit, minutes', hint: 'For creates without a timeout.', each: 60 },
+  { member: 'maxTimeout', label: 'Maximum time limit, minutes', hint: 'At most 360.', each: 60 },
+  { member: 'maxStoredBytes', label: 'Stored data, GB', hint: 'Total of the application.', each: GIB },
+  { member: 'maxUploadBytes', label: 'Upload size, GB', hint: 'Size of one file.', each: GIB },
 ];
 
 export function LimitsPage({ app }: { readonly app: string }) {
   const { data, error, refetch } = useQuery({ ...limitsQuery(app), refetchInterval: 5_000 });
   return (
-    <Page title="Limits and usage" about="Decided where a session is placed. The operator's own limits cap yours.">
+    <Page title="Limits and usage" about="Checked when a session is created. Limits of the operator take precedence.">
       {error && !data ? (
         <Failed error={error} retry={() => void refetch()} />
       ) : !data ? (
@@ -62,7 +62,7 @@ const UsageNow = ({ limits: { usage, effective } }: { readonly limits: Limits })
       used={usage.browsers.maxCreatesPerMinute}
       limit={effective.browsers.maxCreatesPerMinute}
     />
-    <Meter label="Creates in line" used={usage.browsers.maxWaiting} limit={effective.browsers.maxWaiting} />
+    <Meter label="Queued creates" used={usage.browsers.maxWaiting} limit={effective.browsers.maxWaiting} />
   </Panel>
 );
 
@@ -71,7 +71,7 @@ function UsageSoFar({ app }: { readonly app: string }) {
   if (!data) return null;
   const minutes = data.browserMinutes;
   return (
-    <Panel title="So far">
+    <Panel title="Total usage">
       <Facts
         facts={[
           ['Browser time', minutes < 120 ? `${minutes.toFixed(1)} minutes` : `${(minutes / 60).toFixed(1)} hours`],
@@ -125,7 +125,7 @@ function Configure({ app, limits }: { readonly app: string; readonly limits: Lim
               <TextField
                 key={member}
                 label={label}
-                hint={cap === undefined ? hint : `${hint} The operator allows ${shown(cap, each)}.`}
+                hint={cap === undefined ? hint : `${hint} The operator allows at most ${shown(cap, each)}.`}
                 type="number"
                 min={0}
                 step="any"
@@ -140,7 +140,9 @@ function Configure({ app, limits }: { readonly app: string; readonly limits: Lim
         <FormError error={save.error} />
         <div className="flex items-center justify-end gap-3">
           <p className="mr-auto text-xs text-soft">
-            {isOwner ? 'Holds from the next create on; nothing that runs is ended.' : 'Only an owner may change these.'}
+            {isOwner
+              ? 'Takes effect with the next create. Running sessions are not ended.'
+              : 'Only owners may change limits.'}
           </p>
           <Button type="submit" look="primary" busy={save.isPending} disabled={!changed}>
             Save

@@ -24,14 +24,14 @@ export function LogsState({
   if (!isEmpty) return children;
   if (data.why === 'disabled')
     return (
-      <Empty icon="sessions" title="Nothing was logged">
-        The session was made with <code>logSession</code> false.
+      <Empty icon="sessions" title="No log">
+        The session was created with <code>logSession</code> false.
       </Empty>
     );
   if (data.why === 'expired')
     return (
-      <Empty icon="sessions" title="The log is gone">
-        Logs are kept for 31 days after a session's end.
+      <Empty icon="sessions" title="The log was deleted">
+        Logs are kept for 31 days after the end of a session.
       </Empty>
     );
   return <Empty icon="sessions" title={nothing} />;

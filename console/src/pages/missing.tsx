@@ -6,13 +6,13 @@ import { Empty } from '../ui/states.tsx';
 export const MissingPage = () => (
   <Empty
     icon="search"
-    title="There is no page here"
+    title="Page not found"
     action={
       <Link to="/" className={buttonClass('plain')}>
         To the sessions
       </Link>
     }
   >
-    The address may be of an older console, or mistyped.
+    The address may be outdated or mistyped.
   </Empty>
 );

@@ -36,7 +36,7 @@ export function NetworkTab({
       error={error}
       retry={() => void refetch()}
       isEmpty={calls.length === 0}
-      nothing="No page has asked for anything"
+      nothing="No requests"
     >
       <div className="flex items-center justify-between gap-3 border-b border-line px-4 py-2">
         <span role="status" className="text-xs text-soft">
@@ -116,7 +116,7 @@ const Details = ({ call, close }: { readonly call: NetworkCall; readonly close: 
           ['Answer', call.failed ?? String(call.status ?? 'none yet')],
           ['Method', call.method],
           ['Kind', [call.type, call.mimeType].filter(Boolean).join(', ')],
-          ['Took', tookWords(call) || 'still under way'],
+          ['Took', tookWords(call) || 'in progress'],
           ...(call.bytes === undefined ? [] : [['Size', bytesWords(call.bytes)] as const]),
           ...(call.protocol ? [['Protocol', call.protocol] as const] : []),
         ]}

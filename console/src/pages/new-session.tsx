@@ -121,7 +121,7 @@ const Life = (part: Part) => (
     <div className="grid gap-4 p-4 sm:grid-cols-2">
       <TextField
         label="Ends after, minutes"
-        hint="From creation, whatever happens. 1 to 360."
+        hint="Counted from creation, with or without clients. 1 to 360."
         type="number"
         min={1}
         max={360}
@@ -130,7 +130,7 @@ const Life = (part: Part) => (
       />
       <CheckField
         label="Keep alive"
-        hint="Goes on without clients. Otherwise it ends when the last one leaves, or none came within 5 minutes."
+        hint="Keep running without clients. Otherwise the session ends when the last client disconnects, or if none connects within 5 minutes."
         {...checkOf(part, 'keepAlive')}
         className="sm:pt-1"
       />
@@ -183,7 +183,7 @@ function Settings(part: Part) {
         />
         <CheckField
           label="Ignore certificate errors"
-          hint="TLS protects nothing then."
+          hint="Turns off TLS certificate checks."
           {...checkOf(part, 'ignoreCertificateErrors')}
         />
       </div>
@@ -195,10 +195,10 @@ function Kept({ app, ...part }: Part & { readonly app: string }) {
   const { wish } = part;
   const { data: contexts = [] } = useQuery(contextsQuery(app));
   return (
-    <Panel title="What it keeps, and where it may go">
+    <Panel title="Storage and network">
       <div className="grid gap-4 p-4 sm:grid-cols-2">
         <SelectField label="Context" hint="Cookies and storage to start from." {...textOf(part, 'contextId')}>
-          <option value="">None: empty, and forgotten</option>
+          <option value="">None: start empty, save nothing</option>
           {contexts.map(({ id, name }) => (
             <option key={id} value={id}>
               {name ?? id}
@@ -206,21 +206,25 @@ function Kept({ app, ...part }: Part & { readonly app: string }) {
           ))}
         </SelectField>
         <CheckField
-          label="Save into the context"
-          hint="At its end, as a new version."
+          label="Save to the context"
+          hint="When the session ends, as a new version."
           disabled={wish.contextId === ''}
           {...checkOf(part, 'persist')}
           className="sm:pt-1"
         />
         <TextField
           label="Allowed domains"
-          hint="Pages may go to these and their subdomains only. Separated by commas."
+          hint="Pages may navigate only to these domains and their subdomains. Separate with commas."
           placeholder="example.com, shop.example"
           {...textOf(part, 'allowedDomains')}
           className="sm:col-span-2"
         />
-        <CheckField label="Record" hint="A replay of every page, for 31 days." {...checkOf(part, 'recordSession')} />
-        <CheckField label="Log" hint="Console, network and commands." {...checkOf(part, 'logSession')} />
+        <CheckField
+          label="Record"
+          hint="Record every page for replay. Kept for 31 days."
+          {...checkOf(part, 'recordSession')}
+        />
+        <CheckField label="Log" hint="Log console, network and commands." {...checkOf(part, 'logSession')} />
       </div>
     </Panel>
   );
@@ -243,7 +247,7 @@ function Metadata({ wish, set }: Part) {
       }
     >
       <div className="grid gap-2 p-4">
-        <p className="text-xs text-soft">Yours to fill; sessions can be found by it later.</p>
+        <p className="text-xs text-soft">Your own data. Sessions can be searched by it.</p>
         {wish.metadata.map(({ id, name, value }) => (
           <div key={id} className="flex items-end gap-2">
             <TextField

@@ -78,7 +78,7 @@ async function play(
   onStart: (ms: number) => void,
 ): Promise<void> {
   const { default: Hls } = await import('hls.js/light');
-  if (!Hls.isSupported()) throw new Error('This browser cannot play the replay. The MP4 files can be saved instead.');
+  if (!Hls.isSupported()) throw new Error('This browser cannot play the replay. Save the MP4 files instead.');
   const authorization = `Bearer ${await agentKey(app)}`;
   if (signal.aborted) return;
   const hls = new Hls({

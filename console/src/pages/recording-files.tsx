@@ -36,14 +36,14 @@ export function RecordingFiles({ app, id }: { readonly app: string; readonly id:
         ) : (
           status !== 'NOT_REQUESTED' && (
             <span key={pageId} role="status" className="text-sm text-soft">
-              Page {pageId}: {status === 'PENDING' ? 'being made' : 'failed'}
+              Page {pageId}: {status === 'PENDING' ? 'in progress' : 'failed'}
             </span>
           )
         ),
       )}
       {isNotAsked && (
         <Button busy={ask.isPending} onClick={() => ask.mutate()}>
-          Make MP4 files
+          Create MP4 files
         </Button>
       )}
       <FormError error={ask.error} />

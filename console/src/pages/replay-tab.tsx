@@ -19,22 +19,22 @@ const LOOK_MS = 4_000;
 const SETTLES_MS = 60_000;
 
 const NOT_RECORDED = {
-  too_many_at_once: 'because more than 64 were open',
-  too_many_in_all: 'after the thousandth',
+  too_many_at_once: 'because more than 64 pages were open',
+  too_many_in_all: 'because the session had already opened 1000 pages',
 } as const;
 
 const NO_REPLAY: Readonly<Record<string, string>> = {
   disabled: 'Recording was off for this session.',
-  none: 'None of its pages showed anything.',
-  expired: 'It was deleted: the time for which recordings are kept has passed.',
+  none: 'No page of the session was painted.',
+  expired: 'The recording was deleted. Recordings are kept for 31 days after the end of a session.',
 };
 
 const noReplayWords = ({ details, message }: ApiError): string =>
   (typeof details.reason === 'string' && NO_REPLAY[details.reason]) || message;
 
 const WAIT = {
-  open: 'A page is recorded from its first picture on.',
-  settling: 'The last pictures are being put together.',
+  open: 'A page is recorded as soon as it is painted.',
+  settling: 'The recording is still being stored.',
 } as const;
 
 /** `wait`: why something may come yet. */
@@ -44,7 +44,7 @@ const NoReplay = ({ error, wait }: { readonly error: ApiError; readonly wait: ke
       {WAIT[wait]}
     </Empty>
   ) : (
-    <Empty icon="play" title="There is no replay">
+    <Empty icon="play" title="No replay">
       {noReplayWords(error)}
     </Empty>
   );

@@ -45,7 +45,7 @@ export function SessionTable({ app, sessions }: { readonly app: string; readonly
         aria-hidden="true"
         className={`h-9 border-b border-line px-4 text-xs font-medium text-faint max-md:hidden ${COLUMNS}`}
       >
-        {['', 'Status', 'Session', 'Metadata', 'Created', 'Lasted', 'Ended because'].map(name => (
+        {['', 'Status', 'Session', 'Metadata', 'Created', 'Duration', 'End reason'].map(name => (
           <span key={name}>{name}</span>
         ))}
       </div>

@@ -129,14 +129,12 @@ const Summary = ({ session }: { readonly session: Session }) => {
       <Panel>
         <Facts
           facts={[
-            ...(session.endReason
-              ? [['Ended because', <EndReasonWords key="reason" session={session} />] as const]
-              : []),
+            ...(session.endReason ? [['End reason', <EndReasonWords key="reason" session={session} />] as const] : []),
             ['Created', <Moment key="created" time={session.createdAt} />],
             ...(session.endedAt
               ? [['Ended', <Moment key="ended" time={session.endedAt} />] as const]
               : [['Ends in', <Left key="left" until={session.expiresAt} />] as const]),
-            ['Lasted', <Lasting key="lasted" from={session.createdAt} to={session.endedAt} />],
+            ['Duration', <Lasting key="lasted" from={session.createdAt} to={session.endedAt} />],
           ]}
         />
       </Panel>
@@ -195,7 +193,7 @@ function Actions({ app, session }: { readonly app: string; readonly session: Ses
             await client.invalidateQueries({ queryKey: ['session', app, session.id] });
           }}
         >
-          Its browser is closed and its clients are cut off. What was stored of it stays.
+          The browser is closed and its clients are disconnected. Stored data of the session is kept.
         </Confirm>
       )}
     </>

@@ -125,14 +125,14 @@ const NoSessions = ({ app, narrowed }: { readonly app: string; readonly narrowed
   narrowed ? (
     <Empty
       icon="search"
-      title="No session is like that"
+      title="No matching sessions"
       action={
         <Link to="/a/$app/sessions" params={{ app }} className={buttonClass('plain')}>
           Show all
         </Link>
       }
     >
-      Metadata is compared exactly and with its case; only values that are text can be searched.
+      Metadata must match exactly, including case. Only text values can be searched.
     </Empty>
   ) : (
     <Empty

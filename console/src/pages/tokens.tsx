@@ -32,7 +32,7 @@ export function TokensPage() {
   return (
     <Page
       title="Access tokens"
-      about="For scripts that manage applications and keys, and to sign in here. They open no browser."
+      about="For scripts that manage applications and keys, and for signing in to the console. They cannot use browsers."
       actions={
         mayIssue && (
           <Button look="primary" icon="plus" onClick={() => setIssuing(true)}>
@@ -46,7 +46,7 @@ export function TokensPage() {
           <CredentialRow
             key={token.id}
             credential={token}
-            {...(token.id === current?.id ? { note: 'you are signed in with it' } : {})}
+            {...(token.id === current?.id ? { note: 'your current sign-in' } : {})}
             actions={
               token.status === 'active' && (
                 <Button look="quiet" aria-label={`Revoke ${token.name}`} onClick={() => setRevoking(token)}>
@@ -85,7 +85,7 @@ export function TokensPage() {
         >
           {revoking.id === current?.id
             ? 'You are signed in with this token: revoking it signs you out. This cannot be undone.'
-            : 'Scripts that use it are refused from now on. This cannot be undone.'}
+            : 'Scripts that use this token are refused immediately. This cannot be undone.'}
         </Confirm>
       )}
       {issued && (

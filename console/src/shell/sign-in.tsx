@@ -21,7 +21,9 @@ export function SignIn() {
     const given = text.trim();
     if (!given.startsWith('bpt_'))
       return setError(
-        new Error('That is not a personal access token: those begin with bpt_. Agent keys open no console.'),
+        new Error(
+          'This is not a personal access token. Personal access tokens begin with bpt_; agent keys cannot sign in to the console.',
+        ),
       );
     setBusy(true);
     setError(await problemWith(given));
@@ -36,7 +38,7 @@ export function SignIn() {
         <Mark size={40} />
         <h1 className="mt-4 text-xl font-semibold tracking-tight">Sign in to Berth</h1>
         <p className="mt-1.5 mb-6 text-soft">
-          With a personal access token. It stays in this tab and is forgotten when you close it.
+          Use a personal access token. It is kept only in this tab, until you close it.
         </p>
         <form onSubmit={event => void submit(event)} className="grid gap-4">
           {reason && !error && (
@@ -61,9 +63,9 @@ export function SignIn() {
           </Button>
         </form>
         <div className="mt-10 border-t border-line pt-5">
-          <h2 className="mb-2 text-sm font-semibold">No token at hand?</h2>
+          <h2 className="mb-2 text-sm font-semibold">No token?</h2>
           <p className="mb-3 text-sm text-soft">
-            On the machine that Berth runs on, this prints a link that signs you in:
+            Run this command on the machine that runs Berth. It prints a sign-in link:
           </p>
           <CodeBlock code="npm run -s berth -- console" label="the command" />
         </div>

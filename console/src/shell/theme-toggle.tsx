@@ -6,7 +6,7 @@ import { applyTheme, storedTheme, type Theme } from './theme.ts';
 
 const NEXT: Readonly<Record<Theme, Theme>> = { system: 'light', light: 'dark', dark: 'system' };
 const ICONS: Readonly<Record<Theme, IconName>> = { system: 'system', light: 'sun', dark: 'moon' };
-const WORDS: Readonly<Record<Theme, string>> = { system: 'as the system', light: 'light', dark: 'dark' };
+const WORDS: Readonly<Record<Theme, string>> = { system: 'system', light: 'light', dark: 'dark' };
 
 export function ThemeToggle() {
   const [theme, setTheme] = useState(storedTheme);

@@ -51,5 +51,5 @@ async function copyText(text: string): Promise<void> {
   area.select();
   const copied = document.execCommand('copy');
   area.remove();
-  if (!copied) throw new Error('this browser does not let pages copy');
+  if (!copied) throw new Error('this browser does not permit copying');
 }

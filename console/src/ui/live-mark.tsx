@@ -4,7 +4,7 @@ import type { StreamState } from '../api/event-stream.ts';
 const WORDS: Readonly<Record<StreamState, { readonly text: string; readonly dot: string }>> = {
   connecting: { text: 'Connecting', dot: 'bg-line-strong' },
   live: { text: 'Live', dot: 'bg-good' },
-  broken: { text: 'Not live; trying again', dot: 'bg-warn' },
+  broken: { text: 'Not live. Reconnecting', dot: 'bg-warn' },
   over: { text: 'Ended', dot: 'bg-line-strong' },
 };
 

@@ -23,7 +23,7 @@ export function Reveal({
       open
       onClose={() => stored && close()}
       title={title}
-      about="Shown this once: only its hash is kept. Store it where your program finds it."
+      about="It cannot be shown again: only a hash is stored. Save it where your program can read it."
     >
       <CodeBlock code={secret} label={`the ${what}`} />
       <div className="mt-4 flex flex-wrap items-center justify-between gap-3">

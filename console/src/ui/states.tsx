@@ -74,5 +74,5 @@ export function FormError({ error }: { readonly error: unknown }) {
 function said(error: unknown): { message: string; requestId?: string } {
   if (error instanceof ApiError)
     return { message: error.message, ...(error.requestId ? { requestId: error.requestId } : {}) };
-  return { message: error instanceof Error ? error.message : 'Something went wrong.' };
+  return { message: error instanceof Error ? error.message : 'The console failed unexpectedly.' };
 }

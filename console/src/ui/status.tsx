@@ -26,20 +26,20 @@ export const Status = ({ status }: { readonly status: SessionStatus }) => {
 
 const REASONS: Readonly<Record<EndReason, string>> = {
   released: 'Released by a caller',
-  client_disconnected: 'The last client left',
+  client_disconnected: 'The last client disconnected',
   browser_closed: 'A client closed the browser',
   timed_out: 'Timed out',
-  connect_timeout: 'No client came in time',
+  connect_timeout: 'No client connected in time',
   crashed: 'The browser crashed',
   out_of_memory: 'The browser ran out of memory',
   start_failed: 'The browser did not start',
-  proxy_failed: 'Its proxy failed',
-  egress_limit: 'Its network budget was used up',
-  disk_limit: 'Its disk was full',
+  proxy_failed: 'The proxy failed',
+  egress_limit: 'The network budget was used up',
+  disk_limit: 'The disk limit was reached',
   operator: 'Ended by the operator',
   drained: 'The service was shut down',
-  host_lost: 'Its host was lost',
-  service_restart: 'Could not be taken over after a restart',
+  host_lost: 'The host was lost',
+  service_restart: 'Could not be continued after a service restart',
 };
 
 export const endReasonWords = (reason: EndReason): string => REASONS[reason];
