@@ -6,6 +6,7 @@ import type { JsonObject } from '../../engines/store/rows/json.ts';
 
 /** What Chromium is started with. Two sessions with equal launch settings can be given the same warm browser. */
 export interface LaunchSettings {
+  /** Not only a switch: Chromium also needs a variable and a file of texts, which are made for the locale. */
   readonly locale?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly switches?: readonly string[];

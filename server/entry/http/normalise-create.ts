@@ -39,18 +39,30 @@ export function normaliseCreate(body: CreateSession, where: Where): SessionWish 
 
 // ---- the same setting in two places --------------------------------------------------------------------------------
 
-const ALIASES = ['recordSession', 'logSession', 'allowedDomains', 'viewport', 'context'] as const;
+type Alias = Exclude<keyof CreateSession & keyof BrowserSettings, 'extensionId' | 'extensionIds'>;
+
+const CONTEXT_DEFAULT = { persist: false, exclusive: false };
+/** Settings that may also stand at the top of the body, with the defaults of their fields. */
+const ALIASES: Readonly<Record<Alias, object | undefined>> = {
+  recordSession: undefined,
+  logSession: undefined,
+  allowedDomains: undefined,
+  viewport: VIEWPORT_DEFAULT,
+  context: CONTEXT_DEFAULT,
+};
+const ALIAS_NAMES = Object.keys(ALIASES) as readonly Alias[]; // TypeScript widens the keys
 
 function mergeAliases(body: CreateSession): BrowserSettings {
   const inner = body.browserSettings ?? {};
-  for (const name of ALIASES) demandSame(name, body[name], `browserSettings.${name}`, inner[name]);
+  for (const name of ALIAS_NAMES)
+    demandSame([name, body[name]], [`browserSettings.${name}`, inner[name]], ALIASES[name]);
   const context = body.context ?? inner.context;
   const short = body.contextId === undefined ? undefined : { id: body.contextId };
-  demandSame('contextId', short, body.context ? 'context' : 'browserSettings.context', context);
+  demandSame(['contextId', short], [body.context ? 'context' : 'browserSettings.context', context], CONTEXT_DEFAULT);
   const extensionIds = [body, inner].flatMap(({ extensionId, extensionIds = [] }) =>
     extensionId === undefined ? extensionIds : [extensionId, ...extensionIds],
   );
-  const outer = Object.fromEntries(ALIASES.flatMap(name => (body[name] === undefined ? [] : [[name, body[name]]])));
+  const outer = Object.fromEntries(ALIAS_NAMES.flatMap(name => (body[name] === undefined ? [] : [[name, body[name]]])));
   return {
     ...inner,
     ...outer,
@@ -59,23 +71,17 @@ function mergeAliases(body: CreateSession): BrowserSettings {
   };
 }
 
-function demandSame(path: string, value: unknown, otherPath: string, other: unknown): void {
+type Given = readonly [path: string, value: unknown];
+
+function demandSame([path, value]: Given, [otherPath, other]: Given, defaults: object | undefined): void {
   if (value === undefined || other === undefined) return;
-  if (isDeepStrictEqual(withDefaults(path, value), withDefaults(path, other))) return;
+  const whole = (one: unknown): unknown => (defaults ? { ...defaults, ...Object(one) } : one);
+  if (isDeepStrictEqual(whole(value), whole(other))) return;
   throw fault('conflicting_fields', `${path} and ${otherPath} are the same setting with different values.`, {
     advice: 'Give it in one place only.',
     details: { paths: [path, otherPath] },
   });
 }
-
-const DEFAULTS: Readonly<Record<string, object>> = {
-  viewport: VIEWPORT_DEFAULT,
-  context: { persist: false, exclusive: false },
-  contextId: { persist: false, exclusive: false },
-};
-
-const withDefaults = (path: string, value: unknown): unknown =>
-  DEFAULTS[path] ? { ...DEFAULTS[path], ...Object(value) } : value;
 
 // ---- refusals ------------------------------------------------------------------------------------------------------
 
