@@ -4,7 +4,7 @@
 //
 //   node tools/setup.mjs all        npm packages, Debian packages, and the web console built (npm start)
 //   node tools/setup.mjs test       the same, and what only the suite needs (npm test)
-//   node tools/setup.mjs packages   npm packages only (npm run berth, npm run check)
+//   node tools/setup.mjs packages   npm packages only (npm run berth, check, test:unit)
 //
 // Everything it has to say goes to the error output; the output belongs to the command behind it.
 import { spawnSync } from 'node:child_process';

@@ -1,14 +1,15 @@
 // Runs the suite: unit tests, then the suites that start servers and browsers, some files at a time: each has servers and
 // folders of its own, and waits for other things than the processor now and then, so there is one more than processors.
 // `--slow` adds the files named *.slow.test.ts, and runs one at a time, because those measure. `--rerun-failed` runs each
-// file that failed once more, alone, when the rest is through, and lists what then passed as unsteady. Other words choose
-// files by a part of their path.
+// file that failed once more, alone, when the rest is through, and lists what then passed as unsteady. `--unit` runs the unit
+// tests alone. `-t NAME` runs the tests whose name matches this regular expression, `--watch` runs a file again when it, or
+// what it imports, has changed. Other words choose files by a part of their path.
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
-import { inspect } from 'node:util';
+import { inspect, parseArgs } from 'node:util';
 
 const ROOT = dirname(import.meta.dirname);
 /** Compiled code of what hundreds of processes begin with: servers, commands, test files. Entries go by what they are of. */
@@ -24,9 +25,17 @@ const FILES_SHOWN = 12;
 /** And why each test failed, for who sees only the end of a long log. */
 const REASON_CHARS_MAX = 2_000;
 
-const slow = process.argv.includes('--slow');
-const rerunFailed = process.argv.includes('--rerun-failed');
-const words = process.argv.slice(2).filter(word => !word.startsWith('-'));
+const { values, positionals: words } = parseArgs({
+  options: {
+    slow: { type: 'boolean', default: false },
+    'rerun-failed': { type: 'boolean', default: false },
+    unit: { type: 'boolean', default: false },
+    watch: { type: 'boolean', default: false },
+    name: { type: 'string', short: 't' },
+  },
+  allowPositionals: true,
+});
+const { slow, watch, name: namePattern } = values;
 
 interface Part {
   readonly name: string;
@@ -50,6 +59,7 @@ const PARTS: readonly Part[] = [
 /** What takes longest begins first, so that nothing long is left for the end. */
 const LONG = [
   'faults/churn',
+  'acceptance/clients',
   'acceptance/warm',
   'attacks/allowed-domains',
   'attacks/exfiltration',
@@ -100,7 +110,9 @@ async function runFiles(files: readonly string[], concurrency: number, tally: Ta
   const limit = slow ? SLOW_TEST_MS_MAX : TEST_MS_MAX;
   const stream = run({
     files: files.map(path => join(ROOT, path)),
-    concurrency,
+    // Node refuses a count where it watches.
+    ...(watch ? { watch } : { concurrency }),
+    ...(namePattern === undefined ? {} : { testNamePatterns: new RegExp(namePattern) }),
     execArgv: [`--test-timeout=${limit}`, `--import=${join(import.meta.dirname, 'test-limit.ts')}`],
     cwd: ROOT,
   });
@@ -113,7 +125,8 @@ async function runFiles(files: readonly string[], concurrency: number, tally: Ta
   };
   stream.on('test:pass', test => {
     fileOf(test.file);
-    if (test.details.type === 'suite') return;
+    // A file without a test, or none of the name that is asked for, passes as a test of its own path.
+    if (test.details.type === 'suite' || test.name === test.file) return;
     if (test.skip !== undefined || test.todo !== undefined) tally.skipped++;
     else tally.passed++;
   });
@@ -162,12 +175,12 @@ function print(kind: string, failures: readonly Failure[]): void {
 const startedAt = performance.now();
 const tally = newTally();
 let files = 0;
-for (const part of PARTS) {
+for (const part of PARTS.slice(0, values.unit ? 1 : PARTS.length)) {
   const chosen = filesOf(part);
   files += chosen.length;
   await runFiles(chosen, part.concurrency, tally);
 }
-const unsteady = rerunFailed ? await rerun(tally) : [];
+const unsteady = values['rerun-failed'] ? await rerun(tally) : [];
 
 const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
 console.log(
@@ -177,5 +190,6 @@ const longest = [...tally.files].toSorted(([, one], [, other]) => other - one).s
 for (const [file, ms] of longest) console.log(`  ${(ms / 1000).toFixed(1).padStart(6)} s  ${file}`);
 print('unsteady, passed when it was run once more', unsteady);
 print('failed', tally.failed);
-if (files === 0) console.log('no test file matches');
-process.exitCode = files === 0 || tally.failed.length > 0 ? 1 : 0;
+if (files === 0) console.log('No test file has such a path.');
+else if (tally.passed + tally.failed.length === 0) console.log('No test has such a name.');
+process.exitCode = tally.passed === 0 || tally.failed.length > 0 ? 1 : 0;
