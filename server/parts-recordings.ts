@@ -1,4 +1,4 @@
-// Wiring of recordings: the recorder in the data folder, what it stores, and the tasks that go on with it.
+// Wiring of recordings: the recorder in the data folder, the stores behind it, and its background tasks.
 import { join } from 'node:path';
 import type { Config } from './config.ts';
 import type { Links } from './domain/files/links.ts';
@@ -33,7 +33,7 @@ import type { Workers } from './kit/worker-pool.ts';
 
 const ASSEMBLE_MS = 2_000;
 
-export interface RecordingsWish {
+export interface RecordingsParams {
   readonly config: Config;
   readonly store: Store;
   readonly artifacts: Artifacts;
@@ -54,14 +54,14 @@ export interface OpenedRecordings {
   readonly pictures: Pictures;
   readonly addresses: Addresses;
   readonly tasks: readonly Task[];
-  /** Its files are gone. */
+  /** Its files were deleted. */
   readonly forget: Forget;
-  /** After adoption: what former processes left of sessions that are over is stored. */
+  /** After adoption: stores what earlier processes left of sessions that have ended. */
   recover(): Promise<void>;
 }
 
-export async function openRecordings(wish: RecordingsWish): Promise<OpenedRecordings> {
-  const { config, store, artifacts, links, slots, pages, workers, host, clock, log, scope, lookIn } = wish;
+export async function openRecordings(params: RecordingsParams): Promise<OpenedRecordings> {
+  const { config, store, artifacts, links, slots, pages, workers, host, clock, log, scope, lookIn } = params;
   const rows = store.recordings;
   const keys: RecordingKeys = {
     init: recordingInitKey,

@@ -13,7 +13,7 @@ import { EncodeQueue } from '../../server/engines/recorder/encode-queue.ts';
 import { Ffmpeg } from '../../server/engines/recorder/ffmpeg.ts';
 import type { Size } from '../../server/engines/recorder/matroska.ts';
 import { mp4Head } from '../../server/engines/recorder/mp4.ts';
-import { PageFolder, type WholeSlice } from '../../server/engines/recorder/page-folder.ts';
+import { type CompleteRawSegment, PageFolder } from '../../server/engines/recorder/page-folder.ts';
 import { PageJournal } from '../../server/engines/recorder/page-journal.ts';
 import type { RecordedPage, Span } from '../../server/engines/recorder/page-recording.ts';
 import { Pipeline, type Segment } from '../../server/engines/recorder/pipeline.ts';
@@ -100,7 +100,7 @@ async function filmed(
   const [first] = shown;
   assert.ok(first);
   const listener = {
-    sliced: (slice: WholeSlice, size: Size) => pipeline.add(slice, size),
+    segmentComplete: (segment: CompleteRawSegment, size: Size) => pipeline.add(segment, size),
     lost: (fromMs: number, toMs: number) => void lost.push([fromMs, toMs]),
   };
   const begun = { first: frame(first.atMs, first.jpeg), leadMs: first.atMs };
@@ -123,8 +123,8 @@ test('a page whose only frame was long on its way lasts as long as it lived', as
   const clock = new TestClock();
   const [paintedAt, browserMs] = [new Date(clock.now().getTime() - 1_500), clock.monotonicMs() - 1_500];
   const first = { ...frame(browserMs, picture(RED, LARGE)), at: paintedAt };
-  const slices: WholeSlice[] = [];
-  const listener = { sliced: (slice: WholeSlice) => void slices.push(slice), lost: () => {} };
+  const segments: CompleteRawSegment[] = [];
+  const listener = { segmentComplete: (segment: CompleteRawSegment) => void segments.push(segment), lost: () => {} };
   const begun = { first, leadMs: 400 };
   const journal = await PageJournal.begin(new PageFolder(join(makeFolder(), 'page')), 'page', begun, clock, listener);
   await journal.take(first);
@@ -133,7 +133,7 @@ test('a page whose only frame was long on its way lasts as long as it lived', as
   const leastMs = lived();
   await journal.end();
   const mostMs = lived();
-  const endMs = slices.at(-1)?.endMs ?? 0;
+  const endMs = segments.at(-1)?.endMs ?? 0;
   assert.ok(leastMs >= 4_900);
   assert.ok(endMs > leastMs - 500 && endMs < mostMs + 500, `${endMs}, not ${leastMs} to ${mostMs}`);
 });
@@ -169,13 +169,13 @@ test('a minute is a minute: as segments, as a playlist and as one file, with eve
   }
 });
 
-test('slices that wait for each other share a process, and each of them can be played alone', async () => {
+test('segments that wait for each other share a process, and each of them can be played alone', async () => {
   const folder = makeFolder();
   const [counting, runs] = [join(folder, 'ffmpeg'), join(folder, 'runs')];
   writeFileSync(counting, `#!/bin/sh\necho x >> ${runs}\nexec ffmpeg "$@"\n`, { mode: 0o755 });
   const colours = [RED, GREEN, BLUE];
   const pictures = colours.map(colour => picture(colour, LARGE));
-  // Two slices of several pictures, three at rest, two more; a slice of a tenth of a second.
+  // Two segments of several pictures, three at rest, two more; a segment of a tenth of a second.
   const times = [0, 3_000, 5_999, 7_000, 30_500, 31_000, 36_100, 37_777];
   const shown = times.map((atMs, index) => ({ atMs, jpeg: pictures[index % 3] ?? Buffer.alloc(0) }));
   // The path is one that a shell, and a list, would take apart.
@@ -184,7 +184,7 @@ test('slices that wait for each other share a process, and each of them can be p
   const queue = new EncodeQueue(new Ffmpeg(boundedHelper, counting), gathering, silentLog);
   const filming = filmed(path, shown, 42_100, queue);
   // The three at rest are one.
-  await eventually('six slices to wait for each other', () => gathering.sleeping === 6);
+  await eventually('six segments to wait for each other', () => gathering.sleeping === 6);
   await gathering.advance(1_000);
   const { segments, lost } = await filming;
   assert.deepEqual(lost, []);
@@ -207,7 +207,7 @@ test('slices that wait for each other share a process, and each of them can be p
   }
 });
 
-test('where slices cannot be encoded together each is encoded alone', async () => {
+test('where segments cannot be encoded together each is encoded alone', async () => {
   const folder = makeFolder();
   const moody = join(folder, 'ffmpeg');
   writeFileSync(moody, '#!/bin/sh\ncase "$*" in *"-f concat"*) exit 1;; esac\nexec ffmpeg "$@"\n', { mode: 0o755 });
@@ -215,7 +215,7 @@ test('where slices cannot be encoded together each is encoded alone', async () =
   const gathering = new HandClock();
   const queue = new EncodeQueue(new Ffmpeg(boundedHelper, moody), gathering, silentLog);
   const filming = filmed(join(folder, 'page'), shown, 18_000, queue);
-  await eventually('three slices to wait for each other', () => gathering.sleeping === 3);
+  await eventually('three segments to wait for each other', () => gathering.sleeping === 3);
   await gathering.advance(1_000);
   const { segments, lost } = await filming;
   assert.deepEqual(
@@ -367,7 +367,7 @@ test('the sixty-fifth tab waits for its turn, is told of, and is recorded from i
   assert.ok(waited.length === 1 && (waited[0]?.toMs ?? 0) >= 3_000, JSON.stringify(waited));
 });
 
-test('where nobody looks slices wait for each other; who looks finds all of them, and from then on each as it ends', async () => {
+test('where nobody looks segments wait for each other; who looks finds all of them, and from then on each as it ends', async () => {
   const clock = new TestClock();
   const stored: number[] = [];
   const sink = {
@@ -383,11 +383,11 @@ test('where nobody looks slices wait for each other; who looks finds all of them
   const recording = await recorder.record({ session: SESSION, masks: 'none', short: () => {} });
   recording.target(new FakeTab('tab', picture(RED, { width: 64, height: 48 }), clock), 0, { at: clock.now() });
   // The clock goes on by itself too: on a slow machine there are more.
-  const slices = (count: number) => () =>
+  const segments = (count: number) => () =>
     readdirSync(join(folder, SESSION, '0')).filter(name => /^\d+\.\d+\.\d+\.mkv$/.test(name)).length >= count;
   const goOn = async (count: number): Promise<void> => {
     clock.advance(6_000);
-    await eventually(`${count} slices`, slices(count));
+    await eventually(`${count} segments`, segments(count));
   };
   await eventually('the recording to begin', () => existsSync(join(folder, SESSION, '0')));
   for (const count of [1, 2, 3]) await goOn(count);

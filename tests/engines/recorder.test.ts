@@ -242,7 +242,7 @@ test('a recording begins when its page appeared: until its first picture that on
   const recorder = await open({ folder: makeFolder(), sink, clock: systemClock, log: silentLog });
   const { observing } = await record(recorder, 'late', 7_000);
   await recorder.lookedAt('late');
-  await eventually('the first slice', () => (sink.segments.get(0)?.length ?? 0) > 0);
+  await eventually('the first segment', () => (sink.segments.get(0)?.length ?? 0) > 0);
   await observing.close();
   await recorder.finish('late');
   await eventually('all to be stored', () => sink.finished.includes(0));
@@ -282,7 +282,7 @@ test('where too much waits to be stored recording pauses, says so, and goes on w
   await eventually('all to be stored', () => sink.finished.includes(0));
   const segments = sink.segments.get(0) ?? [];
   const gap = sink.spans.find(({ why }) => why === 'backlog');
-  // A slow machine draws less than the bound into the first slice.
+  // A slow machine draws less than the bound into the first segment.
   const last = segments.findLast(({ startMs }) => gap && startMs < gap.fromMs);
   const later = segments.slice(last ? segments.indexOf(last) + 1 : 0);
   const endMs = (last?.startMs ?? 0) + (last?.durationsMs.reduce((sum, ms) => sum + ms, 0) ?? 0);

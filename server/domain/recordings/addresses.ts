@@ -1,4 +1,4 @@
-// Addresses of what is stored of recordings, and what they lead to: readable without a credential until they expire.
+// Addresses of stored parts of recordings, and the data that they lead to. They work without a credential until they expire.
 import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';
@@ -11,7 +11,7 @@ export const RECORDING_OBJECT = 'recording';
 const OBJECT = /^([0-9a-f-]{36})\.(\d{1,3})\.(init|part|file)\.([0-9a-f-]{1,36})$/;
 const VIDEO = 'video/mp4';
 
-/** A thing that is stored of a page: the init segment of a run, a segment, or an assembled file. */
+/** A stored part of a page: the init segment of a run, a segment, or an assembled file. */
 export interface Stored {
   readonly session: SessionId;
   readonly page: number;
@@ -32,15 +32,15 @@ export class Addresses {
     this.#parts = parts;
   }
 
-  /** The store's own where it has one, except in playlists: those must stay the same from one look to the next. */
+  /** An address of the store itself if it has one, except in playlists: those must stay the same between requests. */
   async of(app: ApplicationId, stored: Stored, expiresAt: Date): Promise<string> {
     const { links, artifacts } = this.#parts;
     const { session, page, kind, name } = stored;
     const own = () =>
       links.make({ application: app, object: `${RECORDING_OBJECT}:${session}.${page}.${kind}.${name}` }, expiresAt).url;
     if (kind !== 'file') return own();
-    const wish = { expiresAt, verb: 'GET', contentType: VIDEO, contentDisposition: saved(stored) } as const;
-    return (await artifacts.signedUrl(this.key(app, stored), wish).catch(() => undefined)) ?? own();
+    const options = { expiresAt, verb: 'GET', contentType: VIDEO, contentDisposition: saved(stored) } as const;
+    return (await artifacts.signedUrl(this.key(app, stored), options).catch(() => undefined)) ?? own();
   }
 
   key(app: ApplicationId, { session, page, kind, name }: Stored): ArtifactKey {

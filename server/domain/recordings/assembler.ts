@@ -1,5 +1,5 @@
-// Puts MP4 files together from rows: whoever asks writes a row and goes on, and a clock task does the work, however often
-// it is killed.
+// Assembles MP4 files from rows: a request writes a row and returns, and a clock task does the work. The task may be killed
+// and repeated at any time.
 import { Buffer } from 'node:buffer';
 import type { Artifacts, ByteRange } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
@@ -15,7 +15,7 @@ import type { RecordingKeys, Vault } from './vault.ts';
 
 const BATCH = 10;
 const TRIES_MAX = 5;
-/** A file must not wait for ever for segments that cannot be stored. */
+/** A file does not wait longer than this for segments that cannot be stored. */
 const STORED_WITHIN_MS = 15 * 60_000;
 
 export interface AssemblerParts {
@@ -43,7 +43,7 @@ export class Assembler {
     this.#parts = parts;
   }
 
-  /** One after the other: none of them is urgent, and all of them read much. */
+  /** One after the other: none of them is urgent, and each reads much. */
   async tend(): Promise<{ assembled: number; failed: number }> {
     const { rows, host } = this.#parts;
     const did = { assembled: 0, failed: 0 };
@@ -72,7 +72,7 @@ export class Assembler {
     }
   }
 
-  /** What was recorded last may still be on its way into the store. */
+  /** The last segments may not be stored yet. */
   async #isStored({ sessionId, page, requestedAt }: RecordingFileRow): Promise<boolean> {
     const pages = await this.#parts.rows.pages(sessionId);
     if (pages.find(one => one.page === page)?.stored) return true;
@@ -95,7 +95,7 @@ export class Assembler {
     return size;
   }
 
-  /** A file has one size. Where the page had several, what is smaller is encoded once more, on the canvas of all. */
+  /** A file has one frame size. If the page had several, smaller segments are encoded again on the largest canvas. */
   async #enlarged(
     film: Film,
     run: number | undefined,
@@ -153,7 +153,7 @@ const canvasOf = (segments: readonly SegmentRow[]) => ({
   height: Math.max(...segments.map(({ height }) => height)),
 });
 
-/** Where something is missing the last picture before it is held, and at the beginning the first one. */
+/** In a gap the last picture before it is held; at the beginning, the first picture. */
 function piecesOf(segments: readonly SegmentRow[], fragments?: ReadonlyMap<number, Fragment>): Piece[] {
   return segments.map((segment, index) => {
     const next = segments[index + 1];

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import HLS from 'hls-parser';
 import type { SegmentRow } from '../../engines/store/rows/recordings.ts';
 import type { SessionId } from '../../kit/ids.ts';
-import { type PlaylistWish, playlist } from './playlist.ts';
+import { type PlaylistParams, playlist } from './playlist.ts';
 
 const segment = (sequence: number, startMs: number, durationMs: number, run = 0): SegmentRow => ({
   sessionId: '0190a000-0000-7000-8000-000000000001' as SessionId,
@@ -12,7 +12,7 @@ const segment = (sequence: number, startMs: number, durationMs: number, run = 0)
   samples: { durationsMs: [durationMs], sizes: [1] },
 });
 
-const wish = (segments: readonly SegmentRow[], isWhole = false): PlaylistWish => ({
+const params = (segments: readonly SegmentRow[], isWhole = false): PlaylistParams => ({
   segments,
   startedAt: new Date('2026-11-20T10:00:00.000Z'),
   isWhole,
@@ -23,17 +23,17 @@ const wish = (segments: readonly SegmentRow[], isWhole = false): PlaylistWish =>
 const whole = [segment(1, 0, 6000), segment(2, 6000, 6000), segment(3, 12_000, 850)];
 
 test('a running page is an EVENT that only ever grows; an ended one is VOD and ends', () => {
-  const early = playlist(wish(whole.slice(0, 1)));
-  const later = playlist(wish(whole.slice(0, 2)));
+  const early = playlist(params(whole.slice(0, 1)));
+  const later = playlist(params(whole.slice(0, 2)));
   assert.ok(later.startsWith(early));
   assert.doesNotMatch(later, /ENDLIST/);
-  const ended = playlist(wish(whole, true));
+  const ended = playlist(params(whole, true));
   assert.ok(ended.startsWith(later.replace(':EVENT', ':VOD')));
   assert.match(ended, /#EXTINF:0\.850,\nhttps:\/\/h\/3\n#EXT-X-ENDLIST\n$/);
 });
 
 test('another size, and a gap, begin anew with the time of day', () => {
-  const text = playlist(wish([segment(1, 0, 6000), segment(2, 6000, 1500, 1), segment(4, 12_000, 6000, 1)], true));
+  const text = playlist(params([segment(1, 0, 6000), segment(2, 6000, 1500, 1), segment(4, 12_000, 6000, 1)], true));
   assert.equal(text.match(/#EXT-X-DISCONTINUITY/g)?.length, 2);
   assert.equal(text.match(/#EXT-X-MAP/g)?.length, 2);
   assert.deepEqual(text.match(/(?<=DATE-TIME:).*/g), [
@@ -44,7 +44,7 @@ test('another size, and a gap, begin anew with the time of day', () => {
 });
 
 test('a parser of the standard accepts it', () => {
-  const parsed = HLS.parse(playlist(wish(whole, true)));
+  const parsed = HLS.parse(playlist(params(whole, true)));
   assert.ok(!parsed.isMasterPlaylist);
   assert.deepEqual(
     parsed.segments.map(({ duration, uri }) => [duration, uri]),

@@ -1,20 +1,20 @@
-// The HLS playlist of one page (RFC 8216): append only while it grows, whole once everything is stored. Pure.
+// The HLS playlist of one page (RFC 8216): append-only while it grows, complete once everything is stored. Pure.
 import type { SegmentRow } from '../../engines/store/rows/recordings.ts';
 
 /** Fixed for the life of a playlist: no segment is longer. */
 const TARGET_SECONDS = 6;
 
-export interface PlaylistWish {
+export interface PlaylistParams {
   readonly segments: readonly SegmentRow[];
-  /** When the page's first frame was seen. */
+  /** When the first frame of the page was painted. */
   readonly startedAt: Date;
-  /** Nothing follows any more. */
+  /** No more segments follow. */
   readonly isWhole: boolean;
   readonly initUrl: (run: number) => string;
   readonly segmentUrl: (sequence: number) => string;
 }
 
-export function playlist({ segments, startedAt, isWhole, initUrl, segmentUrl }: PlaylistWish): string {
+export function playlist({ segments, startedAt, isWhole, initUrl, segmentUrl }: PlaylistParams): string {
   const lines = [
     '#EXTM3U',
     '#EXT-X-VERSION:7',

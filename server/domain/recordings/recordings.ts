@@ -1,4 +1,4 @@
-// The verbs of the API on recordings: what there is to watch, as playlists, and as files that are put together on request.
+// The API operations on recordings: replays as playlists, and MP4 files that are assembled on request.
 import { randomUUID } from 'node:crypto';
 import type { RecordingDownload } from '../../../contract/recordings.ts';
 import { ASSEMBLIES_PER_MINUTE, PLAYLISTS_PER_MINUTE } from '../../../contract/recordings.ts';
@@ -20,13 +20,13 @@ import { isRecorded } from './watcher.ts';
 
 const DAY_MS = 86_400_000;
 const LINK_MS = 6 * 3_600_000;
-/** Addresses in a playlist stay the same for so long, and are then good for six hours still. */
+/** Addresses in a playlist stay the same for this long, and are valid for six more hours. */
 const STEADY_MS = 1_800_000;
 const PAGE_ID = /^\d{1,3}$/;
 const STORE_MS = 5_000;
-/** Whoever looks first at a recording that goes on waits so long at most for what is not encoded yet. */
+/** How long the first request for the recording of a running session waits for segments that are not encoded yet. */
 const ENCODED_MS = 3_000;
-/** After the end of a session a request waits so long at most until everything recorded of it is stored. */
+/** How long a request after the end of a session waits until the whole recording is stored. */
 const SETTLED_MS = 10_000;
 
 export interface RecordingsParts {
@@ -34,16 +34,16 @@ export interface RecordingsParts {
   readonly sessions: Pick<SessionRows, 'get'>;
   readonly artifacts: Pick<Artifacts, 'stat' | 'read'>;
   readonly pictureKey: RecordingKeys['picture'];
-  /** Of a session that runs here, as far as there is one. */
+  /** Undefined for a session that does not run in this process. */
   readonly newestPicture: (session: SessionId) => Buffer | undefined;
-  /** What is recorded of it is wanted now; resolves when it is stored. */
+  /** The recording of the session is requested; resolves when it is stored. */
   readonly lookedAt: (session: SessionId) => Promise<void>;
-  /** Waits until everything recorded of a session that has ended is stored; false where it is not. */
+  /** Waits until the whole recording of an ended session is stored; false if it is not. */
   readonly settled: (session: SessionId) => Promise<boolean>;
   readonly addresses: Addresses;
-  /** Somebody wants a file. */
+  /** Starts the assembly, because a file was requested. */
   readonly prompt: () => void;
-  /** So long after the end of its session a recording is there. */
+  /** How long recordings are kept after the end of the session. */
   readonly keptMs: number;
   readonly host: HostId;
   readonly clock: Clock;
@@ -177,7 +177,7 @@ export class RecordingService implements Recordings {
     return row;
   }
 
-  /** What is not encoded in time comes with a later look. False: the session has ended, and more of it will be stored. */
+  /** Segments that are not encoded in time follow in a later response. False: an ended session has more to store. */
   async #lookAt(session: SessionRow): Promise<boolean> {
     if (hasEnded(session)) return !this.#isKept(session) || this.#isSettled(session);
     await within(ENCODED_MS, 'the recording to be encoded', () => this.#parts.lookedAt(session.id)).catch(() => {});
@@ -188,12 +188,12 @@ export class RecordingService implements Recordings {
     return within(SETTLED_MS, 'the recording to be stored', () => this.#parts.settled(id)).catch(() => false);
   }
 
-  /** There may be something to watch. */
+  /** Whether there may be a replay. */
   #isKept(session: SessionRow): boolean {
     return isRecorded(session) && !this.#isExpired(session);
   }
 
-  /** Pages of which at least one segment is stored. */
+  /** Pages with at least one stored segment. */
   async #pages(session: SessionRow): Promise<Shown[]> {
     const { rows } = this.#parts;
     const lengths = await rows.lengths(session.id);
@@ -209,7 +209,7 @@ export class RecordingService implements Recordings {
     return this.#pages(session);
   }
 
-  /** The order of refusals is promised: disabled, running, expired, nothing there. */
+  /** The order of refusals is part of the contract: disabled, running, expired, nothing recorded. */
   async #ended(session: SessionRow): Promise<Shown[]> {
     const { keptMs } = this.#parts;
     if (!isRecorded(session)) throw fault('recording_disabled', 'Recording was disabled for this session');
@@ -252,7 +252,7 @@ export class RecordingService implements Recordings {
 const noReplay = (why: 'disabled' | 'none' | 'expired') =>
   fault('replay_not_found', 'Replay not found', { details: { reason: why } });
 
-/** What is hidden is told of as far as it is stored; what is missing, also behind that. `untilMs`: the end, or now. */
+/** Hidden periods are reported up to the last stored segment, missing periods also later. `untilMs`: the end, or now. */
 const gapsOf = (spans: readonly SpanRow[], { page, lengthMs }: Shown, startTimeMs: number, untilMs: number) =>
   spans
     .filter(span => span.page === page && (span.kind === 'missing' || span.fromMs < lengthMs))

@@ -1,5 +1,5 @@
-// Where recordings go: each segment as an artifact, then as a row, so that a row never names what is not there. Every step
-// may be repeated.
+// Stores recordings: each segment first as an artifact, then as a row, so that a row never names a missing artifact. Every
+// step may be repeated.
 import { createHash } from 'node:crypto';
 import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
@@ -33,7 +33,7 @@ export class Vault implements RecordingSink {
     this.#parts = parts;
   }
 
-  /** Undefined: the session is forgotten, and so is what was recorded of it. */
+  /** Undefined: the session was deleted, and its recording with it. */
   async applicationOf(session: string): Promise<ApplicationId | undefined> {
     const known = this.#applications.get(session);
     if (known) return known;
@@ -42,7 +42,7 @@ export class Vault implements RecordingSink {
     return row?.applicationId;
   }
 
-  /** Nothing more of it comes. */
+  /** No more segments of the page come. */
   forget(session: string): void {
     this.#applications.delete(session);
   }
@@ -66,7 +66,7 @@ export class Vault implements RecordingSink {
     });
   }
 
-  /** How a session looked at its end. */
+  /** The last picture of the session. */
   async picture(session: string, jpeg: Buffer): Promise<void> {
     const { artifacts, keys } = this.#parts;
     const app = await this.applicationOf(session);
@@ -86,7 +86,7 @@ export class Vault implements RecordingSink {
     if (await this.applicationOf(session)) await this.#parts.rows.stored(session as SessionId, page);
   }
 
-  /** The segments of one size share an init segment. */
+  /** Segments of one size share an init segment. */
   async #run(app: ApplicationId, session: SessionId, page: number, init: Buffer): Promise<number> {
     const { rows, artifacts, keys } = this.#parts;
     const checksum = createHash('sha256').update(init).digest('hex');

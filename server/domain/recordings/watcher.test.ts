@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Recorder, RecordingWish } from '../../engines/recorder/recorder.ts';
+import type { Recorder, RecordingOptions } from '../../engines/recorder/recorder.ts';
 import type { NamedEvent } from '../../engines/store/rows/events.ts';
 import type { OmittedPage } from '../../engines/store/rows/recordings.ts';
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
@@ -17,14 +17,14 @@ test('pages that come when there are no numbers left are told of once as an even
   const recorded: number[] = [];
   const omitted: OmittedPage[] = [];
   const events: NamedEvent[] = [];
-  let wish: RecordingWish | undefined;
+  let options: RecordingOptions | undefined;
   const recording = {
     target: (_: unknown, page: number) => void recorded.push(page),
     settle: async () => {},
   };
   const recorder = {
-    record: async (asked: RecordingWish) => {
-      wish = asked;
+    record: async (asked: RecordingOptions) => {
+      options = asked;
       return recording;
     },
   };
@@ -53,9 +53,9 @@ test('pages that come when there are no numbers left are told of once as an even
     { why: 'too_many_in_all', targetId: `tab-${PAGES_MAX}` },
     { why: 'too_many_in_all', targetId: `tab-${PAGES_MAX + 1}` },
   ]);
-  wish?.short('too_many_at_once', 'tab-9', 9);
-  wish?.short('backlog');
-  wish?.short('backlog');
+  options?.short('too_many_at_once', 'tab-9', 9);
+  options?.short('backlog');
+  options?.short('backlog');
   assert.deepEqual(
     events.map(({ type, detail }) => [type, detail]),
     [

@@ -1,5 +1,5 @@
-// Records sessions that are to be recorded, from before the first client to after the last; also those that a former
-// process recorded.
+// Records sessions that have recording turned on, from before the first client until after the last one, and continues
+// recordings of an earlier process.
 import type { Recorder, Shortfall } from '../../engines/recorder/recorder.ts';
 import type { EventRows } from '../../engines/store/rows/events.ts';
 import type { RecordingRows } from '../../engines/store/rows/recordings.ts';
@@ -32,7 +32,7 @@ export const recordingWatcher = (parts: RecordingWatcherParts): Watcher => ({
     if (!isRecorded(row)) return;
     const { recorder, vault, log } = parts;
     const newest = recorder.sessionOf(row.id)?.newest;
-    // Nobody waits for it: a session without its last picture has ended all the same.
+    // Not awaited: the session ends even if its last picture could not be stored.
     if (newest)
       vault
         .picture(row.id, newest.jpeg)
@@ -57,7 +57,7 @@ async function attend(parts: RecordingWatcherParts, live: LiveSession, row: Sess
       recording.target(target, page, { at: pages.appearedAt(target.id) ?? clock.now() });
     },
   });
-  // What was recorded by a former process and is not there any more has ended.
+  // Pages that an earlier process recorded and that no longer exist have ended.
   await recording.settle(present);
   return {
     leave: async () => {
@@ -69,7 +69,7 @@ async function attend(parts: RecordingWatcherParts, live: LiveSession, row: Sess
   };
 }
 
-/** Tells of what is not recorded: once for each reason as an event, and in the list of replays for each page. */
+/** Reports what is not recorded: once for each reason as an event, and for each page in the list of replays. */
 class Shortfalls {
   readonly #parts: RecordingWatcherParts;
   readonly #session: SessionId;

@@ -9,7 +9,7 @@ test('a session that is full pauses until a quarter is stored; others go on', ()
   backlog.grow('one', 1);
   assert.deepEqual([backlog.isFullFor('one'), backlog.isFullFor('other')], [true, false]);
   backlog.grow('one', -20);
-  assert.equal(backlog.isFullFor('one'), true, 'not at the first slice that is stored');
+  assert.equal(backlog.isFullFor('one'), true, 'not at the first segment that is stored');
   backlog.grow('one', -5);
   assert.equal(backlog.isFullFor('one'), false);
 });

@@ -1,12 +1,12 @@
-// How much of recordings waits on this host's disk to be stored, in all and of each session, and when that is too much:
-// then the sessions that are full pause until a good part of it is stored.
+// How many bytes of recordings wait on the disk of this host to be stored, in total and for each session, and when that is
+// too much. Sessions above the limit pause until a good part is stored.
 
-/** A page of much text that changes all the time writes about 50 MiB a minute. */
+/** A page with much text that changes all the time writes about 50 MiB per minute. */
 const SESSION_BYTES_MAX = 1024 ** 3;
 const HOST_BYTES_MAX = 8 * 1024 ** 3;
-/** Who has paused goes on below this share, so that a slow store does not make a gap of every slice. */
+/** A paused session continues below this share, so that slow storage does not turn every segment into a gap. */
 const RESUMED_AT = 0.75;
-/** Below this share nothing is pressing. */
+/** Below this share segments may be held back. */
 const EASY_BELOW = 0.125;
 
 export interface BacklogLimits {
@@ -31,7 +31,7 @@ export class Backlog {
     return this.#bytes;
   }
 
-  /** Less is stored, more is written. */
+  /** Called with the change in bytes: positive when data is written, negative when it is stored. */
   grow(session: string, bytes: number): void {
     const left = (this.#sessions.get(session) ?? 0) + bytes;
     if (left > 0) this.#sessions.set(session, left);
@@ -42,7 +42,7 @@ export class Backlog {
     else this.#full.delete(session);
   }
 
-  /** What waits may wait for more. */
+  /** Whether segments of the session may be held back. */
   isEasyFor(session: string): boolean {
     const waits = this.#sessions.get(session) ?? 0;
     return waits < this.#sessionMax * EASY_BELOW && this.#bytes < this.#hostMax * EASY_BELOW;

@@ -1,5 +1,5 @@
-// Slices that wait for ffmpeg. To start it costs as much as to encode half a slice (measured), so those of one session that
-// wait at the same time share a process, if they are of one size; each is encoded as if it were alone.
+// Segments that wait for ffmpeg. Starting it costs as much as encoding half a segment (measured), so segments of one session
+// that wait at the same time and have the same size share a process. Each is encoded as if it were alone.
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
@@ -7,20 +7,20 @@ import type { Closeable } from '../../kit/scope.ts';
 import { EncoderMissing, type Ffmpeg, type Footage } from './ffmpeg.ts';
 import type { Fragment } from './fmp4.ts';
 
-/** Slices that are released at one moment are told of one after the other. */
+/** How long segments are gathered for one process: segments that are released together arrive one after another. */
 const GATHER_MS = 50;
-/** Who waits for a turn waits no longer than for these. */
+/** Maximum number of segments in one process, which bounds the wait of the next segment. */
 const TOGETHER_MAX = 8;
 
-export interface EncodeWish {
+export interface EncodeRequest {
   readonly session: string;
   readonly footage: Footage;
-  /** Somebody waits for it: it goes before others. */
+  /** Someone waits for the segment: it is encoded before others. */
   readonly isUrgent: boolean;
   readonly signal: AbortSignal;
 }
 
-interface Waiting extends EncodeWish {
+interface Waiting extends EncodeRequest {
   readonly resolve: (fragment: Fragment) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -37,10 +37,10 @@ export class EncodeQueue {
     this.#log = log;
   }
 
-  encode(wish: EncodeWish): Promise<Fragment> {
+  encode(request: EncodeRequest): Promise<Fragment> {
     const { promise, resolve, reject } = Promise.withResolvers<Fragment>();
-    this.#waiting.push({ ...wish, resolve, reject });
-    // A turn for each: where others were taken along, theirs is over at once.
+    this.#waiting.push({ ...request, resolve, reject });
+    // Each segment takes a turn. If it was already encoded with another one, its turn ends at once.
     void this.#turn();
     return promise;
   }
@@ -79,20 +79,20 @@ export class EncodeQueue {
       for (const [index, fragment] of fragments.entries()) together[index]?.resolve(fragment);
     } catch (error) {
       if (together.length > 1 && !signal.aborted && !(error instanceof EncoderMissing)) {
-        // One that cannot be encoded must not cost the others.
-        this.#log.warn('recording.not_encoded_together', { slices: together.length, reason: reason(error) });
+        // A segment that cannot be encoded must not affect the others.
+        this.#log.warn('recording.not_encoded_together', { segments: together.length, reason: reason(error) });
         for (const one of together) await this.#encode([one], signal);
       } else for (const { reject } of together) reject(error);
     }
   }
 }
 
-const isAlike = (one: EncodeWish, other: EncodeWish): boolean =>
+const isAlike = (one: EncodeRequest, other: EncodeRequest): boolean =>
   one.session === other.session &&
   one.footage.size.width === other.footage.size.width &&
   one.footage.size.height === other.footage.size.height;
 
-/** Aborts when all of them have: as long as one of them is wanted the work goes on. */
+/** Aborts when all of them have aborted: the work continues as long as one of them is wanted. */
 function whenAll(signals: readonly AbortSignal[]): Closeable & { readonly signal: AbortSignal } {
   const control = new AbortController();
   const heard = (): void => {

@@ -1,4 +1,4 @@
-// Short-lived ffmpeg processes, a few at once: frames of slices in, a fragment of each out. They decode what a page painted,
+// Short-lived ffmpeg processes, a few at once: frames of segments in, a fragment of each out. They decode what a page painted,
 // so each runs confined by whoever opened the recorder, and what it writes is bounded. What they are told is measured
 // (bitrate, colours, exact times); a changed flag needs the suite of decoded pixels.
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -11,15 +11,15 @@ import type { Size } from './matroska.ts';
 
 /** Of each process; the largest picture takes 420 MB of it. */
 export const ENCODER_BOUNDS = { memoryBytes: 1024 ** 3, cpuSeconds: 180 } as const;
-/** What a process may write: eight slices of the largest picture take less. */
+/** What a process may write: eight segments of the largest picture take less. */
 const OUTPUT_BYTES_MAX = 128 * 1024 ** 2;
 const STDERR_BYTES_MAX = 1024 ** 2;
 const ENCODE_MS = 60_000;
-/** For each slice more. */
+/** For each segment more. */
 const ENCODE_MORE_MS = 10_000;
-/** Between two slices of one process, and for how long a short one counts: the budget of bits is then as full as at the first. */
+/** Between two segments of one process, and for how long a short one counts: the budget of bits is then as full as at the first. */
 const APART_MS = 2_500;
-const SLICE_LEAST_MS = 6_000;
+const SEGMENT_LEAST_MS = 6_000;
 const STDERR_SHOWN = 500;
 
 /** JPEG's full-range BT.601 becomes what players expect of HD; odd sizes get one more line. */
@@ -55,7 +55,7 @@ function rated({ width, height }: Size): readonly string[] {
   return ['-maxrate', kbit(RATE_KBIT), '-bufsize', kbit(BUFFER_KBIT)];
 }
 
-/** The frames of one slice: their journal, and when each was painted. */
+/** The frames of one segment: their journal, and when each was painted. */
 export interface Footage {
   readonly path: string;
   readonly times: readonly number[];
@@ -73,9 +73,9 @@ const FROM_SEGMENT = ['-threads', '1', '-protocol_whitelist', 'pipe', '-f', 'mp4
 /** The first descriptor after those that a confined process has already. */
 const FOOTAGE_DESCRIPTOR = 4;
 
-/** From the first frame of a slice to that of the next. */
+/** From the first frame of a segment to that of the next. */
 const spanOf = ({ times }: Footage): number =>
-  Math.max(SLICE_LEAST_MS, (times.at(-1) ?? 0) - (times[0] ?? 0)) + APART_MS;
+  Math.max(SEGMENT_LEAST_MS, (times.at(-1) ?? 0) - (times[0] ?? 0)) + APART_MS;
 
 /** The journals as ffmpeg's concat reads them, one behind the other. It has them open: it sees no folder. */
 function listOf(all: readonly Footage[]): string {
@@ -83,7 +83,7 @@ function listOf(all: readonly Footage[]): string {
   return `ffconcat version 1.0\n${entries.join('')}`;
 }
 
-/** When each slice begins there, in seconds. */
+/** When each segment begins there, in seconds. */
 function keyTimes(all: readonly Footage[]): string {
   let atMs = 0;
   const starts = all.map(one => {

@@ -131,7 +131,7 @@ function usualSample(moof: Buffer): Partial<Sample> {
   return { ...(size === undefined ? {} : { size }), ...(flags === undefined ? {} : { flags }) };
 }
 
-export interface SegmentWish {
+export interface SegmentParams {
   /** Counts the page's segments, from 1. */
   readonly sequence: number;
   readonly startMs: number;
@@ -144,7 +144,7 @@ const KEY_FRAME = 0x02000000;
 const DEPENDENT = 0x01010000;
 
 /** A media segment that begins at `startMs` and lasts as long as its durations say. */
-export function segmentBytes({ sequence, startMs, durationsMs, sizes, payload }: SegmentWish): {
+export function segmentBytes({ sequence, startMs, durationsMs, sizes, payload }: SegmentParams): {
   bytes: Buffer;
   payloadAt: number;
 } {

@@ -1,5 +1,5 @@
-// The journal of one page on disk: what the page is, and one file for each segment to be. A file's name says when it
-// begins and, once it is closed, when it ends; so what a killed server left tells its own story.
+// The folder of one page on disk: a description of the page, and one file for each raw segment. The name of a file says when
+// the segment begins and, once it is closed, when it ends. So the files of a killed server can be read without other data.
 import {
   constants,
   type FileHandle,
@@ -20,35 +20,35 @@ import { journalFrameHead, journalHead, readJournal, type Size, type TimedFrame 
 
 export interface PageNote {
   readonly targetId: string;
-  /** When its recording begins, by the calendar and by the machine's monotonic clock as the browser reads it. */
+  /** When the recording begins, by the calendar clock and by the monotonic clock that the browser uses too. */
   readonly startedAt: Date;
   readonly baseMs: number;
 }
 
-/** A slice on disk: the frames of one segment. `endMs` is missing while it is being written. */
-export interface Slice {
+/** The frames of one segment on disk, not encoded yet. `endMs` is missing while the file is being written. */
+export interface RawSegment {
   readonly sequence: number;
   readonly startMs: number;
   readonly endMs: number | undefined;
 }
 
-/** One that may be encoded, with the times of its frames. */
-export interface WholeSlice extends Slice {
+/** A closed segment, which may be encoded, with the times of its frames. */
+export interface CompleteRawSegment extends RawSegment {
   readonly endMs: number;
   readonly times: readonly number[];
 }
 
 const NOTE = 'page.json';
-/** Appending: where a torn frame was cut off, the next one stands right behind the last whole one. */
+/** Append mode: after a torn frame was cut off, the next frame is written directly after the last complete one. */
 const NEW_TO_APPEND = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_APPEND;
-const SLICE = /^(\d+)\.(\d+)(?:\.(\d+))?\.mkv$/;
+const SEGMENT_FILE = /^(\d+)\.(\d+)(?:\.(\d+))?\.mkv$/;
 
 export class PageFolder {
   readonly path: string;
   readonly #grown: (bytes: number) => void;
   readonly #bytes = new Map<number, number>();
 
-  /** `grown` is told of every byte that stands here, and with a minus of those that no longer do. */
+  /** `grown` is called with the change in bytes on disk, negative when files shrink or are deleted. */
   constructor(path: string, grown: (bytes: number) => void = () => {}) {
     this.path = path;
     this.#grown = grown;
@@ -72,53 +72,53 @@ export class PageFolder {
     }
   }
 
-  /** In the order of their segments. */
-  async slices(): Promise<Slice[]> {
+  /** In the order of their sequence numbers. */
+  async segments(): Promise<RawSegment[]> {
     const names = await readdir(this.path).catch(() => []);
-    const slices = names
+    const segments = names
       .flatMap(name => {
-        const [, sequence, startMs, endMs] = SLICE.exec(name) ?? [];
+        const [, sequence, startMs, endMs] = SEGMENT_FILE.exec(name) ?? [];
         if (sequence === undefined) return [];
         const ended = endMs === undefined ? undefined : Number(endMs);
         return [{ sequence: Number(sequence), startMs: Number(startMs), endMs: ended }];
       })
       .sort((a, b) => a.sequence - b.sequence);
-    for (const slice of slices) this.#count(slice.sequence, (await stat(this.pathOf(slice))).size);
-    return slices;
+    for (const segment of segments) this.#count(segment.sequence, (await stat(this.pathOf(segment))).size);
+    return segments;
   }
 
-  async begin(slice: Slice, size: Size): Promise<SliceWriter> {
-    const file = await open(this.pathOf(slice), NEW_TO_APPEND, 0o600);
-    return new SliceWriter(file, journalHead(size), 0, bytes => this.#count(slice.sequence, bytes));
+  async begin(segment: RawSegment, size: Size): Promise<SegmentWriter> {
+    const file = await open(this.pathOf(segment), NEW_TO_APPEND, 0o600);
+    return new SegmentWriter(file, journalHead(size), 0, bytes => this.#count(segment.sequence, bytes));
   }
 
-  /** Goes on with what a former process began, behind its last whole frame. */
-  async resume(slice: Slice): Promise<{ writer: SliceWriter; frames: readonly TimedFrame[] } | undefined> {
-    const path = this.pathOf(slice);
+  /** Continues a file of an earlier process after its last complete frame. */
+  async resume(segment: RawSegment): Promise<{ writer: SegmentWriter; frames: readonly TimedFrame[] } | undefined> {
+    const path = this.pathOf(segment);
     const { frames, wholeBytes } = readJournal(await readFile(path));
     if (frames.length === 0) return undefined;
     await truncate(path, wholeBytes);
-    const grown = (bytes: number): void => this.#count(slice.sequence, bytes);
-    return { writer: new SliceWriter(await open(path, 'a', 0o600), undefined, wholeBytes, grown), frames };
+    const grown = (bytes: number): void => this.#count(segment.sequence, bytes);
+    return { writer: new SegmentWriter(await open(path, 'a', 0o600), undefined, wholeBytes, grown), frames };
   }
 
-  /** From now on it is whole, and may be encoded. */
-  async end(slice: Slice, endMs: number): Promise<Slice & { readonly endMs: number }> {
-    const ended = { ...slice, endMs };
-    await rename(this.pathOf(slice), this.pathOf(ended));
+  /** The segment is complete from now on, and may be encoded. */
+  async end(segment: RawSegment, endMs: number): Promise<RawSegment & { readonly endMs: number }> {
+    const ended = { ...segment, endMs };
+    await rename(this.pathOf(segment), this.pathOf(ended));
     return ended;
   }
 
-  async frames(slice: Slice): Promise<readonly TimedFrame[]> {
-    return readJournal(await readFile(this.pathOf(slice))).frames;
+  async frames(segment: RawSegment): Promise<readonly TimedFrame[]> {
+    return readJournal(await readFile(this.pathOf(segment))).frames;
   }
 
-  async drop(slice: Slice): Promise<void> {
-    await unlink(this.pathOf(slice)).catch(() => {});
-    this.#count(slice.sequence, 0);
+  async drop(segment: RawSegment): Promise<void> {
+    await unlink(this.pathOf(segment)).catch(() => {});
+    this.#count(segment.sequence, 0);
   }
 
-  /** Everything of the page is stored elsewhere. Its session's folder goes with the last page. */
+  /** Everything of the page is stored elsewhere. The folder of the session is removed with its last page. */
   async remove(): Promise<void> {
     await rm(this.path, { recursive: true, force: true });
     await rmdir(join(this.path, '..')).catch(() => {});
@@ -132,18 +132,18 @@ export class PageFolder {
     this.#grown(bytes - before);
   }
 
-  pathOf({ sequence, startMs, endMs }: Slice): string {
+  pathOf({ sequence, startMs, endMs }: RawSegment): string {
     return join(this.path, endMs === undefined ? `${sequence}.${startMs}.mkv` : `${sequence}.${startMs}.${endMs}.mkv`);
   }
 }
 
-export class SliceWriter {
+export class SegmentWriter {
   readonly #file: FileHandle;
   readonly #grown: (bytes: number) => void;
   #head: Buffer | undefined;
   #bytes: number;
 
-  /** `bytes`: how long the file is. */
+  /** `bytes`: the length of the file. */
   constructor(file: FileHandle, head: Buffer | undefined, bytes: number, grown: (bytes: number) => void) {
     this.#file = file;
     this.#head = head;
@@ -151,7 +151,7 @@ export class SliceWriter {
     this.#grown = grown;
   }
 
-  /** One write a frame, so that a killed server leaves all frames but the last whole. */
+  /** One write for each frame, so that a killed server leaves all frames but the last complete. */
   async append(frame: TimedFrame): Promise<void> {
     const parts = [...(this.#head ? [this.#head] : []), journalFrameHead(frame), frame.jpeg];
     const bytes = parts.reduce((sum, part) => sum + part.length, 0);
@@ -159,7 +159,7 @@ export class SliceWriter {
       const { bytesWritten } = await this.#file.writev(parts);
       if (bytesWritten < bytes) throw new Error(`the disk took ${bytesWritten} of ${bytes} bytes`);
     } catch (error) {
-      // What the disk took of it would hide what is written behind it.
+      // A partial write would hide everything that is written after it.
       await this.#file.truncate(this.#bytes).catch(() => {});
       throw error;
     }

@@ -1,32 +1,32 @@
-// The timeline of one page while it is recorded: frames come in, slices of six seconds go out. A page at rest is held: its
-// last frame stands at the beginning of the next slice.
+// The timeline of one page while it is recorded: takes frames and closes raw segments of six seconds. While the page does
+// not change, its last frame begins the next segment.
 import type { Clock } from '../../kit/clock.ts';
 import type { CapturedFrame } from './capture.ts';
 import { jpegSize } from './jpeg-size.ts';
 import type { Size, TimedFrame } from './matroska.ts';
-import type { PageFolder, PageNote, Slice, SliceWriter, WholeSlice } from './page-folder.ts';
+import type { CompleteRawSegment, PageFolder, PageNote, RawSegment, SegmentWriter } from './page-folder.ts';
 
-export const SLICE_MS = 6_000;
-/** A frame may arrive so much later than it was painted; slices are not closed before. */
+export const SEGMENT_MS = 6_000;
+/** A frame may arrive this long after it was painted. Segments are not closed earlier. */
 const LATE_MS = 300;
-/** A frame that seems to have been on its way for longer was painted by another calendar than ours. */
+/** If a frame seems to be delayed for longer, its time is on a calendar clock that differs from ours. */
 const CALENDARS_AGREE_MS = 10_000;
-/** Where the disk did not take a frame, it is asked again after this. */
+/** Delay before writing is tried again after the disk refused a frame. */
 const RETRY_MS = 2_000;
-/** The first picture stands from the beginning of the page on; of one that was long unseen, from so long before on. */
+/** The first picture is shown from the beginning of the page on, but at most for this long before it was painted. */
 const HELD_BACK_MAX_MS = 60_000;
 
 export interface JournalListener {
-  /** In order; the slice is whole on disk. */
-  sliced(slice: WholeSlice, size: Size): void;
+  /** Called in order; the segment is complete on disk. */
+  segmentComplete(segment: CompleteRawSegment, size: Size): void;
   /** Frames between these times could not be written. */
   lost(fromMs: number, toMs: number, why: string): void;
 }
 
 interface Open {
-  readonly slice: Slice;
+  readonly segment: RawSegment;
   readonly size: Size;
-  readonly writer: SliceWriter;
+  readonly writer: SegmentWriter;
   readonly times: number[];
 }
 
@@ -38,15 +38,15 @@ export class PageJournal {
   #open: Open | undefined;
   #last: { readonly frame: TimedFrame; readonly size: Size } | undefined;
   #next = 1;
-  /** What the browser's clock is ahead of ours; unknown before the first frame of this process. */
+  /** How far the clock of the browser is ahead of ours. Unknown before the first frame of this process. */
   #aheadMs: number | undefined;
-  /** The same as far as it is certain: no frame comes before it was painted. */
+  /** The certain part of that difference: no frame arrives before it was painted. */
   #aheadLeastMs = Number.NEGATIVE_INFINITY;
   #lostSinceMs: number | undefined;
   #retryAtMs = 0;
-  /** Where the last slice that was closed ends. */
+  /** End of the segment that was closed last. */
   #closedMs = 0;
-  /** Why no slice is open though the page goes on: it was to pause, or the disk took nothing. */
+  /** Why no segment is open although the page exists: recording is paused, or the disk refused a write. */
   #halted: 'paused' | 'broken' | undefined;
   #work: Promise<void> = Promise.resolve();
   #ended = false;
@@ -58,7 +58,7 @@ export class PageJournal {
     this.#listener = listener;
   }
 
-  /** `leadMs`: how long the page had been there when its first frame was painted. */
+  /** `leadMs`: how long the page had existed when its first frame was painted. */
   static async begin(
     folder: PageFolder,
     targetId: string,
@@ -72,7 +72,7 @@ export class PageJournal {
     return new PageJournal(folder, note, clock, listener);
   }
 
-  /** What a former process left: its whole slices are told of, and the open one goes on. */
+  /** Resumes what an earlier process left: reports its complete segments and continues the open one. */
   static async resume(
     folder: PageFolder,
     note: PageNote,
@@ -84,18 +84,18 @@ export class PageJournal {
     return journal;
   }
 
-  /** Milliseconds since its beginning. */
+  /** Milliseconds since the beginning of the recording. */
   get nowMs(): number {
     if (this.#aheadMs === undefined) return this.#clock.now().getTime() - this.note.startedAt.getTime();
     return Math.round(this.#clock.monotonicMs() + this.#aheadMs - this.note.baseMs);
   }
 
-  /** Whether it was being recorded when its process died, or is. */
+  /** Whether the page is being recorded, or was when its process died. */
   get isOpen(): boolean {
     return this.#open !== undefined && !this.#ended;
   }
 
-  /** When its newest frame was painted. */
+  /** When the newest frame was painted. */
   get lastMs(): number {
     return this.#last?.frame.atMs ?? 0;
   }
@@ -105,7 +105,7 @@ export class PageJournal {
     return this.#inTurn(() => this.#take(Math.round(frame.browserMs - this.note.baseMs), frame.jpeg));
   }
 
-  /** The only frame of a page at rest may have been on its way for seconds, which the calendar tells. */
+  /** The only frame of a page that does not change may arrive seconds late; the calendar clock shows by how much. */
   #compareClocks({ browserMs, at }: CapturedFrame): void {
     const leastMs = browserMs - this.#clock.monotonicMs();
     const onItsWayMs = this.#clock.now().getTime() - at.getTime();
@@ -114,7 +114,7 @@ export class PageJournal {
     this.#aheadMs = Math.max(this.#aheadLeastMs, isKnown ? leastMs + onItsWayMs : leastMs);
   }
 
-  /** Closes what is six seconds long, also where nothing changed. */
+  /** Closes segments that are six seconds long, also if nothing changed. */
   tick(): Promise<void> {
     return this.#inTurn(async () => {
       if (this.#ended || this.#clock.monotonicMs() < this.#retryAtMs) return;
@@ -123,7 +123,7 @@ export class PageJournal {
     });
   }
 
-  /** Ends what is being written here; the next frame goes on behind a gap. */
+  /** Closes the open segment. The next frame continues after a gap. */
   pause(): Promise<void> {
     return this.#inTurn(async () => {
       await this.#closeAt(this.nowMs);
@@ -131,24 +131,24 @@ export class PageJournal {
     });
   }
 
-  /** After a pause, with the last picture. */
+  /** Continues after a pause, with the last picture. */
   goOn(): Promise<void> {
     return this.#inTurn(async () => {
       if (this.#halted && !this.#ended) await this.#hold(this.nowMs);
     });
   }
 
-  /** Nothing comes any more. The last frame is held until then. */
+  /** No more frames come. The last frame is shown until then. */
   end(atMs = this.nowMs): Promise<void> {
     return this.#inTurn(async () => {
       this.#ended = true;
-      // Behind a gap the last picture stands once more, so that the recording is as long as the page lived.
-      if (this.#halted) await this.#hold(Math.max(this.#closedMs, atMs - SLICE_MS));
+      // After a gap the last picture is written once more, so that the recording is as long as the page existed.
+      if (this.#halted) await this.#hold(Math.max(this.#closedMs, atMs - SEGMENT_MS));
       await this.#closeAt(atMs);
     });
   }
 
-  /** Lets the files be as they are, for a successor. */
+  /** Leaves the files as they are, for the next process. */
   leave(): Promise<void> {
     return this.#inTurn(async () => {
       this.#ended = true;
@@ -163,7 +163,7 @@ export class PageJournal {
     return done;
   }
 
-  /** A disk that takes nothing costs frames, not the session. */
+  /** A disk that refuses writes costs frames, but does not end the session. */
   async #whole(step: () => Promise<void>): Promise<void> {
     try {
       await step();
@@ -180,7 +180,7 @@ export class PageJournal {
     if (this.#open && this.#last?.frame.jpeg.equals(jpeg)) return;
     await this.#roll(paintedMs);
     const atMs = this.#last
-      ? Math.max(paintedMs, this.#open?.slice.startMs ?? this.#closedMs, this.#last.frame.atMs + 1)
+      ? Math.max(paintedMs, this.#open?.segment.startMs ?? this.#closedMs, this.#last.frame.atMs + 1)
       : Math.max(0, paintedMs - HELD_BACK_MAX_MS);
     if (this.#open && !sameSize(this.#open.size, size)) await this.#close(atMs);
     if (!this.#open) await this.#begin(atMs, size);
@@ -196,11 +196,11 @@ export class PageJournal {
     this.#lostSinceMs = undefined;
   }
 
-  /** The next slice stands before the one before it is told of, so that at every moment one is open. */
+  /** The next segment is opened before the one before it is reported, so that one is open at every moment. */
   async #roll(untilMs: number): Promise<void> {
-    while (this.#open && untilMs >= this.#open.slice.startMs + SLICE_MS) {
+    while (this.#open && untilMs >= this.#open.segment.startMs + SEGMENT_MS) {
       const full = this.#open;
-      const endMs = full.slice.startMs + SLICE_MS;
+      const endMs = full.segment.startMs + SEGMENT_MS;
       this.#open = undefined;
       try {
         await this.#hold(endMs);
@@ -210,7 +210,7 @@ export class PageJournal {
     }
   }
 
-  /** A slice that begins with the picture that is there. */
+  /** Opens a segment that begins with the last picture. */
   async #hold(atMs: number): Promise<void> {
     if (!this.#last) return;
     const { frame, size } = this.#last;
@@ -223,29 +223,29 @@ export class PageJournal {
     }
   }
 
-  /** Of a slice without a picture nothing is left; the next one is tried later. */
+  /** Deletes a segment without a picture; the next one is tried later. */
   async #abandon(): Promise<void> {
     this.#halted = 'broken';
     const empty = this.#open;
     this.#open = undefined;
     if (!empty) return;
     await empty.writer.close().catch(() => {});
-    await this.folder.drop(empty.slice);
+    await this.folder.drop(empty.segment);
   }
 
   async #closeAt(atMs: number): Promise<void> {
     if (!this.#open) return;
-    const endMs = Math.max(atMs, this.#open.slice.startMs, (this.#last?.frame.atMs ?? 0) + 1);
+    const endMs = Math.max(atMs, this.#open.segment.startMs, (this.#last?.frame.atMs ?? 0) + 1);
     await this.#roll(endMs - 1);
     await this.#close(endMs);
   }
 
   async #begin(startMs: number, size: Size): Promise<void> {
-    const slice = { sequence: this.#next, startMs, endMs: undefined };
-    const writer = await this.folder.begin(slice, size);
+    const segment = { sequence: this.#next, startMs, endMs: undefined };
+    const writer = await this.folder.begin(segment, size);
     this.#next++;
     this.#halted = undefined;
-    this.#open = { slice, size, writer, times: [] };
+    this.#open = { segment, size, writer, times: [] };
   }
 
   async #close(endMs: number): Promise<void> {
@@ -254,48 +254,48 @@ export class PageJournal {
     if (full) await this.#finish(full, endMs);
   }
 
-  async #finish({ slice, size, writer, times }: Open, endMs: number): Promise<void> {
+  async #finish({ segment, size, writer, times }: Open, endMs: number): Promise<void> {
     this.#closedMs = Math.max(this.#closedMs, endMs);
     await writer.close();
-    if (times.length === 0 || endMs <= slice.startMs) return this.folder.drop(slice);
-    this.#listener.sliced({ ...(await this.folder.end(slice, endMs)), times }, size);
+    if (times.length === 0 || endMs <= segment.startMs) return this.folder.drop(segment);
+    this.#listener.segmentComplete({ ...(await this.folder.end(segment, endMs)), times }, size);
   }
 
-  /** A slice that another follows ends where that one begins; the last one goes on. */
+  /** A segment that has a successor ends where the successor begins; the last one is continued. */
   async #resume(): Promise<void> {
-    const slices = await this.folder.slices();
-    this.#next = (slices.at(-1)?.sequence ?? 0) + 1;
-    for (const [index, slice] of slices.entries()) {
-      const next = slices[index + 1];
-      const { endMs } = slice;
-      if (endMs !== undefined) await this.#tell({ ...slice, endMs });
-      else if (next) await this.#tell(await this.folder.end(slice, next.startMs));
-      else await this.#goOn(slice);
+    const segments = await this.folder.segments();
+    this.#next = (segments.at(-1)?.sequence ?? 0) + 1;
+    for (const [index, segment] of segments.entries()) {
+      const next = segments[index + 1];
+      const { endMs } = segment;
+      if (endMs !== undefined) await this.#tell({ ...segment, endMs });
+      else if (next) await this.#tell(await this.folder.end(segment, next.startMs));
+      else await this.#goOn(segment);
     }
   }
 
-  async #tell(slice: Slice & { readonly endMs: number }): Promise<void> {
-    const frames = await this.folder.frames(slice);
+  async #tell(segment: RawSegment & { readonly endMs: number }): Promise<void> {
+    const frames = await this.folder.frames(segment);
     const last = frames.at(-1);
     const size = last && jpegSize(last.jpeg);
-    if (!last || !size) return this.folder.drop(slice);
+    if (!last || !size) return this.folder.drop(segment);
     this.#last = { frame: last, size };
-    this.#closedMs = slice.endMs;
-    this.#listener.sliced({ ...slice, times: frames.map(({ atMs }) => atMs) }, size);
+    this.#closedMs = segment.endMs;
+    this.#listener.segmentComplete({ ...segment, times: frames.map(({ atMs }) => atMs) }, size);
   }
 
-  async #goOn(slice: Slice): Promise<void> {
-    const resumed = await this.folder.resume(slice);
+  async #goOn(segment: RawSegment): Promise<void> {
+    const resumed = await this.folder.resume(segment);
     const last = resumed?.frames.at(-1) ?? this.#last?.frame;
     const size = last && jpegSize(last.jpeg);
-    if (!last || !size) return this.folder.drop(slice);
+    if (!last || !size) return this.folder.drop(segment);
     this.#last = { frame: last, size };
     if (resumed) {
-      this.#open = { slice, size, writer: resumed.writer, times: resumed.frames.map(({ atMs }) => atMs) };
+      this.#open = { segment, size, writer: resumed.writer, times: resumed.frames.map(({ atMs }) => atMs) };
       return;
     }
-    this.#open = { slice, size, writer: await this.folder.begin(slice, size), times: [] };
-    await this.#append({ atMs: slice.startMs, jpeg: last.jpeg }, size);
+    this.#open = { segment, size, writer: await this.folder.begin(segment, size), times: [] };
+    await this.#append({ atMs: segment.startMs, jpeg: last.jpeg }, size);
   }
 }
 

@@ -33,7 +33,7 @@ interface Point {
   readonly y: number;
 }
 
-export interface PageMaskWish {
+export interface PageMaskOptions {
   readonly kind: MaskKind;
   readonly session: string;
   /** Pictures are painted in its threads. */
@@ -41,19 +41,19 @@ export interface PageMaskWish {
 }
 
 export class PageMask {
-  readonly #wish: PageMaskWish;
+  readonly #options: PageMaskOptions;
   /** The page and its frames in other processes. */
   readonly #targets = new Map<string, MaskedTarget>();
   /** Where the fields were, the newest last. */
   #answers: ReadonlyArray<readonly Rect[]> = [];
 
-  constructor(wish: PageMaskWish) {
-    this.#wish = wish;
+  constructor(options: PageMaskOptions) {
+    this.#options = options;
   }
 
   /** The page itself, or a frame of it that has a process of its own. */
   add(channel: TargetChannel): void {
-    const { kind } = this.#wish;
+    const { kind } = this.#options;
     if (kind === 'none') return;
     this.#targets.set(channel.id, new MaskedTarget(channel, kind));
     channel.whenGone(() => this.#targets.delete(channel.id));
@@ -61,7 +61,7 @@ export class PageMask {
 
   readonly mask: Mask = async frame => {
     const asItIs = { jpeg: frame.jpeg, isWide: false };
-    if (this.#wish.kind === 'none') return asItIs;
+    if (this.#options.kind === 'none') return asItIs;
     const after = await this.#fields().catch(() => undefined);
     if (!after) return undefined;
     // The oldest of these was given before the frame was painted.
@@ -76,7 +76,7 @@ export class PageMask {
   async #painted(frame: CapturedFrame, rects: readonly Rect[]): Promise<Buffer | undefined> {
     const shown = inPicture(frame, rects);
     if (!shown) return undefined;
-    const { workers, session } = this.#wish;
+    const { workers, session } = this.#options;
     const input = { jpeg: frame.jpeg, rects: shown };
     const { jpeg } = await workers.run(BLACKOUT, input, { of: session }).catch(() => ({ jpeg: undefined }));
     return jpeg && Buffer.from(jpeg.buffer);

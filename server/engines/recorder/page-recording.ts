@@ -1,4 +1,4 @@
-// One page being recorded: capture, journal and pipeline in a row, and the hub for whoever watches.
+// The recording of one page: capture, journal and pipeline, and the hub for viewers.
 import type { Clock } from '../../kit/clock.ts';
 import type { Log } from '../../kit/log.ts';
 import { Capture, type CapturedFrame, type Taken } from './capture.ts';
@@ -16,7 +16,7 @@ export interface RecordedPage {
   readonly page: number;
 }
 
-/** A time of which there is no picture of its own. */
+/** A period without a picture of its own. */
 export interface Span {
   readonly kind: 'hidden' | 'missing';
   readonly fromMs: number;
@@ -24,43 +24,43 @@ export interface Span {
   readonly why?: string;
 }
 
-/** Where recordings go; every call returns when what it was told is durable. */
+/** Where recordings are stored. Every call returns when the data is durable. */
 export interface RecordingSink {
   began(page: RecordedPage, startedAt: Date): Promise<void>;
   keep(page: RecordedPage, segment: Segment): Promise<void>;
-  /** Without an end when it is not over; it is told again with the same beginning when it is. */
+  /** Without an end while the period lasts; called again with the same beginning when it is over. */
   span(page: RecordedPage, span: Span): Promise<void>;
-  /** Spans without an end that a former process left end here. */
+  /** Ends the periods without an end that an earlier process left. */
   endSpans(page: RecordedPage, atMs: number): Promise<void>;
   done(page: RecordedPage): Promise<void>;
 }
 
-/** A page without a picture for longer says so. */
+/** A page that has no picture for longer than this has a gap. */
 const UNPAINTED_MS = 1_000;
 
 const TOO_LARGE = `the picture has more than ${PICTURE_PIXELS_MAX} pixels`;
 
-/** Why nothing more is written. */
+/** Why recording of the page pauses. */
 export type NoRoom = 'disk_full' | 'backlog';
 
 export interface PageRecordingParts {
   readonly id: RecordedPage;
   readonly path: string;
   readonly encodes: EncodeQueue;
-  /** Its slices may wait to be encoded together. */
+  /** Whether its segments may be held back and encoded together. */
   readonly mayHold: () => boolean;
   readonly sink: RecordingSink;
   readonly clock: Clock;
   readonly log: Log;
-  /** Undefined: there is room for more of it on disk. */
+  /** Undefined if there is room for more on the disk. */
   readonly noRoom: () => NoRoom | undefined;
-  /** Bytes of it that wait to be stored. */
+  /** Called with the change in bytes that wait to be stored. */
   readonly grown: (bytes: number) => void;
-  /** All of which something is not stored yet. */
+  /** All recordings with data that is not stored yet. */
   readonly unstored: Set<PageRecording>;
 }
 
-/** When a page appeared, and why it is recorded only later, if it is. */
+/** When a page appeared and, if its recording began later, why. */
 export interface Appearance {
   readonly at: Date;
   readonly waited?: 'too_many_at_once';
@@ -72,7 +72,7 @@ export class PageRecording {
   readonly #folder: PageFolder;
   readonly #pipeline: Pipeline;
   readonly #appeared: Appearance;
-  /** The same by our monotonic clock. */
+  /** The same time on our monotonic clock. */
   readonly #appearedMs: number;
   #capture: Capture | undefined;
   #journal: PageJournal | undefined;
@@ -107,7 +107,7 @@ export class PageRecording {
     });
   }
 
-  /** What a former process left of it, which was last seen alive then; undefined when that is nothing. */
+  /** Resumes the files that an earlier process left. Undefined if there is nothing to resume. */
   static async resume(
     parts: PageRecordingParts,
     aliveAt: Date,
@@ -124,7 +124,7 @@ export class PageRecording {
     return { recording, targetId: note.targetId };
   }
 
-  /** It goes on, and nobody has looked since then. */
+  /** The page is still open and was not observed since `at`: that time is a gap. */
   unseenSince(at: Date): void {
     const journal = this.#journal;
     if (!journal?.isOpen) return;
@@ -154,22 +154,22 @@ export class PageRecording {
     return this.#parts.id;
   }
 
-  /** Its slices have waited for each other for long enough. */
+  /** Whether segments that are held back must be encoded now. */
   get isDue(): boolean {
     return this.#pipeline.isDue;
   }
 
-  /** What waited is encoded now; resolves when it is stored. */
+  /** Encodes the segments that were held back; resolves when they are stored. */
   stored(): Promise<void> {
     return this.#pipeline.stored();
   }
 
-  /** Resolves when all of it is stored, or nothing more will be. */
+  /** Resolves when everything is stored, or when nothing more will be stored. */
   get settled(): Promise<void> {
     return this.#settled.promise;
   }
 
-  /** Nothing comes any more; resolves when the files say so. What is left to encode goes on. */
+  /** No more frames come. Resolves when the files say so; the rest is encoded afterwards. */
   async end(atMs?: number): Promise<void> {
     if (this.#ending) return;
     this.#ending = true;
@@ -185,18 +185,18 @@ export class PageRecording {
     void this.#pipeline.finish().then(this.#settled.resolve);
   }
 
-  /** The end of one that nobody captured: what time it was when it was last seen alive. */
+  /** Ends a recording without a capture, at the time at which its process last wrote its time. */
   endAt(at: Date): Promise<void> {
     const startedMs = this.#journal?.note.startedAt.getTime() ?? at.getTime();
     return this.end(Math.max(0, at.getTime() - startedMs));
   }
 
-  /** Stops taking; `end` may follow. */
+  /** Stops the capture; `end` may follow. */
   pause(): void {
     this.#capture?.close();
   }
 
-  /** Lets go without ending it: the files are left as a killed process leaves them. */
+  /** Closes without ending the recording: the files are left as a killed process would leave them. */
   async leave(): Promise<void> {
     this.#capture?.close();
     await (await this.#journalIfAny())?.leave();
@@ -228,7 +228,7 @@ export class PageRecording {
     return taken;
   }
 
-  /** Nobody decodes it here, masks included. Until the next one that is not, there is no picture. */
+  /** A picture that is too large is not decoded, so it cannot be masked either. There is a gap until a smaller one comes. */
   #tooLarge(): Taken {
     const { id, log } = this.#parts;
     if (this.#ending || this.#pausedFor) return 'kept';
@@ -257,14 +257,14 @@ export class PageRecording {
     }
   }
 
-  /** How long the page had been there: by the calendar, where that agrees with the browser's. */
+  /** How long the page had existed, by the calendar clock if it agrees with the clock of the browser. */
   #leadOf({ at }: CapturedFrame): number {
     const sinceMs = this.#parts.clock.monotonicMs() - this.#appearedMs;
     const paintedMs = at.getTime() - this.#appeared.at.getTime();
     return Math.round(paintedMs >= 0 && paintedMs <= sinceMs ? paintedMs : sinceMs);
   }
 
-  /** Until its first picture that one is shown; where it came late, that is said. */
+  /** The first picture is also shown for the time before it. If it came late, that time is reported as a gap. */
   #tellUnseen(leadMs: number): void {
     const { waited } = this.#appeared;
     const late = { kind: 'missing', why: waited ?? 'nothing was painted yet' } as const;
@@ -292,7 +292,7 @@ export class PageRecording {
     void this.#journal.pause();
   }
 
-  /** There is room again: the page is looked at, whether or not it has changed. */
+  /** There is room again: captures the page even if it has not changed. */
   #goOn(): void {
     this.#pausedFor = undefined;
     if (!this.#isVisible && this.#journal) {
@@ -301,7 +301,7 @@ export class PageRecording {
     } else this.#capture?.again();
   }
 
-  /** From here on there is no picture of its own; what was said so before is over. */
+  /** From here on there is no picture of its own. The gap before, if any, ends. */
   #openSpan(kind: 'hidden' | 'missing', fromMs: number, why?: string): void {
     this.#closeSpan(fromMs);
     this.#span = { kind, fromMs: Math.round(fromMs), ...(why ? { why } : {}) };
@@ -321,7 +321,7 @@ export class PageRecording {
   }
 
   readonly #listener: JournalListener = {
-    sliced: (slice, size) => this.#pipeline.add(slice, size),
+    segmentComplete: (segment, size) => this.#pipeline.add(segment, size),
     lost: (fromMs, toMs, why) =>
       this.#note({ kind: 'missing', fromMs: Math.round(fromMs), toMs: Math.round(toMs), why }),
   };

@@ -1,6 +1,6 @@
-// From whole slices to stored segments: each page in its order, a few ffmpeg at once in all. Where nobody looks, slices wait
-// for others, because ffmpeg's start is dear. A slice is dropped only when its segment is durable; what does not work now is
-// tried again until it does.
+// Encodes complete raw segments and stores them: each page in order, with a few ffmpeg processes in total. While nobody
+// watches, segments are held back and encoded together, because starting ffmpeg is expensive. A raw segment is deleted only
+// when its encoded segment is durable. Failed steps are repeated until they succeed.
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
@@ -9,15 +9,15 @@ import type { EncodeQueue } from './encode-queue.ts';
 import { EncoderMissing } from './ffmpeg.ts';
 import { type Fragment, segmentBytes } from './fmp4.ts';
 import type { Size } from './matroska.ts';
-import type { PageFolder, WholeSlice } from './page-folder.ts';
+import type { CompleteRawSegment, PageFolder } from './page-folder.ts';
 
 const RETRY_MIN_MS = 500;
 const RETRY_MAX_MS = 10_000;
-/** A slice that ffmpeg cannot encode so often is given up, with a note of what is missing. */
+/** Attempts to encode a segment. After the last one it is given up and reported as missing. */
 const ENCODE_TRIES = 4;
-/** So many slices wait for each other at most. */
+/** Maximum number of segments that are held back. */
 const HELD_MAX = 5;
-/** So many are encoded before they can be stored: what waits for the store waits on disk. */
+/** Maximum number of segments that are encoded ahead of storing. Others wait on the disk. */
 const AHEAD_MAX = 8;
 
 export interface Segment {
@@ -28,16 +28,16 @@ export interface Segment {
   readonly size: Size;
   readonly init: Buffer;
   readonly bytes: Buffer;
-  /** Where in the bytes the coded frames begin. */
+  /** Offset in the bytes at which the coded frames begin. */
   readonly payloadAt: number;
 }
 
 export interface PipelineSink {
-  /** Returns when it is durable. Repeated when it was not known to be. */
+  /** Returns when the segment is durable. Called again if that is not certain. */
   keep(segment: Segment): Promise<void>;
   /** These milliseconds cannot be shown. */
   lose(fromMs: number, toMs: number, why: string): Promise<void>;
-  /** All of the page is stored. */
+  /** The whole page is stored. */
   done(): Promise<void>;
 }
 
@@ -45,7 +45,7 @@ export interface PipelineParts {
   readonly session: string;
   readonly folder: PageFolder;
   readonly encodes: EncodeQueue;
-  /** Nobody looks, and there is room: slices may wait to be encoded together. Otherwise they are urgent. */
+  /** Nobody watches, and there is room: segments may be held back and encoded together. Otherwise they are urgent. */
   readonly mayHold: () => boolean;
   readonly sink: PipelineSink;
   readonly clock: Clock;
@@ -53,14 +53,14 @@ export interface PipelineParts {
 }
 
 interface Job {
-  readonly slice: WholeSlice;
+  readonly segment: CompleteRawSegment;
   readonly size: Size;
   readonly released: PromiseWithResolvers<void>;
-  /** Undefined within: it cannot be encoded. */
+  /** Resolves to undefined if the segment cannot be encoded. */
   encoded: Promise<Fragment | undefined> | undefined;
 }
 
-/** The last slice that was encoded, and its picture if it has only one. */
+/** The segment that was encoded last and, if it has only one picture, that picture. */
 interface Still {
   readonly of: Job;
   readonly jpeg: Buffer | undefined;
@@ -76,16 +76,16 @@ export class Pipeline implements Closeable {
   #held: Job[] = [];
   readonly #released: Job[] = [];
   #isLast = false;
-  /** Slices that are not stored yet. */
+  /** Segments that are not stored yet. */
   waiting = 0;
 
   constructor(parts: PipelineParts) {
     this.#parts = parts;
   }
 
-  add(slice: WholeSlice, size: Size): void {
+  add(segment: CompleteRawSegment, size: Size): void {
     this.waiting++;
-    const job: Job = { slice, size, released: Promise.withResolvers(), encoded: undefined };
+    const job: Job = { segment, size, released: Promise.withResolvers(), encoded: undefined };
     this.#held.push(job);
     const notes = this.#notes;
     this.#work = this.#work.then(async () => {
@@ -97,12 +97,12 @@ export class Pipeline implements Closeable {
     if (this.#isLast || !this.#parts.mayHold()) this.release();
   }
 
-  /** What is held has waited for long enough. */
+  /** Whether segments that are held back must be encoded now. */
   get isDue(): boolean {
     return this.#held.length >= HELD_MAX || (this.#held.length > 0 && !this.#parts.mayHold());
   }
 
-  /** What is held is encoded now. */
+  /** Releases the segments that were held back. */
   release(): void {
     const held = this.#held.splice(0);
     this.#released.push(...held);
@@ -110,18 +110,18 @@ export class Pipeline implements Closeable {
     for (const { released } of held) released.resolve();
   }
 
-  /** Releases, and resolves when all of that is stored, or the pipeline was closed. */
+  /** Releases segments, and resolves when they are stored or the pipeline is closed. */
   stored(): Promise<void> {
     this.release();
     return this.#work;
   }
 
-  /** In its turn among other steps, until it works, and before slices that come later are stored. */
+  /** Runs in order with the other steps and repeats until it succeeds, before later segments are stored. */
   do(step: () => Promise<void>): void {
     this.#notes = this.#notes.then(() => this.#untilDone(step));
   }
 
-  /** Nothing follows. Resolves when everything is stored and the folder is gone, or the pipeline was closed. */
+  /** No more segments come. Resolves when everything is stored and the folder is removed, or the pipeline is closed. */
   finish(): Promise<void> {
     this.#isLast = true;
     this.release();
@@ -154,14 +154,14 @@ export class Pipeline implements Closeable {
 
   async #store(job: Job): Promise<void> {
     const { folder, sink } = this.#parts;
-    const { slice, size } = job;
+    const { segment, size } = job;
     const fragment = await this.#encoded(job);
-    if (fragment) await sink.keep(segmentOf(slice, size, fragment));
-    else await sink.lose(slice.startMs, slice.endMs, 'the frames could not be encoded');
-    await folder.drop(slice);
+    if (fragment) await sink.keep(segmentOf(segment, size, fragment));
+    else await sink.lose(segment.startMs, segment.endMs, 'the frames could not be encoded');
+    await folder.drop(segment);
   }
 
-  /** It is the first of those that are released; the next ones go with it. */
+  /** Encodes the first of the released segments; the next ones are encoded with it. */
   async #encoded(job: Job): Promise<Fragment | undefined> {
     if (!job.encoded) this.#encodeNext();
     return job.encoded;
@@ -171,19 +171,19 @@ export class Pipeline implements Closeable {
     for (const job of this.#released.slice(0, AHEAD_MAX)) job.encoded ??= this.#encodes(job);
   }
 
-  /** A page at rest is encoded once: its next segment is the same picture at another time. */
+  /** A page that does not change is encoded once: its next segment is the same picture at another time. */
   #encodes(job: Job): Promise<Fragment | undefined> {
     const still = this.#still.then(async (before): Promise<Still> => {
-      const isStill = job.slice.times.length === 1;
-      const [only] = isStill ? await this.#parts.folder.frames(job.slice).catch(() => []) : [];
+      const isStill = job.segment.times.length === 1;
+      const [only] = isStill ? await this.#parts.folder.frames(job.segment).catch(() => []) : [];
       if (only && before?.jpeg?.equals(only.jpeg)) return before;
       const encoded = this.#tried(job);
-      encoded.catch(() => {}); // Whoever stores it hears of it.
+      encoded.catch(() => {}); // The step that stores it handles the error.
       return { of: job, jpeg: only?.jpeg, encoded };
     });
     this.#still = still;
     const encoded = still.then(async one => (await one.encoded) ?? (one.of === job ? undefined : this.#tried(job)));
-    // What could not be encoded is tried again, and is nothing to repeat.
+    // A segment that could not be encoded is tried again, so there is nothing to reuse.
     const forget = (): void => {
       job.encoded = undefined;
       if (this.#still === still) this.#still = Promise.resolve(undefined);
@@ -192,11 +192,11 @@ export class Pipeline implements Closeable {
     return encoded;
   }
 
-  async #tried({ slice, size }: Job): Promise<Fragment | undefined> {
+  async #tried({ segment, size }: Job): Promise<Fragment | undefined> {
     const { session, encodes, mayHold, log, clock, folder } = this.#parts;
     const { signal } = this.#closing;
-    const { startMs, times } = slice;
-    const footage = { path: folder.pathOf(slice), times, size };
+    const { startMs, times } = segment;
+    const footage = { path: folder.pathOf(segment), times, size };
     for (let attempt = 1; ; attempt++)
       try {
         return await encodes.encode({ session, footage, isUrgent: !mayHold(), signal });
@@ -209,9 +209,9 @@ export class Pipeline implements Closeable {
   }
 }
 
-/** The first frame is shown from the beginning, the last one to the end. */
+/** The first frame is shown from the beginning of the segment, the last one until its end. */
 function segmentOf(
-  { sequence, startMs, endMs, times }: WholeSlice,
+  { sequence, startMs, endMs, times }: CompleteRawSegment,
   size: Size,
   { init, sizes, payload }: Fragment,
 ): Segment {

@@ -1,5 +1,5 @@
-// Records the pages of sessions, all of them: in the data folder while they run, and from there into stored segments. What
-// a killed server left in the folder is taken up by the next one.
+// Records all pages of sessions: first into the data folder while they run, from there into stored segments. Files that a
+// killed server left in the folder are continued by the next one.
 import { type FileHandle, mkdir, open, readdir, readFile, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../kit/clock.ts';
@@ -33,27 +33,27 @@ const ALIVE = 'alive';
 const PAGE = /^\d{1,3}$/;
 
 export interface RecorderParts {
-  /** A folder of ours for what is not stored yet. */
+  /** Folder for data that is not stored yet. */
   readonly folder: string;
   readonly sink: RecordingSink;
   readonly workers: Workers;
   readonly clock: Clock;
   readonly log: Log;
-  /** How ffmpeg is run, which decodes what pages paint. */
+  /** How ffmpeg is confined. It decodes pictures that pages painted. */
   readonly confine: Confine;
   readonly ffmpegPath?: string;
-  /** ffmpeg processes at once. */
+  /** Maximum number of ffmpeg processes at the same time. */
   readonly encoders?: number;
   readonly backlog?: BacklogLimits;
 }
 
-/** Why not all of a session is recorded. */
+/** Why parts of a session are not recorded. */
 export type Shortfall = 'too_many_at_once' | NoRoom;
 
-export interface RecordingWish {
+export interface RecordingOptions {
   readonly session: string;
   readonly masks: MaskKind;
-  /** Something is not recorded; of which page, where it is one that waits for its turn. */
+  /** Called when something is not recorded. `targetId` and `page` are given for a page that waits to be recorded. */
   readonly short: (why: Shortfall, targetId?: string, page?: number) => void;
 }
 
@@ -63,10 +63,10 @@ export class Recorder implements Closeable {
   readonly #parts: RecorderParts;
   readonly #sessions = new Map<string, SessionRecording>();
   readonly #unstored = new Set<PageRecording>();
-  /** Pages that a former server left and that are being stored: who asks for that again finds them taken up. */
+  /** Pages that an earlier server left and that are being stored, so that they are not resumed twice. */
   readonly #takenUp = new Set<string>();
   readonly #closing = new AbortController();
-  /** When a former server was last seen alive. */
+  /** When an earlier server last wrote its time. */
   #formerAliveAt: Date | undefined;
   readonly #backlog: Backlog;
   #diskIsFull = false;
@@ -90,15 +90,15 @@ export class Recorder implements Closeable {
     return recorder;
   }
 
-  /** Records what the observer is told of from now on, and goes on with what a former process recorded of the session. */
-  async record(wish: RecordingWish): Promise<SessionRecording> {
-    const standing = this.#sessions.get(wish.session);
+  /** Records what the observer reports from now on, and continues what an earlier process recorded of the session. */
+  async record(options: RecordingOptions): Promise<SessionRecording> {
+    const standing = this.#sessions.get(options.session);
     const { clock, workers } = this.#parts;
     const recording =
       standing ??
-      new SessionRecording({ ...wish, workers }, clock, id => this.#pageParts(wish.session, id, wish.short));
-    this.#sessions.set(wish.session, recording);
-    if (!standing) await recording.resume(await this.#pagesOf(wish.session), this.#lastAliveAt);
+      new SessionRecording({ ...options, workers }, clock, id => this.#pageParts(options.session, id, options.short));
+    this.#sessions.set(options.session, recording);
+    if (!standing) await recording.resume(await this.#pagesOf(options.session), this.#lastAliveAt);
     return recording;
   }
 
@@ -106,12 +106,12 @@ export class Recorder implements Closeable {
     return this.#sessions.get(session);
   }
 
-  /** Somebody looks at the recording of a session: for a while nothing waits, and what did is stored when this resolves. */
+  /** Someone watches the recording: encodes without delay for a while. Resolves when segments held back are stored. */
   async lookedAt(session: string): Promise<void> {
     await this.#sessions.get(session)?.lookedAt();
   }
 
-  /** The session has ended: its pages end, and what is left is encoded. Also for one that a killed server left. */
+  /** The session has ended: ends its pages and encodes the rest. Also for a session that a killed server left. */
   async finish(session: string): Promise<void> {
     const recording = this.#sessions.get(session);
     this.#sessions.delete(session);
@@ -124,7 +124,7 @@ export class Recorder implements Closeable {
     }
   }
 
-  /** Waits until everything recorded of a session that has ended is stored. False: it is not, as when the recorder closes. */
+  /** Waits until the recording of an ended session is stored. False if it is not, as when the recorder closes. */
   async settled(session: string): Promise<boolean> {
     await this.finish(session);
     const pages = [...this.#unstored].filter(({ id }) => id.session === session);
@@ -141,7 +141,7 @@ export class Recorder implements Closeable {
     return this.#formerAliveAt ?? this.#parts.clock.now();
   }
 
-  /** Sessions of which something is not stored yet, and which are not recorded now. */
+  /** Sessions with data that is not stored yet and that are not being recorded now. */
   async leftovers(): Promise<readonly string[]> {
     const names = await readdir(this.#parts.folder).catch(() => []);
     return names.filter(name => name !== ALIVE && !this.#sessions.has(name));
@@ -183,7 +183,7 @@ export class Recorder implements Closeable {
     return this.#backlog.isFullFor(session) ? 'backlog' : undefined;
   }
 
-  /** Of a session that ends or has ended nothing waits. */
+  /** Nothing is held back for a session that is ending or has ended. */
   #mayHold(session: string): boolean {
     const recording = this.#sessions.get(session);
     return !!recording && !recording.isLookedAt && !this.#diskIsFull && this.#backlog.isEasyFor(session);
@@ -194,7 +194,7 @@ export class Recorder implements Closeable {
     return names.filter(name => PAGE.test(name)).map(Number);
   }
 
-  #pageParts(session: string, page: number, short: RecordingWish['short'] = () => {}): PageRecordingParts {
+  #pageParts(session: string, page: number, short: RecordingOptions['short'] = () => {}): PageRecordingParts {
     const { folder, sink, clock, log } = this.#parts;
     return {
       id: { session, page },
@@ -216,12 +216,12 @@ export class Recorder implements Closeable {
 }
 
 export class SessionRecording {
-  readonly #wish: RecordingWish & { readonly workers: Workers };
+  readonly #options: RecordingOptions & { readonly workers: Workers };
   readonly #partsOf: (page: number) => PageRecordingParts;
   readonly #pages = new Map<string, PageRecording>();
   readonly #numbers = new Map<number, PageRecording>();
   readonly #masks = new Map<string, PageMask>();
-  /** Of pages that have ended. */
+  /** Work that is left of pages that have ended. */
   #last: Frame | undefined;
   readonly #waiting: Array<{ readonly target: TargetChannel; readonly page: number; readonly at: Date }> = [];
   readonly #clock: Clock;
@@ -229,16 +229,16 @@ export class SessionRecording {
   #paused = false;
 
   constructor(
-    wish: RecordingWish & { readonly workers: Workers },
+    options: RecordingOptions & { readonly workers: Workers },
     clock: Clock,
     partsOf: (page: number) => PageRecordingParts,
   ) {
-    this.#wish = wish;
+    this.#options = options;
     this.#clock = clock;
     this.#partsOf = partsOf;
   }
 
-  /** Takes up the pages of a former process. Those that are gone by now end when their first absence is seen. */
+  /** Continues the pages of an earlier process. Pages that no longer exist end once all targets are listed. */
   async resume(pages: readonly number[], aliveAt: Date): Promise<void> {
     for (const page of pages) {
       const resumed = await PageRecording.resume(this.#partsOf(page), aliveAt);
@@ -249,24 +249,24 @@ export class SessionRecording {
     }
   }
 
-  /** All targets that there are have been told of: what was not among them is gone. */
+  /** The observer has listed all targets: pages that are not among them have closed. */
   async settle(present: ReadonlySet<string>): Promise<void> {
     for (const [targetId, recording] of [...this.#pages])
       if (!present.has(targetId)) await this.#ended(targetId, recording);
   }
 
-  /** A page is there, under this number, since it appeared. */
+  /** A page exists, with this number and the time at which it appeared. */
   target(target: TargetChannel, page: number, appeared: Appearance): void {
     if (this.#paused) return;
     const known = this.#pages.get(target.id);
     if (!known && this.#pages.size >= PAGES_AT_ONCE_MAX) {
       this.#waiting.push({ target, page, at: appeared.at });
-      return this.#wish.short('too_many_at_once', target.id, page);
+      return this.#options.short('too_many_at_once', target.id, page);
     }
     const recording = known ?? new PageRecording(this.#partsOf(page), appeared);
     this.#pages.set(target.id, recording);
     this.#numbers.set(page, recording);
-    const { masks, session, workers } = this.#wish;
+    const { masks, session, workers } = this.#options;
     const mask = new PageMask({ kind: masks, session, workers });
     mask.add(target);
     this.#masks.set(target.id, mask);
@@ -280,13 +280,13 @@ export class SessionRecording {
     return this.#pages.get(targetId)?.hub;
   }
 
-  /** The newest frame of all pages, also of those that have ended. */
+  /** The newest frame of all pages, including pages that have ended. */
   get newest(): Frame | undefined {
     const frames = [...this.#pages.values()].map(({ hub }) => hub.newest);
     return [this.#last, ...frames].reduce(newer);
   }
 
-  /** A frame of another site is there: what is to be masked in it belongs to its page. */
+  /** A frame of another site appeared: its fields are masked in the picture of its page. */
   frame(target: TargetChannel): void {
     let page = target;
     while (page.parent) page = page.parent;
@@ -298,12 +298,12 @@ export class SessionRecording {
     return this.#numbers.get(page)?.hub;
   }
 
-  /** Somebody has, a short while ago. */
+  /** Whether the recording was watched within the last minute. */
   get isLookedAt(): boolean {
     return this.#clock.monotonicMs() - this.#lookedAtMs < LOOKED_AT_MS;
   }
 
-  /** The first of those who look waits until it is all there; whoever follows finds it so. */
+  /** The first request waits until everything is stored; requests that follow find it stored. */
   async lookedAt(): Promise<void> {
     const isFirst = !this.isLookedAt;
     this.#lookedAtMs = this.#clock.monotonicMs();
@@ -313,11 +313,11 @@ export class SessionRecording {
   tick(): void {
     const recordings = [...this.#pages.values()];
     for (const recording of recordings) recording.tick();
-    // Where one page has waited for long enough the others go with it.
+    // When one page has held its segments back long enough, the other pages are encoded with it.
     if (recordings.some(({ isDue }) => isDue)) for (const recording of recordings) void recording.stored();
   }
 
-  /** The browser is being ended, or left: no frame comes any more, and nothing is decided yet. */
+  /** The browser is being ended or released: no more frames come, but how the session ends is not decided yet. */
   pause(): void {
     this.#paused = true;
     for (const recording of this.#pages.values()) recording.pause();
