@@ -9,7 +9,7 @@ export const fault = (code: ErrorCode, message: string, options?: FaultOptions):
 
 export const notFound = (noun: string, id: string): Fault<ErrorCode> =>
   fault('not_found', `${noun} ${shortened(id)} does not exist, or is not yours.`, {
-    advice: 'Check the id, and that the credential belongs to the right application.',
+    advice: 'Check the id, and check that the credential belongs to the right application.',
   });
 
 const ID_CHARACTERS_SHOWN = 64;
@@ -24,29 +24,29 @@ export const invalidRequest = (issues: readonly Issue[]): Fault<ErrorCode> =>
 
 export const sessionNotRunning = (id: string, status: string): Fault<ErrorCode> =>
   fault('session_not_running', `Session ${id} is not running (status ${status}).`, {
-    advice: 'Create a new session; an ended one does not resume.',
+    advice: 'An ended session cannot be resumed: create a new one.',
     details: { status },
   });
 
 export const projectMismatch = (projectId: string): Fault<ErrorCode> =>
   fault('project_mismatch', `projectId ${projectId} is not the application of this agent key.`, {
-    advice: 'Leave projectId out, or use a key of that application.',
+    advice: 'Omit projectId, or use an agent key of that application.',
   });
 
 export const scopeMissing = (scopes: readonly string[]): Fault<ErrorCode> =>
   fault('permission_denied', `This credential lacks the scope ${scopes.join(' or ')}.`, {
-    advice: 'Use a credential that has it.',
+    advice: 'Use a credential that has this scope.',
     details: { scopes },
   });
 
 export const roleMissing = (needed: string): Fault<ErrorCode> =>
-  fault('permission_denied', `This needs the role ${needed} in the application.`, {
-    advice: 'Ask an owner of the application.',
+  fault('permission_denied', `This operation requires the role ${needed} in the application.`, {
+    advice: 'Ask an owner of the application for the role.',
     details: { role: needed },
   });
 
 export const capacity = (slots: number, used: number): Fault<ErrorCode> =>
-  fault('capacity', `No slot is free (${used} of ${slots} in use). Nothing was started.`, {
+  fault('capacity', `No browser slot is free (${used} of ${slots} in use). No session was created.`, {
     advice: 'Wait for a session to end, or ask the operator for more slots.',
     details: { slots, used },
   });
@@ -54,9 +54,9 @@ export const capacity = (slots: number, used: number): Fault<ErrorCode> =>
 export const diskFull = (freeBytes: number, leastBytes: number): Fault<ErrorCode> =>
   fault(
     'capacity',
-    `The disk of this installation is nearly full (${megabytes(freeBytes)} free). Nothing was started.`,
+    `The disk of this installation is nearly full (${megabytes(freeBytes)} free). No session was created.`,
     {
-      advice: `Ask the operator to make room: sessions are started while at least ${megabytes(leastBytes)} are free.`,
+      advice: `Ask the operator to free disk space: a create needs at least ${megabytes(leastBytes)}.`,
       details: { disk: { freeBytes, leastBytes } },
     },
   );
@@ -71,11 +71,11 @@ export const limitReached = (noun: string, limit: number): Fault<ErrorCode> =>
 
 export const preconditionRequired = (): Fault<ErrorCode> =>
   fault('precondition_required', 'The header If-Match is missing.', {
-    advice: 'Read the thing first and send its ETag as If-Match.',
+    advice: 'Read the resource first, and send its ETag as If-Match.',
   });
 
 export const preconditionFailed = (revision?: number): Fault<ErrorCode> =>
-  fault('precondition_failed', 'It was changed since you read it.', {
-    advice: 'Read it again and send the change with its new ETag.',
+  fault('precondition_failed', 'The resource has changed since you read it.', {
+    advice: 'Read it again, and send the change with the new ETag in If-Match.',
     ...(revision === undefined ? {} : { details: { revision } }),
   });

@@ -314,7 +314,7 @@ test('the list stays live when the service stops while it asks, and says why it 
     await page.goto(`${server.url}/console/a/${unknown}/sessions`);
     const refusal = page.getByRole('alert').filter({ hasText: 'does not exist' });
     await refusal.waitFor();
-    assert.doesNotMatch(await refusal.innerText(), /does not answer/);
+    assert.doesNotMatch(await refusal.innerText(), /does not respond/);
   }));
 
 test('the connect address is copied whole while its key is hidden', () =>

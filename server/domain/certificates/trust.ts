@@ -34,7 +34,7 @@ async function trusted(
   const found = await rows.ders(application, ids as readonly CertificateId[]); // A foreign or missing one is not found.
   const missing = ids.find(id => !found.has(id as CertificateId));
   if (missing !== undefined)
-    throw fault('unknown_certificate', `${FIELD} names ${missing}, which does not exist or is not yours.`, {
+    throw fault('unknown_certificate', `${FIELD} names ${missing}, which does not exist in this application.`, {
       advice: 'Upload the certificate first, or correct the id.',
       details: { field: FIELD, id: missing },
     });

@@ -159,18 +159,18 @@ async function closes({ browser, box }: LiveSession): Promise<boolean> {
 }
 
 const unknownContext = (id: string) =>
-  fault('unknown_context', `Context ${id} does not exist, or is not yours.`, {
-    advice: 'Create it first, or correct the id. The session was not created.',
+  fault('unknown_context', `Context ${id} does not exist in this application.`, {
+    advice: 'Create the context first, or correct the id. The session was not created.',
   });
 
 const heldBy = (id: string, sessionId: SessionId) =>
-  fault('context_in_use', `Session ${sessionId} has context ${id} exclusively.`, {
-    advice: 'Wait until it has ended and was saved, or leave `exclusive` out. The session was not created.',
+  fault('context_in_use', `Session ${sessionId} uses context ${id} exclusively.`, {
+    advice: 'Wait until that session has ended and is saved, or omit `exclusive`. The session was not created.',
     details: { sessionId },
   });
 
 const stillSaving = (id: string, sessionId: SessionId) =>
-  fault('context_in_use', `What session ${sessionId} left in context ${id} is still being saved.`, {
-    advice: 'Try again in a moment. The session was not created.',
+  fault('context_in_use', `Context ${id} is still being saved by session ${sessionId}.`, {
+    advice: 'Send the request again in a few seconds. The session was not created.',
     details: { sessionId, saving: true },
   });

@@ -229,7 +229,7 @@ export class Contexts {
   #unreadable(error: unknown, { version }: VersionRow): unknown {
     if (!this.#parts.stored.isDamage(error) && !(error instanceof StateDamaged)) return error;
     return fault('context_unreadable', `The stored data of version ${version} is damaged.`, {
-      advice: 'Restore an earlier version, or name one.',
+      advice: 'Restore an earlier version, or name an earlier version in the request.',
       details: { version },
       cause: error,
     });
@@ -285,7 +285,7 @@ function cleanName(text: string): string {
 }
 
 const nameTaken = (name: string) =>
-  fault('context_name_taken', `There is a context named ${JSON.stringify(name)} already.`, {
+  fault('context_name_taken', `A context named ${JSON.stringify(name)} already exists.`, {
     advice: 'Choose another name, or use that context.',
   });
 

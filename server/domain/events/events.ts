@@ -107,7 +107,7 @@ export class EventService implements Events, Closeable {
 
 const stopping = (): Error =>
   fault('service_stopping', 'The service is stopping, so no event stream is opened.', {
-    advice: 'Open the stream again in a moment, behind the last event that you saw.',
+    advice: 'Open the stream again in a few seconds, with the id of the last event in Last-Event-ID.',
   });
 
 /** `session`: as it was when the stream began; one that had ended then has only what is left to read. */

@@ -18,7 +18,7 @@ export class Streams implements Closeable {
     const open = this.#open.get(application) ?? 0;
     if (open >= STREAMS_PER_APPLICATION_MAX)
       throw fault('stream_limit', `The application has ${open} event streams open, which is the limit.`, {
-        advice: 'Close one; a single stream of the application tells of all its sessions.',
+        advice: 'Close one. A single stream can deliver the events of all sessions of the application.',
         details: { limit: STREAMS_PER_APPLICATION_MAX, used: open },
       });
     this.#open.set(application, open + 1);

@@ -70,7 +70,7 @@ async function demanded(
   const found = ids.flatMap(id => byId.get(id) ?? []);
   const missing = ids.find(id => !byId.has(id));
   if (missing !== undefined)
-    throw fault('unknown_extension', `${FIELD} names ${missing}, which does not exist or is not yours.`, {
+    throw fault('unknown_extension', `${FIELD} names ${missing}, which does not exist in this application.`, {
       advice: 'Upload the extension first, or correct the id.',
       details: { field: FIELD, id: missing },
     });
@@ -80,10 +80,14 @@ async function demanded(
 
 /** Chromium lets an extension from a folder read `file:` addresses, and has no switch that says otherwise (tried). */
 const needsJail = () =>
-  fault('feature_unavailable', 'This installation runs without a jail, where an extension could read every file.', {
-    advice: `Leave ${FIELD} out, or ask the operator for BERTH_ISOLATION=slot; the session was not created.`,
-    details: { field: FIELD },
-  });
+  fault(
+    'feature_unavailable',
+    'This installation runs browsers without a jail, where an extension could read every file of the host.',
+    {
+      advice: `Omit ${FIELD}, or ask the operator to set BERTH_ISOLATION=slot. The session was not created.`,
+      details: { field: FIELD },
+    },
+  );
 
 /** Two that Chromium takes for one would replace each other. */
 function demandApart(rows: readonly ExtensionRow[]): void {
@@ -111,8 +115,8 @@ async function load(parts: LoadingParts, live: LiveSession, kept: readonly Kept[
     const folder = folderFor(parts, live, one.checksum);
     const loaded = await live.browser.extensions.load(folder, facts.hasServiceWorker).catch(error => {
       if (!isFault(error, 'extension_not_loaded')) throw error;
-      throw fault('invalid_file', `Chromium does not load extension ${one.id}: ${error.message}.`, {
-        advice: 'Mend the extension, upload it again and name the new id.',
+      throw fault('invalid_file', `Chromium could not load extension ${one.id}: ${error.message}.`, {
+        advice: 'Correct the extension, upload it again and use the new id.',
         details: { field: FIELD, id: one.id },
       });
     });
@@ -134,7 +138,10 @@ async function place(
   signal: AbortSignal,
 ) {
   const opened = await artifacts.open(keyOf(live.applicationId, checksum));
-  if (!opened) throw fault('unknown_extension', `The file of extension ${id} is gone.`, { advice: 'Upload it again.' });
+  if (!opened)
+    throw fault('unknown_extension', `The file of extension ${id} is missing.`, {
+      advice: 'Upload the extension again and use the new id.',
+    });
   return packages.place(opened.body, live.box.folder, folderName(checksum), signal);
 }
 

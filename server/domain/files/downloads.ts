@@ -64,8 +64,8 @@ export class Downloads {
   async remove(caller: AgentCaller, id: string): Promise<void> {
     const row = await this.#demand(caller, id);
     await this.#parts.outbox.remove(row.applicationId, [this.#keyOf(row)]).catch(error => {
-      throw fault('storage_unreachable', `Download ${id} was not deleted: its store does not answer.`, {
-        advice: 'Try again in a moment.',
+      throw fault('storage_unreachable', `Download ${id} was not deleted: the file storage does not respond.`, {
+        advice: 'Send the request again in a few seconds.',
         cause: error,
       });
     });
@@ -88,8 +88,8 @@ export class Downloads {
     const find = kind === DOWNLOAD ? this.#find : finders[kind];
     const found = await find?.(application, id);
     if (found) return found;
-    throw fault('not_found', 'The file of this link does not exist any more.', {
-      advice: 'It was deleted, or its time is over.',
+    throw fault('not_found', 'The file of this link no longer exists.', {
+      advice: 'It was deleted, or its retention period has ended.',
     });
   }
 

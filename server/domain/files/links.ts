@@ -68,11 +68,11 @@ function same(given: string, expected: string): boolean {
 }
 
 const invalid = () =>
-  fault('signed_url_invalid', 'This link was not made by this service, or was altered.', {
-    advice: 'Use the link exactly as it was answered, or ask for a new one.',
+  fault('signed_url_invalid', 'This link was not issued by this service, or was changed.', {
+    advice: 'Use the link exactly as it was returned, or list the files again to get a new one.',
   });
 
 const expired = (at: Date) =>
-  fault('signed_url_expired', `This link ended at ${at.toISOString()}.`, {
-    advice: 'Read the file or its list again for a new one.',
+  fault('signed_url_expired', `This link expired at ${at.toISOString()}.`, {
+    advice: 'Read the file or the list again to get a new link.',
   });

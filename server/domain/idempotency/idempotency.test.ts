@@ -102,9 +102,9 @@ test('another request under the key is refused, at once while the first runs', a
   const { here } = processes();
   const run = await first(here);
   for (const other of [{ body: {} }, { path: '/v1/sessions' }, { operation: 'startSession' }])
-    await assert.rejects(here.begin({ ...WRITE, ...other }, signal), isConflict(/another request/));
+    await assert.rejects(here.begin({ ...WRITE, ...other }, signal), isConflict(/different request/));
   await run.keep({});
-  await assert.rejects(here.begin({ ...WRITE, body: {} }, signal), isConflict(/another request/));
+  await assert.rejects(here.begin({ ...WRITE, body: {} }, signal), isConflict(/different request/));
   await first(here, { ...WRITE, key: 'another key', body: {} });
 });
 
@@ -118,9 +118,9 @@ test('who waits thirty seconds for the first is told so; who leaves stops waitin
   late.catch(() => {});
   await idle();
   leaver.abort(new Error('gone'));
-  await assert.rejects(left, isConflict(/still runs/));
+  await assert.rejects(left, isConflict(/is still running/));
   clock.advance(30 * SECOND);
-  await assert.rejects(late, isConflict(/still runs/));
+  await assert.rejects(late, isConflict(/is still running/));
   run.abandon();
 });
 
@@ -149,7 +149,7 @@ test('a run that died with its process: what it made is shown, nothing made runs
   await first(doubt.here, { ...WRITE, isAtomic: false });
   await assert.rejects(
     doubt.at(HERE).begin({ ...WRITE, isAtomic: false }, signal),
-    isConflict(/cut off, and may have had its effect/),
+    isConflict(/interrupted, and may have taken effect/),
   );
 });
 

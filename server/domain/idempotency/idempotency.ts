@@ -186,20 +186,20 @@ export class Run {
 const nameOf = ({ owner, keyDigest }: IdempotencyRun): string => `${owner}:${keyDigest.toString('hex')}`;
 
 const otherRequest = (): Error =>
-  fault('idempotency_conflict', 'This Idempotency-Key was used with another request.', {
-    advice: 'Use a new key for a new request. Nothing was done.',
+  fault('idempotency_conflict', 'This Idempotency-Key was already used with a different request.', {
+    advice: 'Use a new key for a new request. The request had no effect.',
   });
 
 const stillRuns = (): Error =>
-  fault('idempotency_conflict', 'The first request with this Idempotency-Key still runs.', {
-    advice: 'Send the same request with the same key again in a while. Nothing was done.',
+  fault('idempotency_conflict', 'The first request with this Idempotency-Key is still running.', {
+    advice: 'Send the same request with the same key again later. This request had no effect.',
   });
 
 const cutOff = (): Error =>
   fault(
     'idempotency_conflict',
-    'The first request with this Idempotency-Key was cut off, and may have had its effect.',
+    'The first request with this Idempotency-Key was interrupted, and may have taken effect.',
     {
-      advice: 'Read back what it was to do; use a new key if it was not done.',
+      advice: 'Check whether it took effect. If it did not, send the request with a new key.',
     },
   );

@@ -186,8 +186,8 @@ const tooManyKeys = (): Error => limitReached('living agent keys in this applica
 
 const notRotatable = ({ id, replacedBy }: KeyRow): Error =>
   replacedBy
-    ? fault('key_not_rotatable', `Agent key ${id} was rotated already; ${replacedBy} has taken its place.`, {
+    ? fault('key_not_rotatable', `Agent key ${id} was already rotated; ${replacedBy} has replaced it.`, {
         advice: 'Rotate that one, or issue a new key.',
         details: { replacedBy },
       })
-    : fault('key_not_rotatable', `Agent key ${id} has ended.`, { advice: 'Issue a new key.' });
+    : fault('key_not_rotatable', `Agent key ${id} has expired or was revoked.`, { advice: 'Issue a new key.' });

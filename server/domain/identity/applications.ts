@@ -139,12 +139,12 @@ export const applicationView = (row: MemberApplication): Application => ({
 });
 
 const slugTaken = (slug: string): Error =>
-  fault('name_taken', `The slug ${slug} is in use on this installation.`, {
-    advice: 'Choose another one, or leave it out.',
+  fault('name_taken', `The slug ${slug} is already in use in this installation.`, {
+    advice: 'Choose another slug, or omit it.',
     details: { slug },
   });
 
 const confined = (): Error =>
-  fault('permission_denied', 'This token is confined to some applications and cannot create another.', {
+  fault('permission_denied', 'This token is restricted to certain applications and cannot create another one.', {
     advice: 'Use a token without applicationIds.',
   });

@@ -160,16 +160,18 @@ function presentedText({ authorization, apiKey }: Presented, expected: CallerKin
 }
 
 const missing = (expected: CallerKind): Error =>
-  fault('missing_credentials', 'The request carries no credential.', {
+  fault('missing_credentials', 'The request has no credential.', {
     advice: `Send the header Authorization: Bearer with ${WORDS[expected]}.`,
     details: { expected: EXPECTED[expected] },
   });
 
 const twoCredentials = (): Error =>
-  fault('invalid_credentials', 'Authorization and X-BB-API-Key are different credentials.', { advice: 'Send one.' });
+  fault('invalid_credentials', 'Authorization and X-BB-API-Key are different credentials.', {
+    advice: 'Send only one of them.',
+  });
 
 const wrongKind = (expected: CallerKind): Error =>
-  fault('invalid_credentials', `This route takes ${WORDS[expected]}, not another kind of credential.`, {
+  fault('invalid_credentials', `This operation requires ${WORDS[expected]}, not another kind of credential.`, {
     details: { expected: EXPECTED[expected] },
   });
 
@@ -181,5 +183,5 @@ const invalid = (expected: CallerKind): Error =>
 
 const refusedAddress = (): Error =>
   fault('address_not_allowed', 'This credential may not be used from your address.', {
-    advice: 'Call from an address in its cidrAllow, or change that list.',
+    advice: 'Call from an address in the cidrAllow of the credential, or change that list.',
   });

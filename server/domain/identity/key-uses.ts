@@ -126,6 +126,6 @@ export class KeyUses {
 }
 
 const ended = (): Error =>
-  fault('invalid_credentials', 'The agent key that this address was made under has ended.', {
-    advice: 'Read the session with another agent key of its application for an address that works.',
+  fault('invalid_credentials', 'The agent key that this address was issued to has expired or was revoked.', {
+    advice: 'Read the session with another agent key of the application to get a new address.',
   });

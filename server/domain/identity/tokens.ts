@@ -173,7 +173,7 @@ function refuseMoreScopes(caller: AccountCaller, scopes: readonly string[]): voi
   const refused = scopes.filter(scope => scope === NEVER_HANDED_ON || !caller.scopes.has(scope));
   if (refused.length === 0) return;
   throw fault('permission_denied', `This token cannot hand on ${refused.join(', ')}.`, {
-    advice: 'Ask only for scopes that it has itself, and never for account:tokens.',
+    advice: 'Request only scopes that the calling token has, and never account:tokens.',
     details: { scopes: refused },
   });
 }

@@ -33,7 +33,7 @@ export class Rate {
 
   #refused(waitMs: number) {
     const retryAfterSeconds = Math.ceil(waitMs / 1000);
-    return fault('rate_limited', `${this.#what} may be asked for ${this.#perMinute} times a minute.`, {
+    return fault('rate_limited', `${this.#what} may be requested at most ${this.#perMinute} times per minute.`, {
       advice: `Wait ${retryAfterSeconds} s.`,
       details: { limit: this.#perMinute, used: this.#perMinute, scope: 'application', retryAfterSeconds },
     });

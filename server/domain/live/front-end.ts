@@ -79,7 +79,7 @@ export class FrontEnd {
       return name;
     } catch (error) {
       log.warn('devtools.not_made', { reason: reason(error) });
-      throw fault('devtools_unavailable', 'The files of DevTools could not be read out of Chromium.');
+      throw fault('devtools_unavailable', 'The DevTools files could not be read from Chromium.');
     }
   }
 

@@ -174,7 +174,7 @@ export class Network implements Watcher {
     for (const { by, trouble } of troubles)
       if (trouble)
         throw fault('proxy_unreachable', `The proxy of ${by.name} cannot be used: ${trouble.words}`, {
-          advice: 'Check its address, user name and password; no browser was started.',
+          advice: 'Check its address, user name and password. No browser was started.',
           details: { path: by.name, reason: trouble.trouble },
         });
   }

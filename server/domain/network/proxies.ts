@@ -67,8 +67,8 @@ function demandPool(rule: Extract<Rule, { type: 'browserbase' }>, index: number,
   const pool = poolFor(pools, rule.geolocation);
   if (pool) return pool;
   const wanted = rule.geolocation ? ` for ${wordsOf(rule.geolocation)}` : '';
-  throw fault('feature_unavailable', `The operator of this installation has set up no proxies${wanted}.`, {
-    advice: 'Name a proxy of your own (type external), or leave proxies out; the session was not created.',
+  throw fault('feature_unavailable', `The operator of this installation has not configured proxies${wanted}.`, {
+    advice: 'Use your own proxy (type external), or omit proxies. The session was not created.',
     details: { field: `proxies.${index}` },
   });
 }

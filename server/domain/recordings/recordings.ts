@@ -219,16 +219,16 @@ export class RecordingService implements Recordings {
       });
     if (this.#isExpired(session))
       throw fault('recording_expired', `Recordings are kept for ${keptMs / DAY_MS} days after the end of a session.`, {
-        advice: 'It does not come back.',
+        advice: 'The recording was deleted and cannot be restored.',
       });
     if (!(await this.#isSettled(session)))
       throw fault('session_not_ended', `The recording of session ${session.id} is still being stored.`, {
-        advice: 'Send the request again in some seconds.',
+        advice: 'Send the request again in a few seconds.',
       });
     const pages = await this.#pages(session);
     if (pages.length === 0)
       throw fault('recording_not_found', `Session ${session.id} has no recording.`, {
-        advice: 'Nothing was recorded of it, and nothing will come; do not ask again.',
+        advice: 'Nothing was recorded in this session. Do not send the request again.',
       });
     return pages;
   }
@@ -241,8 +241,8 @@ export class RecordingService implements Recordings {
     const { artifacts, addresses } = this.#parts;
     const key = addresses.key(applicationId, { session: id, page: first?.page ?? 0, kind: 'init', name: 0 });
     await within(STORE_MS, 'the store of recordings', () => artifacts.stat(key)).catch(error => {
-      throw fault('recording_service_unavailable', 'The store of recordings does not answer.', {
-        advice: 'Nothing was done. Ask again later.',
+      throw fault('recording_service_unavailable', 'The storage of recordings does not respond.', {
+        advice: 'The request had no effect. Send it again later.',
         cause: error,
       });
     });

@@ -55,7 +55,7 @@ export class Connect {
     if (live?.stands) return { live, keyId };
     const now = await this.#parts.rows.byId(row.id);
     if (!now || hasEnded(now) || now.end) throw sessionEnded(now ?? row);
-    throw fault('capacity', `The browser of session ${id} is not ready.`, { advice: 'Try again in a moment.' });
+    throw fault('capacity', `The browser of session ${id} is not ready.`, { advice: 'Try again in a few seconds.' });
   }
 
   /** A client that may connect and found no place stands in the session's events; one that only knocks does not. */
@@ -87,16 +87,16 @@ export class Connect {
       if (!sessionId) throw notFound('Session', id);
       const keyId = this.#parts.signing.agentKeyOf(sessionId, presented.signingKey);
       if (!keyId)
-        throw fault('invalid_credentials', 'The signingKey is not the one of this session.', {
-          advice: 'Use the connectUrl as it was answered, unchanged.',
+        throw fault('invalid_credentials', 'The signingKey does not belong to this session.', {
+          advice: 'Use the connectUrl exactly as it was returned.',
         });
       const row = existing(await this.#parts.rows.byId(sessionId), id);
       await this.#parts.keyUses.demand({ applicationId: row.applicationId, keyId });
       return { row, keyId };
     }
     if (!presented.agent)
-      throw fault('missing_credentials', 'The address has no signingKey and the request no agent key.', {
-        advice: 'Use the connectUrl as it was answered, or send Authorization: Bearer <agent key>.',
+      throw fault('missing_credentials', 'The address has no signingKey, and the request has no agent key.', {
+        advice: 'Use the connectUrl exactly as it was returned, or send Authorization: Bearer <agent key>.',
       });
     const caller = await presented.agent();
     if (!caller.scopes.has(CONNECT_SCOPE)) throw scopeMissing([CONNECT_SCOPE]);
@@ -112,6 +112,6 @@ function existing(row: SessionRow | undefined, id: string): SessionRow {
 
 export const sessionEnded = (row: SessionRow) =>
   fault('session_ended', `Session ${row.id} has ended (${row.end?.reason ?? row.status}).`, {
-    advice: 'Create a new session; an ended one does not resume.',
+    advice: 'An ended session cannot be resumed: create a new one.',
     details: { status: row.status, ...(row.end ? { endReason: row.end.reason } : {}) },
   });

@@ -48,7 +48,7 @@ class Reader {
   fail(expected: string): never {
     const found = this.atEnd ? 'it ends' : `there is ${JSON.stringify(this.#text.slice(this.#at, this.#at + 12))}`;
     throw fault('invalid_query', `q could not be read at position ${this.#at}: ${found}; expected ${expected}.`, {
-      advice: `Write it as ${EXAMPLE}; several terms are joined with "${AND}".`,
+      advice: `Write it as ${EXAMPLE}, and join several terms with "${AND}".`,
       details: { position: this.#at },
     });
   }

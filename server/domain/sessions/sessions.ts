@@ -59,7 +59,9 @@ const STOPPED = {
 } as const;
 
 const stopping = () =>
-  fault('capacity', 'The service is stopping and takes no new sessions.', { advice: 'Try again in a moment.' });
+  fault('capacity', 'The service is stopping and does not accept new sessions.', {
+    advice: 'Send the request again in a few seconds.',
+  });
 
 export interface SessionsParts {
   readonly rows: SessionRows;

@@ -190,7 +190,7 @@ export const trouble = (error: unknown): string =>
   reason(error) || (error instanceof Error && 'code' in error ? String(error.code) : 'no reason given');
 
 export const unreachable = (error: unknown): Fault =>
-  new Fault('database_unreachable', `The database does not answer: ${trouble(error)}.`, {
-    advice: 'Try again in a moment.',
+  new Fault('database_unreachable', `The database does not respond: ${trouble(error)}.`, {
+    advice: 'Try again in a few seconds.',
     cause: error,
   });

@@ -106,7 +106,7 @@ export function devtoolsPolicy(parts: DevtoolsPolicyParts): Policy {
     if (NOTHING_COMES_OF_IT.has(method)) return { answer: {} };
     if (method === 'Target.setAutoAttach') return withParts(params);
     if (method === 'Target.detachFromTarget') return PASS; // it knows none but its own
-    if (isSearch(command)) return { refuse: 'Nobody has a folder here that DevTools could save changes to.' };
+    if (isSearch(command)) return { refuse: 'DevTools cannot save changes here: there is no workspace folder.' };
     if (isAboutPage(params, parts.page) && (method === 'Target.getTargetInfo' || isOfPage(method)))
       return overrides(method) ? override(command, overridden) : client.judge(command);
     return { refuse: `${method} is refused here: DevTools was opened on one page, and this is not about that page.` };

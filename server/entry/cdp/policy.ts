@@ -43,10 +43,10 @@ const REFUSED: Readonly<Record<string, string>> = {
   'Browser.crash': 'would end the session as crashed. Release the session instead',
   'Browser.crashGpuProcess': 'would harm the session. Release the session instead',
   'Browser.executeBrowserCommand': "opens the browser's own chrome: pages",
-  'Browser.getBrowserCommandLine': 'tells of the host',
-  'SystemInfo.getInfo': 'tells of the host',
-  'SystemInfo.getFeatureState': 'tells of the host',
-  'SystemInfo.getProcessInfo': 'tells of the host',
+  'Browser.getBrowserCommandLine': 'reveals information about the host',
+  'SystemInfo.getInfo': 'reveals information about the host',
+  'SystemInfo.getFeatureState': 'reveals information about the host',
+  'SystemInfo.getProcessInfo': 'reveals information about the host',
   'Target.sendMessageToTarget':
     'carries commands inside commands. Use flat sessions: Target.attachToTarget with flatten: true',
   'Target.exposeDevToolsProtocol': 'gives a page the whole browser',
@@ -170,7 +170,8 @@ function newTarget(params: JsonObject, downloads: string): Verdict {
 
 function sessionFiles(method: string, params: JsonObject, browser: Browser): Verdict {
   const { downloadFolder: downloads } = browser;
-  if (params.files !== undefined && !Array.isArray(params.files)) return { refuse: `${method}: files must be a list.` };
+  if (params.files !== undefined && !Array.isArray(params.files))
+    return { refuse: `${method} is refused: files must be a list.` };
   const files: readonly unknown[] = params.files ?? [];
   const isOwn = (file: unknown): file is string => typeof file === 'string' && isSessionFile(file, downloads);
   if (files.every(isOwn)) return inBox(params, files, browser.uploadFolder);
@@ -236,18 +237,18 @@ function decodeURIComponentSafe(text: string): string {
 
 /** As a refusal may repeat it. */
 const quoted = (value: unknown): string =>
-  typeof value === 'string' ? JSON.stringify(boundedText(value, QUOTED_CHARS_MAX)) : 'what is no text';
+  typeof value === 'string' ? JSON.stringify(boundedText(value, QUOTED_CHARS_MAX)) : 'a value that is not a string';
 
 /** It would hold for whoever drives the page, a person who has taken control too. */
 const inputHeard = (params: JsonObject): Verdict =>
   params.ignore === false
     ? PASS
-    : { refuse: 'Input.setIgnoreInputEvents is refused: a person who takes control could do nothing on the page.' };
+    : { refuse: 'Input.setIgnoreInputEvents is refused: a person who takes control could not use the page.' };
 
 function flatOnly(params: JsonObject): Verdict {
   if (params.flatten === true || params.autoAttach === false) return PASS;
   return {
-    refuse: 'Sessions that are not flat are refused: they carry commands inside commands. Say flatten: true.',
+    refuse: 'CDP sessions that are not flat are refused: they carry commands inside commands. Pass flatten: true.',
   };
 }
 
@@ -256,12 +257,12 @@ async function newContext(params: JsonObject, browser: Browser): Promise<Verdict
   if (params.proxyServer !== undefined || params.proxyBypassList !== undefined)
     return {
       refuse:
-        'Target.createBrowserContext is refused with a proxy of its own: the session’s network has one way out. Name proxies when the session is created.',
+        'Target.createBrowserContext is refused with a proxy: all traffic of the session leaves through its egress proxy. Set proxies when the session is created.',
     };
   const standing = await browser.contextIds();
   if (standing.length >= CONTEXTS_MAX)
     return {
-      refuse: `${CONTEXTS_MAX} browser contexts stand in this session already, which is the limit. Dispose of one.`,
+      refuse: `The session already has ${CONTEXTS_MAX} browser contexts, which is the limit. Dispose of one first.`,
     };
   return {
     pass: true,
@@ -286,5 +287,5 @@ function ownExtension(params: JsonObject, browser: Browser): Verdict {
 async function loadedExtension(method: string, params: JsonObject, browser: Browser): Promise<Verdict> {
   const loaded = await browser.extensions.loadedIds();
   if (loaded.some(id => id === params.id)) return PASS;
-  return { refuse: `${method} is refused: ${quoted(params.id)} is no extension of this session.` };
+  return { refuse: `${method} is refused: ${quoted(params.id)} is not an extension of this session.` };
 }

@@ -40,10 +40,12 @@ export class TraceStreams {
     if (!isPlain)
       return {
         refuse:
-          'Tracing.start is refused for this kind of stream, which tells of the host. Leave out streamFormat, streamCompression, perfettoConfig and tracingBackend: JSON is streamed.',
+          'Tracing.start is refused for this kind of stream, which reveals information about the host. Omit streamFormat, streamCompression, perfettoConfig and tracingBackend to get a JSON stream.',
       };
     if (this.#open.size < STREAMS_MAX) return PASS;
-    return { refuse: `${STREAMS_MAX} traces of this session are open already. Close one with IO.close.` };
+    return {
+      refuse: `The session already has ${STREAMS_MAX} open traces, which is the limit. Close one with IO.close.`,
+    };
   }
 
   /** An event of the browser on its way to a client, who cannot name the stream before it. */

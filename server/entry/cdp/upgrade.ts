@@ -130,7 +130,7 @@ export class CdpEntry {
     if (guest) return { live: guest.live, keyId: guest.keyId, guest };
     const id = CONNECT_PATH.exec(url.pathname)?.[1]?.toLowerCase();
     if (!id || (only && id !== only.id))
-      throw new Fault('route_not_found', 'There is nothing to connect to at this address.', {
+      throw new Fault('route_not_found', 'This address does not accept WebSocket connections.', {
         advice: 'Use the connectUrl of the session.',
       });
     return connect.open(id, this.#presented(request, url));

@@ -66,7 +66,7 @@ function end(payload: unknown): void {
 }
 
 const tooMany = (limit: number): Error =>
-  fault('rate_limited', `${limit} files and streams are being sent already, which is the limit.`, {
-    advice: 'Read those to their end, or close them.',
+  fault('rate_limited', `${limit} files and streams are already being sent, which is the limit.`, {
+    advice: 'Finish reading one of them, or close it.',
     details: { limit, used: limit },
   });

@@ -230,7 +230,7 @@ function readerOf(id: OperationId, mount: MountName) {
 }
 
 const onlyJson = () =>
-  fault('unsupported_media_type', 'The body has a content type that this operation does not read.', {
+  fault('unsupported_media_type', 'The operation does not accept the content type of the body.', {
     advice: 'Send Content-Type: application/json.',
   });
 
@@ -252,7 +252,7 @@ function refuse(issues: readonly Issue[], strangers: readonly string[]): void {
   if (strangers.length === 0 && issues.length === 0) return;
   if (strangers.length === 0) throw invalidRequest(issues);
   throw fault('unknown_field', `There is no field ${strangers.join(', ')}.`, {
-    advice: 'Remove it or correct its spelling.',
+    advice: 'Remove the field or correct its spelling.',
     details: { issues: [...strangers.map(path => ({ path, message: 'is not a field of this operation' })), ...issues] },
   });
 }

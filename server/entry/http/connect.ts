@@ -17,9 +17,9 @@ export const connectHandlers = (discover: Discover) => ({
     answer(await discover(params.id, { ...presented, signingKey: query.signingKey })),
 
   connectSession: async (_: In<'connectSession'>): Promise<Answer> => {
-    throw fault('upgrade_required', 'This address speaks WebSocket only.', {
+    throw fault('upgrade_required', 'This address accepts WebSocket connections only.', {
       advice:
-        'Give the whole connectUrl to a CDP client, for example chromium.connectOverCDP(connectUrl) or puppeteer.connect({ browserWSEndpoint: connectUrl }).',
+        'Pass the complete connectUrl to a CDP client, for example chromium.connectOverCDP(connectUrl) or puppeteer.connect({ browserWSEndpoint: connectUrl }).',
     });
   },
 });

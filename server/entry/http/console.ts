@@ -36,7 +36,7 @@ export function serveConsole(app: FastifyInstance, files: WebFiles | undefined, 
     });
 }
 
-const RELOAD = { advice: 'Load the console again: it was built anew.' };
+const RELOAD = { advice: 'Reload the console: it was built again.' };
 
 const notBuilt = () =>
   fault('route_not_found', 'The console is not built in this checkout.', {

@@ -56,20 +56,20 @@ function asFault(thrown: unknown): Fault {
   if (limited) return limited;
   const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
   const known = typeof code === 'string' ? FRAMEWORK[code] : undefined;
-  return known?.() ?? fault('internal', 'Something went wrong on our side.', { advice: ADVICE, cause: thrown });
+  return known?.() ?? fault('internal', 'The service failed unexpectedly.', { advice: ADVICE, cause: thrown });
 }
 
 const ADVICE = 'Read back what you asked for before you send a write again. Name the requestId to the operator.';
 
 const busy = (cause: WorkFailed | PlacesFull): Fault =>
-  fault('busy', 'Too much work of this kind waits at this installation. Nothing was done.', {
-    advice: 'Ask again in a moment.',
+  fault('busy', 'The installation has too much queued work of this kind. The request had no effect.', {
+    advice: 'Send the request again in a few seconds.',
     cause,
   });
 
 const tooCostly = (cause: WorkFailed): Fault =>
-  fault('too_costly', 'This takes more time or memory than one request may use.', {
-    advice: 'Ask for less, or make what is stored smaller.',
+  fault('too_costly', 'The request needs more time or memory than one request may use.', {
+    advice: 'Request less at once, or reduce the stored data.',
     cause,
   });
 
@@ -88,9 +88,10 @@ const FRAMEWORK: Readonly<Record<string, () => Fault>> = {
       details: { limit: BODY_BYTES_MAX },
     }),
   FST_ERR_CTP_INVALID_MEDIA_TYPE: () =>
-    fault('unsupported_media_type', 'The body has a content type that this operation does not read.', {
+    fault('unsupported_media_type', 'The operation does not accept the content type of the body.', {
       advice: 'Send Content-Type: application/json.',
     }),
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: () => fault('invalid_request', 'The body is not as long as Content-Length says.'),
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: () =>
+    fault('invalid_request', 'The length of the body differs from Content-Length.'),
   FST_ERR_BAD_URL: () => fault('invalid_request', 'The path of the URL is not properly percent-encoded.'),
 };

@@ -46,13 +46,13 @@ async function bytesOf(file: ServedFile, part: Part | undefined): Promise<Readab
   // An empty file has no first byte that one could ask for.
   if (file.size === 0) return Readable.from([]);
   const opened = await file.open(part).catch(error => {
-    throw fault('storage_unreachable', 'The file cannot be read now: its store does not answer.', {
-      advice: 'Try again in a moment.',
+    throw fault('storage_unreachable', 'The file cannot be read now: the file storage does not respond.', {
+      advice: 'Send the request again in a few seconds.',
       cause: error,
     });
   });
   if (opened) return opened.body;
-  throw fault('not_found', 'The file does not exist any more.', { advice: 'It was deleted while you asked for it.' });
+  throw fault('not_found', 'The file no longer exists.', { advice: 'It was deleted during the request.' });
 }
 
 const names = (header: string | undefined, tag: string): boolean =>

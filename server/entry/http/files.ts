@@ -33,9 +33,13 @@ export const fileHandlers = ({ uploads, downloads }: FileVerbs) => ({
     const vary = { vary: 'accept' };
     if (form === 'json') return answer(await downloads.read(caller, params.id), vary);
     if (form === 'bytes') return fileAnswer(await downloads.bytes(caller, params.id), { headers, isHead, more: vary });
-    throw fault('not_acceptable', `A download can be had as JSON or as its bytes, and not as ${accepts}.`, {
-      advice: 'Accept application/json or application/octet-stream.',
-    });
+    throw fault(
+      'not_acceptable',
+      `A download is available as JSON or as application/octet-stream, not as ${accepts}.`,
+      {
+        advice: 'Accept application/json or application/octet-stream.',
+      },
+    );
   },
 
   deleteDownload: async ({ caller, params }: In<'deleteDownload'>): Promise<Answer> => {

@@ -98,15 +98,15 @@ function reserve(share: Share, needed: number, room: Partial<Bounds>): void {
 const NAMES = { session: 'this session', application: 'this application', process: 'this server' } as const;
 
 const tooMany = ({ bound, max }: Level): Fault =>
-  fault('rate_limited', `${max} uploads of ${NAMES[bound]} come in already, which is the limit.`, {
-    advice: 'Wait for one to end.',
+  fault('rate_limited', `${max} uploads of ${NAMES[bound]} are already being received, which is the limit.`, {
+    advice: 'Wait for one to finish, and send the request again.',
     details: { limit: max, used: max, retryAfterSeconds: 1 },
   });
 
 const tooManyBytes = ({ bound, max, sum }: Level, room: Partial<Bounds>): Fault => {
   const limit = Math.min(max, room[bound] ?? max);
   return fault('rate_limited', `Uploads of ${NAMES[bound]} that come in now have ${sum} of ${limit} bytes already.`, {
-    advice: 'Wait for one to end.',
+    advice: 'Wait for one to finish, and send the request again.',
     details: { limit, used: sum, retryAfterSeconds: 1 },
   });
 };

@@ -62,8 +62,8 @@ export async function withUploadedFile<T>(
 
 function demandMultipart(request: FastifyRequest, bounds: UploadBounds): void {
   if (!request.isMultipart())
-    throw fault('unsupported_media_type', 'This operation reads multipart/form-data.', {
-      advice: 'Send the file as its one part, named `file`.',
+    throw fault('unsupported_media_type', 'The operation requires multipart/form-data.', {
+      advice: 'Send the file as the only part, with the name `file`.',
     });
   if (Number(request.headers['content-length'] ?? 0) > bounds.maxBytes + FRAME_BYTES_MAX) throw tooLarge(bounds);
 }
@@ -100,7 +100,7 @@ async function* reserved(body: AsyncIterable<Buffer>, { reserve }: UploadBounds)
 }
 
 const tooLarge = ({ maxBytes, advice = 'Send a smaller file.' }: UploadBounds) =>
-  fault('payload_too_large', `The file is too large: at most ${maxBytes} bytes are taken here.`, {
+  fault('payload_too_large', `The file is too large: at most ${maxBytes} bytes are accepted.`, {
     advice,
     details: { limit: maxBytes },
   });

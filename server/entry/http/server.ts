@@ -180,8 +180,8 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
   serveDevtools(app, parts);
   serveConsole(app, parts.web && WebFiles.read(parts.web.folder, 'console'), parts.web?.linkOrigins);
   app.setNotFoundHandler(request => {
-    throw fault('route_not_found', `There is nothing at ${request.method} ${pathOf(request)}.`, {
-      advice: 'See the reference at /docs for the paths there are.',
+    throw fault('route_not_found', `No operation has the path ${pathOf(request)} (${request.method}).`, {
+      advice: 'See the reference at /docs for all paths.',
     });
   });
   return { app, server };
@@ -283,7 +283,7 @@ function refuseOtherMethods(app: FastifyInstance, methods: ReadonlyMap<string, R
       url,
       onRequest: async (request, reply) => {
         reply.header('allow', allowed.join(', '));
-        throw fault('method_not_allowed', `${request.method} is not possible at ${pathOf(request)}.`, {
+        throw fault('method_not_allowed', `${pathOf(request)} does not support the method ${request.method}.`, {
           advice: `Use ${allowed.join(' or ')}.`,
         });
       },

@@ -9,7 +9,7 @@ export function refuseUnknownQuery(query: object, known: readonly string[]): voi
   if (unknown === undefined) return;
   const name = unknown.slice(0, NAME_CHARACTERS_SHOWN);
   const meant = nearest(name, known);
-  throw fault('invalid_query', `There is no query parameter ${JSON.stringify(name)}.`, {
+  throw fault('invalid_query', `Unknown query parameter ${JSON.stringify(name)}.`, {
     advice:
       meant === undefined
         ? 'This operation has no query parameters.'

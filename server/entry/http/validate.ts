@@ -11,7 +11,9 @@ export function validatorOf(schema: TSchema): (value: unknown) => Issue[] {
   return value => {
     if (compiled.Check(value)) return [];
     const issues = explain(schema, value);
-    return issues.length > 0 ? issues : [{ path: '', message: 'The request is not what the operation expects' }];
+    return issues.length > 0
+      ? issues
+      : [{ path: '', message: 'The request does not match what the operation expects' }];
   };
 }
 

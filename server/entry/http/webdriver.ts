@@ -7,7 +7,7 @@ const NOT_IMPLEMENTED = 501;
 const REFUSAL = JSON.stringify({
   value: {
     error: 'unsupported operation',
-    message: 'WebDriver is not offered here. Drive the session over CDP with its connectUrl.',
+    message: 'Berth does not support WebDriver. Control the session over CDP with its connectUrl.',
     stacktrace: '',
   },
 });

@@ -55,8 +55,8 @@ export class LiveEntry {
     const { live } = this.#parts;
     const { claims, ...session } = await live.welcome(url.searchParams.get('token') ?? '', id);
     if ((this.#viewers.get(session.live) ?? 0) >= VIEWERS_MAX)
-      throw fault('client_limit', `${VIEWERS_MAX} people look at session ${id} already, which is the limit.`, {
-        advice: 'Close one of the views.',
+      throw fault('client_limit', `Session ${id} already has ${VIEWERS_MAX} viewers, which is the limit.`, {
+        advice: 'Close one of the live views.',
         details: { limit: VIEWERS_MAX, used: VIEWERS_MAX },
       });
     const narrowed = url.searchParams.get('readOnly') === 'true' ? { ...claims, right: 'view' as const } : claims;

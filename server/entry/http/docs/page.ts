@@ -117,7 +117,8 @@ await page.goto('https://example.com');`),
 const ERROR_EXAMPLE = {
   statusCode: 409,
   error: 'Conflict',
-  message: 'Session 019ab2c4-… is not running (status COMPLETED). Create a new session; an ended one does not resume.',
+  message:
+    'Session 019ab2c4-… is not running (status COMPLETED). An ended session cannot be resumed: create a new one.',
   code: 'session_not_running',
   requestId: 'req_019ab2c47d107a0e9a530f1c3a2f7d11',
   details: { status: 'COMPLETED' },
