@@ -15,7 +15,7 @@ export const BROWSER_LIMITS_DEFAULT = {
   maxUploadBytes: 2 * GIB,
 } as const;
 
-/** Callers of one application that may stand in line at once, whatever is configured. */
+/** Maximum number of queued creates of one application, whatever is configured. */
 export const WAITING_MAX = 1000;
 /** Longest wait of `Prefer: wait=SECONDS`: official clients give up after 60 seconds. */
 export const WAIT_MAX_SECONDS = 55;

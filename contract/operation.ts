@@ -71,7 +71,7 @@ export interface Operation {
   readonly bodyExample?: unknown;
   /** The body is multipart/form-data with one part, a file named `file`. */
   readonly upload?: Upload;
-  /** It may stand in line for room: `Prefer: wait=SECONDS`. */
+  /** It may be queued: `Prefer: wait=SECONDS`. */
   readonly mayWait?: boolean;
   /** Fields of the answer that are never kept for a repetition. */
   readonly secretFields?: readonly string[];

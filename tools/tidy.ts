@@ -93,6 +93,25 @@ const BANS: readonly Ban[] = [
   },
 ];
 
+/** Words that were replaced by plain ones. They may not come back; ARCHITECTURE.md has the words to use. */
+const GONE_EVERYWHERE =
+  /so manieth|Left out: |as somebody wished|told as seldom|notNearerThanWe|keptAfterwards|demandThatTheyServe|none that a proxy|Its time was over/g;
+const GONE_FROM_TEXTS =
+  /bare array|[Oo]f no (?:use|meaning)\b|st(?:and|ands|ood) in line|found no place|(?:have|has|had) its place|wins over|passed over|goes on behind|nothing of its own/g;
+/** Of parameters say Options, Request or Params; a part of a recording is a segment. */
+const GONE_FROM_RECORDINGS = /\b\w*Wish\b|\bWholeSlice\b|\bSliceWriter\b/g;
+
+const PLAIN_TEXTS = /^(?:contract|console)\//;
+const PLAIN_RECORDINGS =
+  /^(?:contract\/|server\/engines\/recorder\/|server\/domain\/recordings\/|server\/parts-recordings\.ts)/;
+const PLAIN_REMEDY = 'say it in plain English, with the words that ARCHITECTURE.md defines.';
+
+const PLAIN: readonly Ban[] = [
+  { pattern: GONE_EVERYWHERE, where: (path: string) => inCode(path) || isDocument(path) },
+  { pattern: GONE_FROM_TEXTS, where: (path: string) => inCode(path) && PLAIN_TEXTS.test(path) },
+  { pattern: GONE_FROM_RECORDINGS, where: (path: string) => inCode(path) && PLAIN_RECORDINGS.test(path) },
+].map(ban => ({ ...ban, what: 'words that are hard to understand', remedy: PLAIN_REMEDY, look: 'text' as const }));
+
 export function checkTidy(files: readonly SourceFile[]): Complaint[] {
   return [
     ...files.flatMap(bannedWords),
@@ -104,16 +123,18 @@ export function checkTidy(files: readonly SourceFile[]): Complaint[] {
 }
 
 function bannedWords(file: SourceFile): Complaint[] {
-  return BANS.filter(ban => ban.where(file.path)).flatMap(ban => {
-    const seen =
-      ban.look === 'text' ? file.text : ban.look === 'code' ? codeOnly(file.text) : withoutComments(file.text);
-    return [...seen.matchAll(ban.pattern)].map(match => ({
-      path: file.path,
-      line: lineOf(file.text, match.index),
-      what: `${ban.what}: ${file.text.slice(match.index, match.index + match[0].length).trim()}`,
-      remedy: ban.remedy,
-    }));
-  });
+  return [...BANS, ...PLAIN]
+    .filter(ban => ban.where(file.path))
+    .flatMap(ban => {
+      const seen =
+        ban.look === 'text' ? file.text : ban.look === 'code' ? codeOnly(file.text) : withoutComments(file.text);
+      return [...seen.matchAll(ban.pattern)].map(match => ({
+        path: file.path,
+        line: lineOf(file.text, match.index),
+        what: `${ban.what}: ${file.text.slice(match.index, match.index + match[0].length).trim()}`,
+        remedy: ban.remedy,
+      }));
+    });
 }
 
 const NEEDS_OPENING = /^(?:contract|server|sdk|cli|console|tools|bench|tests)\//;
