@@ -1,6 +1,7 @@
-// `npm run bench [-- --quick] [-- --json PATH]`: starts a real server on a folder of its own, measures it beside browsers
-// started by hand in the same run, prints a Markdown table, and leaves nothing behind.
-import { writeFileSync } from 'node:fs';
+// `npm run bench [-- --quick] [-- --json PATH] [-- --write]`: starts a real server on a folder of its own, measures it beside
+// browsers started by hand in the same run, prints Markdown, or writes it into docs/performance.md, and leaves nothing behind.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { WaitExpired, within } from '../server/kit/wait.ts';
 import { freePort } from '../tests/harness/free-port.ts';
@@ -19,6 +20,9 @@ import { measureSteps } from './steps.ts';
 import { type Figures, inMarkdown } from './table.ts';
 import { measureThroughput } from './throughput.ts';
 
+const PERFORMANCE = join(import.meta.dirname, '../docs/performance.md');
+/** What stands between is replaced. */
+const MARKS = ['<!-- bench -->\n', '\n<!-- /bench -->'] as const;
 /** As many as are held at once in the end. */
 const SLOTS = 40;
 
@@ -78,7 +82,20 @@ async function step<T>(name: string, work: () => Promise<T>): Promise<T> {
   return work();
 }
 
-const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, json: { type: 'string' } } });
+function writeDown(markdown: string): void {
+  const text = readFileSync(PERFORMANCE, 'utf8');
+  const [from, to] = MARKS.map(mark => text.indexOf(mark)) as [number, number];
+  if (from < 0 || to < from) throw new Error(`${PERFORMANCE} lacks the marks between which figures stand`);
+  writeFileSync(PERFORMANCE, `${text.slice(0, from + MARKS[0].length)}${markdown.trim()}${text.slice(to)}`);
+}
+
+const { values } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    json: { type: 'string' },
+    write: { type: 'boolean', default: false },
+  },
+});
 const server = new TestServer(
   { env: { BERTH_SLOTS: String(SLOTS), BERTH_WARM: undefined, BERTH_EGRESS_ALLOW: '127.0.0.1/32' }, isMeasured: true },
   await freePort(),
@@ -86,7 +103,8 @@ const server = new TestServer(
 const { endMs } = values.quick ? QUICK : FULL;
 try {
   const figures = await within(endMs, 'the bench', () => measureAll(server, values.quick));
-  process.stdout.write(inMarkdown(figures));
+  if (values.write) writeDown(inMarkdown(figures));
+  else process.stdout.write(inMarkdown(figures));
   if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(figures, undefined, 2)}\n`);
 } catch (error) {
   process.stderr.write(`bench: ${error instanceof WaitExpired ? error.message : error}\n`);

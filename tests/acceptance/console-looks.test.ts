@@ -87,3 +87,20 @@ test('colours are chosen, and kept', () =>
     await page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor();
     assert.equal(await paper(), dark);
   }));
+
+for (const width of [800, 1024, 1200, 1300, 1440])
+  test(`no column of the list of sessions covers another at ${width} pixels`, () =>
+    signedIn(server, link, { ...DESK, width }, async ({ page }) => {
+      await page.goto(`${server.url}${path('/sessions')}`);
+      const cells = page.getByRole('list', { name: 'Sessions' }).locator('li').first().locator('> *');
+      await cells.first().waitFor();
+      const boxes = (await Promise.all((await cells.all()).map(cell => cell.boundingBox()))).filter(
+        box => box !== null,
+      );
+      assert.ok(boxes.length >= 5);
+      for (const [at, box] of boxes.entries()) {
+        assert.ok(box.width >= 60, `cell ${at} has ${box.width} pixels`);
+        const next = boxes[at + 1];
+        if (next) assert.ok(box.x + box.width <= next.x, `cell ${at} reaches into the next`);
+      }
+    }));

@@ -34,7 +34,10 @@ const SECTIONS: readonly Section[] = [
     ],
   },
   { name: 'Guides', entries: [] },
-  { name: 'Running it', entries: [doc('operating'), doc('security', 'Security model'), doc('limits')] },
+  {
+    name: 'Running it',
+    entries: [doc('operating'), doc('security', 'Security model'), doc('limits'), doc('performance')],
+  },
   {
     name: 'Reference',
     entries: [

@@ -22,8 +22,19 @@ const useIsWide = (): boolean =>
     () => WIDE.matches,
   );
 
+/** What is left for ids, metadata and reasons is divided; where it is too little, metadata go first, then reasons. */
 const COLUMNS =
-  'md:grid md:grid-cols-[64px_96px_minmax(0,300px)_minmax(0,1fr)_88px_72px_minmax(0,190px)] md:gap-x-4 md:items-center';
+  'md:grid md:grid-cols-[64px_96px_minmax(0,1fr)_88px_72px] lg:grid-cols-[64px_96px_minmax(0,1.6fr)_88px_72px_minmax(0,1fr)] xl:grid-cols-[64px_96px_minmax(0,1.5fr)_minmax(0,1fr)_88px_72px_minmax(0,0.9fr)] md:gap-x-4 md:items-center';
+
+const HEADINGS = [
+  ['', ''],
+  ['Status', ''],
+  ['Session', ''],
+  ['Metadata', 'max-xl:hidden'],
+  ['Created', ''],
+  ['Duration', ''],
+  ['End reason', 'max-lg:hidden'],
+] as const;
 
 export function SessionTable({ app, sessions }: { readonly app: string; readonly sessions: readonly Session[] }) {
   const isWide = useIsWide();
@@ -45,8 +56,10 @@ export function SessionTable({ app, sessions }: { readonly app: string; readonly
         aria-hidden="true"
         className={`h-9 border-b border-line px-4 text-xs font-medium text-faint max-md:hidden ${COLUMNS}`}
       >
-        {['', 'Status', 'Session', 'Metadata', 'Created', 'Duration', 'End reason'].map(name => (
-          <span key={name}>{name}</span>
+        {HEADINGS.map(([name, shown]) => (
+          <span key={name} className={shown}>
+            {name}
+          </span>
         ))}
       </div>
       <ul ref={list} aria-label="Sessions" className="relative" style={{ height: rows.getTotalSize() }}>
@@ -84,7 +97,7 @@ const Row = ({ app, session }: { readonly app: string; readonly session: Session
     >
       {session.id}
     </Link>
-    <span className="hidden min-w-0 gap-1.5 md:flex">
+    <span className="hidden min-w-0 gap-1.5 overflow-hidden xl:flex">
       <Metadata session={session} />
     </span>
     <span className="text-right text-sm text-soft md:text-left">
@@ -93,7 +106,7 @@ const Row = ({ app, session }: { readonly app: string; readonly session: Session
     <span className="order-4 text-right text-sm text-soft md:order-none md:text-left">
       <Lasting from={session.createdAt} to={session.endedAt} />
     </span>
-    <span className="hidden truncate text-sm text-soft md:block">
+    <span className="hidden truncate text-sm text-soft lg:block">
       {session.endReason ? endReasonWords(session.endReason) : ''}
     </span>
   </>
