@@ -66,7 +66,7 @@ export function openMetrics(sources: MetricSources): Metrics {
   });
   new Gauge({
     name: 'berth_waiting_creates',
-    help: 'Creates that stand in line for room.',
+    help: 'Queued creates.',
     registers,
     collect() {
       this.set(sources.waiting());
@@ -74,7 +74,7 @@ export function openMetrics(sources: MetricSources): Metrics {
   });
   const refusals = new Counter({
     name: 'berth_refused_creates_total',
-    help: "Creates that were refused, by what was full: the application's sessions or minute, the line, or the host.",
+    help: "Creates that were refused, by what was full: the application's sessions, its creates per minute, its queue, or the host.",
     labelNames: ['why'],
     registers,
   });

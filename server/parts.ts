@@ -15,10 +15,9 @@ import { Idempotency } from './domain/idempotency/idempotency.ts';
 import { clientAddress } from './domain/identity/client-address.ts';
 import { type FirstStart, firstStart } from './domain/identity/first-start.ts';
 import { type Identity, openIdentity } from './domain/identity/identity.ts';
-import { Admission, type SessionLine } from './domain/limits/admission.ts';
 import { Limits } from './domain/limits/limits.ts';
+import { AdmissionQueue } from './domain/limits/queue.ts';
 import { WaitingBytes } from './domain/limits/waiting-bytes.ts';
-import { WaitingLine } from './domain/limits/waiting-line.ts';
 import { openLogs } from './domain/logs/open-logs.ts';
 import { Network } from './domain/network/network.ts';
 import { RECORDING_OBJECT } from './domain/recordings/addresses.ts';
@@ -26,6 +25,7 @@ import { adoptSessions } from './domain/sessions/adopt.ts';
 import { AdoptionNotes } from './domain/sessions/adoption-notes.ts';
 import { BringUp } from './domain/sessions/bring-up.ts';
 import { Connect, type Presented } from './domain/sessions/connect.ts';
+import { Creates, type PlacedSession } from './domain/sessions/create.ts';
 import { Deliveries } from './domain/sessions/deliveries.ts';
 import { Endings } from './domain/sessions/endings.ts';
 import { expireSessions } from './domain/sessions/expire.ts';
@@ -132,7 +132,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     slots: config.slots,
     boxes: () => slots.taken,
     warm: () => pool.size,
-    waiting: () => line.size,
+    waiting: () => queue.size,
   });
   scope.own(
     loopWatch.listen({
@@ -144,13 +144,13 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
       },
     }),
   );
-  const line: SessionLine = new WaitingLine(clock);
+  const queue = new AdmissionQueue<PlacedSession>(clock);
   const limits = new Limits({
     store,
     applications: identity.applications,
     ceiling: { maxConcurrent: config.slots, maxTimeout: TIMEOUT_MAX_SECONDS, maxWaiting: WAITING_MAX },
-    waitingOf: application => line.waitingOf(application),
-    changed: () => line.freed(),
+    waitingOf: application => queue.waitingOf(application),
+    changed: () => queue.freed(),
     clock,
     log,
   });
@@ -206,7 +206,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     trace,
     onEnd: row => {
       metrics.ended(row);
-      line.freed();
+      queue.freed();
     },
     dueTimes: dueTimesOf(config),
   });
@@ -262,14 +262,14 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   const idempotency = new Idempotency({ rows: store.idempotency, host, secret, clock });
   const sweepKeys: Task = { name: 'sweep_keys', everyMs: SWEEP_KEYS_MS, run: () => idempotency.sweep() };
   const deliveries = new Deliveries({ rows, host, clock, log });
-  const admission = new Admission({ limits: store.limits, line, ceiling: {}, clock, refused: metrics.refused });
-  const sessions = new SessionService({
+  const creates = new Creates({
     rows,
+    limits,
+    queue,
     lives,
     starting,
     bringUp,
     endings,
-    admission,
     deliveries,
     signing,
     watchers,
@@ -278,9 +278,10 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     clock,
     log,
     trace,
-    usage: caller => rows.usage(caller.applicationId),
     started: metrics.started,
+    refused: metrics.refused,
   });
+  const sessions = new SessionService({ rows, lives, creates, endings, limits, signing, watchers, clock });
 
   const notes = new AdoptionNotes(join(dataDir, 'adoptions'), clock);
   const processEnds = (error: unknown): void => notes.processEnds(error);
@@ -298,7 +299,6 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     clock,
     log,
     graceMs: config.adoptGraceMs,
-    welcome: live => sessions.welcome(live),
   });
   await recordings.recover();
   await deliveries.recover();
@@ -473,7 +473,7 @@ async function openMachinery(
         assign: session => {
           owner = session;
         },
-        admit: (policy, listener) => {
+        open: (policy, listener) => {
           egress.listen(listener);
           egress.replacePolicy(policy);
         },

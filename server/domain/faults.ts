@@ -2,6 +2,7 @@
 import type { Issue } from '../../contract/common.ts';
 import type { ErrorCode } from '../../contract/errors.ts';
 import { Fault, type FaultOptions } from '../kit/fault.ts';
+import type { ApplicationId } from '../kit/ids.ts';
 
 /** A fault whose code is in the catalogue; `new Fault` elsewhere would accept any word. */
 export const fault = (code: ErrorCode, message: string, options?: FaultOptions): Fault<ErrorCode> =>
@@ -28,10 +29,13 @@ export const sessionNotRunning = (id: string, status: string): Fault<ErrorCode> 
     details: { status },
   });
 
-export const projectMismatch = (projectId: string): Fault<ErrorCode> =>
-  fault('project_mismatch', `projectId ${projectId} is not the application of this agent key.`, {
-    advice: 'Omit projectId, or use an agent key of that application.',
-  });
+/** Official clients name their project in a body; it must be the application of the key. */
+export function demandProject(application: ApplicationId, projectId: string | undefined): void {
+  if (projectId !== undefined && projectId.toLowerCase() !== application)
+    throw fault('project_mismatch', `projectId ${projectId} is not the application of this agent key.`, {
+      advice: 'Omit projectId, or use an agent key of that application.',
+    });
+}
 
 export const scopeMissing = (scopes: readonly string[]): Fault<ErrorCode> =>
   fault('permission_denied', `This credential lacks the scope ${scopes.join(' or ')}.`, {

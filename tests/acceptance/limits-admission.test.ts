@@ -107,7 +107,7 @@ test('ten run, five wait, five are refused; who leaves frees its place, and the 
   for (const { status, headers, body } of await Promise.all(Array.from({ length: LINE }, () => create('late', 55)))) {
     assert.deepEqual([status, body.code], [429, 'concurrency_limit']);
     assert.deepEqual(body.details, { limit: LINE, used: LINE, scope: 'line', retryAfterSeconds: 5 });
-    assert.match(body.message, /line of waiting creates is full \(limit 5, currently 5\)/);
+    assert.match(body.message, /queue of waiting creates is full \(limit 5, currently 5\)/);
     assert.deepEqual([headers['preference-applied'], headers['x-berth-waited']], ['wait=55', '0']);
   }
   const hasty = await create('hasty');

@@ -4,9 +4,8 @@ import assert from 'node:assert/strict';
 import { createHash, randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { openStore, type StoreOptions } from '../../server/engines/store/open-store.ts';
-import type { Admission, Placed } from '../../server/engines/store/rows/admission.ts';
 import type { IdempotencyRow } from '../../server/engines/store/rows/idempotency.ts';
-import type { JsonObject } from '../../server/engines/store/rows/json.ts';
+import type { ApplicationUse, Placed, PlaceOptions } from '../../server/engines/store/rows/place.ts';
 import type { NewSession, SessionRow } from '../../server/engines/store/rows/sessions.ts';
 import type { Store } from '../../server/engines/store/store.ts';
 import { plus } from '../../server/kit/clock.ts';
@@ -66,7 +65,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       await store.hosts.announce({ id, region: 'local', slots, startedAt: NOW });
       return id;
     };
-    const placedBy = async (placing: Promise<Placed>): Promise<SessionRow> => {
+    const placedBy = async (placing: Promise<Placed<unknown, unknown>>): Promise<SessionRow> => {
       const result = await placing;
       assert.ok('placed' in result, JSON.stringify(result));
       return result.placed;
@@ -116,22 +115,21 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         const hosts = [await aHost(), await aHost()];
         // An embedded database has one server; its second door is another pool of the same process.
         const other = options.databaseUrl ? await openStore(options) : store;
-        const arrive = (index: number): Promise<Placed> =>
+        const arrive = (index: number) =>
           (index % 2 ? store : other).sessions.place(
             newSession({ applicationId, hostId: hosts[index % 2] ?? assert.fail() }),
-            terms({ maxConcurrent: 10 }),
+            within(NOW, { maxConcurrent: 10 }),
           );
         const answers = await Promise.all(Array.from({ length: 100 }, (_, index) => arrive(index)));
         if (other !== store) await other.close();
-        const placed = answers.flatMap(answer => ('placed' in answer ? [answer.seats?.concurrent.used] : []));
+        const placed = answers.flatMap(answer => ('placed' in answer ? [answer.admitted?.use.living] : []));
         assert.deepEqual(
           placed.toSorted((one, two) => Number(one) - Number(two)),
-          [1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+          [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
         );
         const refused = answers.filter(answer => 'refused' in answer);
         assert.equal(refused.length, 90);
-        for (const { refused: why, seats } of refused)
-          assert.deepEqual([why, seats.concurrent], ['concurrent', { limit: 10, used: 10 }]);
+        for (const { refused: use } of refused) assert.equal(use.living, 10);
         assert.deepEqual(await store.sessions.countOf(applicationId, plus(NOW, -60 * SECOND_MS)), {
           living: 10,
           created: 10,
@@ -141,16 +139,16 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       it('counts the creates of any sixty seconds, ended ones too', async () => {
         const applicationId = await anApplication();
         const hostId = await aHost();
-        const create = (seconds: number): Promise<Placed> => {
+        const create = (seconds: number) => {
           const at = plus(NOW, seconds * SECOND_MS);
           const row = newSession({ applicationId, hostId, id: newId<SessionId>(at), createdAt: at });
-          return store.sessions.place(row, terms({ maxCreatesPerMinute: 2 }));
+          return store.sessions.place(row, within(at, { maxCreatesPerMinute: 2 }));
         };
         await end((await placedBy(create(0))).id);
         await end((await placedBy(create(30))).id);
         const refused = await create(59);
         assert.ok('refused' in refused);
-        assert.deepEqual([refused.refused, refused.seats.minute], ['minute', { limit: 2, used: 2, oldest: NOW }]);
+        assert.deepEqual(refused.refused, { configured: {}, living: 0, created: 2, oldest: NOW });
         await placedBy(create(60));
         assert.ok('refused' in (await create(89)));
         await placedBy(create(90));
@@ -159,8 +157,8 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       it('asks the application before the host, and takes nothing when either refuses', async () => {
         const [one, two] = [await anApplication(), await anApplication()];
         const hostId = await aHost(1);
-        const create = (applicationId: ApplicationId, maxConcurrent: number): Promise<Placed> =>
-          store.sessions.place(newSession({ applicationId, hostId }), terms({ maxConcurrent }));
+        const create = (applicationId: ApplicationId, maxConcurrent: number) =>
+          store.sessions.place(newSession({ applicationId, hostId }), within(NOW, { maxConcurrent }));
         const standing = await placedBy(create(one, 1));
         assert.ok('refused' in (await create(one, 1)));
         assert.deepEqual(await create(two, 1), { full: { slots: 1, used: 1 } });
@@ -169,29 +167,29 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         await placedBy(create(two, 1));
       });
 
-      it('gives the terms what is configured now, and a refusal of theirs leaves nothing', async () => {
+      it('decides from what is configured now, and places nothing when deciding throws', async () => {
         const applicationId = await anApplication();
         const hostId = await aHost();
         await store.limits.replace(applicationId, 1, { browsers: { maxTimeout: 60 } }, NOW);
-        const seen: JsonObject[] = [];
-        const row = await placedBy(
-          store.sessions.place(newSession({ applicationId, hostId }), {
-            terms: configured => {
-              seen.push(configured);
-              return { maxConcurrent: 1, maxCreatesPerMinute: 1, lifeMs: 90 * SECOND_MS };
-            },
-          }),
-        );
-        assert.deepEqual(seen, [{ browsers: { maxTimeout: 60 } }]);
-        assert.deepEqual(row.expiresAt, plus(NOW, 90 * SECOND_MS));
-        const refuse = (): never => {
+        const row = newSession({ applicationId, hostId });
+        const placed = await store.sessions.place(row, within(NOW));
+        assert.ok('placed' in placed);
+        assert.deepEqual(placed.admitted?.use.configured, { browsers: { maxTimeout: 60 } });
+        const decide = (): never => {
           throw new Error('too long');
         };
-        await assert.rejects(
-          store.sessions.place(newSession({ applicationId, hostId }), { terms: refuse }),
-          /^Error: too long$/,
-        );
+        const refused = newSession({ applicationId, hostId });
+        await assert.rejects(store.sessions.place(refused, { createdAfter: NOW, decide }), /^Error: too long$/);
         assert.equal((await store.sessions.countOf(applicationId, NOW)).living, 1);
+      });
+
+      it("writes the decision's expiresAt in place of the row's", async () => {
+        const expiresAt = plus(NOW, 90 * SECOND_MS);
+        const row = newSession({ applicationId: await anApplication(), hostId: await aHost() });
+        const placed = await placedBy(
+          store.sessions.place(row, { createdAfter: NOW, decide: () => ({ admitted: { expiresAt } }) }),
+        );
+        assert.deepEqual(placed.expiresAt, expiresAt);
       });
     });
 
@@ -242,11 +240,13 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         const hostId = await aHost();
         const run = await aRun({ hostId });
         await store.idempotency.begin(run);
-        const { id } = await placedBy(store.sessions.place(newSession({ applicationId, hostId }), { ...terms(), run }));
+        const { id } = await placedBy(
+          store.sessions.place(newSession({ applicationId, hostId }), { ...within(NOW), run }),
+        );
         assert.deepEqual(await store.idempotency.begin(run), { standing: { ...run, sessionId: id } });
         const stranger = await aRun({ hostId });
         const row = newSession({ applicationId, hostId });
-        await assert.rejects(store.sessions.place(row, { ...terms(), run: stranger }), /taken over/);
+        await assert.rejects(store.sessions.place(row, { ...within(NOW), run: stranger }), /taken over/);
         assert.equal(await store.sessions.byId(row.id), undefined);
       });
 
@@ -272,7 +272,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         const hostId = await aHost();
         const createDigest = digest('body');
         const row = await placedBy(
-          store.sessions.place(newSession({ applicationId, hostId, keyId, createDigest, ...more }), terms()),
+          store.sessions.place(newSession({ applicationId, hostId, keyId, createDigest, ...more }), within(NOW)),
         );
         const claim = (since = plus(NOW, -120 * SECOND_MS)) => store.sessions.claimLost(keyId, createDigest, since);
         return { row, keyId, hostId, claim };
@@ -322,8 +322,21 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-const terms = (more: { maxConcurrent?: number; maxCreatesPerMinute?: number } = {}): Admission => ({
-  terms: () => ({ maxConcurrent: 1000, maxCreatesPerMinute: 1000, lifeMs: 300 * SECOND_MS, ...more }),
+interface Used {
+  readonly expiresAt: Date;
+  readonly use: ApplicationUse;
+}
+
+/** As the domain decides: from what the store has counted. */
+const within = (
+  createdAt: Date,
+  { maxConcurrent = 1000, maxCreatesPerMinute = 1000 } = {},
+): PlaceOptions<Used, ApplicationUse> => ({
+  createdAfter: plus(createdAt, -60 * SECOND_MS),
+  decide: use =>
+    use.living >= maxConcurrent || use.created >= maxCreatesPerMinute
+      ? { refused: use }
+      : { admitted: { use, expiresAt: plus(createdAt, 300 * SECOND_MS) } },
 });
 
 const newSession = (given: Partial<NewSession> & Pick<NewSession, 'applicationId' | 'hostId'>): NewSession => ({

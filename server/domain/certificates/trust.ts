@@ -12,7 +12,7 @@ const FIELD = 'proxySettings.caCertificates';
 export const trustWatcher = (rows: Pick<CertificateRows, 'ders'>): Watcher => ({
   name: 'certificates',
 
-  admit: async (caller, { asks }) => {
+  check: async (caller, { asks }) => {
     if (!asks.caCertificates) return undefined;
     await trusted(rows, caller.applicationId, asks.caCertificates);
     return { kept: { ids: asks.caCertificates } };
@@ -50,7 +50,7 @@ function demandRoom(bytes: number): void {
     ]);
 }
 
-/** As `admit` has written it. */
+/** as `check` wrote it. */
 function keptIds({ settings }: SessionRow): readonly string[] {
   const { ids }: { ids?: unknown } = Object(settings.certificates);
   return Array.isArray(ids) ? ids.map(String) : [];

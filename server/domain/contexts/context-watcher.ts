@@ -13,7 +13,7 @@ import { fault } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { SessionWish } from '../sessions/api.ts';
 import type { LiveSession } from '../sessions/live.ts';
-import type { Admittance, Attendance, Preparation, Remains, Watcher } from '../sessions/watchers.ts';
+import type { Attendance, Checked, Preparation, Remains, Watcher } from '../sessions/watchers.ts';
 import { CookieCopy } from './cookie-copy.ts';
 import type { Loading } from './loading.ts';
 import { type StoredVersions, versionOfSession } from './stored-versions.ts';
@@ -53,12 +53,12 @@ export class ContextWatcher implements Watcher {
     this.#parts = parts;
   }
 
-  async admit(
+  async check(
     caller: AgentCaller,
     { asks: { context: asked } }: SessionWish,
     session: SessionId,
     signal: AbortSignal,
-  ): Promise<Admittance | undefined> {
+  ): Promise<Checked | undefined> {
     if (!asked) return undefined;
     const id = isUuid(asked.id) ? (asked.id as ContextId) : undefined;
     const row = id && (await this.#parts.rows.get(caller.applicationId, id));
@@ -142,7 +142,7 @@ export class ContextWatcher implements Watcher {
   }
 }
 
-/** Written by `admit`. */
+/** Written by `check`. */
 function keptOf({ settings }: SessionRow): Kept | undefined {
   const { id, persist } = (settings.context ?? {}) as JsonObject;
   return typeof id === 'string' ? { id: id as ContextId, persist: persist === true } : undefined;

@@ -21,7 +21,7 @@ import type {
 import { type Clock, plus } from '../../kit/clock.ts';
 import { type ContextId, isUuid, newId, type VersionId } from '../../kit/ids.ts';
 import { Places, type PlacesLimits } from '../../kit/places.ts';
-import { fault, invalidRequest, limitReached, notFound, projectMismatch } from '../faults.ts';
+import { demandProject, fault, invalidRequest, limitReached, notFound } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import { keepWish } from './earlier-versions.ts';
 import { type ExportedState, type Exports, StateDamaged } from './export.ts';
@@ -63,7 +63,7 @@ export class Contexts {
   }
 
   async create(caller: AgentCaller, { projectId, name }: CreateContext): Promise<Context> {
-    if (projectId !== undefined && projectId.toLowerCase() !== caller.applicationId) throw projectMismatch(projectId);
+    demandProject(caller.applicationId, projectId);
     return viewOf(await this.#insert(caller, name));
   }
 

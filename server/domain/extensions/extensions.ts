@@ -10,7 +10,7 @@ import type { Places } from '../../kit/places.ts';
 import { limitReached, notFound } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 
-/** A file that no extension needs any more stays this long: a session that was just admitted may still fetch it. */
+/** A file that no extension needs any more stays this long: a session that was just created may still fetch it. */
 const FILE_GRACE_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 const FORGET_BATCH = 500;

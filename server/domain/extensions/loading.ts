@@ -40,7 +40,7 @@ interface Kept {
 export const extensionsWatcher = (parts: LoadingParts): Watcher => ({
   name: 'extensions',
 
-  admit: async (caller, { asks }) => {
+  check: async (caller, { asks }) => {
     if (!asks.extensionIds) return undefined;
     if (!parts.isJailed) throw needsJail();
     const rows = await demanded(parts, caller.applicationId, asks.extensionIds);
@@ -150,7 +150,7 @@ const folderName = (checksum: string): string => checksum.slice(0, FOLDER_CHARAC
 const folderFor = ({ packages }: LoadingParts, live: LiveSession, checksum: string): string =>
   packages.folderIn(live.box.folderInBox, folderName(checksum));
 
-/** As `admit` has written it. */
+/** as `check` wrote it. */
 function keptOf({ settings }: SessionRow): readonly Kept[] {
   const { loaded }: { loaded?: unknown } = Object(settings.extensions);
   const list: readonly unknown[] = Array.isArray(loaded) ? loaded : [];

@@ -62,7 +62,7 @@ export class Uploads {
   }
 
   /** Before a byte is read: whether it may come, and how much of it. */
-  async admit(caller: Uploader, id: string): Promise<UploadRoom> {
+  async allow(caller: Uploader, id: string): Promise<UploadRoom> {
     const { row } = await this.#running(caller, id);
     const { rows, stored, limits, sessionBytesMax } = this.#parts;
     const { maxUploadBytes, maxStoredBytes } = await limits.effective(caller.applicationId);

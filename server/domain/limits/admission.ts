@@ -1,30 +1,15 @@
-// Whether a session may begin: asks the one transaction that knows, at once or from the line, and says in numbers why not.
-import { type SomeBrowserLimits, WAIT_MAX_SECONDS } from '../../../contract/limits.ts';
-import type { Admission as Ask, Placed, Seats } from '../../engines/store/rows/admission.ts';
-import type { IdempotencyRun } from '../../engines/store/rows/idempotency.ts';
-import type { LimitsRows } from '../../engines/store/rows/limits.ts';
-import type { SessionRow } from '../../engines/store/rows/sessions.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
-import type { ApplicationId } from '../../kit/ids.ts';
+// Whether an application may have one more session: decided from its limits, what it uses of them, and what the create
+// asks for. Pure; the store calls it while both are locked.
+import type { BrowserLimits } from '../../../contract/limits.ts';
+import type { ApplicationUse } from '../../engines/store/rows/place.ts';
+import { plus } from '../../kit/clock.ts';
 import { invalidRequest } from '../faults.ts';
-import { configuredLimits, effectiveLimits, readConfigured } from './browser-limits.ts';
-import { concurrentRefusal, hostRefusal, minuteRefusal, type Refusal, Refused } from './refusals.ts';
-import type { Tried, WaitingLine } from './waiting-line.ts';
+import { RETRY_AFTER_SECONDS, type Refusal, refusal } from './refusals.ts';
 
-const WINDOW_MS = 60_000;
+/** `maxCreatesPerMinute` counts the creates of this time. */
+export const CREATES_WINDOW_MS = 60_000;
 
-export interface AdmissionWish {
-  readonly application: ApplicationId;
-  /** Seconds that the caller asked for. Absent: the application's default. */
-  readonly timeout?: number;
-  readonly waitSeconds?: number;
-  readonly signal: AbortSignal;
-  readonly run?: IdempotencyRun;
-  /** The transaction, on a fresh row. */
-  readonly place: (ask: Ask) => Promise<Placed>;
-}
-
-/** The limit that will refuse first, for the `x-ratelimit-*` headers. */
+/** The limit that will be reached first, for the `x-ratelimit-*` headers. */
 export interface Quota {
   readonly limit: number;
   readonly remaining: number;
@@ -32,105 +17,44 @@ export interface Quota {
 }
 
 export interface Admitted {
-  readonly row: SessionRow;
+  readonly expiresAt: Date;
+  /** With the new session counted. */
   readonly quota: Quota;
-  readonly waitedMs: number;
 }
 
-/** What a placement leaves behind for `admit`. */
-type Got = Pick<Admitted, 'row' | 'quota'>;
-export type SessionLine = WaitingLine<Got>;
+export type Admission = { readonly admitted: Admitted } | { readonly refused: Refusal };
 
-export interface AdmissionParts {
-  readonly limits: Pick<LimitsRows, 'get'>;
-  readonly line: SessionLine;
-  /** The operator's, without the slots: those are counted by the host. */
-  readonly ceiling: SomeBrowserLimits;
-  readonly clock: Clock;
-  /** Told of each refusal, for the metrics. */
-  readonly refused: (why: Refusal['why']) => void;
+/** Throws where the time limit itself is not allowed, whatever is free. */
+export function decideAdmission(
+  limits: BrowserLimits,
+  use: ApplicationUse,
+  create: { readonly createdAt: Date; readonly timeout?: number },
+): Admission {
+  const { maxConcurrent, maxCreatesPerMinute } = limits;
+  const { createdAt } = create;
+  const expiresAt = plus(createdAt, 1000 * timeoutSeconds(limits, create.timeout));
+  const windowEnds = plus(use.oldest ?? createdAt, CREATES_WINDOW_MS);
+  const resetSeconds = Math.max(1, Math.ceil((windowEnds.getTime() - createdAt.getTime()) / 1000));
+  if (use.living >= maxConcurrent) return { refused: refusal('concurrent', maxConcurrent, use.living) };
+  if (use.created >= maxCreatesPerMinute)
+    return { refused: refusal('minute', maxCreatesPerMinute, use.created, resetSeconds) };
+  const concurrent = { limit: maxConcurrent, remaining: maxConcurrent - use.living - 1 };
+  const minute = { limit: maxCreatesPerMinute, remaining: maxCreatesPerMinute - use.created - 1 };
+  const quota =
+    concurrent.remaining <= minute.remaining
+      ? { ...concurrent, resetSeconds: RETRY_AFTER_SECONDS }
+      : { ...minute, resetSeconds };
+  return { admitted: { expiresAt, quota } };
 }
 
-export class Admission {
-  readonly #parts: AdmissionParts;
-
-  constructor(parts: AdmissionParts) {
-    this.#parts = parts;
-  }
-
-  async admit(wish: AdmissionWish): Promise<Admitted> {
-    const { application, signal, waitSeconds } = wish;
-    try {
-      const { got, waitedMs } = await this.#parts.line.admit({
-        application,
-        signal,
-        ...(waitSeconds === undefined ? {} : { waitMs: 1000 * Math.min(waitSeconds, WAIT_MAX_SECONDS) }),
-        attempt: () => this.#attempt(wish),
-        maxWaiting: async () => (await this.effective(application)).maxWaiting,
-      });
-      return { ...got, waitedMs };
-    } catch (error) {
-      if (error instanceof Refused) this.#parts.refused(error.why);
-      throw error;
-    }
-  }
-
-  /** Nobody waits any longer: the service stops. */
-  close(reason: () => Error): void {
-    this.#parts.line.close(reason);
-  }
-
-  /** What holds for the application now. */
-  async effective(application: ApplicationId) {
-    const row = await this.#parts.limits.get(application);
-    return this.#effective(row?.configured ?? {});
-  }
-
-  /** The time limit in seconds, given what holds; throws when it is above the longest. */
-  timeoutOf({ maxTimeout, defaultTimeout }: { maxTimeout: number; defaultTimeout: number }, asked?: number): number {
-    if (asked !== undefined && asked > maxTimeout)
-      throw invalidRequest([
-        { path: 'timeout', message: `is ${asked}; the application's limit maxTimeout is ${maxTimeout} seconds` },
-      ]);
-    return asked ?? defaultTimeout;
-  }
-
-  async #attempt(wish: AdmissionWish): Promise<Tried<Got>> {
-    const placed = await wish.place({
-      terms: configured => {
-        const { maxConcurrent, maxCreatesPerMinute, ...times } = this.#effective(configured);
-        return { maxConcurrent, maxCreatesPerMinute, lifeMs: 1000 * this.timeoutOf(times, wish.timeout) };
-      },
-      ...(wish.run ? { run: wish.run } : {}),
-    });
-    if ('placed' in placed) return { got: { row: placed.placed, quota: this.#quota(placed.seats) } };
-    if ('full' in placed) return { refusal: hostRefusal(placed.full.slots, placed.full.used) };
-    const { concurrent, minute } = placed.seats;
-    if (placed.refused === 'concurrent') return { refusal: concurrentRefusal(concurrent.limit, concurrent.used) };
-    return { refusal: minuteRefusal(minute.limit, minute.used, this.#secondsLeft(minute)) };
-  }
-
-  #effective(configured: Parameters<typeof readConfigured>[0]) {
-    return effectiveLimits(configuredLimits(readConfigured(configured)), this.#parts.ceiling);
-  }
-
-  #quota(seats: Seats | undefined): Quota {
-    if (!seats) throw new Error('a session was placed without its application being asked');
-    const { concurrent, minute } = seats;
-    const [seatsLeft, createsLeft] = [concurrent.limit - concurrent.used, minute.limit - minute.used];
-    if (seatsLeft <= createsLeft)
-      return {
-        limit: concurrent.limit,
-        remaining: seatsLeft,
-        resetSeconds: concurrentRefusal(concurrent.limit, concurrent.used).retryAfterSeconds,
-      };
-    return { limit: minute.limit, remaining: createsLeft, resetSeconds: this.#secondsLeft(minute) };
-  }
-
-  /** Until the oldest create leaves the window. */
-  #secondsLeft({ oldest }: Seats['minute']): number {
-    const now = this.#parts.clock.now();
-    const leftMs = plus(oldest ?? now, WINDOW_MS).getTime() - now.getTime();
-    return Math.max(1, Math.ceil(leftMs / 1000));
-  }
+/** The time limit of a session; throws when it is above the longest that the application may have. */
+export function timeoutSeconds(
+  { maxTimeout, defaultTimeout }: Pick<BrowserLimits, 'maxTimeout' | 'defaultTimeout'>,
+  requested?: number,
+): number {
+  if (requested !== undefined && requested > maxTimeout)
+    throw invalidRequest([
+      { path: 'timeout', message: `is ${requested}; the application's limit maxTimeout is ${maxTimeout} seconds` },
+    ]);
+  return requested ?? defaultTimeout;
 }

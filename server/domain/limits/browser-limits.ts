@@ -1,16 +1,18 @@
-// What an application's limits come to: what its owner configured, the defaults under it, the operator's ceiling over it. Pure.
+// The limits of an application: what its owner configured, defaults for the rest, and the operator's ceiling. Pure.
 import { BROWSER_LIMITS_DEFAULT, type BrowserLimits, type SomeBrowserLimits } from '../../../contract/limits.ts';
 import type { JsonObject } from '../../engines/store/rows/json.ts';
 
-/** What is kept of an application's limits: the members that its owner named. */
-export interface ConfiguredLimits {
-  readonly browsers?: SomeBrowserLimits;
-}
-
 const NAMES = Object.keys(BROWSER_LIMITS_DEFAULT) as ReadonlyArray<keyof BrowserLimits>;
 
-export function configuredLimits({ browsers = {} }: ConfiguredLimits): BrowserLimits {
-  return { ...BROWSER_LIMITS_DEFAULT, ...browsers };
+/** What a row configures, with the default of each limit that it does not name. Only numbers are read. */
+export function configuredLimits({ browsers }: JsonObject): BrowserLimits {
+  const limits: { -readonly [Name in keyof BrowserLimits]: number } = { ...BROWSER_LIMITS_DEFAULT };
+  const configured: Readonly<Record<string, unknown>> = Object(browsers);
+  for (const name of NAMES) {
+    const value = configured[name];
+    if (typeof value === 'number') limits[name] = value;
+  }
+  return limits;
 }
 
 /** A default time limit above the longest one is the longest one. */
@@ -18,13 +20,4 @@ export function effectiveLimits(configured: BrowserLimits, ceiling: SomeBrowserL
   const capped = { ...configured };
   for (const name of NAMES) capped[name] = Math.min(configured[name], ceiling[name] ?? Number.POSITIVE_INFINITY);
   return { ...capped, defaultTimeout: Math.min(capped.defaultTimeout, capped.maxTimeout) };
-}
-
-/** The row's JSON: only ours are taken, and only where they are numbers. */
-export function readConfigured({ browsers }: JsonObject): ConfiguredLimits {
-  if (typeof browsers !== 'object' || browsers === null) return {};
-  const entries = Object.entries(browsers).filter(
-    ([name, value]) => NAMES.some(known => known === name) && typeof value === 'number',
-  );
-  return { browsers: Object.fromEntries(entries) };
 }

@@ -1,4 +1,4 @@
-// What the owner of an application may configure, and what anybody who reads it may know of its use.
+// The limits resource of an application: its owner configures it, and whoever may read it also sees what is used.
 import type {
   BrowserLimits,
   Limits as LimitsView,
@@ -15,17 +15,16 @@ import { notFound, preconditionFailed } from '../faults.ts';
 import type { Applications } from '../identity/applications.ts';
 import type { AccountCaller } from '../identity/caller.ts';
 import { revisionFrom } from '../identity/revisions.ts';
-import { configuredLimits, effectiveLimits, readConfigured } from './browser-limits.ts';
-
-const WINDOW_MS = 60_000;
+import { CREATES_WINDOW_MS } from './admission.ts';
+import { configuredLimits, effectiveLimits } from './browser-limits.ts';
 
 export interface LimitsParts {
   readonly store: Pick<Store, 'limits' | 'storedBytes'> & { readonly sessions: Pick<SessionRows, 'countOf'> };
   readonly applications: Pick<Applications, 'demand'>;
-  /** The operator's, the slots of the installation among them. */
+  /** Set by the operator; includes the slots of the installation. */
   readonly ceiling: SomeBrowserLimits;
   readonly waitingOf: (application: ApplicationId) => number;
-  /** A limit may have been raised: those who wait may try again. */
+  /** A limit may have been raised, so queued creates may be admitted. */
   readonly changed: () => void;
   readonly clock: Clock;
   readonly log: Log;
@@ -43,18 +42,18 @@ export class Limits {
     return this.#view(await this.#row(id));
   }
 
-  /** Lowering a limit below its use stops admissions and ends nothing. */
+  /** A limit below what is used stops admissions; running sessions go on. */
   async replace(
     caller: AccountCaller,
     appId: string,
     ifMatch: string | undefined,
-    wanted: ReplaceLimits,
+    replacement: ReplaceLimits,
   ): Promise<LimitsView> {
     const { id } = await this.#parts.applications.demand(caller, appId, 'owner');
     const { store, clock, log, changed } = this.#parts;
     const before = await this.#row(id);
     const revision = revisionFrom(ifMatch, before.revision);
-    const configured = wanted.browsers ? { browsers: { ...wanted.browsers } } : {};
+    const configured = replacement.browsers ? { browsers: { ...replacement.browsers } } : {};
     const row = await store.limits.replace(id, revision, configured, clock.now());
     if (!row) throw preconditionFailed(before.revision);
     log.info('limits.changed', { applicationId: id, before: before.configured, after: row.configured });
@@ -62,10 +61,10 @@ export class Limits {
     return this.#view(row);
   }
 
-  /** What holds for an application now, whoever asks. */
+  /** The limits in force, without a check of who asks. */
   async effective(id: ApplicationId): Promise<BrowserLimits> {
     const { configured } = await this.#row(id);
-    return effectiveLimits(configuredLimits(readConfigured(configured)), this.#parts.ceiling);
+    return effectiveLimits(configuredLimits(configured), this.#parts.ceiling);
   }
 
   async #row(id: ApplicationId): Promise<LimitsRow> {
@@ -77,11 +76,11 @@ export class Limits {
   async #view({ applicationId, configured, revision }: LimitsRow): Promise<LimitsView> {
     const { store, clock, ceiling, waitingOf } = this.#parts;
     const [{ living, created }, maxStoredBytes] = await Promise.all([
-      store.sessions.countOf(applicationId, plus(clock.now(), -WINDOW_MS)),
+      store.sessions.countOf(applicationId, plus(clock.now(), -CREATES_WINDOW_MS)),
       store.storedBytes.ofApplication(applicationId),
     ]);
     const maxWaiting = waitingOf(applicationId);
-    const browsers = configuredLimits(readConfigured(configured));
+    const browsers = configuredLimits(configured);
     return {
       configured: { browsers },
       effective: { browsers: effectiveLimits(browsers, ceiling) },

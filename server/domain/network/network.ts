@@ -16,7 +16,7 @@ import type { AgentCaller } from '../identity/caller.ts';
 import type { BlockedNavigation } from '../logs/log-book.ts';
 import type { SessionView, SessionWish } from '../sessions/api.ts';
 import type { LiveSession } from '../sessions/live.ts';
-import type { Admittance, Attendance, Preparation, Watcher } from '../sessions/watchers.ts';
+import type { Attendance, Checked, Preparation, Watcher } from '../sessions/watchers.ts';
 import { hostNames } from './host-names.ts';
 import { Ledger } from './ledger.ts';
 import { Meter } from './meter.ts';
@@ -86,12 +86,12 @@ export class Network implements Watcher {
     this.#parts = parts;
   }
 
-  async admit(
+  async check(
     _caller: AgentCaller,
     { asks, settings }: SessionWish,
     id: SessionId,
     signal: AbortSignal,
-  ): Promise<Admittance | undefined> {
+  ): Promise<Checked | undefined> {
     const { engine, seal } = this.#parts;
     if (settings.blockAds && !engine.blocksAds) throw unavailable('browserSettings.blockAds', 'has no list of hosts');
     const domains = asks.allowedDomains && hostNames(asks.allowedDomains, 'browserSettings.allowedDomains');
@@ -123,7 +123,7 @@ export class Network implements Watcher {
     const { domains, documents } = keptOf(row);
     if (domains || documents) await this.#guard(live, { domains, documents }, ledger);
     const meter = this.#meter(live, row);
-    live.egress.admit(engine.policy(this.#wishOf(row)), {
+    live.egress.open(engine.policy(this.#wishOf(row)), {
       refused: ({ hostname, rule }: Refusal) => ledger.note('network.refused', { hostname, rule }),
       proxyFailed: ({ proxy, trouble }) => ledger.note('proxy.failed', { proxy, reason: trouble }),
     });
@@ -231,7 +231,7 @@ export class Network implements Watcher {
 
 type PolicyAsked = NonNullable<NonNullable<CreateSession['browserSettings']>['networkPolicy']>;
 
-/** What admit wrote there. */
+/** Written by `check`. */
 const keptOf = (row: SessionRow): Kept => (row.settings.network ?? {}) as Kept;
 
 const json = (kept: Kept): JsonObject => JSON.parse(JSON.stringify(kept));

@@ -10,7 +10,6 @@ import type { Log } from '../../kit/log.ts';
 import type { AdoptionNotes } from './adoption-notes.ts';
 import type { BringUp } from './bring-up.ts';
 import type { Endings } from './endings.ts';
-import type { LiveSession } from './live.ts';
 import type { Machinery } from './machinery.ts';
 import type { Watchers } from './watchers.ts';
 
@@ -28,7 +27,6 @@ export interface AdoptParts {
   readonly log: Log;
   readonly graceMs: number;
   readonly notes: AdoptionNotes;
-  readonly welcome: (live: LiveSession) => void;
 }
 
 export async function adoptSessions(parts: AdoptParts): Promise<{ adopted: number; ended: number; swept: number }> {
@@ -69,7 +67,7 @@ async function adopt(parts: AdoptParts, row: SessionRow): Promise<boolean> {
   try {
     return await parts.notes.during(row.id, async () => {
       const live = await parts.bringUp.adopt(row, boxIdOf(row), record);
-      if (live) parts.welcome(live);
+      if (live) parts.endings.watch(live);
       return live !== undefined;
     });
   } catch (error) {

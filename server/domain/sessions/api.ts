@@ -27,7 +27,7 @@ export interface SessionWish {
 }
 
 /** What the create names that a watcher judges, as given; empty lists are left out. Never stored as it is. */
-export interface SessionAsks extends SettingsAt<'admission'> {
+export interface SessionAsks extends SettingsAt<'check'> {
   readonly caCertificates?: readonly string[];
   readonly proxies?: NonNullable<CreateSession['proxies']>;
 }

@@ -11,10 +11,8 @@ import type { AgentCaller } from '../identity/caller.ts';
 import type { KeyUses } from '../identity/key-uses.ts';
 import type { LiveSession, LiveSessions } from './live.ts';
 import { hasEnded } from './session.ts';
-import type { Signing } from './signing.ts';
+import { CONNECT_SCOPE, type Signing } from './signing.ts';
 import type { Starting } from './starting.ts';
-
-export const CONNECT_SCOPE = 'browsers:connect';
 
 /** What a connecting client shows. */
 export interface Presented {

@@ -1,5 +1,6 @@
 // The one way a session ends: the decision is written first, then the browser is ended, then the row moves to its end
 // state. Whatever dies in between, the next look at the row finishes the work.
+import type { BoxEnd } from '../../engines/slots/slots.ts';
 import type { SessionEnd, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
@@ -7,10 +8,13 @@ import type { SessionId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
 import { SingleFlight } from '../../kit/single-flight.ts';
 import type { Tracer } from '../../kit/trace.ts';
+import { within } from '../../kit/wait.ts';
 import { told } from './actors.ts';
-import type { LiveSessions } from './live.ts';
+import type { LiveSession, LiveSessions } from './live.ts';
 import type { Starting } from './starting.ts';
 import type { Watchers } from './watchers.ts';
+
+const BOX_VERDICT_MS = 1_000;
 
 export interface EndingsParts {
   readonly rows: SessionRows;
@@ -38,6 +42,15 @@ export class Endings {
   /** Ends the session. The first decision stands, whoever asks later; returns the row in its end state, undefined if there is none. */
   end(id: SessionId, end: SessionEnd): Promise<SessionRow | undefined> {
     return this.#running.run(id, () => this.#endOrOwe(id, end));
+  }
+
+  /** Keeps a session that was started or adopted, and ends it when its browser ends. */
+  watch(live: LiveSession): void {
+    this.#parts.lives.add(live);
+    const broken = live.browser.failed.then(error => ({ why: 'killed', detail: reason(error) }) as const);
+    void Promise.race([live.box.gone, broken]).then(async end => {
+      if (live.stands) await this.end(live.id, await endOfBox(live, end)).catch(() => {}); // owed: see settle()
+    });
   }
 
   /** Makes up for the ends that could not be written. How many there were. */
@@ -87,4 +100,13 @@ export class Endings {
     });
     return row;
   }
+}
+
+/** The pipe often breaks a moment before the process is seen dead; the box knows why, so it is asked first. */
+async function endOfBox(live: LiveSession, seen: Pick<BoxEnd, 'why' | 'detail'>): Promise<SessionEnd> {
+  const box = await within(BOX_VERDICT_MS, 'the box to be seen gone', () => live.box.gone).catch(() => undefined);
+  const { why, detail } = box ?? seen;
+  if (why === 'out_of_memory') return { status: 'ERROR', reason: 'out_of_memory', detail };
+  if (why === 'disk_limit') return { status: 'ERROR', reason: 'disk_limit', detail };
+  return { status: 'ERROR', reason: 'crashed', detail };
 }

@@ -104,7 +104,7 @@ export class LiveSession {
     return !this.#leaving;
   }
 
-  admit(client: AttachedClient): void {
+  attach(client: AttachedClient): void {
     if (this.#leaving) throw fault('session_ended', `Session ${this.id} is ending.`);
     if (this.#clients.size >= CLIENTS_MAX)
       throw fault('client_limit', `Session ${this.id} has ${CLIENTS_MAX} clients already, which is the limit.`, {
@@ -116,7 +116,7 @@ export class LiveSession {
   }
 
   /** `why`: in words, where it did not leave by itself. */
-  dismiss(client: AttachedClient, why?: string): void {
+  detach(client: AttachedClient, why?: string): void {
     if (!this.#clients.delete(client)) return;
     if (client.counts && !this.#leaving) this.presence.left(why);
   }

@@ -26,8 +26,8 @@ export type { BoxRecord, Browser };
 export interface SessionEgress extends Closeable {
   /** Whose browser it is: from now on that session's own connect address leads to it. */
   assign(session: SessionId): void;
-  /** The session's network is open from now on, as this says. Before, nothing is reached. */
-  admit(policy: EgressPolicy, listener: EgressListener): void;
+  /** The session's network is open from now on, with this policy. Before, nothing can be reached. */
+  open(policy: EgressPolicy, listener: EgressListener): void;
   replacePolicy(policy: EgressPolicy): void;
   counters(): EgressCounters;
 }

@@ -1,6 +1,8 @@
 // The session record: its states and legal moves, and how a row becomes what callers see.
 import { END_REASONS, type EndReason, FOREIGN_REGIONS, type SessionStatus } from '../../../contract/sessions.ts';
-import type { SessionRow } from '../../engines/store/rows/sessions.ts';
+import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
+import { type ApplicationId, isUuid, type SessionId } from '../../kit/ids.ts';
+import { notFound } from '../faults.ts';
 import type { SessionView } from './api.ts';
 
 /** From each state, where a session may go. The database holds the same rule; an end state has no way out. */
@@ -11,6 +13,17 @@ export const MOVES = {
   TIMED_OUT: [],
   ERROR: [],
 } as const satisfies Record<SessionStatus, readonly SessionStatus[]>;
+
+/** The session, or `not_found` where the application has none with this id. */
+export async function demandSession(
+  rows: Pick<SessionRows, 'get'>,
+  application: ApplicationId,
+  id: string,
+): Promise<SessionRow> {
+  const row = isUuid(id) ? await rows.get(application, id as SessionId) : undefined;
+  if (!row) throw notFound('Session', id);
+  return row;
+}
 
 export const hasEnded = (row: SessionRow): boolean => MOVES[row.status].length === 0;
 

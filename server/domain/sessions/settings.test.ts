@@ -52,5 +52,5 @@ test('settings are picked by where they take effect', () => {
     allowedDomains: [],
   };
   assert.deepEqual(settingsAt(given, 'launch', 'claim', 'watcher'), { locale: 'de-DE', takeover: 'refuse' });
-  assert.deepEqual(settingsAt(given, 'admission'), { allowedDomains: [] });
+  assert.deepEqual(settingsAt(given, 'check'), { allowedDomains: [] });
 });

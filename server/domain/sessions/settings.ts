@@ -25,8 +25,8 @@ type Setting<Value> =
   | { readonly at: 'claim'; readonly claim: (value: Value) => Partial<ClaimSettings> }
   /** Read from the session's row by a watcher. */
   | { readonly at: 'watcher' }
-  /** Checked at admission by a watcher, which keeps its own form of it in the row. */
-  | { readonly at: 'admission' }
+  /** Checked by a watcher before the session exists; it keeps its own form of it in the row. */
+  | { readonly at: 'check' }
   /** Merged into another setting while the request is read. */
   | { readonly at: 'alias' }
   /** Has no effect: the caller is warned. */
@@ -60,10 +60,10 @@ const SETTINGS = {
   blockAds: { at: 'watcher' },
   egressBytes: { at: 'watcher' },
 
-  networkPolicy: { at: 'admission' },
-  allowedDomains: { at: 'admission' },
-  context: { at: 'admission' },
-  extensionIds: { at: 'admission' },
+  networkPolicy: { at: 'check' },
+  allowedDomains: { at: 'check' },
+  context: { at: 'check' },
+  extensionIds: { at: 'check' },
   extensionId: { at: 'alias' },
 
   solveCaptchas: { at: 'nowhere', warning: 'captcha_not_supported' },

@@ -3,8 +3,10 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { KeyId, SessionId } from '../../kit/ids.ts';
 import type { Secret } from '../../kit/secret.ts';
+import type { AgentCaller } from '../identity/caller.ts';
 import type { ConnectFields } from './session.ts';
 
+export const CONNECT_SCOPE = 'browsers:connect';
 const PREFIX = 'k_';
 /** The agent key's id without its dashes, and 43 characters of signature. */
 const FORM = /^k_([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})[\w-]{43}$/;
@@ -31,6 +33,11 @@ export class Signing {
     const expected = Buffer.from(this.keyOf(id, agentKey));
     const given = Buffer.from(key);
     return given.length === expected.length && timingSafeEqual(given, expected) ? agentKey : undefined;
+  }
+
+  /** Undefined where this caller may not connect. */
+  fieldsFor({ scopes, keyId }: AgentCaller, id: SessionId): ConnectFields | undefined {
+    return scopes.has(CONNECT_SCOPE) ? this.fieldsOf(id, keyId) : undefined;
   }
 
   fieldsOf(id: SessionId, agentKey: KeyId): ConnectFields {

@@ -19,23 +19,23 @@ const watchers = (...list: Watcher[]): Watchers => new Watchers(list, silentLog)
 describe('watchers', () => {
   test('what each keeps stands under its name', async () => {
     const two = watchers(
-      { name: 'a', admit: async () => ({ kept: { one: 1 } }) },
-      { name: 'b', admit: async () => undefined },
-      { name: 'c', admit: async () => ({ kept: { two: 2 } }) },
+      { name: 'a', check: async () => ({ kept: { one: 1 } }) },
+      { name: 'b', check: async () => undefined },
+      { name: 'c', check: async () => ({ kept: { two: 2 } }) },
     );
-    assert.deepEqual((await two.admit(caller, wish, id, signal)).kept, { a: { one: 1 }, c: { two: 2 } });
+    assert.deepEqual((await two.check(caller, wish, id, signal)).kept, { a: { one: 1 }, c: { two: 2 } });
   });
 
-  test('a refusal undoes what was admitted before it, last first, and only once', async () => {
+  test('undoes earlier checks in reverse order when a watcher refuses, and only once', async () => {
     const undone: string[] = [];
     const undoing = (name: string): Watcher => ({
       name,
-      admit: async () => ({ undo: async () => void undone.push(name) }),
+      check: async () => ({ undo: async () => void undone.push(name) }),
     });
-    const refusing: Watcher = { name: 'r', admit: () => Promise.reject(new Error('no')) };
-    await assert.rejects(watchers(undoing('a'), undoing('b'), refusing).admit(caller, wish, id, signal), /no/);
+    const refusing: Watcher = { name: 'r', check: () => Promise.reject(new Error('no')) };
+    await assert.rejects(watchers(undoing('a'), undoing('b'), refusing).check(caller, wish, id, signal), /no/);
     assert.deepEqual(undone, ['b', 'a']);
-    const { undo } = await watchers(undoing('c')).admit(caller, wish, id, signal);
+    const { undo } = await watchers(undoing('c')).check(caller, wish, id, signal);
     await undo();
     await undo();
     assert.deepEqual(undone, ['b', 'a', 'c']);

@@ -22,7 +22,7 @@ export interface Watcher {
   /** Its part of `SessionRow.settings` stands under this name. */
   readonly name: string;
   /** Before the row is written: whether what the create names can be had. Throws the fault that is answered. */
-  admit?(caller: AgentCaller, wish: SessionWish, id: SessionId, signal: AbortSignal): Promise<Admittance | undefined>;
+  check?(caller: AgentCaller, wish: SessionWish, id: SessionId, signal: AbortSignal): Promise<Checked | undefined>;
   /**
    * What this session's browser must find when it starts. Undefined: any warm one will do. What is only values can be given
    * to a warm browser that was started with the same ones.
@@ -44,7 +44,7 @@ export interface Watcher {
   describe?(row: SessionRow): Promise<Partial<SessionView>>;
 }
 
-export interface Admittance {
+export interface Checked {
   /** Kept in the row's settings under the watcher's name. No secret in clear. */
   readonly kept?: JsonObject;
   /** The session is not made after all. */
@@ -91,13 +91,8 @@ export class Watchers {
     this.#log = log;
   }
 
-  /** One after the other; what was admitted is undone when a later one refuses. */
-  async admit(
-    caller: AgentCaller,
-    wish: SessionWish,
-    id: SessionId,
-    signal: AbortSignal,
-  ): Promise<Required<Admittance>> {
+  /** One after the other; when one refuses, what the ones before it did is undone. */
+  async check(caller: AgentCaller, wish: SessionWish, id: SessionId, signal: AbortSignal): Promise<Required<Checked>> {
     const kept: Record<string, JsonObject> = {};
     const undoes: Array<() => Promise<void>> = [];
     const undo = async (): Promise<void> => {
@@ -106,9 +101,9 @@ export class Watchers {
     };
     try {
       for (const watcher of this.#list) {
-        const admitted = await watcher.admit?.(caller, wish, id, signal);
-        if (admitted?.kept) kept[watcher.name] = admitted.kept;
-        if (admitted?.undo) undoes.push(() => admitted.undo?.() ?? Promise.resolve());
+        const checked = await watcher.check?.(caller, wish, id, signal);
+        if (checked?.kept) kept[watcher.name] = checked.kept;
+        if (checked?.undo) undoes.push(() => checked.undo?.() ?? Promise.resolve());
       }
       return { kept, undo };
     } catch (error) {

@@ -68,7 +68,7 @@ export class Gate {
     for (const address of addresses) this.#judge(address, target.port);
     const { socket, address } = await dial(addresses, target.port, make, limits, signal);
     const { localAddress: local } = socket;
-    this.#admit({ socket, hostname: target.hostname, address, port: target.port, local, upstream: undefined });
+    this.#register({ socket, hostname: target.hostname, address, port: target.port, local, upstream: undefined });
     return socket;
   }
 
@@ -82,12 +82,12 @@ export class Gate {
     const connection = await reachUpstream(upstream, { ...this.#parts, judge }, signal, make);
     const { raw, address } = connection;
     const { localAddress: local } = raw;
-    this.#admit({ socket: raw, hostname: target.hostname, address, port: upstream.port, local, upstream });
+    this.#register({ socket: raw, hostname: target.hostname, address, port: upstream.port, local, upstream });
     return connection;
   }
 
   /** The policy may have been replaced while we were connecting, and the address may turn out to be of this machine. */
-  #admit(link: Link): void {
+  #register(link: Link): void {
     const { links, clock } = this.#parts;
     if (this.#stillFits(link)) return links.add(link, clock.monotonicMs());
     link.socket.destroy();

@@ -257,7 +257,7 @@ export class Relay implements AttachedClient {
     this.#over.abort(new Error('the socket is closed'));
     this.#gone.resolve();
     this.#waiting.close();
-    live.dismiss(this, this.#why);
+    live.detach(this, this.#why);
     if (live.stands)
       await this.#client?.close().catch(error => {
         // Where the session ended meanwhile there was nothing left to detach from.

@@ -151,12 +151,12 @@ export class CdpEntry {
   #reserve(live: LiveSession): { giveBack(): void } {
     const place = { counts: false, bye: () => Promise.resolve() };
     try {
-      live.admit(place);
+      live.attach(place);
     } catch (error) {
       this.#parts.connect.refused(live, error);
       throw error;
     }
-    return { giveBack: () => live.dismiss(place) };
+    return { giveBack: () => live.detach(place) };
   }
 
   async #attach({ live, keyId, guest }: Visit, socket: WebSocket, connection: Duplex, inside: boolean): Promise<void> {
@@ -176,7 +176,7 @@ export class CdpEntry {
       endSession: () => endSession(live.id),
     });
     try {
-      live.admit(relay);
+      live.attach(relay);
       this.#seeOffWithKey({ applicationId: live.applicationId, keyId }, socket, relay);
       if (guest) this.#seeOff(guest, socket, relay);
       log.info('cdp.connected', { sessionId: live.id, clients: live.clients, inside, devtools: page !== undefined });

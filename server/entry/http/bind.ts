@@ -90,7 +90,7 @@ export interface BindParts {
   readonly clock: Clock;
   readonly incoming: IncomingFiles;
   /** Before a byte of an upload into a session is read: whether it may come, and how much of it. */
-  readonly admitUpload: (caller: AgentCaller, session: string) => Promise<UploadRoom>;
+  readonly allowUpload: (caller: AgentCaller, session: string) => Promise<UploadRoom>;
 }
 
 /** Registers every operation at every path it has. Returns the methods there are at each path. */
@@ -128,7 +128,7 @@ function bind(app: FastifyInstance, id: OperationId, url: string, mount: MountNa
       return parts.incoming.receive(
         request,
         owner,
-        () => (session === undefined ? { maxBytes: maxBytes ?? 0 } : parts.admitUpload(caller, session)),
+        () => (session === undefined ? { maxBytes: maxBytes ?? 0 } : parts.allowUpload(caller, session)),
         file => perform(request, reply, given, file),
       );
     },

@@ -10,7 +10,7 @@ import type { In } from './bind.ts';
 import { fileAnswer } from './file-answer.ts';
 
 export interface FileVerbs {
-  readonly uploads: Pick<Uploads, 'admit' | 'upload'>;
+  readonly uploads: Pick<Uploads, 'allow' | 'upload'>;
   readonly downloads: Pick<Downloads, 'list' | 'read' | 'bytes' | 'remove' | 'archive' | 'linked'>;
 }
 

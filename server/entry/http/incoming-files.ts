@@ -23,7 +23,7 @@ const LEAST_WITHIN_MS = 60_000;
 /** As long as a session may live. */
 const UPLOAD_MS_MAX = 21_600_000;
 
-export interface Admitted extends Pick<UploadBounds, 'maxBytes' | 'advice'> {
+export interface AllowedUpload extends Pick<UploadBounds, 'maxBytes' | 'advice'> {
   /** Lowers the bounds of bytes at once. */
   readonly room?: Partial<Bounds>;
 }
@@ -43,11 +43,11 @@ export class IncomingFiles {
     this.#parts = parts;
   }
 
-  /** `admit` says how much may come; `work` gets the whole file, which is gone with the request unless it was moved away. */
+  /** `allow` says how much may come; `work` gets the whole file, which is gone with the request unless it was moved away. */
   async receive<T>(
     request: FastifyRequest,
     owner: Owner,
-    admit: () => Promise<Admitted> | Admitted,
+    allow: () => Promise<AllowedUpload> | AllowedUpload,
     work: (file: UploadedFile) => Promise<T>,
   ): Promise<T> {
     const place = this.#places.open(owner);
@@ -55,9 +55,9 @@ export class IncomingFiles {
     try {
       const full = place.take(1);
       if (full) throw tooMany(full);
-      const { room = {}, ...admitted } = await admit();
+      const { room = {}, ...allowed } = await allow();
       const { folder, clock } = this.#parts;
-      const bounds = { folder, ...admitted, reserve: (needed: number) => reserve(bytes, needed, room) };
+      const bounds = { folder, ...allowed, reserve: (needed: number) => reserve(bytes, needed, room) };
       return await withUploadedFile(request, bounds, clock.now(), work);
     } finally {
       place.close();

@@ -21,7 +21,7 @@ const POLICY = [
 
 export interface LivePageParts {
   readonly live: Pick<LiveView, 'sender'>;
-  readonly uploads: Pick<Uploads, 'admit' | 'upload'>;
+  readonly uploads: Pick<Uploads, 'allow' | 'upload'>;
   readonly incoming: IncomingFiles;
 }
 
@@ -46,7 +46,7 @@ export function serveLiveView(app: FastifyInstance, parts: LivePageParts, files:
     return parts.incoming.receive(
       request,
       { application: live.applicationId, session: live.id },
-      () => parts.uploads.admit(sender, live.id),
+      () => parts.uploads.allow(sender, live.id),
       file => parts.uploads.upload(sender, live.id, file),
     );
   });

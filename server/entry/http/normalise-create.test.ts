@@ -88,7 +88,7 @@ for (const [code, name, browserSettings] of WARNED)
     assert.deepEqual([warning?.code, warning?.path, more.length], [code, `browserSettings.${name}`, 0]);
   });
 
-test('settings that watchers check at admission are passed on once, and empty lists are left out', () => {
+test('passes settings that watchers check on once, without empty lists', () => {
   const networkPolicy = { deny: ['a.test'] };
   const { settings, asks } = normaliseCreate(
     {

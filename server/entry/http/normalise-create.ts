@@ -162,9 +162,9 @@ const warningsFor = (settings: BrowserSettings): Warning[] =>
 
 // ---- what the domain gets ------------------------------------------------------------------------------------------
 
-/** What watchers check at admission. An empty list is left out: it asks for nothing. */
+/** What watchers check. An empty list is omitted: it requests nothing. */
 function asksOf({ proxies, proxySettings }: CreateSession, settings: BrowserSettings): SessionAsks {
   const caCertificates = [...new Set(proxySettings?.caCertificates)];
-  const asks = { ...settingsAt(settings, 'admission'), caCertificates, ...(proxies ? { proxies } : {}) };
+  const asks = { ...settingsAt(settings, 'check'), caCertificates, ...(proxies ? { proxies } : {}) };
   return Object.fromEntries(Object.entries(asks).filter(([, value]) => !Array.isArray(value) || value.length > 0));
 }

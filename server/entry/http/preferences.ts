@@ -4,7 +4,7 @@ import { WAIT_MAX_SECONDS } from '../../../contract/limits.ts';
 export interface Preferences {
   /** `handling=strict`: fields that the operation does not know are refused instead of warned of. */
   readonly isStrict: boolean;
-  /** `wait=SECONDS`: rather stand in line than be refused; at most what is possible here. */
+  /** `wait=SECONDS`: wait in the queue instead of being refused; capped here. */
   readonly waitSeconds?: number;
 }
 

@@ -111,7 +111,7 @@ const LIMITS: HttpParts['limits'] = {
 };
 
 const FILES: HttpParts['files'] = {
-  uploads: { admit: unasked, upload: unasked },
+  uploads: { allow: unasked, upload: unasked },
   downloads: {
     list: unasked,
     read: unasked,

@@ -167,7 +167,7 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
     trustedProxies: parts.trustedProxies ?? [],
     clock: parts.clock,
     incoming,
-    admitUpload: (caller, session) => parts.files.uploads.admit(caller, session),
+    allowUpload: (caller, session) => parts.files.uploads.allow(caller, session),
   });
   refuseOtherMethods(app, methods);
   refuseWebDriver(app);

@@ -1,8 +1,8 @@
-// Sessions, from the wish to the end.
+// The rows of sessions, from the create to the end.
 import type { ApplicationId, HostId, KeyId, SessionId } from '../../../kit/ids.ts';
-import type { Admission, Placed } from './admission.ts';
 import type { Actor } from './events.ts';
 import type { JsonObject } from './json.ts';
+import type { Placed, PlaceOptions } from './place.ts';
 
 export type SessionStatus = 'PENDING' | 'RUNNING' | 'COMPLETED' | 'TIMED_OUT' | 'ERROR';
 
@@ -75,11 +75,14 @@ export interface SessionFilter {
 export interface SessionRows {
   /**
    * Inserts PENDING if the application's limits allow it and the host has a free slot (non-terminal rows < hosts.slots).
-   * Decided under locks, the application's limits first, then the host. Without an admission only the host counts.
+   * Decided under locks, the application's limits first, then the host. Without `options` only the host counts.
    */
-  place(row: NewSession, admission?: Admission): Promise<Placed>;
-  /** Non-terminal sessions of the application, and those created since. */
-  countOf(application: ApplicationId, since: Date): Promise<{ living: number; created: number }>;
+  place<Admitted, Refusal>(
+    row: NewSession,
+    options?: PlaceOptions<Admitted, Refusal>,
+  ): Promise<Placed<Admitted, Refusal>>;
+  /** Non-terminal sessions of the application, and all that were created after a time. */
+  countOf(application: ApplicationId, createdAfter: Date): Promise<{ living: number; created: number }>;
   /** Whether the create's answer arrived, which was owed until now. */
   answered(id: SessionId, delivered: boolean): Promise<void>;
   /** The oldest living session that this key asked for with this digest since then and never got; owed to the claimer from now on. */

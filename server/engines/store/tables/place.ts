@@ -1,63 +1,44 @@
-// The one transaction that admits a session: the application's limits, then the host's slots, then the row itself. The
-// rows that are locked are queues: whoever holds one counts, and the next one counts what it left.
+// The one transaction that places a session: the application's limits, then the host's slots, then the row itself. Both
+// are locked until it ends, so that concurrent creates are counted one after the other.
 import { sql } from 'kysely';
-import { plus } from '../../../kit/clock.ts';
 import type { ApplicationId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
-import type { Admission, Placed, Seats } from '../rows/admission.ts';
 import type { IdempotencyRun } from '../rows/idempotency.ts';
+import type { ApplicationUse, Placed, PlaceOptions } from '../rows/place.ts';
 import type { NewSession } from '../rows/sessions.ts';
 import { isOf } from './idempotency.ts';
 import { writeRecorded } from './recorder.ts';
 import { created } from './session-events.ts';
 
-const WINDOW_MS = 60_000;
-
-export async function place(trx: Db, row: NewSession, admission?: Admission): Promise<Placed> {
-  const admitted = admission && (await seatsFor(trx, row, admission));
-  const refused = admitted && spent(admitted.seats);
-  if (refused) return { refused, seats: admitted.seats };
+export async function place<Admitted, Refusal>(
+  trx: Db,
+  row: NewSession,
+  options?: PlaceOptions<Admitted, Refusal>,
+): Promise<Placed<Admitted, Refusal>> {
+  const decision = options?.decide(await applicationUse(trx, row.applicationId, options.createdAfter));
+  if (decision && 'refused' in decision) return decision;
   const host = await slotsOf(trx, row);
   if (host.used >= host.slots) return { full: host };
-  const values = { ...columns(row), ...(admitted ? { expiresAt: admitted.expiresAt } : {}) };
-  const insert = trx.insertInto('sessions').values(values).returningAll();
-  const [placed] = await writeRecorded(trx, insert, created({ ...row, expiresAt: values.expiresAt }));
+  const toInsert = { ...row, ...(decision ? { expiresAt: decision.admitted.expiresAt } : {}) };
+  const insert = trx.insertInto('sessions').values(columns(toInsert)).returningAll();
+  const [placed] = await writeRecorded(trx, insert, created(toInsert));
   if (!placed) throw new Error('an insert returned no row');
-  if (admission?.run) await tell(trx, admission.run, row);
-  return { placed, ...(admitted ? { seats: withOneMore(admitted.seats, row) } : {}) };
+  if (options?.run) await noteSession(trx, options.run, row);
+  return { placed, ...decision };
 }
 
 // ---- the application -----------------------------------------------------------------------------------------------
 
-async function seatsFor(
-  trx: Db,
-  row: NewSession,
-  admission: Admission,
-): Promise<{ readonly seats: Seats; readonly expiresAt: Date }> {
+async function applicationUse(trx: Db, application: ApplicationId, createdAfter: Date): Promise<ApplicationUse> {
   const { configured } = await trx
     .selectFrom('applicationLimits')
     .select('configured')
-    .where('applicationId', '=', row.applicationId)
+    .where('applicationId', '=', application)
     .forNoKeyUpdate()
     .executeTakeFirstOrThrow();
-  const { maxConcurrent, maxCreatesPerMinute, lifeMs } = admission.terms(configured);
-  const { living, created, oldest } = await countOf(trx, row.applicationId, plus(row.createdAt, -WINDOW_MS));
-  const seats: Seats = {
-    concurrent: { limit: maxConcurrent, used: living },
-    minute: { limit: maxCreatesPerMinute, used: created, ...(oldest ? { oldest } : {}) },
-  };
-  return { seats, expiresAt: plus(row.createdAt, lifeMs) };
+  const { oldest, ...counts } = await countOf(trx, application, createdAfter);
+  return { configured, ...counts, ...(oldest ? { oldest } : {}) };
 }
-
-function spent({ concurrent, minute }: Seats): 'concurrent' | 'minute' | undefined {
-  if (concurrent.used >= concurrent.limit) return 'concurrent';
-  return minute.used >= minute.limit ? 'minute' : undefined;
-}
-
-const withOneMore = ({ concurrent, minute }: Seats, { createdAt }: NewSession): Seats => ({
-  concurrent: { ...concurrent, used: concurrent.used + 1 },
-  minute: { oldest: createdAt, ...minute, used: minute.used + 1 },
-});
 
 interface Counts {
   readonly living: number;
@@ -65,7 +46,7 @@ interface Counts {
   readonly oldest: Date | null;
 }
 
-/** Non-terminal sessions, and those created since. */
+/** Sessions that have not ended, and those that were created after a time. */
 export async function countOf(db: Db, application: ApplicationId, since: Date): Promise<Counts> {
   const { rows } = await sql<Counts>`
     select
@@ -80,7 +61,7 @@ export async function countOf(db: Db, application: ApplicationId, since: Date): 
   return counts;
 }
 
-/** Ids sort by the time they were made at, so the index on ids finds the recent ones. */
+/** Ids begin with the time at which they were made, so the index on ids finds the recent ones. */
 function firstIdOf(time: Date): string {
   const hex = time.getTime().toString(16).padStart(12, '0');
   return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
@@ -104,10 +85,10 @@ async function slotsOf(trx: Db, row: NewSession): Promise<{ slots: number; used:
   return { slots, used };
 }
 
-/** From here on a repetition finds the session, even if we die in the next line. */
-async function tell(trx: Db, run: IdempotencyRun, row: NewSession): Promise<void> {
-  const told = trx.updateTable('idempotency').set({ sessionId: row.id }).where(isOf(run)).returning('run');
-  if ((await told.execute()).length === 0) throw new Error('the key of this write was taken over meanwhile');
+/** From now on a repeated request finds the session, even if this process dies before it answers. */
+async function noteSession(trx: Db, run: IdempotencyRun, row: NewSession): Promise<void> {
+  const noted = trx.updateTable('idempotency').set({ sessionId: row.id }).where(isOf(run)).returning('run');
+  if ((await noted.execute()).length === 0) throw new Error('the idempotency key was taken over by another request');
 }
 
 const columns = (row: NewSession) => ({

@@ -19,14 +19,14 @@ const isLiving = (eb: Where) => eb('status', 'in', LIVING);
 const isUndecided = (eb: Where) => eb.and([isLiving(eb), eb('endStatus', 'is', null)]);
 
 export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows => ({
-  place: async (row, admission) => {
-    const placed = await db.transaction().execute(trx => place(trx, row, admission));
+  place: async (row, options) => {
+    const placed = await db.transaction().execute(trx => place(trx, row, options));
     if ('placed' in placed) recorder.announce(placed.placed);
     return placed;
   },
 
-  countOf: async (application, since) => {
-    const { living, created } = await countOf(db, application, since);
+  countOf: async (application, createdAfter) => {
+    const { living, created } = await countOf(db, application, createdAfter);
     return { living, created };
   },
 

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { TestClock } from '../../../tests/harness/test-clock.ts';
 import { isFault } from '../../kit/fault.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
-import { concurrentRefusal, hostRefusal, type Refusal, Refused } from './refusals.ts';
-import { type Tried, WaitingLine } from './waiting-line.ts';
+import { AdmissionQueue, type Attempt } from './queue.ts';
+import { refusal, refusalFault } from './refusals.ts';
 
 const SECOND = 1000;
 const [A, B, C] = ['a', 'b', 'c'] as [ApplicationId, ApplicationId, ApplicationId];
@@ -23,44 +23,46 @@ interface More {
 /** What the database would say: so many places on the host, so many for each application. */
 class Room {
   readonly clock = new TestClock();
-  readonly line = new WaitingLine<string>(this.clock);
+  readonly queue = new AdmissionQueue<string>(this.clock);
   readonly served: string[] = [];
   readonly free = new Map<ApplicationId, number>();
   hostFree = 0;
   asked = 0;
 
-  come(application: ApplicationId, name: string, more: More = {}): Promise<Served> {
+  async come(application: ApplicationId, name: string, more: More = {}): Promise<Served> {
     const { waitMs, signal = new AbortController().signal, most = 20 } = more;
-    const wish = {
+    const outcome = await this.queue.enter({
       application,
       signal,
       attempt: async () => this.#try(application, name),
       maxWaiting: async () => most,
-    };
-    return this.line.admit(waitMs === undefined ? wish : { ...wish, waitMs });
+      ...(waitMs === undefined ? {} : { waitMs }),
+    });
+    if ('refused' in outcome) throw refusalFault(outcome.refused, outcome.waited);
+    return outcome;
   }
 
-  /** Somebody comes and is seen standing in line. */
+  /** Somebody comes and is seen waiting. */
   async join(application: ApplicationId, name: string, more: More = {}): Promise<{ stands: Promise<Served> }> {
-    const before = this.line.size;
+    const before = this.queue.size;
     const stands = this.come(application, name, { waitMs: 50 * SECOND, ...more });
     stands.catch(() => {});
     await idle();
-    assert.equal(this.line.size, before + 1, `${name} stands in line`);
+    assert.equal(this.queue.size, before + 1, `${name} waits`);
     return { stands };
   }
 
   async makeRoom(places: number): Promise<void> {
     this.hostFree += places;
-    this.line.freed();
+    this.queue.freed();
     await idle();
   }
 
-  #try(application: ApplicationId, name: string): Tried<string> {
+  #try(application: ApplicationId, name: string): Attempt<string> {
     this.asked++;
     const own = this.free.get(application) ?? 100;
-    if (own === 0) return { refusal: concurrentRefusal(10, 10) };
-    if (this.hostFree === 0) return { refusal: hostRefusal(10, 10) };
+    if (own === 0) return { refused: refusal('concurrent', 10, 10) };
+    if (this.hostFree === 0) return { refused: refusal('host', 10, 10) };
     this.free.set(application, own - 1);
     this.hostFree--;
     this.served.push(name);
@@ -73,25 +75,26 @@ async function idle(): Promise<void> {
   for (let count = 0; count < 20; count++) await new Promise(resolve => setImmediate(resolve));
 }
 
-const refusedWith = (why: Refusal['why'], details: object) => (error: unknown) => {
-  assert.ok(error instanceof Refused, String(error));
-  assert.equal(error.why, why);
+const CODES = { concurrent: 'concurrency_limit', line: 'concurrency_limit', host: 'capacity' } as const;
+
+const refusedWith = (why: keyof typeof CODES, details: object) => (error: unknown) => {
+  assert.ok(isFault(error, CODES[why]), String(error));
   assert.deepEqual({ ...error.details, ...details }, error.details);
   return true;
 };
 
-test('where there is room nobody waits; where there is none, only who wishes to', async () => {
+test('admits at once where there is room, and refuses at once without waitMs', async () => {
   const room = new Room();
   room.hostFree = 1;
   assert.deepEqual(await room.come(A, 'one', { waitMs: SECOND }), { got: 'one', waitedMs: 0 });
   await assert.rejects(room.come(A, 'two'), refusedWith('host', { limit: 10, used: 10, scope: 'host' }));
 });
 
-test('first come, first served, and each hears how long it stood', async () => {
+test('serves in the order of arrival and reports how long each create waited', async () => {
   const room = new Room();
   const one = await room.join(A, 'one');
   const two = await room.join(A, 'two');
-  assert.equal(room.line.waitingOf(A), 2);
+  assert.equal(room.queue.waitingOf(A), 2);
   room.clock.advance(3 * SECOND);
   await room.makeRoom(1);
   assert.deepEqual(room.served, ['one']);
@@ -99,19 +102,19 @@ test('first come, first served, and each hears how long it stood', async () => {
   assert.ok(waitedMs >= 3 * SECOND && waitedMs < 20 * SECOND, String(waitedMs));
   await room.makeRoom(1);
   assert.equal((await two.stands).got, 'two');
-  assert.equal(room.line.size, 0);
+  assert.equal(room.queue.size, 0);
 });
 
-test('several places at once go to as many, in order', async () => {
+test('serves as many as there is room for, in order', async () => {
   const room = new Room();
   for (const name of ['one', 'two', 'three', 'four']) await room.join(A, name);
   await room.makeRoom(3);
   assert.deepEqual(room.served, ['one', 'two', 'three']);
-  assert.equal(room.line.waitingOf(A), 1);
-  room.line.close(() => new Error('over'));
+  assert.equal(room.queue.waitingOf(A), 1);
+  room.queue.close(() => new Error('closed'));
 });
 
-test('nobody overtakes: a newcomer joins behind, or is refused as the head was', async () => {
+test('lets no newcomer overtake: it waits behind, or gets the refusal of the head', async () => {
   const room = new Room();
   room.free.set(A, 0);
   room.hostFree = 5;
@@ -124,10 +127,10 @@ test('nobody overtakes: a newcomer joins behind, or is refused as the head was',
   void room.come(A, 'two', { waitMs: SECOND }).catch(() => {});
   await idle();
   assert.deepEqual(room.served, ['other', 'one'], 'the head was served when the newcomer joined');
-  room.line.close(() => new Error('over'));
+  room.queue.close(() => new Error('closed'));
 });
 
-test('between applications that wait for the host it goes by turns, and newcomers of others wait as well', async () => {
+test('serves applications in turns when they wait for the host, newcomers of others included', async () => {
   const room = new Room();
   for (const name of ['a1', 'a2', 'a3']) await room.join(A, name);
   for (const name of ['b1', 'b2']) await room.join(B, name);
@@ -137,7 +140,7 @@ test('between applications that wait for the host it goes by turns, and newcomer
   assert.deepEqual(room.served, ['a1', 'b1', 'c1', 'a2', 'b2', 'a3']);
 });
 
-test('an application at its own limit does not hold the others up', async () => {
+test('serves others while one application is at its own limit', async () => {
   const room = new Room();
   room.free.set(A, 0);
   await room.join(A, 'a1');
@@ -149,31 +152,31 @@ test('an application at its own limit does not hold the others up', async () => 
   assert.deepEqual(room.served, ['b1', 'a1']);
 });
 
-test('the line is bounded', async () => {
+test('refuses creates beyond maxWaiting', async () => {
   const room = new Room();
   await room.join(A, 'one', { most: 2 });
   await room.join(A, 'two', { most: 2 });
   const late = room.come(A, 'three', { waitMs: SECOND, most: 2 });
   await assert.rejects(late, refusedWith('line', { limit: 2, used: 2, scope: 'line' }));
   await assert.rejects(room.come(B, 'none', { waitMs: SECOND, most: 0 }), refusedWith('line', { limit: 0, used: 0 }));
-  room.line.close(() => new Error('over'));
+  room.queue.close(() => new Error('closed'));
 });
 
-test('who hangs up leaves at once and frees its place', async () => {
+test('removes a create at once when its caller hangs up', async () => {
   const room = new Room();
   const one = new AbortController();
   const left = await room.join(A, 'one', { signal: one.signal });
   await room.join(A, 'two', { most: 2 });
   one.abort(new Error('gone'));
   await assert.rejects(left.stands, error => isFault(error, 'capacity'));
-  assert.equal(room.line.waitingOf(A), 1);
+  assert.equal(room.queue.waitingOf(A), 1);
   await room.join(A, 'three', { most: 2 });
   await room.makeRoom(2);
   assert.deepEqual(room.served, ['two', 'three']);
   await assert.rejects(room.come(A, 'four', { signal: AbortSignal.abort() }), error => isFault(error, 'capacity'));
 });
 
-test('whose seconds are over gets the ordinary refusal, with where it stood', async () => {
+test('refuses with position and waited time when waitMs is over', async () => {
   const room = new Room();
   room.free.set(A, 0);
   await room.join(A, 'one');
@@ -184,11 +187,11 @@ test('whose seconds are over gets the ordinary refusal, with where it stood', as
     refusedWith('concurrent', { limit: 10, used: 10, position: 2, waiting: 3 })(error);
     return isFault(error) && Number(error.details?.waitedMs) >= 5 * SECOND;
   });
-  assert.equal(room.line.waitingOf(A), 2);
-  room.line.close(() => new Error('over'));
+  assert.equal(room.queue.waitingOf(A), 2);
+  room.queue.close(() => new Error('closed'));
 });
 
-test('room that nobody told of is found within a second', async () => {
+test('finds room within a second without being told', async () => {
   const room = new Room();
   const { stands } = await room.join(A, 'one');
   room.hostFree = 1;
@@ -196,13 +199,13 @@ test('room that nobody told of is found within a second', async () => {
   assert.equal((await stands).got, 'one');
 });
 
-test('who wants to leave while it is being served is served', async () => {
+test('completes an attempt that was running when the caller hung up', async () => {
   const clock = new TestClock();
-  const line = new WaitingLine<string>(clock);
-  const answer = Promise.withResolvers<Tried<string>>();
-  const tries = [Promise.resolve<Tried<string>>({ refusal: hostRefusal(1, 1) }), answer.promise];
+  const queue = new AdmissionQueue<string>(clock);
+  const answer = Promise.withResolvers<Attempt<string>>();
+  const tries = [Promise.resolve<Attempt<string>>({ refused: refusal('host', 1, 1) }), answer.promise];
   const caller = new AbortController();
-  const stands = line.admit({
+  const stands = queue.enter({
     application: A,
     signal: caller.signal,
     waitMs: 50 * SECOND,
@@ -210,21 +213,22 @@ test('who wants to leave while it is being served is served', async () => {
     maxWaiting: async () => 1,
   });
   await idle();
-  line.freed();
+  queue.freed();
   await idle();
   caller.abort(new Error('gone'));
   answer.resolve({ got: 'a session that exists by now' });
-  assert.equal((await stands).got, 'a session that exists by now');
-  assert.equal(line.size, 0);
+  const outcome = await stands;
+  assert.ok('got' in outcome && outcome.got === 'a session that exists by now');
+  assert.equal(queue.size, 0);
 });
 
-test('an attempt that fails ends the wait of that one only', async () => {
+test('rejects only the create whose attempt fails', async () => {
   const room = new Room();
-  const tries: Array<() => Tried<string>> = [
-    () => ({ refusal: hostRefusal(1, 1) }),
+  const tries: Array<() => Attempt<string>> = [
+    () => ({ refused: refusal('host', 1, 1) }),
     () => assert.fail('the database is gone'),
   ];
-  const broken = room.line.admit({
+  const broken = room.queue.enter({
     application: A,
     signal: new AbortController().signal,
     waitMs: 50 * SECOND,
@@ -239,11 +243,11 @@ test('an attempt that fails ends the wait of that one only', async () => {
   assert.equal((await two).got, 'two');
 });
 
-test('when the service stops everybody is sent away', async () => {
+test('rejects all that wait when it is closed', async () => {
   const room = new Room();
   const all = [await room.join(A, 'one'), await room.join(A, 'two'), await room.join(B, 'three')];
-  room.line.close(() => new Error('the service stops'));
+  room.queue.close(() => new Error('the service stops'));
   for (const { stands } of all) await assert.rejects(stands, /the service stops/);
-  assert.equal(room.line.size, 0);
+  assert.equal(room.queue.size, 0);
   await assert.rejects(room.come(A, 'four', { waitMs: SECOND }), refusedWith('host', {}));
 });

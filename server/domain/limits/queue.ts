@@ -1,0 +1,233 @@
+// Creates that wait for admission: one bounded queue for each application, first in, first out, and the applications take
+// turns when room appears. The queue decides nothing: it repeats the attempt of whoever is at the head.
+import type { Clock } from '../../kit/clock.ts';
+import type { ApplicationId } from '../../kit/ids.ts';
+import { Turns } from '../../kit/turns.ts';
+import { fault } from '../faults.ts';
+import { type Refusal, refusal, type Waited } from './refusals.ts';
+
+/** Room that other processes make is found within this. */
+const RETRY_MS = 1_000;
+
+export type Attempt<T> = { readonly got: T } | { readonly refused: Refusal };
+export type Outcome<T> =
+  | { readonly got: T; readonly waitedMs: number }
+  | { readonly refused: Refusal; readonly waited?: Waited };
+
+export interface QueueRequest<T> {
+  readonly application: ApplicationId;
+  readonly attempt: () => Promise<Attempt<T>>;
+  /** Absent: does not wait. */
+  readonly waitMs?: number;
+  /** Longest queue of this application. */
+  readonly maxWaiting: () => Promise<number>;
+  /** Aborted when the caller hangs up. */
+  readonly signal: AbortSignal;
+}
+
+interface Queue<T> {
+  readonly application: ApplicationId;
+  readonly waiters: Waiter<T>[];
+  /** The latest refusal of its head. */
+  refused: Refusal;
+}
+
+interface Waiter<T> {
+  readonly queue: Queue<T>;
+  readonly attempt: () => Promise<Attempt<T>>;
+  readonly sinceMs: number;
+  readonly done: PromiseWithResolvers<Outcome<T>>;
+  /** Its attempt is running. What would make it leave meanwhile waits for the result, which comes first. */
+  isTrying: boolean;
+  leave?: () => void;
+}
+
+export class AdmissionQueue<T> {
+  readonly #clock: Clock;
+  /** In the order of turns: an application that got room goes to the end. */
+  readonly #queues = new Map<ApplicationId, Queue<T>>();
+  readonly #arrivals = new Turns<ApplicationId>();
+  readonly #closing = new AbortController();
+  #retrying: Promise<void> | undefined;
+  #isServing = false;
+  #serveAgain = false;
+  /** Counts how often room may have appeared. */
+  #changes = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get size(): number {
+    return [...this.#queues.values()].reduce((sum, { waiters }) => sum + waiters.length, 0);
+  }
+
+  waitingOf(application: ApplicationId): number {
+    return this.#queues.get(application)?.waiters.length ?? 0;
+  }
+
+  /**
+   * Attempts at once, and again while it waits. Nobody overtakes a create that waits for the same room. Rejects when the
+   * caller hangs up, when the attempt rejects, and when the queue is closed.
+   */
+  async enter(request: QueueRequest<T>): Promise<Outcome<T>> {
+    const sinceMs = this.#clock.monotonicMs();
+    // Attempting and joining are one step, so that creates wait in the order in which they were refused.
+    const arrived = await this.#arrivals.take(request.application, () => this.#arrive(request, sinceMs));
+    return 'waiter' in arrived ? this.#wait(request, arrived.waiter, arrived.waitMs) : arrived;
+  }
+
+  /** Room may have appeared: a session ended, or a limit was raised. */
+  freed(): void {
+    this.#changes++;
+    if (this.#queues.size > 0) void this.#serve();
+  }
+
+  /** All that wait are rejected, and from now on nobody waits. */
+  close(reason: () => Error): void {
+    this.#closing.abort(new Error('the queue is closing'));
+    for (const { waiters } of [...this.#queues.values()])
+      for (const waiter of [...waiters]) this.#leave(waiter, () => waiter.done.reject(reason()));
+  }
+
+  async #arrive(
+    request: QueueRequest<T>,
+    sinceMs: number,
+  ): Promise<Outcome<T> | { readonly waiter: Waiter<T>; readonly waitMs: number }> {
+    const { application, attempt, waitMs, maxWaiting, signal } = request;
+    if (signal.aborted) throw callerLeft();
+    const changes = this.#changes;
+    const ahead = this.#ahead(application);
+    const tried: Attempt<T> = ahead ? { refused: ahead } : await attempt();
+    if ('got' in tried) return { got: tried.got, waitedMs: 0 };
+    if (waitMs === undefined) return tried;
+    const most = await maxWaiting();
+    if (signal.aborted) throw callerLeft();
+    if (this.#closing.signal.aborted) return tried;
+    const waiting = this.waitingOf(application);
+    if (waiting >= most) return { refused: refusal('line', most, waiting) };
+    const waiter = this.#join(application, attempt, tried.refused, sinceMs);
+    // The refusal may be out of date already, and nobody else would find out.
+    if (ahead || changes !== this.#changes) void this.#serve();
+    return { waiter, waitMs };
+  }
+
+  /** The refusal of who is ahead of a newcomer: others of its application, or anyone who waits for a slot of this host. */
+  #ahead(application: ApplicationId): Refusal | undefined {
+    const own = this.#queues.get(application);
+    if (own) return own.refused;
+    for (const { refused } of this.#queues.values()) if (refused.why === 'host') return refused;
+    return undefined;
+  }
+
+  #join(application: ApplicationId, attempt: Waiter<T>['attempt'], refused: Refusal, sinceMs: number): Waiter<T> {
+    const queue = this.#queues.get(application) ?? { application, waiters: [], refused };
+    const waiter: Waiter<T> = { queue, attempt, sinceMs, done: Promise.withResolvers(), isTrying: false };
+    queue.waiters.push(waiter);
+    this.#queues.set(application, queue);
+    this.#retrying ??= this.#retryWhileWaiting();
+    return waiter;
+  }
+
+  async #wait({ signal }: QueueRequest<T>, waiter: Waiter<T>, waitMs: number): Promise<Outcome<T>> {
+    const left = new AbortController();
+    const hangUp = (): void => this.#leave(waiter, () => waiter.done.reject(callerLeft()));
+    const giveUp = (): void => this.#leave(waiter, () => waiter.done.resolve(this.#refusalOf(waiter)));
+    signal.addEventListener('abort', hangUp, { once: true });
+    this.#clock.sleep(waitMs, left.signal).then(giveUp, () => {});
+    try {
+      return await waiter.done.promise;
+    } finally {
+      signal.removeEventListener('abort', hangUp);
+      left.abort(new Error('no longer waiting'));
+    }
+  }
+
+  #leave(waiter: Waiter<T>, settle: () => void): void {
+    const leave = (): void => {
+      settle();
+      this.#remove(waiter);
+    };
+    if (waiter.isTrying) waiter.leave ??= leave;
+    else leave();
+  }
+
+  #refusalOf(waiter: Waiter<T>): Outcome<T> {
+    const { refused, waiters } = waiter.queue;
+    const position = waiters.indexOf(waiter) + 1;
+    return { refused, waited: { waitedMs: this.#waitedMs(waiter), position, waiting: waiters.length } };
+  }
+
+  #waitedMs({ sinceMs }: Waiter<T>): number {
+    return Math.round(this.#clock.monotonicMs() - sinceMs);
+  }
+
+  #remove(waiter: Waiter<T>): void {
+    const { application, waiters } = waiter.queue;
+    const index = waiters.indexOf(waiter);
+    if (index >= 0) waiters.splice(index, 1);
+    if (waiters.length === 0 && this.#queues.get(application) === waiter.queue) this.#queues.delete(application);
+  }
+
+  async #retryWhileWaiting(): Promise<void> {
+    while (this.#queues.size > 0 && !this.#closing.signal.aborted) {
+      await this.#clock.sleep(RETRY_MS, this.#closing.signal).catch(() => {});
+      await this.#serve();
+    }
+    this.#retrying = undefined;
+  }
+
+  /** One round at a time, so that the order holds; a call during a round means another one. */
+  async #serve(): Promise<void> {
+    this.#serveAgain = true;
+    if (this.#isServing) return;
+    this.#isServing = true;
+    while (this.#serveAgain) {
+      this.#serveAgain = false;
+      await this.#round();
+    }
+    this.#isServing = false;
+  }
+
+  /** Turn by turn until each application's head was refused, or no slot is left for anyone. */
+  async #round(): Promise<void> {
+    const refused = new Set<ApplicationId>();
+    for (;;) {
+      const queue = [...this.#queues.values()].find(({ application }) => !refused.has(application));
+      const head = queue?.waiters[0];
+      if (!queue || !head) return;
+      if (await this.#try(queue, head)) continue;
+      refused.add(queue.application);
+      if (queue.refused.why === 'host') return;
+    }
+  }
+
+  /** False: it was refused, and stays at the head. */
+  async #try(queue: Queue<T>, head: Waiter<T>): Promise<boolean> {
+    head.isTrying = true;
+    try {
+      const tried = await head.attempt();
+      if ('refused' in tried) {
+        queue.refused = tried.refused;
+        return false;
+      }
+      this.#remove(head);
+      this.#toTheEnd(queue);
+      head.done.resolve({ got: tried.got, waitedMs: this.#waitedMs(head) });
+    } catch (error) {
+      this.#remove(head);
+      head.done.reject(error);
+    } finally {
+      head.isTrying = false;
+      head.leave?.();
+    }
+    return true;
+  }
+
+  #toTheEnd(queue: Queue<T>): void {
+    if (this.#queues.delete(queue.application)) this.#queues.set(queue.application, queue);
+  }
+}
+
+/** Nobody reads this: it says that nothing was done for a caller who hung up. */
+const callerLeft = (): Error => fault('capacity', 'The caller went away. No session was created.');

@@ -1,0 +1,277 @@
+// A create, from top to bottom: check, wait for admission, place the row, bring up the browser, answer. Also what a create
+// that is sent again is answered with, and how creates end when the service stops.
+import { catalogueEntry, isErrorCode } from '../../../contract/errors.ts';
+import { WAIT_MAX_SECONDS } from '../../../contract/limits.ts';
+import { TIMEOUT_DEFAULT_SECONDS } from '../../../contract/sessions.ts';
+import type { JsonObject } from '../../engines/store/rows/json.ts';
+import type { NewSession, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
+import { type Clock, plus } from '../../kit/clock.ts';
+import { isFault, reason } from '../../kit/fault.ts';
+import { type HostId, newId, type SessionId } from '../../kit/ids.ts';
+import type { Log } from '../../kit/log.ts';
+import type { Tracer } from '../../kit/trace.ts';
+import { until, WaitExpired, within } from '../../kit/wait.ts';
+import { capacity, demandProject, fault } from '../faults.ts';
+import type { AgentCaller } from '../identity/caller.ts';
+import { CREATES_WINDOW_MS, decideAdmission, type Quota } from '../limits/admission.ts';
+import { configuredLimits, effectiveLimits } from '../limits/browser-limits.ts';
+import type { Limits } from '../limits/limits.ts';
+import type { AdmissionQueue, Attempt } from '../limits/queue.ts';
+import { type Refusal, refusal, refusalFault } from '../limits/refusals.ts';
+import type { CreatedSession, CreateManner, SessionView, SessionWish } from './api.ts';
+import { noteOf } from './boot.ts';
+import { BROWSER_START_MS, type BringUp } from './bring-up.ts';
+import type { Deliveries, Delivery } from './deliveries.ts';
+import type { Endings } from './endings.ts';
+import type { LiveSessions } from './live.ts';
+import { demandSession, viewOf } from './session.ts';
+import type { Signing } from './signing.ts';
+import { StartCancelled, type Starting } from './starting.ts';
+import type { Watchers } from './watchers.ts';
+
+/** A session without keepAlive that nobody connects to ends after this. */
+const FIRST_CONNECT_MS = 300_000;
+/** A service that stops must be gone in ten seconds; most browsers are up in one. */
+const FINISH_MS = 3_000;
+
+const STOPPED = {
+  status: 'ERROR',
+  reason: 'service_restart',
+  detail: 'the service stopped while the browser was starting',
+} as const;
+
+const stopping = () =>
+  fault('capacity', 'The service is stopping and does not accept new sessions.', {
+    advice: 'Send the request again in a few seconds.',
+  });
+
+/** A session that was placed in the database, PENDING. */
+export interface PlacedSession {
+  readonly row: SessionRow;
+  readonly quota?: Quota;
+}
+
+export interface CreatesParts {
+  readonly rows: SessionRows;
+  readonly limits: Pick<Limits, 'effective'>;
+  readonly queue: AdmissionQueue<PlacedSession>;
+  readonly lives: LiveSessions;
+  readonly starting: Starting;
+  readonly bringUp: BringUp;
+  readonly endings: Endings;
+  readonly deliveries: Deliveries;
+  readonly signing: Signing;
+  readonly watchers: Watchers;
+  readonly host: HostId;
+  readonly defaultRegion: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly trace: Tracer;
+  /** How long a create took to a running browser, for the metrics. */
+  readonly started: (row: SessionRow, seconds: number) => void;
+  /** Called with each refusal, for the metrics. */
+  readonly refused: (why: Refusal['why']) => void;
+}
+
+export class Creates {
+  readonly #parts: CreatesParts;
+  readonly #running = new Set<Promise<unknown>>();
+  #isStopping = false;
+
+  constructor(parts: CreatesParts) {
+    this.#parts = parts;
+  }
+
+  async create(caller: AgentCaller, wish: SessionWish, manner: CreateManner): Promise<CreatedSession> {
+    if (this.#isStopping) throw stopping();
+    demandProject(caller.applicationId, wish.projectId);
+    const { warnings } = wish;
+    const lost = manner.delivery && (await this.#findLost(caller, manner.delivery));
+    if (lost) return { session: lost, warnings, waitedMs: 0 };
+    const running = this.#run(caller, wish, manner);
+    this.#running.add(running);
+    const { row, ...admitted } = await running.finally(() => this.#running.delete(running));
+    return { session: this.#view(caller, row), warnings, ...admitted };
+  }
+
+  async #run(caller: AgentCaller, wish: SessionWish, manner: CreateManner) {
+    const { bringUp, watchers, deliveries, clock, started } = this.#parts;
+    const beganMs = clock.monotonicMs();
+    const id = newId<SessionId>(clock.now());
+    await bringUp.demandDiskRoom();
+    const { kept, undo } = await watchers.check(caller, wish, id, manner.signal);
+    const place = () => this.#place({ ...this.#newRow(caller, wish, manner, kept), id }, wish, manner);
+    const { got, waitedMs } = await this.#admit(caller, manner, place).catch(async error => {
+      await undo();
+      throw error;
+    });
+    if (manner.delivery) deliveries.follow(id, manner.delivery);
+    const row = await this.#start(got.row);
+    started(row, (clock.monotonicMs() - beganMs - waitedMs) / 1000);
+    return { ...got, row, waitedMs };
+  }
+
+  // ---- admission -----------------------------------------------------------------------------------------------------
+
+  /** Places the session, at once or after waiting in the queue; throws the refusal. */
+  async #admit(caller: AgentCaller, manner: CreateManner, attempt: () => Promise<Attempt<PlacedSession>>) {
+    const { queue, limits, refused } = this.#parts;
+    const { signal, waitSeconds } = manner;
+    const application = caller.applicationId;
+    const outcome = await queue.enter({
+      application,
+      attempt,
+      ...(waitSeconds === undefined ? {} : { waitMs: 1000 * Math.min(waitSeconds, WAIT_MAX_SECONDS) }),
+      maxWaiting: async () => (await limits.effective(application)).maxWaiting,
+      signal,
+    });
+    if ('got' in outcome) return outcome;
+    refused(outcome.refused.why);
+    throw refusalFault(outcome.refused, outcome.waited);
+  }
+
+  /** One attempt: the transaction that counts, decides and inserts. */
+  async #place(row: NewSession, { timeout }: SessionWish, { run }: CreateManner): Promise<Attempt<PlacedSession>> {
+    const { rows, trace } = this.#parts;
+    const { id, createdAt } = row;
+    trace.share({ 'berth.session_id': id });
+    const place = () =>
+      rows.place(row, {
+        createdAfter: plus(createdAt, -CREATES_WINDOW_MS),
+        // Without a ceiling: the slots of the host are counted by the host.
+        decide: use =>
+          decideAdmission(effectiveLimits(configuredLimits(use.configured), {}), use, {
+            createdAt,
+            ...(timeout === undefined ? {} : { timeout }),
+          }),
+        ...(run ? { run } : {}),
+      });
+    const result = await trace.during('session.place', place).catch(async error => {
+      // The database may have committed the row and failed before it said so. A fault is our own refusal.
+      if (!isFault(error, 'invalid_request')) await this.#endFailed(id, reason(error));
+      throw error;
+    });
+    if ('refused' in result) return result;
+    if ('full' in result) return { refused: refusal('host', result.full.slots, result.full.used) };
+    const { placed, admitted } = result;
+    return { got: { row: placed, ...(admitted ? { quota: admitted.quota } : {}) } };
+  }
+
+  /** Made for each attempt: the times count from when the session is placed. */
+  #newRow(
+    caller: AgentCaller,
+    wish: SessionWish,
+    { delivery }: CreateManner,
+    kept: JsonObject,
+  ): Omit<NewSession, 'id'> {
+    const { clock, host, defaultRegion } = this.#parts;
+    const now = clock.now();
+    return {
+      applicationId: caller.applicationId,
+      hostId: host,
+      keyId: caller.keyId,
+      region: wish.region ?? defaultRegion,
+      keepAlive: wish.keepAlive,
+      userMetadata: wish.userMetadata,
+      settings: {
+        ...wish.settings,
+        ...kept,
+        ...(wish.regionAsked === undefined ? {} : { regionAsked: wish.regionAsked }),
+      },
+      createdAt: now,
+      expiresAt: plus(now, 1000 * (wish.timeout ?? TIMEOUT_DEFAULT_SECONDS)),
+      ...(wish.keepAlive ? {} : { connectBy: plus(now, FIRST_CONNECT_MS) }),
+      ...(delivery ? { createDigest: delivery.digest } : {}),
+    };
+  }
+
+  // ---- the browser ---------------------------------------------------------------------------------------------------
+
+  /** PENDING to RUNNING. A release meanwhile cancels it, and the create answers with the session that was released. */
+  async #start(row: SessionRow): Promise<SessionRow> {
+    const { starting, bringUp, rows, endings, clock, trace } = this.#parts;
+    try {
+      const live = await starting.run(row.id, async signal => {
+        const live = await bringUp.start(row, signal);
+        endings.watch(live);
+        return live;
+      });
+      const box = live.box.session === row.id ? undefined : noteOf(live.box);
+      const running = await trace.during('session.run', () => rows.run(row.id, clock.now(), box));
+      if (running) return running;
+    } catch (error) {
+      if (!(error instanceof StartCancelled)) throw await this.#startFailed(row, error);
+    }
+    const ended = await endings.end(row.id, { status: 'COMPLETED', reason: 'released' });
+    if (ended?.end?.reason === STOPPED.reason) throw stopping();
+    return ended ?? row;
+  }
+
+  async #startFailed({ id }: SessionRow, error: unknown): Promise<unknown> {
+    const { lives, log } = this.#parts;
+    const detail = reason(error);
+    log.error('session.start_failed', { sessionId: id, reason: detail });
+    await this.#endFailed(id, detail);
+    if (isFault(error, 'no_free_slot')) return capacity(lives.all.length, lives.all.length);
+    if (isRefusal(error)) return error;
+    const code = error instanceof WaitExpired ? 'browser_start_timeout' : 'internal';
+    return fault(code, `The browser of session ${id} did not start: ${detail}.`, {
+      advice: 'The session is ERROR / start_failed. Create another; if it happens again, run `berth doctor`.',
+      cause: error,
+    });
+  }
+
+  /** An end that cannot be written now is written later: see Endings. */
+  async #endFailed(id: SessionId, detail: string): Promise<void> {
+    const end = { status: 'ERROR', reason: 'start_failed', detail } as const;
+    await this.#parts.endings.end(id, end).catch(() => {});
+  }
+
+  // ---- the same create again -----------------------------------------------------------------------------------------
+
+  /** The session of an earlier create, as that create answered it: not before its browser is up. */
+  async again(caller: AgentCaller, id: SessionId): Promise<SessionView> {
+    const { starting, rows } = this.#parts;
+    await starting.wait(id);
+    const read = () => demandSession(rows, caller.applicationId, id);
+    const started = async (): Promise<SessionRow | undefined> => {
+      const row = await read();
+      return row.status === 'PENDING' ? undefined : row;
+    };
+    return this.#view(caller, await until(BROWSER_START_MS, `session ${id} to start`, started).catch(read));
+  }
+
+  /** The session of a create whose answer did not arrive; undefined where none runs. */
+  async #findLost(caller: AgentCaller, delivery: Delivery): Promise<SessionView | undefined> {
+    const row = await this.#parts.deliveries.claim(caller.keyId, delivery);
+    if (!row) return undefined;
+    this.#parts.deliveries.follow(row.id, delivery);
+    const session = await this.again(caller, row.id);
+    return session.endedAt === undefined ? session : undefined;
+  }
+
+  #view(caller: AgentCaller, row: SessionRow): SessionView {
+    return viewOf(row, this.#parts.signing.fieldsFor(caller, row.id));
+  }
+
+  // ---- the end of the service ----------------------------------------------------------------------------------------
+
+  /** From now on creates are refused; sessions go on. */
+  stop(): void {
+    this.#isStopping = true;
+    this.#parts.queue.close(stopping);
+  }
+
+  /** No successor adopts a browser that is still starting, so it gets a short time, and is then ended. */
+  async finish(): Promise<void> {
+    const { starting, endings } = this.#parts;
+    const all = (): Promise<unknown> => Promise.allSettled(this.#running);
+    await within(FINISH_MS, 'creates to finish', all).catch(() => {});
+    await Promise.allSettled(starting.ids.map(id => endings.end(id, STOPPED)));
+    await all();
+  }
+}
+
+/** The request itself is at fault, which only the start has shown. */
+const isRefusal = (error: unknown): boolean =>
+  isFault(error) && isErrorCode(error.code) && catalogueEntry(error.code).status < 500;

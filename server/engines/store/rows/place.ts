@@ -1,0 +1,31 @@
+// What the transaction that places a session asks of its caller, and what comes of it.
+import type { IdempotencyRun } from './idempotency.ts';
+import type { JsonObject } from './json.ts';
+import type { SessionRow } from './sessions.ts';
+
+/** What an application has configured, and what it uses of it, while both are locked. */
+export interface ApplicationUse {
+  readonly configured: JsonObject;
+  /** Sessions that have not ended. */
+  readonly living: number;
+  /** Sessions that were created after `createdAfter`. */
+  readonly created: number;
+  /** When the first of those was created. */
+  readonly oldest?: Date;
+}
+
+export interface PlaceOptions<Admitted, Refusal> {
+  readonly createdAfter: Date;
+  /** Decides under the lock. `expiresAt` replaces the row's own. May throw: then nothing happened. */
+  readonly decide: (
+    use: ApplicationUse,
+  ) => { readonly admitted: Admitted & { readonly expiresAt: Date } } | { readonly refused: Refusal };
+  /** The idempotent request that this belongs to; its row learns the session in the same transaction. */
+  readonly run?: IdempotencyRun;
+}
+
+/** `full`: the application has room, but the host has not. */
+export type Placed<Admitted, Refusal> =
+  | { readonly placed: SessionRow; readonly admitted?: Admitted }
+  | { readonly refused: Refusal }
+  | { readonly full: { readonly slots: number; readonly used: number } };
