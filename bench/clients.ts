@@ -1,0 +1,112 @@
+// `npm run bench:clients [-- --quick]`: the table of tests/acceptance/clients.test.ts, timed. Each cell gets a browser of its
+// own, as a test does: a session, or a Chromium that is started by hand. Whole tables run in turns, one browser at a time.
+import { parseArgs } from 'node:util';
+import { systemClock } from '../server/kit/clock.ts';
+import { within } from '../server/kit/wait.ts';
+import { ByHand } from '../tests/harness/by-hand.ts';
+import { CELL_PAGES, CELLS, type Driver } from '../tests/harness/client-cells.ts';
+import { freePort } from '../tests/harness/free-port.ts';
+import { liftLimits } from '../tests/harness/limits.ts';
+import { openPages } from '../tests/harness/pages.ts';
+import { PlaywrightDriver } from '../tests/harness/playwright-driver.ts';
+import { PuppeteerDriver } from '../tests/harness/puppeteer-driver.ts';
+import { RawDriver } from '../tests/harness/raw-driver.ts';
+import { TestServer } from '../tests/harness/server.ts';
+import { untilRefilled } from './lifecycle.ts';
+import { inWords, thisMachine } from './machine.ts';
+import { type Comparison, comparison } from './statistics.ts';
+
+const END_MS = 1_800_000;
+const ROUNDS = 3;
+const CLIENTS = { 'bare CDP': RawDriver, Playwright: PlaywrightDriver, Puppeteer: PuppeteerDriver } as const;
+const UNWATCHED = { browserSettings: { logSession: false, recordSession: false } };
+
+interface Browser {
+  readonly url: string;
+  end(): Promise<unknown>;
+}
+
+interface Side {
+  start(): Promise<Browser>;
+}
+
+/** Milliseconds of one table, from the first start to the last end. */
+interface Took {
+  readonly whole: number;
+  /** Without starting, connecting and ending. */
+  readonly cells: number;
+}
+
+async function table(open: (url: string, site: string) => Promise<Driver>, side: Side, site: string): Promise<Took> {
+  const begun = systemClock.monotonicMs();
+  let cells = 0;
+  for (const cell of CELLS) {
+    const browser = await side.start();
+    const driver = await open(browser.url, site);
+    const cellBegun = systemClock.monotonicMs();
+    await driver.run(cell);
+    cells += systemClock.monotonicMs() - cellBegun;
+    await driver.close();
+    await browser.end();
+  }
+  return { whole: systemClock.monotonicMs() - begun, cells };
+}
+
+const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`;
+const seconds = (ms: number): string => (ms / 1_000).toFixed(1);
+
+function line(what: string, { base, ours, ratio }: Comparison): string {
+  const spread = `${ratio.median.toFixed(2)} (${ratio.min.toFixed(2)}–${ratio.max.toFixed(2)})`;
+  return row([what, seconds(base.median), seconds(ours.median), spread]);
+}
+
+async function measure(rounds: number): Promise<void> {
+  const pages = await openPages(CELL_PAGES);
+  const server = new TestServer({ env: { BERTH_WARM: undefined }, isMeasured: true, pages }, await freePort());
+  const session = (body: object): Side => ({
+    start: async () => {
+      const { id, connectUrl } = await server.createSession(body);
+      return { url: connectUrl, end: () => server.release(id) };
+    },
+  });
+  const byHand: Side = {
+    start: async () => {
+      const browser = await ByHand.start();
+      return { url: browser.url, end: () => browser.close() };
+    },
+  };
+  const sides = { 'a session as made': session({}), 'without log and recording': session(UNWATCHED) };
+  try {
+    await server.start();
+    await liftLimits(server);
+    process.stdout.write(`Measured on: ${inWords(await thisMachine())}.\n\n`);
+    process.stdout.write(row(['Table of clients, seconds', 'by hand', 'Berth', 'ratio (min–max)']));
+    process.stdout.write(row(['---', '---:', '---:', '---:']));
+    for (const [client, { open }] of Object.entries(CLIENTS)) {
+      const hand: Took[] = [];
+      const ours: Record<string, Took[]> = {};
+      for (let round = 0; round < rounds; round++) {
+        hand.push(await table(open, byHand, pages.url));
+        for (const [name, side] of Object.entries(sides)) {
+          await untilRefilled(server);
+          (ours[name] ??= []).push(await table(open, side, pages.url));
+        }
+      }
+      for (const [name, took] of Object.entries(ours)) {
+        const compare = (part: keyof Took): Comparison =>
+          comparison(
+            hand.map(one => one[part]),
+            took.map(one => one[part]),
+          );
+        process.stdout.write(line(`${client}, ${name}`, compare('whole')));
+        process.stdout.write(line(`${client}, ${name}: the cells alone`, compare('cells')));
+      }
+    }
+  } finally {
+    await server.close();
+  }
+}
+
+const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
+await within(END_MS, 'the bench of clients', () => measure(values.quick ? 1 : ROUNDS));
+process.exit();
