@@ -84,19 +84,19 @@ async function measure(rounds: number): Promise<void> {
     process.stdout.write(row(['---', '---:', '---:', '---:']));
     for (const [client, { open }] of Object.entries(CLIENTS)) {
       const hand: Took[] = [];
-      const ours: Record<string, Took[]> = {};
+      const ours = Object.keys(sides).map((): Took[] => []);
       for (let round = 0; round < rounds; round++) {
         hand.push(await table(open, byHand, pages.url));
-        for (const [name, side] of Object.entries(sides)) {
+        for (const [at, side] of Object.values(sides).entries()) {
           await untilRefilled(server);
-          (ours[name] ??= []).push(await table(open, side, pages.url));
+          ours[at]?.push(await table(open, side, pages.url));
         }
       }
-      for (const [name, took] of Object.entries(ours)) {
+      for (const [at, name] of Object.keys(sides).entries()) {
         const compare = (part: keyof Took): Comparison =>
           comparison(
             hand.map(one => one[part]),
-            took.map(one => one[part]),
+            (ours[at] ?? []).map(one => one[part]),
           );
         process.stdout.write(line(`${client}, ${name}`, compare('whole')));
         process.stdout.write(line(`${client}, ${name}: the cells alone`, compare('cells')));

@@ -1,7 +1,9 @@
-// The only reader of the environment. Each bad value is refused by name; the rest of the server gets this object.
+// The only reader of the environment. Each bad value is refused by name, all of them at once; the rest of the server gets
+// this object.
 import { isIP } from 'node:net';
 import { cpus, totalmem } from 'node:os';
 import { resolve } from 'node:path';
+import { Environment, type Variables } from './kit/environment.ts';
 import { Secret } from './kit/secret.ts';
 
 export interface Config {
@@ -77,122 +79,110 @@ export interface S3Config {
   readonly pathStyle: boolean;
 }
 
-export class BadConfig extends Error {
-  constructor(name: string, value: string, expected: string) {
-    super(`${name} is ${JSON.stringify(value)}; expected ${expected}.`);
-    this.name = 'BadConfig';
-  }
-}
-
+const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
+const BYTES_MAX = 1024 * GIB;
+const SECRET_CHARS_MIN = 32;
+const DEFAULT_LISTEN = '127.0.0.1:8080';
+const DEFAULT_REGION = 'local';
+const RANGE_EXPECTED = 'ADDRESS[/PREFIX], for example 10.0.0.5 or 10.0.0.0/24';
+const EGRESS_EXPECTED = 'ADDRESS[/PREFIX][:PORT], for example 127.0.0.1/32:9100 or 10.0.0.0/8';
+const HOST_EXPECTED = 'NAME=ADDRESS, for example a.test=127.0.0.1';
 const DAY_MS = 24 * 3600_000;
 const SESSION_FILES_BYTES = 4 * GIB;
 const MEMORY_PER_SESSION_BYTES = 2 * GIB;
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 const ISOLATIONS = ['auto', 'slot', 'process'] as const;
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
-export function readConfig(env: Environment): Config {
-  const value = (name: string): string | undefined => (env[name]?.trim() ? env[name].trim() : undefined);
-  const listen = readListen(value('BERTH_LISTEN') ?? '127.0.0.1:8080');
-  const databaseUrl = value('DATABASE_URL');
-  const chromium = value('BERTH_CHROMIUM');
-  const ffmpeg = value('BERTH_FFMPEG');
-  const adblockList = value('BERTH_ADBLOCK_LIST');
-  const proxyPools = value('BERTH_PROXY_POOLS');
-  const secret = readSecret(value('BERTH_SECRET'));
-  const tls = readTls(value('BERTH_TLS_CERT'), value('BERTH_TLS_KEY'));
-  const s3 = readS3(value);
-  const otlp = readOtlp(value('OTEL_EXPORTER_OTLP_ENDPOINT'), value('OTEL_EXPORTER_OTLP_HEADERS'));
-  return {
+/** @throws BadConfig with everything that is wrong. */
+export function readConfig(variables: Variables): Config {
+  const env = new Environment(variables);
+  const listen = readListen(env);
+  const databaseUrl = readDatabaseUrl(env);
+  const secret = readSecret(env);
+  const tls = readTls(env);
+  const s3 = readS3(env);
+  const otlp = readOtlp(env);
+  const adblockList = readPath(env, 'BERTH_ADBLOCK_LIST');
+  const proxyPools = readPath(env, 'BERTH_PROXY_POOLS');
+  const chromium = readPath(env, 'BERTH_CHROMIUM');
+  const ffmpeg = readPath(env, 'BERTH_FFMPEG');
+  const config: Config = {
     listen,
-    publicUrl: readPublicUrl(value('BERTH_PUBLIC_URL'), listen),
-    trustedProxies: list(value('BERTH_TRUSTED_PROXIES')).map(readTrustedProxy),
-    dataDir: resolve(value('BERTH_DATA_DIR') ?? './data'),
-    ...(databaseUrl ? { databaseUrl: readDatabaseUrl(databaseUrl) } : {}),
-    slots: whole('BERTH_SLOTS', value('BERTH_SLOTS'), defaultSlots(), 0, 1000),
-    warm: whole('BERTH_WARM', value('BERTH_WARM'), defaultWarm(), 0, 100),
-    isolation: oneOf('BERTH_ISOLATION', value('BERTH_ISOLATION') ?? 'auto', ISOLATIONS),
-    egressAllow: list(value('BERTH_EGRESS_ALLOW')).map(readEgressAllow),
-    egressHosts: new Map(list(value('BERTH_EGRESS_HOSTS')).map(readEgressHost)),
-    ...(adblockList ? { adblockList: resolve(adblockList) } : {}),
-    ...(proxyPools ? { proxyPools: resolve(proxyPools) } : {}),
-    ...(chromium ? { chromium: resolve(chromium) } : {}),
-    ...(ffmpeg ? { ffmpeg: resolve(ffmpeg) } : {}),
-    regions: readRegions(value('BERTH_REGION') ?? 'local'),
-    compat: onOff('BERTH_COMPAT', value('BERTH_COMPAT') ?? 'on'),
-    logRuntime: onOff('BERTH_LOG_RUNTIME', value('BERTH_LOG_RUNTIME') ?? 'on'),
-    logLevel: oneOf('BERTH_LOG_LEVEL', value('BERTH_LOG_LEVEL') ?? 'info', LOG_LEVELS),
+    publicUrl: readPublicUrl(env, listen),
+    trustedProxies: readEach(env, 'BERTH_TRUSTED_PROXIES', RANGE_EXPECTED, readTrustedProxy),
+    dataDir: resolve(env.text('BERTH_DATA_DIR') ?? './data'),
+    ...(databaseUrl ? { databaseUrl } : {}),
+    slots: env.whole('BERTH_SLOTS', defaultSlots(), 0, 1000),
+    warm: env.whole('BERTH_WARM', defaultWarm(), 0, 100),
+    isolation: env.oneOf('BERTH_ISOLATION', 'auto', ISOLATIONS),
+    egressAllow: readEach(env, 'BERTH_EGRESS_ALLOW', EGRESS_EXPECTED, readEgressAllow),
+    egressHosts: new Map(readEach(env, 'BERTH_EGRESS_HOSTS', HOST_EXPECTED, readEgressHost)),
+    ...(adblockList ? { adblockList } : {}),
+    ...(proxyPools ? { proxyPools } : {}),
+    ...(chromium ? { chromium } : {}),
+    ...(ffmpeg ? { ffmpeg } : {}),
+    regions: readRegions(env),
+    compat: env.isOn('BERTH_COMPAT', 'on'),
+    logRuntime: env.isOn('BERTH_LOG_RUNTIME', 'on'),
+    logLevel: env.oneOf('BERTH_LOG_LEVEL', 'info', LOG_LEVELS),
     ...(secret ? { secret } : {}),
-    disconnectGraceMs: 1000 * whole('BERTH_DISCONNECT_GRACE', value('BERTH_DISCONNECT_GRACE'), 2, 0, 3600),
-    adoptGraceMs: 1000 * whole('BERTH_ADOPT_GRACE', value('BERTH_ADOPT_GRACE'), 30, 0, 3600),
+    disconnectGraceMs: 1000 * env.whole('BERTH_DISCONNECT_GRACE', 2, 0, 3600),
+    adoptGraceMs: 1000 * env.whole('BERTH_ADOPT_GRACE', 30, 0, 3600),
     limits: {
-      memoryBytes: whole(
-        'BERTH_SESSION_MEMORY',
-        value('BERTH_SESSION_MEMORY'),
-        MEMORY_PER_SESSION_BYTES,
-        256 * 1024 ** 2,
-        1024 * GIB,
-      ),
-      diskBytes: whole('BERTH_SESSION_DISK', value('BERTH_SESSION_DISK'), 8 * GIB, 64 * 1024 ** 2, 1024 * GIB),
-      pids: whole('BERTH_SESSION_PIDS', value('BERTH_SESSION_PIDS'), 2000, 1000, 100_000),
-      cpus: whole('BERTH_SESSION_CPUS', value('BERTH_SESSION_CPUS'), Math.max(2, cpus().length), 1, 1024),
+      memoryBytes: env.whole('BERTH_SESSION_MEMORY', MEMORY_PER_SESSION_BYTES, 256 * MIB, BYTES_MAX),
+      diskBytes: env.whole('BERTH_SESSION_DISK', 8 * GIB, 64 * MIB, BYTES_MAX),
+      pids: env.whole('BERTH_SESSION_PIDS', 2000, 1000, 100_000),
+      cpus: env.whole('BERTH_SESSION_CPUS', Math.max(2, cpus().length), 1, 1024),
     },
     sessionFiles: {
-      downloadBytes: bytes('BERTH_SESSION_DOWNLOADS', value('BERTH_SESSION_DOWNLOADS')),
-      uploadBytes: bytes('BERTH_SESSION_UPLOADS', value('BERTH_SESSION_UPLOADS')),
+      downloadBytes: env.whole('BERTH_SESSION_DOWNLOADS', SESSION_FILES_BYTES, 0, BYTES_MAX),
+      uploadBytes: env.whole('BERTH_SESSION_UPLOADS', SESSION_FILES_BYTES, 0, BYTES_MAX),
     },
     kept: {
-      filesMs: DAY_MS * whole('BERTH_KEEP_FILES', value('BERTH_KEEP_FILES'), 31, 0, 3650),
-      sessionsMs: DAY_MS * whole('BERTH_KEEP_SESSIONS', value('BERTH_KEEP_SESSIONS'), 90, 0, 3650),
+      filesMs: DAY_MS * env.whole('BERTH_KEEP_FILES', 31, 0, 3650),
+      sessionsMs: DAY_MS * env.whole('BERTH_KEEP_SESSIONS', 90, 0, 3650),
     },
-    extensionDays: whole('BERTH_EXTENSION_DAYS', value('BERTH_EXTENSION_DAYS'), 90, 1, 36_500),
+    extensionDays: env.whole('BERTH_EXTENSION_DAYS', 90, 1, 36_500),
     ...(s3 ? { s3 } : {}),
     ...(tls ? { tls } : {}),
     ...(otlp ? { otlp } : {}),
   };
+  env.assertGood();
+  return config;
 }
-
-const bytes = (name: string, text: string | undefined): number => whole(name, text, SESSION_FILES_BYTES, 0, 1024 * GIB);
 
 const defaultSlots = (): number => Math.max(2, Math.min(40, Math.floor((totalmem() / GIB) * 2)));
 
 /** A waiting browser takes about 150 MB and next to no time; more than one a core are seldom claimed at once. */
 const defaultWarm = (): number => Math.max(1, Math.min(8, cpus().length, Math.floor(totalmem() / (2 * GIB))));
 
-const list = (text: string | undefined): string[] =>
-  (text ?? '')
-    .split(',')
-    .map(part => part.trim())
-    .filter(part => part !== '');
-
-function whole(name: string, text: string | undefined, fallback: number, least: number, most: number): number {
-  if (text === undefined) return fallback;
-  const number = Number(text);
-  if (!/^\d+$/.test(text) || number < least || number > most)
-    throw new BadConfig(name, text, `a whole number from ${least} to ${most}`);
-  return number;
+function readPath(env: Environment, name: string): string | undefined {
+  const path = env.text(name);
+  return path === undefined ? undefined : resolve(path);
 }
 
-function oneOf<const Word extends string>(name: string, text: string, words: readonly Word[]): Word {
-  const found = words.find(word => word === text);
-  if (found === undefined) throw new BadConfig(name, text, `one of ${words.join(', ')}`);
-  return found;
+/** The items that can be read; each of the others is refused. */
+function readEach<T>(env: Environment, name: string, expected: string, read: (item: string) => T | undefined): T[] {
+  return env.list(name).flatMap(item => {
+    const value = read(item);
+    if (value === undefined) env.refuse(name, item, expected);
+    return value === undefined ? [] : [value];
+  });
 }
 
-const onOff = (name: string, text: string): boolean => oneOf(name, text, ['on', 'off']) === 'on';
-
-function readListen(text: string): { host: string; port: number } {
+function readListen(env: Environment): Config['listen'] {
+  const text = env.text('BERTH_LISTEN') ?? DEFAULT_LISTEN;
   const match = /^(?:\[([0-9a-fA-F:]+)\]|([^:\s]+)):(\d{1,5})$/.exec(text);
   const host = match?.[1] ?? match?.[2];
   const port = Number(match?.[3]);
-  if (!host || !(port <= 65535))
-    throw new BadConfig('BERTH_LISTEN', text, 'HOST:PORT, for example 127.0.0.1:8080 or [::1]:8080');
-  return { host, port };
+  if (host && port <= 65535) return { host, port };
+  env.refuse('BERTH_LISTEN', text, 'HOST:PORT, for example 127.0.0.1:8080 or [::1]:8080');
+  return { host: '', port: 0 };
 }
 
-function readPublicUrl(text: string | undefined, listen: { host: string; port: number }): string {
+function readPublicUrl(env: Environment, listen: Config['listen']): string {
+  const text = env.text('BERTH_PUBLIC_URL');
   if (text === undefined) {
     const wildcard = listen.host === '0.0.0.0' || listen.host === '::';
     const host = wildcard ? '127.0.0.1' : isIP(listen.host) === 6 ? `[${listen.host}]` : listen.host;
@@ -200,49 +190,51 @@ function readPublicUrl(text: string | undefined, listen: { host: string; port: n
   }
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const plain = url && /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '' && url.username === '';
-  if (!plain)
-    throw new BadConfig('BERTH_PUBLIC_URL', text, 'an http or https URL, for example https://browsers.example');
-  return url.href.replace(/\/+$/, '');
+  if (plain) return url.href.replace(/\/+$/, '');
+  env.refuse('BERTH_PUBLIC_URL', text, 'an http or https URL, for example https://browsers.example');
+  return '';
 }
 
-function readDatabaseUrl(text: string): Secret {
-  if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text))
-    throw new BadConfig('DATABASE_URL', '***', 'postgres://USER:PASSWORD@HOST:PORT/DATABASE');
-  return new Secret(text);
-}
-
-function readSecret(text: string | undefined): Secret | undefined {
+function readDatabaseUrl(env: Environment): Secret | undefined {
+  const text = env.text('DATABASE_URL');
   if (text === undefined) return undefined;
-  if (text.length < 32)
-    throw new BadConfig('BERTH_SECRET', '***', 'at least 32 characters, for example `openssl rand -hex 32`');
+  if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text))
+    env.refuse('DATABASE_URL', '***', 'postgres://USER:PASSWORD@HOST:PORT/DATABASE');
   return new Secret(text);
 }
 
-function readTls(
-  certFile: string | undefined,
-  keyFile: string | undefined,
-): { certFile: string; keyFile: string } | undefined {
+function readSecret(env: Environment): Secret | undefined {
+  const text = env.text('BERTH_SECRET');
+  if (text === undefined) return undefined;
+  if (text.length < SECRET_CHARS_MIN)
+    env.refuse('BERTH_SECRET', '***', `at least ${SECRET_CHARS_MIN} characters, for example \`openssl rand -hex 32\``);
+  return new Secret(text);
+}
+
+function readTls(env: Environment): Config['tls'] {
+  const certFile = env.text('BERTH_TLS_CERT');
+  const keyFile = env.text('BERTH_TLS_KEY');
   if (certFile && keyFile) return { certFile: resolve(certFile), keyFile: resolve(keyFile) };
-  if (certFile) throw new BadConfig('BERTH_TLS_KEY', '', 'the key file that belongs to BERTH_TLS_CERT');
-  if (keyFile) throw new BadConfig('BERTH_TLS_CERT', '', 'the certificate file that belongs to BERTH_TLS_KEY');
+  if (certFile) env.refuse('BERTH_TLS_KEY', '', 'the key file that belongs to BERTH_TLS_CERT');
+  if (keyFile) env.refuse('BERTH_TLS_CERT', '', 'the certificate file that belongs to BERTH_TLS_KEY');
   return undefined;
 }
 
 /** A bucket's name turns it on. */
-function readS3(value: (name: string) => string | undefined): S3Config | undefined {
-  const bucket = value('BERTH_S3_BUCKET');
-  const endpoint = value('BERTH_S3_ENDPOINT');
-  const region = value('BERTH_S3_REGION') ?? 'us-east-1';
-  const keys = readS3Keys(value('BERTH_S3_ACCESS_KEY'), value('BERTH_S3_SECRET_KEY'));
-  const pathStyle = onOff('BERTH_S3_PATH_STYLE', value('BERTH_S3_PATH_STYLE') ?? (endpoint ? 'on' : 'off'));
+function readS3(env: Environment): S3Config | undefined {
+  const bucket = env.text('BERTH_S3_BUCKET');
+  const endpoint = env.text('BERTH_S3_ENDPOINT');
+  const region = env.text('BERTH_S3_REGION') ?? 'us-east-1';
+  const keys = readS3Keys(env);
+  const pathStyle = env.isOn('BERTH_S3_PATH_STYLE', endpoint ? 'on' : 'off');
   if (endpoint !== undefined && !/^https?:\/\/[^/?#@]+\/?$/.test(endpoint))
-    throw new BadConfig('BERTH_S3_ENDPOINT', endpoint, 'an http or https origin, for example https://s3.example:9000');
+    env.refuse('BERTH_S3_ENDPOINT', endpoint, 'an http or https origin, for example https://s3.example:9000');
   if (bucket === undefined) {
-    if (endpoint === undefined) return undefined;
-    throw new BadConfig('BERTH_S3_BUCKET', '', 'the name of the bucket at BERTH_S3_ENDPOINT');
+    if (endpoint !== undefined) env.refuse('BERTH_S3_BUCKET', '', 'the name of the bucket at BERTH_S3_ENDPOINT');
+    return undefined;
   }
   if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(bucket))
-    throw new BadConfig('BERTH_S3_BUCKET', bucket, 'a bucket: 3 to 63 lower-case letters, digits, dots, dashes');
+    env.refuse('BERTH_S3_BUCKET', bucket, 'a bucket: 3 to 63 lower-case letters, digits, dots, dashes');
   return {
     ...(endpoint ? { endpoint: endpoint.replace(/\/$/, '') } : {}),
     ...{ bucket, region, pathStyle },
@@ -250,27 +242,29 @@ function readS3(value: (name: string) => string | undefined): S3Config | undefin
   };
 }
 
-function readS3Keys(accessKey: string | undefined, secretKey: string | undefined): S3Config['keys'] {
+function readS3Keys(env: Environment): S3Config['keys'] {
+  const accessKey = env.text('BERTH_S3_ACCESS_KEY');
+  const secretKey = env.text('BERTH_S3_SECRET_KEY');
   if (accessKey && secretKey) return { accessKey, secretKey: new Secret(secretKey) };
-  if (accessKey) throw new BadConfig('BERTH_S3_SECRET_KEY', '', 'the secret that belongs to BERTH_S3_ACCESS_KEY');
-  if (secretKey) throw new BadConfig('BERTH_S3_ACCESS_KEY', '', 'the access key that belongs to BERTH_S3_SECRET_KEY');
+  if (accessKey) env.refuse('BERTH_S3_SECRET_KEY', '', 'the secret that belongs to BERTH_S3_ACCESS_KEY');
+  if (secretKey) env.refuse('BERTH_S3_ACCESS_KEY', '', 'the access key that belongs to BERTH_S3_SECRET_KEY');
   return undefined;
 }
 
 /** The names that every OpenTelemetry collector's guide gives. */
-function readOtlp(endpoint: string | undefined, headers: string | undefined): Config['otlp'] {
+function readOtlp(env: Environment): Config['otlp'] {
+  const endpoint = env.text('OTEL_EXPORTER_OTLP_ENDPOINT');
+  const headers = env.text('OTEL_EXPORTER_OTLP_HEADERS');
   if (endpoint === undefined) return undefined;
   const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined;
-  if (!url || !/^https?:$/.test(url.protocol))
-    throw new BadConfig(
-      'OTEL_EXPORTER_OTLP_ENDPOINT',
-      endpoint,
-      'an http or https URL without /v1/traces, for example http://127.0.0.1:4318',
-    );
-  return { endpoint: url.href.replace(/\/+$/, ''), ...(headers ? { headers: new Secret(headers) } : {}) };
+  if (url && /^https?:$/.test(url.protocol))
+    return { endpoint: url.href.replace(/\/+$/, ''), ...(headers ? { headers: new Secret(headers) } : {}) };
+  const expected = 'an http or https URL without /v1/traces, for example http://127.0.0.1:4318';
+  env.refuse('OTEL_EXPORTER_OTLP_ENDPOINT', endpoint, expected);
+  return undefined;
 }
 
-function readEgressAllow(text: string): EgressAllow {
+function readEgressAllow(text: string): EgressAllow | undefined {
   const match =
     /^(?:\[([0-9a-fA-F:.]+)\]|([0-9.]+)|([0-9a-fA-F:.]*:[0-9a-fA-F:.]*))(?:\/(\d{1,3}))?(?::(\d{1,5}))?$/.exec(text);
   const address = match?.[1] ?? match?.[2] ?? match?.[3] ?? '';
@@ -279,39 +273,27 @@ function readEgressAllow(text: string): EgressAllow {
   const prefix = match?.[4] === undefined ? bits : Number(match[4]);
   const port = match?.[5] === undefined ? undefined : Number(match[5]);
   if ((family !== 4 && family !== 6) || prefix > bits || (port !== undefined && (port < 1 || port > 65535)))
-    throw new BadConfig(
-      'BERTH_EGRESS_ALLOW',
-      text,
-      'ADDRESS[/PREFIX][:PORT], for example 127.0.0.1/32:9100 or 10.0.0.0/8',
-    );
+    return undefined;
   return { address, prefix, family, ...(port === undefined ? {} : { port }) };
 }
 
-/** A range of everybody would let every caller choose its own address. */
-function readTrustedProxy(text: string): string {
+/** A range of every address would let every caller choose its own address. */
+function readTrustedProxy(text: string): string | undefined {
   const [, address = '', length] = /^([0-9a-fA-F:.]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
   const family = isIP(address);
   const bits = family === 6 ? 128 : 32;
   const prefix = length === undefined ? bits : Number(length);
-  if (family === 0 || prefix > bits || prefix === 0)
-    throw new BadConfig('BERTH_TRUSTED_PROXIES', text, 'ADDRESS[/PREFIX], for example 10.0.0.5 or 10.0.0.0/24');
-  return text;
+  return family === 0 || prefix > bits || prefix === 0 ? undefined : text;
 }
 
-function readEgressHost(text: string): [string, string] {
+function readEgressHost(text: string): [string, string] | undefined {
   const match = /^([a-zA-Z0-9.-]{1,253})=([0-9a-fA-F:.]+)$/.exec(text);
-  if (!match?.[1] || !match[2] || isIP(match[2]) === 0)
-    throw new BadConfig('BERTH_EGRESS_HOSTS', text, 'NAME=ADDRESS, for example a.test=127.0.0.1');
-  return [match[1].toLowerCase(), match[2]];
+  return match?.[1] && match[2] && isIP(match[2]) !== 0 ? [match[1].toLowerCase(), match[2]] : undefined;
 }
 
-function readRegions(text: string): readonly [string, ...string[]] {
-  const [first, ...others] = list(text);
-  if (!first || ![first, ...others].every(word => /^[a-z0-9][a-z0-9-]{0,62}$/.test(word)))
-    throw new BadConfig(
-      'BERTH_REGION',
-      text,
-      'one or more names of lower-case letters, digits and dashes, separated by commas',
-    );
+function readRegions(env: Environment): Config['regions'] {
+  const [first = DEFAULT_REGION, ...others] = env.list('BERTH_REGION');
+  const bad = [first, ...others].filter(word => !/^[a-z0-9][a-z0-9-]{0,62}$/.test(word));
+  for (const word of bad) env.refuse('BERTH_REGION', word, 'names of lower-case letters, digits and dashes');
   return [first, ...others];
 }

@@ -1,9 +1,10 @@
 // What `berth doctor` looks at: settings and database here, what browsers need in engines/slots. Examines; mends nothing.
-import { BadConfig, type Config, readConfig } from './config.ts';
+import { type Config, readConfig } from './config.ts';
 import { examine as examineMachine, type Finding } from './engines/slots/doctor.ts';
 import { dataFolderStatus } from './engines/store/data-folder-status.ts';
 import { openStore } from './engines/store/open-store.ts';
 import { systemClock } from './kit/clock.ts';
+import { BadConfig } from './kit/environment.ts';
 import { reason } from './kit/fault.ts';
 import { silentLog } from './kit/log.ts';
 import { isLoopback } from './loopback.ts';

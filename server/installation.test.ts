@@ -48,3 +48,11 @@ test('a spoiled file is named, not used', t => {
     error => isFault(error, 'data_folder_unusable') && error.message.includes(join(dataDir, 'secret')),
   );
 });
+
+test('a folder that cannot be made is refused by name, also where the file system denies its own root', () => {
+  for (const dataDir of ['/proc/berth-data', '/dev/null/data', '/etc/hostname'])
+    assert.throws(
+      () => readInstallation({ dataDir }, systemClock),
+      error => isFault(error) && error.code === 'data_folder_unusable' && error.message.includes(dataDir),
+    );
+});

@@ -1,11 +1,22 @@
 // What makes a data folder one installation: its host id and its secret, made at the first start and kept with mode
 // 0600. The server and the operator's commands both read them here, whoever comes first makes them.
 import { randomBytes } from 'node:crypto';
-import { chownSync, linkSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  chownSync,
+  constants,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Config } from './config.ts';
 import type { Clock } from './kit/clock.ts';
-import { Fault } from './kit/fault.ts';
+import { Fault, reason } from './kit/fault.ts';
 import { type HostId, isUuid, newId } from './kit/ids.ts';
 import { Secret } from './kit/secret.ts';
 
@@ -19,8 +30,32 @@ export interface Installation {
 const SECRET_BYTES = 32;
 
 export function readInstallation(config: Pick<Config, 'dataDir' | 'secret'>, clock: Clock): Installation {
-  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+  makeDataFolder(config.dataDir);
   return { host: hostOf(config.dataDir, clock), secret: config.secret ?? secretOf(config.dataDir) };
+}
+
+/** @throws Fault `data_folder_unusable` when the folder cannot be made or written to. */
+function makeDataFolder(folder: string): void {
+  try {
+    makeEachFolder(folder);
+    if (!statSync(folder).isDirectory()) throw new Error('it is not a folder');
+    accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw new Fault('data_folder_unusable', `The data folder ${folder} cannot be used: ${reason(error)}.`, {
+      advice: 'Name a folder that this user may write to in BERTH_DATA_DIR.',
+    });
+  }
+}
+
+/** One level at a time: Node's recursive mkdir never returns where a file system says that an existing parent is missing (/proc). */
+function makeEachFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  makeEachFolder(dirname(folder));
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    if (!hasCode(error, 'EEXIST')) throw error; // another process was first
+  }
 }
 
 function hostOf(dataDir: string, clock: Clock): HostId {

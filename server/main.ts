@@ -1,7 +1,8 @@
 // Boot and end of one server process. SIGTERM leaves running sessions to a successor; SIGINT ends them first.
 import { CONSOLE_LINK_HOURS } from '../contract/tokens.ts';
-import { BadConfig, type Config, readConfig } from './config.ts';
+import { type Config, readConfig } from './config.ts';
 import { type Clock, systemClock } from './kit/clock.ts';
+import { BadConfig } from './kit/environment.ts';
 import { isFault, reason } from './kit/fault.ts';
 import type { Log } from './kit/log.ts';
 import { openService, type Service } from './parts.ts';

@@ -1,7 +1,7 @@
 // Wires what a session's network is made of: the rules of the operator, those of the session, and the engine that holds
 // both. The files that the operator supplies are read here once, at the start.
 import { readFileSync } from 'node:fs';
-import { BadConfig, type Config } from './config.ts';
+import type { Config } from './config.ts';
 import type { NetworkEngine } from './domain/network/network.ts';
 import type { RouteBy } from './domain/network/proxies.ts';
 import { type AdHosts, readAdHosts } from './engines/egress/ad-hosts.ts';
@@ -15,6 +15,7 @@ import { patternTrouble, routes } from './engines/egress/routes.ts';
 import { thisMachine } from './engines/egress/this-machine.ts';
 import type { Upstream } from './engines/egress/upstream.ts';
 import type { Clock } from './kit/clock.ts';
+import { badValue } from './kit/environment.ts';
 import type { Log } from './kit/log.ts';
 import { Secret } from './kit/secret.ts';
 import { readProxyPools } from './proxy-pools.ts';
@@ -90,11 +91,7 @@ function upstreamOf(by: RouteBy | 'direct'): Upstream | 'direct' {
 async function readList(file: string, log: Log): Promise<AdHosts['blocks']> {
   const { blocks, rules, leftOut } = await readAdHosts(readOperatorFile('BERTH_ADBLOCK_LIST', file));
   if (rules === 0)
-    throw new BadConfig(
-      'BERTH_ADBLOCK_LIST',
-      file,
-      'a file with hosts, or Adblock Plus rules about hosts (||ads.test^)',
-    );
+    throw badValue('BERTH_ADBLOCK_LIST', file, 'a file with hosts, or Adblock Plus rules about hosts (||ads.test^)');
   log.info('network.adblock_list', { rules, leftOut });
   return blocks;
 }
@@ -103,6 +100,6 @@ export function readOperatorFile(name: string, file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch {
-    throw new BadConfig(name, file, 'a file that can be read');
+    throw badValue(name, file, 'a file that can be read');
   }
 }

@@ -3,9 +3,9 @@
 import { readFileSync } from 'node:fs';
 import Type from 'typebox';
 import Value from 'typebox/value';
-import { BadConfig } from './config.ts';
 import type { ProxyPool } from './domain/network/pools.ts';
 import { type RouteBy, readServer } from './domain/network/proxies.ts';
+import { type BadConfig, badValue } from './kit/environment.ts';
 
 const Server = Type.Object(
   {
@@ -38,12 +38,12 @@ const Pools = Type.Object(
 
 export function readProxyPools(file: string): readonly ProxyPool[] {
   const bad = (place: string, expected: string): BadConfig =>
-    new BadConfig('BERTH_PROXY_POOLS', file, `${expected} (at ${place === '' ? 'the top' : place})`);
+    badValue('BERTH_PROXY_POOLS', file, `${expected} (at ${place === '' ? 'the top' : place})`);
   let parsed: unknown;
   try {
     parsed = JSON.parse(readFileSync(file, 'utf8'));
   } catch {
-    throw new BadConfig('BERTH_PROXY_POOLS', file, 'a file of JSON that can be read');
+    throw badValue('BERTH_PROXY_POOLS', file, 'a file of JSON that can be read');
   }
   if (!Value.Check(Pools, parsed)) {
     const [first] = Value.Errors(Pools, parsed);

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { readConfig } from './config.ts';
+import { BadConfig } from './kit/environment.ts';
+
+function complaintsOf(variables: Readonly<Record<string, string>>): readonly string[] {
+  try {
+    readConfig(variables);
+  } catch (error) {
+    assert.ok(error instanceof BadConfig);
+    return error.message.split('\n');
+  }
+  return [];
+}
+
+test('an empty environment gives the defaults', () => {
+  const { listen, publicUrl, regions, s3, tls } = readConfig({});
+  assert.deepEqual([listen, publicUrl], [{ host: '127.0.0.1', port: 8080 }, 'http://127.0.0.1:8080']);
+  assert.deepEqual([regions, s3, tls], [['local'], undefined, undefined]);
+});
+
+test('every bad value is named in one error', () => {
+  const complaints = complaintsOf({
+    BERTH_LISTEN: 'nowhere',
+    BERTH_SLOTS: 'many',
+    BERTH_LOG_LEVEL: 'loud',
+    BERTH_EGRESS_ALLOW: '10.0.0.0/8,10.0.0.0/99',
+    BERTH_TLS_CERT: 'cert.pem',
+    DATABASE_URL: 'mysql://user:password@host/name',
+  });
+  assert.deepEqual(complaints, [
+    'BERTH_LISTEN is "nowhere"; expected HOST:PORT, for example 127.0.0.1:8080 or [::1]:8080.',
+    'DATABASE_URL is "***"; expected postgres://USER:PASSWORD@HOST:PORT/DATABASE.',
+    'BERTH_TLS_KEY is ""; expected the key file that belongs to BERTH_TLS_CERT.',
+    'BERTH_SLOTS is "many"; expected a whole number from 0 to 1000.',
+    'BERTH_EGRESS_ALLOW is "10.0.0.0/99"; expected ADDRESS[/PREFIX][:PORT], for example 127.0.0.1/32:9100 or 10.0.0.0/8.',
+    'BERTH_LOG_LEVEL is "loud"; expected one of debug, info, warn, error, silent.',
+  ]);
+});
+
+test('a variable that is not a setting is refused with the nearest name', () => {
+  assert.deepEqual(complaintsOf({ BERTH_SLOT: '4', BERTH_EGRES_ALLOW: '10.0.0.0/8' }), [
+    'BERTH_SLOT is not a setting; the nearest one is BERTH_SLOTS. Correct the name, or unset it.',
+    'BERTH_EGRES_ALLOW is not a setting; the nearest one is BERTH_EGRESS_ALLOW. Correct the name, or unset it.',
+  ]);
+});
+
+test('what clients of the API keep in their environment is accepted', () => {
+  assert.deepEqual(complaintsOf({ BERTH_KEY: 'key', BERTH_TOKEN: 'token', BERTH_URL: 'http://127.0.0.1:8080' }), []);
+});
+
+test('secrets are not repeated in an error', () => {
+  const [complaint = ''] = complaintsOf({ BERTH_SECRET: 'too short' });
+  assert.match(complaint, /^BERTH_SECRET is "\*\*\*"; expected at least 32 characters/);
+});

@@ -1,0 +1,84 @@
+// Reads settings out of the environment by name. It keeps every complaint, so that one start names all that is wrong, and
+// it knows which names were asked for, so that a misspelt one does not stay silent.
+import { nearest } from './nearest.ts';
+
+export type Variables = Readonly<Record<string, string | undefined>>;
+
+const PREFIX = 'BERTH_';
+/** What users of the API keep in the same shell; they are no settings of the server. */
+const OF_CLIENTS: ReadonlySet<string> = new Set(['BERTH_KEY', 'BERTH_TOKEN', 'BERTH_URL']);
+
+export class BadConfig extends Error {
+  /** One sentence or two for each thing that is wrong. */
+  constructor(complaints: readonly string[]) {
+    super(complaints.join('\n'));
+    this.name = 'BadConfig';
+  }
+}
+
+export const badValue = (name: string, value: string, expected: string): BadConfig =>
+  new BadConfig([complaint(name, value, expected)]);
+
+const complaint = (name: string, value: string, expected: string): string =>
+  `${name} is ${JSON.stringify(value)}; expected ${expected}.`;
+
+export class Environment {
+  readonly #variables: Variables;
+  readonly #asked = new Set<string>();
+  readonly #complaints: string[] = [];
+
+  constructor(variables: Variables) {
+    this.#variables = variables;
+  }
+
+  /** Without spaces around it; an empty value counts as none. */
+  text(name: string): string | undefined {
+    this.#asked.add(name);
+    return this.#variables[name]?.trim() || undefined;
+  }
+
+  /** Items that commas separate. */
+  list(name: string): string[] {
+    return (this.text(name) ?? '')
+      .split(',')
+      .map(item => item.trim())
+      .filter(item => item !== '');
+  }
+
+  whole(name: string, fallback: number, least: number, most: number): number {
+    const text = this.text(name);
+    if (text === undefined) return fallback;
+    const number = Number(text);
+    if (/^\d+$/.test(text) && number >= least && number <= most) return number;
+    this.refuse(name, text, `a whole number from ${least} to ${most}`);
+    return fallback;
+  }
+
+  oneOf<const Word extends string>(name: string, fallback: Word, words: readonly Word[]): Word {
+    const text = this.text(name) ?? fallback;
+    const found = words.find(word => word === text);
+    if (found === undefined) this.refuse(name, text, `one of ${words.join(', ')}`);
+    return found ?? fallback;
+  }
+
+  isOn(name: string, fallback: 'on' | 'off'): boolean {
+    return this.oneOf(name, fallback, ['on', 'off']) === 'on';
+  }
+
+  /** Notes that a value is bad; reading goes on, so that the others are looked at too. */
+  refuse(name: string, value: string, expected: string): void {
+    this.#complaints.push(complaint(name, value, expected));
+  }
+
+  /** @throws BadConfig when a value was refused, or a variable that begins with BERTH_ is not a setting. */
+  assertGood(): void {
+    const known = [...this.#asked];
+    const unknown = Object.keys(this.#variables)
+      .filter(name => name.startsWith(PREFIX) && !this.#asked.has(name) && !OF_CLIENTS.has(name))
+      .map(
+        name => `${name} is not a setting; the nearest one is ${nearest(name, known)}. Correct the name, or unset it.`,
+      );
+    const complaints = [...this.#complaints, ...unknown];
+    if (complaints.length > 0) throw new BadConfig(complaints);
+  }
+}
