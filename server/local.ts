@@ -8,7 +8,7 @@ import { sweep, sweepPlan } from './domain/files/retention.ts';
 import { AgentKeys } from './domain/identity/agent-keys.ts';
 import { Applications } from './domain/identity/applications.ts';
 import { Cursors } from './domain/identity/cursors.ts';
-import { consoleTokenWish } from './domain/identity/first-start.ts';
+import { consoleTokenRequest } from './domain/identity/first-start.ts';
 import { Tokens } from './domain/identity/tokens.ts';
 import { openStore } from './engines/store/open-store.ts';
 import type { AccountRow, ApplicationRow } from './engines/store/rows/accounts.ts';
@@ -82,7 +82,7 @@ export async function openLocal(env: Environment, log: Log = silentLog, clock: C
         ...(wish.applicationIds ? { applicationIds: [...wish.applicationIds] } : {}),
         ...(wish.cidrAllow ? { cidrAllow: [...wish.cidrAllow] } : {}),
       }),
-    createConsoleToken: async () => (await tokens.issue((await account()).id, consoleTokenWish(clock))).token,
+    createConsoleToken: async () => (await tokens.issue((await account()).id, consoleTokenRequest(clock))).token,
     sweepPlan: () => sweepPlan({ rows: store.retention, clock }),
     sweep: () => sweepNow(config, store, clock, log),
     close: () => scope.close(),

@@ -47,6 +47,6 @@ export async function openExtensions(wish: ExtensionsWish): Promise<OpenedExtens
   return {
     extensions,
     watcher: extensionsWatcher({ ...shared, isJailed, log }),
-    tidy: { name: 'tidy_extensions', everyMs: TIDY_MS, run: () => extensions.tidy() },
+    tidy: { name: 'tidy_extensions', everyMs: TIDY_MS, run: () => extensions.removeUnused() },
   };
 }

@@ -96,7 +96,7 @@ export interface Files {
   readonly watcher: Watcher;
   readonly verbs: FileVerbs;
   /** A link to a download that works without a key. */
-  readonly addressOf: Downloads['address'];
+  readonly linkTo: Downloads['linkTo'];
   readonly tasks: readonly Task[];
 }
 
@@ -128,7 +128,7 @@ export async function openFiles(wish: FilesWish): Promise<Files> {
   return {
     watcher: filesWatcher({ keeper, salvage, uploads, prompt: () => lookIn(leftBehind, 0) }),
     verbs: { uploads, downloads },
-    addressOf: row => downloads.address(row),
+    linkTo: row => downloads.linkTo(row),
     tasks: [leftBehind, sweepOld],
   };
 }

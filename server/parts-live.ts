@@ -20,30 +20,19 @@ export interface LiveWish {
   readonly secret: Secret;
   readonly keyUses: KeyUses;
   readonly pictures: Pictures;
-  readonly addressOf: LiveViewParts['addressOf'];
+  readonly linkTo: LiveViewParts['linkTo'];
   readonly waiting: WaitingBytes;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-export function openLive({
-  config,
-  store,
-  lives,
-  secret,
-  keyUses,
-  pictures,
-  addressOf,
-  waiting,
-  clock,
-  log,
-}: LiveWish) {
+export function openLive({ config, store, lives, secret, keyUses, pictures, linkTo, waiting, clock, log }: LiveWish) {
   const { controls, sessions, events } = store;
   const links = new LiveLinks(secret, clock);
   const { publicUrl } = config;
   const watchPage: WatchPage = (...wanted) => pictures.watch(...wanted);
   const view = new LiveView({
-    ...{ rows: controls, sessions, events, lives, links, keyUses, publicUrl, watchPage, addressOf, clock, log },
+    ...{ rows: controls, sessions, events, lives, links, keyUses, publicUrl, watchPage, linkTo, clock, log },
   });
   return { view, entry: new LiveEntry({ live: view, keyUses, waiting, clock, log }) };
 }

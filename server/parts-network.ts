@@ -11,7 +11,7 @@ import { EGRESS_LIMITS } from './engines/egress/limits.ts';
 import { closedPolicy, egressPolicy } from './engines/egress/policy.ts';
 import { probeUpstream } from './engines/egress/probe-upstream.ts';
 import { createResolver } from './engines/egress/resolve.ts';
-import { patternTrouble, routes } from './engines/egress/routes.ts';
+import { patternError, routes } from './engines/egress/routes.ts';
 import { thisMachine } from './engines/egress/this-machine.ts';
 import type { Upstream } from './engines/egress/upstream.ts';
 import type { Clock } from './kit/clock.ts';
@@ -46,7 +46,7 @@ export async function openNetworkEngine(
     pools: config.proxyPools === undefined ? [] : readProxyPools(config.proxyPools),
     blocksAds: ads !== undefined,
     jailed,
-    patternTrouble,
+    patternError,
     probe: (by, signal) => probe(by, signal),
   };
 

@@ -188,7 +188,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   });
   const live = openLive({
     ...{ config, store, lives, secret, keyUses: identity.keyUses, pictures: recordings.pictures, waiting, clock, log },
-    addressOf: download => files.addressOf(download),
+    linkTo: download => files.linkTo(download),
   });
   // In the order in which they attend: what guards the network comes first.
   const trust = trustWatcher(store.certificates);

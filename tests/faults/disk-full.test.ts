@@ -178,7 +178,7 @@ test('a download that fills the disk fails by name; its session goes on, and dow
       events.some(({ detail }) => detail.filename === `${name}.bin`),
     );
     const own = failed.find(({ detail }) => detail.filename === `${name}.bin`);
-    assert.equal(own?.detail.reason, 'the disk has no room for it', name);
+    assert.equal(own?.detail.reason, 'the disk is full', name);
     assert.equal(await page.evaluate('6 * 7'), 42);
   }
   leaveFree(DISK_BYTES);

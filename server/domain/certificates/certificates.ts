@@ -1,4 +1,4 @@
-// Certificate authorities of an application: uploaded, listed, read, deleted.
+// Certificate authorities of an application: upload, list, read, delete.
 import { CERTIFICATES_PER_APPLICATION_MAX, type Certificate } from '../../../contract/certificates.ts';
 import type { Warning } from '../../../contract/common.ts';
 import type { CertificateRow, CertificateRows } from '../../engines/store/rows/certificates.ts';
@@ -49,7 +49,7 @@ export class Certificates {
     return viewOf(row);
   }
 
-  /** Running sessions go on trusting it; the next create that names it is refused. */
+  /** Running sessions keep trusting it. Later creates that name it are refused. */
   async remove(caller: AgentCaller, id: string): Promise<void> {
     const removed = isUuid(id) && (await this.#parts.rows.remove(caller.applicationId, id as CertificateId));
     if (!removed) throw notFound('Certificate', id);

@@ -15,7 +15,7 @@ const refuses = (text: string | Buffer, words: RegExp): void =>
     error => isFault(error, 'invalid_file') && words.test(error.message),
   );
 
-test('one certificate, whatever stands around it', () => {
+test('reads a certificate and ignores the text around it', () => {
   const [read, ...more] = readCertificates(Buffer.from(`# our root\r\n${root.pem.replaceAll('\n', '\r\n')}\nthe end`));
   const { der } = root;
   assert.deepEqual(more, []);
@@ -25,12 +25,12 @@ test('one certificate, whatever stands around it', () => {
   assert.equal(read?.isAuthority, true);
 });
 
-test('one in DER form', () => {
+test('reads a certificate in DER form', () => {
   const [read, ...more] = readCertificates(root.der);
   assert.deepEqual([read?.subject, read?.der, more], ['CN=Example Root', root.der, []]);
 });
 
-test('several, in the order of the file and each once', () => {
+test('reads several certificates in file order, without duplicates', () => {
   const found = readCertificates(Buffer.from(root.pem + leaf.cert + other.pem + root.pem));
   assert.deepEqual(
     found.map(({ subject, isAuthority }) => [subject, isAuthority]),
@@ -43,21 +43,21 @@ test('several, in the order of the file and each once', () => {
   assert.ok(found[1] && found[1].notAfter < new Date());
 });
 
-test('a private key is refused wherever it stands and however it is called', () => {
+test('refuses a private key anywhere in the file, whatever its label', () => {
   refuses(root.pem + leaf.key, /private key/);
   refuses(`${root.pem}-----BEGIN OPENSSH PRIVATE KEY-----\nx\n-----END OPENSSH PRIVATE KEY-----`, /private key/);
   refuses(`${root.pem}-----begin rsa private key-----`, /private key/);
 });
 
-test('what is no certificate is refused with what it is', () => {
+test('refuses a file that is not a certificate, and names the reason', () => {
   refuses('', /no certificate.*BEGIN CERTIFICATE/);
   refuses(root.der.subarray(0, -5), /no certificate.*DER/);
   refuses(`${root.pem}-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----`, /block 2 is a X509 CRL/);
-  refuses('-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----', /block 1 is no certificate/);
+  refuses('-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----', /block 1 is not a valid certificate/);
   refuses(root.pem.slice(0, -30), /no certificate/);
 });
 
-test('a file of nothing but beginnings is read in one pass', () => {
+test('reads a file of BEGIN lines only in linear time', () => {
   const cpuMsOf = (bytes: number): number => {
     const before = process.cpuUsage();
     refuses('-----BEGIN CERTIFICATE-----\n'.repeat(bytes / 28), /no certificate/);

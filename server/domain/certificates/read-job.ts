@@ -1,11 +1,11 @@
-// Reads an upload of certificates in a worker thread: a file of one megabyte may hold tens of thousands of borders.
+// Parses an upload of certificates in a worker thread: a file of one megabyte can contain tens of thousands of PEM lines.
 import { isFault } from '../../kit/fault.ts';
 import type { Job } from '../../kit/worker-pool.ts';
 import { type ReadCertificate, readCertificates } from './pem.ts';
 
 export type ReadOutput =
   | { readonly certificates: readonly ReadCertificate[] }
-  /** The file cannot be used: the text of the error. */
+  /** The file cannot be used. The value is the error message. */
   | { readonly refused: string };
 
 const LIMIT_MS = 10_000;

@@ -1,5 +1,5 @@
-// Makes a session trust the certificate authorities that its create names, and no other session. Chromium reads them as a
-// managed policy when it starts; verification stays as it is: wrong names, dates and unknown issuers still fail.
+// Makes a session, and only this session, trust the certificate authorities that its create names. Chromium reads them from a
+// managed policy at startup. Verification is otherwise unchanged: wrong names, dates and unknown issuers still fail.
 import { TRUSTED_BYTES_MAX } from '../../../contract/certificates.ts';
 import type { CertificateRows } from '../../engines/store/rows/certificates.ts';
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
@@ -19,19 +19,19 @@ export const trustWatcher = (rows: Pick<CertificateRows, 'ders'>): Watcher => ({
   },
 
   prepare: async row => {
-    const ids = keptIds(row);
+    const ids = storedIds(row);
     if (ids.length === 0) return undefined;
     return { policies: { CACertificates: await trusted(rows, row.applicationId, ids) } };
   },
 });
 
-/** Each certificate once, in an order that does not depend on how they were named: equal sets are equal policies. */
+/** Without duplicates and sorted, so that equal sets give equal policies and warm browsers can be matched. */
 async function trusted(
   rows: Pick<CertificateRows, 'ders'>,
   application: ApplicationId,
   ids: readonly string[],
 ): Promise<readonly string[]> {
-  const found = await rows.ders(application, ids as readonly CertificateId[]); // A foreign or missing one is not found.
+  const found = await rows.ders(application, ids as readonly CertificateId[]); // Ids of other applications are not found.
   const missing = ids.find(id => !found.has(id as CertificateId));
   if (missing !== undefined)
     throw fault('unknown_certificate', `${FIELD} names ${missing}, which does not exist in this application.`, {
@@ -39,19 +39,19 @@ async function trusted(
       details: { field: FIELD, id: missing },
     });
   const ders = new Set([...found.values()].flat().map(der => der.toString('base64')));
-  demandRoom([...ders].reduce((sum, der) => sum + der.length, 0) * (3 / 4));
+  assertSize([...ders].reduce((sum, der) => sum + der.length, 0) * (3 / 4));
   return [...ders].sort();
 }
 
-function demandRoom(bytes: number): void {
+function assertSize(bytes: number): void {
   if (bytes > TRUSTED_BYTES_MAX)
     throw invalidRequest([
       { path: FIELD, message: `names ${bytes} bytes of certificates in all; expected at most ${TRUSTED_BYTES_MAX}` },
     ]);
 }
 
-/** as `check` wrote it. */
-function keptIds({ settings }: SessionRow): readonly string[] {
+/** The ids that `check` stored in the session's settings. */
+function storedIds({ settings }: SessionRow): readonly string[] {
   const { ids }: { ids?: unknown } = Object(settings.certificates);
   return Array.isArray(ids) ? ids.map(String) : [];
 }

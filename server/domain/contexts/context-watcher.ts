@@ -1,5 +1,5 @@
-// What a session does with its context: starts from a copy of the newest version, and where it shall persist, copies its
-// cookies aside while it runs, closes its browser in order, and leaves the profile for the saver.
+// Applies a context to a session: the browser starts from a copy of the newest version. If the session persists, its cookies
+// are copied every few seconds, its browser is shut down cleanly, and its profile is left for the saver.
 import type { Profiles } from '../../engines/profiles/profiles.ts';
 import type { ContextRow, ContextRows, ContextUses } from '../../engines/store/rows/contexts.ts';
 import type { JsonObject } from '../../engines/store/rows/json.ts';
@@ -18,11 +18,11 @@ import { CookieCopy } from './cookie-copy.ts';
 import type { Loading } from './loading.ts';
 import { type StoredVersions, versionOfSession } from './stored-versions.ts';
 
-/** A create that names a context whose save is under way waits this long for it. */
+/** How long a create waits while the context it names is still being saved. */
 const SAVE_WAIT_MS = 15_000;
-const LOOK_EVERY_MS = 100;
-/** Chromium needs a quarter of a second; after this it is killed, and its files are not trusted. */
-const CLOSES_WITHIN_MS = 5_000;
+const POLL_MS = 100;
+/** A clean shutdown takes Chromium about 250 ms. After this it is killed, and its profile is not saved. */
+const SHUTDOWN_MAX_MS = 5_000;
 
 export interface ContextWatcherParts {
   readonly rows: ContextRows;
@@ -33,12 +33,12 @@ export interface ContextWatcherParts {
   readonly host: HostId;
   readonly clock: Clock;
   readonly log: Log;
-  /** A save may be due. */
+  /** Wakes the saver: a save may be due. */
   readonly prompt: () => void;
 }
 
-/** What stands in the session's settings. */
-interface Kept {
+/** What `check` stored in the session's settings. */
+interface StoredUse {
   readonly id: ContextId;
   readonly persist: boolean;
 }
@@ -64,7 +64,7 @@ export class ContextWatcher implements Watcher {
     const row = id && (await this.#parts.rows.get(caller.applicationId, id));
     if (!row) throw unknownContext(asked.id);
     const { persist = false, exclusive = false } = asked;
-    await this.#takeTurn(row, asked, session, signal);
+    await this.#awaitTurn(row, asked, session, signal);
     const kept = { id: row.id, persist, exclusive: persist && exclusive };
     return persist ? { kept, undo: () => this.#parts.uses.close(session) } : { kept };
   }
@@ -80,8 +80,8 @@ export class ContextWatcher implements Watcher {
     const cookies = await loading.take(row.id);
     const refused = cookies ? await live.browser.setCookies(cookies) : 0;
     if (refused > 0) log.warn('context.cookies_refused', { sessionId: row.id, refused });
-    const context = keptOf(row)?.persist ? await this.#contextOf(row) : undefined;
-    // A context that was deleted is not saved into any more.
+    const context = storedUse(row)?.persist ? await this.#contextOf(row) : undefined;
+    // A context that was deleted meanwhile is not saved to.
     if (!context) return undefined;
     const staging = profiles.staging(row.id);
     const seal = stored.cookiesSeal(context, versionOfSession(row.id));
@@ -93,38 +93,38 @@ export class ContextWatcher implements Watcher {
         isCopied = true;
       },
       shutDown: async end => {
-        if (isCopied && isInOrder(end) && (await closes(live))) await staging.markClean();
+        if (isCopied && isCleanEnd(end) && (await exitsCleanly(live))) await staging.markClean();
       },
       leave: () => copy.close(),
     };
   }
 
   async salvage(row: SessionRow, { folder }: Remains): Promise<void> {
-    if (!keptOf(row)?.persist) return;
+    if (!storedUse(row)?.persist) return;
     const { profiles, uses, clock } = this.#parts;
-    if (row.end && isInOrder(row.end)) await profiles.staging(row.id).takeProfile(folder);
+    if (row.end && isCleanEnd(row.end)) await profiles.staging(row.id).takeProfile(folder);
     await uses.toSave(row.id, clock.now());
   }
 
   ended(row: SessionRow): void {
     this.#parts.loading.forget(row.id);
-    if (keptOf(row)?.persist) this.#parts.prompt();
+    if (storedUse(row)?.persist) this.#parts.prompt();
   }
 
-  /** Waits for a save under way. Where the session will save, the context's use is written, which may be refused. */
-  async #takeTurn(row: ContextRow, asked: Asked, session: SessionId, signal: AbortSignal): Promise<void> {
+  /** Waits for a save in progress. If the session will persist, also records that it uses the context, which may be refused. */
+  async #awaitTurn(row: ContextRow, asked: Asked, session: SessionId, signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts;
     const began = clock.monotonicMs();
     for (;;) {
-      const saving = await this.#tryTurn(row, asked, session);
+      const saving = await this.#tryToUse(row, asked, session);
       if (saving === undefined) return;
       if (clock.monotonicMs() - began >= SAVE_WAIT_MS) throw stillSaving(row.id, saving);
-      await clock.sleep(LOOK_EVERY_MS, signal);
+      await clock.sleep(POLL_MS, signal);
     }
   }
 
-  /** The session whose save is under way; undefined when it is our turn. */
-  async #tryTurn(row: ContextRow, asked: Asked, session: SessionId): Promise<SessionId | undefined> {
+  /** The session whose save is in progress, or undefined if this session may go on. */
+  async #tryToUse(row: ContextRow, asked: Asked, session: SessionId): Promise<SessionId | undefined> {
     const { uses, host, clock } = this.#parts;
     const { id: contextId, applicationId } = row;
     if (!asked.persist) return uses.savingOf(applicationId, contextId);
@@ -137,24 +137,24 @@ export class ContextWatcher implements Watcher {
   }
 
   async #contextOf(row: SessionRow): Promise<ContextRow | undefined> {
-    const kept = keptOf(row);
+    const kept = storedUse(row);
     return kept && this.#parts.rows.get(row.applicationId, kept.id);
   }
 }
 
-/** Written by `check`. */
-function keptOf({ settings }: SessionRow): Kept | undefined {
+/** What `check` stored in the session's settings. */
+function storedUse({ settings }: SessionRow): StoredUse | undefined {
   const { id, persist } = (settings.context ?? {}) as JsonObject;
   return typeof id === 'string' ? { id: id as ContextId, persist: persist === true } : undefined;
 }
 
-/** What a failed session leaves in its profile is not trusted. */
-export const isInOrder = ({ status }: Pick<SessionEnd, 'status'>): boolean => status !== 'ERROR';
+/** The profile of a failed session is not saved. */
+export const isCleanEnd = ({ status }: Pick<SessionEnd, 'status'>): boolean => status !== 'ERROR';
 
-/** Whether the browser went by itself, with everything written. */
-async function closes({ browser, box }: LiveSession): Promise<boolean> {
+/** Whether the browser exited by itself, so that everything was written to its profile. */
+async function exitsCleanly({ browser, box }: LiveSession): Promise<boolean> {
   await browser.shutDown();
-  const gone = await within(CLOSES_WITHIN_MS, 'the browser to close', () => box.gone).catch(reason);
+  const gone = await within(SHUTDOWN_MAX_MS, 'the browser to close', () => box.gone).catch(reason);
   return typeof gone === 'object' && gone.why === 'exited';
 }
 

@@ -1,4 +1,4 @@
-// The verbs of the API on contexts. What sessions do with them is context-watcher.ts and saver.ts.
+// The API operations on contexts. context-watcher.ts and saver.ts do what sessions need.
 import {
   CONTEXT_LIST_MAX,
   CONTEXT_NAME_MAX_CHARACTERS,
@@ -23,12 +23,12 @@ import { type ContextId, isUuid, newId, type VersionId } from '../../kit/ids.ts'
 import { Places, type PlacesLimits } from '../../kit/places.ts';
 import { demandProject, fault, invalidRequest, limitReached, notFound } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
-import { keepWish } from './earlier-versions.ts';
+import { retention } from './earlier-versions.ts';
 import { type ExportedState, type Exports, StateDamaged } from './export.ts';
 import { importedCookies } from './storage-state.ts';
 import type { StoredVersions } from './stored-versions.ts';
 
-/** A fork or an import that was cut off leaves nothing behind after this. */
+/** An interrupted fork or import is removed after this time. */
 const WRITING_MS = 3_600_000;
 
 export interface ContextsParts {
@@ -37,16 +37,16 @@ export interface ContextsParts {
   readonly profiles: Profiles;
   readonly exports: Exports;
   readonly clock: Clock;
-  /** Something is to be removed. */
+  /** Wakes the task that removes deleted versions. */
   readonly prompt: () => void;
 }
 
-/** What callers may ask. */
+/** The operations that HTTP handlers may call. */
 export type ContextVerbs = Pick<Contexts, keyof Contexts>;
 
 type StoreVersion = (id: VersionId, staging: Staging) => Promise<Omit<VersionFacts, 'source'>>;
 
-/** Forks and imports; each reads and writes a whole context. */
+/** Forks and imports are limited because each reads and writes a whole context. */
 const MAKING: PlacesLimits = {
   name: 'fork or import a context',
   atOnce: { session: 2, application: 2, process: 8 },
@@ -101,15 +101,15 @@ export class Contexts {
     const restored = newId<VersionId>(clock.now());
     const { archive, cookiesOf, partial, sizeBytes } = version;
     const facts = { source: 'restore', partial, sizeBytes, ...partsOf({ archive, cookiesOf }) } as const;
-    const kept = await rows.keep(row.applicationId, row.id, { ...keepWish(clock.now()), id: restored, facts });
+    const kept = await rows.keep(row.applicationId, row.id, { ...retention(clock.now()), id: restored, facts });
     return viewOf(existing(kept?.context, id));
   }
 
-  async fork(caller: AgentCaller, id: string, wish: ForkContext, signal: AbortSignal): Promise<Context> {
+  async fork(caller: AgentCaller, id: string, request: ForkContext, signal: AbortSignal): Promise<Context> {
     const row = await this.#row(caller, id);
     const version =
-      wish.version === undefined && row.version === 0 ? undefined : await this.#version(row, wish.version);
-    const copy = await this.#insert(caller, wish.name);
+      request.version === undefined && row.version === 0 ? undefined : await this.#version(row, request.version);
+    const copy = await this.#insert(caller, request.name);
     if (!version) return viewOf(copy);
     const { rows, clock } = this.#parts;
     try {
@@ -161,7 +161,7 @@ export class Contexts {
     return { ...row, version: 0, sizeBytes: 0, updatedAt: now };
   }
 
-  /** A version with objects of its own: they are stored first, and forgotten unless it is kept. */
+  /** Creates a version with its own stored objects: they are stored first, and removed if the row is not committed. */
   #make(row: ContextRow, source: VersionSource, signal: AbortSignal, store: StoreVersion): Promise<Context> {
     const owner = { application: row.applicationId };
     return this.#making.run(owner, () => this.#makeNow(row, source, signal, store), signal);
@@ -177,7 +177,7 @@ export class Contexts {
       await staging.make();
       const facts = { ...(await store(id, staging)), source };
       signal.throwIfAborted();
-      const kept = await rows.keep(row.applicationId, row.id, { ...keepWish(clock.now()), id, facts });
+      const kept = await rows.keep(row.applicationId, row.id, { ...retention(clock.now()), id, facts });
       return viewOf(existing(kept?.context, row.id));
     } catch (error) {
       await rows.abandon(id, clock.now());
@@ -217,7 +217,7 @@ export class Contexts {
     return existing(row, id);
   }
 
-  /** Absent: the newest. One that has expired is gone, whether it was removed already or not. */
+  /** Without a number: the newest. An expired version is not found, even if it has not been removed yet. */
   async #version(row: ContextRow, number: number | undefined): Promise<VersionRow> {
     const now = this.#parts.clock.now();
     const versions = await this.#parts.rows.versions(row.applicationId, row.id);

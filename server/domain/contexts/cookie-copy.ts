@@ -1,5 +1,5 @@
-// While a session runs that will be saved, its cookies are copied aside every few seconds, sealed: a browser that is killed
-// then loses seconds of logins and no more.
+// Copies the cookies of a session that persists its context every few seconds, encrypted: if the browser is killed, only a
+// few seconds of logins are lost.
 import type { Profiles, Seal, Staging } from '../../engines/profiles/profiles.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
@@ -8,7 +8,7 @@ import type { Browser } from '../sessions/machinery.ts';
 
 const EVERY_MS = 5_000;
 
-export interface CookieCopyWish {
+export interface CookieCopyOptions {
   readonly browser: Pick<Browser, 'cookies'>;
   readonly profiles: Profiles;
   readonly staging: Staging;
@@ -18,22 +18,22 @@ export interface CookieCopyWish {
 }
 
 export class CookieCopy {
-  readonly #wish: CookieCopyWish;
+  readonly #options: CookieCopyOptions;
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
   #last: string | undefined;
 
-  private constructor(wish: CookieCopyWish) {
-    this.#wish = wish;
+  private constructor(options: CookieCopyOptions) {
+    this.#options = options;
     this.#running = this.#run();
   }
 
-  static async begin(wish: CookieCopyWish): Promise<CookieCopy> {
-    await wish.staging.make();
-    return new CookieCopy(wish);
+  static async begin(options: CookieCopyOptions): Promise<CookieCopy> {
+    await options.staging.make();
+    return new CookieCopy(options);
   }
 
-  /** The last copy. Rejects when the browser does not answer. */
+  /** Makes the last copy. Rejects when the browser does not answer. */
   async finish(): Promise<void> {
     await this.close();
     await this.#copy();
@@ -45,10 +45,10 @@ export class CookieCopy {
   }
 
   async #run(): Promise<void> {
-    const { clock, log } = this.#wish;
+    const { clock, log } = this.#options;
     while (!this.#stop.signal.aborted) {
       await this.#copy().catch(error => {
-        // A browser that is being ended does not answer any more.
+        // Expected when the browser is being shut down.
         if (!this.#stop.signal.aborted) log.warn('context.cookies_not_copied', { reason: reason(error) });
       });
       await clock.sleep(EVERY_MS, this.#stop.signal).catch(() => {});
@@ -56,7 +56,7 @@ export class CookieCopy {
   }
 
   async #copy(): Promise<void> {
-    const { browser, profiles, staging, seal } = this.#wish;
+    const { browser, profiles, staging, seal } = this.#options;
     const cookies = await browser.cookies();
     const text = JSON.stringify(cookies);
     if (text === this.#last) return;

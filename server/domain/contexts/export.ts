@@ -1,5 +1,5 @@
-// A stored version as Playwright's storage state. It may be large, so a worker thread makes the text, in a file without a
-// name that is sent from there: however slowly a caller reads, neither memory nor the thread waits for it.
+// Exports a stored version as Playwright's storage state, which may be large. A worker thread writes the text to an unlinked
+// file, which is streamed to the caller: a slow reader holds neither memory nor the thread.
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -11,19 +11,19 @@ import type { Job, Workers } from '../../kit/worker-pool.ts';
 import { fault } from '../faults.ts';
 import type { StoredVersions } from './stored-versions.ts';
 
-/** Exports of one application, and of all, from the first stored byte to the last that the caller has read. */
+/** Concurrent exports, counted from the first byte read from storage to the last byte that the caller has read. */
 export const EXPORTS_OF_APPLICATION_MAX = 2;
 export const EXPORTS_MAX = 8;
 
 export interface StateInput {
-  /** In Chromium's words, as JSON. */
+  /** JSON in Chromium's format. */
   readonly cookies: Uint8Array | undefined;
   readonly localStorage: ReadonlyMap<string, Uint8Array>;
-  /** Where the text is written: the threads of a process share its open files. */
+  /** File descriptor to write to: the threads of a process share their open files. */
   readonly descriptor: number;
 }
 
-/** `damaged`: what is stored cannot be read. */
+/** `damaged`: the stored data cannot be read; the value is the reason. */
 export type StateOutput = { readonly bytes: number } | { readonly damaged: string };
 export type StateJob = Job<StateInput, StateOutput>;
 
@@ -32,7 +32,7 @@ export interface ExportsParts {
   readonly profiles: Profiles;
   readonly workers: Workers;
   readonly job: StateJob;
-  /** For files that are under way. */
+  /** For temporary files. */
   readonly folder: string;
   readonly clock: Clock;
 }
@@ -55,7 +55,7 @@ export class Exports {
     this.#parts = parts;
   }
 
-  /** Without a version: an empty state. */
+  /** Without a version, an empty state. */
   async of(row: ContextRow, version: VersionRow | undefined): Promise<ExportedState> {
     const leave = this.#enter(row.applicationId);
     let file: FileHandle | undefined;

@@ -1,5 +1,5 @@
-// Gives a new browser the newest version of a context that can be read: files before it starts, cookies before its first
-// client. A damaged version is passed over, and the session's events say so.
+// Loads the newest readable version of a context into a new browser: files before it starts, cookies before its first
+// client connects. A damaged version is skipped, which is recorded as an event of the session.
 import type { CookieList, Profiles } from '../../engines/profiles/profiles.ts';
 import type { ContextRow, ContextRows, ContextUses, VersionRow } from '../../engines/store/rows/contexts.ts';
 import type { EventRows } from '../../engines/store/rows/events.ts';
@@ -23,21 +23,22 @@ export interface LoadingParts {
 
 interface Loaded {
   readonly cookies: CookieList;
-  readonly noted: Promise<unknown>;
+  /** Resolves when the event and the use of the version have been written. */
+  readonly recorded: Promise<unknown>;
 }
 
 const SERVICE = { kind: 'service' } as const;
 
 export class Loading {
   readonly #parts: LoadingParts;
-  /** By session: what is still to be done once its browser runs. */
+  /** Cookies to set once the browser of the session runs. */
   readonly #loaded = new Map<SessionId, Loaded>();
 
   constructor(parts: LoadingParts) {
     this.#parts = parts;
   }
 
-  /** Fills the folder of a box whose browser has not started. */
+  /** Fills the session folder before its browser starts. */
   async fill(session: SessionRow, context: ContextRow, { folder }: FillPlace, signal: AbortSignal): Promise<void> {
     const { rows, uses, clock } = this.#parts;
     const began = clock.monotonicMs();
@@ -49,32 +50,32 @@ export class Loading {
       if (!cookies) continue;
       const tookMs = Math.round(clock.monotonicMs() - began);
       const detail = { contextId: context.id, version: version.version, tookMs };
-      // Written while the browser starts; who takes what was loaded waits for it.
-      const noted = Promise.all([
+      // Written while the browser starts; `take` waits for it.
+      const recorded = Promise.all([
         uses.started(session.id, version.version),
-        this.#tell(session, 'context.restored', detail),
+        this.#recordEvent(session, 'context.restored', detail),
       ]);
-      noted.catch(() => {});
-      this.#loaded.set(session.id, { cookies, noted });
+      recorded.catch(() => {});
+      this.#loaded.set(session.id, { cookies, recorded });
       return;
     }
     if (versions.length > 0) throw new Error(`no version of context ${context.id} can be read`);
   }
 
-  /** The cookies that are still to be set in the session's browser; asked once. */
+  /** The cookies to set in the session's browser. Can be called once for each session. */
   async take(session: SessionId): Promise<CookieList | undefined> {
     const loaded = this.#loaded.get(session);
     this.forget(session);
-    await loaded?.noted;
+    await loaded?.recorded;
     return loaded?.cookies;
   }
 
-  /** Its browser did not come to run. */
+  /** Called when the session ended before its browser ran. */
   forget(session: SessionId): void {
     this.#loaded.delete(session);
   }
 
-  /** Undefined when it is damaged. */
+  /** Undefined if the version is damaged. */
   async #load(
     session: SessionRow,
     context: ContextRow,
@@ -86,7 +87,7 @@ export class Loading {
     try {
       const cookies = version.cookiesOf ? await stored.openCookies(context, version.cookiesOf) : [];
       const archive = version.archive && (await stored.openArchive(context, version.archive));
-      // The cookies in the archive of a partial version are older than those copied aside.
+      // Cookies in the archive of a partial version are older than those that were copied from the running browser.
       if (archive) await profiles.unpack(archive, folder, !version.partial, signal);
       return cookies;
     } catch (error) {
@@ -97,7 +98,7 @@ export class Loading {
         version: version.version,
         reason: why,
       });
-      await this.#tell(session, 'context.version_skipped', {
+      await this.#recordEvent(session, 'context.version_skipped', {
         contextId: context.id,
         version: version.version,
         reason: why,
@@ -106,7 +107,7 @@ export class Loading {
     }
   }
 
-  async #tell(
+  async #recordEvent(
     session: SessionRow,
     type: 'context.restored' | 'context.version_skipped',
     detail: { readonly [name: string]: string | number },

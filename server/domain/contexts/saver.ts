@@ -1,5 +1,5 @@
-// Makes versions of what ended sessions left, and removes what is to go. Everything stands in rows and in the staging
-// folder, each step done once or twice with the same result, so it goes on where a dead process stopped.
+// Makes versions from the profiles of ended sessions, and removes versions that have expired. All state is in rows and in the
+// staging folder, and every step may be repeated, so a new process continues where the previous one stopped.
 import type { Profiles, Staging } from '../../engines/profiles/profiles.ts';
 import type {
   ContextRow,
@@ -19,19 +19,19 @@ import type { HostId, SessionId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { within } from '../../kit/wait.ts';
-import { keepWish } from './earlier-versions.ts';
+import { retention } from './earlier-versions.ts';
 import { type StoredVersions, versionOfSession } from './stored-versions.ts';
 
-/** Each packs its profile with a tar in a jail of its own. What is beyond waits in the database. */
+/** Each save runs tar in its own jail. Further saves wait in the database. */
 const SAVES_AT_ONCE_MAX = 4;
 const SAVE_WITHIN_MS = 600_000;
 const BATCH = 50;
-const RETRY_LEAST_MS = 1_000;
-const RETRY_MOST_MS = 60_000;
-/** A store that is away for a day does not come back for this save. */
+const RETRY_MIN_MS = 1_000;
+const RETRY_MAX_MS = 60_000;
+/** A save is given up when storage was unavailable for this long. */
 const GIVE_UP_MS = 24 * 3_600_000;
-/** A use whose session was not written by then belongs to a create that was cut off. */
-const NEVER_CAME_MS = 5 * 60_000;
+/** A use without a session row after this time belongs to a create that was interrupted. */
+const ORPHAN_MS = 5 * 60_000;
 const CLOSE_MS = 3_000;
 
 export interface SaverParts {
@@ -45,7 +45,7 @@ export interface SaverParts {
   readonly log: Log;
 }
 
-/** There is nothing that could be saved. */
+/** The session ran, but left neither a profile nor a copy of its cookies. */
 class NothingToSave extends Error {
   override readonly name = 'NothingToSave';
 }
@@ -59,25 +59,25 @@ export class Saver implements Closeable {
     this.#parts = parts;
   }
 
-  /** At the start of the process, when sessions were adopted: staging folders of which no row knows are forgotten. */
+  /** At startup, after adoption: removes staging folders that no row refers to. */
   async recover(): Promise<void> {
     const { uses, profiles, host } = this.#parts;
     const known = new Set<string>(await uses.ofHost(host));
     for (const id of await profiles.stagedSessions()) if (!known.has(id)) await profiles.staging(id).remove();
   }
 
-  /** Begins what is due, and does not wait for it. */
+  /** Starts the saves that are due, without waiting for them. */
   async tend(): Promise<{ begun: number; removed: number }> {
     const { uses, host, clock } = this.#parts;
     const now = clock.now();
-    for (const session of await uses.orphans(host, plus(now, -NEVER_CAME_MS))) await uses.toSave(session, now);
+    for (const session of await uses.orphans(host, plus(now, -ORPHAN_MS))) await uses.toSave(session, now);
     const due = await uses.due(host, now, BATCH);
     const fresh = due.filter(use => !this.#running.has(use.sessionId)).slice(0, SAVES_AT_ONCE_MAX - this.#running.size);
     if (!this.#closing.signal.aborted) for (const use of fresh) this.#begin(use);
     return { begun: fresh.length, removed: await this.#remove(now) };
   }
 
-  /** A save that is cut off goes on in the next process. */
+  /** A save that is interrupted here is continued by the next process. */
   async close(): Promise<void> {
     const all = (): Promise<unknown> => Promise.all(this.#running.values());
     await within(CLOSE_MS, 'saves of contexts', all).catch(() => {});
@@ -111,7 +111,7 @@ export class Saver implements Closeable {
     }
   }
 
-  /** The number of the version that was made; 0 when none was to be made. */
+  /** Resolves to the number of the new version, or 0 if there was nothing to save. */
   async #try(use: ContextUse, signal: AbortSignal): Promise<number> {
     const { rows, profiles } = this.#parts;
     const staging = profiles.staging(use.sessionId);
@@ -148,7 +148,7 @@ export class Saver implements Closeable {
     return { ...ofSession(use), partial: false, sizeBytes: packed.sizeBytes, archive, cookiesOf: id };
   }
 
-  /** What the session started from, with the cookies copied aside while it ran. */
+  /** A version made of the archive that the session started from, and of the cookies copied while it ran. */
   async #storePartial(
     use: ContextUse,
     context: ContextRow,
@@ -177,12 +177,12 @@ export class Saver implements Closeable {
   async #keep(use: ContextUse, facts: VersionFacts): Promise<Kept | undefined> {
     const { rows, clock } = this.#parts;
     const now = clock.now();
-    const wish = { ...keepWish(now), id: versionOfSession(use.sessionId), facts };
+    const version = { ...retention(now), id: versionOfSession(use.sessionId), facts };
     const events = (kept: Kept): SessionNews[] => newsOf(use, facts, kept, now);
-    return rows.keep(use.applicationId, use.contextId, wish, { id: use.sessionId, events });
+    return rows.keep(use.applicationId, use.contextId, version, { id: use.sessionId, events });
   }
 
-  /** The context is gone: what was to be saved goes too. */
+  /** The context was deleted: what was to be saved is removed too. */
   async #discard(use: ContextUse, staging: Staging): Promise<number> {
     const { rows, uses, clock } = this.#parts;
     await rows.abandon(versionOfSession(use.sessionId), clock.now());
@@ -191,10 +191,10 @@ export class Saver implements Closeable {
     return 0;
   }
 
-  /** A session that never ran had nothing to lose; one that ran and left no copy says that the save failed. */
+  /** A session that never ran has nothing to save. For one that ran, a missing copy is a failed save. */
   async #nothing(use: ContextUse, staging: Staging): Promise<number> {
     const session = await this.#parts.sessions.byId(use.sessionId);
-    if (session?.startedAt) throw new NothingToSave('the browser ended before anything was copied aside');
+    if (session?.startedAt) throw new NothingToSave('the browser ended before any cookies were copied');
     return this.#discard(use, staging);
   }
 
@@ -212,7 +212,7 @@ export class Saver implements Closeable {
       reason: why,
     });
     if (!isFinal) {
-      const waitMs = Math.min(RETRY_MOST_MS, RETRY_LEAST_MS * 2 ** Math.min(use.tries, 10));
+      const waitMs = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(use.tries, 10));
       return uses.retry(use.sessionId, plus(now, waitMs));
     }
     await rows.abandon(versionOfSession(use.sessionId), now);

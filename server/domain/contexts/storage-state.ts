@@ -1,4 +1,4 @@
-// Cookies between Chromium's words, which are stored, and Playwright's, which are exchanged. Pure.
+// Converts cookies between Chromium's format, which is stored, and Playwright's, which the API uses. Pure.
 import type { StorageState } from '../../../contract/contexts.ts';
 import type { CookieList } from '../../engines/profiles/profiles.ts';
 

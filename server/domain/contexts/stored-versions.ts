@@ -1,5 +1,5 @@
-// Where the parts of a context's versions lie, and under which key and name each is sealed. An archive or the cookies may
-// be those of an earlier version: they are named by the one that they were stored for.
+// Reads and writes the stored objects of a context's versions, and chooses the encryption key and the associated name of
+// each. A version may refer to the archive or cookies of an earlier version, which keep the id they were stored under.
 import type { Readable } from 'node:stream';
 import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
@@ -16,7 +16,7 @@ export interface StoredVersionsParts {
   readonly cookiesKey: KeyOf;
 }
 
-/** The row says that it is there, and it is not. */
+/** A row refers to an object that does not exist. */
 class VersionMissing extends Error {
   override readonly name = 'VersionMissing';
 }
@@ -49,7 +49,7 @@ export class StoredVersions {
     return this.#parts.profiles.openCookies(await this.#sealedCookies(context, of), this.cookiesSeal(context, of));
   }
 
-  /** As JSON. */
+  /** JSON. */
   async openCookieText(context: Owner, of: VersionId): Promise<Buffer> {
     return this.#parts.profiles.openCookieText(await this.#sealedCookies(context, of), this.cookiesSeal(context, of));
   }
@@ -61,7 +61,7 @@ export class StoredVersions {
     return opened.body;
   }
 
-  /** Takes the file away. Safe to repeat. */
+  /** Moves the file to storage. Safe to repeat. */
   async storeArchive(context: Owner, of: VersionId, file: string, signal: AbortSignal): Promise<void> {
     const { artifacts, archiveKey } = this.#parts;
     await artifacts.putFile(archiveKey(context.applicationId, context.id, of), file, { signal });
@@ -80,7 +80,7 @@ export class StoredVersions {
     ]);
   }
 
-  /** It will read no better the next time. */
+  /** Whether the stored data is permanently unreadable, so that trying again is useless. */
   isDamage(error: unknown): boolean {
     return error instanceof VersionMissing || this.#parts.profiles.isDamage(error);
   }
@@ -90,5 +90,5 @@ async function* oneOf(bytes: Buffer): AsyncGenerator<Buffer, void> {
   yield bytes;
 }
 
-/** A version that a session makes has the session's id, so that a save that is tried again writes the same objects. */
+/** A version saved by a session has the session's id, so that a repeated save writes the same objects. */
 export const versionOfSession = (session: string): VersionId => session as VersionId;

@@ -1,4 +1,4 @@
-// Extensions of an application: uploaded, read, deleted, and forgotten when nobody uses them.
+// Extensions of an application: upload, read, delete, and automatic deletion of unused ones.
 import { EXTENSIONS_PER_APPLICATION_MAX, type Extension } from '../../../contract/extensions.ts';
 import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
@@ -10,7 +10,7 @@ import type { Places } from '../../kit/places.ts';
 import { limitReached, notFound } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 
-/** A file that no extension needs any more stays this long: a session that was just created may still fetch it. */
+/** An unreferenced file is kept this long: a session that was just created may still read it. */
 const FILE_GRACE_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 const FORGET_BATCH = 500;
@@ -23,11 +23,11 @@ export interface ExtensionsParts {
   readonly packages: Pick<ExtensionPackages, 'inspect'>;
   readonly unpacking: Places;
   readonly clock: Clock;
-  /** Unused for so many days, an extension is deleted. */
+  /** An extension that no session used for this many days is deleted. */
   readonly unusedDays: number;
 }
 
-/** A file of ours; what is stored is moved away from there. */
+/** An uploaded file on local disk. Storing it moves it away from `path`. */
 export interface IncomingPackage {
   readonly fileName: string;
   readonly path: string;
@@ -69,14 +69,14 @@ export class Extensions {
     return viewOf(row);
   }
 
-  /** Running sessions keep their copy; the next create that names it is refused. */
+  /** Running sessions keep their copy. Later creates that name it are refused. */
   async remove(caller: AgentCaller, id: string): Promise<void> {
     const removed = isUuid(id) && (await this.#parts.rows.remove(caller.applicationId, id as ExtensionId));
     if (!removed) throw notFound('Extension', id);
   }
 
-  /** Deletes what was not used for long, then the files that no extension needs. */
-  async tidy(): Promise<{ forgotten: number; files: number }> {
+  /** Deletes extensions that were not used for `unusedDays`, then files that no extension references. */
+  async removeUnused(): Promise<{ forgotten: number; files: number }> {
     const { rows, artifacts, keyOf, clock, unusedDays } = this.#parts;
     const now = clock.now();
     const forgotten = await rows.forget(plus(now, -unusedDays * DAY_MS), FORGET_BATCH);
@@ -87,7 +87,7 @@ export class Extensions {
     return { forgotten, files };
   }
 
-  /** Once for each content. Its row comes first, so that whatever happens next somebody knows of the file. */
+  /** Stores equal contents once. The row is written first, so that a file never exists without a row. */
   async #store(application: ApplicationId, file: IncomingPackage, now: Date): Promise<void> {
     const { rows, artifacts, keyOf } = this.#parts;
     const key = keyOf(application, file.checksum);
@@ -102,7 +102,7 @@ export class Extensions {
   }
 }
 
-/** Clients name paths of their machine. */
+/** Some clients send the full local path as the file name. */
 const lastPart = (fileName: string): string =>
   (fileName.split(/[/\\]/).at(-1) ?? '').replace(/\p{Cc}/gu, '').slice(0, FILE_NAME_CHARACTERS_MAX) || 'extension.zip';
 

@@ -1,5 +1,5 @@
-// Gives a session the extensions that its create names: unpacked into its own folder, loaded into the browser that it got,
-// warm or not, and alive before its first client can speak.
+// Gives a session the extensions that its create names: they are unpacked into the session folder, loaded into its browser
+// (warm or new), and their service workers are started before the first client connects.
 import { EXTENSIONS_PER_SESSION_MAX } from '../../../contract/extensions.ts';
 import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
@@ -16,7 +16,7 @@ import type { LiveSession } from '../sessions/live.ts';
 import type { Watcher } from '../sessions/watchers.ts';
 
 const FIELD = 'extensionIds';
-/** Enough to tell contents apart, and short in the addresses of pages. */
+/** Characters of the checksum: enough to be unique, and short because it is part of page URLs. */
 const FOLDER_CHARACTERS = 32;
 
 export interface LoadingParts {
@@ -25,14 +25,14 @@ export interface LoadingParts {
   readonly keyOf: (application: ApplicationId, checksum: string) => ArtifactKey;
   readonly packages: Pick<ExtensionPackages, 'place' | 'folderIn'>;
   readonly unpacking: Places;
-  /** Without a jail an extension could read the files of the host. */
+  /** Without a jail, an extension could read the host's files. */
   readonly isJailed: boolean;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** What the session's row says of one. */
-interface Kept {
+/** What the session's row stores of each extension. */
+interface StoredExtension {
   readonly id: string;
   readonly checksum: string;
 }
@@ -43,20 +43,20 @@ export const extensionsWatcher = (parts: LoadingParts): Watcher => ({
   check: async (caller, { asks }) => {
     if (!asks.extensionIds) return undefined;
     if (!parts.isJailed) throw needsJail();
-    const rows = await demanded(parts, caller.applicationId, asks.extensionIds);
+    const rows = await requireExtensions(parts, caller.applicationId, asks.extensionIds);
     return { kept: { loaded: rows.map(({ id, checksum }) => ({ id, checksum })) } };
   },
 
   attend: async (live, row, signal) => {
-    const kept = keptOf(row);
+    const kept = storedExtensions(row);
     for (const { id, checksum } of kept) live.browser.extensions.offer(id, folderFor(parts, live, checksum));
-    // A session that runs already was taken over from a former process, which has loaded them.
+    // A session that is already running was adopted; the previous process has loaded its extensions.
     if (row.status === 'PENDING') await load(parts, live, kept, signal);
     return undefined;
   },
 });
 
-async function demanded(
+async function requireExtensions(
   { rows, clock }: LoadingParts,
   application: ApplicationId,
   ids: readonly string[],
@@ -65,7 +65,7 @@ async function demanded(
     throw invalidRequest([
       { path: FIELD, message: `names ${ids.length} extensions in all; expected at most ${EXTENSIONS_PER_SESSION_MAX}` },
     ]);
-  const used = await rows.use(application, ids as readonly ExtensionId[], clock.now()); // A foreign or missing one is not found.
+  const used = await rows.use(application, ids as readonly ExtensionId[], clock.now()); // Never those of others.
   const byId = new Map<string, ExtensionRow>(used.map(row => [row.id, row]));
   const found = ids.flatMap(id => byId.get(id) ?? []);
   const missing = ids.find(id => !byId.has(id));
@@ -74,11 +74,11 @@ async function demanded(
       advice: 'Upload the extension first, or correct the id.',
       details: { field: FIELD, id: missing },
     });
-  demandApart(found);
+  assertDistinct(found);
   return found;
 }
 
-/** Chromium lets an extension from a folder read `file:` addresses, and has no switch that says otherwise (tried). */
+/** Chromium lets unpacked extensions read `file:` URLs, and no switch prevents it (tried). */
 const needsJail = () =>
   fault(
     'feature_unavailable',
@@ -89,8 +89,8 @@ const needsJail = () =>
     },
   );
 
-/** Two that Chromium takes for one would replace each other. */
-function demandApart(rows: readonly ExtensionRow[]): void {
+/** Two packages with the same Chromium extension id would replace each other. */
+function assertDistinct(rows: readonly ExtensionRow[]): void {
   const owners = new Map<string, ExtensionRow>();
   for (const row of rows) {
     const other = row.ownId === undefined ? undefined : owners.get(row.ownId);
@@ -105,11 +105,16 @@ function demandApart(rows: readonly ExtensionRow[]): void {
   }
 }
 
-async function load(parts: LoadingParts, live: LiveSession, kept: readonly Kept[], signal: AbortSignal): Promise<void> {
-  // The same content under two ids is one extension.
+async function load(
+  parts: LoadingParts,
+  live: LiveSession,
+  kept: readonly StoredExtension[],
+  signal: AbortSignal,
+): Promise<void> {
+  // The same content may have been uploaded under two ids.
   const unique = [...new Map(kept.map(one => [one.checksum, one])).values()];
   const placed = await Promise.all(
-    unique.map(async one => ({ one, facts: await placeInTurn(parts, live, one, signal) })),
+    unique.map(async one => ({ one, facts: await placeLimited(parts, live, one, signal) })),
   );
   for (const { one, facts } of placed) {
     const folder = folderFor(parts, live, one.checksum);
@@ -124,7 +129,7 @@ async function load(parts: LoadingParts, live: LiveSession, kept: readonly Kept[
   }
 }
 
-const placeInTurn = (parts: LoadingParts, live: LiveSession, one: Kept, signal: AbortSignal) =>
+const placeLimited = (parts: LoadingParts, live: LiveSession, one: StoredExtension, signal: AbortSignal) =>
   parts.unpacking.run(
     { application: live.applicationId, session: live.id },
     () => place(parts, live, one, signal),
@@ -134,7 +139,7 @@ const placeInTurn = (parts: LoadingParts, live: LiveSession, one: Kept, signal: 
 async function place(
   { artifacts, keyOf, packages }: LoadingParts,
   live: LiveSession,
-  { id, checksum }: Kept,
+  { id, checksum }: StoredExtension,
   signal: AbortSignal,
 ) {
   const opened = await artifacts.open(keyOf(live.applicationId, checksum));
@@ -150,8 +155,8 @@ const folderName = (checksum: string): string => checksum.slice(0, FOLDER_CHARAC
 const folderFor = ({ packages }: LoadingParts, live: LiveSession, checksum: string): string =>
   packages.folderIn(live.box.folderInBox, folderName(checksum));
 
-/** as `check` wrote it. */
-function keptOf({ settings }: SessionRow): readonly Kept[] {
+/** What `check` stored in the session's settings. */
+function storedExtensions({ settings }: SessionRow): readonly StoredExtension[] {
   const { loaded }: { loaded?: unknown } = Object(settings.extensions);
   const list: readonly unknown[] = Array.isArray(loaded) ? loaded : [];
   return list.map(one => ({ id: String(Object(one).id), checksum: String(Object(one).checksum) }));

@@ -1,4 +1,4 @@
-// How many extensions are unpacked, or looked through, at once: each takes a processor, and the disk.
+// How many extensions are inspected or unpacked at once: each occupies a processor and the disk.
 import type { PlacesLimits } from '../../kit/places.ts';
 
 export const UNPACKING: PlacesLimits = {

@@ -11,5 +11,5 @@ describe('Content-Disposition', () => {
     ['a\r\nSet-Cookie: x', `attachment; filename="a__Set-Cookie: x"; filename*=UTF-8''a%0D%0ASet-Cookie%3A%20x`],
     ['\ud800', `attachment; filename="_"; filename*=UTF-8''%EF%BF%BD`],
   ] as const)
-    it(`of ${JSON.stringify(name)}`, () => assert.equal(contentDisposition('attachment', name), header));
+    it(`escapes ${JSON.stringify(name)}`, () => assert.equal(contentDisposition('attachment', name), header));
 });

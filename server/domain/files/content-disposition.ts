@@ -1,12 +1,11 @@
-// The header that names a file (RFC 6266): a plain name for those who read no other, and the whole one. Nothing in a name
-// can break out of it.
+// The Content-Disposition header of a file (RFC 6266): an ASCII fallback name and the full name, both escaped.
 
 export function contentDisposition(kind: 'attachment' | 'inline', name: string): string {
   const plain = name.replace(/[^\x20-\x7e]|["\\%]/g, '_');
   return `${kind}; filename="${plain}"; filename*=UTF-8''${encoded(name)}`;
 }
 
-/** RFC 5987: `encodeURIComponent` leaves some characters that the header may not have. */
+/** RFC 5987: `encodeURIComponent` leaves some characters that the header may not contain. */
 const encoded = (name: string): string =>
   encodeURIComponent(name.toWellFormed()).replace(
     /[!'()*]/g,

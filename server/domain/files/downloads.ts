@@ -1,4 +1,4 @@
-// What browsers downloaded, as callers list, read and delete it, and as signed links give it out.
+// Downloads of sessions as callers list, read and delete them, and as signed links serve them.
 import type { Download, DownloadPage, DownloadsQuery } from '../../../contract/files.ts';
 import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
@@ -13,7 +13,7 @@ import type { Outbox } from './outbox.ts';
 import type { FileFinder, ServedFile } from './served-file.ts';
 
 const LIMIT_DEFAULT = 20;
-/** Of one session in one archive. */
+/** Files of one session in one archive. */
 const ARCHIVED_MAX = 10_000;
 
 export interface DownloadsParts {
@@ -23,7 +23,7 @@ export interface DownloadsParts {
   readonly outbox: Outbox;
   readonly keyOf: (application: ApplicationId, session: SessionId, download: DownloadId) => ArtifactKey;
   readonly links: Links;
-  /** Others that have bytes to give, by the kind of object that a link names. */
+  /** How to find files of other kinds, by the kind that a link names. */
   readonly finders: Readonly<Record<string, FileFinder>>;
 }
 
@@ -43,26 +43,26 @@ export class Downloads {
   }
 
   async read(caller: AgentCaller, id: string): Promise<Download> {
-    const [shown] = await this.#shown(caller.applicationId, [await this.#demand(caller, id)]);
+    const [shown] = await this.#shown(caller.applicationId, [await this.#require(caller, id)]);
     if (!shown) throw notFound('Download', id);
     return shown;
   }
 
-  /** A fresh link to it, for people who were let in otherwise. */
-  async address(row: CompleteDownload): Promise<string> {
+  /** A new signed link, for a viewer, who has no key. */
+  async linkTo(row: CompleteDownload): Promise<string> {
     const [shown] = await this.#shown(row.applicationId, [row]);
     if (!shown) throw notFound('Download', row.id);
     return shown.downloadUrl;
   }
 
-  /** Its bytes, for a caller with a key. */
+  /** The file itself, for a caller with a key. */
   async bytes(caller: AgentCaller, id: string): Promise<ServedFile> {
-    return this.#served(await this.#demand(caller, id));
+    return this.#served(await this.#require(caller, id));
   }
 
-  /** The bytes first: a row without them is found by the next delete, bytes without a row by nobody for a month. */
+  /** Bytes first: a row without bytes can be deleted again, while bytes without a row would remain until retention ends. */
   async remove(caller: AgentCaller, id: string): Promise<void> {
-    const row = await this.#demand(caller, id);
+    const row = await this.#require(caller, id);
     await this.#parts.outbox.remove(row.applicationId, [this.#keyOf(row)]).catch(error => {
       throw fault('storage_unreachable', `Download ${id} was not deleted: the file storage does not respond.`, {
         advice: 'Send the request again in a few seconds.',
@@ -72,7 +72,7 @@ export class Downloads {
     await this.#parts.rows.remove(row.applicationId, row.id);
   }
 
-  /** All of a session, oldest first, for one archive. */
+  /** All downloads of a session, oldest first. */
   async archive(caller: AgentCaller, sessionId: string): Promise<ServedFile[]> {
     const session = await this.#session(caller, sessionId);
     const all = { limit: ARCHIVED_MAX, offset: 0 };
@@ -80,7 +80,7 @@ export class Downloads {
     return downloads.map(row => this.#served(row));
   }
 
-  /** What a signed link leads to. */
+  /** The file that a signed link refers to. */
   async linked(token: string): Promise<ServedFile> {
     const { links, finders } = this.#parts;
     const { application, object } = links.read(token);
@@ -117,7 +117,7 @@ export class Downloads {
     };
   }
 
-  /** The store's own link where it has one and has the file. */
+  /** A link of the object store if it can sign links and already has the file; otherwise one of this service. */
   async #urlOf(row: CompleteDownload, isStored: boolean, expiresAt: Date): Promise<string> {
     const { artifacts, links } = this.#parts;
     const shown = { contentType: row.mimeType, contentDisposition: contentDisposition('attachment', row.filename) };
@@ -139,7 +139,7 @@ export class Downloads {
     return this.#parts.keyOf(applicationId, sessionId, id);
   }
 
-  async #demand(caller: AgentCaller, id: string): Promise<CompleteDownload> {
+  async #require(caller: AgentCaller, id: string): Promise<CompleteDownload> {
     const row = isUuid(id) ? await this.#parts.rows.get(caller.applicationId, id as DownloadId) : undefined;
     if (!row) throw notFound('Download', id);
     return row;
@@ -174,6 +174,6 @@ function filterOf(query: DownloadsQuery): Omit<DownloadFilter, 'limit' | 'offset
 function timeOf(path: string, text: string): Date {
   const time = new Date(text);
   if (Number.isNaN(time.getTime()))
-    throw invalidRequest([{ path, message: 'is no time such as 2026-09-24T10:16:02Z' }]);
+    throw invalidRequest([{ path, message: 'is not a time such as 2026-09-24T10:16:02Z' }]);
   return time;
 }

@@ -14,7 +14,7 @@ describe('the name of an upload', () => {
     '...',
     'ä'.repeat(127),
   ])
-    it(`may be ${JSON.stringify(name.slice(0, 20))}`, () => assert.equal(checkedUploadName(name), name));
+    it(`accepts ${JSON.stringify(name.slice(0, 20))}`, () => assert.equal(checkedUploadName(name), name));
 
   for (const name of [
     '',
@@ -30,7 +30,7 @@ describe('the name of an upload', () => {
     'x'.repeat(256),
     '☂'.repeat(86),
   ])
-    it(`is not ${JSON.stringify(name.slice(0, 20))}`, () =>
+    it(`refuses ${JSON.stringify(name.slice(0, 20))}`, () =>
       assert.throws(
         () => checkedUploadName(name),
         error => isFault(error, 'invalid_file'),
@@ -47,10 +47,10 @@ describe('the name of a download', () => {
     ['a\\b\0c\nd', 'a_b_c_d'],
     ['\ud800x', '\ufffdx'],
   ] as const)
-    it(`of ${JSON.stringify(suggested)} is ${JSON.stringify(shown)}`, () =>
+    it(`of ${JSON.stringify(suggested)} becomes ${JSON.stringify(shown)}`, () =>
       assert.equal(downloadName(suggested), shown));
 
-  it('is cut between characters and keeps its extension', () => {
+  it('is truncated between characters and keeps its extension', () => {
     const name = downloadName(`${'☂'.repeat(200)}.tar.gz`);
     assert.ok(Buffer.byteLength(name) <= 255 && Buffer.byteLength(name) > 250, name);
     assert.match(name, /^☂+\.gz$/);

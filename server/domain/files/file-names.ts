@@ -1,5 +1,5 @@
-// Names that others chose for files: callers for uploads, sites for downloads. They are shown and compared, and an upload's
-// is the name of its file; no other path is ever made of one.
+// File names chosen by others: callers name uploads, sites name downloads. Names are displayed and compared. Only an upload's
+// name is used as a file name on disk, and no name is ever used as a path.
 import { fault } from '../faults.ts';
 
 const NAME_BYTES_MAX = 255;
@@ -7,7 +7,7 @@ const NAMELESS = 'download';
 const CONTROL = /[\u0000-\u001f\u007f]/;
 const NOT_IN_A_NAME = /[\u0000-\u001f\u007f/\\]/g;
 
-/** An upload's name as it came, or the fault that says what is wrong with it. */
+/** Returns the name unchanged, or throws a fault that says what is wrong with it. */
 export function checkedUploadName(name: string): string {
   const wrong = wrongWith(name);
   if (wrong === undefined) return name;
@@ -17,20 +17,20 @@ export function checkedUploadName(name: string): string {
 }
 
 function wrongWith(name: string): string | undefined {
-  if (name === '' || name === '.' || name === '..') return 'names no file';
-  if (/[/\\]/.test(name)) return 'holds a slash';
-  if (CONTROL.test(name)) return 'holds a control character';
+  if (name === '' || name === '.' || name === '..') return 'is not a file name';
+  if (/[/\\]/.test(name)) return 'contains a slash';
+  if (CONTROL.test(name)) return 'contains a control character';
   if (Buffer.byteLength(name) > NAME_BYTES_MAX) return `has ${Buffer.byteLength(name)} bytes`;
   return undefined;
 }
 
-/** What a site called a download, made fit to be shown: the browser has cleaned it, if it is still our browser. */
+/** A download's name made safe to display. The browser cleans names too, but a compromised browser may not. */
 export function downloadName(suggested: string): string {
   const clean = shortened(suggested.toWellFormed().replace(NOT_IN_A_NAME, '_'));
   return clean === '' || clean === '.' || clean === '..' ? NAMELESS : clean;
 }
 
-/** Cut between characters, with its extension kept. */
+/** Truncated between characters, keeping the extension. */
 function shortened(name: string): string {
   if (Buffer.byteLength(name) <= NAME_BYTES_MAX) return name;
   const extension = /\.[^.]{1,16}$/.exec(name)?.[0] ?? '';

@@ -1,5 +1,5 @@
-// What makes a complete file of a browser ours: staged with its checksum and type, its row and its way to the store written
-// in one transaction. Shared by the watch over a running session and the look after a dead one.
+// Stores a complete download: stages it with its checksum and type, and writes its row together with the outbox row in one
+// transaction. Used for running sessions (download-watch.ts) and for ended ones (left-behind.ts).
 import type { FileHandle } from 'node:fs/promises';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
 import type { Staged, Staging } from '../../engines/artifacts/staging.ts';
@@ -16,7 +16,7 @@ import { mimeTypeOf, SNIFFED_BYTES } from './sniff.ts';
 import { guidsAmong, stateAmong } from './whole-files.ts';
 
 const READ_AT_ONCE_BYTES = 256 * 1024;
-/** More than a session may have downloads: partial files have two names for a moment. */
+/** Twice the downloads of a session: partial files have two names for a moment. */
 const NAMES_MAX = 20_000;
 
 export interface KeeperParts {
@@ -27,21 +27,22 @@ export interface KeeperParts {
   readonly outbox: Outbox;
   readonly keyOf: (application: ApplicationId, session: SessionId, download: DownloadId) => ArtifactKey;
   readonly limits: Pick<Limits, 'effective'>;
-  /** Of one session's downloads together. */
+  /** Of all downloads of one session. */
   readonly sessionBytesMax: number;
-  /** Name of the folder in the session's own. */
+  /** Name of the downloads folder within the session folder. */
   readonly downloadsFolder: string;
-  /** A download of a running session is ours now; `frame` is where it began. */
+  /** Called when a download of a running session has been stored; `frame` is the id of the frame that started it. */
   readonly kept: (download: CompleteDownload, frame: string) => void;
   readonly host: HostId;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** It will not fit later either. */
+/** The file exceeds a limit, so that a retry would fail too. */
 export class TooMuch extends Error {}
 
-export const overTheBound = (bytes: number): string => `the session's downloads passed their bound of ${bytes} bytes`;
+export const overSessionLimit = (bytes: number): string =>
+  `the downloads of the session exceed their limit of ${bytes} bytes`;
 
 export class Keeper {
   readonly parts: KeeperParts;
@@ -50,7 +51,7 @@ export class Keeper {
     this.parts = parts;
   }
 
-  /** Which downloads have a file in the box, whole or not. */
+  /** The guids of all downloads that have a file in the box, complete or partial. */
   async guidsIn(folder: string): Promise<readonly string[]> {
     return guidsAmong(await namesInHostile(folder, this.parts.downloadsFolder, NAMES_MAX));
   }
@@ -59,20 +60,20 @@ export class Keeper {
     return stateAmong(await namesInHostile(folder, this.parts.downloadsFolder, NAMES_MAX), guid);
   }
 
-  /** Throws `TooMuch` where the application would keep more than it may. */
-  async demandRoomFor(row: Pick<DownloadRow, 'applicationId' | 'sessionId'>, bytes: number): Promise<void> {
+  /** Throws `TooMuch` if a limit of the session or of its application would be exceeded. */
+  async assertRoomFor(row: Pick<DownloadRow, 'applicationId' | 'sessionId'>, bytes: number): Promise<void> {
     const { rows, stored, limits, sessionBytesMax } = this.parts;
     const ofSession = await rows.bytesOf(row.applicationId, row.sessionId);
-    if (ofSession + bytes > sessionBytesMax) throw new TooMuch(overTheBound(sessionBytesMax));
+    if (ofSession + bytes > sessionBytesMax) throw new TooMuch(overSessionLimit(sessionBytesMax));
     const { maxStoredBytes } = await limits.effective(row.applicationId);
     const ofApplication = await stored.ofApplication(row.applicationId);
     if (ofApplication + bytes > maxStoredBytes)
-      throw new TooMuch(`the application may keep ${maxStoredBytes} bytes, and keeps ${ofApplication} already`);
+      throw new TooMuch(`the application may store ${maxStoredBytes} bytes, and already stores ${ofApplication}`);
   }
 
   /**
-   * Copies a file that others may still have open: `bytes` of it, no more. Undefined when it was over already. Its type is
-   * what its server said, else what its bytes say.
+   * Copies the first `bytes` of a file that others may still have open. Undefined if the download had already ended. The type
+   * is the one that the site sent, or else is detected from the content.
    */
   async keepCopy(
     row: DownloadRow,
@@ -85,7 +86,7 @@ export class Keeper {
     return this.#complete(row, staged, mimeType ?? mimeTypeOf(head.bytes, row.filename));
   }
 
-  /** Takes over a file of ours that nobody else has open. */
+  /** Moves a file that no other process has open. */
   async keepMoved(row: DownloadRow, path: string): Promise<CompleteDownload | undefined> {
     const { head, ...staged } = await this.parts.staging.take(path, SNIFFED_BYTES);
     return this.#complete(row, staged, mimeTypeOf(head, row.filename));

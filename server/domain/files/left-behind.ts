@@ -1,5 +1,5 @@
-// Downloads of sessions that have ended: their files were moved aside before the box went. What was whole is taken in,
-// the rest is marked as failed. Works from rows and from what lies there, so it may be killed anywhere.
+// Downloads of ended sessions, whose files were moved aside before the box was removed. Complete files are stored, the others
+// are marked as failed. Works from rows and files only, so it may be killed at any time and repeated.
 import type { Salvage } from '../../engines/artifacts/salvage.ts';
 import type { DownloadRow } from '../../engines/store/rows/downloads.ts';
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
@@ -28,7 +28,7 @@ export async function takeLeftBehind(parts: LeftBehindParts): Promise<{ taken: n
   return { taken, failed };
 }
 
-/** While the session's events can still tell of it: what will never be complete, since its file is not among these. */
+/** Fails the downloads whose file is not complete. Called before the end of the session, so that its events include them. */
 export async function failPartial({ parts }: Keeper, session: SessionRow, whole: readonly string[]): Promise<void> {
   const { rows, events, clock, log } = parts;
   const names = new Set(whole);
@@ -40,14 +40,14 @@ export async function failPartial({ parts }: Keeper, session: SessionRow, whole:
       await events.append(session.id, { type: 'download.failed', at: clock.now(), actor: { kind: 'service' }, detail });
     }
   } catch (error) {
-    // The task that takes in what was left behind marks them too.
+    // `takeLeftBehind` marks them too.
     log.warn('downloads.not_marked', { sessionId: session.id, reason: reason(error) });
   }
 }
 
 const NOT_WHOLE = 'the session ended before it was complete';
 
-/** A session that has not ended yet is still being salvaged. */
+/** Skips a session that has not ended: its files are still being moved. */
 async function takeOf({ keeper, salvage, sessions }: LeftBehindParts, id: string): Promise<number> {
   const session = await sessions.byId(id as SessionId);
   if (session && !session.endedAt) return 0;
@@ -65,7 +65,7 @@ async function takeOf({ keeper, salvage, sessions }: LeftBehindParts, id: string
 async function takeOne(keeper: Keeper, row: DownloadRow, path: string): Promise<number> {
   const { rows, staging, clock } = keeper.parts;
   try {
-    await keeper.demandRoomFor(row, await staging.sizeOf(path));
+    await keeper.assertRoomFor(row, await staging.sizeOf(path));
     return (await keeper.keepMoved(row, path)) ? 1 : 0;
   } catch (error) {
     if (!(error instanceof TooMuch)) throw error;
@@ -74,7 +74,7 @@ async function takeOne(keeper: Keeper, row: DownloadRow, path: string): Promise<
   }
 }
 
-/** It came and went while no server was there to hear its name. */
+/** A row for a download that began and completed while no server was connected, so that its name is unknown. */
 function nameless({ id: sessionId, applicationId }: SessionRow, guid: string, { parts }: Keeper): DownloadRow {
   const now = parts.clock.now();
   const named = { id: newId<DownloadId>(now), applicationId, sessionId, hostId: parts.host, guid };

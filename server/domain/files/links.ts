@@ -1,5 +1,5 @@
-// Signed links: an address that gives out one file for some hours to whoever has it. Bound to the application, the object,
-// the verb and the time; a link to something that is gone leads nowhere. Downloads, and whatever else has bytes to give.
+// Signed links: a URL that serves one file for some hours without a credential. A link is bound to the application, the
+// object, the method and the expiry time. If the file is deleted, the link answers 404.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { type ApplicationId, isUuid } from '../../kit/ids.ts';
@@ -10,7 +10,7 @@ export const LINK_MS = 6 * 3600_000;
 const VERSION = '1';
 const PATH = '/v1/browsers/files/';
 
-/** `kind:id`, as `download:…`: the part before the colon says who knows it. */
+/** `kind:id`, such as `download:…`: the kind selects who finds the file. */
 export type LinkObject = `${string}:${string}`;
 
 export interface Linked {
@@ -34,12 +34,12 @@ export class Links {
     this.#clock = clock;
   }
 
-  /** The end of a link that is made now. */
+  /** The expiry time of a link that is made now. */
   expiry(): Date {
     return plus(this.#clock.now(), LINK_MS);
   }
 
-  /** For GET, and HEAD which tells less. */
+  /** Valid for GET, and for HEAD, which reveals less. */
   make({ application, object }: Linked, expiresAt = this.expiry()): Link {
     const words = [VERSION, 'GET', application, object, expiresAt.getTime().toString(36)].join(' ');
     const token = `${Buffer.from(words).toString('base64url')}.${this.#sign(words)}`;

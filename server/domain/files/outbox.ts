@@ -1,5 +1,5 @@
-// From the local disk to where artifacts are kept. Who has a file for the store stages it, writes a row and goes on; it is
-// stored from the row, however long the store is down and whenever we are killed. Nobody ever waits for the store.
+// Moves files from local disk to the artifact store. A file is staged and recorded in a row, and the caller continues. It is
+// stored from the row, however long the store is unavailable and however often this process is killed.
 import type { Artifacts, ByteRange, OpenedArtifact } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
 import type { Staging } from '../../engines/artifacts/staging.ts';
@@ -14,7 +14,7 @@ import { within } from '../../kit/wait.ts';
 const AT_ONCE = 4;
 const FIRST_RETRY_MS = 1_000;
 const RETRY_MAX_MS = 60_000;
-/** What is under way when we go is begun again by a successor. */
+/** Uploads that are still running after this are repeated by the next process. */
 const CLOSE_MS = 5_000;
 
 export interface OutboxParts {
@@ -24,13 +24,13 @@ export interface OutboxParts {
   readonly host: HostId;
   readonly clock: Clock;
   readonly log: Log;
-  /** There is something to do now. */
+  /** Wakes the task: something is due. */
   readonly prompt: () => void;
 }
 
 export interface Posted {
   readonly key: ArtifactKey;
-  /** Its name in the staging folder. */
+  /** Name in the staging folder. */
   readonly staged: string;
   readonly contentType?: string;
 }
@@ -45,13 +45,13 @@ export class Outbox implements Closeable {
     this.#parts = parts;
   }
 
-  /** From here on the file is the outbox's, and can be opened under its key. */
+  /** Takes ownership of the staged file. From now on it can be opened under its key. */
   async post(application: ApplicationId, posted: Posted): Promise<void> {
     await this.#parts.rows.add(this.row(application, posted));
     this.#parts.prompt();
   }
 
-  /** The row of a post, for a table that writes it in a transaction of its own; `prompt` afterwards. */
+  /** The row for a post, for callers that insert it in their own transaction and then call `prompt`. */
   row(applicationId: ApplicationId, posted: Posted): OutboxRow {
     const { host, clock } = this.#parts;
     const now = clock.now();
@@ -62,7 +62,7 @@ export class Outbox implements Closeable {
     this.#parts.prompt();
   }
 
-  /** What is stored under the key, or waits to be. */
+  /** Opens the file, whether it is stored already or still staged. */
   async open(application: ApplicationId, key: ArtifactKey, range?: ByteRange): Promise<OpenedArtifact | undefined> {
     const { rows, artifacts, staging } = this.#parts;
     const waiting = await rows.byKey(application, key);
@@ -70,12 +70,12 @@ export class Outbox implements Closeable {
     return staged ?? artifacts.open(key, range);
   }
 
-  /** Which of these the store has not got yet: only we can give them out. */
+  /** The keys that the store does not have yet, so that only this service can serve them. */
   waiting(application: ApplicationId, keys: readonly ArtifactKey[]): Promise<ReadonlySet<string>> {
     return this.#parts.rows.waiting(application, keys);
   }
 
-  /** Removes what is stored under these keys, and what waits to be. */
+  /** Removes the files, stored or staged. */
   async remove(application: ApplicationId, keys: readonly ArtifactKey[]): Promise<void> {
     const { rows, artifacts, staging } = this.#parts;
     const taken = await rows.removeKeys(application, keys);
@@ -85,7 +85,7 @@ export class Outbox implements Closeable {
     await artifacts.remove(keys);
   }
 
-  /** Begins to store what is due. How many were stored since the last look. */
+  /** Starts to store what is due. Resolves to the number of files stored since the last call. */
   async tend(): Promise<{ stored: number }> {
     const { rows, host, clock } = this.#parts;
     const due = await rows.due(host, clock.now(), AT_ONCE + this.#storing.size);
@@ -95,7 +95,7 @@ export class Outbox implements Closeable {
     return { stored };
   }
 
-  /** At a start: takes away staged files that no row knows. */
+  /** At startup: removes staged files that no row refers to. */
   async recover(): Promise<number> {
     const { rows, staging, host } = this.#parts;
     return staging.removeAllBut(await rows.staged(host));
@@ -110,7 +110,7 @@ export class Outbox implements Closeable {
   }
 
   #begin(row: OutboxRow): void {
-    // It was checked when it was posted; the store checks it again.
+    // Checked when it was posted; the store checks it again.
     const key = row.key as ArtifactKey;
     const done = this.#store(row, key).finally(() => {
       this.#storing.delete(row.id);
@@ -125,7 +125,7 @@ export class Outbox implements Closeable {
     const { signal } = this.#closing;
     try {
       await artifacts.putFile(key, staging.pathOf(row.staged), { ...(contentType ? { contentType } : {}), signal });
-      // Taken back while it was being stored: then it must not stay there.
+      // The row was removed meanwhile: the object must not remain either.
       if (await rows.remove(row.id)) this.#stored += 1;
       else await artifacts.remove([key]);
     } catch (error) {

@@ -1,5 +1,5 @@
-// What goes when its time is over: a session's files after a month, its row after three. The due times stand in the rows;
-// objects go first, then the rows that tell of them, so whoever is killed in between does the rest next time.
+// Removes the files of a session when their retention period has ended (a month by default), and its row later (three months).
+// The due times are in the rows. Objects are removed before the rows that list them, so an interrupted run can be repeated.
 import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey, ArtifactPrefix } from '../../engines/artifacts/keys.ts';
 import type { OutboxRows } from '../../engines/store/rows/outbox.ts';
@@ -10,11 +10,11 @@ import type { ApplicationId, SessionId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Outbox } from './outbox.ts';
 
-/** Sessions in one run, and keys at once: a long backlog goes in steps. */
+/** Sessions in one run, and keys in one request: a long backlog is removed in steps. */
 const BATCH = 100;
 const KEYS_AT_ONCE = 500;
 
-/** Rows of a family that tell of a session's files. Called when the files are gone. */
+/** Deletes a family's rows about a session's files. Called after the files were removed. */
 export type Forget = (application: ApplicationId, session: SessionId) => Promise<void>;
 
 export interface RetentionParts {
@@ -28,18 +28,21 @@ export interface RetentionParts {
   readonly log: Log;
 }
 
-export interface Kept {
+export interface RetentionPeriods {
   readonly filesMs: number;
   readonly sessionsMs: number;
 }
 
-/** When things of a session that ends now are due to go. A row stays at least as long as its files. */
-export const dueTimes = ({ filesMs, sessionsMs }: Kept, endedAt: Date): { filesDueAt: Date; forgetDueAt: Date } => ({
+/** When the files and the row of a session that ends now are removed. A row is kept at least as long as its files. */
+export const dueTimes = (
+  { filesMs, sessionsMs }: RetentionPeriods,
+  endedAt: Date,
+): { filesDueAt: Date; forgetDueAt: Date } => ({
   filesDueAt: plus(endedAt, filesMs),
   forgetDueAt: plus(endedAt, Math.max(filesMs, sessionsMs)),
 });
 
-/** What a run would do now, at most one batch of each. */
+/** What a run would remove now, at most one batch of each. */
 export async function sweepPlan({ rows, clock }: Pick<RetentionParts, 'rows' | 'clock'>): Promise<{
   readonly files: readonly ExpiredSession[];
   readonly sessions: readonly ExpiredSession[];

@@ -1,5 +1,5 @@
-// A file as it is given out: what is told of it, and how its bytes are had. Whoever has bytes for a signed link knows how
-// to find one of these by the link's object.
+// A file that can be served: its metadata and how to open it. Each family that has files finds them by the object that a
+// signed link names.
 import type { ByteRange, OpenedArtifact } from '../../engines/artifacts/artifacts.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
 
@@ -7,12 +7,12 @@ export interface ServedFile {
   readonly name: string;
   readonly size: number;
   readonly mimeType: string;
-  /** SHA-256, or whatever else changes with the bytes. */
+  /** SHA-256, or another value that changes with the bytes; used as the ETag. */
   readonly tag: string;
   readonly disposition: 'attachment' | 'inline';
   readonly createdAt: Date;
   open(range?: ByteRange): Promise<OpenedArtifact | undefined>;
 }
 
-/** Finds the file of an object by the part of its name behind the colon. Undefined: there is none, or no more. */
+/** Finds a file by the id in a link's object (the part after the colon). Undefined if it does not exist any more. */
 export type FileFinder = (application: ApplicationId, id: string) => Promise<ServedFile | undefined>;

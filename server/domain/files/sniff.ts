@@ -1,5 +1,5 @@
-// What kind of file this is, by its first bytes, and for text by the name's extension. For people and their programs to
-// sort by; nothing of ours decides on it, and files are given out with `nosniff`.
+// Detects the media type of a file from its first bytes, and of text from its extension. The type is information for users
+// only: no decision depends on it, and files are served with `nosniff`.
 
 const SIGNATURES: ReadonlyArray<readonly [offset: number, hex: string, type: string]> = [
   [0, '25504446', 'application/pdf'],
@@ -32,7 +32,7 @@ const SIGNATURES: ReadonlyArray<readonly [offset: number, hex: string, type: str
   [0, 'd0cf11e0a1b11ae1', 'application/x-ole-storage'],
 ];
 
-/** Formats that are a zip inside. */
+/** Formats that are zip archives. */
 const ZIPPED: Readonly<Record<string, string>> = {
   docx: 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
   xlsx: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
@@ -60,7 +60,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   yml: 'application/yaml',
 };
 
-/** So much of the beginning is looked at. */
+/** How many bytes at the beginning are examined. */
 export const SNIFFED_BYTES = 512;
 const UNKNOWN = 'application/octet-stream';
 
@@ -78,6 +78,6 @@ export function mimeTypeOf(head: Uint8Array, filename: string): string {
 const has = (bytes: Buffer, offset: number, hex: string): boolean =>
   bytes.subarray(offset, offset + hex.length / 2).toString('hex') === hex;
 
-/** No bytes that no text has; an empty file is none either. */
+/** Non-empty, and without control bytes that text does not contain. */
 const isText = (bytes: Buffer): boolean =>
   bytes.length > 0 && bytes.every(byte => byte >= 0x20 || [0x09, 0x0a, 0x0c, 0x0d, 0x1b].includes(byte));

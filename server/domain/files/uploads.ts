@@ -1,5 +1,5 @@
-// Files that callers send into a running session. The bytes stand in the session's uploads folder, which the browser reads
-// and cannot write, and go with it; the row stays, so that a caller whose answer was lost sees what arrived.
+// Files that callers upload into a running session. They are stored in the session's uploads folder, which the browser can
+// read but not write, and are removed with it. The row is kept, so that a caller that lost the answer can see what arrived.
 import type { UploadAnswer } from '../../../contract/files.ts';
 import type { Session } from '../../../contract/sessions.ts';
 import type { Actor, EventRows } from '../../engines/store/rows/events.ts';
@@ -15,7 +15,7 @@ import type { Limits } from '../limits/limits.ts';
 import type { LiveSession, LiveSessions } from '../sessions/live.ts';
 import { checkedUploadName } from './file-names.ts';
 
-/** The path that official clients put before the name, whatever ours is. */
+/** The folder that official clients expect in paths, whatever the real folder is. */
 const SHOWN_FOLDER = '/tmp/.uploads';
 
 export interface UploadsParts {
@@ -25,26 +25,26 @@ export interface UploadsParts {
   readonly lives: LiveSessions;
   readonly events: Pick<EventRows, 'append'>;
   readonly limits: Pick<Limits, 'effective'>;
-  /** Of one session's uploads together. */
+  /** Of all uploads of one session. */
   readonly sessionBytesMax: number;
   readonly clock: Clock;
 }
 
-/** Whose file it is: a caller's with a key, or that of a person in a live view of the application's session. */
+/** A caller with a key, or a viewer in the live view, who has none. */
 export interface Uploader {
   readonly applicationId: ApplicationId;
   readonly keyId?: KeyId;
 }
 
-/** How large a file may be, and for the refusal of a larger one, which limit that is and what to do. */
+/** How large a file may be, with the advice for the error if it is larger. */
 export interface UploadRoom {
   readonly maxBytes: number;
   readonly advice: string;
-  /** Bytes that may still be stored, for all files that come in at once. */
+  /** Bytes that may still be stored, shared by all uploads in progress. */
   readonly room: { readonly session: number; readonly application: number };
 }
 
-/** A file of ours that came in whole. */
+/** A completely received file on local disk. */
 export interface Received {
   readonly fileName: string;
   readonly path: string;
@@ -54,21 +54,21 @@ export interface Received {
 
 export class Uploads {
   readonly #parts: UploadsParts;
-  /** Two of one name at once: file and row of the same one come last. */
+  /** Serialises uploads to a session: of two with the same name, file and row must come from the same one. */
   readonly #turns = new Turns<SessionId>();
 
   constructor(parts: UploadsParts) {
     this.#parts = parts;
   }
 
-  /** Before a byte is read: whether it may come, and how much of it. */
+  /** Called before the body is read: whether an upload is allowed, and how large it may be. */
   async allow(caller: Uploader, id: string): Promise<UploadRoom> {
     const { row } = await this.#running(caller, id);
     const { rows, stored, limits, sessionBytesMax } = this.#parts;
     const { maxUploadBytes, maxStoredBytes } = await limits.effective(caller.applicationId);
-    const standing = sum(await rows.ofSession(row.applicationId, row.id));
+    const used = sum(await rows.ofSession(row.applicationId, row.id));
     const kept = await stored.ofApplication(row.applicationId);
-    const session = Math.max(0, sessionBytesMax - standing);
+    const session = Math.max(0, sessionBytesMax - used);
     const application = Math.max(0, maxStoredBytes - kept);
     const rooms: ReadonlyArray<Pick<UploadRoom, 'maxBytes' | 'advice'>> = [
       {
@@ -77,7 +77,7 @@ export class Uploads {
       },
       {
         maxBytes: session,
-        advice: `The uploads of one session may have ${sessionBytesMax} bytes together, and have ${standing}. Send a smaller file, or use another session.`,
+        advice: `The uploads of one session may have ${sessionBytesMax} bytes in total, of which ${used} are in use. Send a smaller file, or use another session.`,
       },
       {
         maxBytes: application,
@@ -94,7 +94,7 @@ export class Uploads {
     return this.#turns.take(row.id, () => this.#keep(caller, row, live, { ...file, fileName: name }));
   }
 
-  /** As the session shows them. */
+  /** The uploads as the session resource lists them. */
   async of(session: SessionRow): Promise<NonNullable<Session['uploads']>> {
     const rows = await this.#parts.rows.ofSession(session.applicationId, session.id);
     return rows.map(({ name, size, checksum, createdAt }) => ({
@@ -109,7 +109,7 @@ export class Uploads {
     const others = (await rows.ofSession(session.applicationId, session.id)).filter(({ name }) => name !== fileName);
     if (sum(others) + size > sessionBytesMax) throw tooMuch(sessionBytesMax);
     const now = clock.now();
-    // The file first: a row without it would be a lie, and a file without a row is sent again under the same name.
+    // File before row: a row must not name a file that does not exist, while a file without a row is replaced by a retry.
     if (!live.stands) throw sessionNotRunning(session.id, 'ending');
     await publishFile(file.path, `${live.box.uploads}/${fileName}`);
     const named = { applicationId: session.applicationId, sessionId: session.id, name: fileName };
@@ -133,7 +133,11 @@ export class Uploads {
 const sum = (rows: readonly UploadRow[]): number => rows.reduce((bytes, { size }) => bytes + size, 0);
 
 const tooMuch = (bytes: number) =>
-  fault('payload_too_large', `The uploads of one session may have ${bytes} bytes together, and this one passes it.`, {
-    advice: 'Upload less, or use another session.',
-    details: { limit: bytes },
-  });
+  fault(
+    'payload_too_large',
+    `The uploads of one session may have ${bytes} bytes in total, and this file exceeds that.`,
+    {
+      advice: 'Upload less, or use another session.',
+      details: { limit: bytes },
+    },
+  );

@@ -1,5 +1,5 @@
-// Files as sessions meet them: downloads are watched while the browser runs, moved aside when it is dead; uploads are told
-// of with the session.
+// The watcher for files: follows downloads while the browser runs, moves them aside after it has ended, and lists uploads in
+// the session resource.
 import type { Salvage } from '../../engines/artifacts/salvage.ts';
 import { namesInHostile } from '../../kit/hostile-file.ts';
 import type { Watcher } from '../sessions/watchers.ts';
@@ -9,14 +9,14 @@ import { failPartial } from './left-behind.ts';
 import type { Uploads } from './uploads.ts';
 import { wholeAmong } from './whole-files.ts';
 
-/** More than a box's folder may hold entries. */
+/** More entries than the folder of a box can have. */
 const NAMES_MAX = 1_000_000;
 
 export interface FilesWatcherParts {
   readonly keeper: Keeper;
   readonly salvage: Salvage;
   readonly uploads: Uploads;
-  /** Something of a dead session may wait to be taken in. */
+  /** Wakes the task that stores downloads of ended sessions. */
   readonly prompt: () => void;
 }
 
@@ -30,7 +30,7 @@ export const filesWatcher = ({ keeper, salvage, uploads, prompt }: FilesWatcherP
     return { leave: () => watch.leave() };
   },
 
-  // Names only, and no rows: an end must not depend on the database. What was taken already is told apart later.
+  // Works with file names only, because an end must not depend on the database. Files stored already are recognised later.
   salvage: async (row, { folder }) => {
     const { downloadsFolder } = keeper.parts;
     const whole = wholeAmong(await namesInHostile(folder, downloadsFolder, NAMES_MAX));

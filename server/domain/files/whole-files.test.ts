@@ -16,7 +16,7 @@ const NAMES = [
   'report.csv',
 ];
 
-test('a file beside which the partial one still stands is not whole', () => {
+test('counts a file as partial while its .crdownload file exists', () => {
   assert.deepEqual(wholeAmong(NAMES), [WHOLE]);
   assert.deepEqual(
     [WHOLE, PARTIAL, ENDING, 'nowhere'].map(guid => stateAmong(NAMES, guid)),

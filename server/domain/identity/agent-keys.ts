@@ -1,4 +1,4 @@
-// Agent keys: issued once, shown once, changed, rotated and revoked. Who may do so is asked of applications.ts.
+// Agent keys: issue, read, change, rotate and revoke. Permissions are checked in applications.ts. A key is shown only once.
 import {
   AGENT_KEYS_PER_APPLICATION_MAX,
   type AgentKey,
@@ -31,7 +31,7 @@ export interface AgentKeysParts {
   readonly clock: Clock;
   readonly cursors: Cursors;
   readonly applications: Applications;
-  /** Told of each credential that changed, by the hex of its hash; other processes hear of revocations from the store. */
+  /** Called with the hex of the hash of each credential that changed. Other processes get revocations from the store. */
   readonly changed: (hash: string, keeps?: boolean) => void;
 }
 
@@ -42,25 +42,25 @@ export class AgentKeys {
     this.#parts = parts;
   }
 
-  async create(caller: AccountCaller, appId: string, wish: CreateAgentKey): Promise<IssuedAgentKey> {
-    const { id } = await this.#parts.applications.demand(caller, appId, 'developer');
-    const { row, key } = await this.issue(id, wish);
+  async create(caller: AccountCaller, appId: string, request: CreateAgentKey): Promise<IssuedAgentKey> {
+    const { id } = await this.#parts.applications.require(caller, appId, 'developer');
+    const { row, key } = await this.issue(id, request);
     return this.#issuedView(row, key);
   }
 
-  /** The same without a caller: first start and the command line. */
-  async issue(applicationId: ApplicationId, wish: CreateAgentKey): Promise<{ row: KeyRow; key: Secret }> {
+  /** Creates a key without checking a caller: for the first start and the command line. */
+  async issue(applicationId: ApplicationId, request: CreateAgentKey): Promise<{ row: KeyRow; key: Secret }> {
     const now = this.#parts.clock.now();
     const { hash, prefix, text } = mint('agentKey');
-    const expiresAt = futureEnd(wish.expiresAt, now);
+    const expiresAt = futureEnd(request.expiresAt, now);
     const row: KeyRow = {
       id: newId<KeyId>(now),
       applicationId,
-      name: cleanName(wish.name),
+      name: cleanName(request.name),
       prefix,
       hash,
-      scopes: [...new Set(wish.scopes ?? BROWSER_SCOPES)],
-      cidrAllow: cleanRanges(wish.cidrAllow),
+      scopes: [...new Set(request.scopes ?? BROWSER_SCOPES)],
+      cidrAllow: cleanRanges(request.cidrAllow),
       revision: 1,
       createdAt: now,
       ...(expiresAt ? { expiresAt } : {}),
@@ -74,7 +74,7 @@ export class AgentKeys {
     appId: string,
     { limit = PAGE_LIMIT_DEFAULT, cursor }: PageQuery,
   ): Promise<AgentKeyPage> {
-    const { id } = await this.#parts.applications.demand(caller, appId, 'viewer');
+    const { id } = await this.#parts.applications.require(caller, appId, 'viewer');
     const { store, clock, cursors } = this.#parts;
     const name: ListName = { list: 'agent-keys', owner: id };
     const before = cursor === undefined ? {} : { before: cursors.read<KeyId>(name, cursor) };
@@ -88,7 +88,7 @@ export class AgentKeys {
   }
 
   async read(caller: AccountCaller, appId: string, keyId: string): Promise<AgentKey> {
-    const { id } = await this.#parts.applications.demand(caller, appId, 'viewer');
+    const { id } = await this.#parts.applications.require(caller, appId, 'viewer');
     return this.#view(await this.#get(id, keyId));
   }
 
@@ -97,29 +97,29 @@ export class AgentKeys {
     appId: string,
     keyId: string,
     ifMatch: string | undefined,
-    wish: ChangeAgentKey,
+    request: ChangeAgentKey,
   ): Promise<AgentKey> {
-    const { id } = await this.#parts.applications.demand(caller, appId, 'developer');
-    const row = await this.#living(id, keyId);
+    const { id } = await this.#parts.applications.require(caller, appId, 'developer');
+    const row = await this.#requireActive(id, keyId);
     const revision = revisionFrom(ifMatch, row.revision);
-    const expiresAt = earlierEnd(wish.expiresAt, row.expiresAt, this.#parts.clock.now());
+    const expiresAt = earlierEnd(request.expiresAt, row.expiresAt, this.#parts.clock.now());
     return this.#view(
       await this.#change(row, revision, {
-        ...(wish.name === undefined ? {} : { name: cleanName(wish.name) }),
-        ...(wish.cidrAllow === undefined ? {} : { cidrAllow: cleanRanges(wish.cidrAllow) }),
+        ...(request.name === undefined ? {} : { name: cleanName(request.name) }),
+        ...(request.cidrAllow === undefined ? {} : { cidrAllow: cleanRanges(request.cidrAllow) }),
         ...(expiresAt ? { expiresAt } : {}),
       }),
     );
   }
 
-  async revoke(caller: AccountCaller, appId: string, keyId: string, how: RevokeAgentKeyQuery = {}): Promise<void> {
-    const { id } = await this.#parts.applications.demand(caller, appId, 'developer');
-    await this.end(id, keyId, how.closeConnections === 'false');
+  async revoke(caller: AccountCaller, appId: string, keyId: string, query: RevokeAgentKeyQuery = {}): Promise<void> {
+    const { id } = await this.#parts.applications.require(caller, appId, 'developer');
+    await this.end(id, keyId, query.closeConnections === 'false');
   }
 
-  /** The same without a caller. */
+  /** Revokes a key without checking a caller. */
   async end(applicationId: ApplicationId, keyId: string, keepConnections = false): Promise<void> {
-    const row = await this.#living(applicationId, keyId);
+    const row = await this.#requireActive(applicationId, keyId);
     const ended = await this.#parts.store.keys.revoke(applicationId, row.id, this.#parts.clock.now(), {
       keepConnections,
     });
@@ -127,12 +127,12 @@ export class AgentKeys {
     if (!ended) throw notFound('Agent key', keyId);
   }
 
-  /** A new key with the same rights; the old one ends after the grace, or at once without one. */
-  async rotate(caller: AccountCaller, appId: string, keyId: string, wish: RotateAgentKey): Promise<IssuedAgentKey> {
-    const { id } = await this.#parts.applications.demand(caller, appId, 'developer');
-    const old = await this.#living(id, keyId);
+  /** Issues a new key with the same rights. The old one expires after the grace period, or at once if that is 0. */
+  async rotate(caller: AccountCaller, appId: string, keyId: string, request: RotateAgentKey): Promise<IssuedAgentKey> {
+    const { id } = await this.#parts.applications.require(caller, appId, 'developer');
+    const old = await this.#requireActive(id, keyId);
     if (old.replacedBy || statusOf(old, this.#parts.clock.now()) !== 'active') throw notRotatable(old);
-    const graceSeconds = wish.graceSeconds ?? ROTATE_GRACE_DEFAULT_SECONDS;
+    const graceSeconds = request.graceSeconds ?? ROTATE_GRACE_DEFAULT_SECONDS;
     const now = this.#parts.clock.now();
     const { hash, prefix, text } = mint('agentKey');
     const { lastUsedAt: _used, lastUsedIp: _ip, ...kept } = old;
@@ -163,7 +163,7 @@ export class AgentKeys {
     return row;
   }
 
-  async #living(applicationId: ApplicationId, keyId: string): Promise<KeyRow> {
+  async #requireActive(applicationId: ApplicationId, keyId: string): Promise<KeyRow> {
     const row = await this.#get(applicationId, keyId);
     if (row.revokedAt) throw notFound('Agent key', keyId);
     return row;
@@ -182,12 +182,12 @@ export class AgentKeys {
   }
 }
 
-const tooManyKeys = (): Error => limitReached('living agent keys in this application', AGENT_KEYS_PER_APPLICATION_MAX);
+const tooManyKeys = (): Error => limitReached('active agent keys in this application', AGENT_KEYS_PER_APPLICATION_MAX);
 
 const notRotatable = ({ id, replacedBy }: KeyRow): Error =>
   replacedBy
     ? fault('key_not_rotatable', `Agent key ${id} was already rotated; ${replacedBy} has replaced it.`, {
-        advice: 'Rotate that one, or issue a new key.',
+        advice: 'Rotate the newer key, or issue a new one.',
         details: { replacedBy },
       })
     : fault('key_not_rotatable', `Agent key ${id} has expired or was revoked.`, { advice: 'Issue a new key.' });

@@ -1,5 +1,5 @@
-// Applications: created, listed, read and renamed by the accounts that are members of them. Also the one place that
-// decides whether an account may touch an application: role and token together.
+// Applications: create, list, read and rename. Also decides whether an account may access an application, from its role and
+// the restrictions of its token.
 import {
   APPLICATIONS_PER_ACCOUNT_MAX,
   type Application,
@@ -34,22 +34,22 @@ export class Applications {
     this.#cursors = cursors;
   }
 
-  async create(caller: AccountCaller, wish: CreateApplication): Promise<Application> {
-    if (caller.applicationIds) throw confined();
-    const row = await this.insert(caller.accountId, wish);
+  async create(caller: AccountCaller, request: CreateApplication): Promise<Application> {
+    if (caller.applicationIds) throw restricted();
+    const row = await this.insert(caller.accountId, request);
     return applicationView({ ...row, role: 'owner' });
   }
 
-  /** The same without a caller: first start and the command line. */
-  async insert(owner: AccountId, wish: CreateApplication): Promise<ApplicationRow> {
-    const name = cleanName(wish.name);
-    let slug = wish.slug ?? slugOf(name);
+  /** Creates an application without checking a caller: for the first start and the command line. */
+  async insert(owner: AccountId, request: CreateApplication): Promise<ApplicationRow> {
+    const name = cleanName(request.name);
+    let slug = request.slug ?? slugOf(name);
     for (let attempt = 1; ; attempt += 1) {
-      const row = this.#fresh(owner, name, slug);
+      const row = this.#newRow(owner, name, slug);
       const outcome = await this.#store.applications.insert(row, owner, APPLICATIONS_PER_ACCOUNT_MAX);
       if (outcome === 'inserted') return row;
       if (outcome === 'limit_reached') throw limitReached('applications in this account', APPLICATIONS_PER_ACCOUNT_MAX);
-      if (wish.slug !== undefined || attempt === SLUG_TRIES_MAX) throw slugTaken(slug);
+      if (request.slug !== undefined || attempt === SLUG_TRIES_MAX) throw slugTaken(slug);
       slug = withSuffix(slugOf(name));
     }
   }
@@ -58,13 +58,13 @@ export class Applications {
     const name: ListName = { list: 'applications', owner: caller.tokenId };
     const before = cursor === undefined ? undefined : this.#cursors.read<ApplicationId>(name, cursor);
     const rows = caller.applicationIds
-      ? await this.#reachable(caller.accountId, caller.applicationIds, before)
+      ? await this.#accessibleAmong(caller.accountId, caller.applicationIds, before)
       : await this.#store.applications.list(caller.accountId, { limit: limit + 1, ...(before ? { before } : {}) });
     return pageOf(rows, limit, applicationView, id => this.#cursors.after(name, id));
   }
 
   async read(caller: AccountCaller, id: string): Promise<Application> {
-    return applicationView(await this.demand(caller, id, 'viewer'));
+    return applicationView(await this.require(caller, id, 'viewer'));
   }
 
   async rename(
@@ -73,7 +73,7 @@ export class Applications {
     ifMatch: string | undefined,
     change: RenameApplication,
   ): Promise<Application> {
-    const { id: applicationId, role, revision: current } = await this.demand(caller, id, 'admin');
+    const { id: applicationId, role, revision: current } = await this.require(caller, id, 'admin');
     const revision = revisionFrom(ifMatch, current);
     const name = cleanName(change.name);
     const row = await this.#store.applications.rename(applicationId, revision, name, this.#clock.now());
@@ -81,9 +81,9 @@ export class Applications {
     return applicationView({ ...row, role });
   }
 
-  /** The application, if this caller reaches it with at least this role. One it does not reach might as well not exist. */
-  async demand(caller: AccountCaller, id: string, role: Role): Promise<MemberApplication> {
-    const row = await this.#reached(caller, id);
+  /** The application, if the caller can access it with at least this role. One that it cannot access is not found (404). */
+  async require(caller: AccountCaller, id: string, role: Role): Promise<MemberApplication> {
+    const row = await this.#accessible(caller, id);
     if (!row) throw notFound('Application', id);
     if (ROLES.indexOf(row.role) < ROLES.indexOf(role)) throw roleMissing(role);
     return row;
@@ -96,20 +96,20 @@ export class Applications {
     return row;
   }
 
-  /** Whether the caller has any part in the application. */
-  async reaches(caller: AccountCaller, id: string): Promise<boolean> {
-    return (await this.#reached(caller, id)) !== undefined;
+  /** Whether the caller can access the application in any role. */
+  async canAccess(caller: AccountCaller, id: string): Promise<boolean> {
+    return (await this.#accessible(caller, id)) !== undefined;
   }
 
-  async #reached({ accountId, applicationIds }: AccountCaller, id: string): Promise<MemberApplication | undefined> {
+  async #accessible({ accountId, applicationIds }: AccountCaller, id: string): Promise<MemberApplication | undefined> {
     if (!isUuid(id)) return undefined;
-    const applicationId = id as ApplicationId; // isUuid has spoken.
+    const applicationId = id as ApplicationId; // Checked by isUuid.
     if (applicationIds && !applicationIds.has(applicationId)) return undefined;
     return this.#store.applications.get(applicationId, accountId);
   }
 
-  /** A confined token names at most 50 applications, so they are read one by one. */
-  async #reachable(
+  /** A restricted token names at most 50 applications, so they are read one by one. */
+  async #accessibleAmong(
     accountId: AccountId,
     ids: ReadonlySet<ApplicationId>,
     before: ApplicationId | undefined,
@@ -120,7 +120,7 @@ export class Applications {
     return rows.filter(row => row !== undefined);
   }
 
-  #fresh(billingAccountId: AccountId, name: string, slug: string): ApplicationRow {
+  #newRow(billingAccountId: AccountId, name: string, slug: string): ApplicationRow {
     const now = this.#clock.now();
     return { id: newId<ApplicationId>(now), name, slug, billingAccountId, revision: 1, createdAt: now, updatedAt: now };
   }
@@ -144,7 +144,7 @@ const slugTaken = (slug: string): Error =>
     details: { slug },
   });
 
-const confined = (): Error =>
+const restricted = (): Error =>
   fault('permission_denied', 'This token is restricted to certain applications and cannot create another one.', {
     advice: 'Use a token without applicationIds.',
   });

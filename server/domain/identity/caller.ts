@@ -1,4 +1,4 @@
-// Who asks, after the credential was checked. Made by callers.ts; read by every domain verb.
+// The authenticated caller of a request. Created by callers.ts, read by every operation.
 import type { AccountId, ApplicationId, KeyId, TokenId } from '../../kit/ids.ts';
 
 export interface AgentCaller {
@@ -13,9 +13,9 @@ export interface AccountCaller {
   readonly accountId: AccountId;
   readonly tokenId: TokenId;
   readonly scopes: ReadonlySet<string>;
-  /** Absent: every application the account is a member of. */
+  /** Absent: every application that the account is a member of. */
   readonly applicationIds?: ReadonlySet<ApplicationId>;
-  /** From where and until when the token may be used: what it issues is bound by both. */
+  /** Restrictions of the token. What it issues cannot be wider or live longer. */
   readonly cidrAllow: readonly string[];
   readonly expiresAt?: Date;
 }

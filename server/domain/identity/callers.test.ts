@@ -1,4 +1,4 @@
-// Who asks: what is shown, what is remembered, and that a revocation is heard at once.
+// Authentication: which credentials are accepted, how long they are cached, and that a revocation takes effect at once.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { KeyRow, TokenRow } from '../../engines/store/rows/credentials.ts';
@@ -39,8 +39,8 @@ const TOKEN: TokenRow = {
   createdAt: new Date(0),
 };
 
-/** A store of one key and one token, that counts and can be made to wait. */
-async function house({ key = KEY as KeyRow | undefined, wait = async () => {} } = {}) {
+/** A store with one key and one token that counts reads, and whose answers can be delayed. */
+async function setup({ key = KEY as KeyRow | undefined, wait = async () => {} } = {}) {
   const seen = { reads: 0, touches: [] as string[], key, heard: (_: string) => {}, gap: () => {}, closed: false };
   const clock = { ms: 0, now: () => new Date(clock.ms), monotonicMs: () => clock.ms, sleep: async () => {} };
   const store: Pick<Store, 'listen'> & { keys: Store['keys']; tokens: Store['tokens'] } = {
@@ -81,8 +81,8 @@ async function refusal(work: Promise<unknown>): Promise<Fault> {
   return error;
 }
 
-test('an agent key is its application, a token its account', async () => {
-  const { callers } = await house();
+test('an agent key authenticates its application, a token its account', async () => {
+  const { callers } = await setup();
   assert.deepEqual(await callers.authenticate(bearer(text), 'agentKey'), {
     kind: 'agentKey',
     applicationId: 'app-1',
@@ -93,20 +93,20 @@ test('an agent key is its application, a token its account', async () => {
   assert.deepEqual([account.accountId, account.applicationIds], ['account-1', undefined]);
 });
 
-test('either header will do, both if they are equal, and the scheme in any case', async () => {
-  const { callers } = await house();
-  for (const shown of [
+test('accepts either header, both headers if they are equal, and the scheme in any case', async () => {
+  const { callers } = await setup();
+  for (const sent of [
     { apiKey: text },
     { authorization: `bearer ${text}`, apiKey: text },
     { authorization: `Bearer ${text}`, apiKey: '' },
   ])
-    assert.equal((await callers.authenticate({ ...shown, ip: '::1' }, 'agentKey')).keyId, 'key-1');
+    assert.equal((await callers.authenticate({ ...sent, ip: '::1' }, 'agentKey')).keyId, 'key-1');
 });
 
-test('nothing shown is missing, all else is invalid', async () => {
-  const { callers } = await house();
-  const code = async (shown: { authorization?: string; apiKey?: string }) =>
-    (await refusal(callers.authenticate({ ...shown, ip: '::1' }, 'agentKey'))).code;
+test('answers missing_credentials without a credential, and invalid_credentials otherwise', async () => {
+  const { callers } = await setup();
+  const code = async (sent: { authorization?: string; apiKey?: string }) =>
+    (await refusal(callers.authenticate({ ...sent, ip: '::1' }, 'agentKey'))).code;
   assert.equal(await code({}), 'missing_credentials');
   assert.equal(await code({ authorization: `Basic ${text}` }), 'invalid_credentials');
   assert.equal(await code({ authorization: '' }), 'invalid_credentials');
@@ -117,8 +117,8 @@ test('nothing shown is missing, all else is invalid', async () => {
   );
 });
 
-test('another kind of credential is told what is expected, without a query', async () => {
-  const { callers, seen } = await house();
+test('names the expected kind when another kind of credential is sent, without a query', async () => {
+  const { callers, seen } = await setup();
   const wrongForBrowsers = await refusal(callers.authenticate(bearer(token.text.reveal()), 'agentKey'));
   assert.deepEqual(
     [wrongForBrowsers.code, wrongForBrowsers.details],
@@ -129,11 +129,11 @@ test('another kind of credential is told what is expected, without a query', asy
   assert.equal(seen.reads, 0);
 });
 
-test('unknown, expired and revoked say the same and take the same path', async () => {
+test('unknown, expired and revoked credentials give the same error after the same queries', async () => {
   const kinds = [undefined, { ...KEY, expiresAt: new Date(0) }, { ...KEY, revokedAt: new Date(0) }];
   const refusals = await Promise.all(
     kinds.map(async key => {
-      const { callers, seen } = await house({ key });
+      const { callers, seen } = await setup({ key });
       if (!key) seen.key = undefined;
       const { code, message, details } = await refusal(callers.authenticate(bearer(text), 'agentKey'));
       return JSON.stringify({ code, message, details, reads: seen.reads });
@@ -142,8 +142,8 @@ test('unknown, expired and revoked say the same and take the same path', async (
   assert.equal(new Set(refusals).size, 1);
 });
 
-test('what was learned is kept for 30 seconds', async () => {
-  const { callers, seen, clock } = await house();
+test('caches a credential for 30 seconds', async () => {
+  const { callers, seen, clock } = await setup();
   await callers.authenticate(bearer(text), 'agentKey');
   clock.ms = 30 * SECOND_MS - 1;
   await callers.authenticate(bearer(text), 'agentKey');
@@ -153,15 +153,15 @@ test('what was learned is kept for 30 seconds', async () => {
   assert.equal(seen.reads, 2);
 });
 
-test('an expiry is noticed although it was remembered as living', async () => {
-  const { callers, clock } = await house({ key: { ...KEY, expiresAt: new Date(10 * SECOND_MS) } });
+test('refuses a cached credential that has expired meanwhile', async () => {
+  const { callers, clock } = await setup({ key: { ...KEY, expiresAt: new Date(10 * SECOND_MS) } });
   await callers.authenticate(bearer(text), 'agentKey');
   clock.ms = 10 * SECOND_MS;
   assert.equal((await refusal(callers.authenticate(bearer(text), 'agentKey'))).code, 'invalid_credentials');
 });
 
-test('a revocation is heard at once, and a gap in hearing forgets everything', async () => {
-  const { callers, seen } = await house();
+test('drops a revoked credential on a notice, and all credentials after a gap in the notices', async () => {
+  const { callers, seen } = await setup();
   await callers.authenticate(bearer(text), 'agentKey');
   seen.key = { ...KEY, revokedAt: new Date(0) };
   await callers.authenticate(bearer(text), 'agentKey');
@@ -174,9 +174,9 @@ test('a revocation is heard at once, and a gap in hearing forgets everything', a
   await refusal(callers.authenticate(bearer(text), 'agentKey'));
 });
 
-test('what was read before a revocation is not remembered after it', async () => {
+test('does not cache what was read before a revocation', async () => {
   const reading = Promise.withResolvers<void>();
-  const { callers, seen } = await house({ wait: () => reading.promise });
+  const { callers, seen } = await setup({ wait: () => reading.promise });
   const first = callers.authenticate(bearer(text), 'agentKey');
   seen.key = { ...KEY, revokedAt: new Date(0) };
   seen.heard(KEY.hash.toString('hex'));
@@ -185,8 +185,8 @@ test('what was read before a revocation is not remembered after it', async () =>
   await refusal(callers.authenticate(bearer(text), 'agentKey'));
 });
 
-test('a use is noted at most once a minute', async () => {
-  const { callers, seen, clock } = await house();
+test('records a use at most once a minute', async () => {
+  const { callers, seen, clock } = await setup();
   for (const ms of [0, 20, 40, 59.999, 60, 90, 120].map(seconds => seconds * SECOND_MS)) {
     clock.ms = ms;
     await callers.authenticate(bearer(text, '203.0.113.9'), 'agentKey');
@@ -196,8 +196,8 @@ test('a use is noted at most once a minute', async () => {
   assert.deepEqual(seen.touches, ['0 203.0.113.9', '60000 203.0.113.9', '120000 203.0.113.9']);
 });
 
-test('a credential is only good from its address ranges', async () => {
-  const { callers } = await house({ key: { ...KEY, cidrAllow: ['203.0.113.0/24'] } });
+test('accepts a credential only from its address ranges', async () => {
+  const { callers } = await setup({ key: { ...KEY, cidrAllow: ['203.0.113.0/24'] } });
   await callers.authenticate(bearer(text, '203.0.113.9'), 'agentKey');
   assert.equal(
     (await refusal(callers.authenticate(bearer(text, '198.51.100.1'), 'agentKey'))).code,
@@ -205,8 +205,8 @@ test('a credential is only good from its address ranges', async () => {
   );
 });
 
-test('closing stops the listening', async () => {
-  const { callers, seen } = await house();
+test('stops listening for notices when it is closed', async () => {
+  const { callers, seen } = await setup();
   await callers.close();
   assert.ok(seen.closed);
 });

@@ -1,5 +1,5 @@
-// From headers to a caller. Keeps what it learned for 30 seconds, and forgets a revoked credential at once.
-// Does not decide what a caller may do: scopes are checked by entry, roles by the domain.
+// Authenticates requests. Caches credentials for 30 seconds, and drops a revoked one at once. Does not check permissions:
+// scopes are checked in entry, roles in the domain.
 
 import type { CredentialRow, KeyRow, TokenRow } from '../../engines/store/rows/credentials.ts';
 import type { Store } from '../../engines/store/store.ts';
@@ -11,13 +11,13 @@ import { fault } from '../faults.ts';
 import type { AccountCaller, AgentCaller, Caller, CallerKind } from './caller.ts';
 import { allows } from './cidr.ts';
 import { type Credential, recognise } from './credentials.ts';
-import { noticed } from './notices.ts';
+import { parseNotice } from './notices.ts';
 
-const REMEMBERED_MS = 30_000;
-const ENTRIES_MAX = 10_000;
+const CACHED_MS = 30_000;
+const CACHED_MAX = 10_000;
 const TOUCH_EVERY_MS = 60_000;
 
-/** What a request shows of itself. */
+/** The credentials in a request's headers. */
 export interface Presented {
   readonly authorization?: string | undefined;
   readonly apiKey?: string | undefined;
@@ -27,14 +27,14 @@ export interface Presented {
 interface Known {
   readonly caller: Caller;
   readonly row: CredentialRow;
-  readonly learnedAtMs: number;
+  readonly readAtMs: number;
   touchedAt: Date | undefined;
 }
 
 type CallerOf<Kind extends CallerKind> = Kind extends 'agentKey' ? AgentCaller : AccountCaller;
 
 const EXPECTED = { agentKey: 'agent_key', account: 'personal_access_token' } as const;
-const WORDS = { agentKey: 'an agent key (bak_…)', account: 'a personal access token (bpt_…)' } as const;
+const KIND_NAMES = { agentKey: 'an agent key (bak_…)', account: 'a personal access token (bpt_…)' } as const;
 
 export class Callers implements Closeable {
   readonly #store: Pick<Store, 'keys' | 'tokens'>;
@@ -42,7 +42,7 @@ export class Callers implements Closeable {
   readonly #log: Log;
   readonly #known = new Map<string, Known>();
   #listening: Closeable | undefined;
-  /** Grows with each revocation: what was read from the database before one is not remembered after it. */
+  /** Incremented by each revocation: what was read from the database before one is not cached after it. */
   #revocations = 0;
 
   private constructor(store: Pick<Store, 'keys' | 'tokens'>, clock: Clock, log: Log) {
@@ -55,7 +55,7 @@ export class Callers implements Closeable {
     const callers = new Callers(store, clock, log);
     callers.#listening = await store.listen(
       'credential_revoked',
-      notice => callers.forget(noticed(notice).hash),
+      notice => callers.forget(parseNotice(notice).hash),
       () => callers.forgetAll(),
     );
     return callers;
@@ -70,13 +70,13 @@ export class Callers implements Closeable {
     const credential = recognise(presentedText(presented, expected));
     if (credential && credential.kind !== expected) throw wrongKind(expected);
     const known = credential && (await this.#find(credential));
-    if (!known || !isLiving(known.row, this.#clock.now())) throw invalid(expected);
+    if (!known || !isActive(known.row, this.#clock.now())) throw invalid(expected);
     if (!allows(known.row.cidrAllow, presented.ip)) throw refusedAddress();
     this.#touch(known, presented.ip);
     return known.caller as CallerOf<Kind>; // Its kind is the credential's, which was compared above.
   }
 
-  /** Drops one credential, by the hex of its hash. */
+  /** Drops a credential from the cache, by the hex of its hash. */
   forget(hash: string): void {
     this.#revocations += 1;
     this.#known.delete(hash);
@@ -87,36 +87,35 @@ export class Callers implements Closeable {
     this.#known.clear();
   }
 
-  /** Only living ones are remembered, so that a dead one takes the same path as an unknown one. */
+  /** Only active credentials are cached, so that an expired one takes the same path, and time, as an unknown one. */
   async #find(credential: Credential): Promise<Known | undefined> {
     const name = credential.hash.toString('hex');
     const known = this.#known.get(name);
-    if (known && this.#clock.monotonicMs() - known.learnedAtMs < REMEMBERED_MS) return known;
+    if (known && this.#clock.monotonicMs() - known.readAtMs < CACHED_MS) return known;
     const before = this.#revocations;
-    const learned = await this.#learn(credential);
-    if (learned && isLiving(learned.row, this.#clock.now()) && before === this.#revocations)
-      this.#remember(name, learned);
-    return learned;
+    const read = await this.#read(credential);
+    if (read && isActive(read.row, this.#clock.now()) && before === this.#revocations) this.#cache(name, read);
+    return read;
   }
 
-  async #learn({ kind, hash }: Credential): Promise<Known | undefined> {
-    const learnedAtMs = this.#clock.monotonicMs();
+  async #read({ kind, hash }: Credential): Promise<Known | undefined> {
+    const readAtMs = this.#clock.monotonicMs();
     if (kind === 'agentKey') {
       const row = await this.#store.keys.byHash(hash);
-      return row && { caller: agentCaller(row), row, learnedAtMs, touchedAt: row.lastUsedAt };
+      return row && { caller: agentCaller(row), row, readAtMs, touchedAt: row.lastUsedAt };
     }
     const row = await this.#store.tokens.byHash(hash);
-    return row && { caller: accountCaller(row), row, learnedAtMs, touchedAt: row.lastUsedAt };
+    return row && { caller: accountCaller(row), row, readAtMs, touchedAt: row.lastUsedAt };
   }
 
-  #remember(name: string, known: Known): void {
+  #cache(name: string, known: Known): void {
     this.#known.delete(name);
     this.#known.set(name, known);
     const oldest = this.#known.keys().next().value;
-    if (this.#known.size > ENTRIES_MAX && oldest !== undefined) this.#known.delete(oldest);
+    if (this.#known.size > CACHED_MAX && oldest !== undefined) this.#known.delete(oldest);
   }
 
-  /** Notes the use, at most once a minute, and never makes the request wait for it. */
+  /** Records the time and address of the use, at most once a minute and without delaying the request. */
   #touch(known: Known, ip: string): void {
     const now = this.#clock.now();
     if (known.touchedAt && now.getTime() - known.touchedAt.getTime() < TOUCH_EVERY_MS) return;
@@ -130,7 +129,7 @@ export class Callers implements Closeable {
   }
 }
 
-const isLiving = ({ revokedAt, expiresAt }: CredentialRow, now: Date): boolean =>
+const isActive = ({ revokedAt, expiresAt }: CredentialRow, now: Date): boolean =>
   !revokedAt && (!expiresAt || expiresAt > now);
 
 const agentCaller = (row: KeyRow): AgentCaller => ({
@@ -150,7 +149,7 @@ const accountCaller = (row: TokenRow): AccountCaller => ({
   ...(row.expiresAt ? { expiresAt: row.expiresAt } : {}),
 });
 
-/** The one credential that a request shows; never a guess between two. */
+/** The credential in the request. Two different ones are refused instead of choosing one. */
 function presentedText({ authorization, apiKey }: Presented, expected: CallerKind): string {
   const [, bearer] = authorization === undefined ? [] : (/^bearer +(\S+) *$/i.exec(authorization) ?? ['', '']);
   const key = apiKey?.trim() === '' ? undefined : apiKey?.trim();
@@ -161,7 +160,7 @@ function presentedText({ authorization, apiKey }: Presented, expected: CallerKin
 
 const missing = (expected: CallerKind): Error =>
   fault('missing_credentials', 'The request has no credential.', {
-    advice: `Send the header Authorization: Bearer with ${WORDS[expected]}.`,
+    advice: `Send the header Authorization: Bearer with ${KIND_NAMES[expected]}.`,
     details: { expected: EXPECTED[expected] },
   });
 
@@ -171,14 +170,14 @@ const twoCredentials = (): Error =>
   });
 
 const wrongKind = (expected: CallerKind): Error =>
-  fault('invalid_credentials', `This operation requires ${WORDS[expected]}, not another kind of credential.`, {
+  fault('invalid_credentials', `This operation requires ${KIND_NAMES[expected]}, not another kind of credential.`, {
     details: { expected: EXPECTED[expected] },
   });
 
-/** One body for mistyped, unknown, expired and revoked: nobody learns which. */
+/** The same answer for malformed, unknown, expired and revoked credentials, so that it reveals nothing. */
 const invalid = (expected: CallerKind): Error =>
   fault('invalid_credentials', 'The credential is not valid.', {
-    advice: `Send ${WORDS[expected]} that is neither expired nor revoked.`,
+    advice: `Send ${KIND_NAMES[expected]} that is neither expired nor revoked.`,
   });
 
 const refusedAddress = (): Error =>

@@ -1,4 +1,4 @@
-// Address ranges that a credential may be used from.
+// Address ranges (CIDR) that a credential may be used from.
 import { BlockList, isIP } from 'node:net';
 
 export interface Range {
@@ -7,7 +7,7 @@ export interface Range {
   readonly family: 'ipv4' | 'ipv6';
 }
 
-/** `203.0.113.0/24`, `2001:db8::/32`, or one address. Undefined when it is neither. */
+/** Parses `203.0.113.0/24`, `2001:db8::/32`, or a single address. Undefined for anything else. */
 export function parseRange(text: string): Range | undefined {
   const [, address = '', length] = /^([0-9a-fA-F.:]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
   const version = isIP(address);
@@ -17,7 +17,7 @@ export function parseRange(text: string): Range | undefined {
   return prefix > most ? undefined : { address, prefix, family: version === 4 ? 'ipv4' : 'ipv6' };
 }
 
-/** Whether every address of the range is in one of these. */
+/** Whether the range lies within one of these ranges. */
 export function covers(ranges: readonly string[], text: string): boolean {
   const range = parseRange(text);
   if (!range) return false;
@@ -28,7 +28,7 @@ export function covers(ranges: readonly string[], text: string): boolean {
   return list.check(range.address, range.family);
 }
 
-/** Whether the address is in one of the ranges; no ranges mean anywhere. */
+/** Whether the address is in one of the ranges. An empty list allows every address. */
 export function allows(ranges: readonly string[], ip: string): boolean {
   if (ranges.length === 0) return true;
   const list = new BlockList();

@@ -1,16 +1,15 @@
-// Where a request comes from. Proxies that are trusted say for whom they ask, in X-Forwarded-For; what anybody else writes
-// there counts for nothing.
+// The client's address of a request. Trusted proxies report it in X-Forwarded-For; the header is ignored from everyone else.
 import { isIP } from 'node:net';
 import { allows } from './cidr.ts';
 
 export interface Connection {
-  /** Of the socket. */
+  /** Peer address of the socket. */
   readonly remoteAddress: string | undefined;
-  /** The header as it came. */
+  /** The X-Forwarded-For header. */
   readonly forwardedFor: string | readonly string[] | undefined;
 }
 
-/** Reads the header from the right, hop by hop, up to the first that is no trusted proxy. */
+/** Reads the header from right to left, up to the first hop that is not a trusted proxy. */
 export function clientAddress(
   { remoteAddress = '', forwardedFor = '' }: Connection,
   trusted: readonly string[],
@@ -27,7 +26,7 @@ export function clientAddress(
   return client;
 }
 
-/** Some proxies add a port, and IPv4 may be written as IPv6. */
+/** Removes a port, which some proxies add, and the IPv6 form of IPv4 addresses. */
 const plain = (text: string): string =>
   text
     .replace(/^\[(.*)\](?::\d+)?$/, '$1')

@@ -1,4 +1,4 @@
-// What agent keys and tokens have in common: how they are shown, when they end, from where they may be used.
+// Rules common to agent keys and tokens: their view, their expiry and their address ranges.
 import type { CREDENTIAL_STATUSES } from '../../../contract/agent-keys.ts';
 import type { CredentialRow } from '../../engines/store/rows/credentials.ts';
 import { invalidRequest } from '../faults.ts';
@@ -11,7 +11,7 @@ export function statusOf({ revokedAt, expiresAt }: CredentialRow, now: Date): St
   return expiresAt && expiresAt <= now ? 'expired' : 'active';
 }
 
-/** The fields that both show; never the hash. */
+/** The fields that both views have. The hash is never included. */
 export const credentialView = <Id extends string>(row: CredentialRow & { readonly id: Id }, now: Date) => ({
   id: row.id,
   name: row.name,
@@ -26,7 +26,7 @@ export const credentialView = <Id extends string>(row: CredentialRow & { readonl
   ...(row.lastUsedIp ? { lastUsedIp: row.lastUsedIp } : {}),
 });
 
-/** The end that was asked for, which must lie ahead. */
+/** Parses an expiry time, which must be in the future. */
 export function futureEnd(text: string | undefined, now: Date): Date | undefined {
   if (text === undefined) return undefined;
   const end = new Date(text);
@@ -34,11 +34,11 @@ export function futureEnd(text: string | undefined, now: Date): Date | undefined
   return end;
 }
 
-/** An end that may only come nearer: nobody lengthens a credential's life quietly. */
-export function earlierEnd(text: string | undefined, standing: Date | undefined, now: Date): Date | undefined {
+/** A new expiry time must not be later than the current one: a credential cannot be extended. */
+export function earlierEnd(text: string | undefined, current: Date | undefined, now: Date): Date | undefined {
   const end = futureEnd(text, now);
-  if (end && standing && end > standing)
-    throw badEnd(`is later than ${standing.toISOString()}; it may only come earlier. Issue a new key instead`);
+  if (end && current && end > current)
+    throw badEnd(`is later than ${current.toISOString()}; it may only come earlier. Issue a new key instead`);
   return end;
 }
 

@@ -1,4 +1,4 @@
-// The form of credentials, and the small rules around them.
+// The format of credentials, and rules for names, slugs, ranges and revisions.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
@@ -13,7 +13,7 @@ for (const [kind, prefix] of [
   ['agentKey', 'bak'],
   ['account', 'bpt'],
 ] as const)
-  test(`a minted ${kind} has its form, is recognised, and prints as stars`, () => {
+  test(`a new ${kind} has the documented format, is recognised, and prints as stars`, () => {
     const minted = mint(kind);
     const text = minted.text.reveal();
     assert.match(text, new RegExp(`^${prefix}_[A-Za-z0-9_-]{43}[0-9A-Za-z]{6}$`));
@@ -22,12 +22,12 @@ for (const [kind, prefix] of [
     assert.ok(!`${inspect(minted)}${JSON.stringify(minted)}`.includes(text.slice(8)));
   });
 
-test('no two are alike', () => {
+test('new credentials differ', () => {
   const texts = Array.from({ length: 200 }, () => mint('agentKey').text.reveal());
   assert.equal(new Set(texts).size, texts.length);
 });
 
-test('any single mistyped character is noticed', () => {
+test('does not recognise a credential with one mistyped character', () => {
   const text = mint('agentKey').text.reveal();
   for (let at = 0; at < text.length; at += 1) {
     const other = text[at] === 'x' ? 'y' : 'x';
@@ -36,7 +36,7 @@ test('any single mistyped character is noticed', () => {
 });
 
 for (const text of ['', 'bak_', 'bak_short', `bxx_${'a'.repeat(49)}`, `${mint('account').text.reveal()} `])
-  test(`${JSON.stringify(text.slice(0, 12))}… is not recognised`, () => assert.equal(recognise(text), undefined));
+  test(`does not recognise ${JSON.stringify(text.slice(0, 12))}…`, () => assert.equal(recognise(text), undefined));
 
 const RANGES: ReadonlyArray<readonly [string, string, boolean]> = [
   ['203.0.113.0/24', '203.0.113.9', true],
@@ -51,7 +51,7 @@ const RANGES: ReadonlyArray<readonly [string, string, boolean]> = [
 for (const [range, ip, inside] of RANGES)
   test(`${ip} is ${inside ? '' : 'not '}in ${range}`, () => assert.equal(allows([range], ip), inside));
 
-test('no ranges mean anywhere', () => assert.ok(allows([], '198.51.100.1')));
+test('an empty list of ranges allows every address', () => assert.ok(allows([], '198.51.100.1')));
 
 for (const text of [
   '',
@@ -62,31 +62,31 @@ for (const text of [
   '203.0.113/24',
   '203.0.113.0/24 ',
 ])
-  test(`${JSON.stringify(text)} is no range`, () => assert.equal(parseRange(text), undefined));
+  test(`${JSON.stringify(text)} is not a range`, () => assert.equal(parseRange(text), undefined));
 
-test('names are trimmed and put into one form', () => {
+test('trims names and normalises them to NFC', () => {
   assert.equal(cleanName('  Shop agent '), 'Shop agent');
   assert.equal(cleanName('e\u0301'), '\u00e9');
   assert.equal(cleanName('😀'.repeat(64)).length, 128);
 });
 
 for (const text of ['', '   ', 'x'.repeat(65), 'a\u0000b', 'a\nb', '\u009bx'])
-  test(`the name ${JSON.stringify(text).slice(0, 20)} is refused`, () =>
+  test(`refuses the name ${JSON.stringify(text).slice(0, 20)}`, () =>
     assert.throws(
       () => cleanName(text),
       error => isFault(error, 'invalid_request'),
     ));
 
-test('slugs are made from names', () => {
+test('makes slugs from names', () => {
   assert.equal(slugOf('Über Shop! 2'), 'uber-shop-2');
   assert.equal(slugOf('x'.repeat(60)).length, 40);
   for (const name of ['日本', '!', 'ab']) assert.match(slugOf(name), /^app-[a-z0-9]{5}$/);
   assert.match(withSuffix('x'.repeat(40)), /^x{34}-[a-z0-9]{5}$/);
 });
 
-test('If-Match says a revision', () => {
+test('reads a revision from If-Match', () => {
   assert.equal(revisionFrom('"3"', 4), 3);
-  assert.equal(revisionFrom('*', 4), 4, 'whichever it is now');
+  assert.equal(revisionFrom('*', 4), 4, 'the current revision');
   for (const text of [undefined, '', ' '])
     assert.throws(
       () => revisionFrom(text, 3),

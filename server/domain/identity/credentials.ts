@@ -1,4 +1,4 @@
-// The form of our credentials: minted, recognised and hashed here. Whether one is valid is for callers.ts to find out.
+// The format of credentials: creates, recognises and hashes them. callers.ts checks whether one is valid.
 import { createHash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { Secret } from '../../kit/secret.ts';
@@ -10,18 +10,18 @@ const CHECKSUM_CHARACTERS = 6;
 const SHOWN_CHARACTERS = 8;
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/** prefix, 43 base64url characters (256 bit), 6 characters of checksum. */
+/** Prefix, 43 base64url characters (256 bits), and a checksum of 6 characters. */
 const FORM = /^(bak|bpt)_([A-Za-z0-9_-]{43})([0-9A-Za-z]{6})$/;
 
 export interface Credential {
   readonly kind: CallerKind;
-  /** SHA-256 of the whole text: what the database knows. */
+  /** SHA-256 of the whole text, as stored in the database. */
   readonly hash: Buffer;
 }
 
 export interface MintedCredential extends Credential {
   readonly text: Secret;
-  /** The first characters, shown in lists. */
+  /** The first characters, which lists show. */
   readonly prefix: string;
 }
 
@@ -31,7 +31,7 @@ export function mint(kind: CallerKind): MintedCredential {
   return { kind, hash: hashOf(text), text: new Secret(text), prefix: text.slice(0, SHOWN_CHARACTERS) };
 }
 
-/** Undefined for anything that we cannot have minted: a typing error is found without asking the database. */
+/** Undefined for a text that was never issued: the checksum detects typing errors without a query. */
 export function recognise(text: string): Credential | undefined {
   const [, prefix, random, check] = FORM.exec(text) ?? [];
   if (!prefix || !random || checksum(`${prefix}_${random}`) !== check) return undefined;
@@ -40,7 +40,7 @@ export function recognise(text: string): Credential | undefined {
 
 const hashOf = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-/** CRC-32 in base 62, as secret scanners know it from other services. */
+/** CRC-32 in base 62, as other services do it, so that secret scanners can verify a match. */
 function checksum(body: string): string {
   let rest = crc32(body);
   let text = '';

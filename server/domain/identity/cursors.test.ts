@@ -1,4 +1,4 @@
-// Cursors: good for their list, their owner and a day.
+// List cursors: valid for one list and one owner, for a day.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Clock } from '../../kit/clock.ts';
@@ -16,7 +16,7 @@ function moving(): Clock & { ms: number } {
 
 const refuses = (read: () => unknown): void => assert.throws(read, error => isFault(error, 'invalid_request'));
 
-test('a cursor leads back to the id, for a day', () => {
+test('reads the id from a cursor for a day', () => {
   const clock = moving();
   const cursors = new Cursors(new Secret('s'.repeat(32)), clock);
   const cursor = cursors.after(NAME, 'id-1');
@@ -26,7 +26,7 @@ test('a cursor leads back to the id, for a day', () => {
   refuses(() => cursors.read(NAME, cursor));
 });
 
-test('a cursor of another list, owner or installation, or an altered one, is refused', () => {
+test('refuses a cursor of another list, owner or installation, and an altered one', () => {
   const cursors = new Cursors(new Secret('s'.repeat(32)), moving());
   const cursor = cursors.after(NAME, 'id-1');
   refuses(() => cursors.read({ ...NAME, list: 'tokens' }, cursor));
@@ -36,7 +36,7 @@ test('a cursor of another list, owner or installation, or an altered one, is ref
   for (const text of ['', '.', 'x', 'x.y', 'a.b.c']) refuses(() => cursors.read(NAME, text));
 });
 
-test('a page names the next one only when there is more', () => {
+test('returns a next cursor only if there are more rows', () => {
   const rows = ['c', 'b', 'a'].map(id => ({ id }));
   assert.deepEqual(
     pageOf(

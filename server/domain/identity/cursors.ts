@@ -1,4 +1,4 @@
-// Cursors of lists: where the next page begins, opaque to callers, signed, good for one list and one owner for a day.
+// List cursors: where the next list page begins. Opaque, signed, and valid for one list and one owner for a day.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { type Clock, plus } from '../../kit/clock.ts';
 import type { Secret } from '../../kit/secret.ts';
@@ -7,7 +7,7 @@ import { invalidRequest } from '../faults.ts';
 const LIFE_MS = 24 * 3600 * 1000;
 const SIGNATURE_BYTES = 16;
 
-/** Which list: a cursor of another one, or of another owner, is refused. */
+/** The list that a cursor belongs to. Cursors of other lists or owners are refused. */
 export interface ListName {
   readonly list: string;
   readonly owner: string;
@@ -22,13 +22,13 @@ export class Cursors {
     this.#clock = clock;
   }
 
-  /** A cursor for the page after the thing with this id. */
+  /** A cursor for the list page after the item with this id. */
   after(name: ListName, id: string): string {
     const body = Buffer.from(`${plus(this.#clock.now(), LIFE_MS).getTime()}.${id}`).toString('base64url');
     return `${body}.${this.#sign(name, body).toString('base64url')}`;
   }
 
-  /** The id in a cursor that we made. */
+  /** The id in a cursor, after its signature and age have been checked. */
   read<Id extends string>(name: ListName, cursor: string): Id {
     const [body = '', signature = ''] = cursor.split('.');
     const given = Buffer.from(signature, 'base64url');
@@ -37,7 +37,7 @@ export class Cursors {
     const text = Buffer.from(body, 'base64url').toString();
     const dot = text.indexOf('.');
     if (Number(text.slice(0, dot)) <= this.#clock.now().getTime()) throw badCursor();
-    return text.slice(dot + 1) as Id; // Signed by us, so it is the id that we put in.
+    return text.slice(dot + 1) as Id; // Authenticated by the signature.
   }
 
   #sign({ list, owner }: ListName, body: string): Buffer {
@@ -50,10 +50,10 @@ export class Cursors {
 
 const badCursor = (): Error =>
   invalidRequest([
-    { path: 'cursor', message: 'is not a cursor of this list, or is older than 24 hours; begin again without it' },
+    { path: 'cursor', message: 'is not a cursor of this list, or is older than 24 hours; start again without it' },
   ]);
 
-/** Cuts a list that was fetched with one row more than asked for, and says where the next page begins. */
+/** Makes a list page from rows that were read with `limit + 1`. */
 export function pageOf<Row extends { readonly id: string }, View>(
   rows: readonly Row[],
   limit: number,

@@ -1,5 +1,5 @@
-// On an empty database: one account, one application, one key, so that the first curl works, and one token that signs in
-// to the console. Otherwise nothing.
+// Prepares an empty database: one account, one application, one key for the first request, and one token that signs in to
+// the console. Does nothing if an application exists.
 import { CONSOLE_LINK_HOURS, CONSOLE_SCOPES, type CreateToken } from '../../../contract/tokens.ts';
 import type { AccountRow, ApplicationRow } from '../../engines/store/rows/accounts.ts';
 import type { Store } from '../../engines/store/store.ts';
@@ -15,9 +15,9 @@ const HOUR_MS = 3_600_000;
 export interface FirstStart {
   readonly account: AccountRow;
   readonly application?: ApplicationRow;
-  /** Only from the start that made it: it is stored as a hash. */
+  /** Only on the start that created it, because only its hash is stored. */
   readonly key?: Secret;
-  /** Likewise: it signs in to the console for a day. */
+  /** Likewise. Signs in to the console for a day. */
   readonly consoleToken?: Secret;
 }
 
@@ -36,12 +36,12 @@ export async function firstStart(parts: FirstStartParts): Promise<FirstStart> {
   if (application) return { account, application };
   const made = await applications.insert(account.id, { name: 'Default' });
   const { key } = await agentKeys.issue(made.id, { name: 'First key' });
-  const { token: consoleToken } = await tokens.issue(account.id, consoleTokenWish(clock));
+  const { token: consoleToken } = await tokens.issue(account.id, consoleTokenRequest(clock));
   return { account, application: made, key, consoleToken };
 }
 
 /** A token for a link to the console. */
-export const consoleTokenWish = (clock: Clock): CreateToken => ({
+export const consoleTokenRequest = (clock: Clock): CreateToken => ({
   name: 'Console link',
   scopes: [...CONSOLE_SCOPES],
   expiresAt: plus(clock.now(), CONSOLE_LINK_HOURS * HOUR_MS).toISOString(),

@@ -1,4 +1,4 @@
-// Puts the identity domain together: who asks, and the applications, keys and tokens that decide it.
+// Assembles the identity domain: callers, applications, agent keys and tokens.
 import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { Log } from '../../kit/log.ts';
@@ -9,10 +9,10 @@ import { Applications } from './applications.ts';
 import { Callers } from './callers.ts';
 import { Cursors } from './cursors.ts';
 import { KeyUses } from './key-uses.ts';
-import { noticed } from './notices.ts';
+import { parseNotice } from './notices.ts';
 import { Tokens } from './tokens.ts';
 
-/** What a class does, without how: entry asks for this much and no more. */
+/** The public interface of a class, without its private members. */
 type Public<Class> = Pick<Class, keyof Class>;
 
 export interface Identity extends Closeable {
@@ -23,7 +23,7 @@ export interface Identity extends Closeable {
   readonly keyUses: KeyUses;
 }
 
-/** The part of it that answers requests. */
+/** The operations that HTTP handlers may call. */
 export interface IdentityVerbs {
   readonly callers: Pick<Callers, 'authenticate'>;
   readonly keyUses: Pick<KeyUses, 'hold'>;
@@ -47,7 +47,7 @@ export async function openIdentity({ store, clock, log, secret }: IdentityParts)
   const listening = await store.listen(
     'credential_revoked',
     notice => {
-      const { hash, keeps } = noticed(notice);
+      const { hash, keeps } = parseNotice(notice);
       keyUses.changed(hash, keeps);
     },
     () => keyUses.allChanged(),

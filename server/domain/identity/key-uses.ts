@@ -1,5 +1,5 @@
-// What is open under agent keys: sockets and streams, each closed when its key ends. A key ends by a revocation, here or in
-// another process, or by its time. Whether an address that was made under a key still works is asked here as well.
+// Sockets and streams that were opened with agent keys, and are closed when their key is revoked (here or in another process)
+// or expires. Also checks whether addresses that were issued to a key are still valid.
 import type { KeyRow } from '../../engines/store/rows/credentials.ts';
 import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
@@ -10,12 +10,12 @@ import type { Closeable } from '../../kit/scope.ts';
 import { fault } from '../faults.ts';
 import { statusOf } from './credential-rules.ts';
 
-/** A key with nothing open is read again after this. */
-const REMEMBERED_MS = 30_000;
-/** Keys with nothing open that are remembered. */
-const REMEMBERED_MAX = 1_000;
+/** A cached key without open connections is read again after this. */
+const CACHED_MS = 30_000;
+/** Cached keys without open connections. */
+const CACHED_MAX = 1_000;
 
-/** Which key a caller came with, or an address was made under. */
+/** The key that a caller used, or that an address was issued to. */
 export interface UsedKey {
   readonly applicationId: ApplicationId;
   readonly keyId: KeyId;
@@ -25,7 +25,7 @@ interface Entry extends UsedKey {
   readonly ends: Set<() => void>;
   row: KeyRow | undefined;
   readAtMs: number;
-  /** What is known of the key may have changed. */
+  /** The cached row may be outdated. */
   stale: boolean;
 }
 
@@ -38,22 +38,22 @@ export interface KeyUsesParts {
 export class KeyUses {
   readonly #parts: KeyUsesParts;
   readonly #entries = new Map<KeyId, Entry>();
-  /** Grows with each change of a key: what was read before one is not believed after it. */
+  /** Incremented by each change of a key: what was read before one is not used after it. */
   #changes = 0;
 
   constructor(parts: KeyUsesParts) {
     this.#parts = parts;
   }
 
-  /** Rejects with 401 where the key has ended. */
-  async demand(key: UsedKey): Promise<void> {
+  /** Rejects with 401 if the key is not active. */
+  async assertActive(key: UsedKey): Promise<void> {
     const entry = this.#entry(key);
-    const isKnown = entry.row && !entry.stale && this.#parts.clock.monotonicMs() - entry.readAtMs < REMEMBERED_MS;
+    const isKnown = entry.row && !entry.stale && this.#parts.clock.monotonicMs() - entry.readAtMs < CACHED_MS;
     if (!isKnown) await this.#read(entry);
-    if (!this.#isLiving(entry)) throw ended();
+    if (!this.#isActive(entry)) throw ended();
   }
 
-  /** Calls `end` once when the key ends, at once where it has ended already. */
+  /** Calls `end` once when the key ends, or at once if it has ended already. */
   hold(key: UsedKey, end: () => void): Closeable {
     const entry = this.#entry(key);
     entry.ends.add(end);
@@ -62,7 +62,7 @@ export class KeyUses {
     return { close: () => void entry.ends.delete(end) };
   }
 
-  /** A key has changed or ended; `keeps`: what is open under it stays open. */
+  /** A key has changed or ended. With `keeps`, its open connections stay open. */
   changed(hash: string, keeps: boolean): void {
     this.#changes += 1;
     for (const entry of this.#entries.values()) {
@@ -73,21 +73,21 @@ export class KeyUses {
     void this.tend();
   }
 
-  /** Changes may have gone unheard. */
+  /** Notices of changes may have been missed. */
   allChanged(): void {
     this.#changes += 1;
     for (const entry of this.#entries.values()) entry.stale = true;
     void this.tend();
   }
 
-  /** Closes what is open under keys that have ended. What cannot be read now is read the next time. */
+  /** Closes the connections of keys that have ended. A key that cannot be read now is read at the next call. */
   async tend(): Promise<{ ended: number }> {
     let count = 0;
     for (const entry of [...this.#entries.values()]) {
       if (entry.ends.size === 0) continue;
       if (entry.stale)
         await this.#read(entry).catch(error => this.#parts.log.warn('key.not_read', { reason: reason(error) }));
-      if (!entry.stale && !this.#isLiving(entry)) count += this.#end(entry);
+      if (!entry.stale && !this.#isActive(entry)) count += this.#end(entry);
     }
     return { ended: count };
   }
@@ -100,7 +100,7 @@ export class KeyUses {
     if (entry.stale) return this.#read(entry);
   }
 
-  #isLiving({ row }: Entry): boolean {
+  #isActive({ row }: Entry): boolean {
     return row !== undefined && statusOf(row, this.#parts.clock.now()) === 'active';
   }
 
@@ -112,9 +112,9 @@ export class KeyUses {
   }
 
   #entry({ applicationId, keyId }: UsedKey): Entry {
-    const standing = this.#entries.get(keyId);
-    if (standing) return standing;
-    if (this.#entries.size >= REMEMBERED_MAX) this.#forgetUnused();
+    const existing = this.#entries.get(keyId);
+    if (existing) return existing;
+    if (this.#entries.size >= CACHED_MAX) this.#forgetUnused();
     const entry: Entry = { applicationId, keyId, ends: new Set(), row: undefined, readAtMs: 0, stale: true };
     this.#entries.set(keyId, entry);
     return entry;

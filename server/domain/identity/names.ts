@@ -1,4 +1,4 @@
-// Rules for what people write: names, and slugs made from them.
+// Rules for names that users write, and for slugs made from them.
 import { randomInt } from 'node:crypto';
 import { NAME_MAX_CHARACTERS } from '../../../contract/applications.ts';
 import { invalidRequest } from '../faults.ts';
@@ -8,7 +8,7 @@ const SLUG_MIN_CHARACTERS = 3;
 const SUFFIX_CHARACTERS = 5;
 const SUFFIX_ALPHABET = 'abcdefghijkmnpqrstuvwxyz23456789';
 
-/** The name, trimmed and in one Unicode form. */
+/** Trims the name and normalises it to NFC. Throws a fault if it is too long or not printable. */
 export function cleanName(text: string): string {
   const name = text.trim().normalize('NFC');
   const length = [...name].length;
@@ -32,7 +32,7 @@ export function slugOf(name: string): string {
   return plain.length >= SLUG_MIN_CHARACTERS ? plain : withSuffix('app');
 }
 
-/** Another slug of the same look, for when the first is taken. */
+/** Adds a random suffix to a slug that is taken. */
 export function withSuffix(slug: string): string {
   const room = SLUG_MAX_CHARACTERS - SUFFIX_CHARACTERS - 1;
   const suffix = Array.from({ length: SUFFIX_CHARACTERS }, () =>

@@ -1,13 +1,13 @@
-// What the store's notices of changed credentials say.
+// The format of the store's notifications about changed credentials.
 
 export interface Notice {
   /** The hex of the credential's hash. */
   readonly hash: string;
-  /** What is open under the key stays open. */
+  /** Open connections of the key stay open. */
   readonly keeps: boolean;
 }
 
-export function noticed(payload: string): Notice {
+export function parseNotice(payload: string): Notice {
   const [hash = '', how] = payload.split(' ');
   return { hash, keeps: how === 'keep' };
 }

@@ -1,7 +1,7 @@
-// `If-Match`: which version a change was made from.
+// The revision in `If-Match` that a change is based on.
 import { preconditionFailed, preconditionRequired } from '../faults.ts';
 
-/** The revision that a change is made from: one in an `If-Match` header that says `"3"`, the current one where it says `*`. */
+/** The revision in an `If-Match` header such as `"3"`, or the current one for `*`. */
 export function revisionFrom(ifMatch: string | undefined, current: number): number {
   if (ifMatch === undefined || ifMatch.trim() === '') throw preconditionRequired();
   if (ifMatch.trim() === '*') return current;

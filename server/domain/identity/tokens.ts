@@ -1,4 +1,4 @@
-// Personal access tokens: issued with at most the rights of the one that asks, shown once, revoked at once.
+// Personal access tokens: issue (with at most the rights of the caller), list and revoke. A token is shown only once.
 import { PAGE_LIMIT_DEFAULT, type PageQuery } from '../../../contract/common.ts';
 import {
   type CreateToken,
@@ -26,15 +26,15 @@ import { cleanName } from './names.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
 
-/** A token may issue tokens, but never one that can issue more. */
-const NEVER_HANDED_ON = MANAGE_TOKENS_SCOPE;
+/** A token may issue tokens, but none that can issue further tokens. */
+const NEVER_GRANTED = MANAGE_TOKENS_SCOPE;
 
 export interface TokensParts {
   readonly store: Pick<Store, 'tokens'>;
   readonly clock: Clock;
   readonly cursors: Cursors;
   readonly applications: Applications;
-  /** Told of each token that was revoked, by the hex of its hash. */
+  /** Called with the hex of the hash of each revoked token. */
   readonly changed: (hash: string) => void;
 }
 
@@ -45,37 +45,41 @@ export class Tokens {
     this.#parts = parts;
   }
 
-  async create(caller: AccountCaller, wish: CreateToken): Promise<IssuedToken> {
-    refuseMoreScopes(caller, wish.scopes);
-    const applicationIds = await this.#confinement(caller, wish.applicationIds);
-    const bounded = { ...wish, ...this.#bounds(caller, wish), ...(applicationIds ? { applicationIds } : {}) };
+  async create(caller: AccountCaller, request: CreateToken): Promise<IssuedToken> {
+    refuseWiderScopes(caller, request.scopes);
+    const applicationIds = await this.#restriction(caller, request.applicationIds);
+    const bounded = { ...request, ...this.#bounds(caller, request), ...(applicationIds ? { applicationIds } : {}) };
     const { row, token } = await this.issue(caller.accountId, bounded, caller.tokenId);
     return { ...this.#view(row), token: token.reveal() };
   }
 
-  /** The same without a caller, with any scope: the command line. */
-  async issue(accountId: AccountId, wish: CreateToken, issuedBy?: TokenId): Promise<{ row: TokenRow; token: Secret }> {
+  /** Issues a token with any scopes without checking a caller: for the command line. */
+  async issue(
+    accountId: AccountId,
+    request: CreateToken,
+    issuedBy?: TokenId,
+  ): Promise<{ row: TokenRow; token: Secret }> {
     const now = this.#parts.clock.now();
     const { hash, prefix, text } = mint('account');
     const row: TokenRow = {
       id: newId<TokenId>(now),
       accountId,
-      name: cleanName(wish.name),
+      name: cleanName(request.name),
       prefix,
       hash,
-      scopes: [...new Set(wish.scopes)],
-      cidrAllow: cleanRanges(wish.cidrAllow),
+      scopes: [...new Set(request.scopes)],
+      cidrAllow: cleanRanges(request.cidrAllow),
       createdAt: now,
-      expiresAt: endOf(wish.expiresAt, now),
-      ...(wish.applicationIds ? { applicationIds: [...new Set(wish.applicationIds)] as ApplicationId[] } : {}),
+      expiresAt: endOf(request.expiresAt, now),
+      ...(request.applicationIds ? { applicationIds: [...new Set(request.applicationIds)] as ApplicationId[] } : {}),
       ...(issuedBy ? { issuedBy } : {}),
     };
     const outcome = await this.#parts.store.tokens.insert(row, TOKENS_PER_ACCOUNT_MAX);
-    if (outcome === 'limit_reached') throw limitReached('living tokens in this account', TOKENS_PER_ACCOUNT_MAX);
+    if (outcome === 'limit_reached') throw limitReached('active tokens in this account', TOKENS_PER_ACCOUNT_MAX);
     return { row, token: text };
   }
 
-  /** A confined token sees itself and what it has issued, others all of the account. */
+  /** A restricted token lists itself and the tokens it has issued; other tokens list all of the account. */
   async list(caller: AccountCaller, { limit = PAGE_LIMIT_DEFAULT, cursor }: PageQuery): Promise<TokenPage> {
     const { accountId, tokenId } = caller;
     const { store, clock, cursors } = this.#parts;
@@ -97,7 +101,7 @@ export class Tokens {
     return this.#view(await this.#get(accountId, tokenId));
   }
 
-  /** Every token may revoke itself; others are for those that manage tokens, within their confinement. */
+  /** A token may revoke itself. Revoking others requires the scope; a restricted token may revoke only those it issued. */
   async revoke(caller: AccountCaller, id: string): Promise<void> {
     const { accountId, tokenId } = caller;
     if (id !== tokenId && !caller.scopes.has(MANAGE_TOKENS_SCOPE)) throw scopeMissing([MANAGE_TOKENS_SCOPE]);
@@ -108,24 +112,24 @@ export class Tokens {
     if (!ended) throw notFound('Token', id);
   }
 
-  /** The applications a new token is confined to: those asked for, each of which the caller must reach, or the caller's own. */
-  async #confinement(caller: AccountCaller, asked: readonly string[] | undefined): Promise<string[] | undefined> {
+  /** The applications that a new token is restricted to: the requested ones, or those of the caller. */
+  async #restriction(caller: AccountCaller, asked: readonly string[] | undefined): Promise<string[] | undefined> {
     if (!asked) return caller.applicationIds ? [...caller.applicationIds] : undefined;
-    const reached = await Promise.all(asked.map(id => this.#parts.applications.reaches(caller, id)));
+    const accessible = await Promise.all(asked.map(id => this.#parts.applications.canAccess(caller, id)));
     const issues = asked.flatMap((id, index) =>
-      reached[index] ? [] : [{ path: `applicationIds[${index}]`, message: `names ${id}, which you do not reach` }],
+      accessible[index] ? [] : [{ path: `applicationIds[${index}]`, message: `names ${id}, which you cannot access` }],
     );
     if (issues.length > 0) throw invalidRequest(issues);
     return [...asked];
   }
 
-  /** From where and until when: never wider and never longer than the caller itself. */
-  #bounds(caller: AccountCaller, wish: CreateToken): Pick<CreateToken, 'cidrAllow' | 'expiresAt'> {
+  /** Ranges and expiry: never wider or later than those of the caller. */
+  #bounds(caller: AccountCaller, request: CreateToken): Pick<CreateToken, 'cidrAllow' | 'expiresAt'> {
     const now = this.#parts.clock.now();
-    const expiresAt = wish.expiresAt === undefined ? defaultEnd(caller, now) : wish.expiresAt;
+    const expiresAt = request.expiresAt === undefined ? defaultEnd(caller, now) : request.expiresAt;
     if (caller.expiresAt && new Date(expiresAt) > caller.expiresAt)
-      throw badEnd(`is later than ${caller.expiresAt.toISOString()}, the end of the token that issues it`);
-    const cidrAllow = cleanRanges(wish.cidrAllow);
+      throw badEnd(`is later than ${caller.expiresAt.toISOString()}, when the issuing token expires`);
+    const cidrAllow = cleanRanges(request.cidrAllow);
     if (caller.cidrAllow.length === 0) return { expiresAt, cidrAllow };
     const issues = cidrAllow.flatMap((range, index) =>
       covers(caller.cidrAllow, range)
@@ -133,7 +137,7 @@ export class Tokens {
         : [
             {
               path: `cidrAllow[${index}]`,
-              message: `is ${range}, which the token that issues it may not be used from`,
+              message: `is ${range}, from which the issuing token may not be used`,
             },
           ],
     );
@@ -169,10 +173,10 @@ function endOf(asked: string | undefined, now: Date): Date {
   return end;
 }
 
-function refuseMoreScopes(caller: AccountCaller, scopes: readonly string[]): void {
-  const refused = scopes.filter(scope => scope === NEVER_HANDED_ON || !caller.scopes.has(scope));
+function refuseWiderScopes(caller: AccountCaller, scopes: readonly string[]): void {
+  const refused = scopes.filter(scope => scope === NEVER_GRANTED || !caller.scopes.has(scope));
   if (refused.length === 0) return;
-  throw fault('permission_denied', `This token cannot hand on ${refused.join(', ')}.`, {
+  throw fault('permission_denied', `This token cannot grant ${refused.join(', ')}.`, {
     advice: 'Request only scopes that the calling token has, and never account:tokens.',
     details: { scopes: refused },
   });

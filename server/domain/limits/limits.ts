@@ -20,7 +20,7 @@ import { configuredLimits, effectiveLimits } from './browser-limits.ts';
 
 export interface LimitsParts {
   readonly store: Pick<Store, 'limits' | 'storedBytes'> & { readonly sessions: Pick<SessionRows, 'countOf'> };
-  readonly applications: Pick<Applications, 'demand'>;
+  readonly applications: Pick<Applications, 'require'>;
   /** Set by the operator; includes the slots of the installation. */
   readonly ceiling: SomeBrowserLimits;
   readonly waitingOf: (application: ApplicationId) => number;
@@ -38,7 +38,7 @@ export class Limits {
   }
 
   async read(caller: AccountCaller, appId: string): Promise<LimitsView> {
-    const { id } = await this.#parts.applications.demand(caller, appId, 'viewer');
+    const { id } = await this.#parts.applications.require(caller, appId, 'viewer');
     return this.#view(await this.#row(id));
   }
 
@@ -49,7 +49,7 @@ export class Limits {
     ifMatch: string | undefined,
     replacement: ReplaceLimits,
   ): Promise<LimitsView> {
-    const { id } = await this.#parts.applications.demand(caller, appId, 'owner');
+    const { id } = await this.#parts.applications.require(caller, appId, 'owner');
     const { store, clock, log, changed } = this.#parts;
     const before = await this.#row(id);
     const revision = revisionFrom(ifMatch, before.revision);

@@ -1,5 +1,5 @@
-// The icons of tabs, for people who look at them: loaded by the session's own browser, by its rules and through its egress,
-// since a viewer's browser asks nobody but us. Each once for as long as somebody looks.
+// Favicons of tabs in the live view. The session's own browser loads them, under its network rules, because a viewer's browser
+// may connect only to this service. Each icon is loaded once per viewing.
 import type { ObservedTarget } from '../../engines/browser/observation.ts';
 import type { JsonObject } from '../sessions/machinery.ts';
 
@@ -11,18 +11,18 @@ export class Favicons {
   readonly #known = new Map<string, string>();
   readonly #changed: () => void;
 
-  /** `changed`: one more is known. */
+  /** `changed` is called when another icon has been loaded. */
   constructor(changed: () => void) {
     this.#changed = changed;
   }
 
-  /** As a data URL; undefined: not (yet) known, or there is none. What is asked for is loaded meanwhile. */
+  /** The icon as a data URL, or undefined if it is not loaded (yet), in which case loading starts. */
   of(target: ObservedTarget, url: string): string | undefined {
     if (url === '') return undefined;
     const known = this.#known.get(url);
     if (known !== undefined || this.#known.size >= ICONS_MAX) return known || undefined;
     this.#known.set(url, '');
-    void this.#load(target, url).catch(() => {}); // a tab without an icon is one all the same
+    void this.#load(target, url).catch(() => {}); // the tab is shown without an icon
     return undefined;
   }
 
@@ -34,7 +34,7 @@ export class Favicons {
     if (success !== true || typeof stream !== 'string') return;
     const bytes = await readAll(target, stream).finally(() => target.say('IO.close', { handle: stream }));
     if (!bytes || bytes.length === 0) return;
-    // Whatever it is, it is drawn as a picture; only this kind is not known by its first bytes.
+    // Browsers draw whatever bitmap format it is; only SVG must be declared.
     const type = bytes[0] === LESS_THAN ? 'image/svg+xml' : 'image/png';
     this.#known.set(url, `data:${type};base64,${bytes.toString('base64')}`);
     this.#changed();
@@ -43,7 +43,7 @@ export class Favicons {
 
 const LESS_THAN = 0x3c;
 
-/** Undefined when it is larger than an icon may be. */
+/** Undefined if it is larger than ICON_BYTES_MAX. */
 async function readAll(target: ObservedTarget, handle: string): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   for (let size = 0; size <= ICON_BYTES_MAX; ) {

@@ -26,7 +26,7 @@ const filesOf = (product: string): FrontEndFiles => ({
   ]),
 });
 
-test('files are read once for all who want them at the same time, and are there ever after', async () => {
+test('reads the files once for concurrent requests, and keeps them', async () => {
   let reads = 0;
   const { frontEnd, folder } = open(async () => filesOf(`Chrome/1.2.${++reads}`));
   const names = await Promise.all([1, 2, 3].map(() => frontEnd.of('Chrome/1.2.1')));
@@ -37,7 +37,7 @@ test('files are read once for all who want them at the same time, and are there 
   assert.equal(gunzipSync(readFileSync(join(folder, '1.2.1/a/b.js.gz'))).toString(), 'import "./c.js"');
 });
 
-test('a browser that is older than the installed Chromium gets the files of that, read once', async () => {
+test('serves the files of the installed Chromium to an older browser, and reads them once', async () => {
   let reads = 0;
   const { frontEnd } = open(async () => {
     reads++;
@@ -48,7 +48,7 @@ test('a browser that is older than the installed Chromium gets the files of that
   assert.equal(reads, 1);
 });
 
-test('the three newest versions are kept', async () => {
+test('keeps the three newest versions', async () => {
   let version = 0;
   const { frontEnd, folder } = open(async () => filesOf(`Chrome/${++version}`));
   for (const product of ['Chrome/1', 'Chrome/2', 'Chrome/3', 'Chrome/4', 'Chrome/5']) await frontEnd.of(product);
@@ -56,7 +56,7 @@ test('the three newest versions are kept', async () => {
   assert.ok(existsSync(join(folder, '5')));
 });
 
-test('what cannot be read is a fault, leaves nothing, and is tried again', async () => {
+test('a failed read is a fault, leaves no folder, and is tried again', async () => {
   let reads = 0;
   const { frontEnd } = open(async () => {
     if (++reads === 1) throw new Error('no slot is free');
@@ -67,7 +67,7 @@ test('what cannot be read is a fault, leaves nothing, and is tried again', async
   assert.equal(await frontEnd.of('Chrome/1'), '1');
 });
 
-test('no name leads out of the folder', async () => {
+test('accepts no name that leads out of the folder', async () => {
   const { frontEnd } = open(async () => filesOf('Chrome/../../x'));
   assert.equal(await frontEnd.of('Chrome/1'), '_._.._x');
   for (const name of ['..', '.', '', '../1', '.new', 'a/b', '1\0'])

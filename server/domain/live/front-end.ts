@@ -1,5 +1,5 @@
-// The files of DevTools on this machine: one folder for each version of Chromium, made when somebody opens DevTools for the
-// first time, and the same from then on. How they are read out of a Chromium is given from outside.
+// The DevTools front-end files: one folder for each version of Chromium, created when DevTools is first opened and never
+// changed. How the files are read out of Chromium is passed in.
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -12,23 +12,23 @@ import type { Log } from '../../kit/log.ts';
 import { SingleFlight } from '../../kit/single-flight.ts';
 import { fault } from '../faults.ts';
 
-/** Chromium's start and some seven hundred files, on a machine that is busy. */
+/** Includes Chromium's start and some 700 files, on a busy machine. */
 const MAKE_MS = 60_000;
-/** The newest, and those of sessions that run on through an upgrade of Chromium. */
+/** The newest, and those that sessions still need after an upgrade of Chromium. */
 const VERSIONS_MAX = 3;
 const FOLDER = /^[\w.-]{1,64}$/;
 const COMPRESSED = /\.(?:js|css|html|json|svg|md)$/;
 const compress = promisify(gzip);
 
 export interface FrontEndFiles {
-  /** As the Chromium says that they were read out of: `Chrome/156.0.1.2`. */
+  /** As reported by the Chromium that the files were read from: `Chrome/156.0.1.2`. */
   readonly product: string;
   readonly files: ReadonlyMap<string, Buffer>;
 }
 
 export interface FrontEndParts {
   readonly folder: string;
-  /** Starts the installed Chromium for nothing else, and reads them out of it. */
+  /** Starts the installed Chromium and reads the files out of it. */
   readonly read: (box: SessionId, signal: AbortSignal) => Promise<FrontEndFiles>;
   readonly clock: Clock;
   readonly log: Log;
@@ -37,32 +37,32 @@ export interface FrontEndParts {
 export class FrontEnd {
   readonly #parts: FrontEndParts;
   readonly #making = new SingleFlight<string, string>();
-  /** For a session's browser whose own files are not to be had any more: what the installed Chromium has. */
-  readonly #standIns = new Map<string, string>();
+  /** For products whose files are no longer available: the version of the installed Chromium, used instead. */
+  readonly #fallbacks = new Map<string, string>();
   readonly #closing = new AbortController();
 
   constructor(parts: FrontEndParts) {
     this.#parts = parts;
   }
 
-  /** Names the folder with the files for a browser of this product, after making it if it must be. */
+  /** The name of the folder with the files for a browser product. Creates the folder if necessary. */
   async of(product: string): Promise<string> {
     const name = nameOf(product);
     if (this.folderOf(name)) return name;
-    const standIn = this.#standIns.get(name);
-    if (standIn !== undefined && this.folderOf(standIn)) return standIn;
+    const fallback = this.#fallbacks.get(name);
+    if (fallback !== undefined && this.folderOf(fallback)) return fallback;
     const made = await this.#making.run('', () => this.#make());
-    if (made !== name) this.#standIns.set(name, made);
+    if (made !== name) this.#fallbacks.set(name, made);
     return made;
   }
 
-  /** Where a folder of that name stands; undefined where it was never made. */
+  /** The path of a folder, or undefined if it does not exist. */
   folderOf(name: string): string | undefined {
     const folder = join(this.#parts.folder, name);
     return FOLDER.test(name) && !name.startsWith('.') && existsSync(folder) ? folder : undefined;
   }
 
-  /** Whoever waits for files hears that there will be none. */
+  /** Rejects pending requests. */
   close(): void {
     this.#closing.abort(new Error('the service stops'));
   }
@@ -83,7 +83,7 @@ export class FrontEnd {
     }
   }
 
-  /** Whole or not at all: the folder gets its name when everything is in it. */
+  /** Atomic: the folder is renamed when it is complete. */
   async #write(name: string, files: ReadonlyMap<string, Buffer>): Promise<void> {
     const { folder } = this.#parts;
     const fresh = join(folder, '.new');

@@ -16,19 +16,19 @@ const claims = { session, right: 'view', expiresAt: plus(clock.now(), 60_000), e
 
 const refused = (code: string) => (error: unknown) => isFault(error, code);
 
-describe('tokens of live view addresses', () => {
-  test('say what they were made for, to the second', () => {
+describe('live view tokens', () => {
+  test('return the claims they were made from, with times in seconds', () => {
     const read = links.read(links.tokenOf({ ...claims, page: 'C2FE' }), session);
     const expiresAt = new Date(1000 * Math.floor(claims.expiresAt.getTime() / 1000));
     assert.deepEqual(read, { ...claims, page: 'C2FE', expiresAt });
     assert.equal('page' in links.read(links.tokenOf(claims), session), false);
   });
 
-  test('hold for their session alone', () => {
+  test('are refused for another session', () => {
     assert.throws(() => links.read(links.tokenOf(claims), other), refused('signed_url_invalid'));
   });
 
-  test('do not survive a change of a single character', () => {
+  test('are refused after a change of a single character', () => {
     const token = links.tokenOf(claims);
     for (let at = 3; at < token.length; at++) {
       const changed = `${token.slice(0, at)}${token[at] === 'A' ? 'B' : 'A'}${token.slice(at + 1)}`;
@@ -36,18 +36,18 @@ describe('tokens of live view addresses', () => {
     }
   });
 
-  test('of a viewer cannot be made into those of a driver', () => {
+  test('with the right to view cannot be turned into ones with control', () => {
     const [, signature] = links.tokenOf(claims).split('.');
     const forged = Buffer.from(JSON.stringify([session, 'control', '', 4_000_000_000, 3, keyId])).toString('base64url');
     assert.throws(() => links.read(`lv_${forged}.${signature}`, session), refused('signed_url_invalid'));
   });
 
-  test('of another installation are nothing here', () => {
+  test('of another installation are refused', () => {
     const foreign = new LiveLinks(new Secret('a secret of another installation, as long'), clock);
     assert.throws(() => links.read(foreign.tokenOf(claims), session), refused('signed_url_invalid'));
   });
 
-  test('end', async () => {
+  test('are refused after they expired', async () => {
     const late = new TestClock();
     const token = new LiveLinks(new Secret('x'.repeat(32)), late).tokenOf(claims);
     late.advance(61_000);

@@ -1,5 +1,5 @@
-// The tokens in live view addresses: what one allows, for which session and page, and until when. Nothing is stored; a
-// token whose epoch has passed was revoked.
+// Tokens in live view addresses: the right, the session, the page and the expiry. Nothing is stored: revoking increments the
+// session's epoch, and tokens of earlier epochs are refused.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../../kit/clock.ts';
 import { parseJson } from '../../kit/foreign.ts';
@@ -12,11 +12,11 @@ export type LiveRight = 'view' | 'control';
 export interface LinkClaims {
   readonly session: SessionId;
   readonly right: LiveRight;
-  /** The CDP target id. Absent: every page. */
+  /** A CDP target id. Absent: every page. */
   readonly page?: string;
   readonly expiresAt: Date;
   readonly epoch: number;
-  /** The agent key that the address was given to. */
+  /** The agent key that the address was issued to. */
   readonly keyId: KeyId;
 }
 
@@ -37,14 +37,14 @@ export class LiveLinks {
     return `lv_${body}.${this.#sign(body)}`;
   }
 
-  /** 403 for one that was altered, that has expired, or that is for another session. Revocation is the caller's to check. */
+  /** Throws 403 if the token was altered, has expired, or belongs to another session. The caller must check for revocation. */
   read(token: string, session: string): LinkClaims {
     const claims = this.signed(token, session);
     if (claims.expiresAt <= this.#clock.now()) throw expired('has expired');
     return claims;
   }
 
-  /** The same, whether it has expired or not. */
+  /** As `read`, but accepts expired tokens. */
   signed(token: string, session: string): LinkClaims {
     const [, body, signature] = TOKEN.exec(token) ?? [];
     if (!body || !signature || !this.#isSigned(body, signature)) throw invalid();
@@ -62,7 +62,7 @@ export class LiveLinks {
   }
 }
 
-/** We wrote it, so anything else in it means that it is of another version of ours. */
+/** The content is authentic, so anything unexpected comes from another version of Berth. */
 function claimsOf(value: unknown): LinkClaims | undefined {
   const [session, right, page, expires, epoch, keyId]: unknown[] = Array.isArray(value) ? value : [];
   if (typeof session !== 'string' || !isUuid(session) || (right !== 'view' && right !== 'control')) return undefined;
@@ -74,8 +74,8 @@ function claimsOf(value: unknown): LinkClaims | undefined {
   };
 }
 
-const ASK_ANEW = 'Ask GET /sessions/{id}/debug for fresh addresses.';
+const GET_NEW_ONE = 'Call GET /sessions/{id}/debug for new addresses.';
 export const invalid = () =>
-  fault('signed_url_invalid', 'The token of this live view address is not valid.', { advice: ASK_ANEW });
+  fault('signed_url_invalid', 'The token of this live view address is not valid.', { advice: GET_NEW_ONE });
 export const expired = (how: string) =>
-  fault('signed_url_expired', `This live view address ${how}.`, { advice: ASK_ANEW });
+  fault('signed_url_expired', `This live view address ${how}.`, { advice: GET_NEW_ONE });

@@ -1,4 +1,4 @@
-// People at the window of a running session: the addresses they come by, what those allow, and who drives.
+// The live view of running sessions: its addresses, what each allows, and who has control.
 import type { DebugQuery, DebugUrls } from '../../../contract/live.ts';
 import type { ControlRows } from '../../engines/store/rows/controls.ts';
 import type { CompleteDownload } from '../../engines/store/rows/downloads.ts';
@@ -21,12 +21,12 @@ import { Viewing, type WatchPage } from './viewing.ts';
 
 const LIFE_MAX_MS = 21_600_000;
 
-/** Somebody with an address that lets them speak CDP themselves. */
-export interface Guest {
+/** A client that was admitted by a live view address and speaks CDP itself. */
+export interface DirectClient {
   readonly live: LiveSession;
-  /** The agent key that the address was given to. */
+  /** The agent key that the address was issued to. */
   readonly keyId: KeyId;
-  /** All that there is for them. Absent: the whole browser. */
+  /** Target id of the only page it may access. Absent: the whole browser. */
   readonly page?: string;
   readonly expiresAt: Date;
 }
@@ -37,21 +37,21 @@ export interface LiveViewParts {
   readonly events: Pick<EventRows, 'append'>;
   readonly lives: Pick<LiveSessions, 'get'>;
   readonly links: LiveLinks;
-  readonly keyUses: Pick<KeyUses, 'demand'>;
+  readonly keyUses: Pick<KeyUses, 'assertActive'>;
   readonly publicUrl: string;
   readonly watchPage: WatchPage;
-  /** A link to it that works without a key. */
-  readonly addressOf: (download: CompleteDownload) => Promise<string>;
+  /** Makes a signed link to a download. */
+  readonly linkTo: (download: CompleteDownload) => Promise<string>;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** A file that a page has downloaded, for whoever may have it. */
+/** A completed download that is offered to viewers. */
 export interface Offer {
   readonly name: string;
   readonly size: number;
   readonly url: string;
-  /** Where its download began; the main frame of a page has the page's name. */
+  /** Id of the frame that started the download; the id of a page's main frame is the page's id. */
   readonly frame: string;
 }
 
@@ -70,11 +70,11 @@ export class LiveView implements Watcher {
   }
 
   async attend(live: LiveSession, row: SessionRow): Promise<Attendance> {
-    const standing = row.status === 'PENDING' ? undefined : await this.#parts.rows.of(live.id);
+    const stored = row.status === 'PENDING' ? undefined : await this.#parts.rows.of(live.id);
     const agentInput = row.settings.takeover === 'refuse' ? 'refuse' : 'queue';
-    const takeover = new Takeover(this.#parts, live, agentInput, standing);
+    const takeover = new Takeover(this.#parts, live, agentInput, stored);
     this.#takeovers.set(live.id, takeover);
-    this.#epochs.set(live.id, standing?.linkEpoch ?? 0);
+    this.#epochs.set(live.id, stored?.linkEpoch ?? 0);
     return {
       leave: async end => {
         for (const leave of [...(this.#left.get(live.id) ?? [])]) leave(end !== undefined);
@@ -89,7 +89,7 @@ export class LiveView implements Watcher {
     return this.#takeovers.get(session);
   }
 
-  /** Addresses for people, fresh with each call. */
+  /** New addresses for viewers. */
   async urls(caller: AgentCaller, id: string, { expiresIn, readOnly }: DebugQuery): Promise<DebugUrls> {
     const { live, row } = await this.#running(caller, id);
     const until = plus(this.#parts.clock.now(), expiresIn === undefined ? LIFE_MAX_MS : 1000 * expiresIn);
@@ -104,58 +104,62 @@ export class LiveView implements Watcher {
     };
   }
 
-  /** Every address that was given out so far stops working at once. */
+  /** Revokes every address issued so far. */
   async revoke(caller: AgentCaller, id: string): Promise<void> {
     const { live } = await this.#running(caller, id);
     const epoch = await this.#parts.rows.revokeLinks(caller.applicationId, live.id);
     if (epoch === undefined) throw notFound('Session', id);
     this.#epochs.set(live.id, epoch);
     for (const leave of [...(this.#revoked.get(live.id) ?? [])]) leave();
-    this.#tell(live.id, {
+    this.#recordEvent(live.id, {
       type: 'live.links_revoked',
       actor: { kind: 'agentKey', id: caller.keyId },
       detail: {},
     });
   }
 
-  /** Who comes by an address: 403 where it does not hold (any more), 404 where the session does not run here. */
-  async welcome(token: string, id: string): Promise<{ live: LiveSession; takeover: Takeover; claims: LinkClaims }> {
+  /** Resolves an address: 403 if it is not valid, 404 if the session does not run on this host. */
+  async resolve(token: string, id: string): Promise<{ live: LiveSession; takeover: Takeover; claims: LinkClaims }> {
     const claims = this.#parts.links.read(token, id);
     const live = this.#parts.lives.get(claims.session);
     const takeover = this.#takeovers.get(claims.session);
     if (!live?.stands || !takeover) throw notFound('Session', id);
     if (claims.epoch !== this.#epochs.get(claims.session)) throw expired('was revoked');
-    await this.#demandKey({ applicationId: live.applicationId, keyId: claims.keyId });
+    await this.#assertKeyActive({ applicationId: live.applicationId, keyId: claims.keyId });
     return { live, takeover, claims };
   }
 
-  /** Who comes with a CDP client of their own. 410 where the session has ended, as for the agent's. */
-  async guest(token: string, id: string): Promise<Guest> {
+  /** Resolves an address for a CDP client. 410 if the session has ended, as on the agent's endpoint. */
+  async resolveClient(token: string, id: string): Promise<DirectClient> {
     const { links, sessions } = this.#parts;
     const { session } = links.signed(token, id);
     const row = await sessions.byId(session);
     if (row && (hasEnded(row) || row.end)) throw sessionEnded(row);
-    const { live, claims } = await this.welcome(token, id);
+    const { live, claims } = await this.resolve(token, id);
     if (claims.right !== 'control' || claims.page !== undefined) throw invalid();
     return { live, keyId: claims.keyId, expiresAt: claims.expiresAt };
   }
 
-  /** Who comes with DevTools, to one page: that of the address, or with an address for every page the one that is named. */
-  async inspector(token: string, id: string, named: string | undefined): Promise<Guest & { readonly page: string }> {
-    const { live, claims } = await this.welcome(token, id);
+  /** Resolves an address for DevTools. The page is the address's own, or `named` if the address is for every page. */
+  async resolveInspector(
+    token: string,
+    id: string,
+    named: string | undefined,
+  ): Promise<DirectClient & { readonly page: string }> {
+    const { live, claims } = await this.resolve(token, id);
     const page = claims.page ?? named;
     if (claims.right !== 'control' || page === undefined || (named ?? page) !== page) throw invalid();
     return { live, keyId: claims.keyId, page, expiresAt: claims.expiresAt };
   }
 
-  /** DevTools came to a page, or left it. */
+  /** DevTools was opened on a page, or closed. */
   inspected(session: SessionId, page: string, what: 'opened' | 'closed'): void {
-    this.#tell(session, { type: `devtools.${what}`, actor: { kind: 'viewer' }, detail: { page } });
+    this.#recordEvent(session, { type: `devtools.${what}`, actor: { kind: 'viewer' }, detail: { page } });
   }
 
-  /** Whoever is to send a file in must hold an address for driving, while somebody drives. */
-  async sender(token: string, id: string): Promise<LiveSession> {
-    const { live, takeover, claims } = await this.welcome(token, id);
+  /** Resolves an address for an upload, which requires the right to control while a viewer has control. */
+  async resolveUploader(token: string, id: string): Promise<LiveSession> {
+    const { live, takeover, claims } = await this.resolve(token, id);
     if (claims.right !== 'control' || !takeover.control) throw invalid();
     return live;
   }
@@ -170,25 +174,25 @@ export class LiveView implements Watcher {
     return listen(this.#offers, session, offer);
   }
 
-  /** A download is complete. Where nobody looks, no link is made. */
+  /** Offers a completed download to viewers. Without viewers no link is made. */
   async offer(download: CompleteDownload, frame: string): Promise<void> {
-    const { addressOf, log } = this.#parts;
+    const { linkTo, log } = this.#parts;
     if (!this.#offers.get(download.sessionId)?.size) return;
     try {
-      const offer = { name: download.filename, size: download.size, url: await addressOf(download), frame };
-      for (const tell of [...(this.#offers.get(download.sessionId) ?? [])]) tell(offer);
+      const offer = { name: download.filename, size: download.size, url: await linkTo(download), frame };
+      for (const listener of [...(this.#offers.get(download.sessionId) ?? [])]) listener(offer);
     } catch (error) {
       log.warn('live.download_not_offered', { sessionId: download.sessionId, reason: reason(error) });
     }
   }
 
-  /** Calls `leave` when the session ends, or goes to a successor. */
+  /** Calls `leave` when the session ends, or when this process hands it over. */
   onLeave(session: SessionId, leave: (ended: boolean) => void): { close(): void } {
     return listen(this.#left, session, leave);
   }
 
-  /** All viewers of a session share one look at it. */
-  look(live: LiveSession): { viewing: Viewing; close(): Promise<void> } {
+  /** All viewers of a session share one `Viewing`. */
+  view(live: LiveSession): { viewing: Viewing; close(): Promise<void> } {
     const { watchPage, clock } = this.#parts;
     const shared = this.#viewings.get(live.id) ?? { viewing: new Viewing(live, watchPage, clock), viewers: 0 };
     this.#viewings.set(live.id, shared);
@@ -203,9 +207,11 @@ export class LiveView implements Watcher {
     };
   }
 
-  async #demandKey(key: UsedKey): Promise<void> {
-    await this.#parts.keyUses.demand(key).catch(error => {
-      throw isFault(error, 'invalid_credentials') ? expired('was given to an agent key that has ended') : error;
+  async #assertKeyActive(key: UsedKey): Promise<void> {
+    await this.#parts.keyUses.assertActive(key).catch(error => {
+      throw isFault(error, 'invalid_credentials')
+        ? expired('was issued to an agent key that has expired or was revoked')
+        : error;
     });
   }
 
@@ -235,7 +241,7 @@ export class LiveView implements Watcher {
     return { ...this.#liveUrls(claims), ...(claims.right === 'control' ? { devtoolsUrl } : {}) };
   }
 
-  #tell(session: SessionId, event: Omit<NamedEvent, 'at'>): void {
+  #recordEvent(session: SessionId, event: Omit<NamedEvent, 'at'>): void {
     const { events, clock, log } = this.#parts;
     events
       .append(session, { ...event, at: clock.now() })

@@ -1,18 +1,18 @@
-// The worlds of ours in the frames of a page: made once a document, so that a question costs one message. A page's scripts
-// see nothing of what is asked there. Answers are the page's and may be anything: each is read as hostile.
+// Isolated worlds in the frames of a page, created once per document so that a call costs one message. Scripts of the page
+// cannot observe them. Results come from the page, so they are validated as hostile input.
 import type { ObservedTarget } from '../../engines/browser/observation.ts';
 import type { JsonObject } from '../sessions/machinery.ts';
 
-/** A page that is busy for a moment answers late, and without an answer a list does not open and nothing is copied. */
+/** A busy page answers late. Without an answer, no list is opened and nothing is copied. */
 const ASK_MS = 2_000;
 const WORLD = 'berth-live';
-/** Frames within frames, and frames of one page, that are looked into. */
+/** Limits on the depth and the number of frames that are searched. */
 const DEPTH_MAX = 8;
 const FRAMES_MAX = 50;
 
 export type Args = ReadonlyArray<number | string>;
 
-/** One document: a frame, and the target whose process it is in. */
+/** A document: a frame, and the target of the process it runs in. */
 export interface Frame {
   readonly target: ObservedTarget;
   readonly id: string;
@@ -25,23 +25,23 @@ const FRAME_BOX = `function () {
 
 export class PageWorlds {
   readonly #page: ObservedTarget;
-  /** Frames of it that have processes of their own, by name. */
-  readonly #apart: () => ReadonlyMap<string, ObservedTarget>;
+  /** Frames of the page that run in their own process, by frame id. */
+  readonly #remoteFrames: () => ReadonlyMap<string, ObservedTarget>;
   readonly #worlds = new Map<ObservedTarget, Map<string, number>>();
 
-  constructor(page: ObservedTarget, apart: () => ReadonlyMap<string, ObservedTarget>) {
+  constructor(page: ObservedTarget, remoteFrames: () => ReadonlyMap<string, ObservedTarget>) {
     this.#page = page;
-    this.#apart = apart;
+    this.#remoteFrames = remoteFrames;
   }
 
-  /** A page's target has the name of its main frame. */
+  /** The target id of a page is the id of its main frame. */
   get main(): Frame {
     return { target: this.#page, id: this.#page.id };
   }
 
-  /** Every frame of the page, of whatever process. */
+  /** Every frame of the page, in any process. */
   async frames(): Promise<readonly Frame[]> {
-    const targets = [this.#page, ...this.#apart().values()];
+    const targets = [this.#page, ...this.#remoteFrames().values()];
     const found = await Promise.all(
       targets.map(async target => {
         const { frameTree } = await target.send('Page.getFrameTree', {}, ASK_MS).catch((): JsonObject => ({}));
@@ -51,7 +51,7 @@ export class PageWorlds {
     return found.flat().slice(0, FRAMES_MAX);
   }
 
-  /** Calls a function in the frame. What cannot be answered is an empty answer. */
+  /** Calls a function in the frame. An empty object if it failed. */
   async ask(frame: Frame, source: string, args: Args, byValue: boolean): Promise<JsonObject> {
     const expression = `(${source})(${args.map(arg => JSON.stringify(arg)).join(', ')})`;
     for (const isLast of [false, true])
@@ -61,14 +61,14 @@ export class PageWorlds {
         const { result } = await frame.target.send('Runtime.evaluate', asked, ASK_MS);
         return Object(result);
       } catch {
-        // The document may have been replaced meanwhile: then the new one is asked.
+        // The document may have been replaced meanwhile, so try once more in the new one.
         this.#worlds.get(frame.target)?.delete(frame.id);
         if (isLast || frame.target.isGone) break;
       }
     return {};
   }
 
-  /** The same on an object that an answer has named. */
+  /** Calls a function on an object that an earlier call returned. */
   async call(target: ObservedTarget, objectId: string, functionDeclaration: string, args: Args): Promise<JsonObject> {
     const asked = { objectId, functionDeclaration, arguments: args.map(value => ({ value })), returnByValue: true };
     const { result } = await target.send('Runtime.callFunctionOn', asked, ASK_MS).catch((): JsonObject => ({}));
@@ -76,8 +76,8 @@ export class PageWorlds {
   }
 
   /**
-   * What the function finds at a point of the page: where that is a frame, it is asked there, with the point as seen from
-   * inside. `corner` is where that frame stands in the page.
+   * Calls the function with a point of the page. If the point is in a nested frame, the function is called there, with the
+   * point relative to that frame. `corner` is the position of that frame in the page.
    */
   async askAt(source: string, x: number, y: number): Promise<{ frame: Frame; found: JsonObject; corner: Point }> {
     let frame = this.main;
@@ -103,13 +103,13 @@ export class PageWorlds {
     const { x, y } = Object(value);
     corner.x += typeof x === 'number' ? x : 0;
     corner.y += typeof y === 'number' ? y : 0;
-    return { target: this.#apart().get(id) ?? target, id };
+    return { target: this.#remoteFrames().get(id) ?? target, id };
   }
 
   async #worldOf({ target, id }: Frame): Promise<number> {
     const known = this.#worlds.get(target) ?? this.#listenTo(target);
-    const standing = known.get(id);
-    if (standing !== undefined) return standing;
+    const existing = known.get(id);
+    if (existing !== undefined) return existing;
     const { executionContextId } = await target.send(
       'Page.createIsolatedWorld',
       { frameId: id, worldName: WORLD },
@@ -120,7 +120,7 @@ export class PageWorlds {
     return executionContextId;
   }
 
-  /** Any change of its frames, and their worlds are asked for anew: a number may mean another world by then. */
+  /** Any change of frames clears the cache, because a context id may then refer to another world. */
   #listenTo(target: ObservedTarget): Map<string, number> {
     const known = new Map<string, number>();
     this.#worlds.set(target, known);

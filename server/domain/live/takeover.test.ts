@@ -12,11 +12,11 @@ const id = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10' as SessionId;
 const applicationId = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d20' as ApplicationId;
 const [ANNA, BEN] = ['00000000-0000-4000-8000-00000000000a', '00000000-0000-4000-8000-00000000000b'];
 
-/** The real statements are in tests/engines/store-controls.test.ts; here it is what Takeover makes of their answers. */
-function world(agentInput: AgentInput = 'queue', standing?: ControlRow) {
+/** The SQL statements are tested in tests/engines/store-controls.test.ts; this tests how Takeover uses their results. */
+function setup(agentInput: AgentInput = 'queue', stored?: ControlRow) {
   const clock = new TestClock();
-  const told: string[] = [];
-  let row: ControlRow = standing ?? { sessionId: id, applicationId, fence: 0, linkEpoch: 0 };
+  const events: string[] = [];
+  let row: ControlRow = stored ?? { sessionId: id, applicationId, fence: 0, linkEpoch: 0 };
   const rows: ControlRows = {
     of: async () => row,
     take: async (_application, _session, holder, now, expiresAt) => {
@@ -36,9 +36,14 @@ function world(agentInput: AgentInput = 'queue', standing?: ControlRow) {
     },
     revokeLinks: async () => 1,
   };
-  const events: Pick<EventRows, 'append'> = { append: async (_session, { type }) => void told.push(type) };
-  const takeover = new Takeover({ rows, events, clock, log: silentLog }, { id, applicationId }, agentInput, standing);
-  return { clock, takeover, told };
+  const eventRows: Pick<EventRows, 'append'> = { append: async (_session, { type }) => void events.push(type) };
+  const takeover = new Takeover(
+    { rows, events: eventRows, clock, log: silentLog },
+    { id, applicationId },
+    agentInput,
+    stored,
+  );
+  return { clock, takeover, events };
 }
 
 const waitOf = (verdict: ReturnType<Takeover['judgeInput']>): Promise<unknown> => {
@@ -47,24 +52,24 @@ const waitOf = (verdict: ReturnType<Takeover['judgeInput']>): Promise<unknown> =
 };
 
 describe('a takeover', () => {
-  test('lets the agent drive while nobody took over', () => {
-    assert.equal(world().takeover.judgeInput('Input.insertText'), 'pass');
+  test('passes input of the agent while no viewer has control', () => {
+    assert.equal(setup().takeover.judgeInput('Input.insertText'), 'pass');
   });
 
-  test('belongs to one; the second is told no, and the first may take it again under a new fence', async () => {
-    const { takeover, told } = world();
+  test('is refused to a second viewer; the first may take it again under a new fence', async () => {
+    const { takeover, events } = setup();
     const first = await takeover.take(ANNA);
     assert.equal(await takeover.take(BEN), undefined);
     const again = await takeover.take(ANNA);
     assert.ok(first && again && again.fence > first.fence);
     assert.equal(takeover.isFresh(first.fence), false);
     assert.equal(takeover.isFresh(again.fence), true);
-    assert.deepEqual(told, ['control.taken', 'control.refused']);
+    assert.deepEqual(events, ['control.taken', 'control.refused']);
     takeover.close();
   });
 
-  test('holds input back in its order and lets it go when control is given back', async () => {
-    const { takeover, told } = world();
+  test('queues input in order and passes it when control is given back', async () => {
+    const { takeover, events } = setup();
     const control = await takeover.take(ANNA);
     const passed: string[] = [];
     for (const name of ['one', 'two', 'three'])
@@ -73,12 +78,12 @@ describe('a takeover', () => {
     await until(30_000, 'the waiting input to pass', () => (passed.length === 3 ? true : undefined));
     assert.deepEqual(passed, ['one pass', 'two pass', 'three pass']);
     assert.equal(takeover.judgeInput('Input.dispatchKeyEvent'), 'pass');
-    assert.deepEqual(told, ['control.taken', 'control.given_back']);
+    assert.deepEqual(events, ['control.taken', 'control.given_back']);
     takeover.close();
   });
 
-  test('stays given back when it was just being renewed', async () => {
-    const { takeover } = world();
+  test('stays given back if it is being renewed at the same time', async () => {
+    const { takeover } = setup();
     const control = await takeover.take(ANNA);
     assert.ok(control);
     const renewed = takeover.renew(control);
@@ -88,8 +93,8 @@ describe('a takeover', () => {
     takeover.close();
   });
 
-  test('refuses input that has waited too long, by name', async () => {
-    const { takeover, clock } = world();
+  test('refuses input that waited too long, and names the command', async () => {
+    const { takeover, clock } = setup();
     let control = await takeover.take(ANNA);
     const waiting = waitOf(takeover.judgeInput('Input.insertText'));
     for (let passedMs = 0; passedMs < WAITING_MS; passedMs += LEASE_MS / 2) {
@@ -102,23 +107,23 @@ describe('a takeover', () => {
     takeover.close();
   });
 
-  test('refuses what is more than may wait', async () => {
-    const { takeover } = world();
+  test('refuses input when the queue is full', async () => {
+    const { takeover } = setup();
     await takeover.take(ANNA);
     for (let count = 0; count < WAITING_COMMANDS_MAX; count++) void waitOf(takeover.judgeInput('Input.insertText'));
-    assert.match(JSON.stringify(takeover.judgeInput('Input.insertText')), /100 commands wait/);
+    assert.match(JSON.stringify(takeover.judgeInput('Input.insertText')), /100 commands are queued/);
     takeover.close();
   });
 
-  test('refuses at once where the session wishes it so', async () => {
-    const { takeover } = world('refuse');
+  test('refuses input at once if the session is configured so', async () => {
+    const { takeover } = setup('refuse');
     await takeover.take(ANNA);
     assert.match(JSON.stringify(takeover.judgeInput('Page.navigate')), /Page\.navigate is refused/);
     takeover.close();
   });
 
-  test('ends by itself when its holder does not renew it, and the agent goes on', async () => {
-    const { takeover, clock, told } = world();
+  test('expires if its holder does not renew it, and then passes the agent input', async () => {
+    const { takeover, clock, events } = setup();
     const control = await takeover.take(ANNA);
     clock.advance(LEASE_MS / 2);
     const waiting = waitOf(takeover.judgeInput('Input.insertText'));
@@ -126,15 +131,15 @@ describe('a takeover', () => {
     assert.equal(await waiting, 'pass');
     assert.equal(takeover.control, undefined);
     assert.equal(control && (await takeover.renew(control)), false);
-    assert.deepEqual(told, ['control.taken', 'control.expired']);
+    assert.deepEqual(events, ['control.taken', 'control.expired']);
     takeover.close();
   });
 
-  test('of before a restart still holds, for its holder and nobody else', async () => {
+  test('survives a restart, for its holder only', async () => {
     const clock = new TestClock();
     const expiresAt = new Date(clock.now().getTime() + LEASE_MS);
-    const standing = { sessionId: id, applicationId, fence: 7, linkEpoch: 0, holder: ANNA, expiresAt };
-    const { takeover } = world('queue', standing);
+    const stored = { sessionId: id, applicationId, fence: 7, linkEpoch: 0, holder: ANNA, expiresAt };
+    const { takeover } = setup('queue', stored);
     assert.equal(takeover.control?.fence, 7);
     assert.notEqual(takeover.judgeInput('Input.insertText'), 'pass');
     assert.equal(await takeover.take(BEN), undefined);
@@ -142,8 +147,8 @@ describe('a takeover', () => {
     takeover.close();
   });
 
-  test('leaves nobody waiting when the session leaves', async () => {
-    const { takeover } = world();
+  test('passes all queued input when the session leaves', async () => {
+    const { takeover } = setup();
     await takeover.take(ANNA);
     const waiting = waitOf(takeover.judgeInput('Input.insertText'));
     takeover.close();

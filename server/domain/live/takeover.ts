@@ -1,5 +1,5 @@
-// A person drives a session while they hold its control, which is a lease with a fence. The agent's input waits meanwhile, or
-// is refused; everything else of the agent goes on. One of these for each session that runs here.
+// Control of a session by a viewer: a lease with a fence. Meanwhile input of the agent is queued or refused; its other
+// commands are not affected. There is one instance for each session that runs on this host.
 import type { ControlRow, ControlRows } from '../../engines/store/rows/controls.ts';
 import type { Actor, EventRows } from '../../engines/store/rows/events.ts';
 import type { JsonObject } from '../../engines/store/rows/json.ts';
@@ -8,9 +8,9 @@ import { reason } from '../../kit/fault.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
 
-/** Renewed while the holder's live view is open; what is left when that is gone is the time to come back. */
+/** Renewed while the holder's live view is open. After a disconnect, the rest is the time to reconnect. */
 export const LEASE_MS = 30_000;
-/** Input of the agent that waits for a person to be done, and how long. */
+/** Limits on the agent's queued input: number of commands, and time. */
 export const WAITING_COMMANDS_MAX = 100;
 export const WAITING_MS = 30_000;
 
@@ -22,7 +22,7 @@ export interface Control {
   readonly expiresAt: Date;
 }
 
-/** What the gateway does with a command that is input. */
+/** What the relay does with an input command of the agent. */
 export type InputVerdict =
   | 'pass'
   | { readonly refuse: string }
@@ -49,48 +49,51 @@ export class Takeover {
     parts: TakeoverParts,
     session: { readonly id: SessionId; readonly applicationId: ApplicationId },
     agentInput: AgentInput,
-    standing: ControlRow | undefined,
+    stored: ControlRow | undefined,
   ) {
     this.#parts = parts;
     this.#session = session;
     this.#agentInput = agentInput;
-    if (standing) this.#adopt(standing);
+    if (stored) this.#adopt(stored);
   }
 
-  /** Who controls it now; undefined: the agent. */
+  /** The viewer's control, or undefined while the agent has control. */
   get control(): Control | undefined {
     return this.#control;
   }
 
-  /** Called whenever control changes hands. */
+  /** Calls the listener when control changes. */
   onChange(listener: () => void): { close(): void } {
     this.#listeners.add(listener);
     return { close: () => void this.#listeners.delete(listener) };
   }
 
-  /** Undefined when somebody else holds it. The fence is durable before this returns; taken again by its holder, it grows. */
+  /**
+   * Undefined if another viewer has control. The fence is stored before this returns. A holder that takes control again gets
+   * a higher fence.
+   */
   async take(holder: string): Promise<Control | undefined> {
     const { rows, clock } = this.#parts;
     const now = clock.now();
     const expiresAt = plus(now, LEASE_MS);
     const row = await rows.take(this.#session.applicationId, this.#session.id, holder, now, expiresAt);
     if (!row) {
-      this.#tell('control.refused', { why: this.#control ? 'held' : 'not_running' });
+      this.#recordEvent('control.refused', { why: this.#control ? 'held' : 'not_running' });
       return undefined;
     }
     const control = { holder, fence: row.fence, expiresAt };
-    if (this.#control?.holder !== holder) this.#tell('control.taken', { fence: row.fence });
+    if (this.#control?.holder !== holder) this.#recordEvent('control.taken', { fence: row.fence });
     this.#hold(control);
     return control;
   }
 
-  /** False when it is held no more. */
+  /** False if control has ended. */
   async renew({ holder, fence }: Control): Promise<boolean> {
     const { rows, clock } = this.#parts;
     const now = clock.now();
     const expiresAt = plus(now, LEASE_MS);
     if (!this.isFresh(fence) || !(await rows.renew(this.#session.id, holder, fence, now, expiresAt))) return false;
-    if (this.#control?.fence !== fence) return false; // it ended while this was being written
+    if (this.#control?.fence !== fence) return false; // it ended during the write
     this.#hold({ holder, fence, expiresAt });
     return true;
   }
@@ -99,24 +102,25 @@ export class Takeover {
     await this.#end(fence, 'control.given_back', { kind: 'viewer' });
   }
 
-  /** Input that a person sent under this fence may still be carried out. */
+  /** Whether input that was sent under this fence may still be dispatched. */
   isFresh(fence: number): boolean {
     return this.#control?.fence === fence && this.#control.expiresAt > this.#parts.clock.now();
   }
 
-  /** What happens to a command of the agent that is input. */
+  /** Decides what happens to an input command of the agent. */
   judgeInput(method: string): InputVerdict {
     if (!this.#control) return 'pass';
-    if (this.#agentInput === 'refuse') return { refuse: refusal(method, 'the session refuses input meanwhile') };
+    if (this.#agentInput === 'refuse')
+      return { refuse: refusal(method, 'the session is set to refuse input meanwhile') };
     if (this.#waiting.size >= WAITING_COMMANDS_MAX)
-      return { refuse: refusal(method, `${WAITING_COMMANDS_MAX} commands wait for that already`) };
+      return { refuse: refusal(method, `${WAITING_COMMANDS_MAX} commands are queued already`) };
     return { wait: this.#untilGivenBack(method) };
   }
 
   close(): void {
     this.#closed.abort(new Error('the session leaves'));
     this.#watch.abort();
-    for (const go of [...this.#waiting]) go();
+    for (const pass of [...this.#waiting]) pass();
     this.#listeners.clear();
   }
 
@@ -142,7 +146,7 @@ export class Takeover {
     }
   }
 
-  /** Whatever the database says: a lease whose time is over holds nobody back. */
+  /** An expired lease ends here even if the database cannot be written. */
   async #end(fence: number, type: 'control.given_back' | 'control.expired', actor: Actor): Promise<void> {
     if (this.#control?.fence !== fence) return;
     const { rows, log } = this.#parts;
@@ -151,24 +155,24 @@ export class Takeover {
     await rows
       .end(this.#session.id, fence)
       .catch(error => log.warn('control.end_not_written', { reason: reason(error) }));
-    this.#tell(type, { fence }, actor);
+    this.#recordEvent(type, { fence }, actor);
     if (this.#control) return;
-    for (const go of [...this.#waiting]) go();
+    for (const pass of [...this.#waiting]) pass();
     this.#changed();
   }
 
   #untilGivenBack(method: string): Promise<'pass' | { refuse: string }> {
     const free = Promise.withResolvers<'pass' | { refuse: string }>();
-    const over = new AbortController();
+    const settled = new AbortController();
     const settle = (verdict: 'pass' | { refuse: string }): void => {
-      over.abort();
-      this.#waiting.delete(go);
+      settled.abort();
+      this.#waiting.delete(pass);
       free.resolve(verdict);
     };
-    const go = (): void => settle('pass');
-    this.#waiting.add(go);
-    const late = { refuse: refusal(method, `it waited ${WAITING_MS / 1000} seconds for that to end`) };
-    this.#parts.clock.sleep(WAITING_MS, over.signal).then(
+    const pass = (): void => settle('pass');
+    this.#waiting.add(pass);
+    const late = { refuse: refusal(method, `it was queued for ${WAITING_MS / 1000} seconds`) };
+    this.#parts.clock.sleep(WAITING_MS, settled.signal).then(
       () => settle(late),
       () => {},
     );
@@ -179,7 +183,7 @@ export class Takeover {
     for (const listener of [...this.#listeners]) listener();
   }
 
-  #tell(
+  #recordEvent(
     type: 'control.taken' | 'control.given_back' | 'control.expired' | 'control.refused',
     detail: JsonObject,
     actor: Actor = { kind: 'viewer' },

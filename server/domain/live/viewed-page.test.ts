@@ -4,7 +4,7 @@ import type { ObservedTarget } from '../../engines/browser/observation.ts';
 import { until } from '../../kit/wait.ts';
 import { ViewedPage } from './viewed-page.ts';
 
-test('behind a press that a page does not answer input waits in order, and no more than a thousand of it', async () => {
+test('queues at most 1,000 inputs in order while the page does not answer a press', async () => {
   const answer = Promise.withResolvers<object>();
   const said: string[] = [];
   const target = {
@@ -33,7 +33,7 @@ test('behind a press that a page does not answer input waits in order, and no mo
     modifiers: 0,
   });
   for (let n = 0; n < 1_500; n++) page.text(String(n));
-  assert.equal(await page.copy(false), '', 'a copy beyond them is empty at once');
+  assert.equal(await page.copy(false), '', 'a copy is empty at once if the queue is full');
   assert.deepEqual(said, ['before']);
   answer.resolve({});
   await until(30_000, 'what waits to be done', () => said.length > 1_000 || undefined);

@@ -1,24 +1,24 @@
-// One page while people look at the session: what they must be shown besides its picture, and what they do to it. Input goes
-// over the server's own channel, so no client's handles, focus or emulation are touched.
+// One page in the live view: its state for viewers, and the input that they send. Input uses the server's own channel, so
+// that the clients' handles, focus and emulation are not affected.
 import type { DialogState, DriveMessage, SelectState } from '../../../contract/live-messages.ts';
 import type { ObservedTarget } from '../../engines/browser/observation.ts';
 import { boundedText } from '../../kit/foreign.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import type { JsonObject } from '../sessions/machinery.ts';
-import { askSelect, chooseOptions, cursorAt, type FoundSelect, textTakenBy } from './page-questions.ts';
+import { askSelect, chooseOptions, cursorAt, type FoundSelect, textTakenBy } from './page-queries.ts';
 import { PageWorlds } from './page-worlds.ts';
 
 const MOUSE = 'Input.dispatchMouseEvent';
 
-type Drive<Type extends DriveMessage['type']> = Extract<DriveMessage, { type: Type }>;
+type Input<Type extends DriveMessage['type']> = Extract<DriveMessage, { type: Type }>;
 
-/** A page that is stuck, or asks something, must not keep a person waiting for the next click. */
+/** A page that hangs or shows a dialog must not delay the next click for longer. */
 const MOUSE_ANSWER_MS = 1_000;
-/** Of one page; what is done to it beyond that is thrown away: it is stuck, and nobody means that much input any more. */
+/** Queued input of one page. More is dropped: the page hangs, and the viewer does not expect it any more. */
 const WAITING_INPUT_MAX = 1_000;
 const CURSOR_EVERY_MS = 100;
 const COPIED_MS = 3_000;
-/** Of what a dialog asks, and of the answer that it proposes. */
+/** Limit for the message of a dialog and for its default text. */
 const DIALOG_CHARS_MAX = 10_000;
 const NAVIGABLE = /^(https?:\/\/|about:blank$)/i;
 
@@ -32,7 +32,7 @@ export interface PageState {
   readonly files: 'one' | 'many' | null;
 }
 
-const AT_REST: PageState = {
+const INITIAL_STATE: PageState = {
   ...{ canGoBack: false, canGoForward: false, loading: false, visible: true },
   ...{ dialog: null, select: null, files: null },
 };
@@ -43,25 +43,25 @@ export class ViewedPage implements Closeable {
   readonly #worlds: PageWorlds;
   readonly #changed: () => void;
   readonly #listening: Closeable;
-  #state: PageState = AT_REST;
+  #state: PageState = INITIAL_STATE;
   #select: FoundSelect | undefined;
   #chooser: number | undefined;
-  /** Until the page has said that it knows where the mouse went. */
+  /** Pending until the page has acknowledged the last mouse move. */
   #moved: Promise<void> | undefined;
   #nextMove: JsonObject | undefined;
   #cursorAsked = 0;
-  /** What waits for what came before it, of which the first is under way; undefined: nothing is. */
+  /** Input queued behind the step that is running. Undefined if none is running. */
   #waiting: Array<() => Promise<void> | void> | undefined;
-  /** The newest move with the left button held. */
+  /** The newest move with the left button pressed. */
   #dragged: JsonObject | undefined;
-  /** The press opened our list, so the page must not see the release. */
+  /** The press opened the list of a select, so the page must not get the release. */
   #swallowsRelease = false;
 
-  /** `apart`: the frames of it that have processes of their own. */
-  constructor(target: ObservedTarget, apart: () => ReadonlyMap<string, ObservedTarget>, changed: () => void) {
+  /** `remoteFrames` returns the frames of the page that run in their own process. */
+  constructor(target: ObservedTarget, remoteFrames: () => ReadonlyMap<string, ObservedTarget>, changed: () => void) {
     this.id = target.id;
     this.#target = target;
-    this.#worlds = new PageWorlds(target, apart);
+    this.#worlds = new PageWorlds(target, remoteFrames);
     this.#changed = changed;
     this.#listening = target.on((method, params) => this.#event(method, params));
     target.say('Page.enable');
@@ -76,10 +76,10 @@ export class ViewedPage implements Closeable {
     void this.#listening.close();
   }
 
-  /** A person drives from here on, or does no more: choosers of files come to them meanwhile. */
-  driven(on: boolean): void {
+  /** A viewer takes or gives back control. During control, file choosers are intercepted and shown to the viewer. */
+  setControlled(on: boolean): void {
     this.#target.say('Page.setInterceptFileChooserDialog', { enabled: on });
-    if (!on) this.#become({ select: null, files: null });
+    if (!on) this.#update({ select: null, files: null });
   }
 
   toFront(): void {
@@ -90,29 +90,29 @@ export class ViewedPage implements Closeable {
     this.#target.say('Page.close');
   }
 
-  mouse({ action, x, y, button, buttons, clicks, modifiers }: Drive<'mouse'>): void {
+  mouse({ action, x, y, button, buttons, clicks, modifiers }: Input<'mouse'>): void {
     const type = { move: 'mouseMoved', down: 'mousePressed', up: 'mouseReleased' }[action];
     const event = { type, x, y, button, buttons, clickCount: clicks, modifiers };
-    // Moves wait too: one that overtook its press would drag nothing.
+    // Moves are queued too: a move sent before its press would drag nothing.
     this.#inOrder(() => {
       if (action === 'move') return this.#move(event);
-      // What was on its way comes first, so that the press lands where the person sees the mouse.
+      // Send the pending move first, so that the press happens where the viewer sees the mouse.
       if (button === 'left') return action === 'down' ? this.#press(event) : this.#release(event);
       this.#flushMove();
       this.#target.say(MOUSE, event);
     });
   }
 
-  wheel({ x, y, deltaX, deltaY, modifiers }: Drive<'wheel'>): void {
+  wheel({ x, y, deltaX, deltaY, modifiers }: Input<'wheel'>): void {
     this.#input(MOUSE, { type: 'mouseWheel', x, y, deltaX, deltaY, modifiers });
   }
 
-  touch({ action, points, modifiers }: Drive<'touch'>): void {
+  touch({ action, points, modifiers }: Input<'touch'>): void {
     const type = { start: 'touchStart', move: 'touchMove', end: 'touchEnd', cancel: 'touchCancel' }[action];
     this.#input('Input.dispatchTouchEvent', { type, touchPoints: points.map(point => ({ ...point })), modifiers });
   }
 
-  key({ action, key, code, keyCode, text, location, repeats, modifiers, mac }: Drive<'key'>): void {
+  key({ action, key, code, keyCode, text, location, repeats, modifiers, mac }: Input<'key'>): void {
     const typed = action === 'down' && text !== '';
     this.#input('Input.dispatchKeyEvent', {
       type: action === 'up' ? 'keyUp' : typed ? 'keyDown' : 'rawKeyDown',
@@ -126,13 +126,13 @@ export class ViewedPage implements Closeable {
     this.#input('Input.insertText', { text });
   }
 
-  compose({ text, start, end }: Drive<'compose'>): void {
+  compose({ text, start, end }: Input<'compose'>): void {
     this.#input('Input.imeSetComposition', { text, selectionStart: start, selectionEnd: end });
   }
 
-  /** What is selected, for the person's own clipboard; the page hears of the copy or cut as of any other. */
+  /** Returns the selected text for the viewer's clipboard. The page gets the usual copy or cut event. */
   async copy(cut: boolean): Promise<string> {
-    // Behind what came before: what is selected may only be on its way.
+    // Queued behind earlier input, which may still change the selection.
     const { promise, resolve } = Promise.withResolvers<void>();
     if (!this.#inOrder(resolve)) return '';
     await promise;
@@ -151,14 +151,14 @@ export class ViewedPage implements Closeable {
     return text;
   }
 
-  /** False for what a person may not open here. */
+  /** False for URLs that a viewer may not open. */
   navigate(url: string): boolean {
     if (!NAVIGABLE.test(url)) return false;
     this.#target.say('Page.navigate', { url });
     return true;
   }
 
-  async history(action: Drive<'history'>['action']): Promise<void> {
+  async history(action: Input<'history'>['action']): Promise<void> {
     if (action === 'reload') return this.#target.say('Page.reload');
     if (action === 'stop') return this.#target.say('Page.stopLoading');
     const { currentIndex, entries } = await this.#target.send('Page.getNavigationHistory');
@@ -174,27 +174,27 @@ export class ViewedPage implements Closeable {
   choose(options: readonly number[]): void {
     const select = this.#select;
     this.#select = undefined;
-    this.#become({ select: null });
-    if (select) chooseOptions(this.#worlds, select, options).catch(() => {}); // the page has gone elsewhere
+    this.#update({ select: null });
+    if (select) chooseOptions(this.#worlds, select, options).catch(() => {}); // the page has navigated
   }
 
-  /** Paths as the browser sees them; none: the person wants no file. */
+  /** Paths inside the box; empty if the viewer cancelled. */
   files(paths: readonly string[]): void {
     const chooser = this.#chooser;
     this.#chooser = undefined;
-    this.#become({ files: null });
+    this.#update({ files: null });
     if (chooser !== undefined && paths.length > 0)
       this.#target.say('DOM.setFileInputFiles', { files: [...paths], backendNodeId: chooser });
   }
 
-  /** The shape of the mouse there; undefined when it was asked a moment ago. */
+  /** The CSS cursor at a point. Undefined if it was asked less than CURSOR_EVERY_MS ago. */
   async cursor(x: number, y: number, nowMs: number): Promise<string | undefined> {
     if (nowMs - this.#cursorAsked < CURSOR_EVERY_MS) return undefined;
     this.#cursorAsked = nowMs;
     return cursorAt(this.#worlds, x, y);
   }
 
-  /** The list of a select never is in the picture, so a press on one opens ours instead. */
+  /** Screencast pictures do not contain the popup list of a select, so a press on one opens a list in the live view instead. */
   async #press(event: JsonObject): Promise<void> {
     this.#flushMove();
     this.#dragged = undefined;
@@ -202,13 +202,13 @@ export class ViewedPage implements Closeable {
     if (found) {
       this.#select = found;
       this.#swallowsRelease = true;
-      this.#become({ select: found.state });
+      this.#update({ select: found.state });
     } else await this.#answered(event);
   }
 
   /**
-   * A browser takes up a drag when the page has seen the press and the moves, and drops what a page has accepted on the
-   * place where it was moved twice, as a hand moves it. A release that comes sooner ends the drag, and nothing is dropped.
+   * Chromium starts a drag after the page has handled the press and the moves, and drops only where the mouse was moved twice.
+   * A release that is sent earlier ends the drag without a drop.
    */
   async #release(event: JsonObject): Promise<void> {
     if (this.#swallowsRelease) {
@@ -224,7 +224,7 @@ export class ViewedPage implements Closeable {
     this.#target.say(MOUSE, event);
   }
 
-  /** At most one move is on its way; of those that come meanwhile the newest counts. */
+  /** At most one move is unacknowledged; of those that arrive meanwhile, only the newest is sent. */
   #move(event: JsonObject): void {
     if (event.button === 'left') this.#dragged = event;
     this.#nextMove = event;
@@ -252,20 +252,20 @@ export class ViewedPage implements Closeable {
     await this.#target.send(MOUSE, event, MOUSE_ANSWER_MS).catch(() => {});
   }
 
-  /** Nobody waits for the answer: a click that opens a dialog has none until that is answered. */
+  /** Does not wait for the answer: a click that opens a dialog is answered only when the dialog is closed. */
   #input(method: string, params: JsonObject): void {
     this.#inOrder(() => this.#target.say(method, params));
   }
 
-  /** At once when nothing is under way that what comes later must wait for. False: too much waits already. */
+  /** Runs the step at once, or after the steps that are queued. False if the queue is full. */
   #inOrder(step: () => Promise<void> | void): boolean {
-    if (!this.#waiting) void this.#goThrough(step);
+    if (!this.#waiting) void this.#runSteps(step);
     else if (this.#waiting.length < WAITING_INPUT_MAX) this.#waiting.push(step);
     else return false;
     return true;
   }
 
-  async #goThrough(first: () => Promise<void> | void): Promise<void> {
+  async #runSteps(first: () => Promise<void> | void): Promise<void> {
     const waiting: Array<() => Promise<void> | void> = [];
     for (let step: typeof first | undefined = first; step; step = waiting.shift()) {
       try {
@@ -273,7 +273,7 @@ export class ViewedPage implements Closeable {
         if (!done) continue;
         this.#waiting = waiting;
         await done;
-      } catch {} // What comes behind it is still done.
+      } catch {} // Later steps are still run.
     }
     this.#waiting = undefined;
   }
@@ -281,19 +281,19 @@ export class ViewedPage implements Closeable {
   #event(method: string, params: JsonObject): void {
     switch (method) {
       case 'Page.javascriptDialogOpening':
-        return this.#become({ dialog: dialogOf(params) });
+        return this.#update({ dialog: dialogOf(params) });
       case 'Page.javascriptDialogClosed':
-        return this.#become({ dialog: null });
+        return this.#update({ dialog: null });
       case 'Page.screencastVisibilityChanged':
-        return this.#become({ visible: params.visible === true });
+        return this.#update({ visible: params.visible === true });
       case 'Page.fileChooserOpened':
         if (typeof params.backendNodeId !== 'number') return;
         this.#chooser = params.backendNodeId;
-        return this.#become({ files: params.mode === 'selectMultiple' ? 'many' : 'one' });
+        return this.#update({ files: params.mode === 'selectMultiple' ? 'many' : 'one' });
       case 'Page.frameStartedLoading':
-        return this.#become({ loading: true });
+        return this.#update({ loading: true });
       case 'Page.frameStoppedLoading':
-        this.#become({ loading: false });
+        this.#update({ loading: false });
         return void this.#readHistory();
       case 'Page.frameNavigated':
       case 'Page.navigatedWithinDocument':
@@ -305,10 +305,10 @@ export class ViewedPage implements Closeable {
     const history = await this.#target.send('Page.getNavigationHistory').catch(() => undefined);
     const entries = Array.isArray(history?.entries) ? history.entries.length : 0;
     const index = numberOf(history?.currentIndex);
-    this.#become({ canGoBack: index > 0, canGoForward: index < entries - 1 });
+    this.#update({ canGoBack: index > 0, canGoForward: index < entries - 1 });
   }
 
-  #become(change: Partial<PageState>): void {
+  #update(change: Partial<PageState>): void {
     this.#state = { ...this.#state, ...change };
     this.#changed();
   }
@@ -337,7 +337,7 @@ const COMMANDS: Readonly<Record<string, string>> = {
 };
 const [CTRL, META, SHIFT] = [2, 4, 8];
 
-/** Chromium takes the editing command beside the key: without a window system nobody else makes one of it. */
+/** Without a window system, Chromium does not derive editing commands from keys, so they are sent along. */
 function commandsOf(key: string, modifiers: number, mac: boolean): string[] {
   const shortcut = (modifiers & ~SHIFT) === (mac ? META : CTRL);
   if (!shortcut) return [];

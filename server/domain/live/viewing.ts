@@ -1,5 +1,5 @@
-// One session while somebody looks at it: its pages with their states, and the newest picture of each. It begins with the
-// first viewer and ends with the last, so a session that nobody looks at pays nothing.
+// The live view's observation of one session: its pages, their state, and the newest picture of each. Starts with the first
+// viewer and ends with the last, so that a session without viewers has no overhead.
 import type { TabState } from '../../../contract/live-messages.ts';
 import type { ObservedTarget } from '../../engines/browser/observation.ts';
 import type { Clock } from '../../kit/clock.ts';
@@ -9,17 +9,17 @@ import type { LiveSession } from '../sessions/live.ts';
 import { Favicons } from './favicons.ts';
 import { ViewedPage } from './viewed-page.ts';
 
-/** Titles and icons are read anew this long after something about a page has changed. */
+/** Titles and icons are read again this long after a change, so that several changes cause one read. */
 const TABS_SETTLE_MS = 150;
 
 export interface Picture {
   readonly jpeg: Buffer;
-  /** CSS pixels of the page that it shows. */
+  /** Size of the page that it shows, in CSS pixels. */
   readonly width: number;
   readonly height: number;
 }
 
-/** Pictures of a page as it changes, the newest at once; from the recorder where it looks already. */
+/** Delivers pictures of a page when it changes, beginning with the newest. Shares the recorder's capture if there is one. */
 export type WatchPage = (session: SessionId, target: ObservedTarget, seen: (picture: Picture) => void) => Closeable;
 
 export class Viewing implements Closeable {
@@ -30,7 +30,7 @@ export class Viewing implements Closeable {
   readonly #frames = new Set<ObservedTarget>();
   readonly #listeners = new Set<(page: string | undefined) => void>();
   readonly #closing = new AbortController();
-  readonly #icons = new Favicons(() => this.#tell(undefined));
+  readonly #icons = new Favicons(() => this.#notify(undefined));
   #observing: Promise<Closeable> | undefined;
   #infos: ReadonlyArray<Omit<TabState, 'visible'>> = [];
   #reading: Promise<void> | undefined;
@@ -42,13 +42,13 @@ export class Viewing implements Closeable {
   }
 
   async open(): Promise<void> {
-    this.#observing ??= this.#live.browser.observe({ target: target => this.#met(target) });
+    this.#observing ??= this.#live.browser.observe({ target: target => this.#addTarget(target) });
     await this.#observing;
     await this.#readTabs();
   }
 
   async close(): Promise<void> {
-    this.#closing.abort(new Error('nobody looks any more'));
+    this.#closing.abort(new Error('the last viewer has left'));
     for (const { page } of this.#pages.values()) page.close();
     this.#pages.clear();
     this.#listeners.clear();
@@ -67,13 +67,13 @@ export class Viewing implements Closeable {
     });
   }
 
-  /** The icon of a tab as a data URL, as soon as it is known. */
+  /** The icon of a tab as a data URL, if it has been loaded. */
   iconOf({ page, faviconUrl }: TabState): string | undefined {
     const target = this.#pages.get(page)?.target;
     return target && this.#icons.of(target, faviconUrl);
   }
 
-  /** Called with the page whose state has changed, or with undefined when it is the tabs. */
+  /** Calls the listener with the page that changed, or with undefined if the list of tabs changed. */
   onChange(listener: (page: string | undefined) => void): Closeable {
     this.#listeners.add(listener);
     return { close: () => void this.#listeners.delete(listener) };
@@ -88,7 +88,7 @@ export class Viewing implements Closeable {
     this.#live.browser.newPage().catch(() => {});
   }
 
-  #met(target: ObservedTarget): void {
+  #addTarget(target: ObservedTarget): void {
     if (target.kind === 'iframe') {
       this.#frames.add(target);
       target.whenGone(() => this.#frames.delete(target));
@@ -96,8 +96,8 @@ export class Viewing implements Closeable {
     if (target.kind !== 'page') return;
     const page = new ViewedPage(
       target,
-      () => this.#apart(target),
-      () => this.#tell(target.id),
+      () => this.#remoteFrames(target),
+      () => this.#notify(target.id),
     );
     this.#pages.set(target.id, { target, page });
     target.on(method => {
@@ -112,7 +112,7 @@ export class Viewing implements Closeable {
     void this.#readTabs();
   }
 
-  #apart(page: ObservedTarget): ReadonlyMap<string, ObservedTarget> {
+  #remoteFrames(page: ObservedTarget): ReadonlyMap<string, ObservedTarget> {
     const pageOf = (target: ObservedTarget): ObservedTarget => {
       let top = target;
       while (top.parent) top = top.parent;
@@ -121,7 +121,7 @@ export class Viewing implements Closeable {
     return new Map([...this.#frames].filter(frame => pageOf(frame) === page).map(frame => [frame.id, frame]));
   }
 
-  /** One reading at a time; what changes while it waits is in it. */
+  /** One read at a time; changes during the delay are included in it. */
   #readTabs(): Promise<void> {
     this.#reading ??= this.#clock
       .sleep(this.#infos.length === 0 ? 0 : TABS_SETTLE_MS, this.#closing.signal)
@@ -132,14 +132,14 @@ export class Viewing implements Closeable {
       .then(
         pages => {
           this.#infos = pages.map(({ id, ...info }) => ({ page: id, ...info }));
-          this.#tell(undefined);
+          this.#notify(undefined);
         },
-        () => {}, // the browser is going
+        () => {}, // the browser is ending
       );
     return this.#reading;
   }
 
-  #tell(page: string | undefined): void {
+  #notify(page: string | undefined): void {
     for (const listener of [...this.#listeners]) listener(page);
   }
 }

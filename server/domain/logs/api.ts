@@ -1,26 +1,26 @@
-// What the rest of the server may ask about logs; logs.ts keeps the promise.
+// The operations on logs that HTTP handlers may call. Implemented by logs.ts.
 import type { SessionLog } from '../../../contract/logs.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 
 export interface LogQuery {
-  /** Only entries behind this one. */
+  /** Only entries after this one. */
   readonly after?: string;
-  /** Kinds separated by commas, as the caller wrote them. */
+  /** Kinds, separated by commas. */
   readonly type?: string;
 }
 
-/** An entry with its place in the log. */
+/** An entry with its number in the log, which callers pass as `after`. */
 export interface NumberedLog {
   readonly id: string;
   readonly entry: SessionLog;
 }
 
-/** Why a log has nothing to show. */
+/** Whether entries are recorded; if not, why. */
 export type LogState = 'on' | 'disabled' | 'expired';
 
 export interface LogPage {
   readonly entries: readonly SessionLog[];
-  /** To go on from here; absent where nothing was read and nothing named. */
+  /** Continue with this value as `after`. Absent if nothing was read and `after` was not set. */
   readonly nextAfter?: string;
   readonly state: LogState;
 }
@@ -28,8 +28,8 @@ export interface LogPage {
 export interface Logs {
   list(caller: AgentCaller, session: string, query: LogQuery & { readonly limit: number }): Promise<LogPage>;
   /**
-   * What was, and then what happens. Yields at least every two seconds, nothing where nothing happened; rejects at its
-   * first step where it may not be followed, and is done at once where nothing will come any more.
+   * Yields stored entries and then new ones, at least every two seconds; an empty list if there are none. The first step
+   * rejects if the caller may not follow the log. Returns at once if no more entries will follow.
    */
   follow(
     caller: AgentCaller,
@@ -37,7 +37,7 @@ export interface Logs {
     query: LogQuery,
     signal: AbortSignal,
   ): AsyncGenerator<readonly NumberedLog[], void>;
-  /** The network part as a HAR file, in pieces of text. Rejects before its first piece where there is none to give. */
+  /** The network entries as a HAR file, in pieces of text. Rejects before the first piece if there is no log. */
   har(
     caller: AgentCaller,
     session: string,

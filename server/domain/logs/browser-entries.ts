@@ -1,22 +1,21 @@
-// From the CDP events of one browser, as the server's own channels hear them, to entries of its log. What is not logged
-// gives none.
+// Converts the CDP events of one browser into log entries. Events that are not logged give undefined.
 import type { LogKind } from '../../../contract/logs.ts';
 import { consoleEntry } from './console-entries.ts';
 import type { LogEntry } from './entry.ts';
 import { networkParams } from './network-entries.ts';
 import { pageParams } from './page-entries.ts';
-import { numberAt, objectAt, type Said, textAt } from './values.ts';
+import { numberAt, objectAt, textAt, type UntrustedObject } from './values.ts';
 
-/** A time of the browser that is farther ahead of ours, or behind the longest session, was made up by a page. */
+/** A timestamp later than now, or earlier than the longest session, was forged by a page and is replaced. */
 const AHEAD_MS = 1_000;
 const BEHIND_MS = 7 * 3_600_000;
-/** Requests whose bytes are counted at once. */
+/** Requests whose body bytes are counted at the same time. */
 const COUNTED_MAX = 2_000;
 const REQUEST_ID_CHARS_MAX = 200;
 
 export type BrowserEntry = Omit<LogEntry, 'page' | 'kind'> & { readonly kind: LogKind };
 
-/** The part of the log that an event belongs to, if any. Cheap: asked of every event. */
+/** The kind of entry that an event gives, if any. Called for every event, so it must be cheap. */
 export function kindOf(method: string): LogKind | undefined {
   if (method.startsWith('Network.')) return 'network';
   if (method === 'Runtime.consoleAPICalled' || method === 'Runtime.exceptionThrown' || method === 'Log.entryAdded')
@@ -25,12 +24,12 @@ export function kindOf(method: string): LogKind | undefined {
 }
 
 export class BrowserEntries {
-  /** Bytes of bodies that came so far, by request: Chromium tells of them only piece by piece. */
+  /** Body bytes received so far, by request id: Chromium reports them in pieces only. */
   readonly #bytes = new Map<string, number>();
-  /** Network events count from the start of the machine; requests tell what the wall clock showed. */
+  /** Offset from Chromium's monotonic time, which network events use, to wall-clock time. */
   #offsetMs: number | undefined;
 
-  of(kind: LogKind, method: string, params: Said, nowMs: number): BrowserEntry | undefined {
+  of(kind: LogKind, method: string, params: UntrustedObject, nowMs: number): BrowserEntry | undefined {
     if (kind === 'console') {
       const said = consoleEntry(method, params);
       return said && { kind, method, at: plausible(said.at ?? nowMs, nowMs), params: said.params };
@@ -41,7 +40,7 @@ export class BrowserEntries {
     return kept && { kind, method, at: this.#timeOf(params, nowMs), ...placeOf(params), params: kept };
   }
 
-  #timeOf(params: Said, nowMs: number): number {
+  #timeOf(params: UntrustedObject, nowMs: number): number {
     const monotonicSeconds = numberAt(params, 'timestamp');
     const wallSeconds = numberAt(params, 'wallTime');
     if (monotonicSeconds === undefined) return nowMs;
@@ -49,13 +48,13 @@ export class BrowserEntries {
     return this.#offsetMs === undefined ? nowMs : plausible(1000 * monotonicSeconds + this.#offsetMs, nowMs);
   }
 
-  #count(params: Said): undefined {
+  #count(params: UntrustedObject): undefined {
     const id = requestIdOf(params);
     const bytes = (this.#bytes.get(id) ?? 0) + (numberAt(params, 'dataLength') ?? 0);
     if (this.#bytes.size < COUNTED_MAX || this.#bytes.has(id)) this.#bytes.set(id, bytes);
   }
 
-  #withBytes(method: string, params: Said): Said {
+  #withBytes(method: string, params: UntrustedObject): UntrustedObject {
     if (method !== 'Network.loadingFinished' && method !== 'Network.loadingFailed') return params;
     const id = requestIdOf(params);
     const bytes = this.#bytes.get(id);
@@ -64,13 +63,14 @@ export class BrowserEntries {
   }
 }
 
-const requestIdOf = (params: Said): string => (textAt(params, 'requestId') ?? '').slice(0, REQUEST_ID_CHARS_MAX);
+const requestIdOf = (params: UntrustedObject): string =>
+  (textAt(params, 'requestId') ?? '').slice(0, REQUEST_ID_CHARS_MAX);
 
-/** As the browser says it, to the microsecond, so that one event told twice has one time. */
+/** Keeps microseconds, so that the same event read twice has the same time. */
 const plausible = (at: number, nowMs: number): number =>
   at <= nowMs + AHEAD_MS && at >= nowMs - BEHIND_MS ? Math.round(at * 1000) / 1000 : nowMs;
 
-function placeOf(params: Said): { frameId?: string; loaderId?: string } {
+function placeOf(params: UntrustedObject): { frameId?: string; loaderId?: string } {
   const frame = objectAt(params, 'frame');
   const frameId = textAt(params, 'frameId') ?? textAt(frame, 'id');
   const loaderId = textAt(params, 'loaderId') ?? textAt(frame, 'loaderId');

@@ -21,17 +21,17 @@ const everywhere = {
 };
 
 for (const method of LOGGED_COMMANDS)
-  test(`${method} keeps nothing that was typed, passed or secret`, () => {
+  test(`${method} is logged without typed text, arguments and secrets`, () => {
     const kept = JSON.stringify(commandParams(method, everywhere));
     assert.ok(!kept.includes(SECRET) && !kept.includes('KeyH') && !kept.includes('72'), kept);
   });
 
-test('named keys are told', () => {
+test('logs named keys, but not characters', () => {
   assert.equal(commandParams('Input.dispatchKeyEvent', { type: 'keyDown', key: 'Enter' }).key, 'Enter');
   assert.equal(commandParams('Input.dispatchKeyEvent', { type: 'keyDown', key: 'é' }).key, '[redacted]');
 });
 
-test('answers keep their kind; texts only where nothing secret was asked for', () => {
+test('logs the kind of a result, and its text only if the expression asked for nothing secret', () => {
   const answer = { id: 1, result: { result: { type: 'string', value: SECRET } } };
   const kept = (method: string, params: object): string =>
     JSON.stringify(commandResult(method, answersSecrets(method, { ...params }), answer));

@@ -1,20 +1,20 @@
-// Which commands of clients are logged, and what is kept of each and of its answer. What is typed or passed as an argument
-// is never kept.
+// Which commands of clients are logged, and which fields of each command and of its answer. Typed text and arguments are
+// never logged.
 import type { JsonObject } from '../../engines/store/rows/json.ts';
 import { remoteObject, text } from './console-entries.ts';
 import { scanExpression } from './expression.ts';
 import { REDACTED, redactUrl } from './redact.ts';
-import { isObject, objectAt, plain, type Said, textAt } from './values.ts';
+import { isObject, objectAt, plain, textAt, type UntrustedObject } from './values.ts';
 
 const EVALUATE = 'Runtime.evaluate';
 const FUNCTION_METHOD = 'Runtime.callFunctionOn';
-/** An expression that asks for one of these gives back what must not be kept. */
+/** If an expression mentions one of these, its result is redacted. */
 const ASKS_FOR_SECRETS = /cookie|passw|secret|token|credential|storage|\bvalue\b|indexeddb|authorization/i;
 const ERROR_CHARS_MAX = 500;
-/** Stands for what should be a text and is none. */
+/** Replaces a value that should be a string but is not. */
 const NO_TEXT = '[not text]';
 
-type Keep = (params: Said) => JsonObject;
+type Keep = (params: UntrustedObject) => JsonObject;
 
 const NUMBERS_OF_INPUT = [
   'type',
@@ -107,16 +107,16 @@ const KEPT: Readonly<Record<string, Keep>> = {
 
 export const LOGGED_COMMANDS: ReadonlySet<string> = new Set(Object.keys(KEPT));
 
-export const commandParams = (method: string, params: Said): JsonObject => KEPT[method]?.(params) ?? {};
+export const commandParams = (method: string, params: UntrustedObject): JsonObject => KEPT[method]?.(params) ?? {};
 
-/** Named keys tell what was done; letters and figures tell what was typed. */
-function key(params: Said): JsonObject {
+/** Named keys such as Enter are logged. Characters would reveal what was typed. */
+function key(params: UntrustedObject): JsonObject {
   const named = textAt(params, 'key');
   if (named !== undefined && named.length > 1 && /^[A-Z][A-Za-z0-9]+$/.test(named)) return { key: named };
   return named === undefined ? {} : { key: REDACTED };
 }
 
-/** That there was one, and of what kind. */
+/** Only the kind of the argument. */
 function argument(given: unknown): JsonObject {
   if (!isObject(given)) return {};
   if (given.objectId !== undefined) return { objectId: REDACTED };
@@ -124,12 +124,12 @@ function argument(given: unknown): JsonObject {
   return { value: REDACTED };
 }
 
-/** Whether nothing of the text in the answer may be kept: what a function gives back depends on its arguments. */
-export const answersSecrets = (method: string, params: Said): boolean =>
+/** Whether all text in the answer must be redacted. Always for function calls: their result depends on the arguments. */
+export const answersSecrets = (method: string, params: UntrustedObject): boolean =>
   method === FUNCTION_METHOD || ASKS_FOR_SECRETS.test(textAt(params, 'expression') ?? '');
 
-/** What is kept of an answer; `answer` is the parsed message. */
-export function commandResult(method: string, isSecret: boolean, answer: Said): JsonObject {
+/** The logged fields of an answer. `answer` is the parsed message. */
+export function commandResult(method: string, isSecret: boolean, answer: UntrustedObject): JsonObject {
   const error = objectAt(answer, 'error');
   if (error)
     return {
@@ -150,7 +150,7 @@ export function commandResult(method: string, isSecret: boolean, answer: Said): 
   }
 }
 
-function evaluated(isSecret: boolean, result: Said): JsonObject {
+function evaluated(isSecret: boolean, result: UntrustedObject): JsonObject {
   const thrown = objectAt(result, 'exceptionDetails');
   const value = objectAt(result, 'result');
   return {
@@ -161,14 +161,14 @@ function evaluated(isSecret: boolean, result: Said): JsonObject {
   };
 }
 
-function withException(thrown: Said, isSecret: boolean): JsonObject {
+function withException(thrown: UntrustedObject, isSecret: boolean): JsonObject {
   const exception = objectAt(thrown, 'exception');
   if (!exception) return {};
   return { exception: isSecret ? withoutText(exception) : remoteObject(exception) };
 }
 
-/** Of what kind it is, and what tells nothing more: numbers, yes or no. */
-function withoutText(object: Said): JsonObject {
+/** Only the type, and values that reveal nothing: booleans and null. */
+function withoutText(object: UntrustedObject): JsonObject {
   const { value } = object;
   const isPlain = typeof value === 'boolean' || value === null;
   return {

@@ -8,7 +8,7 @@ import { SessionLog } from './session-log.ts';
 
 const SECRET = 'hunter2-S3cr3t';
 
-test('what a page says in the very turn in which it was typed is without it', async () => {
+test('redacts typed text from a console message that arrives in the same turn of the event loop', async () => {
   const lines: string[] = [];
   const rows = {
     write: async (_: string, __: string, chunks: ReadonlyArray<{ readonly lines: readonly string[] }>) =>

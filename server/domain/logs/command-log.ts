@@ -1,5 +1,5 @@
-// Logs what clients ask of the browser. On the way of a message nothing is done but to remember it; what is in it is read
-// between two turns of the event loop. More than a client in its senses says is counted, not logged.
+// Logs the commands of clients. Forwarding a message only queues it here; it is parsed in a later turn of the event loop.
+// Commands beyond a rate that no reasonable client reaches are counted, but not logged.
 import type { Clock } from '../../kit/clock.ts';
 import { parseJson } from '../../kit/foreign.ts';
 import { guarded } from '../../kit/guard.ts';
@@ -9,16 +9,16 @@ import type { LogEntry } from './entry.ts';
 import { scanExpression } from './expression.ts';
 import { COMMANDS_AT_ONCE, COMMANDS_PER_SECOND } from './limits.ts';
 import type { SessionLog } from './session-log.ts';
-import { isObject, type Said, textAt } from './values.ts';
+import { isObject, textAt, type UntrustedObject } from './values.ts';
 
-/** Longer messages are not read, only counted. */
+/** Longer messages are not parsed; their length is logged. */
 const COMMAND_BYTES_MAX = 64 * 1024;
 const ANSWER_BYTES_MAX = 16 * 1024;
-/** So many are read before others have their turn. */
+/** Messages parsed in one turn of the event loop. */
 const BATCH = 100;
 const NOTHING = Buffer.alloc(0);
-/** Read even where it is not logged, so that what was typed is known. */
-const TYPES: ReadonlySet<string> = new Set([
+/** Parsed even if they are not logged, to know the typed text that must be redacted elsewhere. */
+const TYPING_COMMANDS: ReadonlySet<string> = new Set([
   'Input.insertText',
   'Input.dispatchKeyEvent',
   'Input.imeSetComposition',
@@ -28,15 +28,15 @@ const TYPES: ReadonlySet<string> = new Set([
 
 export interface CommandLogParts {
   readonly log: SessionLog;
-  /** The number of the page that a target is, or is part of. */
+  /** The number of the page that a target is or belongs to. */
   readonly pageOf: (targetId: string) => number | undefined;
   readonly clock: Clock;
 }
 
-interface Asked {
+interface LoggedCommand {
   readonly method: string;
   readonly targetIds: readonly string[];
-  /** Until it is read. */
+  /** Cleared when it has been parsed. */
   message: Buffer | undefined;
   readonly at: number;
   isSecret: boolean;
@@ -47,41 +47,41 @@ export class CommandLog implements CommandTap {
   readonly methods = LOGGED_COMMANDS;
   readonly #parts: CommandLogParts;
   readonly #queue: Array<() => void> = [];
-  #planned = false;
+  #scheduled = false;
   #credit = COMMANDS_AT_ONCE;
   #creditMs: number;
 
   constructor(parts: CommandLogParts) {
     this.#parts = parts;
     this.#creditMs = parts.clock.monotonicMs();
-    // On a busy machine a page's echo of what was typed can be heard in the same turn as the typing.
-    parts.log.catchUp = () => this.#workOff(this.#queue.length);
+    // On a busy machine, a page's event can contain typed text and arrive in the same turn as the command that typed it.
+    parts.log.catchUp = () => this.#runDeferred(this.#queue.length);
   }
 
   asked(overheard: Overheard): ((answer: Buffer) => void) | undefined {
     const { log, clock } = this.#parts;
     const isLogged = log.takes('command') && (this.#hasCredit() || log.drop('command', 'rate'));
-    if (!isLogged && !TYPES.has(overheard.method)) return undefined;
-    const asked: Asked = { ...overheard, at: clock.now().getTime(), isSecret: true, kept: undefined };
-    this.#later(() => this.#read(asked));
+    if (!isLogged && !TYPING_COMMANDS.has(overheard.method)) return undefined;
+    const asked: LoggedCommand = { ...overheard, at: clock.now().getTime(), isSecret: true, kept: undefined };
+    this.#defer(() => this.#read(asked));
     if (!isLogged) return undefined;
     return answer => {
       const answeredAt = clock.now().getTime();
-      this.#later(() => this.#answered(asked, answer, answeredAt));
+      this.#defer(() => this.#answered(asked, answer, answeredAt));
     };
   }
 
-  #read(asked: Asked): void {
+  #read(asked: LoggedCommand): void {
     const { method, message = NOTHING } = asked;
     const parsed = message.length > COMMAND_BYTES_MAX ? undefined : parse(message);
     const params = isObject(parsed?.params) ? parsed.params : {};
-    if (parsed) this.#remember(asked, params);
+    if (parsed) this.#rememberTyped(asked, params);
     asked.kept = parsed ? commandParams(method, params) : { cut: true, bytes: message.length };
     asked.isSecret = !parsed || answersSecrets(method, params);
     asked.message = undefined;
   }
 
-  #answered({ method, targetIds, at, isSecret, kept }: Asked, answer: Buffer, answeredAt: number): void {
+  #answered({ method, targetIds, at, isSecret, kept }: LoggedCommand, answer: Buffer, answeredAt: number): void {
     const { log, pageOf } = this.#parts;
     const parsed = answer.length > ANSWER_BYTES_MAX ? undefined : parse(answer);
     const result = parsed ? commandResult(method, isSecret, parsed) : { cut: true, bytes: answer.length };
@@ -91,7 +91,7 @@ export class CommandLog implements CommandTap {
     log.add({ kind: 'command', method, at, ...place, params: kept ?? {}, result, answeredAt });
   }
 
-  #remember({ method, targetIds }: Asked, params: Said): void {
+  #rememberTyped({ method, targetIds }: LoggedCommand, params: UntrustedObject): void {
     const { typed } = this.#parts.log;
     const [channel = ''] = targetIds;
     switch (method) {
@@ -102,18 +102,18 @@ export class CommandLog implements CommandTap {
         return this.#key(channel, params);
       case 'Runtime.callFunctionOn':
         typed.interrupted(channel);
-        return typed.given(params.arguments);
+        return typed.passed(params.arguments);
       case 'Input.dispatchMouseEvent':
         return typed.interrupted(channel);
       case 'Page.handleJavaScriptDialog':
         return typed.typed(textAt(params, 'promptText') ?? '');
       case 'Runtime.evaluate':
         typed.interrupted(channel);
-        return typed.given(scanExpression(textAt(params, 'expression') ?? '').quoted);
+        return typed.passed(scanExpression(textAt(params, 'expression') ?? '').quoted);
     }
   }
 
-  /** Some clients insert a text letter by letter. */
+  /** Some clients insert text one character at a time. */
   #inserted(channel: string, text: string): void {
     const { typed } = this.#parts.log;
     if ([...text].length === 1) return typed.key(channel, text);
@@ -121,14 +121,14 @@ export class CommandLog implements CommandTap {
     typed.typed(text);
   }
 
-  #key(channel: string, params: Said): void {
+  #key(channel: string, params: UntrustedObject): void {
     const { typed } = this.#parts.log;
     if (params.type === 'keyUp') return;
     const text = textAt(params, 'text') ?? '';
     const key = textAt(params, 'key') ?? '';
     if (text !== '' && text !== '\r') typed.key(channel, text);
     else if (key === 'Backspace') typed.backspace(channel);
-    else if (key === 'Enter' || key === 'Tab') typed.pause(channel);
+    else if (key === 'Enter' || key === 'Tab') typed.endField(channel);
   }
 
   #hasCredit(): boolean {
@@ -140,14 +140,14 @@ export class CommandLog implements CommandTap {
     return true;
   }
 
-  #later(work: () => void): void {
+  #defer(work: () => void): void {
     this.#queue.push(work);
-    if (this.#planned) return;
-    this.#planned = true;
+    if (this.#scheduled) return;
+    this.#scheduled = true;
     setImmediate(this.#work);
   }
 
-  #workOff(most: number): void {
+  #runDeferred(most: number): void {
     for (const work of this.#queue.splice(0, most)) this.#guarded(work);
   }
 
@@ -157,13 +157,13 @@ export class CommandLog implements CommandTap {
   );
 
   readonly #work = (): void => {
-    this.#workOff(BATCH);
-    this.#planned = this.#queue.length > 0;
-    if (this.#planned) setImmediate(this.#work);
+    this.#runDeferred(BATCH);
+    this.#scheduled = this.#queue.length > 0;
+    if (this.#scheduled) setImmediate(this.#work);
   };
 }
 
-function parse(message: Buffer): Said | undefined {
+function parse(message: Buffer): UntrustedObject | undefined {
   const parsed = parseJson(message);
   return isObject(parsed) ? parsed : undefined;
 }

@@ -1,8 +1,8 @@
-// What pages and workers say: console calls, exceptions, and the browser's own complaints.
+// Log entries of the console: calls of the console API, exceptions, and messages of the browser.
 import type { Json, JsonObject } from '../../engines/store/rows/json.ts';
 import type { LogEntry } from './entry.ts';
 import { capped, redactText, redactUrl } from './redact.ts';
-import { isObject, objectAt, plain, type Said, shownJson, textAt } from './values.ts';
+import { isObject, objectAt, plain, shownJson, textAt, type UntrustedObject } from './values.ts';
 
 const ARGUMENTS_MAX = 20;
 const TEXT_CHARS_MAX = 2_048;
@@ -10,9 +10,9 @@ const PROPERTIES_MAX = 20;
 const PROPERTY_CHARS_MAX = 200;
 const CALL_FRAMES_MAX = 5;
 
-type Heard = Pick<LogEntry, 'params'> & { readonly at?: number };
+type ConsoleEntry = Pick<LogEntry, 'params'> & { readonly at?: number };
 
-export function consoleEntry(method: string, params: Said): Heard | undefined {
+export function consoleEntry(method: string, params: UntrustedObject): ConsoleEntry | undefined {
   switch (method) {
     case 'Runtime.consoleAPICalled':
       return { ...timed(params.timestamp), params: consoleCall(params) };
@@ -24,7 +24,7 @@ export function consoleEntry(method: string, params: Said): Heard | undefined {
     case 'Log.entryAdded':
       return {
         ...timed(objectAt(params, 'entry')?.timestamp),
-        params: { entry: complaint(objectAt(params, 'entry')) },
+        params: { entry: browserMessage(objectAt(params, 'entry')) },
       };
     default:
       return undefined;
@@ -33,7 +33,7 @@ export function consoleEntry(method: string, params: Said): Heard | undefined {
 
 const timed = (at: unknown): { at?: number } => (typeof at === 'number' ? { at } : {});
 
-function consoleCall(params: Said): JsonObject {
+function consoleCall(params: UntrustedObject): JsonObject {
   const args = Array.isArray(params.args) ? params.args : [];
   return {
     type: capped(textAt(params, 'type') ?? 'log', PROPERTY_CHARS_MAX),
@@ -44,7 +44,7 @@ function consoleCall(params: Said): JsonObject {
   };
 }
 
-function exception(details: Said | undefined): JsonObject {
+function exception(details: UntrustedObject | undefined): JsonObject {
   const thrown = objectAt(details, 'exception');
   return {
     text: text(textAt(details, 'text') ?? ''),
@@ -55,7 +55,7 @@ function exception(details: Said | undefined): JsonObject {
   };
 }
 
-function complaint(entry: Said | undefined): JsonObject {
+function browserMessage(entry: UntrustedObject | undefined): JsonObject {
   return {
     source: capped(textAt(entry, 'source') ?? 'other', PROPERTY_CHARS_MAX),
     level: capped(textAt(entry, 'level') ?? 'info', PROPERTY_CHARS_MAX),
@@ -67,8 +67,8 @@ function complaint(entry: Said | undefined): JsonObject {
   };
 }
 
-/** Without its handle, which is of no use to a reader. */
-export function remoteObject(object: Said): JsonObject {
+/** The fields of a remote object, without its object id, which is useless to readers. */
+export function remoteObject(object: UntrustedObject): JsonObject {
   const { value } = object;
   const preview = objectAt(object, 'preview');
   return {
@@ -85,7 +85,7 @@ function shownValue(value: unknown): Json {
   return text(shownJson(value));
 }
 
-function shownPreview(preview: Said): JsonObject {
+function shownPreview(preview: UntrustedObject): JsonObject {
   const properties = Array.isArray(preview.properties) ? preview.properties : [];
   return {
     ...plain(preview, ['type', 'subtype']),
@@ -95,8 +95,8 @@ function shownPreview(preview: Said): JsonObject {
   };
 }
 
-/** Name and value are judged together, so that `{password: …}` is seen for what it is. */
-function property(entry: Said): JsonObject {
+/** Name and value are redacted together, so that `{password: …}` is recognised. */
+function property(entry: UntrustedObject): JsonObject {
   const name = capped(textAt(entry, 'name') ?? '', PROPERTY_CHARS_MAX);
   const value = textAt(entry, 'value')?.slice(0, 2 * PROPERTY_CHARS_MAX);
   const pair = value === undefined ? undefined : redactText(`${name}: ${JSON.stringify(value)}`);
@@ -110,7 +110,7 @@ function property(entry: Said): JsonObject {
   };
 }
 
-function stack(params: Said | undefined): JsonObject {
+function stack(params: UntrustedObject | undefined): JsonObject {
   const frames = objectAt(params, 'stackTrace')?.callFrames;
   if (!Array.isArray(frames) || frames.length === 0) return {};
   const callFrames = frames.slice(0, CALL_FRAMES_MAX).filter(isObject);
@@ -127,7 +127,7 @@ function stack(params: Said | undefined): JsonObject {
 
 export const text = (said: string): string => capped(redactText(said.slice(0, 2 * TEXT_CHARS_MAX)), TEXT_CHARS_MAX);
 
-const address = (params: Said | undefined): JsonObject => {
+const address = (params: UntrustedObject | undefined): JsonObject => {
   const url = textAt(params, 'url');
   return url === undefined ? {} : { url: redactUrl(url) };
 };

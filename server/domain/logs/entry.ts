@@ -1,10 +1,10 @@
-// One entry of a session's log, as it is kept: a line of JSON. Everything secret has left it before it is made a line.
+// The format of a log entry: one line of JSON. Secrets have been removed before.
 import { LOG_KINDS, type LogKind, NO_PAGE, type SessionLog } from '../../../contract/logs.ts';
 import type { JsonObject } from '../../engines/store/rows/json.ts';
 import { parseJson } from '../../kit/foreign.ts';
 import { isObject } from './values.ts';
 
-/** `any`: markers that every reader gets, whatever kinds he asks for. */
+/** `any`: markers that every reader gets, whichever kinds it asks for. */
 export type EntryKind = LogKind | 'any';
 
 export interface LogEntry {
@@ -12,17 +12,17 @@ export interface LogEntry {
   readonly at: number;
   readonly kind: EntryKind;
   readonly method: string;
-  /** Number of the page; absent for what belongs to none. */
+  /** Number of the page. Absent if the entry belongs to no page. */
   readonly page?: number;
   readonly frameId?: string;
   readonly loaderId?: string;
   readonly params: JsonObject;
-  /** Commands only. */
+  /** Only for commands. */
   readonly result?: JsonObject;
   readonly answeredAt?: number;
 }
 
-/** A longer entry is kept without what makes it long. */
+/** Of a longer entry, only the length is stored instead of its parameters. */
 export const ENTRY_BYTES_MAX = 16 * 1024;
 
 export function lineOf(entry: LogEntry): string {
@@ -32,7 +32,7 @@ export function lineOf(entry: LogEntry): string {
   return JSON.stringify({ ...rest, params: { cut: true, bytes: line.length } });
 }
 
-/** Reads what `lineOf` wrote; undefined where a stored line is none of those any more. */
+/** Parses a stored line. Undefined if it does not have the current format. */
 export function entryOf(line: string): LogEntry | undefined {
   const read = parseJson(line);
   return isEntry(read) ? read : undefined;

@@ -20,15 +20,15 @@ for (const expression of [
   `return /'/.test(x) ? '${SECRET}' : 1`,
   `// ${SECRET}`,
 ])
-  test(`nothing quoted is kept of ${expression.replaceAll(SECRET, '…').replaceAll('\n', '⏎')}`, () =>
+  test(`removes quoted text from ${expression.replaceAll(SECRET, '…').replaceAll('\n', '⏎')}`, () =>
     assert.ok(!scanExpression(expression).shape.includes(SECRET), scanExpression(expression).shape));
 
-test('the shape stays', () => {
+test('keeps the rest of the expression', () => {
   assert.equal(scanExpression('1+1').shape, '1+1');
   assert.equal(scanExpression('document.title').shape, 'document.title');
   assert.equal(scanExpression("f('a', 2) / 3").shape, `f('${REDACTED}', 2) / 3`);
   assert.equal(scanExpression('pay(4111111111111111)').shape, `pay(${REDACTED})`);
 });
 
-test('what was quoted is told, as it was meant', () =>
+test('returns the quoted texts, unescaped', () =>
   assert.deepEqual(scanExpression(`a("x\\u0041\\n", 'it\\'s')`).quoted, ['xA\n', "it's"]));

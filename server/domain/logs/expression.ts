@@ -1,17 +1,17 @@
-// What is kept of an expression that a client evaluates: its shape. What stands in quotes may have been typed, or be a
-// credential, so it goes; what cannot be read for certain goes whole.
+// Redacts a JavaScript expression that a client evaluates. Quoted text may have been typed or be a credential, so it is
+// replaced. If the expression cannot be scanned reliably, all of it is replaced.
 import { CUT, capped, REDACTED, redactText } from './redact.ts';
 
 const EXPRESSION_CHARS_MAX = 2_048;
-/** A longer one is a library that is put into the page. */
+/** Longer expressions are libraries that are injected into the page. */
 const SCANNED_CHARS_MAX = 64 * 1024;
 const LONG_NUMBERS = /\b\d{6,}\b/g;
-/** Behind these a slash begins a regular expression, elsewhere it divides. */
+/** After these, a slash starts a regular expression; elsewhere it is a division. */
 const BEFORE_PATTERN = /(?:^|[([{,;:=!&|?+\-*%<>~^]|\b(?:return|typeof|case|in|of|delete|void|throw|new|do|else))\s*$/;
 
 export interface Scanned {
   readonly shape: string;
-  /** What stood in quotes. */
+  /** The contents of string literals. */
   readonly quoted: readonly string[];
 }
 
@@ -36,7 +36,7 @@ class Scan {
     this.#text = text;
   }
 
-  /** Undefined where quotes, comments or patterns do not end: then nothing of it is certain. */
+  /** Undefined if a string, comment or regular expression is not terminated, so that the result would be unreliable. */
   run(): string | undefined {
     while (this.#at < this.#text.length) if (!this.#step()) return undefined;
     return this.#out;
@@ -54,7 +54,7 @@ class Scan {
     return true;
   }
 
-  /** Comments go: people write into them what they like. */
+  /** Comments are removed: they may contain anything. */
   #skipTo(end: RegExp, mustEnd: boolean): boolean {
     end.lastIndex = this.#at + 2;
     const found = end.exec(this.#text);
@@ -64,7 +64,7 @@ class Scan {
     return true;
   }
 
-  /** A template is taken as a whole, with what is computed in it. */
+  /** Template literals are treated as one string, including their expressions. */
   #string(quote: string): boolean {
     const from = this.#at + 1;
     for (let at = from; at < this.#text.length; at++) {
@@ -73,8 +73,8 @@ class Scan {
       else if (character === '\n' && quote !== '`') return false;
       else if (character === quote) {
         const inner = this.#text.slice(from, at);
-        // A template in a template: where the outer one ends is not looked for.
-        if (quote === '`' && inner.includes('${') && this.#text.indexOf('`', at + 1) >= 0) return this.#wholeRest();
+        // The end of a template that contains a template is not searched for: the rest is redacted.
+        if (quote === '`' && inner.includes('${') && this.#text.indexOf('`', at + 1) >= 0) return this.#redactRest();
         this.quoted.push(unescaped(inner));
         this.#out += inner === '' ? quote + quote : quote + REDACTED + quote;
         this.#at = at + 1;
@@ -84,7 +84,7 @@ class Scan {
     return false;
   }
 
-  #wholeRest(): boolean {
+  #redactRest(): boolean {
     this.#out += REDACTED;
     this.#at = this.#text.length;
     return true;

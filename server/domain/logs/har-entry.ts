@@ -1,21 +1,21 @@
-// One request as an entry of a HAR file (HAR 1.2, with the fields that Chrome DevTools writes and reads beside them).
+// Converts one request into an entry of a HAR file (HAR 1.2, with the extensions of Chrome DevTools).
 import { CUT, REDACTED } from './redact.ts';
-import { isObject, numberAt, objectAt, type Said, textAt } from './values.ts';
+import { isObject, numberAt, objectAt, textAt, type UntrustedObject } from './values.ts';
 
-/** One request on its way: of a chain of redirects each has its own. */
+/** One request. Each redirect in a chain is a request of its own. */
 export interface Hop {
-  /** Milliseconds since 1970, by our clock; the browser's own stands in `sent`. */
+  /** Milliseconds since 1970 by the server's clock; the browser's time is in `sent`. */
   readonly at: number;
   readonly pageRef: string | undefined;
   readonly isSocket: boolean;
-  sent: Said;
-  received: Said | undefined;
+  sent: UntrustedObject;
+  received: UntrustedObject | undefined;
   hasExtra: boolean;
-  sentExtra: Said | undefined;
-  receivedExtra: Said | undefined;
+  sentExtra: UntrustedObject | undefined;
+  receivedExtra: UntrustedObject | undefined;
   fromMemory: boolean;
-  finished: Said | undefined;
-  failed: Said | undefined;
+  finished: UntrustedObject | undefined;
+  failed: UntrustedObject | undefined;
 }
 
 export type HarEntry = Readonly<Record<string, unknown>>;
@@ -26,7 +26,7 @@ interface Pair {
 }
 
 const UNKNOWN_MIME = 'x-unknown';
-/** Beyond it there is no date (ECMA-262, time values). */
+/** The range of dates (ECMA-262, time values). */
 const DATE_MS_MAX = 8.64e15;
 
 export function harEntry(hop: Hop): HarEntry {
@@ -61,7 +61,7 @@ export function harEntry(hop: Hop): HarEntry {
     ...(textAt(request, 'initialPriority') ? { _priority: textAt(request, 'initialPriority') } : {}),
     ...(objectAt(sent, 'initiator') ? { _initiator: objectAt(sent, 'initiator') } : {}),
     ...fromCache(hop),
-    ...(finished || failed || received ? {} : { comment: 'There was no answer while the log was kept.' }),
+    ...(finished || failed || received ? {} : { comment: 'No response was received while the log was recorded.' }),
   };
 }
 
@@ -111,7 +111,7 @@ interface Timings {
   readonly _blocked_queueing?: number;
 }
 
-/** `connect` has the time of `ssl` in it, as HAR wants it. -1: there was no such step. */
+/** In milliseconds. As HAR requires, `connect` includes `ssl`, and -1 means that the step did not occur. */
 function timingsOf(hop: Hop): Timings {
   const sentSeconds = numberAt(hop.sent, 'timestamp');
   const endSeconds = numberAt(hop.finished, 'timestamp') ?? numberAt(hop.failed, 'timestamp');
@@ -144,7 +144,7 @@ const ms = (value: number): number => Math.round(1000 * Math.max(0, value)) / 10
 const total = ({ blocked, dns, connect, send, wait, receive }: Timings): number =>
   ms([blocked, dns, connect, send, wait, receive].reduce((sum, part) => sum + Math.max(0, part), 0));
 
-function headersOf(headers: Said | undefined): Pair[] {
+function headersOf(headers: UntrustedObject | undefined): Pair[] {
   return Object.entries(headers ?? {}).flatMap(([name, value]) =>
     typeof value === 'string' ? value.split('\n').map(line => ({ name, value: line })) : [],
   );
@@ -155,7 +155,7 @@ function queryOf(url: string): Pair[] {
   return [...new URL(url).searchParams].map(([name, value]) => ({ name, value }));
 }
 
-/** A valid address: our marks are no part of one, and where one stands in the host nothing is left of it. */
+/** HAR requires a valid URL. The redaction marks are escaped; if the host was redacted, no part of the URL is used. */
 function harUrl(said: string): string {
   const url = marked(said);
   return URL.canParse(url) ? url : 'about:redacted';

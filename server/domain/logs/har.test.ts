@@ -12,7 +12,7 @@ interface Captured {
   readonly params: Readonly<Record<string, unknown>>;
 }
 
-/** What Chromium 156 said of a page with a frame, a worker, a socket, redirects, a cached and failed requests. */
+/** Events of Chromium 156 for a page with a frame, a worker, a socket, redirects, cached and failed requests. */
 const CAPTURED: readonly Captured[] = JSON.parse(readFileSync(new URL('captured.json', import.meta.url), 'utf8'));
 
 const entries = (captured: readonly Captured[] = CAPTURED): LogEntry[] => {
@@ -36,7 +36,7 @@ async function fileOf(log: readonly LogEntry[]): Promise<{ har: HarFile; text: s
 const pathOf = ({ request }: HarRecord): string => new URL(request.url).pathname;
 const outcome = (entry: HarRecord): string => `${pathOf(entry)} ${entry.response.status}`;
 
-test('a HAR file has every request, redirects each by themselves, in what they came to', async () => {
+test('a HAR file lists every request and redirect with its outcome', async () => {
   const { har } = await fileOf(entries());
   assert.deepEqual(
     har.log.entries.map(outcome).sort(),
@@ -62,7 +62,7 @@ test('a HAR file has every request, redirects each by themselves, in what they c
   );
 });
 
-test('what was cached, failed, redirected or a socket is told as DevTools tells it', async () => {
+test('describes cached, failed and redirected requests and sockets as DevTools does', async () => {
   const { har } = await fileOf(entries());
   const only = (path: string): HarRecord => har.log.entries.find(entry => pathOf(entry) === path) ?? assert.fail(path);
   const cached = har.log.entries.filter(entry => pathOf(entry) === '/cached.css');
@@ -78,12 +78,12 @@ test('what was cached, failed, redirected or a socket is told as DevTools tells 
   assert.equal(only('/worker.js')._resourceType, 'script');
   assert.ok(
     only('/').request.headers.some(({ name }) => name === 'Sec-Fetch-Dest'),
-    'headers as they went over the wire',
+    'headers as they were sent',
   );
-  assert.ok((only('/').timings.wait ?? 0) > 5, 'the time until the answer began');
+  assert.ok((only('/').timings.wait ?? 0) > 5, 'the time until the response began');
 });
 
-test('pages of a HAR file are the loads of main frames, with what was asked for each', async () => {
+test('lists the loads of main frames as pages, with their requests', async () => {
   const { har } = await fileOf(entries());
   const paths = har.log.pages.map(({ title }) => new URL(title).pathname);
   assert.deepEqual(paths, ['/', '/frame']);
@@ -95,13 +95,13 @@ test('pages of a HAR file are the loads of main frames, with what was asked for 
   assert.ok(har.log.entries.filter(({ pageref }) => pageref === home.id).length >= 12);
 });
 
-test('nothing that was secret in what Chromium said is in the entries or the file', async () => {
+test('contains no secret of the captured events, in entries or in the file', async () => {
   const { text } = await fileOf(entries());
   for (const said of [text, JSON.stringify(entries())]) assert.doesNotMatch(said, /SECRET/);
   assert.match(JSON.stringify(CAPTURED), /SECRETCOOKIE.*SECRETBEARER/);
 });
 
-test('a log that breaks off gives a file with what was on its way', async () => {
+test('makes a valid file of a truncated log, including unfinished requests', async () => {
   const log = entries();
   for (let end = 0; end < log.length; end += 7) await fileOf(log.slice(0, end));
   for (let begin = 0; begin < log.length; begin += 7) await fileOf(log.slice(begin));

@@ -1,13 +1,13 @@
-// Makes a HAR file of the network and page entries of a log, piece by piece: requests are written as they are complete,
-// the pages behind them.
+// Converts the network and page entries of a log into a HAR file, in pieces: each request is written when it is complete,
+// and the pages at the end.
 
 import type { LogEntry } from './entry.ts';
 import { type HarEntry, type Hop, harEntry, startedMs } from './har-entry.ts';
 import { objectAt, textAt } from './values.ts';
 
-/** Headers as they went over the wire are told a moment after the rest; so many entries later they have come. */
+/** The events with the headers that were sent arrive slightly later; after this many entries they have arrived. */
 const SETTLING_ENTRIES = 200;
-/** Requests without an end that are remembered at once; the oldest are written as they stand. */
+/** Unfinished requests kept at once. If there are more, the oldest are written unfinished. */
 const OPEN_MAX = 5_000;
 
 interface Chain {
@@ -46,12 +46,12 @@ export async function* harOf(entries: AsyncIterable<LogEntry>, version: string):
 export class HarAssembly {
   readonly #chains = new Map<string, Chain>();
   readonly #loads = new Map<string, Load>();
-  /** By page number: its main frame, and what is loaded in it. */
+  /** By page number: the id of its main frame, and its current load. */
   readonly #mainFrames = new Map<number, string>();
   readonly #current = new Map<number, Load>();
   #count = 0;
 
-  /** Takes the next entry; gives the requests that are complete now. */
+  /** Adds the next entry. Returns the requests that are complete now. */
   take(entry: LogEntry): HarEntry[] {
     this.#count++;
     if (entry.kind === 'page') this.#page(entry);
@@ -59,7 +59,7 @@ export class HarAssembly {
     return this.#settled();
   }
 
-  /** Requests that have no end yet. */
+  /** The unfinished requests. */
   rest(): HarEntry[] {
     return [...this.#chains.keys()].flatMap(id => this.#finish(id));
   }
@@ -131,7 +131,7 @@ export class HarAssembly {
     }
   }
 
-  /** A redirect goes on under the same id. A worker's script is told of twice, by its page and by itself. */
+  /** A redirect continues with the same id. The script of a worker is reported twice, by its page and by the worker. */
   #sent(chain: Chain, entry: LogEntry): void {
     const redirect = objectAt(entry.params, 'redirectResponse');
     const last = chain.hops.at(-1);
@@ -170,7 +170,7 @@ export class HarAssembly {
     return chain;
   }
 
-  /** The load that a request belongs to. The request for a document of the main frame begins one. */
+  /** The load that a request belongs to. The request for the main frame's document starts a new load. */
   #pageRef({ page, params, frameId, loaderId, at }: LogEntry): string | undefined {
     if (page === undefined) return undefined;
     const own = loaderId === undefined ? undefined : this.#loads.get(loaderId);
@@ -197,7 +197,7 @@ export class HarAssembly {
     const done: HarEntry[] = [];
     for (const [id, { endedAtEntry }] of this.#chains) {
       const isLate = endedAtEntry !== undefined && this.#count - endedAtEntry > SETTLING_ENTRIES;
-      // In the order of their beginnings; the first that is not due ends the look.
+      // The map is in order of start, so the first that is not complete ends the loop.
       if (!isLate && this.#chains.size <= OPEN_MAX) break;
       done.push(...this.#finish(id));
     }

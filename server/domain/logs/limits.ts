@@ -1,5 +1,5 @@
-// How much of a session's log is kept. Each kind has a share of its own, so that a page that says too much does not
-// take the place of the others.
+// Limits on the size of a session's log. Each kind has its own share, so that a page that logs too much does not displace
+// entries of other kinds.
 import type { LogKind } from '../../../contract/logs.ts';
 
 interface Share {
@@ -9,7 +9,7 @@ interface Share {
 
 const MIB = 1024 ** 2;
 
-/** Bytes before compression, which takes about nine tenths away. Together 100 000 entries and 76 MiB. */
+/** Bytes before compression, which reduces them by about 90 percent. In total 100,000 entries and 76 MiB. */
 export const SHARES: Readonly<Record<LogKind, Share>> = {
   console: { entries: 20_000, bytes: 16 * MIB },
   network: { entries: 60_000, bytes: 48 * MIB },
@@ -17,9 +17,9 @@ export const SHARES: Readonly<Record<LogKind, Share>> = {
   command: { entries: 15_000, bytes: 8 * MIB },
 };
 
-/** A session that waits for the database keeps no more than this in memory. */
+/** Bytes that a session buffers in memory while the database is unavailable. */
 export const WAITING_BYTES_MAX = 2 * MIB;
 
-/** Commands of clients that are logged: so many at once, and so many a second after that. */
+/** Rate limit for logged commands: the burst, and the number per second. */
 export const COMMANDS_AT_ONCE = 2_000;
 export const COMMANDS_PER_SECOND = 200;

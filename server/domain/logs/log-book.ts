@@ -1,4 +1,4 @@
-// The logs of all sessions that run here. One loop makes durable about once a second what they have taken.
+// The logs of all sessions on this host. A task writes their new entries about once a second.
 
 import type { LogRows } from '../../engines/store/rows/logs.ts';
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
@@ -17,9 +17,9 @@ export interface LogBookParts {
 
 export interface BlockedNavigation {
   readonly url: string;
-  /** The rule. */
+  /** The rule that refused it. */
   readonly reason: string;
-  /** Of the page. */
+  /** Target id of the page. */
   readonly targetId: string;
 }
 
@@ -31,14 +31,14 @@ export class LogBook {
     this.#parts = parts;
   }
 
-  /** Goes on where a former process left off, with a marker of the time in which nobody listened. */
+  /** Opens the log of a session. After an adoption, continues it and marks the time that is missing. */
   async begin(row: SessionRow): Promise<SessionLog> {
     const { rows, clock } = this.#parts;
     const isNew = row.status === 'PENDING';
-    const standing = isNew ? undefined : await rows.last(row.applicationId, row.id);
+    const stored = isNew ? undefined : await rows.last(row.applicationId, row.id);
     const parts = { ...this.#parts, application: row.applicationId, session: row.id };
-    const log = new SessionLog(parts, standing && { ...standing, heardUntilMs: heardUntil(standing.lines) });
-    if (!isNew) log.gap((standing?.written ?? row.startedAt ?? row.createdAt).getTime(), clock.now().getTime());
+    const log = new SessionLog(parts, stored && { ...stored, consoleUntilMs: consoleUntil(stored.lines) });
+    if (!isNew) log.gap((stored?.written ?? row.startedAt ?? row.createdAt).getTime(), clock.now().getTime());
     this.#open.set(row.id, log);
     return log;
   }
@@ -49,7 +49,7 @@ export class LogBook {
     await log?.close();
   }
 
-  /** The session's rules refused to let a page go there. Nothing happens where there is no log. */
+  /** Logs that the session's network rules refused a navigation. Does nothing if the session has no log. */
   navigationBlocked(session: SessionId, { url, reason, targetId }: BlockedNavigation): void {
     const log = this.#open.get(session);
     const page = log?.pageOf?.(targetId);
@@ -58,15 +58,15 @@ export class LogBook {
     log?.add({ at, kind: 'page', method: 'Page.navigationBlocked', ...place, params: { url: redactUrl(url), reason } });
   }
 
-  /** A task of the clock. */
+  /** Run by a clock task. */
   async write(): Promise<{ failed: number }> {
     await Promise.all([...this.#open.values()].map(log => log.write()));
     return { failed: 0 };
   }
 }
 
-/** By the last chunk: where a console said nothing in it, nothing was said since it began. */
-function heardUntil(lines: readonly string[]): number {
+/** The time up to which console messages are stored, from the last chunk: its last one, or the start of the chunk. */
+function consoleUntil(lines: readonly string[]): number {
   const entries = lines.map(entryOf).filter(entry => entry !== undefined);
   if (entries.length === 0) return 0;
   const said = entries.filter(({ kind }) => kind === 'console').map(({ at }) => at);

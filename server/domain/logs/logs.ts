@@ -1,5 +1,5 @@
-// Reads logs for callers: a page of entries, a stream that goes on, or a HAR file. What is read is bounded by chunks, so
-// the longest log costs no more memory at once than a short one.
+// Reads logs for callers: as a list, a stream, or a HAR file. Reads a bounded number of chunks at once, so that a long log
+// needs no more memory than a short one.
 import type { LogKind, SessionLog } from '../../../contract/logs.ts';
 import { LOG_KINDS } from '../../../contract/logs.ts';
 import type { LogRows } from '../../engines/store/rows/logs.ts';
@@ -17,10 +17,10 @@ import { entryOf, isKind, type LogEntry, viewOf } from './entry.ts';
 import { harOf } from './har.ts';
 import { LOGS_KEPT_MS } from './retention.ts';
 
-const LOOK_MS = 1_000;
-/** Chunks that are read at once, about a megabyte of text. */
+const POLL_MS = 1_000;
+/** Chunks read at once, about a megabyte of text. */
 const CHUNKS_AT_ONCE = 8;
-/** An answer ends behind the entry with which it has become so long; the caller goes on from there. */
+/** A list ends after the entry that exceeds this. The caller continues from there. */
 const ANSWER_BYTES_MAX = 16 * 1024 ** 2;
 const STREAM_BATCH = 1_000;
 const STREAM_CHUNKS = 2;
@@ -29,7 +29,7 @@ export interface LogsParts {
   readonly logs: Pick<LogRows, 'read'>;
   readonly sessions: Pick<SessionRows, 'get'>;
   readonly clock: Clock;
-  /** What the HAR file says made it. */
+  /** The version of Berth in HAR files. */
   readonly version: string;
 }
 
@@ -56,7 +56,7 @@ export class LogService implements Logs, Closeable {
       if (entries.length >= query.limit || bytes > ANSWER_BYTES_MAX) break;
       through = number;
       const entry = entryOf(line);
-      if (!entry || !isWanted(entry, kinds)) continue;
+      if (!entry || !isRequested(entry, kinds)) continue;
       bytes += 2 * line.length;
       entries.push(viewOf(session.id, entry));
     }
@@ -78,22 +78,22 @@ export class LogService implements Logs, Closeable {
       let after = Number(query.after ?? 0);
       let isFirst = true;
       while (!signal.aborted) {
-        const isOver = this.#isOver(session);
+        const isComplete = this.#isComplete(session);
         const batch: NumberedLog[] = [];
         let read = 0;
         for await (const { id: number, line } of this.#lines(session, after, kinds, STREAM_CHUNKS)) {
           if (read++ >= STREAM_BATCH) break;
           after = number;
           const entry = entryOf(line);
-          if (entry && isWanted(entry, kinds)) batch.push({ id: `${number}`, entry: viewOf(session.id, entry) });
+          if (entry && isRequested(entry, kinds)) batch.push({ id: `${number}`, entry: viewOf(session.id, entry) });
         }
         const isAll = read <= STREAM_BATCH;
-        if (isFirst && isOver && read === 0) return;
+        if (isFirst && isComplete && read === 0) return;
         yield batch;
         isFirst = false;
-        if (isOver && isAll) return;
+        if (isComplete && isAll) return;
         if (!isAll) continue;
-        await this.#parts.clock.sleep(LOOK_MS, signal).catch(() => {}); // over
+        await this.#parts.clock.sleep(POLL_MS, signal).catch(() => {}); // aborted: the loop ends
         session = await this.#session(caller, id);
       }
     } finally {
@@ -109,7 +109,7 @@ export class LogService implements Logs, Closeable {
     return { pieces: harOf(this.#entries(session), this.#parts.version), state: this.#stateOf(session) };
   }
 
-  /** Every stream ends. */
+  /** Ends all streams. */
   close(): void {
     this.#streams.close();
   }
@@ -118,11 +118,11 @@ export class LogService implements Logs, Closeable {
     const kinds = ['network', 'page'] as const;
     for await (const { line } of this.#lines(session, 0, kinds)) {
       const entry = entryOf(line);
-      if (entry && isWanted(entry, kinds)) yield entry;
+      if (entry && isRequested(entry, kinds)) yield entry;
     }
   }
 
-  /** Lines behind `after` that were durable when asked for; chunks without any of the kinds are left out. */
+  /** Stored lines after `after`. Chunks without an entry of these kinds are skipped. */
   async *#lines(
     { applicationId, id }: SessionRow,
     after: number,
@@ -150,8 +150,8 @@ export class LogService implements Logs, Closeable {
     return endedAt && this.#nowMs() - endedAt.getTime() > LOGS_KEPT_MS ? 'expired' : 'on';
   }
 
-  /** A session has ended when the last of its log is written. */
-  #isOver(session: SessionRow): boolean {
+  /** Whether no more entries follow: the status of a session becomes final after its log has been written. */
+  #isComplete(session: SessionRow): boolean {
     return hasEnded(session) || session.settings.logSession === false;
   }
 
@@ -166,7 +166,7 @@ export class LogService implements Logs, Closeable {
   }
 }
 
-const isWanted = ({ kind }: LogEntry, kinds: readonly LogKind[] | undefined): boolean =>
+const isRequested = ({ kind }: LogEntry, kinds: readonly LogKind[] | undefined): boolean =>
   kind === 'any' || !kinds || kinds.includes(kind);
 
 function kindsOf({ type }: LogQuery): readonly LogKind[] | undefined {

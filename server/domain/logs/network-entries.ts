@@ -1,12 +1,12 @@
-// What the network part of a log keeps of each CDP event: enough for a HAR file, no body, no cookie, no credential.
+// Log entries of network events: the fields that a HAR file needs, without bodies, cookies and credentials.
 import type { JsonObject } from '../../engines/store/rows/json.ts';
 import { capped, redactHeaders, redactUrl } from './redact.ts';
-import { isObject, objectAt, plain, type Said, textAt } from './values.ts';
+import { isObject, objectAt, plain, textAt, type UntrustedObject } from './values.ts';
 
 const MIME_CHARS_MAX = 200;
 const ERROR_CHARS_MAX = 500;
 
-type Keep = (params: Said) => JsonObject;
+type Keep = (params: UntrustedObject) => JsonObject;
 
 const RESPONSE_FACTS = [
   'status',
@@ -68,18 +68,18 @@ const KEPT: Readonly<Record<string, Keep>> = {
   'Network.webSocketClosed': params => plain(params, ['timestamp']),
 };
 
-/** Undefined for events that are not logged, the many that tell of data among them. */
-export function networkParams(method: string, params: Said): JsonObject | undefined {
+/** Undefined for events that are not logged, such as the frequent `Network.dataReceived`. */
+export function networkParams(method: string, params: UntrustedObject): JsonObject | undefined {
   const keep = KEPT[method];
   if (!keep) return undefined;
   return { ...plain(params, ['requestId']), ...keep(params) };
 }
 
-function headersOnly(params: Said): JsonObject {
+function headersOnly(params: UntrustedObject): JsonObject {
   return { headers: redactHeaders(objectAt(params, 'headers') ?? {}) };
 }
 
-function request(sent: Said | undefined): JsonObject {
+function request(sent: UntrustedObject | undefined): JsonObject {
   const fragment = textAt(sent, 'urlFragment');
   return {
     url: redactUrl(textAt(sent, 'url') ?? ''),
@@ -89,7 +89,7 @@ function request(sent: Said | undefined): JsonObject {
   };
 }
 
-function response(received: Said | undefined): JsonObject {
+function response(received: UntrustedObject | undefined): JsonObject {
   const timing = objectAt(received, 'timing');
   return {
     url: redactUrl(textAt(received, 'url') ?? ''),
@@ -100,8 +100,8 @@ function response(received: Said | undefined): JsonObject {
   };
 }
 
-/** Who asked: the address of the script, not the whole stack. */
-function initiator(params: Said): JsonObject {
+/** The URL of the initiating script, without the rest of the stack. */
+function initiator(params: UntrustedObject): JsonObject {
   const by = objectAt(params, 'initiator');
   if (!by) return {};
   const frames = objectAt(by, 'stack')?.callFrames;
@@ -115,7 +115,7 @@ function initiator(params: Said): JsonObject {
   };
 }
 
-function address(params: Said, name: string): JsonObject {
+function address(params: UntrustedObject, name: string): JsonObject {
   const url = textAt(params, name);
   return url === undefined ? {} : { [name]: redactUrl(url) };
 }

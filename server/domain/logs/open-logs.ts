@@ -1,4 +1,4 @@
-// The family of logs, as parts.ts puts it together.
+// Assembles the family of logs: watcher, service and tasks.
 
 import type { SessionRows } from '../../engines/store/rows/sessions.ts';
 import type { Store } from '../../engines/store/store.ts';
@@ -11,11 +11,11 @@ import { LogService } from './logs.ts';
 import { forgetOldLogs } from './retention.ts';
 import { logWatcher } from './watcher.ts';
 
-/** What a killed server loses of a log is at most about this old. */
+/** A server that is killed loses about this much of a log. */
 const WRITE_MS = 1_000;
 const FORGET_MS = 3_600_000;
 
-export interface LogsWish {
+export interface LogsOptions {
   readonly store: Pick<Store, 'logs'> & { readonly sessions: Pick<SessionRows, 'get'> };
   readonly pages: PageNumbers;
   readonly console: boolean;
@@ -24,7 +24,7 @@ export interface LogsWish {
   readonly log: Log;
 }
 
-export function openLogs({ store, pages, console, version, clock, log }: LogsWish) {
+export function openLogs({ store, pages, console, version, clock, log }: LogsOptions) {
   const book = new LogBook({ rows: store.logs, clock, log });
   const watcher: Watcher = { name: 'logs', attend: logWatcher({ book, pages, console, clock }) };
   return {

@@ -1,11 +1,11 @@
-// What happens to pages: where they went, when they were loaded, what they ask the user.
+// Log entries of pages: navigations, loads, dialogs and crashes.
 import type { JsonObject } from '../../engines/store/rows/json.ts';
 import { text } from './console-entries.ts';
 import { redactUrl } from './redact.ts';
-import { objectAt, plain, type Said, textAt } from './values.ts';
+import { objectAt, plain, textAt, type UntrustedObject } from './values.ts';
 
 /** Undefined for events that are not logged. */
-export function pageParams(method: string, params: Said): JsonObject | undefined {
+export function pageParams(method: string, params: UntrustedObject): JsonObject | undefined {
   switch (method) {
     case 'Page.frameNavigated':
       return { frame: frame(objectAt(params, 'frame')), ...plain(params, ['type']) };
@@ -26,7 +26,7 @@ export function pageParams(method: string, params: Said): JsonObject | undefined
   }
 }
 
-function frame(of: Said | undefined): JsonObject {
+function frame(of: UntrustedObject | undefined): JsonObject {
   const fragment = textAt(of, 'urlFragment');
   const unreachable = textAt(of, 'unreachableUrl');
   return {

@@ -4,7 +4,7 @@ import { CUT, isSecretName, REDACTED, redactHeaders, redactText, redactUrl } fro
 
 const SECRET = 'hunter2-S3cr3t';
 
-describe('redacting addresses', () => {
+describe('redactUrl', () => {
   for (const url of [
     `https://user:${SECRET}@shop.test/a?b=c`,
     `https://${SECRET}@shop.test/`,
@@ -28,9 +28,9 @@ describe('redacting addresses', () => {
     `https://shop.test/?newPassword=${SECRET}`,
     `/relative?password=${SECRET}`,
   ])
-    it(`${url.replaceAll(SECRET, '…')}`, () => assert.ok(!redactUrl(url).includes(SECRET), redactUrl(url)));
+    it(`redacts ${url.replaceAll(SECRET, '…')}`, () => assert.ok(!redactUrl(url).includes(SECRET), redactUrl(url)));
 
-  it('leaves the rest as it is', () => {
+  it('does not change other URLs', () => {
     for (const url of [
       'https://shop.test/a/b?q=shoes&page=2#top',
       'https://shop.test/?to=ada@lovelace.test',
@@ -46,7 +46,7 @@ describe('redacting addresses', () => {
     );
   });
 
-  it('reads what is no text, and what is nested or escaped without end', () => {
+  it('accepts invalid text, and unlimited nesting and escaping', () => {
     for (const url of [
       'http://a/?u=/\ud800?token=x',
       `http://a/?u=${'%25'.repeat(9_000)}`,
@@ -63,19 +63,19 @@ describe('redacting addresses', () => {
     }
   });
 
-  it('keeps nothing of a name whose end is too far away to be seen', () => {
+  it('redacts the whole authority if its end is beyond the scanned length', () => {
     const clean = redactUrl(`https://user:${SECRET}${'x'.repeat(9_000)}@shop.test/`);
     assert.ok(!clean.includes(SECRET), clean);
   });
 
-  it('cuts what is long', () => {
+  it('truncates long URLs', () => {
     const url = redactUrl(`https://shop.test/${'x'.repeat(5000)}`);
     assert.ok(url.length < 2100 && url.endsWith(CUT));
   });
 });
 
-describe('redacting headers', () => {
-  it('keeps names, and no credential', () => {
+describe('redactHeaders', () => {
+  it('keeps names and redacts credentials', () => {
     const clean = redactHeaders({
       Authorization: `Bearer ${SECRET}`,
       'Proxy-Authorization': `Basic ${SECRET}`,
@@ -94,13 +94,13 @@ describe('redacting headers', () => {
     assert.deepEqual(Object.keys(clean).length, 10);
   });
 
-  it('leaves out what is no text', () => {
+  it('removes values that are not text', () => {
     const clean = redactHeaders({ a: { toString: 1 }, b: 1, c: null, ['d'.repeat(9_000)]: 'x'.repeat(900_000) });
     assert.ok(JSON.stringify(clean).length < 3_000);
   });
 });
 
-describe('redacting text', () => {
+describe('redactText', () => {
   for (const text of [
     `Authorization: Bearer ${SECRET}`,
     `sent with Basic ${SECRET}`,
@@ -114,13 +114,13 @@ describe('redacting text', () => {
     `x-eyJhbGciOiJIUzI1NiJ9.${'x'.repeat(900)}.dozjgNryP4J3jVmNHl0w5N ${'-eyJaaaaaa'.repeat(300)} token=${SECRET}`,
     'id eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U end',
   ])
-    it(text.replaceAll(SECRET, '…').slice(0, 60), () => {
+    it(`redacts ${text.replaceAll(SECRET, '…').slice(0, 60)}`, () => {
       const clean = redactText(text);
       assert.ok(!clean.includes(SECRET) && !clean.includes('dozjgNryP4J3jVmNHl0w5N'), clean);
       assert.ok(clean.includes(REDACTED));
     });
 
-  it('leaves other text as it is', () => {
+  it('does not change other text', () => {
     for (const text of [
       'hello',
       'TypeError: x is not a function\n    at f (https://shop.test/a.js:1:2)',
@@ -131,7 +131,7 @@ describe('redacting text', () => {
   });
 });
 
-describe('names of secrets', () => {
+describe('isSecretName', () => {
   for (const name of [
     'token',
     'access_token',
@@ -144,7 +144,7 @@ describe('names of secrets', () => {
     'user[password]',
     'PHPSESSID',
   ])
-    it(`${name} is one`, () => assert.ok(isSecretName(name)));
+    it(`is true for ${name}`, () => assert.ok(isSecretName(name)));
   for (const name of ['q', 'page', 'id', 'user', 'monkey', 'zipcode', 'encoding', 'sort', 'keyword'])
-    it(`${name} is none`, () => assert.ok(!isSecretName(name)));
+    it(`is false for ${name}`, () => assert.ok(!isSecretName(name)));
 });

@@ -1,15 +1,15 @@
-// Takes out of a log what must never be kept: credentials in addresses, headers and text. Pure, and applied before
-// anything is stored. What comes in is bounded and made well-formed first, whatever it is.
+// Redacts credentials in URLs, headers and text. Pure. Applied before anything is stored. Input is untrusted: it is bounded
+// and made well-formed first.
 import { boundedText } from '../../kit/foreign.ts';
 
 export const REDACTED = '[redacted]';
-/** What is cut says so. */
+/** Appended to truncated text. */
 export const CUT = '…[cut]';
 
 const URL_CHARS_MAX = 2_048;
-/** What is behind them is not looked at, and not kept. */
+/** Only this much of a URL is scanned. The rest is neither scanned nor kept. */
 const URL_SCANNED_CHARS_MAX = 4 * URL_CHARS_MAX;
-/** Addresses inside parameters of addresses; what is nested deeper goes whole. */
+/** How deep URLs in parameters of URLs are redacted; deeper ones are replaced as a whole. */
 const URL_DEPTH_MAX = 4;
 const TEXT_SCANNED_CHARS_MAX = 8_192;
 const HEADER_CHARS_MAX = 2_048;
@@ -17,13 +17,13 @@ const HEADER_NAME_CHARS_MAX = 256;
 const HEADERS_MAX = 100;
 const DATA_URL_CHARS = 64;
 
-/** Names are compared without case, dashes, dots, underscores and brackets. */
+/** Matched without case and without punctuation. */
 const SECRET_NAMES =
   /^(x?(access|refresh|id|auth|csrf|xsrf|api|session|security|bearer|oauth|reset|login|magic|invite|verification|device|client|private|signing|app)*(token|secret|password|passwd|passphrase|pwd|passcode|apikey|key|jwt|signature|credentials?|assertion|sessionid|sid|auth|authorization|code|otp|pin|nonce|verifier))$|^(token|secret|pass|pw|sig|hmac|samlresponse|samlrequest|relaystate|phpsessid|jsessionid|aspsessionid|codeverifier|xamzsignature|xamzcredential|xamzsecuritytoken|xgoogsignature|xgoogcredential|awsaccesskeyid|ticket|session|state)$/;
-/** In the middle of a longer name. */
+/** Matched anywhere in a name. */
 const SECRET_PARTS = /token|secret|passw|apikey|credential|signature|sessionid/;
 
-/** Secret in an address, an ordinary word in text. */
+/** Secret as a URL parameter, but common words in text. */
 const ORDINARY_IN_TEXT = /^(code|state|key|auth|session|nonce|pin|ticket|verifier|assertion|credentials?)$/i;
 const NAME_CHARS_MAX = 128;
 
@@ -62,12 +62,12 @@ const URL_HEADERS: ReadonlySet<string> = new Set([
 export const capped = (text: string, charsMax: number): string =>
   text.length <= charsMax ? text.toWellFormed() : boundedText(text, charsMax) + CUT;
 
-/** Without user-info and without the values of parameters that are known to be secret, in the query and the fragment. */
+/** Removes user info, and the values of parameters with secret names in the query and the fragment. */
 export function redactUrl(said: string): string {
   const url = boundedText(said, URL_SCANNED_CHARS_MAX);
   if (/^\s*data:/i.test(url)) return capped(url, url.indexOf(',') < 0 ? 0 : Math.min(url.indexOf(','), DATA_URL_CHARS));
   if (/^\s*javascript:/i.test(url)) return `javascript:${REDACTED}`;
-  // Of a name that is longer than what is looked at nobody knows whether a password is in it.
+  // The authority is longer than what is scanned, so it may contain a password.
   if (url.length < said.length && ONLY_AUTHORITY.test(url)) return REDACTED + CUT;
   return capped(withoutSecretParameters(withoutUserInfo(url), URL_DEPTH_MAX), URL_CHARS_MAX);
 }
@@ -88,7 +88,7 @@ function withoutSecretParameters(url: string, depth: number): string {
   return url.slice(0, at) + tail;
 }
 
-/** An address inside a parameter may have secrets of its own. */
+/** A parameter may itself be a URL with secrets. */
 function withinValue(value: string, depth: number): string {
   const inner = decoded(value);
   if (!/[?#@]/.test(inner) || !/^[a-z]+:|^\//i.test(inner)) return value;
@@ -105,7 +105,7 @@ function decoded(text: string): string {
   }
 }
 
-/** Names stay, so that one sees that there was a credential. */
+/** Names are kept, so that readers see that there was a credential. */
 export function redactHeaders(headers: Readonly<Record<string, unknown>>): Record<string, string> {
   const kept: Record<string, string> = {};
   for (const [said, value] of Object.entries(headers).slice(0, HEADERS_MAX)) {
@@ -124,14 +124,14 @@ function redactHeader(name: string, text: string): string {
 
 const ADDRESSES = /\b(?:https?|wss?|ftp):\/\/[^\s"'`<>\\)\]}]+/gi;
 const SCHEMES = /\b(bearer|basic|digest|negotiate|token)(\s+)([a-z0-9+/=_.~-]{8,})/gi;
-/** What a JSON Web Token is written with; each run is read once. */
+/** Runs of the characters of a JSON Web Token; each run is scanned once. */
 const DOTTED = /[\w.-]{16,}/g;
 const JWT_HEAD = /\beyJ[\w-]{6,}$/;
 /** `password: "x"`, `"token":"x"`, `api_key=x`, `Set-Cookie: a=b; c=d`. */
 const COOKIES = /\b(set-cookie2?|cookie2?|(?:proxy-)?authorization)(["']?\s*[:=]\s*)("[^"]*"|'[^']*'|[^\r\n]+)/gi;
 const PAIRS = /([\w.-]{2,64})(["']?\s*[:=]\s*)("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,;&"'{}()[\]<>]+)/g;
 
-/** Free text of pages: what looks like a credential goes, the rest stays. */
+/** Redacts what looks like a credential in free text. */
 export function redactText(said: string): string {
   const text = boundedText(said, TEXT_SCANNED_CHARS_MAX);
   if (text.length < 4) return text;
@@ -146,7 +146,7 @@ export function redactText(said: string): string {
   );
 }
 
-/** A token is two or three parts with dots between them. */
+/** A JSON Web Token has two or three parts separated by dots. */
 function withoutJwts(run: string): string {
   const parts = run.split('.');
   const kept: string[] = [];

@@ -1,9 +1,9 @@
-// Forgets the logs of sessions that ended long ago. What is old is seen in the rows, so a look at any moment is right.
+// Deletes the logs of sessions that ended more than 31 days ago. Due logs are found from the rows, so it may run at any time.
 import type { LogRows } from '../../engines/store/rows/logs.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 
 export const LOGS_KEPT_MS = 31 * 24 * 60 * 60 * 1000;
-/** Sessions in one statement, and statements in one run: a long backlog goes in steps. */
+/** Sessions per statement, and statements per run: a long backlog is deleted in steps. */
 const BATCH = 50;
 const BATCHES_MAX = 100;
 

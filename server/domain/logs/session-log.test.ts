@@ -11,7 +11,7 @@ import { DROPPED, SessionLog } from './session-log.ts';
 class Scene {
   nowMs = 1_000_000;
   isDown = false;
-  /** As a table keeps them: by their first line. */
+  /** Chunks by the number of their first line, as the table stores them. */
   readonly chunks = new Map<number, LogChunk>();
   readonly clock: Clock = { now: () => new Date(this.nowMs), monotonicMs: () => this.nowMs, sleep: async () => {} };
   readonly parts = {
@@ -31,7 +31,7 @@ class Scene {
     return [...this.chunks.values()].flatMap(({ lines }) => lines.map(line => entryOf(line) ?? assert.fail(line)));
   }
 
-  /** Fails where lines overlap or are missing. */
+  /** Fails if lines overlap or are missing. */
   assertNoGap(first = 1): void {
     let next = first;
     for (const chunk of [...this.chunks.values()].sort((one, other) => one.first - other.first)) {
@@ -44,8 +44,8 @@ class Scene {
 const said = (text: string, at = 0) =>
   ({ at, kind: 'console', method: 'Runtime.consoleAPICalled', params: { text } }) as const;
 
-describe('the log of a session', () => {
-  it('numbers entries without a gap, in the order of their times within one write', async () => {
+describe('SessionLog', () => {
+  it('numbers entries without gaps, ordered by time within one write', async () => {
     const scene = new Scene();
     const log = new SessionLog(scene.parts);
     log.add(said('second', 2));
@@ -57,14 +57,14 @@ describe('the log of a session', () => {
       scene.entries.map(({ params }) => params.text),
       ['first', 'second', 'third'],
     );
-    assert.equal(scene.chunks.size, 1, 'the open chunk is written anew');
+    assert.equal(scene.chunks.size, 1, 'the open chunk is rewritten');
     scene.assertNoGap();
   });
 
-  it('goes on behind what a predecessor wrote, with a marker, and within the same shares', async () => {
+  it('continues after the entries of an earlier process, with a marker and within the same limits', async () => {
     const scene = new Scene();
     const used = { console: { entries: SHARES.console.entries - 1, bytes: 10 } };
-    const log = new SessionLog(scene.parts, { last: 41, kinds: used, heardUntilMs: 0 });
+    const log = new SessionLog(scene.parts, { last: 41, kinds: used, consoleUntilMs: 0 });
     log.gap(5, 9);
     log.add(said('one fits'));
     log.add(said('one does not'));
@@ -78,7 +78,7 @@ describe('the log of a session', () => {
     );
   });
 
-  it('keeps what a page that says too much leaves room for, and tells how much it dropped', async () => {
+  it('drops entries over the limit of a kind, and stores how many', async () => {
     const scene = new Scene();
     const log = new SessionLog(scene.parts);
     const many = SHARES.console.entries + 5_000;
@@ -98,12 +98,12 @@ describe('the log of a session', () => {
     assert.ok(markers.length >= 1 && markers.length <= 3, `${markers.length} markers`);
     assert.ok(
       scene.entries.some(({ kind }) => kind === 'page'),
-      'others have their place',
+      'entries of other kinds are stored',
     );
     scene.assertNoGap();
   });
 
-  it('waits for a database that is away within bounds, and says what did not fit', async () => {
+  it('buffers a bounded amount while the database is down, and stores how many were dropped', async () => {
     const scene = new Scene();
     const log = new SessionLog(scene.parts);
     scene.isDown = true;
@@ -125,7 +125,7 @@ describe('the log of a session', () => {
     scene.assertNoGap();
   });
 
-  it('takes what was typed out of what comes later', async () => {
+  it('redacts typed text from later entries', async () => {
     const scene = new Scene();
     const log = new SessionLog(scene.parts);
     log.typed.typed('hunter2-secret');
@@ -137,7 +137,7 @@ describe('the log of a session', () => {
     );
   });
 
-  it('cuts an entry that is too long, and says so', async () => {
+  it('truncates an entry that is too long, and marks it', async () => {
     const scene = new Scene();
     const log = new SessionLog(scene.parts);
     log.add(said('x'.repeat(100_000)));

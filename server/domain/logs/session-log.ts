@@ -1,5 +1,5 @@
-// The log of one running session: takes entries as they come, keeps within the limits, and writes what there is about
-// once a second. Taking an entry never waits and never throws; what is not kept is counted, and a marker tells of it.
+// The log of one running session: accepts entries within limits, and writes them about once a second. Accepting an entry
+// never waits and never throws. Dropped entries are counted, and markers in the log report them.
 import type { LogKind } from '../../../contract/logs.ts';
 import type { LogChunk, LogKinds, LogRows } from '../../engines/store/rows/logs.ts';
 import type { Clock } from '../../kit/clock.ts';
@@ -10,13 +10,13 @@ import { type EntryKind, type LogEntry, lineOf } from './entry.ts';
 import { SHARES, WAITING_BYTES_MAX } from './limits.ts';
 import { TypedText } from './typed-text.ts';
 
-/** The last chunk is written anew until it has this much, so that it compresses well. */
+/** The last chunk is rewritten until it has this size, so that it compresses well. */
 const CHUNK_BYTES = 128 * 1024;
-/** So much is not left to the next second. */
-const HASTE_BYTES = 512 * 1024;
-/** While entries go on being dropped, markers tell of it at growing distances, in the end so often. */
+/** With more than this, a write starts at once instead of within a second. */
+const WRITE_NOW_BYTES = 512 * 1024;
+/** While entries are being dropped, markers are written at growing intervals up to this. */
 const MARKER_MS_MAX = 60_000;
-/** The marker. It takes nothing of the share of its kind, so that it always has a place. */
+/** The method of the marker. Markers do not count against limits, so that they are always written. */
 export const DROPPED = 'Log.entriesDropped';
 
 /** Why entries are missing. */
@@ -29,7 +29,7 @@ interface Line {
 }
 
 interface Dropped {
-  readonly why: DropReason;
+  readonly reason: DropReason;
   /** Since the last marker. */
   count: number;
   fromMs: number;
@@ -45,47 +45,47 @@ export interface SessionLogParts {
   readonly log: Log;
 }
 
-/** Where a former process left off. */
-export interface Standing {
+/** The state in which an earlier process left the log. */
+export interface StoredState {
   readonly last: number;
   readonly kinds: LogKinds;
-  /** What was said in a console up to then is in the log. */
-  readonly heardUntilMs: number;
+  /** Console messages up to this time are stored. */
+  readonly consoleUntilMs: number;
 }
 
 export class SessionLog {
-  /** What must not come into it by any way. */
+  /** Typed text, which must be redacted everywhere. */
   readonly typed = new TypedText();
-  readonly heardUntilMs: number;
-  /** Reads what clients have asked and nobody has looked at yet: it may say what must not come into the log. */
+  readonly consoleUntilMs: number;
+  /** Parses the commands that are still queued: they may contain typed text that must be redacted. */
   catchUp: () => void = () => {};
-  /** The number of the page that a target is, or is part of; known once somebody listens. */
+  /** The number of the page that a target is or belongs to. Set when the watcher starts. */
   pageOf: ((targetId: string) => number | undefined) | undefined;
   readonly #parts: SessionLogParts;
   readonly #used: Record<LogKind, { entries: number; bytes: number }>;
   readonly #dropped = new Map<LogKind, Dropped>();
-  #fresh: Line[] = [];
-  #freshBytes = 0;
-  /** Numbered, and not known to be durable; the last may still grow. */
+  #pending: Line[] = [];
+  #pendingBytes = 0;
+  /** Numbered chunks that are not stored yet, or that may still grow. */
   #chunks: Chunk[] = [];
   #next: number;
   #writing: Promise<void> | undefined;
   #hasWarned = false;
   /** The last write failed. */
-  #inTrouble = false;
+  #lastWriteFailed = false;
 
-  constructor(parts: SessionLogParts, standing: Standing = { last: 0, kinds: {}, heardUntilMs: 0 }) {
+  constructor(parts: SessionLogParts, stored: StoredState = { last: 0, kinds: {}, consoleUntilMs: 0 }) {
     this.#parts = parts;
-    this.heardUntilMs = standing.heardUntilMs;
-    this.#next = standing.last + 1;
-    this.#used = usedOf(standing.kinds);
+    this.consoleUntilMs = stored.consoleUntilMs;
+    this.#next = stored.last + 1;
+    this.#used = usedOf(stored.kinds);
   }
 
-  /** Whether an entry of this kind would be kept; asked before one is made. One that would not be is counted. */
+  /** Whether an entry of this kind would be stored. If not, it is counted as dropped. Called before an entry is made. */
   takes(kind: LogKind): boolean {
     const { entries, bytes } = this.#used[kind];
     if (entries >= SHARES[kind].entries || bytes >= SHARES[kind].bytes) return this.drop(kind, 'limit');
-    if (this.#freshBytes > WAITING_BYTES_MAX) return this.drop(kind, 'waiting');
+    if (this.#pendingBytes > WAITING_BYTES_MAX) return this.drop(kind, 'waiting');
     return true;
   }
 
@@ -98,20 +98,20 @@ export class SessionLog {
     used.entries++;
     used.bytes += text.length;
     this.#push({ at: entry.at, kind: entry.kind, text });
-    if (this.#freshBytes > HASTE_BYTES && !this.#inTrouble) void this.write();
+    if (this.#pendingBytes > WRITE_NOW_BYTES && !this.#lastWriteFailed) void this.write();
   }
 
-  /** Counts one that is not kept. */
-  drop(kind: LogKind, why: DropReason): false {
+  /** Counts a dropped entry. */
+  drop(kind: LogKind, reason: DropReason): false {
     const known = this.#dropped.get(kind);
-    if (known && known.why !== why) this.#tellOf(kind, known);
-    const dropped = known?.why === why ? known : { why, count: 0, fromMs: 0, markers: 0, nextMarkerMs: 0 };
+    if (known && known.reason !== reason) this.#writeMarker(kind, known);
+    const dropped = known?.reason === reason ? known : { reason, count: 0, fromMs: 0, markers: 0, nextMarkerMs: 0 };
     if (dropped.count++ === 0) dropped.fromMs = this.#nowMs();
     this.#dropped.set(kind, dropped);
     return false;
   }
 
-  /** Counts one that could not be made of what was said. The operator hears of the first. */
+  /** Counts an event that could not be converted. The first one is written to the server's log. */
   unreadable(kind: LogKind, error: unknown): void {
     const { log, session } = this.#parts;
     if (!this.#hasWarned) log.warn('logs.entry_failed', { sessionId: session, kind, reason: reason(error) });
@@ -119,12 +119,12 @@ export class SessionLog {
     this.drop(kind, 'unreadable');
   }
 
-  /** Nobody listened between these times. */
+  /** Marks a period in which nothing was recorded. */
   gap(fromMs: number, toMs: number): void {
     this.#marker('any', { reason: 'restart', from: fromMs, to: toMs });
   }
 
-  /** Makes durable what there is. Rejects never: what cannot be written is written the next time. */
+  /** Stores new entries. Never rejects: what could not be written is written the next time. */
   write(): Promise<void> {
     this.#writing ??= Promise.resolve()
       .then(() => this.#writeAll())
@@ -134,15 +134,15 @@ export class SessionLog {
     return this.#writing;
   }
 
-  /** The last of it, with what is known of entries that were dropped. */
+  /** Writes the rest, with markers for dropped entries. */
   async close(): Promise<void> {
     await this.#writing;
-    for (const [kind, dropped] of this.#dropped) this.#tellOf(kind, dropped);
+    for (const [kind, dropped] of this.#dropped) this.#writeMarker(kind, dropped);
     await this.write();
   }
 
   async #writeAll(): Promise<void> {
-    this.#tellWhereDue();
+    this.#writeDueMarkers();
     this.#number();
     const unwritten = this.#chunks.filter(chunk => chunk.isDirty);
     if (unwritten.length === 0) return;
@@ -150,9 +150,9 @@ export class SessionLog {
     const chunks = unwritten.map(chunk => chunk.snapshot());
     try {
       await rows.write(application, session, chunks, clock.now());
-      this.#inTrouble = false;
+      this.#lastWriteFailed = false;
     } catch (error) {
-      this.#inTrouble = true;
+      this.#lastWriteFailed = true;
       for (const chunk of unwritten) chunk.isDirty = true;
       log.warn('logs.not_written', { sessionId: session, reason: reason(error) });
       return;
@@ -160,13 +160,13 @@ export class SessionLog {
     this.#chunks = this.#chunks.filter(chunk => chunk.isDirty || !chunk.isFull);
   }
 
-  /** Commands are heard of when they are answered; within one write everything stands in the order of its time. */
+  /** Commands are added when they are answered, so entries of one write are sorted by time. */
   #number(): void {
-    // What waits for the database is bounded: nothing is numbered that could not be kept.
+    // Limits the memory while the database is unavailable: entries beyond the limit are dropped before they are numbered.
     if (this.#chunks.filter(chunk => chunk.isFull).length > 2 * (WAITING_BYTES_MAX / CHUNK_BYTES)) return;
-    const lines = this.#fresh.sort((one, other) => one.at - other.at);
-    this.#fresh = [];
-    this.#freshBytes = 0;
+    const lines = this.#pending.sort((one, other) => one.at - other.at);
+    this.#pending = [];
+    this.#pendingBytes = 0;
     for (const line of lines) this.#openChunk().add(line);
     this.#next += lines.length;
   }
@@ -180,16 +180,16 @@ export class SessionLog {
     return chunk;
   }
 
-  #tellWhereDue(): void {
+  #writeDueMarkers(): void {
     const now = this.#nowMs();
-    for (const [kind, dropped] of this.#dropped) if (now >= dropped.nextMarkerMs) this.#tellOf(kind, dropped);
+    for (const [kind, dropped] of this.#dropped) if (now >= dropped.nextMarkerMs) this.#writeMarker(kind, dropped);
   }
 
-  #tellOf(kind: LogKind, dropped: Dropped): void {
-    const { why, count, fromMs } = dropped;
+  #writeMarker(kind: LogKind, dropped: Dropped): void {
+    const { reason, count, fromMs } = dropped;
     if (count === 0) return;
     const now = this.#nowMs();
-    this.#marker(kind, { reason: why, count, from: fromMs, to: now });
+    this.#marker(kind, { reason, count, from: fromMs, to: now });
     dropped.count = 0;
     dropped.nextMarkerMs = now + Math.min(MARKER_MS_MAX, 1000 * 2 ** dropped.markers++);
   }
@@ -200,8 +200,8 @@ export class SessionLog {
   }
 
   #push(line: Line): void {
-    this.#fresh.push(line);
-    this.#freshBytes += line.text.length;
+    this.#pending.push(line);
+    this.#pendingBytes += line.text.length;
   }
 
   #nowMs(): number {

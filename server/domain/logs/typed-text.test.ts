@@ -5,7 +5,7 @@ import { TypedText } from './typed-text.ts';
 
 const SECRET = 'Pässwört "1"&ü';
 
-test('what was typed is taken out of texts, in every way it may be written', () => {
+test('redacts typed text in every encoding', () => {
   const typed = new TypedText();
   typed.typed(SECRET);
   const form = new URLSearchParams({ pw: SECRET }).toString();
@@ -16,18 +16,18 @@ test('what was typed is taken out of texts, in every way it may be written', () 
   assert.equal(clean.split(REDACTED).length, 5);
 });
 
-test('keys make words, corrections among them', () => {
+test('joins keys to words, including corrections', () => {
   const typed = new TypedText();
   for (const character of 'hunter3') typed.key('page', character);
   typed.backspace('page');
   typed.key('page', '2');
   assert.ok(typed.occursIn('so hunter2 it is'));
-  typed.pause('page');
+  typed.endField('page');
   for (const character of 'abc') typed.key('page', character);
   assert.ok(!typed.occursIn('abc') && !typed.occursIn('hunter2abc'.slice(1, 7)));
 });
 
-test('a long text takes one place, and new ones take the places of the oldest', () => {
+test('remembers a long text once, and forgets the oldest texts', () => {
   const typed = new TypedText();
   typed.typed('first-of-all-1');
   for (const character of 'x'.repeat(200).concat('-1')) typed.key('page', character);
@@ -36,19 +36,19 @@ test('a long text takes one place, and new ones take the places of the oldest', 
   assert.ok(!typed.occursIn('first-of-all-1') && typed.occursIn('another-99'));
 });
 
-test('ordinary words and addresses stay', () => {
+test('does not remember ordinary words and URLs', () => {
   const typed = new TypedText();
   for (const text of ['shoes', 'red running shoes', 'https://shop.test/', 'shop.test', '', '12']) typed.typed(text);
   assert.ok(!typed.occursIn('red running shoes at https://shop.test/ 12'));
 });
 
-test('arguments are looked through, however deep', () => {
+test('finds texts in nested arguments', () => {
   const typed = new TypedText();
-  typed.given([{ value: { o: [{ k: 'value', v: 'deep-S3cret' }] } }]);
+  typed.passed([{ value: { o: [{ k: 'value', v: 'deep-S3cret' }] } }]);
   assert.ok(typed.occursIn('deep-S3cret'));
 });
 
-test('selectors, paths and code that are given to functions stay', () => {
+test('does not remember selectors, paths and code among arguments', () => {
   const typed = new TypedText();
   const given = [
     '/popup',
@@ -59,11 +59,11 @@ test('selectors, paths and code that are given to functions stay', () => {
     'a > b:nth-child(2)',
     '() => 1 + 1',
   ];
-  typed.given(given);
+  typed.passed(given);
   for (const text of given) assert.ok(!typed.occursIn(text), text);
 });
 
-test('two fields that are typed into one after the other are two texts, and words that are interrupted are one', () => {
+test('separates texts that were typed into two fields, and joins a text that was typed with interruptions', () => {
   const typed = new TypedText();
   for (const character of 'name-42') typed.key('page', character);
   typed.interrupted('page');

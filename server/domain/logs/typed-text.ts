@@ -1,26 +1,26 @@
-// What was typed into pages or given to their functions, kept in memory for as long as the session runs, so that it does
-// not come into the log by another way: as the parameter of a form, or in what the page says. Only what tells something
-// is remembered: ordinary words would take half of a log away.
+// Remembers, in memory and while the session runs, the text that was typed into pages or passed to their functions, so that
+// it can be redacted where it appears again: in form parameters or console messages. Only distinctive text is remembered,
+// because redacting ordinary words would make the log useless.
 import type { Json, JsonObject } from '../../engines/store/rows/json.ts';
 import { REDACTED } from './redact.ts';
 
 const TYPED_MAX = 100;
 const LINES_MAX = 20;
-const GIVEN_MAX = 200;
+const PASSED_MAX = 200;
 const CHARS_MIN = 6;
 const CHARS_MAX = 512;
 const LEAVES_MAX = 200;
 const ADDRESS = /^[a-z][a-z0-9+.-]*:\/\/|^(?:[a-z0-9-]+\.)+[a-z]{2,}(?:[:/]|$)/i;
-/** Selectors, paths and code are given to functions too, and stand in addresses for good reason. */
-const GIVEN = /^(?=.*[\d!@$%^&*+?~])[^/<>{}[\]();=#.\s][^/<>{}[\]();]*$/u;
+/** Selectors, paths and code are passed to functions too, and must not be redacted in URLs. */
+const PASSED = /^(?=.*[\d!@$%^&*+?~])[^/<>{}[\]();=#.\s][^/<>{}[\]();]*$/u;
 const ORDINARY = /^[\p{L}\s.,'’-]*$/u;
 
 export class TypedText {
-  readonly #typed = new Memory(TYPED_MAX, tells);
-  readonly #given = new Memory(GIVEN_MAX, text => tells(text) && GIVEN.test(text));
-  /** Words across which something else was asked. */
-  readonly #lines = new Memory(LINES_MAX, tells);
-  /** Keys as they come, by the channel they come on. */
+  readonly #typed = new TextMemory(TYPED_MAX, isDistinctive);
+  readonly #passed = new TextMemory(PASSED_MAX, text => isDistinctive(text) && PASSED.test(text));
+  /** Lines that were typed with other commands in between. */
+  readonly #lines = new TextMemory(LINES_MAX, isDistinctive);
+  /** Characters typed so far, by channel. */
   readonly #keys = new Map<string, { word: string; line: string }>();
 
   typed(text: string): void {
@@ -40,25 +40,25 @@ export class TypedText {
     this.#keys.set(channel, { word: word.slice(0, -1), line: line.slice(0, -1) });
   }
 
-  /** Something else was asked: what is typed then may be for another field. */
+  /** Another command was sent: further characters may belong to another field. */
   interrupted(channel: string): void {
     const keys = this.#keys.get(channel);
     if (keys) keys.word = '';
   }
 
-  /** Another field, or another line. */
-  pause(channel: string): void {
+  /** The field or the line has ended. */
+  endField(channel: string): void {
     this.#keys.delete(channel);
   }
 
-  /** Texts in arguments, however deep. */
-  given(value: unknown): void {
+  /** Remembers all strings in the arguments. */
+  passed(value: unknown): void {
     let left = LEAVES_MAX;
     const walk = (part: unknown, depth: number): void => {
       if (left <= 0 || depth > 12) return;
       if (typeof part === 'string') {
         left--;
-        this.#given.add(part);
+        this.#passed.add(part);
       } else if (Array.isArray(part)) for (const each of part) walk(each, depth + 1);
       else if (typeof part === 'object' && part !== null) for (const each of Object.values(part)) walk(each, depth + 1);
     };
@@ -69,13 +69,13 @@ export class TypedText {
     return this.#memories.some(memory => memory.occursIn(text));
   }
 
-  get #memories(): readonly Memory[] {
-    return [this.#typed, this.#lines, this.#given];
+  get #memories(): readonly TextMemory[] {
+    return [this.#typed, this.#lines, this.#passed];
   }
 
-  /** The same object, with what was typed taken out of its texts. */
+  /** A copy of the object in which remembered text is redacted. */
   redact<T extends object>(object: T): T {
-    return this.#redacted(object as JsonObject) as T; // Strings stay strings; nothing else is touched.
+    return this.#redacted(object as JsonObject) as T; // Only the contents of strings change.
   }
 
   #redacted(value: Json): Json {
@@ -86,50 +86,51 @@ export class TypedText {
   }
 }
 
-/** The newest texts that tell something, each in the ways in which it may be written. */
-class Memory {
+/** The newest distinctive texts, each with its encodings. */
+class TextMemory {
   readonly #max: number;
-  readonly #tells: (text: string) => boolean;
-  readonly #ways = new Map<string, readonly string[]>();
+  readonly #isDistinctive: (text: string) => boolean;
+  readonly #encodings = new Map<string, readonly string[]>();
 
-  constructor(max: number, tells: (text: string) => boolean) {
+  constructor(max: number, isDistinctive: (text: string) => boolean) {
     this.#max = max;
-    this.#tells = tells;
+    this.#isDistinctive = isDistinctive;
   }
 
   add(text: string): void {
-    if (!this.#tells(text)) return;
-    this.#ways.delete(text);
-    this.#ways.set(text, waysOf(text));
-    const [oldest] = this.#ways.keys();
-    if (this.#ways.size > this.#max && oldest !== undefined) this.#ways.delete(oldest);
+    if (!this.#isDistinctive(text)) return;
+    this.#encodings.delete(text);
+    this.#encodings.set(text, encodingsOf(text));
+    const [oldest] = this.#encodings.keys();
+    if (this.#encodings.size > this.#max && oldest !== undefined) this.#encodings.delete(oldest);
   }
 
-  /** By typing on: the longer one stands in the place of the shorter. */
+  /** Replaces a text by its extension while it is being typed. */
   grow(before: string, text: string): void {
-    if (this.#tells(text)) this.#ways.delete(before);
+    if (this.#isDistinctive(text)) this.#encodings.delete(before);
     this.add(text);
   }
 
   occursIn(text: string): boolean {
-    for (const ways of this.#ways.values()) if (ways.some(way => text.includes(way))) return true;
+    for (const encodings of this.#encodings.values())
+      if (encodings.some(encoding => text.includes(encoding))) return true;
     return false;
   }
 
-  /** Longer ones first: one may be part of another. */
+  /** Longer encodings first, because one may contain another. */
   redact(text: string): string {
-    const ways = [...this.#ways.values()].flat().filter(way => text.includes(way));
-    return ways
+    const encodings = [...this.#encodings.values()].flat().filter(encoding => text.includes(encoding));
+    return encodings
       .sort((one, other) => other.length - one.length)
-      .reduce((clean, way) => clean.replaceAll(way, REDACTED), text);
+      .reduce((clean, encoding) => clean.replaceAll(encoding, REDACTED), text);
   }
 }
 
-const tells = (text: string): boolean =>
+const isDistinctive = (text: string): boolean =>
   text.length >= CHARS_MIN && text.length <= CHARS_MAX && !ORDINARY.test(text) && !ADDRESS.test(text);
 
-function waysOf(text: string): readonly string[] {
+function encodingsOf(text: string): readonly string[] {
   const whole = text.isWellFormed() ? text : text.toWellFormed();
-  const inForm = new URLSearchParams([['', whole]]).toString().slice(1);
-  return [...new Set([text, JSON.stringify(text).slice(1, -1), encodeURIComponent(whole), inForm])];
+  const formEncoded = new URLSearchParams([['', whole]]).toString().slice(1);
+  return [...new Set([text, JSON.stringify(text).slice(1, -1), encodeURIComponent(whole), formEncoded])];
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { plain, shownJson, textAt } from './values.ts';
 
-test('text is bounded and well-formed before anything looks at it', () => {
+test('truncates text and makes it well-formed', () => {
   const said = { long: 'x'.repeat(1_000_000), half: 'a\ud800', object: { toString: 1 } };
   assert.equal(textAt(said, 'long')?.length, 64 * 1024);
   assert.equal(textAt(said, 'half'), 'a\ufffd');
@@ -10,7 +10,7 @@ test('text is bounded and well-formed before anything looks at it', () => {
   assert.deepEqual(plain(said, ['half', 'object']), { half: 'a\ufffd' });
 });
 
-test('a value of any depth and size becomes a short text', () => {
+test('converts a value of any depth and size to a short text', () => {
   const deep: unknown = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
   assert.match(shownJson(deep), /^\[+"…"\]+$/);
   const wide = shownJson({ list: Array.from({ length: 100_000 }, (_, at) => at) });

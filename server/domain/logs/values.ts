@@ -1,32 +1,32 @@
-// Reads members of JSON that came from a browser or client: what is not of the expected type is not there, and text is
-// bounded and well-formed.
+// Reads members of untrusted JSON from a browser or a client. A member of another type than expected counts as absent. Text
+// is bounded and made well-formed.
 
 import type { Json, JsonObject } from '../../engines/store/rows/json.ts';
 import { boundedText } from '../../kit/foreign.ts';
 
-/** An object that a browser or client said: nothing is known of its members. */
-export type Said = { readonly [name: string]: unknown };
+/** An object from a browser or a client, whose members are not validated. */
+export type UntrustedObject = { readonly [name: string]: unknown };
 
-export const isObject = (value: unknown): value is Said =>
+export const isObject = (value: unknown): value is UntrustedObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-export const objectAt = (object: Said | undefined, name: string): Said | undefined => {
+export const objectAt = (object: UntrustedObject | undefined, name: string): UntrustedObject | undefined => {
   const value = object?.[name];
   return isObject(value) ? value : undefined;
 };
 
-export const textAt = (object: Said | undefined, name: string): string | undefined => {
+export const textAt = (object: UntrustedObject | undefined, name: string): string | undefined => {
   const value = object?.[name];
   return typeof value === 'string' ? boundedText(value, TEXT_CHARS_MAX) : undefined;
 };
 
-export const numberAt = (object: Said | undefined, name: string): number | undefined => {
+export const numberAt = (object: UntrustedObject | undefined, name: string): number | undefined => {
   const value = object?.[name];
   return typeof value === 'number' ? value : undefined;
 };
 
-/** Only these members, and of each only what is plain: texts, numbers, yes or no. */
-export function plain(object: Said | undefined, names: readonly string[]): JsonObject {
+/** A copy with only these members, and only if they are strings, numbers or booleans. */
+export function plain(object: UntrustedObject | undefined, names: readonly string[]): JsonObject {
   const kept: Record<string, Json> = {};
   for (const name of names) {
     const value = object?.[name];
@@ -37,10 +37,10 @@ export function plain(object: Said | undefined, names: readonly string[]): JsonO
 }
 
 const PLAIN_CHARS_MAX = 200;
-/** More than any entry keeps, or looks at. */
+/** Longer than any text that entries store or examine. */
 const TEXT_CHARS_MAX = 64 * 1024;
 
-/** Of a value that a page made: as JSON text, without what lies deeper or behind so much. */
+/** A value of a page as JSON text, limited in depth and number of members. */
 export function shownJson(value: unknown): string {
   return JSON.stringify(pruned(value, VALUE_DEPTH_MAX, { left: VALUES_MAX })) ?? '';
 }

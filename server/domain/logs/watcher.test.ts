@@ -8,7 +8,7 @@ import type { ObservedTarget } from '../sessions/machinery.ts';
 import { PageNumbers } from '../sessions/page-numbers.ts';
 import { ResponseTypes } from '../sessions/response-types.ts';
 import { LogBook } from './log-book.ts';
-import { type Listened, logWatcher } from './watcher.ts';
+import { logWatcher, type ObservedSession } from './watcher.ts';
 
 const NOW = new Date('2026-11-20T10:00:00.000Z');
 const ROW: SessionRow = {
@@ -32,7 +32,7 @@ class Scene {
   readonly asked: string[] = [];
   readonly written: string[] = [];
   observed = 0;
-  readonly live: Listened = {
+  readonly live: ObservedSession = {
     tap: undefined,
     responseTypes: new ResponseTypes(),
     browser: {
@@ -77,8 +77,8 @@ class Scene {
   }
 }
 
-describe('the watcher of logs', () => {
-  it('listens to the console, the network and pages, and writes what it heard', async () => {
+describe('the log watcher', () => {
+  it('enables console, network and page events, and stores them', async () => {
     const scene = new Scene();
     const attendance = await scene.watcher(true)(scene.live, ROW);
     assert.deepEqual(scene.asked.sort(), [
@@ -96,14 +96,14 @@ describe('the watcher of logs', () => {
     assert.equal(scene.written.filter(line => line.includes('consoleAPICalled')).length, 2);
   });
 
-  it('enables nothing and stores nothing where the session has no log', async () => {
+  it('enables and stores nothing for a session without a log', async () => {
     const scene = new Scene();
     const attendance = await scene.watcher(true)(scene.live, { ...ROW, settings: { logSession: false } });
     assert.deepEqual([scene.observed, scene.asked, scene.written], [0, [], []]);
     assert.ok(attendance === undefined && scene.live.tap === undefined);
   });
 
-  it('leaves Runtime alone where the operator wants it so', async () => {
+  it('does not enable Runtime if the operator has turned the console log off', async () => {
     const scene = new Scene();
     await scene.watcher(false)(scene.live, ROW);
     assert.ok(!scene.asked.some(method => method.includes('Runtime')) && scene.asked.includes('page Network.enable'));

@@ -1,5 +1,5 @@
-// Listens to a session's browser on the server's own channels and keeps its log, whatever the clients enable. A session
-// without a log is not listened to at all.
+// Records the log of a session from the server's own channels, independent of what clients enable. A session without a log
+// is not observed.
 import type { LogKind } from '../../../contract/logs.ts';
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { Clock } from '../../kit/clock.ts';
@@ -11,61 +11,61 @@ import { BrowserEntries, kindOf } from './browser-entries.ts';
 import { CommandLog } from './command-log.ts';
 import type { LogBook } from './log-book.ts';
 import type { SessionLog } from './session-log.ts';
-import type { Said } from './values.ts';
+import type { UntrustedObject } from './values.ts';
 
-/** Bodies are not logged; what Chromium would keep of them for us it need not keep. */
+/** Bodies are not logged, so Chromium need not buffer them. */
 const NO_BODIES = { maxTotalBufferSize: 0, maxResourceBufferSize: 0, maxPostDataSize: 0 };
 
 export interface LogWatcherParts {
   readonly book: LogBook;
   readonly pages: PageNumbers;
-  /** Pages can find out that the console is listened to; an operator may not want that. */
+  /** Pages can detect that the console is observed, so the operator can turn it off. */
   readonly console: boolean;
   readonly clock: Clock;
 }
 
-/** What is listened to. */
-export interface Listened {
+/** What the log observes. */
+export interface ObservedSession {
   readonly browser: Pick<LiveSession['browser'], 'observe'>;
   tap: LiveSession['tap'];
   readonly responseTypes: Pick<LiveSession['responseTypes'], 'heard'>;
 }
 
-type Attend = (live: Listened, row: SessionRow) => Promise<Attendance | undefined>;
+type Attend = (live: ObservedSession, row: SessionRow) => Promise<Attendance | undefined>;
 
 export const logWatcher =
   (parts: LogWatcherParts): Attend =>
   async (live, row) =>
     row.settings.logSession === false ? undefined : listen(parts, live, row);
 
-async function listen(parts: LogWatcherParts, live: Listened, row: SessionRow): Promise<Attendance> {
+async function listen(parts: LogWatcherParts, live: ObservedSession, row: SessionRow): Promise<Attendance> {
   const pages = await parts.pages.of(live, row);
   const log = await parts.book.begin(row);
-  const ear = new Ear(parts, pages, log, live.responseTypes);
-  const pageOf = (targetId: string): number | undefined => ear.pageOf(targetId);
+  const recorder = new Recorder(parts, pages, log, live.responseTypes);
+  const pageOf = (targetId: string): number | undefined => recorder.pageOf(targetId);
   log.pageOf = pageOf;
   live.tap = new CommandLog({ log, pageOf, clock: parts.clock });
-  await live.browser.observe({ target: target => ear.attach(target) });
+  await live.browser.observe({ target: target => recorder.attach(target) });
   return {
-    // The channels go with the browser, or are ended by whoever adopts it: a dead one would not answer.
+    // Channels are not detached: they end with the browser, or an adopting process detaches them. A dead browser would not answer.
     leave: () => {
-      ear.stop();
+      recorder.stop();
       return parts.book.end(row.id);
     },
   };
 }
 
-class Ear {
+class Recorder {
   readonly #parts: LogWatcherParts;
   readonly #pages: SessionPages;
   readonly #log: SessionLog;
-  readonly #types: Listened['responseTypes'];
+  readonly #types: ObservedSession['responseTypes'];
   readonly #entries = new BrowserEntries();
-  #hears = true;
-  /** Of pages, and of the frames and workers in them. */
+  #isRecording = true;
+  /** Page number by target id, for pages and for the frames and workers in them. */
   readonly #pageOf = new Map<string, number>();
 
-  constructor(parts: LogWatcherParts, pages: SessionPages, log: SessionLog, types: Listened['responseTypes']) {
+  constructor(parts: LogWatcherParts, pages: SessionPages, log: SessionLog, types: ObservedSession['responseTypes']) {
     this.#parts = parts;
     this.#pages = pages;
     this.#log = log;
@@ -77,14 +77,14 @@ class Ear {
   }
 
   stop(): void {
-    this.#hears = false;
+    this.#isRecording = false;
   }
 
   attach(target: ObservedTarget): void {
     const page = this.#pages.of(target);
     if (page !== undefined) this.#pageOf.set(target.id, page);
     if (target.kind !== 'page') target.whenGone(() => this.#pageOf.delete(target.id));
-    target.on((method, params) => this.#hear(target, page, method, params));
+    target.on((method, params) => this.#handle(target, page, method, params));
     if (this.#parts.console) target.say('Runtime.enable');
     target.say('Log.enable');
     target.say('Network.enable', NO_BODIES);
@@ -93,22 +93,22 @@ class Ear {
     target.say('Page.setLifecycleEventsEnabled', { enabled: true });
   }
 
-  #hear(target: ObservedTarget, page: number | undefined, method: string, params: Said): void {
-    const kind = this.#hears ? kindOf(method) : undefined;
+  #handle(target: ObservedTarget, page: number | undefined, method: string, params: UntrustedObject): void {
+    const kind = this.#isRecording ? kindOf(method) : undefined;
     if (kind === 'network') this.#types.heard(method, params);
-    // What is told by the thousand is judged before it is looked at.
+    // Frequent events are checked against the limits before they are parsed.
     if (!kind || (kind === 'console' && !this.#log.takes(kind))) return;
     try {
-      this.#enter(kind, target, page, method, params);
+      this.#add(kind, target, page, method, params);
     } catch (error) {
       this.#log.unreadable(kind, error);
     }
   }
 
-  #enter(kind: LogKind, target: ObservedTarget, page: number | undefined, method: string, params: Said): void {
+  #add(kind: LogKind, target: ObservedTarget, page: number | undefined, method: string, params: UntrustedObject): void {
     const entry = this.#entries.of(kind, method, params, this.#parts.clock.now().getTime());
-    // Pages tell whoever comes what they said before; a predecessor of ours has heard most of it.
-    if (kind === 'console' && !target.fresh && entry && entry.at <= this.#log.heardUntilMs) return;
+    // When console events are enabled, pages send earlier messages again. An earlier process has stored most of them.
+    if (kind === 'console' && !target.fresh && entry && entry.at <= this.#log.consoleUntilMs) return;
     if (entry) this.#log.add({ ...entry, ...(page === undefined ? {} : { page }) });
   }
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { isFault } from '../../kit/fault.ts';
 import { hostName, hostNames } from './host-names.ts';
 
-test('names in every writing come out in one', () => {
+test('normalises equal names to one form', () => {
   const forms = {
     'Example.COM': 'example.com',
     'example.com.': 'example.com',
@@ -19,13 +19,13 @@ test('names in every writing come out in one', () => {
   for (const [written, name] of Object.entries(forms)) assert.equal(hostName(written), name, written);
 });
 
-test('what is no host name is none', () => {
+test('returns undefined for what is not a host name', () => {
   const texts = ['', '.', '*', '*.', '*.*.a.test', 'a*.test', 'https://a.test', 'a.test/path', 'a.test:443', 'a..test'];
   for (const text of [...texts, 'u@a.test', 'a test', 'a%2etest', '[::1]', `${'a'.repeat(300)}.test`, '1.2.3.999'])
     assert.equal(hostName(text), undefined, text);
 });
 
-test('a list loses doubles, and each bad entry is named', () => {
+test('removes duplicates from a list, and names each invalid entry', () => {
   assert.deepEqual(hostNames(['a.test', 'A.test.', '*.a.test'], 'allow'), ['a.test']);
   assert.throws(
     () => hostNames(['a.test', 'a/b', 'https://c'], 'allow'),

@@ -1,12 +1,12 @@
-// Host names as callers write them, in the one form in which hosts are compared: lower case, punycode, no final dot.
+// Normalises host names for comparison: lower case, punycode, no trailing dot.
 import type { Issue } from '../../../contract/common.ts';
 import { invalidRequest } from '../faults.ts';
 
-/** Letters of any script, digits, marks, dots, dashes, and the underscore that some names have. */
+/** Letters of any script, digits, marks, dots, dashes, and underscores, which some names contain. */
 const WRITTEN = /^[\p{L}\p{N}\p{M}._-]+$/u;
 const NAME_CHARACTERS_MAX = 253;
 
-/** Undefined for what is no host name: a scheme, path, port or wildcard. A leading `*.` says what holds anyway. */
+/** Undefined if it is not a host name but has a scheme, path, port or wildcard. A leading `*.` is redundant and removed. */
 export function hostName(entry: string): string | undefined {
   const text = entry.replace(/^\*\./, '').replace(/\.$/, '');
   const url = WRITTEN.test(text) ? URL.parse(`http://${text}/`) : undefined;
@@ -15,7 +15,7 @@ export function hostName(entry: string): string | undefined {
   return name;
 }
 
-/** The whole list, or a fault that names each entry that is none. */
+/** Normalises the list, or throws a fault that names every invalid entry. */
 export function hostNames(entries: readonly string[], path: string): readonly string[] {
   const names = entries.map(hostName);
   const issues: Issue[] = entries.flatMap((entry, index) =>

@@ -1,15 +1,15 @@
-// What a session's network refused, as events: the same refusal of the same host is counted, and told at most once a
-// second. A page that tries a million hosts costs a bounded list, and its last event says how many were not told alone.
+// Records what a session's network refused, as events. Equal refusals are counted and reported at most once a second. The
+// number of entries and events is limited; what exceeds the limits is counted under `(others)` and reported at the end.
 import type { EventRows, SessionEventType } from '../../engines/store/rows/events.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
 
-const TELL_MS = 1_000;
-/** Different refusals that are counted one by one; the rest goes under OTHERS. */
+const REPORT_MS = 1_000;
+/** Distinct refusals that are counted separately; further ones are counted as OTHERS. */
 const KINDS_MAX = 500;
-/** Events of one session by this list; afterwards it is silent until the end. */
+/** Events of one session; after that nothing is reported until the end. */
 const EVENTS_MAX = 300;
 const OTHERS = '(others)';
 
@@ -27,34 +27,34 @@ interface Entry {
   readonly facts: Readonly<Record<string, string>>;
   at: Date;
   total: number;
-  untold: number;
+  unreported: number;
 }
 
 export class Ledger {
   readonly #parts: LedgerParts;
   readonly #entries = new Map<string, Entry>();
   readonly #closing = new AbortController();
-  #told = 0;
-  #telling: Promise<void> | undefined;
+  #reported = 0;
+  #reporting: Promise<void> | undefined;
 
   constructor(parts: LedgerParts) {
     this.#parts = parts;
   }
 
-  /** `facts`: what tells one kind from another. */
-  note(type: NetworkEvent, facts: Entry['facts']): void {
+  /** `facts` are the details of the refusal. Refusals with equal facts are counted together. */
+  count(type: NetworkEvent, facts: Entry['facts']): void {
     const entry = this.#entry(type, facts);
     entry.at = this.#parts.clock.now();
     entry.total += 1;
-    entry.untold += 1;
-    if (!this.#closing.signal.aborted && this.#told < EVENTS_MAX) this.#telling ??= this.#tellSoon();
+    entry.unreported += 1;
+    if (!this.#closing.signal.aborted && this.#reported < EVENTS_MAX) this.#reporting ??= this.#reportSoon();
   }
 
-  /** Tells what is left; nothing is told by itself afterwards. */
+  /** Reports what is left. Afterwards nothing is reported. */
   async close(): Promise<void> {
     this.#closing.abort(new Error('the session leaves'));
-    await this.#telling;
-    await this.#tell();
+    await this.#reporting;
+    await this.#report();
   }
 
   #entry(type: NetworkEvent, facts: Entry['facts']): Entry {
@@ -62,30 +62,30 @@ export class Ledger {
     const known = this.#entries.get(key);
     if (known) return known;
     if (this.#entries.size >= KINDS_MAX && facts.hostname !== OTHERS) return this.#entry(type, { hostname: OTHERS });
-    const entry = { type, facts, at: this.#parts.clock.now(), total: 0, untold: 0 };
+    const entry = { type, facts, at: this.#parts.clock.now(), total: 0, unreported: 0 };
     this.#entries.set(key, entry);
     return entry;
   }
 
-  async #tellSoon(): Promise<void> {
-    await this.#parts.clock.sleep(TELL_MS, this.#closing.signal).catch(() => {});
-    await this.#tell();
-    this.#telling = undefined;
-    // What came while we wrote is told in its turn.
-    if (!this.#closing.signal.aborted && this.#told < EVENTS_MAX && this.#untold.length > 0)
-      this.#telling = this.#tellSoon();
+  async #reportSoon(): Promise<void> {
+    await this.#parts.clock.sleep(REPORT_MS, this.#closing.signal).catch(() => {});
+    await this.#report();
+    this.#reporting = undefined;
+    // Report what was counted during the write.
+    if (!this.#closing.signal.aborted && this.#reported < EVENTS_MAX && this.#unreported.length > 0)
+      this.#reporting = this.#reportSoon();
   }
 
-  get #untold(): readonly Entry[] {
-    return [...this.#entries.values()].filter(entry => entry.untold > 0);
+  get #unreported(): readonly Entry[] {
+    return [...this.#entries.values()].filter(entry => entry.unreported > 0);
   }
 
-  async #tell(): Promise<void> {
-    for (const entry of this.#untold) {
-      if (this.#told >= EVENTS_MAX && !this.#closing.signal.aborted) return;
-      const count = entry.untold;
-      entry.untold = 0;
-      this.#told += 1;
+  async #report(): Promise<void> {
+    for (const entry of this.#unreported) {
+      if (this.#reported >= EVENTS_MAX && !this.#closing.signal.aborted) return;
+      const count = entry.unreported;
+      entry.unreported = 0;
+      this.#reported += 1;
       await this.#append(entry, count);
     }
   }

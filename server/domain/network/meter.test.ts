@@ -9,7 +9,7 @@ const SECOND_MS = 1_000;
 
 class Scene {
   readonly clock = new HandClock();
-  readonly noted: Traffic[] = [];
+  readonly saved: Traffic[] = [];
   usedUp = 0;
   isDown = false;
   bytes = { bytesUp: 0, bytesDown: 0, bytesByProxy: 0 };
@@ -24,9 +24,9 @@ class Scene {
       egress,
       budget,
       clock: this.clock,
-      note: async traffic => {
+      save: async traffic => {
         if (this.isDown) throw new Error('down');
-        this.noted.push(traffic);
+        this.saved.push(traffic);
       },
       usedUp: () => {
         this.usedUp += 1;
@@ -36,32 +36,32 @@ class Scene {
   }
 }
 
-test('what an earlier process had counted is added to what the proxy counts now', () => {
+test('adds the bytes of earlier processes to the current count', () => {
   const scene = new Scene(undefined, { proxyBytes: 100, egressBytes: 1_000 });
   scene.bytes = { bytesUp: 1, bytesDown: 20, bytesByProxy: 7 };
   assert.deepEqual(scene.meter.traffic, { proxyBytes: 107, egressBytes: 1_021 });
   scene.meter.close();
 });
 
-test('it is noted every few seconds, until it is closed, also where a note fails', async () => {
+test('saves the count every few seconds until closed, even if one save fails', async () => {
   const scene = new Scene();
   await scene.clock.advance(12 * SECOND_MS, SECOND_MS);
-  assert.equal(scene.noted.length, 2);
+  assert.equal(scene.saved.length, 2);
   scene.isDown = true;
   await scene.clock.advance(6 * SECOND_MS, SECOND_MS);
   scene.isDown = false;
   await scene.clock.advance(6 * SECOND_MS, SECOND_MS);
-  assert.ok(scene.noted.length > 2);
+  assert.ok(scene.saved.length > 2);
   scene.meter.close();
   await scene.running;
 });
 
-test('a budget is looked at often; at its end it says so, once, and no more is looked at', async () => {
+test('checks a budget often, calls usedUp once when it is reached, and then stops', async () => {
   const scene = new Scene(1_000);
   scene.bytes = { bytesUp: 499, bytesDown: 500, bytesByProxy: 0 };
   await scene.clock.advance(10 * SECOND_MS, 50);
   assert.equal(scene.usedUp, 0);
-  assert.ok(scene.noted.length > 0, 'with a budget it is noted too');
+  assert.ok(scene.saved.length > 0, 'the count is saved with a budget too');
   scene.bytes = { ...scene.bytes, bytesDown: 501 };
   await scene.clock.advance(200, 50);
   assert.equal(scene.usedUp, 1);
@@ -70,7 +70,7 @@ test('a budget is looked at often; at its end it says so, once, and no more is l
   await scene.running;
 });
 
-test('a budget that an earlier process had used up is used up at the first look', async () => {
+test('calls usedUp at the first check if an earlier process used up the budget', async () => {
   const scene = new Scene(1_000, { proxyBytes: 0, egressBytes: 1_000 });
   await scene.clock.advance(200, 50);
   assert.equal(scene.usedUp, 1);

@@ -1,18 +1,18 @@
-// The bytes of one session: what earlier processes had counted and what its egress proxy counts now. With a budget it
-// looks often, and says when the budget is used up.
+// Counts the bytes of one session: what earlier processes stored plus what its egress proxy counts now. If the session has a
+// budget, the count is checked often, and `usedUp` is called when the budget is reached.
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { SessionEgress } from '../sessions/machinery.ts';
 
-/** What flows between two looks goes beyond the budget. */
-const BUDGET_LOOK_MS = 100;
-/** What a process that dies may have counted for nothing. */
-const NOTE_MS = 5_000;
+/** The budget can be exceeded by what is transferred within this interval. */
+const BUDGET_CHECK_MS = 100;
+/** A process that is killed loses at most the bytes of this interval. */
+const SAVE_MS = 5_000;
 
 export interface Traffic {
-  /** By way of other proxies. */
+  /** Through upstream proxies. */
   readonly proxyBytes: number;
-  /** All that went out and came in. */
+  /** All bytes, sent and received. */
   readonly egressBytes: number;
 }
 
@@ -21,7 +21,7 @@ export interface MeterParts {
   readonly egress: SessionEgress;
   readonly budget: number | undefined;
   readonly clock: Clock;
-  readonly note: (traffic: Traffic) => Promise<void>;
+  readonly save: (traffic: Traffic) => Promise<void>;
   readonly usedUp: () => void;
 }
 
@@ -39,18 +39,18 @@ export class Meter {
     return { proxyBytes: row.proxyBytes + bytesByProxy, egressBytes: row.egressBytes + bytesUp + bytesDown };
   }
 
-  /** Looks and notes until it is closed. */
+  /** Checks the budget and saves the count until it is closed. */
   async run(): Promise<void> {
-    const { budget, clock, note, usedUp } = this.#parts;
+    const { budget, clock, save, usedUp } = this.#parts;
     const { signal } = this.#closing;
-    let notedMs = clock.monotonicMs();
+    let savedMs = clock.monotonicMs();
     for (;;) {
-      await clock.sleep(budget === undefined ? NOTE_MS : BUDGET_LOOK_MS, signal).catch(() => {});
+      await clock.sleep(budget === undefined ? SAVE_MS : BUDGET_CHECK_MS, signal).catch(() => {});
       if (signal.aborted) return;
       if (budget !== undefined && this.traffic.egressBytes >= budget) return usedUp();
-      if (clock.monotonicMs() - notedMs < NOTE_MS) continue;
-      notedMs = clock.monotonicMs();
-      await note(this.traffic).catch(() => {});
+      if (clock.monotonicMs() - savedMs < SAVE_MS) continue;
+      savedMs = clock.monotonicMs();
+      await save(this.traffic).catch(() => {});
     }
   }
 

@@ -1,5 +1,5 @@
-// The network that a session may see: judged at its create, set before its browser may reach anything, told of in its
-// events, counted in its row. A session that asks for nothing gets the open policy, and nothing watches over it.
+// The network watcher: validates a create's network settings, applies them before the browser can connect, records refusals as
+// events and counts bytes in the session row. A session without such settings gets the open policy and is not observed.
 import type { CreateSession } from '../../../contract/sessions.ts';
 import type { Refusal } from '../../engines/egress/egress.ts';
 import type { ProxyTrouble } from '../../engines/egress/failure.ts';
@@ -29,25 +29,25 @@ export interface HostRules {
   readonly default: 'allow' | 'deny';
 }
 
-/** What the egress proxy of a session is told. */
-export interface NetworkWish {
+/** What the egress policy of a session is made from. */
+export interface PolicyOptions {
   readonly hosts?: HostRules | undefined;
   readonly blockAds: boolean;
   readonly routes: readonly Route[];
 }
 
-/** What this domain asks of the egress engine. */
+/** What this domain needs from the egress engine. */
 export interface NetworkEngine {
-  policy(wish: NetworkWish): EgressPolicy;
+  policy(options: PolicyOptions): EgressPolicy;
   hostJudge(rules: HostRules): (hostname: string) => boolean;
-  /** Lets nothing pass, in the name of a used-up budget. */
+  /** Refuses everything, with the reason that the budget is used up. */
   readonly usedUp: EgressPolicy;
   readonly pools: readonly ProxyPool[];
   readonly blocksAds: boolean;
-  /** Browsers stand in a jail that leaves them no other way out. */
+  /** Browsers run in a jail, so that the proxy is their only way out. */
   readonly jailed: boolean;
-  patternTrouble(pattern: string): string | undefined;
-  /** What is wrong with a proxy; undefined where it serves. */
+  patternError(pattern: string): string | undefined;
+  /** What is wrong with a proxy, or undefined if it works. */
   probe(
     by: RouteBy,
     signal: AbortSignal,
@@ -60,20 +60,20 @@ export interface NetworkParts {
   readonly events: Pick<EventRows, 'append'>;
   readonly seal: Seal;
   readonly end: (id: SessionId, end: SessionEnd) => Promise<unknown>;
-  /** For the log of the session. */
+  /** Adds an entry to the log of the session. */
   readonly blocked: (id: SessionId, attempt: BlockedNavigation) => void;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-interface Kept {
-  /** For everything that leaves the browser. */
+interface StoredNetwork {
+  /** Rules for everything that leaves the browser. */
   readonly hosts?: HostRules | undefined;
-  /** For pages and frames alone. */
+  /** Rules for documents (pages and frames) only. */
   readonly documents?: HostRules | undefined;
   readonly domains?: readonly string[] | undefined;
   readonly timeZone?: string | undefined;
-  /** Routes as JSON, sealed. */
+  /** Routes as encrypted JSON. */
   readonly routes?: string | undefined;
 }
 
@@ -110,36 +110,36 @@ export class Network implements Watcher {
     };
   }
 
-  /** A zone that the operator's proxy stands in is told at the start, like one that the caller names. */
+  /** The time zone of the operator's proxy is set when the browser starts, like one that the caller asks for. */
   async prepare(row: SessionRow): Promise<Preparation | undefined> {
-    const { timeZone } = keptOf(row);
+    const { timeZone } = storedNetwork(row);
     return timeZone === undefined ? undefined : { env: { TZ: timeZone } };
   }
 
   async attend(live: LiveSession, row: SessionRow): Promise<Attendance> {
     const { engine, events, clock, log } = this.#parts;
     const ledger = new Ledger({ session: row.id, events, clock, log });
-    // Before the network is open there is nothing to guard; for most sessions there is nothing to wait for either.
-    const { domains, documents } = keptOf(row);
+    // Before the network is opened, no navigation can leave. Most sessions have no rules, and do not wait here.
+    const { domains, documents } = storedNetwork(row);
     if (domains || documents) await this.#guard(live, { domains, documents }, ledger);
     const meter = this.#meter(live, row);
-    live.egress.open(engine.policy(this.#wishOf(row)), {
-      refused: ({ hostname, rule }: Refusal) => ledger.note('network.refused', { hostname, rule }),
-      proxyFailed: ({ proxy, trouble }) => ledger.note('proxy.failed', { proxy, reason: trouble }),
+    live.egress.open(engine.policy(this.#policyOptions(row)), {
+      refused: ({ hostname, rule }: Refusal) => ledger.count('network.refused', { hostname, rule }),
+      proxyFailed: ({ proxy, trouble }) => ledger.count('proxy.failed', { proxy, reason: trouble }),
     });
     return {
       leave: async () => {
         meter?.close();
-        await Promise.all([ledger.close(), meter && this.#note(row.id, meter)]);
+        await Promise.all([ledger.close(), meter && this.#saveTraffic(row.id, meter)]);
       },
     };
   }
 
-  /** The last bytes are those that came while the browser was being closed. */
+  /** Saves the bytes that were transferred while the browser was being closed. */
   async salvage(row: SessionRow): Promise<void> {
     const meter = this.#meters.get(row.id);
     this.#meters.delete(row.id);
-    if (meter) await this.#note(row.id, meter);
+    if (meter) await this.#saveTraffic(row.id, meter);
   }
 
   async describe(row: SessionRow): Promise<Partial<SessionView>> {
@@ -151,7 +151,7 @@ export class Network implements Watcher {
     this.#meters.delete(row.id);
   }
 
-  #hostRules(asked: PolicyAsked): Pick<Kept, 'hosts' | 'documents'> | undefined {
+  #hostRules(asked: RequestedPolicy): Pick<StoredNetwork, 'hosts' | 'documents'> | undefined {
     const { allow = [], deny = [], default: otherwise = 'allow', subresources = true } = asked;
     const path = 'browserSettings.networkPolicy';
     const rules: HostRules = {
@@ -160,7 +160,7 @@ export class Network implements Watcher {
       default: otherwise,
     };
     if (rules.deny.length === 0 && rules.default === 'allow') return undefined;
-    // Documents are guarded in the browser, everything else by the jail that leaves it no other way out.
+    // Rules for documents are enforced in the browser. Rules for everything need the jail, where the proxy is the only way out.
     if (!subresources) return { documents: rules };
     if (!this.#parts.engine.jailed) throw unavailable(path, 'runs browsers without a jail, and could not enforce it');
     return { hosts: rules };
@@ -179,7 +179,7 @@ export class Network implements Watcher {
         });
   }
 
-  #guard(live: LiveSession, { domains, documents }: Kept, ledger: Ledger): Promise<void> {
+  #guard(live: LiveSession, { domains, documents }: StoredNetwork, ledger: Ledger): Promise<void> {
     const { hostJudge } = this.#parts.engine;
     const everywhere = (): boolean => true;
     const inPages = domains ? hostJudge({ allow: domains, deny: [], default: 'deny' }) : everywhere;
@@ -188,7 +188,7 @@ export class Network implements Watcher {
       allows: (hostname, frame) => inAll(hostname) && (frame === 'inner' || inPages(hostname)),
       refused: (hostname, { url = hostname, targetId }) => {
         const rule = inAll(hostname) ? 'allowed_domains' : 'network_policy';
-        ledger.note(rule === 'network_policy' ? 'network.refused' : 'navigation.refused', { hostname, rule });
+        ledger.count(rule === 'network_policy' ? 'network.refused' : 'navigation.refused', { hostname, rule });
         this.#parts.blocked(live.id, { url, reason: rule, targetId });
       },
     });
@@ -196,14 +196,14 @@ export class Network implements Watcher {
 
   #meter(live: LiveSession, row: SessionRow): Meter | undefined {
     const budget = typeof row.settings.egressBytes === 'number' ? row.settings.egressBytes : undefined;
-    if (budget === undefined && keptOf(row).routes === undefined) return undefined;
+    if (budget === undefined && storedNetwork(row).routes === undefined) return undefined;
     const { engine, end, clock } = this.#parts;
     const meter = new Meter({
       row,
       egress: live.egress,
       budget,
       clock,
-      note: traffic => this.#parts.rows.countTraffic(row.id, traffic),
+      save: traffic => this.#parts.rows.countTraffic(row.id, traffic),
       usedUp: () => {
         live.egress.replacePolicy(engine.usedUp);
         const detail = `the session used up its egressBytes (${budget})`;
@@ -215,12 +215,12 @@ export class Network implements Watcher {
     return meter;
   }
 
-  #note(id: SessionId, meter: Meter): Promise<void> {
+  #saveTraffic(id: SessionId, meter: Meter): Promise<void> {
     return this.#parts.rows.countTraffic(id, meter.traffic);
   }
 
-  #wishOf(row: SessionRow): NetworkWish {
-    const { hosts, routes } = keptOf(row);
+  #policyOptions(row: SessionRow): PolicyOptions {
+    const { hosts, routes } = storedNetwork(row);
     return {
       hosts,
       blockAds: row.settings.blockAds === true,
@@ -229,15 +229,15 @@ export class Network implements Watcher {
   }
 }
 
-type PolicyAsked = NonNullable<NonNullable<CreateSession['browserSettings']>['networkPolicy']>;
+type RequestedPolicy = NonNullable<NonNullable<CreateSession['browserSettings']>['networkPolicy']>;
 
-/** Written by `check`. */
-const keptOf = (row: SessionRow): Kept => (row.settings.network ?? {}) as Kept;
+/** What `check` stored in the session's settings. */
+const storedNetwork = (row: SessionRow): StoredNetwork => (row.settings.network ?? {}) as StoredNetwork;
 
-const json = (kept: Kept): JsonObject => JSON.parse(JSON.stringify(kept));
+const json = (kept: StoredNetwork): JsonObject => JSON.parse(JSON.stringify(kept));
 
 const unavailable = (field: string, why: string): Error =>
   fault('feature_unavailable', `${field} is not available: this installation ${why}.`, {
-    advice: 'Leave it out; the session was not created.',
+    advice: 'Omit it. The session was not created.',
     details: { field },
   });

@@ -17,27 +17,27 @@ const POOLS: readonly ProxyPool[] = [
 
 const found = (place: Place | undefined, pools = POOLS): string | undefined => poolFor(pools, place)?.name;
 
-test('without a place: the first of the US, or the first at all, or none', () => {
+test('without a place, selects the first pool in the US, or else the first pool', () => {
   assert.equal(found(undefined), 'us');
   assert.equal(found(undefined, POOLS.slice(0, 1)), 'berlin');
   assert.equal(found(undefined, []), undefined);
 });
 
-test('a pool must state every part of the place that is asked for', () => {
+test('selects only a pool that states every requested part of the place', () => {
   assert.equal(found({ country: 'DE' }), 'berlin');
   assert.equal(found({ country: 'US', state: 'NY' }), 'ny');
   assert.equal(found({ country: 'US', city: 'Los Angeles' }), 'la');
   assert.equal(found({ country: 'US', state: 'CA', city: 'New York' }), undefined);
-  assert.equal(found({ country: 'DE', state: 'BE' }), undefined, 'one that does not say where it stands is no answer');
-  assert.equal(found({ country: 'FR' }), undefined, 'never another country instead');
+  assert.equal(found({ country: 'DE', state: 'BE' }), undefined, 'a pool without a state does not match');
+  assert.equal(found({ country: 'FR' }), undefined, 'no pool of another country');
 });
 
-test('places are compared in any case and any of the ways in which clients write blanks', () => {
+test('compares places without regard to case and to how blanks are written', () => {
   for (const city of ['new york', 'NEW_YORK', 'New-York', 'new  york'])
     assert.equal(found({ country: 'us', state: 'ny', city }), 'ny', city);
 });
 
-test('one member serves a whole session, and many sessions use them all', () => {
+test('uses one member of a pool for a session, and all members for many sessions', () => {
   const proxies: ProxyPool['proxies'] = [member('a'), member('b'), member('c')];
   const three: ProxyPool = { ...pool('three', { country: 'US' }), proxies };
   const used = new Set<string>();

@@ -1,18 +1,18 @@
-// The operator's own proxies, which rules of the type `browserbase` ask for by place: chosen by what they state.
+// The operator's proxy pools, which rules of type `browserbase` select by place.
 import { createHash } from 'node:crypto';
 import type { SessionId } from '../../kit/ids.ts';
 import type { RouteBy } from './proxies.ts';
 
 export interface ProxyPool {
-  /** What events call it. */
+  /** The name in events. */
   readonly name: string;
   /** ISO 3166 alpha-2, upper case. */
   readonly country: string;
   readonly state?: string | undefined;
   readonly city?: string | undefined;
-  /** One is chosen for each session and kept. */
+  /** One member is chosen for each session and does not change. */
   readonly proxies: readonly [RouteBy, ...RouteBy[]];
-  /** Sessions whose every connection may go here get this time zone, unless they name one. */
+  /** Time zone of sessions whose connections all go through this pool, unless they set one. */
   readonly timeZone?: string | undefined;
 }
 
@@ -22,10 +22,10 @@ export interface Place {
   readonly city?: string | undefined;
 }
 
-/** What `proxies: true` asks for, where there is one; else the first pool. */
+/** The country that `proxies: true` selects if there is a pool; otherwise the first pool is used. */
 const COUNTRY_DEFAULT = 'US';
 
-/** A pool that states all that was asked for; undefined: there is none. */
+/** The first pool that states every requested part, or undefined. */
 export function poolFor(pools: readonly ProxyPool[], place: Place | undefined): ProxyPool | undefined {
   if (!place) return pools.find(pool => pool.country === COUNTRY_DEFAULT) ?? pools[0];
   return pools.find(
@@ -36,13 +36,13 @@ export function poolFor(pools: readonly ProxyPool[], place: Place | undefined): 
   );
 }
 
-/** Official clients write NEW_YORK. */
+/** Official clients write NEW_YORK for New York. */
 const same = (stated: string | undefined, asked: string): boolean =>
   stated !== undefined && plainWords(stated) === plainWords(asked);
 
 const plainWords = (text: string): string => text.toLowerCase().replaceAll(/[_\s-]+/g, ' ');
 
-/** The same for all rules of one session. */
+/** Depends on the session only, so all rules of a session use the same member. */
 export function memberFor(pool: ProxyPool, session: SessionId): RouteBy {
   const index = createHash('sha256').update(session).digest().readUInt32BE() % pool.proxies.length;
   return pool.proxies[index] ?? pool.proxies[0];

@@ -3,24 +3,24 @@ import { test } from 'node:test';
 import { isFault } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { ProxyPool } from './pools.ts';
-import { type ProxiesAsked, type RouteBy, type Routes, readServer, routesOf } from './proxies.ts';
+import { type RequestedProxies, type RouteBy, type Routes, readServer, routesOf } from './proxies.ts';
 
 const session = 'session' as SessionId;
 const tokyo: RouteBy = { name: 'tokyo', scheme: 'http', hostname: '10.0.0.7', port: 3128, trusted: true };
 const pools: readonly ProxyPool[] = [{ name: 'tokyo', country: 'JP', timeZone: 'Asia/Tokyo', proxies: [tokyo] }];
 
-const read = (asked: ProxiesAsked, given = pools): Routes =>
+const read = (asked: RequestedProxies, given = pools): Routes =>
   routesOf(asked, session, {
     pools: given,
-    patternTrouble: pattern => (pattern.startsWith('(?=') ? 'it looks ahead' : undefined),
+    patternError: pattern => (pattern.startsWith('(?=') ? 'look-ahead is not supported' : undefined),
   });
 
-test('false is no route, true is the pool for everything, with its time zone', () => {
+test('false gives no route; true routes everything through the pool, with its time zone', () => {
   assert.deepEqual(read(false), { routes: [], timeZone: undefined });
   assert.deepEqual(read(true), { routes: [{ by: tokyo }], timeZone: 'Asia/Tokyo' });
 });
 
-test('rules keep their order and their patterns', () => {
+test('keeps the order and the patterns of rules', () => {
   const { routes, timeZone } = read([
     { type: 'none', domainPattern: 'a' },
     { type: 'external', server: 'http://p.test', username: 'u', password: 'w', domainPattern: 'b' },
@@ -32,27 +32,27 @@ test('rules keep their order and their patterns', () => {
     { pattern: 'b', by: { ...external, username: 'u', password: 'w' } },
     { by: tokyo },
   ]);
-  assert.equal(timeZone, undefined, 'not everything goes by the pool');
+  assert.equal(timeZone, undefined, 'not everything goes through the pool');
 });
 
-test('a pool behind a pattern, or behind another rule, says nothing of the time zone', () => {
+test('sets no time zone if a pool has a pattern or comes after another rule', () => {
   assert.equal(read([{ type: 'browserbase', domainPattern: 'a' }]).timeZone, undefined);
   assert.equal(read([{ type: 'none', domainPattern: 'a' }, { type: 'browserbase' }]).timeZone, undefined);
   assert.equal(read([{ type: 'browserbase' }]).timeZone, 'Asia/Tokyo');
 });
 
-test('a pool that is not there is refused by its place, never gone without', () => {
+test('refuses a rule without a matching pool', () => {
   for (const [asked, given] of [
     [true, []],
     [[{ type: 'browserbase', geolocation: { country: 'DE' } }], pools],
   ] as const)
     assert.throws(
-      () => read(structuredClone(asked) as ProxiesAsked, given),
+      () => read(structuredClone(asked) as RequestedProxies, given),
       error => isFault(error, 'feature_unavailable') && error.details?.field === 'proxies.0',
     );
 });
 
-test('every pattern that cannot be used is named at once', () => {
+test('names every invalid pattern in one error', () => {
   assert.throws(
     () =>
       read([
@@ -68,7 +68,7 @@ test('every pattern that cannot be used is named at once', () => {
   );
 });
 
-test('a name or password that SOCKS5 cannot carry is refused; HTTP can', () => {
+test('refuses user names and passwords that are too long for SOCKS5, but accepts them for HTTP', () => {
   const password = 'ü'.repeat(128);
   assert.throws(
     () => read([{ type: 'external', server: 'socks5://p.test', username: 'u', password }]),
@@ -77,7 +77,7 @@ test('a name or password that SOCKS5 cannot carry is refused; HTTP can', () => {
   read([{ type: 'external', server: 'http://p.test', username: 'u', password }]);
 });
 
-test('addresses of proxies are read as URLs are, each scheme with its own port', () => {
+test('parses proxy addresses as URLs, with the default port of each scheme', () => {
   for (const [text, scheme, hostname, port] of [
     ['http://p.test', 'http', 'p.test', 80],
     ['https://p.test/', 'https', 'p.test', 443],
@@ -90,7 +90,7 @@ test('addresses of proxies are read as URLs are, each scheme with its own port',
     assert.deepEqual(readServer(text), { scheme, hostname, port }, text);
 });
 
-test('what is no address of a proxy is told in words that do not repeat it', () => {
+test('refuses what is not a proxy address, without repeating it in the message', () => {
   for (const text of [
     '',
     'p.test:3128',

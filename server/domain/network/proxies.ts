@@ -1,12 +1,12 @@
-// From the proxy rules of a create to the routes of its session: every rule is read, every pool found, before anything
-// is started. What comes out holds passwords, and is kept sealed only.
+// Converts the proxy rules of a create into the routes of its session. All rules are validated and all pools found before
+// anything is started. Routes contain passwords, so they are stored encrypted only.
 import type { Issue } from '../../../contract/common.ts';
 import type { CreateSession } from '../../../contract/sessions.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import { fault, invalidRequest } from '../faults.ts';
 import { memberFor, type Place, type ProxyPool, poolFor } from './pools.ts';
 
-/** A proxy, as it is kept sealed with the session. */
+/** A proxy as it is stored, encrypted, with the session. */
 export interface RouteBy {
   readonly name: string;
   readonly scheme: 'http' | 'https' | 'socks5';
@@ -14,7 +14,7 @@ export interface RouteBy {
   readonly port: number;
   readonly username?: string | undefined;
   readonly password?: string | undefined;
-  /** The operator named it. */
+  /** Configured by the operator. */
   readonly trusted: boolean;
 }
 
@@ -23,26 +23,28 @@ export interface Route {
   readonly by: RouteBy | 'direct';
 }
 
-export type ProxiesAsked = NonNullable<CreateSession['proxies']>;
-type Rule = Exclude<ProxiesAsked, boolean>[number];
+export type RequestedProxies = NonNullable<CreateSession['proxies']>;
+type Rule = Exclude<RequestedProxies, boolean>[number];
 type External = Extract<Rule, { type: 'external' }>;
 
 export interface ProxyParts {
   readonly pools: readonly ProxyPool[];
-  /** What is wrong with a pattern, in words. */
-  readonly patternTrouble: (pattern: string) => string | undefined;
+  /** What is wrong with a pattern, or undefined. */
+  readonly patternError: (pattern: string) => string | undefined;
 }
 
 export interface Routes {
   readonly routes: readonly Route[];
-  /** Of the pool that everything goes to. */
+  /** The time zone of the pool that everything goes through. */
   readonly timeZone?: string | undefined;
 }
 
-export function routesOf(asked: ProxiesAsked, session: SessionId, parts: ProxyParts): Routes {
+export function routesOf(asked: RequestedProxies, session: SessionId, parts: ProxyParts): Routes {
   const rules: readonly Rule[] = asked === true ? [{ type: 'browserbase' }] : asked === false ? [] : asked;
   refuseBadPatterns(rules, parts);
-  const pooled = rules.map((rule, index) => (rule.type === 'browserbase' ? demandPool(rule, index, parts) : undefined));
+  const pooled = rules.map((rule, index) =>
+    rule.type === 'browserbase' ? requirePool(rule, index, parts) : undefined,
+  );
   const routes = rules.map((rule, index): Route => {
     const pool = pooled[index];
     const pattern = rule.domainPattern === undefined ? {} : { pattern: rule.domainPattern };
@@ -53,27 +55,27 @@ export function routesOf(asked: ProxiesAsked, session: SessionId, parts: ProxyPa
   return { routes, timeZone: first?.timeZone };
 }
 
-function refuseBadPatterns(rules: readonly Rule[], { patternTrouble }: ProxyParts): void {
+function refuseBadPatterns(rules: readonly Rule[], { patternError }: ProxyParts): void {
   const issues: Issue[] = rules.flatMap(({ domainPattern }, index) => {
-    const trouble = domainPattern === undefined ? undefined : patternTrouble(domainPattern);
-    const message = `is no pattern that can be used: ${trouble}. Patterns are regular expressions on the host name, in RE2 syntax: no look-around, no back-references`;
-    return trouble === undefined ? [] : [{ path: `proxies.${index}.domainPattern`, message }];
+    const error = domainPattern === undefined ? undefined : patternError(domainPattern);
+    const message = `is not a valid pattern: ${error}. Patterns are regular expressions on the host name, in RE2 syntax: no look-around, no back-references`;
+    return error === undefined ? [] : [{ path: `proxies.${index}.domainPattern`, message }];
   });
   if (issues.length > 0) throw invalidRequest(issues);
 }
 
-/** Going direct instead would show the caller's own address. */
-function demandPool(rule: Extract<Rule, { type: 'browserbase' }>, index: number, { pools }: ProxyParts): ProxyPool {
+/** Refuses instead of connecting directly, which would reveal the host's own address. */
+function requirePool(rule: Extract<Rule, { type: 'browserbase' }>, index: number, { pools }: ProxyParts): ProxyPool {
   const pool = poolFor(pools, rule.geolocation);
   if (pool) return pool;
-  const wanted = rule.geolocation ? ` for ${wordsOf(rule.geolocation)}` : '';
-  throw fault('feature_unavailable', `The operator of this installation has not configured proxies${wanted}.`, {
+  const place = rule.geolocation ? ` for ${placeText(rule.geolocation)}` : '';
+  throw fault('feature_unavailable', `The operator of this installation has not configured proxies${place}.`, {
     advice: 'Use your own proxy (type external), or omit proxies. The session was not created.',
     details: { field: `proxies.${index}` },
   });
 }
 
-const wordsOf = ({ country, state, city }: Place): string =>
+const placeText = ({ country, state, city }: Place): string =>
   [city, state, country.toUpperCase()].filter(word => word !== undefined).join(', ');
 
 const PORTS = { http: 80, https: 443, socks5: 1080 } as const;
@@ -90,17 +92,17 @@ function external({ server, username, password }: External, index: number): Rout
   return { name: `proxies.${index}`, ...read, ...user, trusted: false };
 }
 
-/** Its parts, or what is wrong with it. */
+/** The parts of a proxy address, or what is wrong with it. */
 export function readServer(text: string): Pick<RouteBy, 'scheme' | 'hostname' | 'port'> | string {
   const [, scheme, rest] = /^(https?|socks5):\/\/([^/?#\s]+)\/?$/i.exec(text) ?? [];
   if (!scheme || !rest)
-    return 'is no proxy address; expected http://host:port, https://host:port or socks5://host:port';
-  if (rest.includes('@')) return 'carries a user name; give it as username and password, where it is kept secret';
-  // Hosts of schemes that the URL standard does not know are not read as hosts.
+    return 'is not a proxy address; expected http://host:port, https://host:port or socks5://host:port';
+  if (rest.includes('@')) return 'contains a user name; use the fields username and password, which are kept secret';
+  // Parsed as http: for schemes that it does not know, the URL standard does not parse the host.
   const url = URL.parse(`http://${rest}/`);
-  const known = scheme.toLowerCase() as keyof typeof PORTS; // the pattern has spoken
+  const known = scheme.toLowerCase() as keyof typeof PORTS; // matched by the pattern above
   const hostname = url?.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
-  if (!url || !hostname) return 'has no host name that can be read';
+  if (!url || !hostname) return 'has no valid host name';
   const [, written] = /:(\d+)$/.exec(rest) ?? [];
   const port = written === undefined ? PORTS[known] : Number(written);
   if (port < 1 || port > 65535) return 'has no port from 1 to 65535';

@@ -83,7 +83,7 @@ export class Assembler {
     const { rows, artifacts, keys, vault, mp4Head } = this.#parts;
     const app = await vault.applicationOf(sessionId);
     const segments = await rows.segments(sessionId, page);
-    if (!app || segments.length === 0) throw new Error('nothing of it is stored');
+    if (!app || segments.length === 0) throw new Error('no segment of it is stored');
     const film = { app, segments, canvas: canvasOf(segments) };
     const run = segments.find(({ width, height }) => width === film.canvas.width && height === film.canvas.height)?.run;
     const enlarged = await this.#enlarged(film, run);
@@ -124,7 +124,7 @@ export class Assembler {
   }
 
   #init({ app, segments: [first] }: Film, run: number): Promise<Buffer> {
-    if (!first) throw new Error('nothing of it is stored');
+    if (!first) throw new Error('no segment of it is stored');
     return this.#bytes(this.#parts.keys.init(app, first.sessionId, first.page, run));
   }
 
@@ -139,7 +139,7 @@ export class Assembler {
 
   async #bytes(key: ArtifactKey, range?: ByteRange): Promise<Buffer> {
     const bytes = await this.#parts.artifacts.read(key, range);
-    if (!bytes) throw new Error(`${key} is not there`);
+    if (!bytes) throw new Error(`${key} does not exist`);
     return bytes;
   }
 

@@ -22,7 +22,7 @@ const params = (segments: readonly SegmentRow[], isWhole = false): PlaylistParam
 
 const whole = [segment(1, 0, 6000), segment(2, 6000, 6000), segment(3, 12_000, 850)];
 
-test('a running page is an EVENT that only ever grows; an ended one is VOD and ends', () => {
+test('a playlist is EVENT and only grows while the page runs, and VOD with an end tag afterwards', () => {
   const early = playlist(params(whole.slice(0, 1)));
   const later = playlist(params(whole.slice(0, 2)));
   assert.ok(later.startsWith(early));
@@ -32,7 +32,7 @@ test('a running page is an EVENT that only ever grows; an ended one is VOD and e
   assert.match(ended, /#EXTINF:0\.850,\nhttps:\/\/h\/3\n#EXT-X-ENDLIST\n$/);
 });
 
-test('another size, and a gap, begin anew with the time of day', () => {
+test('a new frame size and a gap start a discontinuity with a date-time tag', () => {
   const text = playlist(params([segment(1, 0, 6000), segment(2, 6000, 1500, 1), segment(4, 12_000, 6000, 1)], true));
   assert.equal(text.match(/#EXT-X-DISCONTINUITY/g)?.length, 2);
   assert.equal(text.match(/#EXT-X-MAP/g)?.length, 2);
@@ -43,7 +43,7 @@ test('another size, and a gap, begin anew with the time of day', () => {
   ]);
 });
 
-test('a parser of the standard accepts it', () => {
+test('an HLS parser accepts the playlist', () => {
   const parsed = HLS.parse(playlist(params(whole, true)));
   assert.ok(!parsed.isMasterPlaylist);
   assert.deepEqual(

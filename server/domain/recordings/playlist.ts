@@ -22,7 +22,7 @@ export function playlist({ segments, startedAt, isWhole, initUrl, segmentUrl }: 
     '#EXT-X-MEDIA-SEQUENCE:0',
     `#EXT-X-PLAYLIST-TYPE:${isWhole ? 'VOD' : 'EVENT'}`,
     '#EXT-X-INDEPENDENT-SEGMENTS',
-    '#EXT-X-START:TIME-OFFSET=0', // not at the live edge
+    '#EXT-X-START:TIME-OFFSET=0', // Players start at the beginning instead of the live edge.
   ];
   for (const [index, segment] of segments.entries()) {
     const before = segments[index - 1];

@@ -29,7 +29,7 @@ export interface ConnectParts {
   readonly signing: Signing;
   readonly clock: Clock;
   readonly log: Log;
-  readonly keyUses: Pick<KeyUses, 'demand'>;
+  readonly keyUses: Pick<KeyUses, 'assertActive'>;
 }
 
 /** What was opened, and under which agent key. */
@@ -89,7 +89,7 @@ export class Connect {
           advice: 'Use the connectUrl exactly as it was returned.',
         });
       const row = existing(await this.#parts.rows.byId(sessionId), id);
-      await this.#parts.keyUses.demand({ applicationId: row.applicationId, keyId });
+      await this.#parts.keyUses.assertActive({ applicationId: row.applicationId, keyId });
       return { row, keyId };
     }
     if (!presented.agent)

@@ -1,6 +1,6 @@
 // Which types the servers of documents gave them, as the session's own channels hear it: a response that turns into a
 // download is told of before the download is, and the download itself is told of without its type.
-import { objectAt, type Said, textAt } from '../logs/values.ts';
+import { objectAt, textAt, type UntrustedObject } from '../logs/values.ts';
 
 /** Documents whose download may still begin. */
 const KEPT_MAX = 100;
@@ -16,7 +16,7 @@ export class ResponseTypes {
   readonly #types = new Map<string, string>();
 
   /** What a channel of ours hears; all but responses of documents is passed over. */
-  heard(method: string, params: Said): void {
+  heard(method: string, params: UntrustedObject): void {
     if (method !== 'Network.responseReceived' || params.type !== 'Document') return;
     const response = objectAt(params, 'response');
     const url = textAt(response, 'url');
@@ -35,7 +35,7 @@ export class ResponseTypes {
   }
 }
 
-function headerOf(headers: Said): string {
+function headerOf(headers: UntrustedObject): string {
   const name = Object.keys(headers).find(one => one.toLowerCase() === 'content-type');
   return (name && textAt(headers, name)) ?? '';
 }

@@ -20,7 +20,7 @@ export function routes(rules: readonly RouteRule[]): EgressPolicy['routeTo'] {
 }
 
 /** What is wrong with a pattern, in words; undefined when it can be used. */
-export function patternTrouble(pattern: string): string | undefined {
+export function patternError(pattern: string): string | undefined {
   try {
     fits(pattern);
     return undefined;

@@ -7,7 +7,7 @@ import { catalogueEntry, type ErrorCode, isErrorCode } from '../../../contract/e
 import { limitHeaders } from '../../../contract/limit-headers.ts';
 import type { KeyUses, UsedKey } from '../../domain/identity/key-uses.ts';
 import type { WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
-import type { Guest, LiveView } from '../../domain/live/live-view.ts';
+import type { DirectClient, LiveView } from '../../domain/live/live-view.ts';
 import type { Takeover } from '../../domain/live/takeover.ts';
 import type { Connect, Opened, Presented } from '../../domain/sessions/connect.ts';
 import { FAREWELLS, type LiveSession } from '../../domain/sessions/live.ts';
@@ -33,7 +33,7 @@ const CONNECT_PATH = /^\/v1\/browsers\/sessions\/([^/]+)\/connect\/?$/;
 /** Who comes, and to what. */
 interface Visit extends Opened {
   /** With an address for people: it may be revoked, and ends. */
-  readonly guest?: Guest;
+  readonly guest?: DirectClient;
 }
 
 export interface CdpParts {
@@ -45,7 +45,7 @@ export interface CdpParts {
   readonly takeoverOf: (id: SessionId) => Takeover | undefined;
   readonly keyUses: Pick<KeyUses, 'hold'>;
   /** People with CDP sockets of their own, by tokens of the live view with the right to drive. */
-  readonly people: Pick<LiveView, 'guest' | 'inspector' | 'inspected' | 'onRevoked'>;
+  readonly people: Pick<LiveView, 'resolveClient' | 'resolveInspector' | 'inspected' | 'onRevoked'>;
   /** Takes upgrades at addresses that are not ours. Undefined: none of theirs either. */
   readonly elsewhere: (request: IncomingMessage, connection: Duplex, head: Buffer) => Promise<void> | undefined;
   readonly waiting: WaitingBytes;
@@ -140,11 +140,12 @@ export class CdpEntry {
     { pathname, searchParams }: URL,
     token: string,
     people: CdpParts['people'],
-  ): Promise<Guest | undefined> {
+  ): Promise<DirectClient | undefined> {
     const inspected = DEVTOOLS_PATH.exec(pathname)?.[1];
-    if (inspected !== undefined) return people.inspector(token, inspected, searchParams.get('page') ?? undefined);
+    if (inspected !== undefined)
+      return people.resolveInspector(token, inspected, searchParams.get('page') ?? undefined);
     const visited = GUEST_PATH.exec(pathname)?.[1];
-    return visited === undefined ? undefined : people.guest(token, visited.toLowerCase());
+    return visited === undefined ? undefined : people.resolveClient(token, visited.toLowerCase());
   }
 
   /** Too many clients must hear 429 before the upgrade is accepted, also when several come at once. */
@@ -194,7 +195,7 @@ export class CdpEntry {
   }
 
   /** Whoever came by an address goes when that ends. */
-  #seeOff({ live, page, expiresAt }: Guest, socket: WebSocket, relay: Relay): void {
+  #seeOff({ live, page, expiresAt }: DirectClient, socket: WebSocket, relay: Relay): void {
     const { people, clock } = this.#parts;
     const revoked = people.onRevoked(live.id, () => void relay.bye(REVOKED));
     const late = setTimeout(() => void relay.bye(EXPIRED), expiresAt.getTime() - clock.now().getTime()).unref();

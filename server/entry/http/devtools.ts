@@ -11,7 +11,7 @@ const FILES = '/devtools/';
 const PAGE = 'devtools_app.html';
 
 export interface DevtoolsParts {
-  readonly live: Pick<LiveView, 'inspector'>;
+  readonly live: Pick<LiveView, 'resolveInspector'>;
   readonly frontEnd: Pick<FrontEnd, 'of' | 'folderOf'>;
   readonly publicUrl?: string;
 }
@@ -49,7 +49,7 @@ export function serveDevtools(app: FastifyInstance, { live, frontEnd, publicUrl 
   app.get('/v1/browsers/live/:id/devtools', async (request, reply) => {
     const { id, token, page } = { token: '', page: undefined, ...Object(request.query), ...Object(request.params) };
     const named = page === undefined ? undefined : String(page);
-    const guest = await live.inspector(String(token), String(id), named);
+    const guest = await live.resolveInspector(String(token), String(id), named);
     const version = await frontEnd.of(guest.live.browser.version.product);
     const { protocol, host } = new URL(publicUrl);
     const socket = `${host}/v1/browsers/live/${guest.live.id}/devtools/socket`;

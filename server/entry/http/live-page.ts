@@ -20,7 +20,7 @@ const POLICY = [
 ].join('; ');
 
 export interface LivePageParts {
-  readonly live: Pick<LiveView, 'sender'>;
+  readonly live: Pick<LiveView, 'resolveUploader'>;
   readonly uploads: Pick<Uploads, 'allow' | 'upload'>;
   readonly incoming: IncomingFiles;
 }
@@ -41,7 +41,7 @@ export function serveLiveView(app: FastifyInstance, parts: LivePageParts, files:
   // A file that the page in the session has asked for: sent by whoever drives.
   app.post('/v1/browsers/live/:id/files', { config: { upload: true } }, async request => {
     const { id, token } = { token: '', ...Object(request.query), ...Object(request.params) };
-    const live = await parts.live.sender(String(token), String(id));
+    const live = await parts.live.resolveUploader(String(token), String(id));
     const sender = { applicationId: live.applicationId };
     return parts.incoming.receive(
       request,

@@ -103,7 +103,7 @@ export interface HttpParts {
   readonly recordings: Recordings;
   readonly discover: Discover;
   readonly ready: () => Promise<Ready>;
-  readonly live: Pick<LiveView, 'urls' | 'revoke' | 'sender' | 'inspector'>;
+  readonly live: Pick<LiveView, 'urls' | 'revoke' | 'resolveUploader' | 'resolveInspector'>;
   readonly frontEnd: Pick<FrontEnd, 'of' | 'folderOf'>;
   readonly metrics: Registry;
   readonly workers: Workers;

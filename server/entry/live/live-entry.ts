@@ -28,7 +28,7 @@ export interface LiveEntryParts {
   readonly log: Log;
 }
 
-type Welcome = Awaited<ReturnType<LiveView['welcome']>>;
+type Welcome = Awaited<ReturnType<LiveView['resolve']>>;
 
 export class LiveEntry {
   readonly #parts: LiveEntryParts;
@@ -53,7 +53,7 @@ export class LiveEntry {
 
   async #welcome(id: string, url: URL, request: IncomingMessage, connection: Duplex, head: Buffer): Promise<void> {
     const { live } = this.#parts;
-    const { claims, ...session } = await live.welcome(url.searchParams.get('token') ?? '', id);
+    const { claims, ...session } = await live.resolve(url.searchParams.get('token') ?? '', id);
     if ((this.#viewers.get(session.live) ?? 0) >= VIEWERS_MAX)
       throw fault('client_limit', `Session ${id} already has ${VIEWERS_MAX} viewers, which is the limit.`, {
         advice: 'Close one of the live views.',
@@ -84,7 +84,7 @@ export class LiveEntry {
   ): Promise<void> {
     const { clock, log } = this.#parts;
     this.#viewers.set(live, (this.#viewers.get(live) ?? 0) + 1);
-    const shared = this.#parts.live.look(live);
+    const shared = this.#parts.live.view(live);
     const late = setTimeout(
       () => viewer.end('the address has expired'),
       claims.expiresAt.getTime() - clock.now().getTime(),

@@ -151,13 +151,13 @@ export class Viewer {
     if (!frames) return;
     this.#watching = { page: id, frames };
     this.#sendPicture(); // the newest came before we knew whose it was
-    if (driven) viewing.page(id)?.driven(true);
+    if (driven) viewing.page(id)?.setControlled(true);
     this.#tellPage(id);
   }
 
   #stopWatching(): void {
     if (!this.#watching) return;
-    if (this.#control) this.#parts.viewing.page(this.#watching.page)?.driven(false);
+    if (this.#control) this.#parts.viewing.page(this.#watching.page)?.setControlled(false);
     void this.#watching.frames.close();
     this.#watching = undefined;
     this.#waitingPicture = undefined;
@@ -193,7 +193,7 @@ export class Viewer {
     if (this.#over.signal.aborted) return;
     this.#control = control;
     const page = this.#watching && viewing.page(this.#watching.page);
-    page?.driven(true);
+    page?.setControlled(true);
     page?.toFront();
     this.#tellControl();
   }
@@ -206,7 +206,7 @@ export class Viewer {
 
   #letGo(): void {
     this.#control = undefined;
-    if (this.#watching) this.#parts.viewing.page(this.#watching.page)?.driven(false);
+    if (this.#watching) this.#parts.viewing.page(this.#watching.page)?.setControlled(false);
   }
 
   async #renew(): Promise<void> {

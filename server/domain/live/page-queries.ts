@@ -1,4 +1,4 @@
-// What we ask a page on behalf of a person who looks at it, in whichever of its frames the person is.
+// Functions that run in a page on behalf of a viewer, in the frame under the mouse or with the selection.
 import type { SelectState } from '../../../contract/live-messages.ts';
 import type { ObservedTarget } from '../../engines/browser/observation.ts';
 import { boundedText } from '../../kit/foreign.ts';
@@ -8,7 +8,7 @@ const OPTIONS_MAX = 5_000;
 const LABEL_CHARACTERS_MAX = 200;
 const COPY_CHARACTERS_MAX = 1_000_000;
 
-/** A frame is its own answer: it is asked inside. */
+/** If a frame is found, it is returned, and the function is called again inside it. */
 const UNDER = `  let element = document.elementFromPoint(x, y);
   while (element?.shadowRoot) {
     const inner = element.shadowRoot.elementFromPoint(x, y);
@@ -73,7 +73,7 @@ export async function cursorAt(worlds: PageWorlds, x: number, y: number): Promis
   return typeof value === 'string' && /^[a-z-]{1,20}$/.test(value) ? value : 'default';
 }
 
-/** What is selected at the moment at which the page copies or cuts, which `act` makes it do. */
+/** The text that is selected when the page handles the copy or cut event that `act` triggers. */
 export async function textTakenBy(worlds: PageWorlds, act: () => Promise<unknown>): Promise<string> {
   const frames = await worlds.frames();
   await Promise.all(frames.map(frame => worlds.ask(frame, LISTEN, [], true)));
@@ -89,7 +89,7 @@ export interface FoundSelect {
   readonly state: SelectState;
 }
 
-/** The select that is there, focused; undefined where there is none, or the page does not answer in time. */
+/** The `select` element at a point, focused. Undefined if there is none or the page does not answer in time. */
 export async function askSelect(worlds: PageWorlds, x: number, y: number): Promise<FoundSelect | undefined> {
   const { frame, found, corner } = await worlds.askAt(FIND_SELECT, x, y);
   const { objectId } = found;
