@@ -34,7 +34,7 @@ type JsonValue = unknown;
 type JsonMap = Record<string, JsonValue>;
 
 /** Schemas that get a name of their own in the document; all others are written where they are used. */
-const NAMED: Readonly<Record<string, TSchema>> = {
+export const NAMED_SCHEMAS: Readonly<Record<string, TSchema>> = {
   Session,
   CreateSession,
   UpdateSession,
@@ -63,7 +63,9 @@ const NAMED: Readonly<Record<string, TSchema>> = {
   ProjectUsage,
 };
 
-const NAMES: ReadonlyMap<unknown, string> = new Map(Object.entries(NAMED).map(([name, schema]) => [schema, name]));
+const NAMES: ReadonlyMap<unknown, string> = new Map(
+  Object.entries(NAMED_SCHEMAS).map(([name, schema]) => [schema, name]),
+);
 
 const SECURITY: Readonly<Record<Operation['credential'], JsonValue>> = {
   public: [],
@@ -121,7 +123,7 @@ export function openApiDocument(version = '0.1.0'): JsonMap {
         signingKey: { type: 'apiKey', in: 'query', name: 'signingKey', description: "The session's signing key." },
       },
       headers: COMMON_HEADERS,
-      schemas: Object.fromEntries(Object.entries(NAMED).map(([name, schema]) => [name, plain(schema, name)])),
+      schemas: Object.fromEntries(Object.entries(NAMED_SCHEMAS).map(([name, schema]) => [name, plain(schema, name)])),
     },
   };
 }

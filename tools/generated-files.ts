@@ -3,6 +3,8 @@ import { stringify } from 'yaml';
 import { berthProgram } from '../cli/program.ts';
 import { type CatalogueEntry, ERRORS } from '../contract/errors.ts';
 import { openApiDocument } from '../contract/openapi.ts';
+import about from '../package.json' with { type: 'json' };
+import { apiReference } from './api-reference.ts';
 import { commandReference } from './command-reference.ts';
 import type { GeneratedFile } from './fresh.ts';
 
@@ -12,8 +14,9 @@ export async function generatedFiles(): Promise<GeneratedFile[]> {
   return [
     {
       path: 'contract/generated/openapi.yaml',
-      text: `# ${NOTE}\n${stringify(openApiDocument(), { lineWidth: 120, aliasDuplicateObjects: false })}`,
+      text: `# ${NOTE}\n${stringify(openApiDocument(about.version), { lineWidth: 120, aliasDuplicateObjects: false })}`,
     },
+    { path: 'docs/reference/api.md', text: apiReference(NOTE) },
     { path: 'docs/reference/errors.md', text: errorReference(ERRORS) },
     { path: 'docs/reference/cli.md', text: commandReference(berthProgram(), NOTE) },
   ];

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { OPERATION_IDS, operation } from '../../contract/operations.ts';
 import { consoleIsBuilt, DESK_DARK, openWatched, PHONE } from '../harness/console.ts';
 import { examples } from '../harness/examples.ts';
 import { startServer } from '../harness/server.ts';
@@ -54,6 +55,17 @@ test('from the start every page is reached, and every link leads to a place that
     assert.ok(pages.has(path), path);
 });
 
+test('the site loads nothing from other servers', async () => {
+  for (const path of ['/docs', '/docs/api'])
+    for (const [, address] of (await text(path)).matchAll(/<(?:script|img|iframe|link)[^>]*\b(?:src|href)="([^"]*)"/g))
+      assert.match(String(address), /^\/(?!\/)/);
+});
+
+test('the API reference names every operation with its path', async () => {
+  const words = (await text('/docs/api')).replace(/<[^>]*>/g, '');
+  for (const { method, path } of OPERATION_IDS.map(operation)) assert.ok(words.includes(`${method} ${path}`), path);
+});
+
 test('a page that does not exist is a 404 in the words of the API', async () => {
   const { status, body } = await server.api('GET', '/docs/none', { key: null });
   assert.deepEqual([status, body.code], [404, 'route_not_found']);
@@ -68,7 +80,7 @@ for (const [name, look] of Object.entries({ DESK_DARK, PHONE }))
   test(`pages are read, searched and are free of serious findings: ${name}`, async () => {
     const watched = await openWatched(look, server.url);
     const { page } = watched;
-    for (const path of ['/docs', '/docs/operating', '/docs/reference/errors', '/docs/guides/playwright']) {
+    for (const path of ['/docs', '/docs/operating', '/docs/reference/errors', '/docs/guides/playwright', '/docs/api']) {
       await page.goto(`${server.url}${path}`);
       await page.locator('h1').waitFor();
       assert.deepEqual(await watched.seriousFindings(), [], path);

@@ -41,7 +41,7 @@ const SECTIONS: readonly Section[] = [
   {
     name: 'Reference',
     entries: [
-      { path: 'api', title: 'API' },
+      { path: 'api', file: 'reference/api.md', title: 'API' },
       doc('reference/errors', 'Errors'),
       doc('reference/cli', 'Command line'),
       { path: 'decisions', file: 'decisions/README.md', title: 'Decisions' },

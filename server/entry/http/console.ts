@@ -2,7 +2,7 @@
 // page use nothing but what this origin serves; whoever injects a script into it finds no way to run or to send.
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { fault } from '../../domain/faults.ts';
-import type { WebFiles } from './web-files.ts';
+import { notBuilt, type WebFiles } from './web-files.ts';
 
 const PREFIX = '/console/';
 
@@ -27,7 +27,7 @@ export function serveConsole(app: FastifyInstance, files: WebFiles | undefined, 
   const headers = { 'content-security-policy': consolePolicy(linkOrigins) };
   for (const url of ['/console', `${PREFIX}*`])
     app.get(url, async (request, reply) => {
-      if (!files) throw notBuilt();
+      if (!files) throw notBuilt('console');
       reply.headers(headers);
       const path = pathOf(request).slice(PREFIX.length);
       if (files.has(path) && path !== 'index.html') return files.send(path, request, reply, path.startsWith('assets/'));
@@ -37,10 +37,5 @@ export function serveConsole(app: FastifyInstance, files: WebFiles | undefined, 
 }
 
 const RELOAD = { advice: 'Reload the console: it was built again.' };
-
-const notBuilt = () =>
-  fault('route_not_found', 'The console is not built in this checkout.', {
-    advice: 'Start the service with `npm start`, which builds it.',
-  });
 
 const pathOf = ({ url }: FastifyRequest): string => url.split('?', 1)[0] ?? url;

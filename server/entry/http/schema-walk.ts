@@ -150,7 +150,7 @@ const stringFits = ({ format, pattern, minLength, maxLength }: Shape, value: str
 // ---- words ---------------------------------------------------------------------------------------------------------
 
 /** What a field may hold, in words: `a whole number from 60 to 21600`. */
-export function expectation(shape: TSchema | Shape): string {
+function expectation(shape: TSchema | Shape): string {
   const { type, anyOf, format, pattern, ...rest } = shape as Shape;
   if (anyOf) return [...new Set(anyOf.map(expectation))].join(' or ');
   if (rest.enum) return (rest.enum.length > 1 ? 'one of ' : '') + rest.enum.map(String).join(', ');

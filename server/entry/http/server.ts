@@ -32,7 +32,7 @@ import { connectHandlers, type Discover } from './connect.ts';
 import { serveConsole } from './console.ts';
 import { contextHandlers } from './contexts.ts';
 import { serveDevtools } from './devtools.ts';
-import { serveDocs } from './docs/serve.ts';
+import { serveDocs } from './docs.ts';
 import { answerBeforeTheBody } from './early-answer.ts';
 import { eventHandlers } from './events.ts';
 import { type ExtensionVerbs, extensionHandlers } from './extensions.ts';
@@ -171,7 +171,7 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
   });
   refuseOtherMethods(app, methods);
   refuseWebDriver(app);
-  serveDocs(app, parts, parts.web && WebFiles.read(parts.web.folder, 'docs'));
+  serveDocs(app, parts.version, parts.web && WebFiles.read(parts.web.folder, 'docs'));
   serveLiveView(
     app,
     { ...parts, incoming, uploads: parts.files.uploads },

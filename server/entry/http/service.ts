@@ -5,7 +5,7 @@ import { reason } from '../../kit/fault.ts';
 import { within } from '../../kit/wait.ts';
 import { type Answer, answer } from './answer.ts';
 import type { In } from './bind.ts';
-import { landingPage } from './docs/landing.ts';
+import { landingPage } from './landing.ts';
 
 const READY_MS = 5000;
 

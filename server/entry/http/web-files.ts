@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join, relative } from 'node:path';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { fault } from '../../domain/faults.ts';
 
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -63,6 +64,11 @@ export class WebFiles {
     return reply.type(file.type).send(bytes);
   }
 }
+
+export const notBuilt = (what: string) =>
+  fault('route_not_found', `The ${what} is not built in this checkout.`, {
+    advice: 'Start the service with `npm start`, which builds it.',
+  });
 
 function filesIn(root: string): ReadonlyMap<string, WebFile> {
   const names = readdirSync(root, { recursive: true, withFileTypes: true })

@@ -1,8 +1,12 @@
-// The page at the root: where you are, and where to go.
-import type { Answer } from '../answer.ts';
-import { escapeText } from './html.ts';
-import { ICON_LINK, MARK } from './page.ts';
-import { policyFor } from './policy.ts';
+// The page at the root: what this service is, and links to its parts.
+import { createHash } from 'node:crypto';
+import type { Answer } from './answer.ts';
+
+/** A boat at its berth: two quays and a hull between them. */
+const LINES =
+  '<path d="M3 4v16M21 4v16"/><path class="hull" d="M7 12h10l-1.6 5.2a2 2 0 0 1-1.9 1.4h-3a2 2 0 0 1-1.9-1.4z"/><path d="M12 12V5l4 4"/>';
+const MARK = `<svg class="mark" viewBox="0 0 24 24" aria-hidden="true">${LINES}</svg>`;
+const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke="#2a8a9d" stroke-width="2.2" stroke-linecap="round" stroke-linejoin="round">${LINES}</svg>`;
 
 const STYLE = `
 :root { --paper: #fcfcfa; --ink: #1b2326; --soft: #566167; --line: #e3e5e0; --accent: #0b6477; --accent-soft: #e2f0f2; }
@@ -20,6 +24,8 @@ li a:hover span:first-child { text-decoration: underline; }
 li span + span { color: var(--soft); font-size: 14px; }
 `;
 
+const POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+
 const LINKS = [
   ['/console', 'Console', 'sessions, keys, limits'],
   ['/docs', 'Docs', 'for people'],
@@ -29,11 +35,11 @@ const LINKS = [
 
 export const landingPage = (version: string): Answer => ({
   contentType: 'text/html; charset=utf-8',
-  headers: { 'content-security-policy': policyFor({ style: STYLE }) },
+  headers: { 'content-security-policy': POLICY },
   body: `<!doctype html>
 <html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><title>Berth</title>${ICON_LINK}<style>${STYLE}</style></head>
-<body><main>${MARK}<h1>Berth</h1><p>Cloud browser sessions for software agents, on your own machines. Version ${escapeText(version)}.</p>
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><title>Berth</title><link rel="icon" href="data:image/svg+xml,${encodeURIComponent(ICON)}"><style>${STYLE}</style></head>
+<body><main>${MARK}<h1>Berth</h1><p>Cloud browser sessions for software agents, on your own machines. Version ${version}.</p>
 <ul>${LINKS.map(([href, title, whom]) => `<li><a href="${href}"><span>${title}</span><span>${whom}</span></a></li>`).join('')}</ul></main></body>
 </html>`,
 });

@@ -1,0 +1,45 @@
+// Serves the docs site and the OpenAPI document.
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { FastifyInstance } from 'fastify';
+import { openApiDocument } from '../../../contract/openapi.ts';
+import { fault } from '../../domain/faults.ts';
+import { notBuilt, type WebFiles } from './web-files.ts';
+
+/** Generated from the contract; `npm run check` compares them. */
+const OPENAPI_YAML = new URL('../../../contract/generated/openapi.yaml', import.meta.url);
+
+const SITE_POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+export function serveDocs(app: FastifyInstance, version: string, site: WebFiles | undefined): void {
+  serveSite(app, site);
+  const yaml = readFileSync(OPENAPI_YAML, 'utf8');
+  for (const url of ['/openapi.yaml', '/docs/openapi.yaml'])
+    serveText(app, url, 'application/yaml; charset=utf-8', yaml);
+  const json = JSON.stringify(openApiDocument(version));
+  serveText(app, '/v1/browsers/openapi.json', 'application/json; charset=utf-8', json);
+}
+
+/** Every page of the site is a file `name/index.html`, requested without its slash. */
+function serveSite(app: FastifyInstance, site: WebFiles | undefined): void {
+  for (const url of ['/docs', '/docs/*'])
+    app.get(url, async (request, reply) => {
+      if (!site) throw notBuilt('docs site');
+      const path = (request.url.split('?', 1)[0] ?? '').slice('/docs'.length).replace(/^\/|\/$/g, '');
+      const found = [path, path === '' ? 'index.html' : `${path}/index.html`].find(one => site.has(one));
+      if (found === undefined)
+        throw fault('route_not_found', `There is no page at ${request.url}.`, { advice: 'Begin at /docs.' });
+      reply.header('content-security-policy', SITE_POLICY);
+      return site.send(found, request, reply, path.startsWith('assets/'));
+    });
+}
+
+function serveText(app: FastifyInstance, url: string, type: string, text: string): void {
+  const etag = `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`;
+  app.get(url, async (request, reply) => {
+    reply.headers({ etag, 'cache-control': 'no-cache' });
+    if (request.headers['if-none-match'] === etag) return reply.code(304).send();
+    return reply.type(type).send(text);
+  });
+}

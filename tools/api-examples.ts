@@ -1,0 +1,146 @@
+// Examples for the API reference: values that fit a schema, and the request of an operation as a curl command.
+import type { TSchema } from 'typebox';
+import type { Operation, Tag } from '../contract/operation.ts';
+import type { OperationId } from '../contract/operations.ts';
+import { shapeOf } from './api-shape.ts';
+
+const SESSION = '019ab2c4-7d10-7a0e-9a53-0f1c3a2f7d11';
+const APPLICATION = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
+const WHEN = '2026-09-24T10:15:30.123Z';
+const LATER = '2026-09-24T11:15:30.123Z';
+
+/** Values for fields by name, the same in all examples. */
+const SAMPLES: Readonly<Record<string, unknown>> = {
+  projectId: APPLICATION,
+  applicationId: APPLICATION,
+  billingAccountId: '0199f7c2-0001-7a0e-9a53-0f1c3a2f7d10',
+  ownerId: '0199f7c2-0001-7a0e-9a53-0f1c3a2f7d10',
+  status: 'RUNNING',
+  region: 'local',
+  keepAlive: true,
+  userMetadata: { run: 'r-1842' },
+  signingKey: 'k_…',
+  seleniumRemoteUrl: 'https://browsers.example/v1/browsers/webdriver',
+  connectUrl: `wss://browsers.example/v1/browsers/sessions/${SESSION}/connect?signingKey=k_…`,
+  webSocketDebuggerUrl: `wss://browsers.example/v1/browsers/sessions/${SESSION}/connect?signingKey=k_…`,
+  Browser: 'Chrome/156.0.0.0',
+  'Protocol-Version': '1.3',
+  slug: 'shop-agent',
+  environment: 'development',
+  role: 'owner',
+  revision: 1,
+  cidrAllow: [],
+  warnings: [],
+  proxyBytes: 0,
+  browserMinutes: 412.5,
+  defaultTimeout: 3600,
+  concurrency: 10,
+  expiresAt: LATER,
+  sessionId: SESSION,
+  version: '0.1.0',
+  docs: '/docs',
+  openapi: '/openapi.yaml',
+};
+
+/** Fields that a response usually does not have. */
+const OMITTED = [
+  'endedAt',
+  'endReason',
+  'contextId',
+  'uploads',
+  'revokedAt',
+  'lastUsedAt',
+  'lastUsedIp',
+  'nextCursor',
+  'detail',
+  'details',
+];
+
+/** The same, for the operations of one tag. */
+const SAMPLES_OF_TAG: Readonly<Partial<Record<Tag, Readonly<Record<string, unknown>>>>> = {
+  Applications: { name: 'Shop agent', status: 'active' },
+  'Agent keys': {
+    name: 'nightly',
+    prefix: 'bak_x7Qk',
+    key: 'bak_x7Qk…',
+    scopes: ['browsers:read', 'browsers:write', 'browsers:connect'],
+    status: 'active',
+  },
+  Tokens: {
+    name: 'ci',
+    prefix: 'bpt_x7Qk',
+    token: 'bpt_x7Qk…',
+    kind: 'personal',
+    scopes: ['applications:read', 'keys:write'],
+    status: 'active',
+  },
+  Compatibility: { name: 'Shop agent', success: true, available: false },
+  Service: { name: 'Berth', status: 'ok', checks: [{ name: 'database', ok: true }] },
+};
+
+/** Connection fields are in some responses only. */
+const CONNECT_FIELDS = ['connectUrl', 'seleniumRemoteUrl', 'signingKey'];
+const WITH_CONNECT_FIELDS: ReadonlySet<OperationId> = new Set(['createSession', 'readSession']);
+
+/** The body of the first response; undefined where it has none. */
+export function exampleResponse(id: OperationId, { tag, responses }: Operation): unknown {
+  const schema = Object.values(responses)[0]?.schema;
+  if (!schema) return undefined;
+  const samples: Readonly<Record<string, unknown>> = {
+    ...SAMPLES,
+    ...SAMPLES_OF_TAG[tag],
+    ...(id === 'updateSession' ? { status: 'COMPLETED' } : {}),
+  };
+  const omitted = [
+    ...OMITTED,
+    ...(tag === 'Sessions' && !WITH_CONNECT_FIELDS.has(id) ? CONNECT_FIELDS : []),
+    ...(tag === 'Sessions' && id !== 'createSession' ? ['warnings'] : []),
+  ];
+  return exampleOf(schema, '', { samples, omitted });
+}
+
+interface ExampleOptions {
+  readonly samples: Readonly<Record<string, unknown>>;
+  readonly omitted: readonly string[];
+}
+
+function exampleOf(schema: TSchema, name: string, options: ExampleOptions): unknown {
+  if (Object.hasOwn(options.samples, name)) return options.samples[name];
+  const { anyOf, properties, items, enum: words, const: word, type, format } = shapeOf(schema);
+  if (word !== undefined) return word;
+  if (words) return words[0];
+  if (anyOf?.[0]) return exampleOf(anyOf[0], name, options);
+  if (items) return [exampleOf(items, '', options)];
+  if (properties)
+    return Object.fromEntries(
+      Object.entries(properties)
+        .filter(([key]) => !options.omitted.includes(key))
+        .map(([key, field]) => [key, exampleOf(field, key, options)]),
+    );
+  if (type === 'boolean') return true;
+  if (type === 'integer' || type === 'number') return 1;
+  if (type === 'object') return {};
+  if (format === 'uuid') return SESSION;
+  return format === 'date-time' ? WHEN : name;
+}
+
+/** The address that all documents are written with. */
+const BASE_URL = 'http://127.0.0.1:8080';
+const EXAMPLE_IDS: Readonly<Record<string, string>> = { id: '$ID', appId: '$APP_ID', keyId: '$KEY_ID' };
+
+export function curlOf({ method, path, credential, body, bodyExample, headers, upload }: Operation): string {
+  if (path.endsWith('/connect')) return '# Give the whole connectUrl to a CDP client\n"$CONNECT_URL"';
+  const url = BASE_URL + path.replace(/\{(\w+)\}/g, (_, name: string) => EXAMPLE_IDS[name] ?? '$ID');
+  const query = credential === 'connect' ? '?signingKey=$SIGNING_KEY' : '';
+  const lines = [
+    `curl${method === 'GET' ? '' : ` -X ${method}`} "${url}${query}"`,
+    ...(credential === 'agentKey' ? ['  -H "Authorization: Bearer $BERTH_KEY"'] : []),
+    ...(credential === 'account' ? ['  -H "Authorization: Bearer $BERTH_TOKEN"'] : []),
+    ...(upload ? [`  -F "file=@${upload.example}"`] : []),
+    ...(headers ? [`  -H 'If-Match: "1"'`] : []),
+    ...(body && bodyExample !== undefined
+      ? ['  -H "Content-Type: application/json"', `  -d '${JSON.stringify(bodyExample)}'`]
+      : []),
+  ];
+  return lines.join(' \\\n');
+}

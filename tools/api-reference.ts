@@ -1,0 +1,183 @@
+// The reference of the HTTP API as one document, from the table of operations that validates requests.
+import type { TSchema } from 'typebox';
+import { headerName, NAMED_SCHEMAS } from '../contract/openapi.ts';
+import { type Operation, TAGS } from '../contract/operation.ts';
+import {
+  errorsOf,
+  isRepeatable,
+  OPERATION_IDS,
+  type OperationId,
+  operation,
+  optionalHeadersOf,
+  pathsOf,
+} from '../contract/operations.ts';
+import { curlOf, exampleResponse } from './api-examples.ts';
+import { shapeOf } from './api-shape.ts';
+
+const NAMES: ReadonlyMap<unknown, string> = new Map(
+  Object.entries(NAMED_SCHEMAS).map(([name, schema]) => [schema, name]),
+);
+
+const CREDENTIALS: Readonly<Record<Operation['credential'], string>> = {
+  public: 'none',
+  agentKey: 'agent key',
+  account: 'personal access token',
+  connect: "the session's signing key, or an agent key",
+};
+
+const INTRODUCTION = `Every operation of the HTTP API. OpenAPI 3.1: [YAML](/openapi.yaml), [JSON](/v1/browsers/openapi.json).
+
+## Conventions
+
+- **Credentials.** Browser routes take an agent key (\`bak_…\`), account and application routes a personal access token
+  (\`bpt_…\`), in \`Authorization: Bearer\`. An agent key may also be sent as \`X-BB-API-Key\`; if both are sent they must be
+  equal. The only secret that is accepted in a query string is the signing key of one session.
+- **Writes.** If the response to a write is lost, send the request again only with the same \`Idempotency-Key\`; without
+  one, first check whether the write took effect. \`x-should-retry\` says whether sending a refused write again can help.
+- **Bodies.** JSON, smaller than 1 MB, nested at most 32 levels. An empty body means \`{}\`. Values of the wrong type are
+  refused, never converted. Unknown fields of sessions and contexts are ignored and listed in \`warnings\`, or refused with
+  \`Prefer: handling=strict\`; all other operations refuse them.
+- **Values.** Ids are UUIDs that sort by creation time. Times are ISO 8601 in UTC with milliseconds. Optional values that
+  are absent are omitted, never null. Resources of other applications respond with 404.
+- **Revisions.** Resources that people edit have a \`revision\`, which is also the \`ETag\` (in quotes). Send it as
+  \`If-Match\` with a change: 428 without it, 412 when the resource has changed.
+- **Requests.** Every response has \`x-request-id\`. A caller may send its own: 8 to 128 letters, digits and \`._:-\`.
+- **Errors.** All errors have one [body](#error-object) and a stable \`code\`: see [errors](errors.md).`;
+
+export function apiReference(note: string): string {
+  const tags = Object.entries(TAGS).flatMap(([tag, description]) => [
+    `## ${tag}`,
+    description,
+    ...OPERATION_IDS.filter(id => operation(id).tag === tag).flatMap(operationBlocks),
+  ]);
+  const objects = Object.entries(NAMED_SCHEMAS).flatMap(([name, schema]) => [
+    `### ${name} object`,
+    ...(shapeOf(schema).description ? [shapeOf(schema).description] : []),
+    ...fieldTable(schema),
+  ]);
+  const intro = ['# API', `<!-- ${note} -->`, INTRODUCTION];
+  return `${[...intro, ...tags, '## Objects', ...objects].join('\n\n')}\n`;
+}
+
+function operationBlocks(id: OperationId): string[] {
+  const it = operation(id);
+  const code = exampleResponse(id, it);
+  return [
+    `### ${it.summary}`,
+    `\`${it.method} ${it.path}\``,
+    it.description,
+    facts(id, it),
+    `\`\`\`sh\n${curlOf(it)}\n\`\`\``,
+    ...titled('Path parameters', it.params, { allRequired: true }),
+    ...titled('Query parameters', it.query),
+    ...titled('Headers', it.headers, { allRequired: true, nameOf: headerName }),
+    ...titled('Optional headers', optionalHeadersOf(id), { nameOf: headerName }),
+    ...(it.body ? ['**Body**', ...contentOf(it.body)] : []),
+    ...(it.upload
+      ? [`**Body**: \`multipart/form-data\` with one part, a file named \`file\`: ${it.upload.description}`]
+      : []),
+    ...Object.entries(it.responses).flatMap(([status, { description, schema, headers = {} }]) => [
+      `**Response ${status}**: ${description}`,
+      ...(Object.keys(headers).length > 0
+        ? [
+            Object.entries(headers)
+              .map(([name, words]) => `- \`${name}\`: ${words}`)
+              .join('\n'),
+          ]
+        : []),
+      ...(schema ? contentOf(schema) : []),
+    ]),
+    ...(code === undefined ? [] : [`\`\`\`json\n${JSON.stringify(code, null, 2)}\n\`\`\``]),
+    `**[Errors](errors.md)**: ${errorsOf(id)
+      .map(error => `\`${error}\``)
+      .join(', ')}`,
+  ];
+}
+
+function facts(id: OperationId, { credential, scopes, isWrite }: Operation): string {
+  const also = pathsOf(id, true).slice(1);
+  return [
+    `- Credential: ${CREDENTIALS[credential]}`,
+    ...(scopes ? [`- Scope: ${scopes.map(scope => `\`${scope}\``).join(' or ')}`] : []),
+    ...(isWrite
+      ? [`- Write, ${isRepeatable(id) ? 'safe to repeat with an `Idempotency-Key`' : 'not safe to repeat'}`]
+      : []),
+    ...(also.length > 0 ? [`- Also at ${also.map(({ path }) => `\`${path}\``).join(', ')}`] : []),
+  ].join('\n');
+}
+
+interface FieldOptions {
+  readonly allRequired?: boolean;
+  readonly nameOf?: (name: string) => string;
+}
+
+const titled = (title: string, schema: TSchema | undefined, options: FieldOptions = {}): string[] =>
+  schema && hasFields(schema) ? [`**${title}**`, ...fieldTable(schema, options)] : [];
+
+/** A reference to a named object, or the fields themselves. */
+function contentOf(schema: TSchema): string[] {
+  const inner = shapeOf(schema).items ?? schema;
+  if (NAMES.has(inner)) return [`${capitalised(typeOf(schema))}.`];
+  return fieldTable(inner);
+}
+
+// ---- fields --------------------------------------------------------------------------------------------------------
+
+const hasFields = (schema: TSchema): boolean => Object.keys(shapeOf(schema).properties ?? {}).length > 0;
+
+function fieldTable(schema: TSchema, options: FieldOptions = {}): string[] {
+  const rows = [...rowsOf(schema, '', options)];
+  if (rows.length === 0) return [];
+  return [['| Field | Type | Description |', '| --- | --- | --- |', ...rows].join('\n')];
+}
+
+function* rowsOf(schema: TSchema, before: string, options: FieldOptions = {}): Generator<string> {
+  const { properties = {}, required = [], anyOf = [] } = shapeOf(schema);
+  for (const choice of anyOf) yield* rowsOf(choice, before);
+  const { allRequired = false, nameOf = (name: string) => name } = options;
+  for (const [key, inner] of Object.entries(properties)) {
+    const name = before + nameOf(key);
+    const { description = '', default: fallback } = shapeOf(inner);
+    const type = `${typeOf(inner)}${allRequired || required.includes(key) ? ', required' : ''}`;
+    const words = [description, ...(fallback === undefined ? [] : [`Default: \`${JSON.stringify(fallback)}\`.`])];
+    yield row(`\`${name}\``, type, words.filter(Boolean).join(' '));
+    if (!isNamed(inner)) yield* rowsOf(shapeOf(inner).items ?? inner, shapeOf(inner).items ? `${name}[].` : `${name}.`);
+  }
+}
+
+const isNamed = (schema: TSchema): boolean => NAMES.has(schema) || NAMES.has(shapeOf(schema).items);
+
+const row = (...cells: readonly string[]): string =>
+  `| ${cells.map(cell => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`;
+
+function typeOf(schema: TSchema): string {
+  const name = NAMES.get(schema);
+  if (name) return `[${name}](#${name.toLowerCase()}-object)`;
+  const {
+    type,
+    format,
+    anyOf,
+    items,
+    enum: words,
+    const: word,
+    minimum,
+    maximum,
+    maxLength,
+    maxItems,
+  } = shapeOf(schema);
+  if (anyOf) return [...new Set(anyOf.map(typeOf))].join(' or ');
+  if (word !== undefined) return `\`${JSON.stringify(word)}\``;
+  if (words) return words.map(one => `\`${JSON.stringify(one)}\``).join(', ');
+  if (items) return `list of ${maxItems === undefined ? '' : `at most ${maxItems}: `}${typeOf(items)}`;
+  if (type === 'integer' || type === 'number') return `${type}${span(minimum, maximum)}`;
+  if (format === 'uuid') return 'UUID';
+  if (format === 'date-time') return 'time';
+  return `${type ?? 'any'}${maxLength === undefined ? '' : `, at most ${maxLength} characters`}`;
+}
+
+function span(least: number | undefined, most: number | undefined): string {
+  if (most === undefined || most === Number.MAX_SAFE_INTEGER) return least === undefined ? '' : ` from ${least}`;
+  return least === undefined ? ` up to ${most}` : ` ${least} to ${most}`;
+}
+
+const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

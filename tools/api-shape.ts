@@ -1,0 +1,22 @@
+// What the API reference reads of a schema.
+import type { TSchema } from 'typebox';
+
+export interface Shape {
+  readonly type?: string;
+  readonly format?: string;
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly anyOf?: readonly TSchema[];
+  readonly items?: TSchema;
+  readonly properties?: Readonly<Record<string, TSchema>>;
+  readonly required?: readonly string[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly maxLength?: number;
+  readonly maxItems?: number;
+}
+
+/** A schema is JSON; this names the parts of it that are read here. */
+export const shapeOf = (schema: TSchema): Shape => schema as Shape;
