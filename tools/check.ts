@@ -1,16 +1,23 @@
 // `npm run check`: all checks at once, each complaint with its remedy. Words choose checks: npm run check -- layers tidy
+// What the compiler and the linter found right is remembered under .berth, and looked at again when it, or what it imports,
+// has changed. `--cold` forgets that first.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { changedSince, digestOf, digestsOf, forget, readNotes, writeNotes } from './changed-files.ts';
 import { checkCycles } from './cycles.ts';
 import { checkEntrances } from './entrances.ts';
 import { checkFresh, checkSettings } from './fresh.ts';
 import { checkLayers } from './layers.ts';
-import { type Complaint, readSourceFiles } from './source-files.ts';
+import { type Complaint, readSourceFiles, type SourceFile } from './source-files.ts';
 import { checkTidy } from './tidy.ts';
 
 const ROOT = dirname(import.meta.dirname);
 const PROGRAM_MS_MAX = 300_000;
+/** TypeScript's compiler is a Go program that ends soon: it needs no garbage collected before it has this much. */
+const COMPILER_ENV = { GOGC: 'off', GOMEMLIMIT: '1GiB' };
+const notes = (name: string): string => join(ROOT, '.berth/checked', name);
+const NOTES = { types: notes('types.json'), console: notes('console.json'), lint: notes('lint.json') };
 
 interface Outcome {
   readonly ok: boolean;
@@ -20,27 +27,50 @@ interface Outcome {
 
 type Check = () => Promise<Outcome>;
 
+const LINTED = /\.(tsx?|[mc]?js|json|css)$/;
+const MEND_LAYOUT = '`node_modules/.bin/biome check --write .` mends layout and most of the rest.';
 const NAME_THE_TYPE = 'name the type; `any`, `!` and `as` only move the fault.';
 
 const CHECKS: Readonly<Record<string, Check>> = {
-  types: () => program('tsc', ['-p', '.', '--pretty', 'false'], NAME_THE_TYPE),
-  console: () => program('tsc', ['-p', 'console', '--pretty', 'false'], NAME_THE_TYPE),
-  lint: () =>
-    program(
-      'biome',
-      ['ci', '--colors=off', '.'],
-      '`node_modules/.bin/biome check --write .` mends layout and most of the rest.',
-    ),
-  layers: async () => complaints(checkLayers(readSourceFiles(ROOT))),
-  cycles: async () => complaints(checkCycles(readSourceFiles(ROOT))),
-  entrances: async () => complaints(checkEntrances(readSourceFiles(ROOT))),
-  tidy: async () => complaints(checkTidy(readSourceFiles(ROOT))),
+  types: () => compile('.', NOTES.types),
+  console: () => compile('console', NOTES.console),
+  lint,
+  layers: async () => complaints(checkLayers(sourceFiles())),
+  cycles: async () => complaints(checkCycles(sourceFiles())),
+  entrances: async () => complaints(checkEntrances(sourceFiles())),
+  tidy: async () => complaints(checkTidy(sourceFiles())),
   settings: async () => complaints(checkSettings(readFileSync(join(ROOT, 'docs/operating.md'), 'utf8'))),
   fresh: async () => {
     const { generatedFiles } = await import('./generated-files.ts');
     return complaints(checkFresh(ROOT, await generatedFiles()));
   },
 };
+
+let files: readonly SourceFile[] | undefined;
+
+/** All checks look at the same texts. */
+function sourceFiles(): readonly SourceFile[] {
+  files ??= readSourceFiles(ROOT);
+  return files;
+}
+
+/** One checker: several share nothing, and each works out the same types. */
+function compile(project: string, buildInfo: string): Promise<Outcome> {
+  const remembering = ['--incremental', '--tsBuildInfoFile', buildInfo];
+  const args = ['-p', project, '--pretty', 'false', '--checkers', '1', ...remembering];
+  return program('tsc', args, NAME_THE_TYPE, COMPILER_ENV);
+}
+
+async function lint(): Promise<Outcome> {
+  const ours = sourceFiles().filter(({ path }) => LINTED.test(path));
+  const of = digestOf(['biome.json', 'package-lock.json'].map(path => readFileSync(join(ROOT, path), 'utf8')).join());
+  const known = readNotes(NOTES.lint);
+  const changed = known?.of === of ? changedSince(ours, known.files) : ['.'];
+  if (changed.length === 0) return { ok: true, text: '' };
+  const outcome = await program('biome', ['ci', '--colors=off', ...changed], MEND_LAYOUT);
+  if (outcome.ok) writeNotes(NOTES.lint, { of, files: digestsOf(ours) });
+  return outcome;
+}
 
 function complaints(found: readonly Complaint[]): Outcome {
   const text = found
@@ -49,9 +79,15 @@ function complaints(found: readonly Complaint[]): Outcome {
   return { ok: found.length === 0, text };
 }
 
-function program(name: string, args: readonly string[], remedy: string): Promise<Outcome> {
+function program(
+  name: string,
+  args: readonly string[],
+  remedy: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Outcome> {
   const child = spawn(process.execPath, [join(ROOT, 'node_modules', '.bin', name), ...args], {
     cwd: ROOT,
+    env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: PROGRAM_MS_MAX,
   });
@@ -86,6 +122,7 @@ if (unknown.length > 0) {
   console.error(`no such check: ${unknown.join(', ')}. There are: ${Object.keys(CHECKS).join(', ')}`);
   process.exit(2);
 }
+if (process.argv.includes('--cold')) for (const file of Object.values(NOTES)) forget(file);
 const chosen = Object.entries(CHECKS).filter(([name]) => wanted.length === 0 || wanted.includes(name));
 const outcomes = await Promise.all(chosen.map(([name, check]) => timed(name, check)));
 for (const outcome of outcomes.filter(one => !one.ok)) console.log(`\n== ${outcome.name}\n${outcome.text}`);

@@ -10,13 +10,21 @@ export interface Import {
 }
 
 /** The same text at the same length, with the insides of comments, strings and regular expressions made blank. */
-export function codeOnly(text: string): string {
-  return mask(text, true);
-}
+export const codeOnly = remembered(text => mask(text, true));
 
 /** The same, but strings are kept: for rules about what a string may say. */
-export function withoutComments(text: string): string {
-  return mask(text, false);
+export const withoutComments = remembered(text => mask(text, false));
+
+/** Several checks look at the same texts. */
+function remembered<T>(make: (text: string) => T): (text: string) => T {
+  const made = new Map<string, T>();
+  return text => {
+    const known = made.get(text);
+    if (known !== undefined) return known;
+    const value = make(text);
+    made.set(text, value);
+    return value;
+  };
 }
 
 const REGEX_MAY_FOLLOW =
@@ -107,7 +115,9 @@ const STATIC =
 const BARE = /(?<![\w$.])import\s*()(['"])/g;
 const DYNAMIC = /(typeof\s+)?(?<![\w$.])(?:import|require)\s*\(\s*(['"])/g;
 
-export function importsOf(text: string): Import[] {
+export const importsOf = remembered(findImports);
+
+function findImports(text: string): readonly Import[] {
   const code = codeOnly(text);
   return [STATIC, BARE, DYNAMIC]
     .flatMap(pattern => [...code.matchAll(pattern)])

@@ -17,7 +17,7 @@ export interface Complaint {
 }
 
 const IGNORED = new Set(['node_modules', '.git', '.berth', 'data', 'generated']);
-const KINDS = /\.(tsx?|[mc]js|md|json|ya?ml|html)$|(^|\/)\.ci\/run$/;
+const KINDS = /\.(tsx?|[mc]js|md|json|css|ya?ml|html)$|(^|\/)\.ci\/run$/;
 
 export function readSourceFiles(root: string): SourceFile[] {
   return walk(root, '')

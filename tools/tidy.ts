@@ -1,7 +1,7 @@
 // Small rules that no compiler knows: banned words with what to write instead, opening comments, one title a document,
 // links that lead somewhere, no file that nobody uses.
 import { posix } from 'node:path';
-import { codeOnly, importsOf, withoutComments } from './imports.ts';
+import { codeOnly, withoutComments } from './imports.ts';
 import { type Complaint, isCode, isDocument, isTest, lineOf, type SourceFile } from './source-files.ts';
 
 interface Ban {
@@ -117,7 +117,7 @@ export function checkTidy(files: readonly SourceFile[]): Complaint[] {
     ...files.flatMap(bannedWords),
     ...files.flatMap(openingComment),
     ...files.flatMap(oneTitle),
-    ...files.flatMap(file => deadLinks(file, files)),
+    ...deadLinks(files),
     ...unused(files),
   ];
 }
@@ -172,25 +172,36 @@ function oneTitle(file: SourceFile): Complaint[] {
   ];
 }
 
-function deadLinks(file: SourceFile, files: readonly SourceFile[]): Complaint[] {
-  if (!isDocument(file.path)) return [];
-  const exists = (path: string): boolean =>
-    files.some(other => other.path === path || other.path.startsWith(`${path}/`));
-  return [...prose(file.text).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(match => {
+function deadLinks(files: readonly SourceFile[]): Complaint[] {
+  const there = new Set(files.flatMap(({ path }) => [path, ...foldersOf(path)]));
+  return files
+    .filter(({ path }) => isDocument(path))
+    .flatMap(file =>
+      linksOf(file)
+        .filter(({ path }) => !there.has(path) && !UNREAD.test(path))
+        .map(({ target, line }) => ({
+          path: file.path,
+          line,
+          what: `a link to nothing: ${target}`,
+          remedy: 'name the file where it is now, or take the link out.',
+        })),
+    );
+}
+
+/** The links of a document that lead to files of ours; `path` is relative to the root. */
+function linksOf({ path, text }: SourceFile): Array<{ path: string; target: string; line: number }> {
+  return [...prose(text).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(match => {
     const target = (match[1] ?? '').replace(/#.*$/, '');
     if (target === '' || /^[a-z]+:/.test(target) || target.startsWith('/')) return [];
-    const path = posix.normalize(posix.join(posix.dirname(file.path), target)).replace(/\/$/, '');
-    if (exists(path) || UNREAD.test(path)) return [];
-    return [
-      {
-        path: file.path,
-        line: lineOf(file.text, match.index),
-        what: `a link to nothing: ${target}`,
-        remedy: 'name the file where it is now, or take the link out.',
-      },
-    ];
+    const there = posix.join(posix.dirname(path), target).replace(/\/$/, '');
+    return [{ path: there, target, line: lineOf(text, match.index) }];
   });
 }
+
+const foldersOf = (path: string): string[] => {
+  const folder = posix.dirname(path);
+  return folder === '.' ? [] : [folder, ...foldersOf(folder)];
+};
 
 /** Linked to from documents, but not of a kind that the checks read. */
 const UNREAD = /^(?:LICENSE|contract\/generated\/[\w.-]+|docs\/assets\/console\.png)$/;
@@ -199,7 +210,7 @@ function unused(files: readonly SourceFile[]): Complaint[] {
   const ours = files.filter(
     file => /^(?:contract|server|sdk|cli|console|tools|bench)\//.test(file.path) && isCode(file.path),
   );
-  const paths = ours.map(file => file.path);
+  const paths = new Set(ours.map(file => file.path));
   const used = new Set(
     files.flatMap(file => (isTest(file.path) && !file.path.startsWith('tests/') ? [] : mentions(file, paths))),
   );
@@ -215,20 +226,14 @@ function unused(files: readonly SourceFile[]): Complaint[] {
   );
 }
 
+const NAMES_FILE = /[\w.@/-]+\.(?:tsx?|[mc]js)\b/g;
+
 /** The paths that this file imports, or names in a string or a script: a helper started as a program, a command of package.json. */
-function mentions(file: SourceFile, paths: readonly string[]): string[] {
+function mentions(file: SourceFile, paths: ReadonlySet<string>): string[] {
   if (isDocument(file.path)) return [];
   const folder = posix.dirname(file.path);
-  const imported = isCode(file.path)
-    ? importsOf(file.text).map(found => posix.normalize(posix.join(folder, found.specifier)))
-    : [];
-  // Masked once for each file: doing it for each path as well took twenty times as long.
   const text = isCode(file.path) ? withoutComments(file.text) : file.text;
-  const started = paths.filter(path => {
-    const relative = posix.relative(folder, path);
-    return (
-      path !== file.path && (text.includes(path) || text.includes(`'./${relative}'`) || text.includes(`'${relative}'`))
-    );
-  });
-  return [...imported, ...started];
+  return [...text.matchAll(NAMES_FILE)]
+    .flatMap(([name]) => [name.replace(/^[./]+/, ''), posix.join(folder, name)])
+    .filter(path => path !== file.path && paths.has(path));
 }

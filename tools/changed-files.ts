@@ -1,0 +1,64 @@
+// Remembers which files a program found right, and says which it has to look at again: those that have changed since, and
+// those that import them, because a rule may look at the types of what is imported.
+import { createHash } from 'node:crypto';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, posix } from 'node:path';
+import { importsOf } from './imports.ts';
+import { isCode, type SourceFile } from './source-files.ts';
+
+/** Digests by path. */
+export type Digests = Readonly<Record<string, string>>;
+
+export interface Notes {
+  /** Of what decides about all files: the program, its settings. */
+  readonly of: string;
+  readonly files: Digests;
+}
+
+export const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+export const digestsOf = (files: readonly SourceFile[]): Digests =>
+  Object.fromEntries(files.map(({ path, text }) => [path, digestOf(text)]));
+
+/** The paths to look at again, of `files`; a file that is gone counts as changed for who imports it. */
+export function changedSince(files: readonly SourceFile[], passed: Digests): string[] {
+  const now = digestsOf(files);
+  const paths = new Set([...Object.keys(now), ...Object.keys(passed)]);
+  const changed = new Set([...paths].filter(path => now[path] !== passed[path]));
+  const importers = importersOf(files);
+  // A set that grows while it is gone through hands out what was added.
+  for (const path of changed) for (const importer of importers.get(path) ?? []) changed.add(importer);
+  return [...changed].filter(path => now[path] !== undefined).sort();
+}
+
+function importersOf(files: readonly SourceFile[]): ReadonlyMap<string, readonly string[]> {
+  const importers = new Map<string, string[]>();
+  for (const { path, text } of files.filter(file => isCode(file.path)))
+    for (const { specifier } of importsOf(text)) {
+      if (!specifier.startsWith('.')) continue;
+      const target = posix.join(posix.dirname(path), specifier);
+      importers.set(target, [...(importers.get(target) ?? []), path]);
+    }
+  return importers;
+}
+
+/** None, where there are none that can be read. */
+export function readNotes(file: string): Notes | undefined {
+  try {
+    const notes: unknown = JSON.parse(readFileSync(file, 'utf8'));
+    return isNotes(notes) ? notes : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isNotes(value: unknown): value is Notes {
+  return typeof value === 'object' && value !== null && 'of' in value && 'files' in value;
+}
+
+export function writeNotes(file: string, notes: Notes): void {
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, JSON.stringify(notes));
+}
+
+export const forget = (file: string): void => rmSync(file, { force: true });
