@@ -64,6 +64,11 @@ export interface Operation {
   readonly alsoWithSlash?: boolean;
   /** What happens to body fields that the schema does not know. */
   readonly unknownFields?: 'warn' | 'ignore' | 'refuse';
+  /**
+   * Fields that restrict what is created, by path, each with other names that callers give it. An unknown field that may be one
+   * of them, or stands inside one, is refused.
+   */
+  readonly protectingFields?: Readonly<Record<string, readonly string[]>>;
   readonly params?: TSchema;
   readonly query?: TSchema;
   readonly headers?: TSchema;

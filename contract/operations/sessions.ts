@@ -6,6 +6,18 @@ import type { Operation } from '../operation.ts';
 import { CreateSession, Session, SessionParams, SessionQuery, UpdateSession } from '../sessions.ts';
 import { ADMITTED } from './shared.ts';
 
+/** Without one of these a session may reach, keep or show more than its caller intends. */
+const PROTECTING_FIELDS = {
+  'browserSettings.networkPolicy': ['network'],
+  'browserSettings.allowedDomains': ['domains', 'allowedHosts'],
+  'browserSettings.maskInputs': ['mask'],
+  'browserSettings.recordSession': ['record', 'recording'],
+  'browserSettings.logSession': ['log', 'logging'],
+  'browserSettings.takeover': [],
+  'browserSettings.egressBytes': [],
+  proxies: ['proxy'],
+} as const;
+
 export const SESSION_OPERATIONS = {
   createSession: {
     tag: 'Sessions',
@@ -19,6 +31,7 @@ export const SESSION_OPERATIONS = {
     isWrite: true,
     mount: 'both',
     unknownFields: 'warn',
+    protectingFields: PROTECTING_FIELDS,
     body: CreateSession,
     bodyExample: { timeout: 900, keepAlive: true, userMetadata: { run: 'r-1842' } },
     mayWait: true,

@@ -1,9 +1,20 @@
 // Which of some words is nearest to one that is not among them: by the letters to add, leave out or exchange.
 
+/** How many letters a misspelt word has for each that is wrong, at least. */
+const LETTERS_PER_MISTAKE = 4;
+
 /** The first of those that are equally near; undefined where there are none. */
-export function nearest(word: string, words: readonly string[]): string | undefined {
-  const measured = words.map(one => ({ one, distance: distanceOf(word.toLowerCase(), one.toLowerCase()) }));
-  return measured.toSorted((a, b) => a.distance - b.distance)[0]?.one;
+export const nearest = (word: string, words: readonly string[]): string | undefined => measured(word, words)?.one;
+
+/** The word that this is a misspelling of: case, `_` and `-` do not count, and one letter in four may be wrong. */
+export function misspelt(word: string, words: readonly string[]): string | undefined {
+  const found = measured(word.replaceAll(/[_-]/g, ''), words);
+  return found && found.distance <= Math.floor(found.one.length / LETTERS_PER_MISTAKE) ? found.one : undefined;
+}
+
+function measured(word: string, words: readonly string[]) {
+  const all = words.map(one => ({ one, distance: distanceOf(word.toLowerCase(), one.toLowerCase()) }));
+  return all.toSorted((a, b) => a.distance - b.distance)[0];
 }
 
 /** Levenshtein's distance, row by row. */

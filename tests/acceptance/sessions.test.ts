@@ -156,6 +156,33 @@ test('a caller who wants strict handling gets 400 for an unknown field, and no s
   assert.equal((await list('')).body.length, before);
 });
 
+const MISPLACED: ReadonlyArray<readonly [path: string, meant: string | undefined, body: object]> = [
+  ['networkPolicy', 'browserSettings.networkPolicy', { networkPolicy: { default: 'deny' } }],
+  ['browserSettings.network_policy', 'browserSettings.networkPolicy', { browserSettings: { network_policy: {} } }],
+  ['browserSettings.proxies', 'proxies', { browserSettings: { proxies: true } }],
+  ['proxy', 'proxies', { proxy: { server: 'http://127.0.0.1:1' } }],
+  ['alowedDomains', 'browserSettings.allowedDomains', { alowedDomains: ['a.test'] }],
+  ['recordsession', 'browserSettings.recordSession', { recordsession: false }],
+  [
+    'browserSettings.networkPolicy.alow',
+    'browserSettings.networkPolicy.allow',
+    { browserSettings: { networkPolicy: { alow: [] } } },
+  ],
+  ['browserSettings.networkPolicy.block', undefined, { browserSettings: { networkPolicy: { block: ['a.test'] } } }],
+];
+
+for (const [path, meant, body] of MISPLACED)
+  test(`refuses ${path} with 400 and creates nothing, because a session without it would be less protected`, async () => {
+    const before = (await list('')).body.length;
+    const { status, body: error } = await create<ErrorBody>(body);
+    assert.deepEqual([status, error.code], [400, 'unknown_field']);
+    assert.ok(
+      error.message.includes(meant ? `There is no field ${path}; did you mean ${meant}?` : path),
+      error.message,
+    );
+    assert.equal((await list('')).body.length, before);
+  });
+
 const GUARDS: ReadonlyArray<readonly [string, object]> = [
   ['browserSettings.blockAds', { browserSettings: { blockAds: true } }],
   ['proxies.0', { proxies: true }],

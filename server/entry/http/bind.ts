@@ -26,8 +26,9 @@ import { EVENT_STREAM } from './event-stream.ts';
 import type { IncomingFiles } from './incoming-files.ts';
 import { acceptMultipart, type UploadedFile } from './multipart.ts';
 import { readPreferences } from './preferences.ts';
+import { type RefusedField, refusedFields } from './protecting-fields.ts';
 import type { Repeats } from './repeats.ts';
-import { hasIds, unknownFields, withLowerIds } from './schema-walk.ts';
+import { fieldPaths, hasIds, unknownFields, withLowerIds } from './schema-walk.ts';
 import { refuseUnknownQuery } from './unknown-query.ts';
 import { readQuery, validatorOf } from './validate.ts';
 import type { Visits } from './visits.ts';
@@ -197,7 +198,7 @@ const presentedBy = ({ headers, socket }: FastifyRequest, trusted: readonly stri
 
 /** Reads the parts of a request and throws what is wrong with them. */
 function readerOf(id: OperationId, mount: MountName) {
-  const { params, query, headers, body, tag, unknownFields: onUnknown = 'ignore' } = operation(id);
+  const { params, query, headers, body, tag, unknownFields: onUnknown = 'ignore', protectingFields } = operation(id);
   const checkQuery = query && validatorOf(query);
   const checkHeaders = headers && validatorOf(headers);
   const checkBody = body && validatorOf(body);
@@ -205,6 +206,7 @@ function readerOf(id: OperationId, mount: MountName) {
   const bodyHasIds = body !== undefined && hasIds(body);
   // Probes come with parameters of their makers, and official clients with those of other services.
   const refusesUnknown = mount === 'native' && operation(id).tag !== 'Service';
+  const bodyPaths = body && protectingFields ? fieldPaths(body) : [];
   const queryNames = query ? Object.keys(propertiesOf(query)) : [];
   return (request: FastifyRequest) => {
     if (request.isMultipart() && !operation(id).upload) throw onlyJson();
@@ -218,6 +220,7 @@ function readerOf(id: OperationId, mount: MountName) {
       ...(checkHeaders?.(request.headers) ?? []),
       ...(checkBody?.(given) ?? []),
     ];
+    if (protectingFields) refuseUnprotected(refusedFields(strangers, protectingFields, bodyPaths));
     refuse(issues, onUnknown === 'refuse' || readPreferences(request.headers.prefer).isStrict ? strangers : []);
     return {
       params: named,
@@ -254,6 +257,22 @@ function refuse(issues: readonly Issue[], strangers: readonly string[]): void {
   throw fault('unknown_field', `There is no field ${strangers.join(', ')}.`, {
     advice: 'Remove the field or correct its spelling.',
     details: { issues: [...strangers.map(path => ({ path, message: 'is not a field of this operation' })), ...issues] },
+  });
+}
+
+function refuseUnprotected(fields: readonly RefusedField[]): void {
+  if (fields.length === 0) return;
+  const question = ({ meant }: RefusedField): string => (meant === undefined ? '' : `; did you mean ${meant}?`);
+  const said = fields.map(field => `There is no field ${field.path}${question(field) || '.'}`);
+  throw fault('unknown_field', said.join(' '), {
+    advice: 'Correct or remove it. Nothing was created, because the field would restrict what is created.',
+    details: {
+      issues: fields.map(field => ({
+        path: field.path,
+        message: `is not a field of this operation${question(field)}`,
+        ...(field.meant === undefined ? {} : { nearest: field.meant }),
+      })),
+    },
   });
 }
 

@@ -36,6 +36,9 @@ export const explain = (schema: TSchema, value: unknown): Issue[] =>
 export const unknownFields = (schema: TSchema, value: unknown): string[] =>
   firstOf(strangers(shapeOf(schema), value, ''), UNKNOWN_FIELDS_MAX);
 
+/** Paths of all fields of a body, without indexes: `proxies.server`. */
+export const fieldPaths = (schema: TSchema): string[] => [...new Set(pathsIn(shapeOf(schema), ''))];
+
 /** Looks no further than is told. */
 function firstOf<T>(found: Iterable<T>, most: number): T[] {
   const first: T[] = [];
@@ -102,6 +105,14 @@ function* strangers(shape: Shape, value: unknown, path: string): Generator<strin
       if (known) yield* strangers(known, inner, join(path, name));
       else yield join(path, name);
     }
+  }
+}
+
+function* pathsIn({ anyOf = [], items, properties = {} }: Shape, path: string): Generator<string> {
+  for (const choice of [...anyOf, ...(items ? [items] : [])]) yield* pathsIn(choice, path);
+  for (const [name, inner] of Object.entries(properties)) {
+    yield join(path, name);
+    yield* pathsIn(inner, join(path, name));
   }
 }
 

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { operation } from '../../../contract/operations.ts';
+import { refusedFields } from './protecting-fields.ts';
+import { fieldPaths } from './schema-walk.ts';
+
+const { body, protectingFields = {} } = operation('createSession');
+const known = body ? fieldPaths(body) : [];
+
+test('every protecting field is a field of the create', () => {
+  assert.ok(Object.keys(protectingFields).length > 0);
+  for (const path of Object.keys(protectingFields)) assert.ok(known.includes(path), path);
+});
+
+test('leaves unknown fields alone that are neither near a protecting field nor inside one', () => {
+  const unknown = [
+    'keepalive',
+    'browserSettings.viewPort',
+    'browserSettings.viewport.depth',
+    'constructor',
+    '__proto__',
+  ];
+  assert.deepEqual(refusedFields(unknown, protectingFields, known), []);
+});
+
+test('does not compare a name that is too long to be one', () => {
+  assert.deepEqual(refusedFields(['networkPolicy'.repeat(10_000)], protectingFields, known), []);
+});
+
+test('names what a field inside a list may mean', () => {
+  assert.deepEqual(refusedFields(['proxies[3].sever'], protectingFields, known), [
+    { path: 'proxies[3].sever', meant: 'proxies.server' },
+  ]);
+});
