@@ -10,8 +10,9 @@ import { createServer } from 'node:http';
 import type { Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
-import { type CdpObject, CdpPipe, isCdpObject } from '../../server/engines/slots/cdp-pipe.ts';
+import { type CdpObject, CdpPipe } from '../../server/engines/slots/cdp-pipe.ts';
 import type { Box, Form } from '../../server/engines/slots/slots.ts';
+import { isObject } from '../../server/kit/json.ts';
 import { until, WaitExpired, within } from '../../server/kit/wait.ts';
 import {
   chromium,
@@ -81,7 +82,7 @@ class Attacker {
     const options = { expression, awaitPromise: true, returnByValue: true };
     const { result, exceptionDetails } = await this.call('Runtime.evaluate', options, channel);
     if (exceptionDetails) return `exception: ${JSON.stringify(exceptionDetails).slice(0, PAGE_TEXT_MAX)}`;
-    return isCdpObject(result) ? result.value : undefined;
+    return isObject(result) ? result.value : undefined;
   }
 
   close(): void {
@@ -157,7 +158,7 @@ export const ATTACKS = {
     await attacker.call('Page.navigate', { url: 'about:blank' }, page);
     await attacker.evaluate("document.body.innerHTML = '<input type=file>'", page);
     const { root } = await attacker.call('DOM.getDocument', {}, page);
-    const nodeId = isCdpObject(root) ? root.nodeId : undefined;
+    const nodeId = isObject(root) ? root.nodeId : undefined;
     const input = await attacker.call('DOM.querySelector', { nodeId, selector: 'input' }, page);
     const files = [join(openFolder, 'secret.txt')];
     await attacker.call('DOM.setFileInputFiles', { ...input, files }, page);

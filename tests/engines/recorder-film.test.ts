@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import HLS from 'hls-parser';
 import { playlist } from '../../server/domain/recordings/playlist.ts';
-import type { JsonObject, TargetChannel } from '../../server/engines/recorder/channel.ts';
+import type { TargetChannel } from '../../server/engines/recorder/channel.ts';
 import { EncodeQueue } from '../../server/engines/recorder/encode-queue.ts';
 import { Ffmpeg } from '../../server/engines/recorder/ffmpeg.ts';
 import type { Size } from '../../server/engines/recorder/matroska.ts';
@@ -21,6 +21,7 @@ import { PAGES_AT_ONCE_MAX, Recorder } from '../../server/engines/recorder/recor
 import type { SegmentRow } from '../../server/engines/store/rows/recordings.ts';
 import { systemClock } from '../../server/kit/clock.ts';
 import type { SessionId } from '../../server/kit/ids.ts';
+import type { JsonObject } from '../../server/kit/json.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { WorkerPool } from '../../server/kit/worker-pool.ts';
 import { durationOf, framesOf, isColour, timesOf } from '../harness/film.ts';

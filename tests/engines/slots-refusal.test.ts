@@ -5,8 +5,8 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { isCdpObject } from '../../server/engines/slots/cdp-pipe.ts';
 import { jailedForm } from '../../server/engines/slots/open-slots.ts';
+import { isObject } from '../../server/kit/json.ts';
 import { leftOf, makeDataDir, removeDataDir } from './slots-lab.ts';
 
 const OPENED_WITHIN_MS = 60_000;
@@ -31,7 +31,7 @@ describe('slots that cannot be had', { concurrency: 1 }, () => {
     const { stdout, stderr } = spawnSync(command, rest, { encoding: 'utf8', timeout: OPENED_WITHIN_MS });
     assert.match(stdout, /^\{/, stderr);
     const told: unknown = JSON.parse(stdout);
-    assert.ok(isCdpObject(told));
+    assert.ok(isObject(told));
     return told;
   };
 

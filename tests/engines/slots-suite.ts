@@ -7,12 +7,13 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { CdpPipe, isCdpObject } from '../../server/engines/slots/cdp-pipe.ts';
+import { CdpPipe } from '../../server/engines/slots/cdp-pipe.ts';
 import type { Limits } from '../../server/engines/slots/cgroups.ts';
 import { childrenOf, findProcess, innermostPid, isAlive } from '../../server/engines/slots/process-table.ts';
 import type { Box, BoxRecord, BoxWish, Form, Slots } from '../../server/engines/slots/slots.ts';
 import { isFault } from '../../server/kit/fault.ts';
 import type { SessionId } from '../../server/kit/ids.ts';
+import { isObject } from '../../server/kit/json.ts';
 import { until, within } from '../../server/kit/wait.ts';
 import {
   cgroupsOf,
@@ -609,7 +610,7 @@ async function startKeeper(form: Form, dataDir: string, program: 'guest' | 'chro
   const child = spawn(process.execPath, [file, form, dataDir, program], { stdio: ['ignore', 'pipe', 'inherit'] });
   const line = await within(START_WITHIN_MS, 'the keeper to start a box', () => firstLine(child));
   const told: unknown = JSON.parse(line);
-  assert.ok(isCdpObject(told));
+  assert.ok(isObject(told));
   const kill = async (): Promise<void> => {
     child.kill('SIGKILL');
     await once(child, 'exit');

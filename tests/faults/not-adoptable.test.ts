@@ -7,9 +7,9 @@ import { readdirSync, renameSync, rmSync, truncateSync, writeFileSync } from 'no
 import { dirname, join } from 'node:path';
 import { afterEach, test } from 'node:test';
 import { openStore } from '../../server/engines/store/open-store.ts';
-import type { JsonObject } from '../../server/engines/store/rows/json.ts';
 import { systemClock } from '../../server/kit/clock.ts';
 import type { SessionId } from '../../server/kit/ids.ts';
+import type { JsonObject } from '../../server/kit/json.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { installIdOf, sessionLeftovers } from '../harness/leftovers.ts';
 import { type CreatedSession, startServer } from '../harness/server.ts';

@@ -1,12 +1,13 @@
 // Applies a context to a session: the browser starts from a copy of the newest version. If the session persists, its cookies
 // are copied every few seconds, its browser is shut down cleanly, and its profile is left for the saver.
+
 import type { Profiles } from '../../engines/profiles/profiles.ts';
 import type { ContextRow, ContextRows, ContextUses } from '../../engines/store/rows/contexts.ts';
-import type { JsonObject } from '../../engines/store/rows/json.ts';
 import type { SessionEnd, SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import { type ContextId, type HostId, isUuid, type SessionId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
 import type { Log } from '../../kit/log.ts';
 import { within } from '../../kit/wait.ts';
 import { fault } from '../faults.ts';

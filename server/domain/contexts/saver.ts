@@ -1,5 +1,6 @@
 // Makes versions from the profiles of ended sessions, and removes versions that have expired. All state is in rows and in the
 // staging folder, and every step may be repeated, so a new process continues where the previous one stopped.
+
 import type { Profiles, Staging } from '../../engines/profiles/profiles.ts';
 import type {
   ContextRow,
@@ -11,11 +12,11 @@ import type {
   VersionFacts,
 } from '../../engines/store/rows/contexts.ts';
 import type { SessionEventType } from '../../engines/store/rows/events.ts';
-import type { JsonObject } from '../../engines/store/rows/json.ts';
 import type { SessionRows } from '../../engines/store/rows/sessions.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { HostId, SessionId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { within } from '../../kit/wait.ts';

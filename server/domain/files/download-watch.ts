@@ -1,12 +1,13 @@
 // Follows the downloads of one running session and copies each complete file out of the box, whose content is hostile input.
 // A file stays in the box until it has been copied, so an interrupted copy is done again.
+
 import type { DownloadListener } from '../../engines/browser/download-events.ts';
 import type { CompleteDownload, DownloadRow } from '../../engines/store/rows/downloads.ts';
-import type { JsonObject } from '../../engines/store/rows/json.ts';
 import { isCode } from '../../kit/durable.ts';
 import { reason } from '../../kit/fault.ts';
 import { NotAPlainFile, openHostile } from '../../kit/hostile-file.ts';
 import { type DownloadId, newId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
 import type { LiveSession } from '../sessions/live.ts';
 import { downloadName } from './file-names.ts';
 import { type Keeper, overSessionLimit, TooMuch } from './keeper.ts';

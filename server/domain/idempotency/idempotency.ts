@@ -1,10 +1,11 @@
 // Writes under a key happen once: the first request runs, equal ones get its answer for a day, different ones are refused.
 // The row stands before the effect; what it keeps is enough to answer again and never a secret.
+
 import { randomUUID } from 'node:crypto';
 import type { IdempotencyRow, IdempotencyRows, IdempotencyRun } from '../../engines/store/rows/idempotency.ts';
-import type { JsonObject } from '../../engines/store/rows/json.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import type { AccountId, ApplicationId, HostId, SessionId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
 import type { Secret } from '../../kit/secret.ts';
 import { fault } from '../faults.ts';
 import { requestDigest } from './request-digest.ts';

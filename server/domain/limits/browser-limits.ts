@@ -1,6 +1,7 @@
 // The limits of an application: what its owner configured, defaults for the rest, and the operator's ceiling. Pure.
+
 import { BROWSER_LIMITS_DEFAULT, type BrowserLimits, type SomeBrowserLimits } from '../../../contract/limits.ts';
-import type { JsonObject } from '../../engines/store/rows/json.ts';
+import type { JsonObject } from '../../kit/json.ts';
 
 const NAMES = Object.keys(BROWSER_LIMITS_DEFAULT) as ReadonlyArray<keyof BrowserLimits>;
 

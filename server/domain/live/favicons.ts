@@ -1,7 +1,8 @@
 // Favicons of tabs in the live view. The session's own browser loads them, under its network rules, because a viewer's browser
 // may connect only to this service. Each icon is loaded once per viewing.
+
 import type { ObservedTarget } from '../../engines/browser/observation.ts';
-import type { JsonObject } from '../sessions/machinery.ts';
+import type { JsonObject } from '../../kit/json.ts';
 
 const LOAD_MS = 5_000;
 const ICON_BYTES_MAX = 32 * 1024;

@@ -1,7 +1,8 @@
 // Isolated worlds in the frames of a page, created once per document so that a call costs one message. Scripts of the page
 // cannot observe them. Results come from the page, so they are validated as hostile input.
+
 import type { ObservedTarget } from '../../engines/browser/observation.ts';
-import type { JsonObject } from '../sessions/machinery.ts';
+import type { JsonObject } from '../../kit/json.ts';
 
 /** A busy page answers late. Without an answer, no list is opened and nothing is copied. */
 const ASK_MS = 2_000;

@@ -1,11 +1,12 @@
 // Control of a session by a viewer: a lease with a fence. Meanwhile input of the agent is queued or refused; its other
 // commands are not affected. There is one instance for each session that runs on this host.
+
 import type { ControlRow, ControlRows } from '../../engines/store/rows/controls.ts';
 import type { Actor, EventRows } from '../../engines/store/rows/events.ts';
-import type { JsonObject } from '../../engines/store/rows/json.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
 import type { Log } from '../../kit/log.ts';
 
 /** Renewed while the holder's live view is open. After a disconnect, the rest is the time to reconnect. */

@@ -1,10 +1,11 @@
 // One page in the live view: its state for viewers, and the input that they send. Input uses the server's own channel, so
 // that the clients' handles, focus and emulation are not affected.
+
 import type { DialogState, DriveMessage, SelectState } from '../../../contract/live-messages.ts';
 import type { ObservedTarget } from '../../engines/browser/observation.ts';
 import { boundedText } from '../../kit/foreign.ts';
+import type { JsonObject } from '../../kit/json.ts';
 import type { Closeable } from '../../kit/scope.ts';
-import type { JsonObject } from '../sessions/machinery.ts';
 import { askSelect, chooseOptions, cursorAt, type FoundSelect, textTakenBy } from './page-queries.ts';
 import { PageWorlds } from './page-worlds.ts';
 

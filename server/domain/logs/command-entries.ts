@@ -1,10 +1,10 @@
 // Which commands of clients are logged, and which fields of each command and of its answer. Typed text and arguments are
 // never logged.
-import type { JsonObject } from '../../engines/store/rows/json.ts';
+import { isObject, type JsonObject } from '../../kit/json.ts';
 import { remoteObject, text } from './console-entries.ts';
 import { scanExpression } from './expression.ts';
 import { REDACTED, redactUrl } from './redact.ts';
-import { isObject, objectAt, plain, textAt, type UntrustedObject } from './values.ts';
+import { objectAt, plain, textAt, type UntrustedObject } from './values.ts';
 
 const EVALUATE = 'Runtime.evaluate';
 const FUNCTION_METHOD = 'Runtime.callFunctionOn';

@@ -1,15 +1,17 @@
 // Logs the commands of clients. Forwarding a message only queues it here; it is parsed in a later turn of the event loop.
 // Commands beyond a rate that no reasonable client reaches are counted, but not logged.
+
 import type { Clock } from '../../kit/clock.ts';
 import { parseJson } from '../../kit/foreign.ts';
 import { guarded } from '../../kit/guard.ts';
+import { isObject } from '../../kit/json.ts';
 import type { CommandTap, Overheard } from '../sessions/machinery.ts';
 import { answersSecrets, commandParams, commandResult, LOGGED_COMMANDS } from './command-entries.ts';
 import type { LogEntry } from './entry.ts';
 import { scanExpression } from './expression.ts';
 import { COMMANDS_AT_ONCE, COMMANDS_PER_SECOND } from './limits.ts';
 import type { SessionLog } from './session-log.ts';
-import { isObject, textAt, type UntrustedObject } from './values.ts';
+import { textAt, type UntrustedObject } from './values.ts';
 
 /** Longer messages are not parsed; their length is logged. */
 const COMMAND_BYTES_MAX = 64 * 1024;

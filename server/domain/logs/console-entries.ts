@@ -1,8 +1,8 @@
 // Log entries of the console: calls of the console API, exceptions, and messages of the browser.
-import type { Json, JsonObject } from '../../engines/store/rows/json.ts';
+import { isObject, type Json, type JsonObject } from '../../kit/json.ts';
 import type { LogEntry } from './entry.ts';
 import { capped, redactText, redactUrl } from './redact.ts';
-import { isObject, objectAt, plain, shownJson, textAt, type UntrustedObject } from './values.ts';
+import { objectAt, plain, shownJson, textAt, type UntrustedObject } from './values.ts';
 
 const ARGUMENTS_MAX = 20;
 const TEXT_CHARS_MAX = 2_048;

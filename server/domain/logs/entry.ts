@@ -1,8 +1,8 @@
 // The format of a log entry: one line of JSON. Secrets have been removed before.
+
 import { LOG_KINDS, type LogKind, NO_PAGE, type SessionLog } from '../../../contract/logs.ts';
-import type { JsonObject } from '../../engines/store/rows/json.ts';
 import { parseJson } from '../../kit/foreign.ts';
-import { isObject } from './values.ts';
+import { isObject, type JsonObject } from '../../kit/json.ts';
 
 /** `any`: markers that every reader gets, whichever kinds it asks for. */
 export type EntryKind = LogKind | 'any';

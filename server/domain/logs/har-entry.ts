@@ -1,6 +1,7 @@
 // Converts one request into an entry of a HAR file (HAR 1.2, with the extensions of Chrome DevTools).
+import { isObject } from '../../kit/json.ts';
 import { CUT, REDACTED } from './redact.ts';
-import { isObject, numberAt, objectAt, textAt, type UntrustedObject } from './values.ts';
+import { numberAt, objectAt, textAt, type UntrustedObject } from './values.ts';
 
 /** One request. Each redirect in a chain is a request of its own. */
 export interface Hop {

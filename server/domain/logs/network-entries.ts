@@ -1,7 +1,7 @@
 // Log entries of network events: the fields that a HAR file needs, without bodies, cookies and credentials.
-import type { JsonObject } from '../../engines/store/rows/json.ts';
+import { isObject, type JsonObject } from '../../kit/json.ts';
 import { capped, redactHeaders, redactUrl } from './redact.ts';
-import { isObject, objectAt, plain, textAt, type UntrustedObject } from './values.ts';
+import { objectAt, plain, textAt, type UntrustedObject } from './values.ts';
 
 const MIME_CHARS_MAX = 200;
 const ERROR_CHARS_MAX = 500;

@@ -1,5 +1,5 @@
 // Log entries of pages: navigations, loads, dialogs and crashes.
-import type { JsonObject } from '../../engines/store/rows/json.ts';
+import type { JsonObject } from '../../kit/json.ts';
 import { text } from './console-entries.ts';
 import { redactUrl } from './redact.ts';
 import { objectAt, plain, textAt, type UntrustedObject } from './values.ts';

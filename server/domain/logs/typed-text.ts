@@ -1,7 +1,7 @@
 // Remembers, in memory and while the session runs, the text that was typed into pages or passed to their functions, so that
 // it can be redacted where it appears again: in form parameters or console messages. Only distinctive text is remembered,
 // because redacting ordinary words would make the log useless.
-import type { Json, JsonObject } from '../../engines/store/rows/json.ts';
+import type { Json, JsonObject } from '../../kit/json.ts';
 import { REDACTED } from './redact.ts';
 
 const TYPED_MAX = 100;

@@ -1,14 +1,11 @@
 // Reads members of untrusted JSON from a browser or a client. A member of another type than expected counts as absent. Text
 // is bounded and made well-formed.
 
-import type { Json, JsonObject } from '../../engines/store/rows/json.ts';
 import { boundedText } from '../../kit/foreign.ts';
+import { isObject, type Json, type JsonObject } from '../../kit/json.ts';
 
 /** An object from a browser or a client, whose members are not validated. */
 export type UntrustedObject = { readonly [name: string]: unknown };
-
-export const isObject = (value: unknown): value is UntrustedObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 export const objectAt = (object: UntrustedObject | undefined, name: string): UntrustedObject | undefined => {
   const value = object?.[name];

@@ -1,14 +1,15 @@
 // The network watcher: validates a create's network settings, applies them before the browser can connect, records refusals as
 // events and counts bytes in the session row. A session without such settings gets the open policy and is not observed.
+
 import type { CreateSession } from '../../../contract/sessions.ts';
 import type { Refusal } from '../../engines/egress/egress.ts';
 import type { ProxyTrouble } from '../../engines/egress/failure.ts';
 import type { EgressPolicy } from '../../engines/egress/policy.ts';
 import type { EventRows } from '../../engines/store/rows/events.ts';
-import type { JsonObject } from '../../engines/store/rows/json.ts';
 import type { SessionEnd, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { SessionId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Seal } from '../../kit/seal.ts';
 import { fault } from '../faults.ts';

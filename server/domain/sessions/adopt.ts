@@ -1,11 +1,12 @@
 // The first thing a starting server does: every session that its predecessor left is either taken over with its browser
 // running, or ended with a reason; what belongs to no session is cleaned up.
+
 import type { BoxRecord } from '../../engines/slots/slots.ts';
-import type { JsonObject } from '../../engines/store/rows/json.ts';
 import type { SessionEnd, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { HostId, SessionId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
 import type { Log } from '../../kit/log.ts';
 import type { AdoptionNotes } from './adoption-notes.ts';
 import type { BringUp } from './bring-up.ts';

@@ -1,8 +1,10 @@
 // What the rest of the server may ask of the session domain, and the values it speaks in. sessions.ts keeps the promise.
-import type { JsonObject, Warning } from '../../../contract/common.ts';
+
+import type { Warning } from '../../../contract/common.ts';
 import type { CreateSession, ProjectUsage, Session } from '../../../contract/sessions.ts';
 import type { IdempotencyRun } from '../../engines/store/rows/idempotency.ts';
 import type { SessionId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { Quota } from '../limits/admission.ts';
 import type { Delivery } from './deliveries.ts';

@@ -1,13 +1,14 @@
 // A create, from top to bottom: check, wait for admission, place the row, bring up the browser, answer. Also what a create
 // that is sent again is answered with, and how creates end when the service stops.
+
 import { catalogueEntry, isErrorCode } from '../../../contract/errors.ts';
 import { WAIT_MAX_SECONDS } from '../../../contract/limits.ts';
 import { TIMEOUT_DEFAULT_SECONDS } from '../../../contract/sessions.ts';
-import type { JsonObject } from '../../engines/store/rows/json.ts';
 import type { NewSession, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { isFault, reason } from '../../kit/fault.ts';
 import { type HostId, newId, type SessionId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Tracer } from '../../kit/trace.ts';
 import { until, WaitExpired, within } from '../../kit/wait.ts';

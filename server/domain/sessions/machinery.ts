@@ -10,7 +10,6 @@ import type { Preparation } from './watchers.ts';
 
 export type { BrowserClient } from '../../engines/browser/browser.ts';
 export type { ReadLong } from '../../engines/browser/envelope-job.ts';
-export type { Json, JsonObject } from '../../engines/browser/json.ts';
 export type {
   ClientListener,
   Command,

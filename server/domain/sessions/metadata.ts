@@ -1,6 +1,8 @@
 // What callers may keep with a session: one rule for create and update. Pure.
-import type { Issue, Json, JsonObject } from '../../../contract/common.ts';
+
+import type { Issue } from '../../../contract/common.ts';
 import { USER_METADATA_MAX_CHARACTERS } from '../../../contract/sessions.ts';
+import type { Json, JsonObject } from '../../kit/json.ts';
 import { invalidRequest } from '../faults.ts';
 
 /** The metadata itself; throws what is wrong with it. */

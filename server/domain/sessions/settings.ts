@@ -1,8 +1,9 @@
 // The table of browser settings: where each field of `browserSettings` takes effect. What a row keeps, what a browser is
 // started with, and what a create warns of or refuses are all derived from it. A setting that is not in it does not compile.
+
 import { type BrowserSettings, VIEWPORT_DEFAULT } from '../../../contract/sessions.ts';
 import type { Browser } from '../../engines/browser/browser.ts';
-import type { JsonObject } from '../../engines/store/rows/json.ts';
+import type { JsonObject } from '../../kit/json.ts';
 
 /** What Chromium is started with. Two sessions with equal launch settings can be given the same warm browser. */
 export interface LaunchSettings {

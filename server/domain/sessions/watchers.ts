@@ -1,10 +1,11 @@
 // What goes along with sessions without the session domain knowing it: contexts, files, the network, extensions,
 // recordings, logs. Each is a watcher; parts.ts hands the list in, and its order is the order in which they are asked.
+
 import type { ReadOnlyMount } from '../../engines/slots/slots.ts';
-import type { JsonObject } from '../../engines/store/rows/json.ts';
 import type { SessionEnd, SessionRow } from '../../engines/store/rows/sessions.ts';
 import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
 import type { Log } from '../../kit/log.ts';
 import { within } from '../../kit/wait.ts';
 import type { AgentCaller } from '../identity/caller.ts';

@@ -1,7 +1,8 @@
 // Commands of the server's own channels and their answers: each with a name, an end and an id of its own.
+
 import { reason } from '../../kit/fault.ts';
+import type { JsonObject } from '../../kit/json.ts';
 import { within } from '../../kit/wait.ts';
-import type { JsonObject } from './json.ts';
 import { answerId, encode, type Incoming, parseEvent, parseIncoming, SERVER_ERROR } from './messages.ts';
 import { type Channel, type Mux, ProtocolFailure } from './mux.ts';
 

@@ -1,8 +1,10 @@
 // One running Chromium as the rest of the server knows it: open a client on it, ask it something, hear that it broke.
 // Starting its process is engines/slots' work; this file speaks to it over the two FIFOs.
+
 import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { reason } from '../../kit/fault.ts';
+import { isObject, type Json, type JsonObject, textAt } from '../../kit/json.ts';
 import type { Log } from '../../kit/log.ts';
 import { type Closeable, Scope } from '../../kit/scope.ts';
 import { within } from '../../kit/wait.ts';
@@ -12,7 +14,6 @@ import type { DownloadListener } from './download-events.ts';
 import { Extensions } from './extensions.ts';
 import { readFrontEnd } from './front-end.ts';
 import { Holds } from './holds.ts';
-import { isObject, type Json, type JsonObject, textAt } from './json.ts';
 import { Mux, ProtocolFailure } from './mux.ts';
 import { type ClientListener, type CommandTap, MuxClient, type Policy } from './mux-client.ts';
 import { NavigationGuard, type NavigationRule } from './navigation-guard.ts';

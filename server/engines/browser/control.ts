@@ -1,10 +1,10 @@
 // The server's own channel to one browser: commands with answers, and what it must know of the targets: which pages
 // there are, and whether their renderer answers. It never enables anything on a page.
+import { isObject, type JsonObject, objectAt, textAt } from '../../kit/json.ts';
 import { SingleFlight } from '../../kit/single-flight.ts';
 import { WaitExpired, within } from '../../kit/wait.ts';
 import { Asker, COMMAND_MS } from './asker.ts';
 import { type DownloadListener, tellOfDownload } from './download-events.ts';
-import { isObject, type JsonObject, objectAt, textAt } from './json.ts';
 import { type Incoming, SERVER_ERROR } from './messages.ts';
 import { type Channel, type ChannelOwner, type Mux, type OnAnswer, ProtocolFailure } from './mux.ts';
 

@@ -1,6 +1,6 @@
 // Cookies as Chromium gives them, and as it takes them back. Pure.
-import { isObject, type JsonObject } from './json.ts';
 
+import { isObject, type JsonObject } from '../../kit/json.ts';
 /** A cookie in the words of CDP (`Network.Cookie`), kept as it came. */
 export type Cookie = JsonObject;
 

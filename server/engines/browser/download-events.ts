@@ -1,7 +1,7 @@
 // What Chromium tells of downloads, as its root channel hears it: of every browser context. It comes from a browser that
 // may be hostile, so only its form is taken for granted here, never its words.
-import { type JsonObject, textAt } from './json.ts';
 
+import { type JsonObject, textAt } from '../../kit/json.ts';
 export interface DownloadListener {
   began(download: {
     readonly guid: string;

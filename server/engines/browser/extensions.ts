@@ -1,8 +1,9 @@
 // The extensions of one browser: those that its session may load, those that are loaded, and whether their workers live.
+
 import { Fault } from '../../kit/fault.ts';
+import { isObject, textAt } from '../../kit/json.ts';
 import { until, WaitExpired } from '../../kit/wait.ts';
 import type { Control } from './control.ts';
-import { isObject, textAt } from './json.ts';
 import { ProtocolFailure } from './mux.ts';
 
 const WORKER_MS = 5_000;

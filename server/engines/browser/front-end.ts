@@ -1,9 +1,9 @@
 // The files of DevTools that a Chromium brings with it, read out of a page of that Chromium: nothing else knows under which
 // names they stand in its resources. Beginning at the front end's own page, every file that one names is asked for.
+import { isObject, type Json, textAt } from '../../kit/json.ts';
 import { until } from '../../kit/wait.ts';
 import type { Control, Page } from './control.ts';
 import { findNames } from './front-end-names.ts';
-import { isObject, type Json, textAt } from './json.ts';
 
 export const FRONT_END_PAGE = 'devtools_app.html';
 const ORIGIN = 'devtools://devtools/bundled/';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { JsonObject } from '../../kit/json.ts';
 import { Holds } from './holds.ts';
-import type { JsonObject } from './json.ts';
 import type { Channel } from './mux.ts';
 
 const HELD: JsonObject = { autoAttach: true, waitForDebuggerOnStart: true, flatten: true };

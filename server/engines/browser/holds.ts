@@ -1,6 +1,6 @@
 // Who holds new targets. A target that waits for a debugger is let go for everybody by the first who says so, so the
 // server's own channels, which hold targets too, say it only when no client holds that target, or right after one said it.
-import { isObject, type JsonObject } from './json.ts';
+import { isObject, type JsonObject } from '../../kit/json.ts';
 import type { Channel } from './mux.ts';
 
 /** A client that holds new targets, and has not been told of this one by then, is not going to be. */

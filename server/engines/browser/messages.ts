@@ -1,8 +1,9 @@
 // How Chromium writes its messages, as far as routing needs it: `sessionId` is the last member of every message on a
 // channel, `id` the first of every answer, `method` the first of every event (measured on Chromium 156).
+
 import { parseJson } from '../../kit/foreign.ts';
+import { isObject, type JsonObject } from '../../kit/json.ts';
 import { holdsAt } from './holds-at.ts';
-import { isObject, type JsonObject } from './json.ts';
 
 /** `"sessionId":"` + 32 hex digits + `"}`. */
 const SUFFIX_BYTES = 47;

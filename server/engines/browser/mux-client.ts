@@ -1,12 +1,13 @@
 // One client on the mux: its channels, what it may say (the policy decides, given from outside), and what it gets to
 // hear. Browser-internal targets are hidden from it; pages whose renderer was stuck when it came are held back until
 // they answer, because stock clients wait for every page before they return from connecting.
+
 import { reason } from '../../kit/fault.ts';
 import { parseJson } from '../../kit/foreign.ts';
+import { isObject, type JsonObject, objectAt, textAt } from '../../kit/json.ts';
 import { BadEnvelope, type Envelope, readEnvelope } from './envelope.ts';
 import type { ReadMessage } from './envelope-job.ts';
 import type { Holds } from './holds.ts';
-import { isObject, type JsonObject, objectAt, textAt } from './json.ts';
 import {
   answerId,
   encode,

@@ -1,11 +1,12 @@
 // Routes messages between one browser's pipe and the channels that speak on it. Each client has one channel of its own
 // (`Target.attachToBrowserTarget`), so ids need no rewriting and a message is forwarded as the same bytes. The bare root
 // of the pipe carries attach and detach only: Chromium's answers for unknown sessions arrive there without a channel.
+
 import { randomInt } from 'node:crypto';
 import type { OnFailure } from '../../kit/guard.ts';
+import { type JsonObject, textAt } from '../../kit/json.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { within } from '../../kit/wait.ts';
-import { type JsonObject, textAt } from './json.ts';
 import {
   channelOf,
   encode,

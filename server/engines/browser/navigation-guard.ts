@@ -2,8 +2,8 @@
 // in them. Chromium asks this channel, the nearest to the network, about each document before anything of it is sent:
 // pages, popups and redirects, by whomever they were begun. A page that came to be without the network is looked at when
 // it is there, and emptied.
+import { type JsonObject, objectAt, textAt } from '../../kit/json.ts';
 import { Asker } from './asker.ts';
-import { type JsonObject, objectAt, textAt } from './json.ts';
 import { type Incoming, SERVER_ERROR } from './messages.ts';
 import { type Channel, type ChannelOwner, type Mux, type OnAnswer, ProtocolFailure } from './mux.ts';
 

@@ -1,10 +1,11 @@
 // The server's own eyes in one browser: a channel on every page, popup, out-of-process frame and worker, from its first
 // message on. New targets are held until observers have said what they want to hear; holds.ts keeps clients undisturbed.
+
 import { guarded, type OnFailure } from '../../kit/guard.ts';
+import { type JsonObject, objectAt, textAt } from '../../kit/json.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { Asker, COMMAND_MS } from './asker.ts';
 import type { Holds } from './holds.ts';
-import { type JsonObject, objectAt, textAt } from './json.ts';
 import { type Incoming, SERVER_ERROR } from './messages.ts';
 import type { Channel, ChannelOwner, Mux, OnAnswer } from './mux.ts';
 

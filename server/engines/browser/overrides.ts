@@ -1,8 +1,9 @@
 // What clients have told a page to pretend: its size, touch, media, network. Chromium keeps some of that once for a page and not for
 // each channel, so a channel that leaves resets what another has set (measured: device metrics, touch, media type). What a
 // client has said last is remembered with its channel, and said again when a channel of ours has left.
+
 import { parseJson } from '../../kit/foreign.ts';
-import { isObject } from './json.ts';
+import { isObject } from '../../kit/json.ts';
 import { encode } from './messages.ts';
 import type { Channel } from './mux.ts';
 

@@ -1,7 +1,7 @@
 // A channel on one page for a client that is to have nothing else. It hangs on a channel to the browser that is ours alone:
 // when the page goes we hear of it there, and everything ends with it.
+import { objectAt, textAt } from '../../kit/json.ts';
 import { Asker } from './asker.ts';
-import { objectAt, textAt } from './json.ts';
 import { SERVER_ERROR } from './messages.ts';
 import type { Channel, ChannelOwner, Mux, OnAnswer } from './mux.ts';
 

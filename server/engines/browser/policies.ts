@@ -1,10 +1,11 @@
 // The managed policies that every jailed Chromium reads: what pages, extensions and clients may not open whatever way
 // they try. The gateway refuses the same with a clearer message; this is what holds when something steps around it.
+
 import { createHash } from 'node:crypto';
 import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../../kit/clock.ts';
-import type { JsonObject } from './json.ts';
+import type { JsonObject } from '../../kit/json.ts';
 import { type SharedFolder, SharedFolders } from './shared-folders.ts';
 
 /** Where a browser's downloads and uploads stand in its box; `file:` pages of these two may be opened. */

@@ -1,5 +1,7 @@
 // What manifest.json must say before Chromium is asked to load it. Chromium judges the rest. Pure.
+
 import { parseJson } from '../../kit/foreign.ts';
+import { isObject } from '../../kit/json.ts';
 import { refusal } from './refusal.ts';
 
 const VERSION = 3;
@@ -53,8 +55,6 @@ function demandVersion(version: unknown): void {
 
 type Check = (value: unknown) => boolean;
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const isText: Check = value => typeof value === 'string' && value.trim() !== '' && value.length <= NAME_CHARACTERS_MAX;
 const optional =
   (check: Check): Check =>

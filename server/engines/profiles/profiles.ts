@@ -1,8 +1,10 @@
 // What the rest of the server knows of stored profiles: keys, staging, packing and unpacking. Where the packed files are
 // kept is not known here.
+
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
+import type { JsonObject } from '../../kit/json.ts';
 import type { Secret } from '../../kit/secret.ts';
 import {
   type FolderKeeper,
@@ -52,9 +54,8 @@ const isDamage = (error: unknown): boolean =>
 /** A profile that is larger, or stranger, than may be kept. */
 const isRefusal = (error: unknown): boolean => error instanceof TarRefused || error instanceof TarBroken;
 
-type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json | undefined };
 /** In Chromium's words. */
-export type CookieList = readonly { readonly [name: string]: Json | undefined }[];
+export type CookieList = readonly JsonObject[];
 
 export class Profiles {
   readonly #wish: ProfilesWish;

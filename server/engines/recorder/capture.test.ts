@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import type { JsonObject } from '../../kit/json.ts';
 import { Capture, type CapturedFrame, type Taken } from './capture.ts';
-import type { JsonObject, TargetChannel } from './channel.ts';
+import type { TargetChannel } from './channel.ts';
 
 class Tab implements TargetChannel {
   readonly id = 'tab';

@@ -1,8 +1,10 @@
 // The screencast of one page, paced: a frame is taken when the page has changed, at most so many a second. A page that
 // never rests is looked at in pulses instead, because a screencast that runs copies every painted frame (measured).
+
 import type { Clock } from '../../kit/clock.ts';
+import { isObject, type JsonObject } from '../../kit/json.ts';
 import type { Closeable } from '../../kit/scope.ts';
-import { isObject, type JsonObject, numberAt, type TargetChannel } from './channel.ts';
+import { numberAt, type TargetChannel } from './channel.ts';
 import type { FrameMetadata } from './hub.ts';
 
 const RECORDED_FPS = 5;

@@ -1,8 +1,6 @@
 // What the recorder needs of the channel on a target; engines/browser's ObservedTarget is one.
+import type { JsonObject } from '../../kit/json.ts';
 import type { Closeable } from '../../kit/scope.ts';
-
-export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
-export type JsonObject = { readonly [key: string]: Json | undefined };
 
 export interface TargetChannel {
   readonly id: string;
@@ -15,9 +13,6 @@ export interface TargetChannel {
   on(listener: (method: string, params: JsonObject, picture?: Buffer) => void): Closeable;
   whenGone(listener: () => void): void;
 }
-
-export const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 export const numberAt = (value: JsonObject, key: string): number => {
   const member = value[key];

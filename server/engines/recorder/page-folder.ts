@@ -1,5 +1,6 @@
 // The folder of one page on disk: a description of the page, and one file for each raw segment. The name of a file says when
 // the segment begins and, once it is closed, when it ends. So the files of a killed server can be read without other data.
+
 import {
   constants,
   type FileHandle,
@@ -15,7 +16,7 @@ import {
   unlink,
 } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isObject } from './channel.ts';
+import { isObject } from '../../kit/json.ts';
 import { journalFrameHead, journalHead, readJournal, type Size, type TimedFrame } from './matroska.ts';
 
 export interface PageNote {

@@ -1,10 +1,11 @@
 // What must not be seen of a page: fields in which passwords are, or were, typed. Each frame is kept only when it is known
 // where they were before and after it was painted; everything between the two places is black.
 
+import { isObject, type JsonObject } from '../../kit/json.ts';
 import type { Workers } from '../../kit/worker-pool.ts';
 import { BLACKOUT } from './blackout-job.ts';
 import type { CapturedFrame } from './capture.ts';
-import { isObject, type JsonObject, numberAt, type TargetChannel } from './channel.ts';
+import { numberAt, type TargetChannel } from './channel.ts';
 import type { Rect } from './jpeg-blackout.ts';
 import { jpegSize } from './jpeg-size.ts';
 import { LAST_FIELDS, watchFields } from './watch-fields.ts';

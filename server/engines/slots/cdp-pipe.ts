@@ -1,18 +1,17 @@
 // A few DevTools calls over a box's FIFOs, for the probe only: JSON messages that end in NUL. The real conversation with
 // a browser is engines/browser.
+
 import { constants, openSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { parseJson } from '../../kit/foreign.ts';
 import { guarded } from '../../kit/guard.ts';
+import { isObject } from '../../kit/json.ts';
 import { within } from '../../kit/wait.ts';
 
 const ANSWERED_WITHIN_MS = 20_000;
 const MESSAGE_BYTES_MAX = 16 * 1024 ** 2;
 
 export type CdpObject = Readonly<Record<string, unknown>>;
-
-export const isCdpObject = (value: unknown): value is CdpObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 export type CdpListener = (method: string, params: CdpObject) => void;
 
@@ -51,8 +50,8 @@ export class CdpPipe {
         () => answer.promise,
         signal,
       );
-      if (isCdpObject(result)) return result;
-      throw new Error(`${method}: ${isCdpObject(error) ? error.message : 'no result'}`);
+      if (isObject(result)) return result;
+      throw new Error(`${method}: ${isObject(error) ? error.message : 'no result'}`);
     } finally {
       this.#waiting.delete(id);
     }
@@ -75,9 +74,9 @@ export class CdpPipe {
 
   #take(text: string): void {
     const message = parseJson(text);
-    if (!isCdpObject(message)) return;
+    if (!isObject(message)) return;
     if (typeof message.id === 'number') this.#waiting.get(message.id)?.resolve(message);
     if (typeof message.method === 'string')
-      this.#onEvent(message.method, isCdpObject(message.params) ? message.params : {});
+      this.#onEvent(message.method, isObject(message.params) ? message.params : {});
   }
 }

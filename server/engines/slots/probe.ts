@@ -1,10 +1,12 @@
 // Runs the real thing once: starts a box with Chromium and asks it how well it is locked up. Whoever opens the slots
 // serves nobody unless this passes.
+
 import type { Socket } from 'node:net';
 import { reason } from '../../kit/fault.ts';
 import { newId, type SessionId } from '../../kit/ids.ts';
+import { isObject } from '../../kit/json.ts';
 import { until, within } from '../../kit/wait.ts';
-import { CdpPipe, isCdpObject } from './cdp-pipe.ts';
+import { CdpPipe } from './cdp-pipe.ts';
 import { cureFor } from './cures.ts';
 import type { Ground } from './ground.ts';
 import { UIDS_PER_INSTALL } from './install.ts';
@@ -112,7 +114,7 @@ async function checkSandbox(pipe: CdpPipe, channel: string, signal: AbortSignal)
 async function verdictOf(pipe: CdpPipe, channel: string, signal: AbortSignal): Promise<string | undefined> {
   const expression = "document.querySelector('#evaluation')?.innerText ?? ''";
   const { result } = await pipe.call('Runtime.evaluate', { expression, returnByValue: true }, channel, signal);
-  const text = isCdpObject(result) ? result.value : undefined;
+  const text = isObject(result) ? result.value : undefined;
   return typeof text === 'string' && text.trim() !== '' ? text : undefined;
 }
 

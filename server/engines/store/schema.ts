@@ -1,4 +1,5 @@
 // The tables as Kysely sees them: columns in camel case here, in snake case in the database (migrations/).
+
 import type { ColumnType, Generated, GeneratedAlways } from 'kysely';
 import type {
   AccountId,
@@ -14,11 +15,11 @@ import type {
   UploadId,
   VersionId,
 } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
 import type { Role } from './rows/accounts.ts';
 import type { VersionSource } from './rows/contexts.ts';
 import type { DownloadState } from './rows/downloads.ts';
 import type { Actor, SessionEventType } from './rows/events.ts';
-import type { JsonObject } from './rows/json.ts';
 import type { SessionEnd, SessionStatus } from './rows/sessions.ts';
 
 export interface Tables {

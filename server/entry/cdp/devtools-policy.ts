@@ -1,7 +1,9 @@
 // What DevTools may say to the one page that it was opened on. Only what is about a page passes, and of that only what a
 // client may say too; whatever would lead to other pages, to the browser or to the host is refused, known to us or not.
 // DevTools holds no target and lets none go, so that it never stands between the agent and its own new frames.
-import type { Command, JsonObject, Policy, Verdict } from '../../domain/sessions/machinery.ts';
+
+import type { Command, Policy, Verdict } from '../../domain/sessions/machinery.ts';
+import type { JsonObject } from '../../kit/json.ts';
 import { clientPolicy, type PolicyParts } from './policy.ts';
 
 /** All of their commands are about the page, or about what the page shares with others of its browser context. */

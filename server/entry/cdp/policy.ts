@@ -1,9 +1,11 @@
 // What a client may say to the browser: refused and rewritten commands, each with its reason. Everything else passes as
 // the same bytes. The jail, the egress proxy and Chromium's managed policies hold without this file; it is here to give
 // clear answers, to keep files with their session, and to leave nothing to one layer alone.
+
 import type { Takeover } from '../../domain/live/takeover.ts';
-import type { Browser, Command, JsonObject, Policy, Verdict } from '../../domain/sessions/machinery.ts';
+import type { Browser, Command, Policy, Verdict } from '../../domain/sessions/machinery.ts';
 import { boundedText } from '../../kit/foreign.ts';
+import { isObject, type JsonObject } from '../../kit/json.ts';
 import { TraceStreams } from './trace-streams.ts';
 
 /** Browser contexts that clients made and that stand at once in one session. */
@@ -186,9 +188,6 @@ function draggedFiles(params: JsonObject, browser: Browser): Verdict {
   const verdict = isObject(params.data) ? sessionFiles('Input.dispatchDragEvent', params.data, browser) : PASS;
   return 'rewrite' in verdict ? { rewrite: { ...params, data: verdict.rewrite } } : verdict;
 }
-
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const isSessionFile = (path: string, downloads: string): boolean =>
   (path.startsWith(UPLOADS) || path.startsWith(`${downloads}/`)) &&

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Browser, JsonObject, Verdict } from '../../domain/sessions/machinery.ts';
+import type { Browser, Verdict } from '../../domain/sessions/machinery.ts';
+import type { JsonObject } from '../../kit/json.ts';
 import { TraceStreams, TraceText } from './trace-streams.ts';
 
 const EVENTS = '{"traceEvents":[{"args":{"metadata":"é"},"name":"a"}';

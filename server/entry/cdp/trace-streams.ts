@@ -1,7 +1,9 @@
 // The streams in which clients read their traces. Chromium writes the events first, and behind them its command line, the
 // memory and the kernel of the host: that end is left out. One of these for each browser, whose streams all clients may read.
-import type { Browser, JsonObject, Verdict } from '../../domain/sessions/machinery.ts';
+
+import type { Browser, Verdict } from '../../domain/sessions/machinery.ts';
 import { parseJson } from '../../kit/foreign.ts';
+import type { JsonObject } from '../../kit/json.ts';
 
 /** Of one browser, until they are closed. */
 const STREAMS_MAX = 20;

@@ -1,5 +1,5 @@
 // Handlers that only the compatibility mount has: projects, an empty recording, and the two routes that Stagehand 3 asks for.
-import type { JsonObject } from '../../../contract/common.ts';
+
 import type { Project } from '../../../contract/sessions.ts';
 import { notFound } from '../../domain/faults.ts';
 import type { Applications } from '../../domain/identity/applications.ts';
@@ -7,6 +7,7 @@ import type { AgentCaller } from '../../domain/identity/caller.ts';
 import type { Limits } from '../../domain/limits/limits.ts';
 import type { Sessions } from '../../domain/sessions/api.ts';
 import type { SessionId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
 import { type Answer, answer } from './answer.ts';
 import type { In } from './bind.ts';
 import { normaliseCreate } from './normalise-create.ts';

@@ -1,6 +1,6 @@
 // `Idempotency-Key`: the first request with a key runs, and equal ones are answered from what it kept. Which answers are
 // made anew from the session they name, and which are kept as they were, is said here.
-import type { JsonObject } from '../../../contract/common.ts';
+
 import { catalogueEntry, type ErrorCode, isErrorCode } from '../../../contract/errors.ts';
 import { isRepeatable, type OperationId, operation } from '../../../contract/operations.ts';
 import { fault, invalidRequest } from '../../domain/faults.ts';
@@ -8,6 +8,7 @@ import type { Again, Idempotency, IdempotencyRun, Run } from '../../domain/idemp
 import type { Caller } from '../../domain/identity/caller.ts';
 import { isFault, reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Answer } from './answer.ts';
 

@@ -2,6 +2,7 @@
 // and which fields are unknown. Knows the part of JSON Schema that contract/ uses.
 import type { TSchema } from 'typebox';
 import type { Issue } from '../../../contract/common.ts';
+import { isObject } from '../../kit/json.ts';
 
 const SHOWN_CHARACTERS = 60;
 const ISSUES_MAX = 20;
@@ -195,8 +196,6 @@ function typeOf(value: unknown): string {
   if (value === null) return 'null';
   return Array.isArray(value) ? 'array' : typeof value;
 }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeOf(value) === 'object';
 
 const isFree = (found: Generator<unknown>): boolean => found.next().done === true;
 

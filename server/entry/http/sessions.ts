@@ -1,10 +1,12 @@
 // Handlers of sessions, on both mounts. The compatibility mount differs in the region it names and in a repeated release.
-import type { JsonObject, Warning } from '../../../contract/common.ts';
+
+import type { Warning } from '../../../contract/common.ts';
 import { FOREIGN_REGIONS, type Session, type UpdateSession } from '../../../contract/sessions.ts';
 import type { AgentCaller } from '../../domain/identity/caller.ts';
 import type { CreatedSession, CreateManner, Sessions, SessionView } from '../../domain/sessions/api.ts';
 import { isFault } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
 import { type Answer, answer } from './answer.ts';
 import type { In, MountName } from './bind.ts';
 import { normaliseCreate } from './normalise-create.ts';

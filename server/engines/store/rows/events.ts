@@ -1,6 +1,7 @@
 // What has happened to sessions.
+
 import type { ApplicationId, SessionId } from '../../../kit/ids.ts';
-import type { JsonObject } from './json.ts';
+import type { JsonObject } from '../../../kit/json.ts';
 
 export type SessionEventType =
   | 'session.created'

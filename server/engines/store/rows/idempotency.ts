@@ -1,6 +1,7 @@
 // Writes that can be repeated.
+
 import type { AccountId, ApplicationId, HostId, SessionId } from '../../../kit/ids.ts';
-import type { JsonObject } from './json.ts';
+import type { JsonObject } from '../../../kit/json.ts';
 
 /** One run of a write under a key. */
 export interface IdempotencyRun {

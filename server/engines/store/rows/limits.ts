@@ -1,6 +1,7 @@
 // What an application may use.
+
 import type { ApplicationId } from '../../../kit/ids.ts';
-import type { JsonObject } from './json.ts';
+import type { JsonObject } from '../../../kit/json.ts';
 
 export interface LimitsRow {
   readonly applicationId: ApplicationId;

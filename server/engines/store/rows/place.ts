@@ -1,6 +1,6 @@
 // What the transaction that places a session asks of its caller, and what comes of it.
+import type { JsonObject } from '../../../kit/json.ts';
 import type { IdempotencyRun } from './idempotency.ts';
-import type { JsonObject } from './json.ts';
 import type { SessionRow } from './sessions.ts';
 
 /** What an application has configured, and what it uses of it, while both are locked. */

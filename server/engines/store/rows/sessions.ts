@@ -1,7 +1,8 @@
 // The rows of sessions, from the create to the end.
+
 import type { ApplicationId, HostId, KeyId, SessionId } from '../../../kit/ids.ts';
+import type { JsonObject } from '../../../kit/json.ts';
 import type { Actor } from './events.ts';
-import type { JsonObject } from './json.ts';
 import type { Placed, PlaceOptions } from './place.ts';
 
 export type SessionStatus = 'PENDING' | 'RUNNING' | 'COMPLETED' | 'TIMED_OUT' | 'ERROR';

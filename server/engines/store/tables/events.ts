@@ -5,12 +5,13 @@
 // notes the last id given out, waits for that lock once, and reads up to the noted id: everybody who had a smaller one is
 // done. So readers wait some milliseconds for writers, and writers never for each other. Writers take it last of all
 // their locks, so nobody who holds it waits for anything else.
+
 import { type RawBuilder, type Selectable, sql } from 'kysely';
 import type { ApplicationId, SessionId } from '../../../kit/ids.ts';
+import type { JsonObject } from '../../../kit/json.ts';
 import type { Announcer } from '../announcer.ts';
 import type { Db } from '../database.ts';
 import type { Actor, EventFilter, EventRows, SessionEventRow, SessionEventType } from '../rows/events.ts';
-import type { JsonObject } from '../rows/json.ts';
 import type { SessionEventsTable } from '../schema.ts';
 
 /** A session that connects and disconnects in a loop for hours must not fill the disk; its end is told all the same. */

@@ -1,7 +1,8 @@
 // Which event tells of which change of a session, who is named as its actor, and what is said beside it.
+
 import { sql } from 'kysely';
 import type { SessionId } from '../../../kit/ids.ts';
-import type { JsonObject } from '../rows/json.ts';
+import type { JsonObject } from '../../../kit/json.ts';
 import type { BoxJson, NewSession, SessionEnd, SessionRows } from '../rows/sessions.ts';
 import { type Recording, SERVICE } from './events.ts';
 

@@ -1,7 +1,7 @@
-// JSON values with their types, as they come over the pipe.
+// JSON values, and readers of members that may have any type: one of another type than expected counts as absent.
 
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
-export type JsonObject = { readonly [key: string]: Json | undefined };
+export type JsonObject = { readonly [key: string]: Json };
 
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
