@@ -73,13 +73,13 @@ const CASES: Array<[string, JsonObject, string]> = [
   ].map((method): [string, JsonObject, string] => [method, { targetId: 'PAGE', flatten: true }, 'refuse']),
 ];
 
-test('what is about the page passes as for any client; what leads elsewhere is refused', async () => {
+test('passes commands about the page, and refuses commands that reach beyond it', async () => {
   const judge = policyOf();
   for (const [method, params, expected] of CASES)
     assert.equal(word(await judge(method, params)), expected, `${method} ${JSON.stringify(params)}`);
 });
 
-test('it attaches to the parts of its page, holds none of them, and to no popup', async () => {
+test('rewrites setAutoAttach: only parts of the page, without waiting for a debugger', async () => {
   const asked = { autoAttach: true, waitForDebuggerOnStart: true, flatten: false, filter: [{ type: 'page' }] };
   const verdict = await policyOf()('Target.setAutoAttach', asked);
   assert.ok('rewrite' in verdict);
@@ -90,7 +90,7 @@ test('it attaches to the parts of its page, holds none of them, and to no popup'
   for (const type of ['page', 'tab', 'browser']) assert.ok(!types.includes(`"${type}"`), type);
 });
 
-test('an override that it has not set is not its to clear', async () => {
+test('answers the clearing of an override that DevTools has not set', async () => {
   const judge = policyOf();
   const media = { media: '', features: [{ name: 'prefers-color-scheme', value: '' }] };
   const network = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: -1, connectionType: 'none' };
@@ -104,16 +104,20 @@ test('an override that it has not set is not its to clear', async () => {
     assert.equal(word(await judge(method, params)), 'answer', method);
   const rules = { offline: false, emulateOfflineServiceWorker: false, matchedNetworkConditions: [] };
   const byRule = await judge('Network.emulateNetworkConditionsByRule', rules);
-  assert.deepEqual(byRule, { answer: { ruleIds: [] } }, 'the front end counts them');
+  assert.deepEqual(byRule, { answer: { ruleIds: [] } }, 'the front end requires ruleIds');
   const size = { width: 400, height: 300, deviceScaleFactor: 1, mobile: true };
   assert.equal(word(await judge('Emulation.setDeviceMetricsOverride', size)), 'pass');
   assert.equal(word(await judge('Emulation.clearDeviceMetricsOverride')), 'yield');
-  assert.equal(word(await judge('Emulation.setGeolocationOverride')), 'pass', 'no position is one to pretend');
+  assert.equal(
+    word(await judge('Emulation.setGeolocationOverride')),
+    'pass',
+    'an unavailable position is an override too',
+  );
   assert.equal(word(await judge('Emulation.setEmulatedMedia', { media: 'print' })), 'pass');
   assert.equal(word(await judge('Emulation.setEmulatedMedia', media)), 'yield');
 });
 
-test('while a person drives, its input fares as that of the agent', async () => {
+test('refuses input like that of the agent while a viewer has control', async () => {
   const judge = policyOf(true);
   assert.deepEqual(await judge('Input.dispatchKeyEvent', { type: 'char' }), { refuse: 'driven' });
   assert.deepEqual(await judge('Page.reload'), { refuse: 'driven' });

@@ -1,12 +1,11 @@
-// What DevTools may say to the one page that it was opened on. Only what is about a page passes, and of that only what a
-// client may say too; whatever would lead to other pages, to the browser or to the host is refused, known to us or not.
-// DevTools holds no target and lets none go, so that it never stands between the agent and its own new frames.
-
+// What DevTools may send to the page that it was opened on: commands about that page, if clients may send them too. All other
+// commands, including unknown ones, are refused. DevTools never pauses new targets, so that it cannot delay frames of the
+// agent's page.
 import type { Command, Policy, Verdict } from '../../domain/sessions/machinery.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import { clientPolicy, type PolicyParts } from './policy.ts';
 
-/** All of their commands are about the page, or about what the page shares with others of its browser context. */
+/** All commands of these domains concern the page, or what it shares with others in its browser context. */
 const PAGE_DOMAINS: ReadonlySet<string> = new Set([
   'Accessibility',
   'Animation',
@@ -50,23 +49,23 @@ const PAGE_DOMAINS: ReadonlySet<string> = new Set([
   'WebAuthn',
 ]);
 
-/** The screens are those of the whole browser. */
-const OF_THE_BROWSER: ReadonlySet<string> = new Set([
+/** Commands of these domains that concern the whole browser. */
+const BROWSER_WIDE: ReadonlySet<string> = new Set([
   'Emulation.addScreen',
   'Emulation.removeScreen',
   'Emulation.setPrimaryScreen',
   'Emulation.updateScreen',
 ]);
 
-/** What the front end always says at its start; it goes on as well where nothing comes of it. */
-const NOTHING_COMES_OF_IT: ReadonlySet<string> = new Set([
+/** Commands that the front end always sends at its start, and that can be answered without effect. */
+const ANSWERED_WITHOUT_EFFECT: ReadonlySet<string> = new Set([
   'Runtime.runIfWaitingForDebugger',
   'Target.setDiscoverTargets',
   'Target.setRemoteLocations',
 ]);
 
-/** Frames and workers of the page. A popup is a page of its own. */
-const PARTS_OF_A_PAGE: readonly JsonObject[] = [
+/** Target types of frames and workers of the page. A popup is a page of its own. */
+const PAGE_TARGETS: readonly JsonObject[] = [
   ...[
     'iframe',
     'worker',
@@ -80,7 +79,7 @@ const PARTS_OF_A_PAGE: readonly JsonObject[] = [
 ];
 
 const BY_RULE = 'Network.emulateNetworkConditionsByRule';
-/** Beside those of Emulation: what one client sets, another one's clearing of it takes away. */
+/** Overrides outside the Emulation domain. Clearing an override clears it for all clients. */
 const NETWORK_OVERRIDES: ReadonlySet<string> = new Set([
   'Network.setBlockedURLs',
   'Network.setCacheDisabled',
@@ -96,7 +95,7 @@ const WORKSPACE_FILE = '/.well-known/appspecific/com.chrome.devtools.json';
 const PASS: Verdict = { pass: true };
 
 export interface DevtoolsPolicyParts extends PolicyParts {
-  /** The CDP target id. */
+  /** Target id of the page. */
   readonly page: string;
 }
 
@@ -105,10 +104,11 @@ export function devtoolsPolicy(parts: DevtoolsPolicyParts): Policy {
   const overridden = new Set<string>();
   const judge = (command: Command): Verdict | Promise<Verdict> => {
     const { method, params } = command;
-    if (NOTHING_COMES_OF_IT.has(method)) return { answer: {} };
-    if (method === 'Target.setAutoAttach') return withParts(params);
-    if (method === 'Target.detachFromTarget') return PASS; // it knows none but its own
-    if (isSearch(command)) return { refuse: 'DevTools cannot save changes here: there is no workspace folder.' };
+    if (ANSWERED_WITHOUT_EFFECT.has(method)) return { answer: {} };
+    if (method === 'Target.setAutoAttach') return attachToPageTargets(params);
+    if (method === 'Target.detachFromTarget') return PASS; // it can only name its own channels
+    if (isWorkspaceLookup(command))
+      return { refuse: 'DevTools cannot save changes here: there is no workspace folder.' };
     if (isAboutPage(params, parts.page) && (method === 'Target.getTargetInfo' || isOfPage(method)))
       return overrides(method) ? override(command, overridden) : client.judge(command);
     return { refuse: `${method} is refused here: DevTools was opened on one page, and this is not about that page.` };
@@ -116,26 +116,26 @@ export function devtoolsPolicy(parts: DevtoolsPolicyParts): Policy {
   return { watched: client.watched, alsoWatched: () => true, judge };
 }
 
-/** The front end would ask every site where its sources stand on this machine. */
-const isSearch = ({ method, params }: Command): boolean =>
+/** The front end looks for a file on every site that names a workspace folder on this machine. */
+const isWorkspaceLookup = ({ method, params }: Command): boolean =>
   method === 'Network.loadNetworkResource' && typeof params.url === 'string' && params.url.endsWith(WORKSPACE_FILE);
 
 const overrides = (method: string): boolean =>
   /^Emulation\.(?:set|clear)/.test(method) || NETWORK_OVERRIDES.has(method);
 
 const isOfPage = (method: string): boolean =>
-  PAGE_DOMAINS.has(method.split('.', 1)[0] ?? '') && !OF_THE_BROWSER.has(method);
+  PAGE_DOMAINS.has(method.split('.', 1)[0] ?? '') && !BROWSER_WIDE.has(method);
 
 const isAboutPage = ({ targetId, browserContextId }: JsonObject, page: string): boolean =>
   browserContextId === undefined && (targetId === undefined || targetId === page);
 
-function withParts({ autoAttach }: JsonObject): Verdict {
-  const wanted = autoAttach === true;
-  const filter = wanted ? { filter: PARTS_OF_A_PAGE } : {};
-  return { rewrite: { autoAttach: wanted, waitForDebuggerOnStart: false, flatten: true, ...filter } };
+function attachToPageTargets({ autoAttach }: JsonObject): Verdict {
+  const enabled = autoAttach === true;
+  const filter = enabled ? { filter: PAGE_TARGETS } : {};
+  return { rewrite: { autoAttach: enabled, waitForDebuggerOnStart: false, flatten: true, ...filter } };
 }
 
-/** The front end clears every override when it comes, which would clear the agent's: only what it has set is its to clear. */
+/** At its start, the front end clears all overrides, including the agent's. Only DevTools' own are really cleared. */
 function override({ method, params }: Command, overridden: Set<string>): Verdict {
   const name = method.replace('.clear', '.set');
   if (name === method && !isNeutral(method, params)) {
@@ -145,19 +145,19 @@ function override({ method, params }: Command, overridden: Set<string>): Verdict
   return overridden.has(name) ? { yield: true } : { answer: CLEARED[method] ?? {} };
 }
 
-/** What Chromium would answer, where that is more than nothing. */
+/** The answers of commands that return more than {}. */
 const CLEARED: Readonly<Record<string, JsonObject>> = { [BY_RULE]: { ruleIds: [] } };
 
 const NEUTRAL: ReadonlySet<unknown> = new Set([undefined, null, false, '', 'none', 'default', 0, -1]);
-/** Here nothing, or no, is something to pretend too. */
+/** For these, an empty value is an override too. */
 const NEVER_NEUTRAL: ReadonlySet<string> = new Set(['Emulation.setGeolocationOverride', 'Emulation.setIdleOverride']);
 
-/** Nothing is pretended any more. */
-const isNeutral = (method: string, params: JsonObject): boolean => !NEVER_NEUTRAL.has(method) && saysNothing(params);
+/** Whether the command ends an override. */
+const isNeutral = (method: string, params: JsonObject): boolean => !NEVER_NEUTRAL.has(method) && isEmpty(params);
 
-function saysNothing(params: JsonObject): boolean {
+function isEmpty(params: JsonObject): boolean {
   return Object.entries(params).every(([name, value]) => {
-    if (Array.isArray(value)) return value.every(one => typeof one === 'object' && one !== null && saysNothing(one));
+    if (Array.isArray(value)) return value.every(one => typeof one === 'object' && one !== null && isEmpty(one));
     return name === 'name' || NEUTRAL.has(value) || (name === 'rate' && value === 1) || name === 'maxTouchPoints';
   });
 }

@@ -8,7 +8,7 @@ import { frameHead, textFrames } from './frame.ts';
 const LENGTHS = [0, 1, 125, 126, 127, 65_535, 65_536, 200_000];
 const textOf = (length: number): string => 'ä'.repeat(length >> 1) + 'x'.repeat(length % 2);
 
-/** What a client of another make hears when these bytes are written to its connection. */
+/** The messages that a client of the `ws` package receives when these bytes are written to its connection. */
 async function heard(bytes: Buffer, count: number): Promise<string[]> {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
   server.on('connection', (_, request) => request.socket.write(bytes));
@@ -33,17 +33,17 @@ async function heard(bytes: Buffer, count: number): Promise<string[]> {
   return messages;
 }
 
-test('messages of every length form arrive as they were and in order, from one buffer', async () => {
+test('frames of messages of every length are received in order from one buffer', async () => {
   const texts = LENGTHS.map(textOf);
   assert.deepEqual(await heard(textFrames(texts.map(text => Buffer.from(text))), texts.length), texts);
 });
 
-test('a head stands before a message that is written as it is', async () => {
+test('frameHead precedes a message that is written separately', async () => {
   const texts = LENGTHS.map(textOf);
   const parts = texts.flatMap(text => [frameHead(Buffer.byteLength(text)), Buffer.from(text)]);
   assert.deepEqual(await heard(Buffer.concat(parts), texts.length), texts);
 });
 
-test('a length beyond 32 bits is written in both halves', () => {
+test('a length beyond 32 bits uses both halves', () => {
   assert.equal(frameHead(2 ** 33 + 5).toString('hex'), '817f0000000200000005');
 });

@@ -107,11 +107,11 @@ const CASES: Array<[string, JsonObject, string]> = [
 
 for (const [method, params, expected] of CASES)
   test(`${method} ${JSON.stringify(params)}: ${expected}`, async () => {
-    assert.ok(policy.watched.has(method), 'the policy must see this method');
+    assert.ok(policy.watched.has(method), 'the policy must watch this method');
     assert.equal(word(await judge(method, params)), expected);
   });
 
-test('a download path of the client becomes the session folder, its wish for events stays', async () => {
+test('replaces the download path of the client by the session folder, and keeps eventsEnabled', async () => {
   const verdict = await judge('Browser.setDownloadBehavior', {
     behavior: 'allow',
     downloadPath: '/x',
@@ -123,33 +123,33 @@ test('a download path of the client becomes the session folder, its wish for eve
   });
 });
 
-test('files downloaded in a new context are kept before the client hears of it', async () => {
+test('sets up downloads in a new browser context before the client gets its id', async () => {
   const verdict = await judge('Target.createBrowserContext');
   assert.ok('pass' in verdict && verdict.onAnswer);
   await verdict.onAnswer({ id: 1, result: { browserContextId: 'NEW' } });
   assert.deepEqual(kept, ['NEW']);
 });
 
-test('the fifty-first context is refused', async () => {
+test('refuses the fifty-first browser context', async () => {
   contexts = Array.from({ length: 50 }, (_, index) => `c${index}`);
   assert.equal(word(await judge('Target.createBrowserContext')), 'refuse');
   contexts = [];
 });
 
-test('Browser.close is answered, and asked of the session rather than the browser', async () => {
+test('answers Browser.close itself, and asks the session to close', async () => {
   closeAsked = 0;
   assert.deepEqual(await judge('Browser.close'), { answer: {} });
   assert.equal(closeAsked, 1);
 });
 
-test('downloads are kept again before a client hears that a channel of its own is gone', async () => {
+test('restores the download behavior before a detach is answered', async () => {
   const verdict = await judge('Target.detachFromTarget', { sessionId: 'x' });
   assert.ok('pass' in verdict);
   assert.deepEqual(await verdict.onAnswer?.({ id: 1, result: {} }), { id: 1, result: {} });
   assert.deepEqual(keptAgain, ['kept']);
 });
 
-test('without a jail, uploads are attached from where they are', async () => {
+test('without a jail, maps uploaded files to their folder', async () => {
   const folder = '/data/sessions/1/uploads';
   const bare = clientPolicy({
     browser: { ...browser, uploadFolder: folder } as unknown as Browser,

@@ -1,6 +1,6 @@
-// What a client may say to the browser: refused and rewritten commands, each with its reason. Everything else passes as
-// the same bytes. The jail, the egress proxy and Chromium's managed policies hold without this file; it is here to give
-// clear answers, to keep files with their session, and to leave nothing to one layer alone.
+// Which CDP commands of clients are refused or rewritten, with reasons. All others are forwarded unchanged. The jail, the
+// egress proxy and Chromium's managed policies protect the host without this file. It gives clear errors, keeps files in
+// their session, and adds a second layer of protection.
 
 import type { Takeover } from '../../domain/live/takeover.ts';
 import type { Browser, Command, Policy, Verdict } from '../../domain/sessions/machinery.ts';
@@ -8,23 +8,23 @@ import { boundedText } from '../../kit/foreign.ts';
 import { isObject, type JsonObject } from '../../kit/json.ts';
 import { TraceStreams } from './trace-streams.ts';
 
-/** Browser contexts that clients made and that stand at once in one session. */
+/** Browser contexts that clients may have open at once in a session. */
 const CONTEXTS_MAX = 50;
 const UPLOADS = '/tmp/.uploads/';
 const REFUSED_SCHEMES = ['file:', 'chrome:', 'chrome-untrusted:', 'devtools:', 'view-source:'];
-/** An address of these kinds has another one inside. Web pages have one level of it at most. */
+/** URLs with these schemes contain another URL. On the web at most one level occurs. */
 const WRAPPING_SCHEMES = ['blob:', 'filesystem:'];
 const SCHEME_DEPTH_MAX = 4;
 const SCHEME = /^[a-z][a-z0-9+.-]*:/i;
-/** As in Chromium, which opens nothing longer. */
+/** As in Chromium, which does not open longer URLs. */
 const URL_CHARS_MAX = 2 * 1024 ** 2;
-/** Of what a refusal repeats. */
+/** How much of a value an error message repeats. */
 const QUOTED_CHARS_MAX = 200;
 
 const PASS: Verdict = { pass: true };
 
-/** What a person who has taken control does instead of the agent, beside everything of `Input`. */
-const STEERING: ReadonlySet<string> = new Set([
+/** Commands that a viewer with control performs instead of the agent, besides the Input domain. */
+const CONTROL_COMMANDS: ReadonlySet<string> = new Set([
   'Page.navigate',
   'Page.reload',
   'Page.navigateToHistoryEntry',
@@ -35,11 +35,11 @@ const STEERING: ReadonlySet<string> = new Set([
   'Target.closeTarget',
   'DOM.setFileInputFiles',
 ]);
-/** They set how input is treated, and are none. */
-const NO_INPUT: ReadonlySet<string> = new Set(['Input.setIgnoreInputEvents', 'Input.setInterceptDrags']);
+/** Commands of the Input domain that configure input. */
+const INPUT_SETTINGS: ReadonlySet<string> = new Set(['Input.setIgnoreInputEvents', 'Input.setInterceptDrags']);
 
-const steers = (method: string): boolean =>
-  STEERING.has(method) || (method.startsWith('Input.') && !NO_INPUT.has(method));
+const isInput = (method: string): boolean =>
+  CONTROL_COMMANDS.has(method) || (method.startsWith('Input.') && !INPUT_SETTINGS.has(method));
 
 const REFUSED: Readonly<Record<string, string>> = {
   'Browser.crash': 'would end the session as crashed. Release the session instead',
@@ -60,7 +60,7 @@ const REFUSED: Readonly<Record<string, string>> = {
   'PWA.launchFilesInApp': 'hands files of the host to a page',
 };
 
-/** What they name must be an extension of the session. */
+/** The extension id in these commands must belong to the session. */
 const BY_EXTENSION_ID = [
   'Extensions.uninstall',
   'Extensions.triggerAction',
@@ -73,9 +73,9 @@ const BY_EXTENSION_ID = [
 export interface PolicyParts {
   readonly browser: Browser;
   readonly keepAlive: boolean;
-  /** The client said Browser.close on a session that ends with it, or on one that stays: then only the client goes. */
+  /** Called on Browser.close. The session ends, or with `keepAlive` only the client is closed. */
   readonly closeAsked: () => void;
-  /** Who drives: while a person does, input of the agent waits or is refused. */
+  /** While a viewer has control, input of the agent is queued or refused. */
   readonly takeover?: Pick<Takeover, 'control' | 'judgeInput'> | undefined;
 }
 
@@ -88,16 +88,16 @@ export function clientPolicy(parts: PolicyParts): Policy {
       parts.closeAsked();
       return { answer: {} };
     },
-    'Browser.setDownloadBehavior': params => keptDownloads(params, browser.downloadFolder),
-    'Page.setDownloadBehavior': params => keptDownloads(params, browser.downloadFolder),
+    'Browser.setDownloadBehavior': params => saveInSessionFolder(params, browser.downloadFolder),
+    'Page.setDownloadBehavior': params => saveInSessionFolder(params, browser.downloadFolder),
     'DOM.setFileInputFiles': params => sessionFiles('DOM.setFileInputFiles', params, browser),
     'Input.dispatchDragEvent': params => draggedFiles(params, browser),
-    'Input.setIgnoreInputEvents': inputHeard,
+    'Input.setIgnoreInputEvents': refuseIgnoringInput,
     'Page.navigate': params => openable(params, browser.downloadFolder),
     'Network.loadNetworkResource': params => openable(params, browser.downloadFolder),
     'Target.createTarget': params => newTarget(params, browser.downloadFolder),
-    'Target.attachToTarget': flatOnly,
-    'Target.setAutoAttach': flatOnly,
+    'Target.attachToTarget': requireFlat,
+    'Target.setAutoAttach': requireFlat,
     'Target.detachFromTarget': () => restoreDownloadBehavior(browser),
     'Target.createBrowserContext': params => newContext(params, browser),
     'Tracing.start': params => traces.start(params),
@@ -113,15 +113,15 @@ export function clientPolicy(parts: PolicyParts): Policy {
     return rules[method]?.(params, toBrowser) ?? PASS;
   };
   const { takeover } = parts;
-  const alsoWatched = (method: string): boolean => takeover?.control !== undefined && steers(method);
+  const alsoWatched = (method: string): boolean => takeover?.control !== undefined && isInput(method);
   const judge = (command: Command): Verdict | Promise<Verdict> =>
     takeover && alsoWatched(command.method)
-      ? whenAgentDrives(takeover.judgeInput(command.method), () => judgeAlone(command))
+      ? afterTakeover(takeover.judgeInput(command.method), () => judgeAlone(command))
       : judgeAlone(command);
   return { watched, alsoWatched, judge, heard: message => traces.heard(message) };
 }
 
-function whenAgentDrives(
+function afterTakeover(
   input: ReturnType<Takeover['judgeInput']>,
   judge: () => Verdict | Promise<Verdict>,
 ): Verdict | Promise<Verdict> {
@@ -130,7 +130,7 @@ function whenAgentDrives(
   return { aside: input.wait.then(free => (free === 'pass' ? judge() : free)) };
 }
 
-/** A request that a client continues at browser level skips our guard, and may go to another address. */
+/** A request that a client continues at browser level bypasses the navigation guard, and may change its URL. */
 const refuseBrowserLevelFetch = (_params: JsonObject, toBrowser: boolean): Verdict =>
   toBrowser
     ? {
@@ -139,22 +139,22 @@ const refuseBrowserLevelFetch = (_params: JsonObject, toBrowser: boolean): Verdi
       }
     : PASS;
 
-/** The client names a path of its own machine; the file belongs to the session, under a name that nothing collides with. */
-function keptDownloads(params: JsonObject, folder: string): Verdict {
+/** The path that the client names is on its own machine. The file is saved in the session folder, under a unique name. */
+function saveInSessionFolder(params: JsonObject, folder: string): Verdict {
   if (params.behavior === 'deny') return PASS;
   return { rewrite: { ...params, behavior: 'allowAndName', downloadPath: folder } };
 }
 
-/** A channel's download settings end with it; without this the next file would go to a folder that nobody reads. */
+/** Detaching a channel resets the download behavior that it has set, so ours must be set again. */
 const restoreDownloadBehavior = (browser: Browser): Verdict => ({
   pass: true,
   onAnswer: async answer => {
-    await browser.keepDownloads().catch(() => {}); // the browser is going
+    await browser.keepDownloads().catch(() => {}); // the browser is ending
     return answer;
   },
 });
 
-/** Without a jail the browser sees its uploads where they are. */
+/** Without a jail, the browser sees uploads at their real path. */
 function inBox(params: JsonObject, files: readonly string[], uploads: string): Verdict {
   if (`${uploads}/` === UPLOADS) return PASS;
   const seen = files.map(file => file.replace(UPLOADS, () => `${uploads}/`));
@@ -162,8 +162,8 @@ function inBox(params: JsonObject, files: readonly string[], uploads: string): V
 }
 
 /**
- * Chromium opens an empty page for a script and does not run it. Under the managed policies, which block some schemes, that
- * page would never answer.
+ * Chromium opens an empty page for a javascript: URL and does not run the script. With the managed policies, which block some
+ * schemes, that page never answers, so about:blank is opened instead.
  */
 function newTarget(params: JsonObject, downloads: string): Verdict {
   const isScript = typeof params.url === 'string' && URL.parse(params.url)?.protocol === 'javascript:';
@@ -183,7 +183,7 @@ function sessionFiles(method: string, params: JsonObject, browser: Browser): Ver
   };
 }
 
-/** Files that are dropped on a page are as readable for it as those of a file input. */
+/** A page can read files that are dropped on it like those of a file input. */
 function draggedFiles(params: JsonObject, browser: Browser): Verdict {
   const verdict = isObject(params.data) ? sessionFiles('Input.dispatchDragEvent', params.data, browser) : PASS;
   return 'rewrite' in verdict ? { rewrite: { ...params, data: verdict.rewrite } } : verdict;
@@ -205,7 +205,7 @@ function openable(params: JsonObject, downloads: string): Verdict {
   };
 }
 
-/** Chromium trims and lower-cases like the URL standard; so does this, and looks inside view-source: and its kind. */
+/** Normalises like the URL standard and Chromium, and checks the URL within view-source:, blob: and filesystem: too. */
 function refusedScheme(url: string, downloads: string): string | undefined {
   let rest = url.replace(/[\t\n\r]+/g, '');
   for (let depth = 0; depth < SCHEME_DEPTH_MAX; depth++) {
@@ -234,32 +234,32 @@ function decodeURIComponentSafe(text: string): string {
   }
 }
 
-/** As a refusal may repeat it. */
+/** A value as an error message may repeat it. */
 const quoted = (value: unknown): string =>
   typeof value === 'string' ? JSON.stringify(boundedText(value, QUOTED_CHARS_MAX)) : 'a value that is not a string';
 
-/** It would hold for whoever drives the page, a person who has taken control too. */
-const inputHeard = (params: JsonObject): Verdict =>
+/** Ignoring input would also affect a viewer with control. */
+const refuseIgnoringInput = (params: JsonObject): Verdict =>
   params.ignore === false
     ? PASS
     : { refuse: 'Input.setIgnoreInputEvents is refused: a person who takes control could not use the page.' };
 
-function flatOnly(params: JsonObject): Verdict {
+function requireFlat(params: JsonObject): Verdict {
   if (params.flatten === true || params.autoAttach === false) return PASS;
   return {
     refuse: 'CDP sessions that are not flat are refused: they carry commands inside commands. Pass flatten: true.',
   };
 }
 
-/** A context's own proxy would lead nowhere: the only way out is the session's. Files downloaded in it are kept too. */
+/** A proxy of a browser context would not work, because traffic can leave only through the session's proxy. */
 async function newContext(params: JsonObject, browser: Browser): Promise<Verdict> {
   if (params.proxyServer !== undefined || params.proxyBypassList !== undefined)
     return {
       refuse:
         'Target.createBrowserContext is refused with a proxy: all traffic of the session leaves through its egress proxy. Set proxies when the session is created.',
     };
-  const standing = await browser.contextIds();
-  if (standing.length >= CONTEXTS_MAX)
+  const existing = await browser.contextIds();
+  if (existing.length >= CONTEXTS_MAX)
     return {
       refuse: `The session already has ${CONTEXTS_MAX} browser contexts, which is the limit. Dispose of one first.`,
     };
@@ -273,7 +273,7 @@ async function newContext(params: JsonObject, browser: Browser): Promise<Verdict
   };
 }
 
-/** Any other folder would be one of the box that somebody made, or none of the client's business. */
+/** Only folders of the session's own extensions: any other folder was made by someone else, or is outside the box. */
 function ownExtension(params: JsonObject, browser: Browser): Verdict {
   const folder = typeof params.path === 'string' ? browser.extensions.folderOf(params.path) : undefined;
   if (folder !== undefined) return { rewrite: { ...params, path: folder } };

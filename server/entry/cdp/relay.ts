@@ -1,5 +1,5 @@
-// One client's socket and its channel in the browser: messages in, messages out, and every way it may end. What may be
-// said is policy.ts; who may come is upgrade.ts.
+// Relays messages between a client's socket and its channel in the browser, and handles all ways in which the connection can
+// end. policy.ts decides what may be sent, upgrade.ts who may connect.
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { WaitingBytes, Watched } from '../../domain/limits/waiting-bytes.ts';
@@ -16,21 +16,21 @@ import { devtoolsPolicy } from './devtools-policy.ts';
 import { frameHead, textFrames } from './frame.ts';
 import { clientPolicy } from './policy.ts';
 
-/** A client that lets more than this pile up is closed; one message may be larger than it. */
+/** A client with more unread bytes is closed. A single message may be larger. */
 const BEHIND_BYTES_MAX = 64 * 1024 ** 2;
 const COPY_BYTES_MAX = 64 * 1024;
-/** The same for a client that is behind: parts of a read would keep all that was read with them. */
+/** The limit for a client with unread bytes: slices of a read buffer would keep the whole buffer in memory. */
 const COPY_BEHIND_BYTES_MAX = 1024 ** 2;
-/** A message that comes in is counted once it has so many bytes. */
+/** An incomplete incoming message is counted from this size on. */
 const ARRIVING_BYTES_NOTED = 1024 ** 2;
 const PING_MS = 30_000;
-/** Two pings without a single byte from the client: it is gone. */
+/** Without a single byte from the client for two pings, it is considered gone. */
 const SILENCE_MS = 65_000;
 const IDLE_MS = 600_000;
 const CLOSE_MS = 2_000;
-/** 1013: the client could not keep up. */
+/** 1013: try again later. */
 const TOO_SLOW: Farewell = { code: 1013, words: 'the client reads too slowly' };
-const TOO_MUCH_WAITS: Readonly<Record<Bound, Farewell>> = {
+const TOO_MANY_UNREAD: Readonly<Record<Bound, Farewell>> = {
   session: { code: 1013, words: 'the client reads too slowly: too many bytes wait in this session' },
   application: { code: 1013, words: 'the client reads too slowly: too many bytes wait in this application' },
   process: { code: 1013, words: 'the client reads too slowly: too many bytes wait in this server' },
@@ -41,18 +41,18 @@ const PAGE_GONE: Farewell = { code: 1000, words: 'the page was closed' };
 export interface RelayParts {
   readonly live: LiveSession;
   readonly socket: WebSocket;
-  /** The connection under the WebSocket. */
+  /** The TCP connection of the WebSocket. */
   readonly connection: Duplex;
   readonly counts: boolean;
   readonly takeover: Takeover | undefined;
-  /** DevTools: this page is all that it reaches. Who looks at it may do so without saying a word. */
+  /** For DevTools: the only page it can access. The idle limit does not apply, because users may only look. */
   readonly page?: string;
   readonly waiting: WaitingBytes;
-  /** Reads a long message in another thread, in the session's turn. */
+  /** Parses a long message in a worker thread, queued for the session. */
   readonly readLong: ReadLong;
   readonly clock: Clock;
   readonly log: Log;
-  /** The client asked to close a browser that is not kept. */
+  /** Ends the session, after Browser.close on a session without keepAlive. */
   readonly endSession: () => Promise<unknown>;
 }
 
@@ -61,17 +61,17 @@ export class Relay implements AttachedClient {
   readonly #parts: RelayParts;
   readonly #early: Buffer[] = [];
   readonly #gone = Promise.withResolvers<void>();
-  readonly #over = new AbortController();
-  /** In words, where we end it. */
+  readonly #closing = new AbortController();
+  /** The reason, if this side closed the connection. */
   #why: string | undefined;
   #client: BrowserClient | undefined;
   #unsent: Buffer[] = [];
   #unsentBytes = 0;
   #earlyBytes = 0;
-  /** Of a message that is not whole yet. */
+  /** Bytes of the message that is being received. */
   #arrivingBytes = 0;
   readonly #waiting: Watched;
-  #heardMs: number;
+  #lastByteMs: number;
   #commandMs: number;
   readonly #work: Work;
 
@@ -79,20 +79,20 @@ export class Relay implements AttachedClient {
     this.#parts = parts;
     this.counts = parts.counts;
     this.#work = { what: 'messages of a client', sessionId: parts.live.id };
-    this.#heardMs = parts.clock.monotonicMs();
-    this.#commandMs = this.#heardMs;
+    this.#lastByteMs = parts.clock.monotonicMs();
+    this.#commandMs = this.#lastByteMs;
     const owner = { application: parts.live.applicationId, session: parts.live.id };
     this.#waiting = parts.waiting.watch(owner, {
       bytes: () => this.#waitingBytes(),
       close: bound => {
         parts.log.warn('cdp.too_much_waits', { sessionId: parts.live.id, bound });
-        void this.bye(TOO_MUCH_WAITS[bound]);
+        void this.bye(TOO_MANY_UNREAD[bound]);
       },
     });
     this.#listen();
   }
 
-  /** Opens the channel; what the client said meanwhile follows in order. */
+  /** Opens the channel. Messages that arrived meanwhile are then forwarded in order. */
   async open(): Promise<void> {
     const { live, socket, page, readLong } = this.#parts;
     socket.pause();
@@ -125,7 +125,7 @@ export class Relay implements AttachedClient {
   async bye(farewell: Farewell): Promise<void> {
     const { socket, log, live } = this.#parts;
     this.#why ??= farewell.words;
-    this.#sayWhy(farewell);
+    this.#sendReason(farewell);
     socket.close(farewell.code, farewell.words);
     const late = setTimeout(() => socket.terminate(), CLOSE_MS);
     await this.#gone.promise;
@@ -133,8 +133,8 @@ export class Relay implements AttachedClient {
     log.debug('cdp.closed_by_us', { sessionId: live.id, code: farewell.code });
   }
 
-  /** In the words of the protocol too, as Chromium would. The front end shows it until it sees that its socket is closed. */
-  #sayWhy({ words }: Farewell): void {
+  /** Also sends the reason as a CDP event, as Chromium does. The DevTools front end shows it. */
+  #sendReason({ words }: Farewell): void {
     if (this.#parts.page === undefined) return;
     this.#send(Buffer.from(JSON.stringify({ method: 'Inspector.detached', params: { reason: words } })));
     this.#flush();
@@ -142,20 +142,20 @@ export class Relay implements AttachedClient {
 
   #listen(): void {
     const { socket, connection, live, log, clock } = this.#parts;
-    const heard = (): void => {
-      this.#heardMs = clock.monotonicMs();
+    const onActivity = (): void => {
+      this.#lastByteMs = clock.monotonicMs();
     };
     const receive = guarded(
       error => this.#failed(error),
       (data: unknown, binary: boolean) => this.#receive(data, binary),
     );
     socket.on('message', receive);
-    socket.on('ping', heard);
-    socket.on('pong', heard);
+    socket.on('ping', onActivity);
+    socket.on('pong', onActivity);
     socket.on('error', error => log.debug('cdp.socket_error', { sessionId: live.id, reason: reason(error) }));
     socket.once('close', () => void this.#closed());
     connection.on('drain', () => this.#waiting.note());
-    // Before `ws` hears of them, which says in the same turn that the message is whole.
+    // Runs before the listener of `ws`, which may emit the complete message in the same turn.
     connection.prependListener('data', (bytes: Buffer) => {
       this.#arrivingBytes += bytes.length;
       if (this.#arrivingBytes > ARRIVING_BYTES_NOTED) this.#waiting.note();
@@ -163,7 +163,7 @@ export class Relay implements AttachedClient {
     void this.#watch();
   }
 
-  /** What it said could not be handled, for a reason that is ours: this client ends, nobody else does. */
+  /** A message could not be handled because of a bug: only this client is closed. */
   #failed(error: unknown): void {
     const { log, live } = this.#parts;
     if (this.#why !== undefined) return;
@@ -175,8 +175,8 @@ export class Relay implements AttachedClient {
     const message = Buffer.isBuffer(data) ? data : undefined;
     if (!message || binary) return this.#parts.socket.close(1003, 'messages must be text');
     this.#arrivingBytes = 0;
-    this.#heardMs = this.#parts.clock.monotonicMs();
-    this.#commandMs = this.#heardMs;
+    this.#lastByteMs = this.#parts.clock.monotonicMs();
+    this.#commandMs = this.#lastByteMs;
     if (!this.#client) {
       this.#early.push(message);
       this.#earlyBytes += message.length;
@@ -188,7 +188,7 @@ export class Relay implements AttachedClient {
     if (this.#client.pressure(() => this.#parts.socket.resume())) this.#parts.socket.pause();
   }
 
-  /** Frames go straight to the connection, all of one turn in one write; `ws` keeps the other direction and the control frames. */
+  /** Frames are written directly to the connection, all of one turn in one write. `ws` handles incoming and control frames. */
   #send(message: Buffer): void {
     this.#unsent.push(message);
     this.#unsentBytes += message.length;
@@ -225,7 +225,7 @@ export class Relay implements AttachedClient {
     return connection.writableLength + this.#arrivingBytes + this.#earlyBytes + (this.#client?.keptBytes ?? 0);
   }
 
-  /** Answers pass first: the client waits for the one to Browser.close. */
+  /** Deferred, so that the answer to Browser.close is sent first. */
   #closeAsked(): void {
     setImmediate(() => {
       if (this.#parts.live.keepAlive) void this.bye(FAREWELLS.clientClosed);
@@ -234,7 +234,7 @@ export class Relay implements AttachedClient {
   }
 
   async #watch(): Promise<void> {
-    const { signal } = this.#over;
+    const { signal } = this.#closing;
     while (!signal.aborted) {
       await this.#parts.clock.sleep(PING_MS, signal).catch(() => {});
       if (!signal.aborted) this.#tick();
@@ -244,8 +244,8 @@ export class Relay implements AttachedClient {
   #tick(): void {
     const { socket, clock } = this.#parts;
     const now = clock.monotonicMs();
-    if (now - this.#heardMs > SILENCE_MS) {
-      this.#why = 'nothing was heard of it for 65 seconds';
+    if (now - this.#lastByteMs > SILENCE_MS) {
+      this.#why = 'it sent nothing for 65 seconds';
       return socket.terminate();
     }
     if (this.#parts.page === undefined && now - this.#commandMs > IDLE_MS) return void this.bye(FAREWELLS.idle);
@@ -254,13 +254,13 @@ export class Relay implements AttachedClient {
 
   async #closed(): Promise<void> {
     const { live, log } = this.#parts;
-    this.#over.abort(new Error('the socket is closed'));
+    this.#closing.abort(new Error('the socket is closed'));
     this.#gone.resolve();
     this.#waiting.close();
     live.detach(this, this.#why);
     if (live.stands)
       await this.#client?.close().catch(error => {
-        // Where the session ended meanwhile there was nothing left to detach from.
+        // If the session has ended meanwhile, there is nothing to detach from.
         if (live.stands) log.warn('cdp.detach_failed', { sessionId: live.id, reason: reason(error) });
       });
     log.info('cdp.disconnected', { sessionId: live.id });

@@ -7,7 +7,7 @@ import { TraceStreams, TraceText } from './trace-streams.ts';
 const EVENTS = '{"traceEvents":[{"args":{"metadata":"é"},"name":"a"}';
 const TRACE = `${EVENTS}],"metadata":\n{"command_line":"chromium --secret"}}`;
 
-test('a trace ends behind its events, however small the pieces are in which it is read', () => {
+test('cuts a trace after its events, whatever the size of the pieces', () => {
   for (let size = 1; size <= TRACE.length; size++) {
     const trace = new TraceText();
     const whole = Buffer.from(TRACE);
@@ -18,17 +18,17 @@ test('a trace ends behind its events, however small the pieces are in which it i
   }
 });
 
-test('a trace without such an end is told whole', () => {
+test('passes a trace without metadata unchanged', () => {
   const trace = new TraceText();
   assert.equal(`${trace.next(Buffer.from(EVENTS), false)}${trace.next(Buffer.from(']}'), true)}`, `${EVENTS}]}`);
 });
 
 const word = (verdict: Verdict): string => Object.keys(verdict)[0] ?? '';
 
-test('only a stream that can be read on its way is begun', () => {
+test('refuses stream formats that cannot be cut', () => {
   const streams = TraceStreams.of({} as Browser);
   const start = (params: JsonObject): string => word(streams.start(params));
-  assert.equal(word(streams.read({ handle: '1', offset: 3 })), 'pass', 'nothing is looked at before the first trace');
+  assert.equal(word(streams.read({ handle: '1', offset: 3 })), 'pass', 'reads are not checked before the first trace');
   assert.equal(start({}), 'pass');
   assert.equal(start({ transferMode: 'ReturnAsStream' }), 'pass');
   assert.equal(start({ transferMode: 'ReturnAsStream', streamFormat: 'json', streamCompression: 'none' }), 'pass');
@@ -43,7 +43,7 @@ test('only a stream that can be read on its way is begun', () => {
   assert.equal(start({ perfettoConfig: 'CgA=' }), 'refuse');
 });
 
-test('what is read of a trace is cut, what is read of another stream is not, and an offset reads nothing', async () => {
+test('cuts what is read of a trace, but not of other streams, and refuses an offset', async () => {
   const browser = {} as Browser;
   const streams = TraceStreams.of(browser);
   streams.start({ transferMode: 'ReturnAsStream' });
@@ -60,6 +60,6 @@ test('what is read of a trace is cut, what is read of another stream is not, and
   assert.equal(await answered(read({ handle: '8' })), TRACE);
   const early = read({ handle: '9', offset: 60 });
   streams.heard(Buffer.from('{"method":"Tracing.tracingComplete","params":{"stream":"9"}}'));
-  assert.equal(await answered(early), '', 'asked for before it was there');
+  assert.equal(await answered(early), '', 'read before the trace was known');
   assert.equal(await answered(read({ handle: '9' })), '');
 });

@@ -1,14 +1,13 @@
-// The streams in which clients read their traces. Chromium writes the events first, and behind them its command line, the
-// memory and the kernel of the host: that end is left out. One of these for each browser, whose streams all clients may read.
-
+// Streams in which clients read traces. After the events, Chromium writes its command line and data about the host's memory
+// and kernel; that part is removed. One instance per browser, because all clients may read its streams.
 import type { Browser, Verdict } from '../../domain/sessions/machinery.ts';
 import { parseJson } from '../../kit/foreign.ts';
 import type { JsonObject } from '../../kit/json.ts';
 
-/** Of one browser, until they are closed. */
+/** Open traces of one browser. */
 const STREAMS_MAX = 20;
 const READ_BYTES_MAX = 1024 ** 2;
-/** What stands between the last event and the rest. */
+/** The text between the last event and the metadata. */
 const END_OF_EVENTS = Buffer.from('],"metadata":');
 const END_OF_TRACE = Buffer.from(']}');
 const COMPLETE = Buffer.from('{"method":"Tracing.tracingComplete",');
@@ -19,7 +18,7 @@ type OnAnswer = NonNullable<Extract<Verdict, { pass: true }>['onAnswer']>;
 
 export class TraceStreams {
   static readonly #ofBrowsers = new WeakMap<Browser, TraceStreams>();
-  /** By the handle of the stream. */
+  /** By stream handle. */
   readonly #open = new Map<string, TraceText>();
   #hasBegun = false;
 
@@ -29,7 +28,7 @@ export class TraceStreams {
     return streams;
   }
 
-  /** `Tracing.start`: a stream must be one that can be read on its way. */
+  /** `Tracing.start`: the stream must have a format that can be cut while it is read. */
   start(params: JsonObject): Verdict {
     const { transferMode, streamFormat, streamCompression, perfettoConfig, tracingBackend } = params;
     this.#hasBegun = true;
@@ -50,7 +49,7 @@ export class TraceStreams {
     };
   }
 
-  /** An event of the browser on its way to a client, who cannot name the stream before it. */
+  /** Called with every event before it is sent to a client, so that the stream is known before the client can read it. */
   heard(message: Buffer): void {
     if (!this.#hasBegun || !message.subarray(0, COMPLETE.length).equals(COMPLETE)) return;
     const { params }: { params?: unknown } = Object(parseJson(message));
@@ -58,7 +57,7 @@ export class TraceStreams {
     if (typeof stream === 'string') this.#open.set(stream, new TraceText());
   }
 
-  /** `IO.read`, of a trace or of anything else: which it is, is known when it is answered. */
+  /** `IO.read` of any stream. Whether it is a trace is checked when the answer arrives. */
   read(params: JsonObject): Verdict {
     if (!this.#hasBegun) return PASS;
     const { handle, offset, size } = params;
@@ -68,7 +67,7 @@ export class TraceStreams {
       const trace = traceOf();
       const { result } = answer;
       if (!trace || !result) return answer;
-      // It was asked for before it was there. Where the next piece begins is not known any more.
+      // The read was sent before the trace was known. Its position in the text is unknown, so the rest is dropped.
       if (offset !== undefined) trace.end();
       const data = typeof result.data === 'string' ? result.data : '';
       const bytes = trace.next(
@@ -81,7 +80,7 @@ export class TraceStreams {
     return { rewrite: { ...params, size: most }, onAnswer };
   }
 
-  /** `IO.close`: when it is answered nothing more can be read of it. */
+  /** `IO.close`: after the answer, the stream cannot be read any more. */
   close({ handle }: JsonObject): Verdict {
     if (typeof handle !== 'string' || !this.#open.has(handle)) return PASS;
     const onAnswer: OnAnswer = answer => {
@@ -92,22 +91,22 @@ export class TraceStreams {
   }
 }
 
-/** The text of one trace, piece by piece, up to the end of its events. */
+/** The text of one trace, in pieces, up to the end of its events. */
 export class TraceText {
-  /** May be the beginning of the end. */
+  /** May be the beginning of END_OF_EVENTS. */
   #held: Buffer = Buffer.alloc(0);
-  #isOver = false;
+  #hasEnded = false;
 
-  /** Nothing more is told of it. */
+  /** Drops the rest. */
   end(): void {
-    this.#isOver = true;
+    this.#hasEnded = true;
   }
 
   next(piece: Buffer, isLast: boolean): Buffer {
-    if (this.#isOver) return Buffer.alloc(0);
+    if (this.#hasEnded) return Buffer.alloc(0);
     const bytes = Buffer.concat([this.#held, piece]);
     const end = bytes.indexOf(END_OF_EVENTS);
-    this.#isOver = end >= 0 || isLast;
+    this.#hasEnded = end >= 0 || isLast;
     if (end >= 0) return Buffer.concat([bytes.subarray(0, end), END_OF_TRACE]);
     const passed = isLast ? bytes.length : Math.max(0, bytes.length - END_OF_EVENTS.length + 1);
     this.#held = bytes.subarray(passed);

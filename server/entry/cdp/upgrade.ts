@@ -1,5 +1,5 @@
-// The way in for CDP clients: an HTTP upgrade is judged before it is accepted, and refused with a status and the error
-// body, because clients show both to their user.
+// Accepts CDP clients: a WebSocket upgrade is checked first, and refused with a status and the error body, because clients
+// show both to their users.
 import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
@@ -21,32 +21,32 @@ import type { Log } from '../../kit/log.ts';
 import type { Span, Tracer } from '../../kit/trace.ts';
 import { Relay } from './relay.ts';
 
-/** Chromium closes its pipe for good at 110 MiB; above this the client's socket is closed with 1009. */
+/** Chromium closes its pipe permanently at 110 MiB. Larger messages close the client's socket with 1009. */
 const CLIENT_MESSAGE_BYTES_MAX = 96 * 1024 ** 2;
 const REFUSAL_MS = 5_000;
-const GUEST_PATH = /^\/v1\/browsers\/sessions\/([^/]+)\/debug\/?$/;
+const DIRECT_PATH = /^\/v1\/browsers\/sessions\/([^/]+)\/debug\/?$/;
 const DEVTOOLS_PATH = /^\/v1\/browsers\/live\/([0-9a-f-]{36})\/devtools\/socket$/;
 const REVOKED = { code: 1000, words: 'the address was revoked' };
 const EXPIRED = { code: 1000, words: 'the address has expired' };
 const CONNECT_PATH = /^\/v1\/browsers\/sessions\/([^/]+)\/connect\/?$/;
 
-/** Who comes, and to what. */
-interface Visit extends Opened {
-  /** With an address for people: it may be revoked, and ends. */
-  readonly guest?: DirectClient;
+/** A connection that was allowed, and its session. */
+interface OpenedConnection extends Opened {
+  /** Set if it was opened with a live view address, which expires and can be revoked. */
+  readonly direct?: DirectClient;
 }
 
 export interface CdpParts {
   readonly connect: Connect;
-  /** Checks the agent key in the headers; undefined when there is none. */
+  /** Checks the agent key in the headers. Undefined if there is none. */
   readonly agentOf: (request: IncomingMessage) => Presented['agent'] | undefined;
   readonly endSession: (id: SessionId) => Promise<unknown>;
-  /** Who drives a session that runs here. */
+  /** Control of a session that runs on this host. */
   readonly takeoverOf: (id: SessionId) => Takeover | undefined;
   readonly keyUses: Pick<KeyUses, 'hold'>;
-  /** People with CDP sockets of their own, by tokens of the live view with the right to drive. */
+  /** Resolves live view addresses with the right to control, which also admit CDP clients. */
   readonly people: Pick<LiveView, 'resolveClient' | 'resolveInspector' | 'inspected' | 'onRevoked'>;
-  /** Takes upgrades at addresses that are not ours. Undefined: none of theirs either. */
+  /** Handles upgrades at other addresses. Undefined if the address is unknown there too. */
   readonly elsewhere: (request: IncomingMessage, connection: Duplex, head: Buffer) => Promise<void> | undefined;
   readonly waiting: WaitingBytes;
   readonly readLong: ReadLong;
@@ -68,7 +68,7 @@ export class CdpEntry {
     this.#parts = parts;
   }
 
-  /** Hooks the server's upgrades. `only`: this session and no other, for sockets that come from inside its browser. */
+  /** Handles the server's upgrades. `only` restricts connections to one session, for sockets from inside its browser. */
   serve(server: Server, only?: () => SessionId | undefined): void {
     const failed = (error: unknown): void => this.#parts.log.error('cdp.upgrade_failed', { error });
     const judge = (request: IncomingMessage, connection: Duplex, head: Buffer): void => {
@@ -85,7 +85,7 @@ export class CdpEntry {
     server.on('upgrade', guarded(failed, judge));
   }
 
-  /** From the request to the end of the connection. */
+  /** A span from the request to the end of the connection. */
   #spanOf({ headers }: IncomingMessage, requestId: string): Span {
     const { traceparent } = headers;
     return this.#parts.trace.begin('cdp.connection', {
@@ -107,8 +107,8 @@ export class CdpEntry {
       connection.once('close', () => span.end());
       return elsewhere;
     }
-    const visit = await this.#visitOf(request, only);
-    const { live, guest } = visit;
+    const opened = await this.#resolve(request, only);
+    const { live, direct } = opened;
     span.share({ 'berth.session_id': live.id, 'berth.application_id': live.applicationId });
     connection.once('close', () => span.end());
     if (connection.destroyed) return span.end();
@@ -116,18 +116,21 @@ export class CdpEntry {
     this.#sockets.handleUpgrade(request, connection, head, socket => {
       place.giveBack();
       socket.once('close', code => span.set({ 'berth.close_code': code }));
-      void this.#attach(visit, socket, connection, guest !== undefined || isFromInside(request));
+      void this.#attach(opened, socket, connection, direct !== undefined || isFromInside(request));
     });
-    // A handshake that is no WebSocket's was answered with 400 and never came to the line above.
+    // An invalid handshake was answered with 400, and the callback above was not called.
     place.giveBack();
   }
 
-  async #visitOf(request: IncomingMessage, only: { readonly id: SessionId | undefined } | undefined): Promise<Visit> {
+  async #resolve(
+    request: IncomingMessage,
+    only: { readonly id: SessionId | undefined } | undefined,
+  ): Promise<OpenedConnection> {
     const { connect, people } = this.#parts;
     const url = requestUrl(request.url);
     const token = url.searchParams.get('token') ?? '';
-    const guest = only ? undefined : await this.#guestOf(url, token, people);
-    if (guest) return { live: guest.live, keyId: guest.keyId, guest };
+    const direct = only ? undefined : await this.#resolveDirect(url, token, people);
+    if (direct) return { live: direct.live, keyId: direct.keyId, direct };
     const id = CONNECT_PATH.exec(url.pathname)?.[1]?.toLowerCase();
     if (!id || (only && id !== only.id))
       throw new Fault('route_not_found', 'This address does not accept WebSocket connections.', {
@@ -136,19 +139,19 @@ export class CdpEntry {
     return connect.open(id, this.#presented(request, url));
   }
 
-  async #guestOf(
+  async #resolveDirect(
     { pathname, searchParams }: URL,
     token: string,
     people: CdpParts['people'],
   ): Promise<DirectClient | undefined> {
-    const inspected = DEVTOOLS_PATH.exec(pathname)?.[1];
-    if (inspected !== undefined)
-      return people.resolveInspector(token, inspected, searchParams.get('page') ?? undefined);
-    const visited = GUEST_PATH.exec(pathname)?.[1];
-    return visited === undefined ? undefined : people.resolveClient(token, visited.toLowerCase());
+    const inspectedId = DEVTOOLS_PATH.exec(pathname)?.[1];
+    if (inspectedId !== undefined)
+      return people.resolveInspector(token, inspectedId, searchParams.get('page') ?? undefined);
+    const sessionId = DIRECT_PATH.exec(pathname)?.[1];
+    return sessionId === undefined ? undefined : people.resolveClient(token, sessionId.toLowerCase());
   }
 
-  /** Too many clients must hear 429 before the upgrade is accepted, also when several come at once. */
+  /** Reserves a place, so that 429 can be answered before the upgrade, also for concurrent connections. */
   #reserve(live: LiveSession): { giveBack(): void } {
     const place = { counts: false, bye: () => Promise.resolve() };
     try {
@@ -160,9 +163,14 @@ export class CdpEntry {
     return { giveBack: () => live.detach(place) };
   }
 
-  async #attach({ live, keyId, guest }: Visit, socket: WebSocket, connection: Duplex, inside: boolean): Promise<void> {
+  async #attach(
+    { live, keyId, direct }: OpenedConnection,
+    socket: WebSocket,
+    connection: Duplex,
+    inside: boolean,
+  ): Promise<void> {
     const { waiting, readLong, clock, log, endSession } = this.#parts;
-    const page = guest?.page;
+    const page = direct?.page;
     const relay = new Relay({
       live,
       socket,
@@ -178,8 +186,8 @@ export class CdpEntry {
     });
     try {
       live.attach(relay);
-      this.#seeOffWithKey({ applicationId: live.applicationId, keyId }, socket, relay);
-      if (guest) this.#seeOff(guest, socket, relay);
+      this.#closeWithKey({ applicationId: live.applicationId, keyId }, socket, relay);
+      if (direct) this.#closeWithAddress(direct, socket, relay);
       log.info('cdp.connected', { sessionId: live.id, clients: live.clients, inside, devtools: page !== undefined });
       await relay.open();
     } catch (error) {
@@ -188,14 +196,14 @@ export class CdpEntry {
     }
   }
 
-  /** Whoever came under an agent key goes when that ends. */
-  #seeOffWithKey(key: UsedKey, socket: WebSocket, relay: Relay): void {
+  /** Closes the connection when its agent key ends. */
+  #closeWithKey(key: UsedKey, socket: WebSocket, relay: Relay): void {
     const use = this.#parts.keyUses.hold(key, () => void relay.bye(FAREWELLS.keyEnded));
     socket.once('close', () => void use.close());
   }
 
-  /** Whoever came by an address goes when that ends. */
-  #seeOff({ live, page, expiresAt }: DirectClient, socket: WebSocket, relay: Relay): void {
+  /** Closes the connection when its address expires or is revoked. */
+  #closeWithAddress({ live, page, expiresAt }: DirectClient, socket: WebSocket, relay: Relay): void {
     const { people, clock } = this.#parts;
     const revoked = people.onRevoked(live.id, () => void relay.bye(REVOKED));
     const late = setTimeout(() => void relay.bye(EXPIRED), expiresAt.getTime() - clock.now().getTime()).unref();
@@ -217,7 +225,7 @@ export class CdpEntry {
     const code: ErrorCode = isFault(thrown) && isErrorCode(thrown.code) ? thrown.code : 'internal';
     if (code === 'internal') this.#parts.log.error('cdp.upgrade_failed', { requestId, reason: reason(thrown) });
     const { status, retryAfterSeconds } = catalogueEntry(code);
-    const message = isFault(thrown) ? thrown.message : 'Something went wrong here.';
+    const message = isFault(thrown) ? thrown.message : 'The service failed unexpectedly.';
     const details = isFault(thrown) ? thrown.details : undefined;
     const error = STATUS_CODES[status];
     const body = JSON.stringify({ statusCode: status, error, message, code, requestId, ...(details && { details }) });
@@ -238,6 +246,6 @@ export class CdpEntry {
   }
 }
 
-/** The session's own extension calls back with this origin; it must not keep the session alive. */
+/** Connections of the session's own extensions must not keep the session alive. */
 const isFromInside = (request: IncomingMessage): boolean =>
   request.headers.origin?.startsWith('chrome-extension://') === true;

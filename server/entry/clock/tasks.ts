@@ -1,5 +1,5 @@
-// Runs background tasks on the clock. A task takes no arguments, looks at what is and does the difference, so running it
-// once more, or having it killed anywhere, does no harm. Prompts only say when to look earlier.
+// Runs background tasks on the clock. A task takes no arguments and compares the state with what it should be, so that it may
+// be repeated, or killed at any time. Prompts only make it run earlier.
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
@@ -10,7 +10,7 @@ import { outsideSpans } from '../../kit/trace.ts';
 export interface Task {
   readonly name: string;
   readonly everyMs: number;
-  /** What it did, for logs: nothing is logged where every number is 0. */
+  /** Returns counts for the log. Nothing is logged if all are 0. */
   run(): Promise<Readonly<Record<string, number>>>;
 }
 
@@ -30,7 +30,7 @@ export class Tasks implements Closeable {
     this.#loops.push(this.#loop(task));
   }
 
-  /** Runs the task once more when this much time has passed. */
+  /** Runs the task once more after this time. */
   lookIn(task: Task, ms: number): void {
     void this.#clock.sleep(ms, this.#closing.signal).then(
       () => this.#once(task),
@@ -51,7 +51,7 @@ export class Tasks implements Closeable {
     }
   }
 
-  /** A prompt while the task runs waits for it and runs it again: it may have looked already. */
+  /** If the task is running, waits for it and runs it again, because it may have checked already. */
   async #once(task: Task): Promise<void> {
     await this.#running.get(task);
     const run = this.#run(task);
@@ -61,14 +61,14 @@ export class Tasks implements Closeable {
   }
 
   async #run(task: Task): Promise<void> {
-    const over = loopWatch.begin({ what: `clock.${task.name}` });
+    const end = loopWatch.begin({ what: `clock.${task.name}` });
     try {
       const did = await outsideSpans(() => task.run());
       if (Object.values(did).some(count => count > 0)) this.#log.info(`clock.${task.name}`, did);
     } catch (error) {
       this.#log.error(`clock.${task.name}_failed`, { reason: reason(error) });
     } finally {
-      over();
+      end();
     }
   }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { formWanted } from './accept.ts';
 
-describe('the form that a caller wants', () => {
+describe('formWanted', () => {
   for (const [accept, form] of [
     [undefined, 'json'],
     ['', 'json'],
@@ -22,5 +22,5 @@ describe('the form that a caller wants', () => {
     ['application/json;q=0', undefined],
     ['text/html, application/xhtml+xml, */*;q=0.8', 'json'],
   ] as const)
-    it(`with Accept: ${accept}`, () => assert.equal(formWanted(accept), form));
+    it(`returns ${form} for Accept: ${accept}`, () => assert.equal(formWanted(accept), form));
 });

@@ -1,9 +1,9 @@
-// Which of two forms of an answer the caller wants more: what is known of a file, or its bytes (RFC 9110, 12.5.1).
+// Content negotiation for a download: its metadata as JSON, or its bytes (RFC 9110, 12.5.1).
 
 const JSON_TYPE = 'application/json';
 const BYTES_TYPE = 'application/octet-stream';
 
-/** Undefined: neither. A tie, and no header at all, mean JSON; bytes have to be asked for by name. */
+/** Undefined if neither is acceptable. JSON if both are equally so, or without a header: bytes must be named. */
 export function formWanted(accept: string | undefined): 'json' | 'bytes' | undefined {
   if (accept === undefined || accept.trim() === '') return 'json';
   const ranges = accept.split(',').map(readRange);
@@ -24,7 +24,7 @@ function readRange(text: string): MediaRange {
   return { type, quality: weight === undefined ? 1 : Number(weight) };
 }
 
-/** The most exact name that is there counts. */
+/** The most specific matching range decides. */
 function quality(ranges: readonly MediaRange[], names: readonly string[]): number {
   for (const name of names) {
     const range = ranges.find(({ type }) => type === name);

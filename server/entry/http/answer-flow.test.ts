@@ -15,7 +15,7 @@ const closing: Array<() => Promise<void>> = [];
 after(() => Promise.all(closing.map(close => close())));
 
 interface Opened {
-  /** Asks, and reads nothing of the answer. */
+  /** Sends a request and does not read the answer. */
   unread(path: string): Promise<Socket>;
   url: string;
 }
@@ -50,21 +50,21 @@ async function open({ streams = 10, silenceMs = HOUR_MS }): Promise<Opened> {
   return { url, unread };
 }
 
-test('where too many bytes of answers wait, the connection with most of them is closed', async () => {
+test('closes the connection with the most unread bytes when their sum exceeds the limit', async () => {
   const { unread } = await open({});
   const [large, small] = [await unread('/text/38'), await unread('/text/34')];
   await eventually('the larger to be closed', () => large.destroyed);
   assert.equal(small.destroyed, false);
 });
 
-test('an answer of which nothing is read for a while is closed', async () => {
+test('closes a connection whose client stops reading', async () => {
   const { unread, url } = await open({ silenceMs: 3_000 });
   const [text, stream] = [await unread('/text/20'), await unread('/stream')];
   await eventually('both to be closed', () => text.destroyed && stream.destroyed);
   assert.equal((await (await fetch(`${url}/stream`)).arrayBuffer()).byteLength, 30 * MIB);
 });
 
-test('more answers than may be streamed at once are refused, until one of them is over', async () => {
+test('refuses further streamed answers at the limit, until one of them ends', async () => {
   const { unread, url } = await open({ streams: 2 });
   const [one] = [await unread('/stream'), await unread('/stream')];
   const refused = await fetch(`${url}/stream`);

@@ -1,5 +1,5 @@
-// Answers on their way to whoever asked: what waits of them is counted, those that are streamed have a bound, and a
-// connection that takes nothing for a while is closed.
+// Limits on answers that are being sent: unread bytes are counted, the number of streamed answers is limited, and a
+// connection whose client does not read is closed.
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { fault } from '../../domain/faults.ts';
@@ -7,11 +7,11 @@ import type { Caller } from '../../domain/identity/caller.ts';
 import type { WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
 import { type Bounds, Totals } from '../../kit/totals.ts';
 
-/** Files, playlists, archives and event streams that are being sent. Who has no key is known by the address. */
+/** Files, playlists, archives and event streams being sent at once. Callers without a key are counted by their address. */
 export const STREAMED_ANSWERS_MAX: Bounds = { session: 200, application: 200, process: 1000 };
-/** Smaller ones stand in the buffers of the kernel. */
+/** Smaller answers fit into the kernel's socket buffers, and are not counted. */
 const COUNTED_BYTES = 64 * 1024;
-/** A connection that takes no byte of an answer for so long is closed. */
+/** A connection whose client reads nothing for this long is closed. */
 const SILENCE_MS = 60_000;
 
 interface FlowParts {
@@ -46,13 +46,13 @@ export function boundAnswers(app: FastifyInstance, parts: FlowParts): void {
       socket.off('drain', note);
       watched.close();
     });
-    socket.setTimeout(silenceMs); // Node destroys it then, and sets its own when the answer is through
+    socket.setTimeout(silenceMs); // Node then destroys the socket, and restores its own timeout after the answer.
     done();
     note();
   });
 }
 
-/** Undefined: as many as there are. */
+/** Undefined for a stream, whose length is unknown. */
 function bytesOf(payload: unknown): number | undefined {
   if (payload === null || payload === undefined) return 0;
   return typeof payload === 'string' || Buffer.isBuffer(payload) ? payload.length : undefined;

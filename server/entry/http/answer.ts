@@ -1,4 +1,4 @@
-// What a handler gives back. The status is the operation's own unless one is named.
+// The result of a handler. The status defaults to the operation's own.
 
 export interface Answer {
   readonly body?: unknown;
@@ -9,7 +9,7 @@ export interface Answer {
 
 export const answer = (body: unknown, headers: Readonly<Record<string, string>> = {}): Answer => ({ body, headers });
 
-/** For things with a revision. */
+/** For resources with a revision, which becomes the ETag. */
 export const tagged = (body: { readonly revision: number }): Answer => answer(body, { etag: `"${body.revision}"` });
 
 export const nothing = (): Answer => ({});

@@ -19,12 +19,12 @@ async function unpacked(bytes: Buffer): Promise<Record<string, string>> {
   return found;
 }
 
-describe('an archive', () => {
-  it('of nothing has 22 bytes', async () => {
+describe('archiveOf', () => {
+  it('makes an empty archive of 22 bytes from no files', async () => {
     assert.equal((await buffer(archiveOf([]))).length, 22);
   });
 
-  it('holds every file, and both of one name', async () => {
+  it('contains every file, and renames files with equal names', async () => {
     const files = [
       file('a.txt', 'one'),
       file('a.txt', 'two'),
@@ -41,7 +41,7 @@ describe('an archive', () => {
     });
   });
 
-  it('of thousands of one name costs about what thousands of different names cost', async () => {
+  it('takes about as long for thousands of equal names as for different names', async () => {
     const cpuMsOf = async (nameOf: (index: number) => string): Promise<number> => {
       const files = Array.from({ length: 3_000 }, (_, index) => file(nameOf(index), ''));
       const before = process.cpuUsage();
@@ -55,8 +55,8 @@ describe('an archive', () => {
     assert.ok(same < 4 * different, `${same} ms of CPU for one name, ${different} ms for different ones`);
   });
 
-  it('that cannot have all of its files breaks off', async () => {
+  it('fails if one of its files is missing', async () => {
     const gone = { ...file('gone', 'x'), open: async () => undefined };
-    await assert.rejects(buffer(archiveOf([file('a', 'x'), gone])), /gone is gone/);
+    await assert.rejects(buffer(archiveOf([file('a', 'x'), gone])), /gone does not exist/);
   });
 });

@@ -1,17 +1,17 @@
-// Several files as one zip, written while it is sent: one file is open at a time, and nothing is kept.
+// Sends several files as one zip archive. Written while it is sent: one file is open at a time, and nothing is stored.
 import { PassThrough, Readable } from 'node:stream';
 import yazl from 'yazl';
 import type { ServedFile } from '../../domain/files/served-file.ts';
 import { Pace } from '../../kit/pace.ts';
 
-/** Files that are archived are mostly compressed already; like this their sizes are known before. */
+/** Without compression: downloads are mostly compressed already, and sizes are known in advance. */
 const STORED = { compress: false } as const;
 
 export function archiveOf(files: readonly ServedFile[]): Readable {
   const zip = new yazl.ZipFile();
   const sent = new PassThrough();
   let open: Readable | undefined;
-  sent.once('close', () => open?.destroy()); // also where the caller went away
+  sent.once('close', () => open?.destroy()); // also if the caller disconnects
   zip.on('error', (error: Error) => sent.destroy(error));
   zip.outputStream.pipe(sent);
   const opened = async (file: ServedFile): Promise<Readable> => {
@@ -23,7 +23,7 @@ export function archiveOf(files: readonly ServedFile[]): Readable {
   return sent;
 }
 
-/** Thousands of entries are not prepared in one turn of the event loop. */
+/** Adds entries in several turns of the event loop, because there may be thousands. */
 async function addAll(
   zip: yazl.ZipFile,
   files: readonly ServedFile[],
@@ -36,7 +36,7 @@ async function addAll(
     if (pace.isDue) await pace.rest();
     if (sent.destroyed) return;
     const entry = { ...STORED, mtime: file.createdAt, size: file.size };
-    zip.addReadStreamLazy(names.fresh(file.name), entry, give => {
+    zip.addReadStreamLazy(names.unique(file.name), entry, give => {
       opened(file).then(
         body => give(null, body),
         error => give(error, Readable.from([])),
@@ -46,20 +46,20 @@ async function addAll(
   zip.end();
 }
 
-/** One that was deleted meanwhile ends the archive: half of it must not look like all of it. */
+/** A file that was deleted meanwhile fails the archive, so that an incomplete one is not taken for complete. */
 async function bytesOf(file: ServedFile): Promise<Readable> {
   if (file.size === 0) return Readable.from([]);
   const opened = await file.open();
-  if (!opened) throw new Error(`${file.name} is gone`);
+  if (!opened) throw new Error(`${file.name} does not exist`);
   return opened.body;
 }
 
-/** `report.pdf`, `report (1).pdf`, … Thousands may have one name: the search goes on where it ended for the last of them. */
+/** Unique names: `report.pdf`, `report (1).pdf`, … Remembers the last number of each name, because thousands may be equal. */
 class Names {
   readonly #taken = new Set<string>();
   readonly #last = new Map<string, number>();
 
-  fresh(name: string): string {
+  unique(name: string): string {
     const dot = name.lastIndexOf('.');
     const [stem, extension] = dot > 0 ? [name.slice(0, dot), name.slice(dot)] : [name, ''];
     let number = this.#last.get(name) ?? 0;

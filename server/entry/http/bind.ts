@@ -1,4 +1,4 @@
-// The one path of every operation: credential, scope, validation, handler, answer. Handlers repeat none of it.
+// Binds every operation to its routes: credential, scope, validation, handler, answer.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { TSchema } from 'typebox';
 import type { Issue, Warning } from '../../../contract/common.ts';
@@ -28,10 +28,10 @@ import { acceptMultipart, type UploadedFile } from './multipart.ts';
 import { readPreferences } from './preferences.ts';
 import { type RefusedField, refusedFields } from './protecting-fields.ts';
 import type { Repeats } from './repeats.ts';
+import type { RequestTracker } from './request-tracker.ts';
 import { fieldPaths, hasIds, unknownFields, withLowerIds } from './schema-walk.ts';
 import { refuseUnknownQuery } from './unknown-query.ts';
 import { readQuery, validatorOf } from './validate.ts';
-import type { Visits } from './visits.ts';
 
 export type MountName = 'native' | 'compat';
 
@@ -45,27 +45,27 @@ type UploadFor<Id extends OperationId> = (typeof OPERATIONS)[Id] extends { reado
   ? UploadedFile
   : undefined;
 
-/** What a handler gets: all of it validated. */
+/** The input of a handler, validated. */
 export interface In<Id extends OperationId> extends Asked<Id> {
   readonly caller: CallerFor<Id>;
   readonly mount: MountName;
-  /** As it was asked for, without the query. */
+  /** The path of the request, without the query. */
   readonly path: string;
-  /** Body fields that the operation does not know, where it only warns of them. */
+  /** Warnings about unknown body fields, for operations that do not refuse them. */
   readonly warnings: readonly Warning[];
-  /** Aborted when the caller goes away before the answer. */
+  /** Aborted if the caller disconnects before the answer. */
   readonly signal: AbortSignal;
-  /** The upload, for operations that have one. */
+  /** The uploaded file, for operations that have one. */
   readonly file: UploadFor<Id>;
   /** For operations that create a session. */
   readonly manner: CreateManner;
   readonly presented: Presented;
   readonly wantsHtml: boolean;
-  /** Nobody reads the body of the answer. */
+  /** A HEAD request: the body of the answer is not sent. */
   readonly isHead: boolean;
-  /** The Accept header as it came. */
+  /** The Accept header. */
   readonly accepts: string;
-  /** Present when the caller accepts server-sent events; the id is that of the last one it has. */
+  /** Set if the caller accepts server-sent events. */
   readonly stream: { readonly lastEventId?: string } | undefined;
 }
 
@@ -76,7 +76,7 @@ type AnyHandler = (asked: never) => Promise<Answer>;
 declare module 'fastify' {
   interface FastifyContextConfig {
     operation?: OperationId;
-    /** Its body is a file, which may take long to come. */
+    /** The body is a file, which may take long to arrive. */
     upload?: boolean;
   }
 }
@@ -84,17 +84,17 @@ declare module 'fastify' {
 export interface BindParts {
   readonly handlers: Handlers;
   readonly callers: Pick<Callers, 'authenticate'>;
-  readonly visits: Visits;
+  readonly tracker: RequestTracker;
   readonly repeats: Repeats;
   readonly compat: boolean;
   readonly trustedProxies: readonly string[];
   readonly clock: Clock;
   readonly incoming: IncomingFiles;
-  /** Before a byte of an upload into a session is read: whether it may come, and how much of it. */
+  /** Called before the body of an upload into a session is read: whether it is allowed, and how large it may be. */
   readonly allowUpload: (caller: AgentCaller, session: string) => Promise<UploadRoom>;
 }
 
-/** Registers every operation at every path it has. Returns the methods there are at each path. */
+/** Registers every operation at all of its paths. Returns the supported methods of each path. */
 export function bindOperations(app: FastifyInstance, parts: BindParts): ReadonlyMap<string, ReadonlySet<string>> {
   acceptMultipart(app);
   const methods = new Map<string, Set<string>>();
@@ -119,11 +119,11 @@ function bind(app: FastifyInstance, id: OperationId, url: string, mount: MountNa
     config: { operation: id, upload: upload !== undefined },
     onRequest: async request => identify(id, request, parts),
     handler: async (request, reply) => {
-      const given = parts.visits.doing(request, () => read(request));
+      const given = parts.tracker.attribute(request, () => read(request));
       if (!upload) return perform(request, reply, given, undefined);
       const caller = uploader(request, parts);
       const { maxBytes } = upload;
-      // Its id was looked at by the reader.
+      // The id was validated by the reader.
       const session: string | undefined = maxBytes === undefined ? Object(given.params).id : undefined;
       const owner = { application: caller.applicationId, ...(session === undefined ? {} : { session }) };
       return parts.incoming.receive(
@@ -136,29 +136,30 @@ function bind(app: FastifyInstance, id: OperationId, url: string, mount: MountNa
   });
 }
 
-function uploader(request: FastifyRequest, { visits }: BindParts): AgentCaller {
-  const { caller } = visits.of(request);
+function uploader(request: FastifyRequest, { tracker }: BindParts): AgentCaller {
+  const { caller } = tracker.of(request);
   if (caller?.kind !== 'agentKey') throw new Error('an upload without an agent key');
   return caller;
 }
 
 type Given = ReturnType<ReturnType<typeof readerOf>>;
 
-/** From a request that was read to its answer. */
+/** Runs the handler for a request that was read, and sends its answer. */
 function performerOf(id: OperationId, mount: MountName, parts: BindParts) {
-  const handler = parts.handlers[id] as AnyHandler; // The table gives each id its own validated shape; the loop over it cannot say which.
+  const handler = parts.handlers[id] as AnyHandler; // The handler of this id takes what this id's schemas validate.
   const status = Number(Object.keys(operation(id).responses)[0] ?? 200);
   return async (request: FastifyRequest, reply: FastifyReply, given: Given, file: UploadedFile | undefined) => {
-    // What a repetition is compared by: of a file its name and digest.
+    // What a repeated request is compared by: of a file, its name and digest.
     const body = file ? { fileName: file.fileName, checksum: file.checksum } : given.body;
-    const asked = { ...given, file, ...circumstances(id, request, reply, mount, parts, body) };
-    // `read` has just validated every part.
+    const asked = { ...given, file, ...requestDetails(id, request, reply, mount, parts, body) };
+    // Every part was validated by `readerOf`.
     const handle = (manner: CreateManner): Promise<Answer> =>
-      parts.visits.around(request, () => handler({ ...asked, manner } as never));
+      parts.tracker.inSpan(request, () => handler({ ...asked, manner } as never));
     const work =
       isResent(request) && operation(id).method === 'DELETE' ? () => removedBefore(handle(asked.manner)) : handle;
     const key = parts.repeats.keyOf(id, request.headers['idempotency-key']);
-    const answered = (answer: Answer): FastifyReply => parts.visits.doing(request, () => send(reply, status, answer));
+    const answered = (answer: Answer): FastifyReply =>
+      parts.tracker.attribute(request, () => send(reply, status, answer));
     if (key === undefined) return answered(await work(asked.manner));
     const replayed = (): void => void reply.header('idempotency-replayed', 'true');
     const write = { id, key, path: pathOf(request) };
@@ -167,7 +168,7 @@ function performerOf(id: OperationId, mount: MountName, parts: BindParts) {
   };
 }
 
-/** Official clients send a removal again after an answer that was lost; what is gone then was removed by the first one. */
+/** Official clients resend a DELETE whose answer was lost. On such a retry, a missing resource counts as deleted. */
 const removedBefore = (removing: Promise<Answer>): Promise<Answer> =>
   removing.catch(error => {
     if (isFault(error, 'not_found')) return nothing();
@@ -179,12 +180,12 @@ const removedBefore = (removing: Promise<Answer>): Promise<Answer> =>
 async function identify(
   id: OperationId,
   request: FastifyRequest,
-  { callers, visits, trustedProxies }: BindParts,
+  { callers, tracker, trustedProxies }: BindParts,
 ): Promise<void> {
   const { credential, scopes } = operation(id);
   if (credential === 'public' || credential === 'connect') return;
   const caller = await callers.authenticate(presentedBy(request, trustedProxies), credential);
-  visits.of(request).caller = caller;
+  tracker.of(request).caller = caller;
   if (scopes && !scopes.some(scope => caller.scopes.has(scope))) throw scopeMissing(scopes);
 }
 
@@ -196,7 +197,7 @@ const presentedBy = ({ headers, socket }: FastifyRequest, trusted: readonly stri
 
 // ---- validation ----------------------------------------------------------------------------------------------------
 
-/** Reads the parts of a request and throws what is wrong with them. */
+/** Reads and validates the parts of a request. Throws a fault that names everything that is wrong. */
 function readerOf(id: OperationId, mount: MountName) {
   const { params, query, headers, body, tag, unknownFields: onUnknown = 'ignore', protectingFields } = operation(id);
   const checkQuery = query && validatorOf(query);
@@ -204,7 +205,7 @@ function readerOf(id: OperationId, mount: MountName) {
   const checkBody = body && validatorOf(body);
   const ids = params ? idsOf(params) : [];
   const bodyHasIds = body !== undefined && hasIds(body);
-  // Probes come with parameters of their makers, and official clients with those of other services.
+  // Health probes and official clients may add parameters of their own, which are ignored.
   const refusesUnknown = mount === 'native' && operation(id).tag !== 'Service';
   const bodyPaths = body && protectingFields ? fieldPaths(body) : [];
   const queryNames = query ? Object.keys(propertiesOf(query)) : [];
@@ -214,20 +215,20 @@ function readerOf(id: OperationId, mount: MountName) {
     if (refusesUnknown) refuseUnknownQuery(Object(request.query), queryNames);
     const asked = query ? readQuery(query, request.query) : undefined;
     const given = body && request.body === undefined ? {} : request.body;
-    const strangers = body && onUnknown !== 'ignore' ? unknownFields(body, given) : [];
+    const unknownNames = body && onUnknown !== 'ignore' ? unknownFields(body, given) : [];
     const issues = [
       ...(checkQuery?.(asked) ?? []),
       ...(checkHeaders?.(request.headers) ?? []),
       ...(checkBody?.(given) ?? []),
     ];
-    if (protectingFields) refuseUnprotected(refusedFields(strangers, protectingFields, bodyPaths));
-    refuse(issues, onUnknown === 'refuse' || readPreferences(request.headers.prefer).isStrict ? strangers : []);
+    if (protectingFields) refuseUnprotected(refusedFields(unknownNames, protectingFields, bodyPaths));
+    refuse(issues, onUnknown === 'refuse' || readPreferences(request.headers.prefer).isStrict ? unknownNames : []);
     return {
       params: named,
       query: asked,
       headers: request.headers,
       body: bodyHasIds ? withLowerIds(body, given) : given,
-      warnings: strangers.map(unknownWarning),
+      warnings: unknownNames.map(unknownWarning),
     };
   };
 }
@@ -237,7 +238,7 @@ const onlyJson = () =>
     advice: 'Send Content-Type: application/json.',
   });
 
-/** The parameters of a path, ids in lower case. A path with something that cannot be an id names nothing. */
+/** Path parameters with ids in lower case. Answers 404 if one cannot be an id. */
 function withIds(noun: string, names: readonly string[], params: Readonly<Record<string, string>>) {
   const ids = Object.fromEntries(names.map(name => [name, (params[name] ?? '').toLowerCase()]));
   const bad = names.find(name => !isUuid(ids[name] ?? ''));
@@ -245,18 +246,20 @@ function withIds(noun: string, names: readonly string[], params: Readonly<Record
   return { ...params, ...ids };
 }
 
-/** The parameters that are ids. */
+/** The names of the parameters that are ids. */
 const idsOf = (params: TSchema): readonly string[] =>
   Object.entries<{ format?: string }>(Object(propertiesOf(params))).flatMap(([name, { format }]) =>
     format === 'uuid' ? [name] : [],
   );
 
-function refuse(issues: readonly Issue[], strangers: readonly string[]): void {
-  if (strangers.length === 0 && issues.length === 0) return;
-  if (strangers.length === 0) throw invalidRequest(issues);
-  throw fault('unknown_field', `There is no field ${strangers.join(', ')}.`, {
+function refuse(issues: readonly Issue[], unknownNames: readonly string[]): void {
+  if (unknownNames.length === 0 && issues.length === 0) return;
+  if (unknownNames.length === 0) throw invalidRequest(issues);
+  throw fault('unknown_field', `There is no field ${unknownNames.join(', ')}.`, {
     advice: 'Remove the field or correct its spelling.',
-    details: { issues: [...strangers.map(path => ({ path, message: 'is not a field of this operation' })), ...issues] },
+    details: {
+      issues: [...unknownNames.map(path => ({ path, message: 'is not a field of this operation' })), ...issues],
+    },
   });
 }
 
@@ -284,12 +287,12 @@ const unknownWarning = (path: string): Warning => ({
 
 // ---- the rest of what a handler gets, and the answer ---------------------------------------------------------------
 
-function circumstances(
+function requestDetails(
   id: OperationId,
   request: FastifyRequest,
   reply: FastifyReply,
   mount: MountName,
-  { visits, repeats, trustedProxies }: BindParts,
+  { tracker, repeats, trustedProxies }: BindParts,
   body: unknown,
 ) {
   const gone = new AbortController();
@@ -299,7 +302,7 @@ function circumstances(
       resolve(reply.raw.writableFinished);
     });
   });
-  const caller: Caller | undefined = visits.of(request).caller;
+  const caller: Caller | undefined = tracker.of(request).caller;
   return {
     caller,
     mount,
@@ -314,18 +317,18 @@ function circumstances(
     wantsHtml: (request.headers.accept ?? '').includes('text/html'),
     isHead: request.method === 'HEAD',
     accepts: request.headers.accept ?? '',
-    stream: streamWish(request),
+    stream: requestedStream(request),
   };
 }
 
-/** Not for HEAD, which would read a stream that has no end. */
-function streamWish({ method, headers }: FastifyRequest): { lastEventId?: string } | undefined {
+/** Not for HEAD, which would wait for the end of the stream. */
+function requestedStream({ method, headers }: FastifyRequest): { lastEventId?: string } | undefined {
   if (method !== 'GET' || !(headers.accept ?? '').includes(EVENT_STREAM)) return undefined;
   const id = headers['last-event-id'];
   return typeof id === 'string' ? { lastEventId: id } : {};
 }
 
-/** Notes on the answer which of the caller's preferences count. */
+/** Applies the Prefer header, and reports in Preference-Applied which preferences were honoured. */
 function preferred(id: OperationId, { headers }: FastifyRequest, reply: FastifyReply): { waitSeconds?: number } {
   const { mayWait, unknownFields } = operation(id);
   const { isStrict, waitSeconds } = readPreferences(headers.prefer);
@@ -342,7 +345,7 @@ function preferred(id: OperationId, { headers }: FastifyRequest, reply: FastifyR
 
 const RETRY_COUNT = 'x-stainless-retry-count';
 
-/** Official clients count their attempts; what has a key is recognised by that. */
+/** Official clients count their attempts in a header. A request with an idempotency key is recognised by the key instead. */
 const isResendable = (id: OperationId, { headers }: FastifyRequest): boolean =>
   operation(id).mayWait === true && headers[RETRY_COUNT] !== undefined && headers['idempotency-key'] === undefined;
 

@@ -1,4 +1,4 @@
-// Handlers of certificates.
+// HTTP handlers of certificates.
 import { readFile } from 'node:fs/promises';
 import type { Certificates } from '../../domain/certificates/certificates.ts';
 import { type Answer, answer, nothing } from './answer.ts';

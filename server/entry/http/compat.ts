@@ -1,5 +1,4 @@
-// Handlers that only the compatibility mount has: projects, an empty recording, and the two routes that Stagehand 3 asks for.
-
+// HTTP handlers of the compatibility mount only: projects, recording events (always empty), and the two routes of Stagehand 3.
 import type { Project } from '../../../contract/sessions.ts';
 import { notFound } from '../../domain/faults.ts';
 import type { Applications } from '../../domain/identity/applications.ts';
@@ -25,12 +24,12 @@ export const compatHandlers = ({ sessions, applications, limits, regions }: Comp
     answer([await projectOf(caller, applications, limits)]),
 
   readProject: async ({ caller, params }: In<'readProject'>): Promise<Answer> => {
-    demandOwn(caller, params.id);
+    assertOwn(caller, params.id);
     return answer(await projectOf(caller, applications, limits));
   },
 
   readProjectUsage: async ({ caller, params }: In<'readProjectUsage'>): Promise<Answer> => {
-    demandOwn(caller, params.id);
+    assertOwn(caller, params.id);
     return answer(await sessions.usage(caller));
   },
 
@@ -53,18 +52,18 @@ export const compatHandlers = ({ sessions, applications, limits, regions }: Comp
   },
 });
 
-/** How a start with a key is answered again. */
-export const compatMakers = {
+/** Rebuilds the answer to a repeated start that has an idempotency key. */
+export const compatAnswerBuilders = {
   startSession: {
     keep: (body: JsonObject): JsonObject => body,
     again: async (_: unknown, id: SessionId): Promise<Answer> => started(id),
   },
 };
 
-/** `available: false` makes the client drive the browser itself. */
+/** With `available: false`, the client controls the browser itself. */
 const started = (sessionId: string): Answer => answer({ success: true, data: { sessionId, available: false } });
 
-function demandOwn({ applicationId }: AgentCaller, id: string): void {
+function assertOwn({ applicationId }: AgentCaller, id: string): void {
   if (id !== applicationId) throw notFound('Project', id);
 }
 

@@ -1,4 +1,4 @@
-// The plain-HTTP side of the CDP address: discovery, and a word to those who forgot the upgrade. The WebSocket is entry/cdp.
+// HTTP requests to the CDP address: discovery, and an error if the upgrade is missing. WebSockets are handled in entry/cdp.
 import type { BrowserVersion } from '../../../contract/sessions.ts';
 import { fault } from '../../domain/faults.ts';
 import type { Presented } from '../../domain/identity/callers.ts';
@@ -9,7 +9,7 @@ export interface ConnectShown extends Presented {
   readonly signingKey?: string | undefined;
 }
 
-/** Checks what was shown for this session and answers what a browser answers at /json/version. */
+/** Checks the credential for this session, and returns what Chromium returns at /json/version. */
 export type Discover = (sessionId: string, shown: ConnectShown) => Promise<BrowserVersion>;
 
 export const connectHandlers = (discover: Discover) => ({

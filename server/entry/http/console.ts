@@ -1,12 +1,12 @@
-// Serves the web console under /console: its built files, and its one page at every other path there. The policy lets the
-// page use nothing but what this origin serves; whoever injects a script into it finds no way to run or to send.
+// Serves the web console under /console: its built files, and its page for every other path. The content security policy
+// allows only what this origin serves, so that an injected script can neither run nor send data.
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { fault } from '../../domain/faults.ts';
 import { notBuilt, type WebFiles } from './web-files.ts';
 
 const PREFIX = '/console/';
 
-/** Recordings and downloads are signed links, under the public address or of an object store: what else may be loaded from. */
+/** `linkOrigins`: other origins of signed links to recordings and downloads, such as the object store. */
 export function consolePolicy(linkOrigins: readonly string[] = []): string {
   const store = linkOrigins.map(origin => ` ${origin}`).join('');
   return [
@@ -36,6 +36,6 @@ export function serveConsole(app: FastifyInstance, files: WebFiles | undefined, 
     });
 }
 
-const RELOAD = { advice: 'Reload the console: it was built again.' };
+const RELOAD = { advice: 'Reload the console: a newer version has been built.' };
 
 const pathOf = ({ url }: FastifyRequest): string => url.split('?', 1)[0] ?? url;

@@ -1,4 +1,5 @@
-// Handlers of contexts. Official clients expect fields of a way to upload profiles that is long gone; they get inert ones.
+// HTTP handlers of contexts. Official clients require fields of an obsolete upload API, so the compatibility mount adds
+// placeholders.
 import type { Warning } from '../../../contract/common.ts';
 import type { Context } from '../../../contract/contexts.ts';
 import type { ContextVerbs } from '../../domain/contexts/contexts.ts';

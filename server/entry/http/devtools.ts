@@ -1,6 +1,6 @@
-// Serves DevTools of a session's page: the address that was given out leads to the front end's files, which are those of
-// Chromium, and names the socket through which it reaches that one page. The files hold nothing of anybody; they stand
-// under their version, and are kept by browsers for good.
+// Serves DevTools for a page of a session. The address that was issued redirects to the front end's files, which come from
+// Chromium, with the socket of that page as a parameter. The files contain no data of sessions. Their path contains the
+// version, so that browsers may cache them forever.
 import type { FastifyInstance } from 'fastify';
 import { fault } from '../../domain/faults.ts';
 import type { FrontEnd } from '../../domain/live/front-end.ts';
@@ -16,14 +16,14 @@ export interface DevtoolsParts {
   readonly publicUrl?: string;
 }
 
-/** The front end reads what pages say and share this origin with the console: it reaches its files and its socket, and no more. */
+/** The front end displays untrusted page content on the console's origin, so it may access only its own files and socket. */
 export function devtoolsPolicy(publicUrl: string): string {
   const origin = new URL(publicUrl).origin;
   const socket = `${origin.replace(/^http/, 'ws')}/v1/browsers/live/`;
   return [
     "default-src 'none'",
     `script-src ${origin}${FILES}`,
-    `style-src ${origin}${FILES} 'unsafe-inline'`, // it styles its elements one by one
+    `style-src ${origin}${FILES} 'unsafe-inline'`, // the front end uses style attributes
     `img-src ${origin}${FILES} data: blob:`,
     `font-src ${origin}${FILES}`,
     `connect-src ${origin}${FILES} ${socket} data:`,
@@ -38,9 +38,9 @@ export function serveDevtools(app: FastifyInstance, { live, frontEnd, publicUrl 
   const headers = publicUrl === '' ? {} : { 'content-security-policy': devtoolsPolicy(publicUrl) };
   const versions = new Map<string, WebFiles>();
   const filesOf = (version: string): WebFiles | undefined => {
-    const standing = versions.get(version);
+    const known = versions.get(version);
     const folder = frontEnd.folderOf(version);
-    if (standing || folder === undefined) return standing;
+    if (known || folder === undefined) return known;
     const files = WebFiles.of(folder);
     versions.set(version, files);
     return files;
@@ -49,11 +49,11 @@ export function serveDevtools(app: FastifyInstance, { live, frontEnd, publicUrl 
   app.get('/v1/browsers/live/:id/devtools', async (request, reply) => {
     const { id, token, page } = { token: '', page: undefined, ...Object(request.query), ...Object(request.params) };
     const named = page === undefined ? undefined : String(page);
-    const guest = await live.resolveInspector(String(token), String(id), named);
-    const version = await frontEnd.of(guest.live.browser.version.product);
+    const inspector = await live.resolveInspector(String(token), String(id), named);
+    const version = await frontEnd.of(inspector.live.browser.version.product);
     const { protocol, host } = new URL(publicUrl);
-    const socket = `${host}/v1/browsers/live/${guest.live.id}/devtools/socket`;
-    const query = new URLSearchParams({ token: String(token), page: guest.page });
+    const socket = `${host}/v1/browsers/live/${inspector.live.id}/devtools/socket`;
+    const query = new URLSearchParams({ token: String(token), page: inspector.page });
     const address = new URLSearchParams({ [protocol === 'https:' ? 'wss' : 'ws']: `${socket}?${query}` });
     return reply.redirect(`${FILES}${version}/${PAGE}?${address}`, 302);
   });

@@ -21,7 +21,7 @@ const SHOWN = `id: ${EVENT.id}\nevent: session.started\ndata: ${JSON.stringify(E
 
 const shown = (event: SessionEvent) => ({ id: event.id, type: event.type, data: event });
 
-/** Time stands still until it is moved. */
+/** A clock that moves only when told. */
 class StillClock implements Clock {
   #ms = 0;
   readonly #sleepers = new Set<{ dueMs: number; wake: () => void }>();
@@ -59,7 +59,7 @@ class StillClock implements Clock {
   }
 }
 
-/** What follows, batch by batch as the test gives it. */
+/** A source that yields the batches that the test adds. */
 class Source {
   readonly #batches: Array<readonly SessionEvent[] | 'end'> = [];
   #more = Promise.withResolvers<void>();
@@ -90,7 +90,7 @@ class Source {
   }
 }
 
-async function opened(demandCredential: () => Promise<unknown> = async () => {}) {
+async function opened(checkCredential: () => Promise<unknown> = async () => {}) {
   const clock = new StillClock();
   const source = new Source();
   const rest = source.follow();
@@ -99,7 +99,7 @@ async function opened(demandCredential: () => Promise<unknown> = async () => {})
     first: [EVENT],
     rest,
     shown,
-    demandCredential,
+    checkCredential,
     whileAllowed: () => ({ close: () => {} }),
     clock,
     log: silentLog,
@@ -108,7 +108,7 @@ async function opened(demandCredential: () => Promise<unknown> = async () => {})
   return { clock, source, stream, said };
 }
 
-/** Reads as fast as it comes. */
+/** Reads the stream as fast as possible. */
 function reading(stream: Readable, said: string[]): void {
   stream.on('data', piece => void said.push(String(piece)));
   stream.on('error', () => {});
@@ -117,8 +117,8 @@ function reading(stream: Readable, said: string[]): void {
 const eventuallySaid = (said: string[], text: string) =>
   until(30_000, `${JSON.stringify(text)} to be said`, () => said.join('').includes(text) || undefined);
 
-describe('an event stream', () => {
-  it('says what is there, then what comes, and ends with it', async () => {
+describe('eventStream', () => {
+  it('sends stored events, then new ones, and ends with its source', async () => {
     const { source, stream, said } = await opened();
     reading(stream, said);
     source.give([{ ...EVENT, id: '0000000000000008' }]);
@@ -127,7 +127,7 @@ describe('an event stream', () => {
     assert.equal(said.join(''), `retry: 2000\n\n${SHOWN}${SHOWN.replaceAll(EVENT.id, '0000000000000008')}`);
   });
 
-  it('shows that it lives every fifteen seconds, and only where it is quiet', async () => {
+  it('sends a heartbeat after 15 seconds without events', async () => {
     const { clock, source, stream, said } = await opened();
     reading(stream, said);
     await eventuallySaid(said, SHOWN);
@@ -147,7 +147,7 @@ describe('an event stream', () => {
     assert.deepEqual(said, [': still here\n\n']);
   });
 
-  it('ends when its reader may not read any more, even while there is much to say', async () => {
+  it('ends when the credential of its reader is revoked, even if there are more events', async () => {
     const { clock, source, stream, said } = await opened(async () => {
       throw fault('invalid_credentials', 'revoked');
     });
@@ -162,7 +162,7 @@ describe('an event stream', () => {
     assert.ok(!said.join('').includes('0000000000000009'));
   });
 
-  it('asks for no more than a reader takes, and closes one that takes nothing', async () => {
+  it('stops reading its source while the reader is slow, and closes a reader that stops reading', async () => {
     const { clock, source, stream } = await opened();
     const broken = once(stream, 'error').catch(error => error);
     const large = { ...EVENT, detail: { note: 'x'.repeat(40_000) } };
@@ -174,16 +174,16 @@ describe('an event stream', () => {
     assert.equal(stream.destroyed, false);
     clock.move(1);
     await until(30_000, 'it to be closed', () => stream.destroyed || undefined);
-    assert.match(String((await broken)[0]), /takes nothing/);
+    assert.match(String((await broken)[0]), /does not read/);
     await until(30_000, 'the source to be let go', () => source.returned || undefined);
   });
 
-  it('lets its source go when the reader leaves, and keeps no timer', async () => {
+  it('releases its source and its timers when the reader disconnects', async () => {
     const { clock, source, stream, said } = await opened();
     reading(stream, said);
     await eventuallySaid(said, SHOWN);
     stream.destroy();
-    source.give('end'); // As the signal of the request does.
+    source.give('end'); // as the request's signal does
     await once(stream, 'close');
     assert.equal(source.returned, true);
     assert.equal(clock.sleeping, 0);

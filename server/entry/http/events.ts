@@ -1,4 +1,4 @@
-// Handlers of events: the same list as JSON, or as a stream for a caller who accepts one.
+// HTTP handlers of events: as a JSON list, or as a stream for callers that accept one.
 import { EVENT_LIMIT_DEFAULT, type SessionEvent } from '../../../contract/events.ts';
 import type { EventQuery, Events } from '../../domain/events/api.ts';
 import { invalidRequest } from '../../domain/faults.ts';
@@ -44,7 +44,7 @@ async function events(parts: EventHandlerParts, asked: Asked, query: EventQuery)
   return answer({ data: page.events, ...(page.nextAfter === undefined ? {} : { nextCursor: page.nextAfter }) });
 }
 
-/** The first step is taken before the answer begins, so that what is refused has its status. */
+/** The first batch is read before the answer starts, so that a refusal has its own status. */
 async function streamed(
   { events, callers, keyUses, clock, log }: EventHandlerParts,
   asked: Asked,
@@ -52,13 +52,13 @@ async function streamed(
 ): Promise<Answer> {
   const rest = events.follow(asked.caller, query, asked.signal);
   const first = await rest.next();
-  if (first.done) return { ...nothing(), status: 204 }; // Any other status, and a reader would ask for ever.
-  const demandCredential = () => callers.authenticate(asked.presented, 'agentKey');
+  if (first.done) return { ...nothing(), status: 204 }; // With any other status, EventSource would reconnect forever.
+  const checkCredential = () => callers.authenticate(asked.presented, 'agentKey');
   const whileAllowed = (end: () => void) => keyUses.hold(asked.caller, end);
   return {
-    body: eventStream({ first: first.value, rest, shown, demandCredential, whileAllowed, clock, log }),
+    body: eventStream({ first: first.value, rest, shown, checkCredential, whileAllowed, clock, log }),
     contentType: EVENT_STREAM,
-    // A proxy in front must not wait for the end of what has none.
+    // Prevents a reverse proxy from buffering the stream.
     headers: { 'x-accel-buffering': 'no' },
   };
 }

@@ -1,4 +1,4 @@
-// Handlers of extensions.
+// HTTP handlers of extensions.
 import type { Extensions } from '../../domain/extensions/extensions.ts';
 import { type Answer, answer, nothing } from './answer.ts';
 import type { In } from './bind.ts';

@@ -1,4 +1,4 @@
-// Whatever was thrown, as an answer: status, headers and the one error body. The status is looked up here and nowhere else.
+// Converts anything that was thrown into an answer: status, headers and the error body. The only place that looks up the status.
 import { STATUS_CODES } from 'node:http';
 import type { ErrorBody } from '../../../contract/common.ts';
 import { catalogueEntry, type ErrorCode, isErrorCode } from '../../../contract/errors.ts';
@@ -13,7 +13,7 @@ export interface Failure {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: ErrorBody;
-  /** Not a refusal but a bug, or something from outside: worth an error line in the log. */
+  /** A bug or an external failure, not a refusal: logged as an error. */
   readonly isOurs: boolean;
 }
 
@@ -48,7 +48,7 @@ const bodyOf = (status: number, { message, details }: Fault, code: ErrorCode, re
   ...(details ? { details: details as NonNullable<ErrorBody['details']> } : {}),
 });
 
-/** Fastify's own refusals have codes of their own; all others that are not faults are told apart only in the log. */
+/** Fastify's own errors are recognised by their codes. All other errors are answered as `internal`; the log has the details. */
 function asFault(thrown: unknown): Fault {
   if (isFault(thrown)) return thrown;
   if (thrown instanceof PlacesFull) return busy(thrown);
@@ -59,7 +59,7 @@ function asFault(thrown: unknown): Fault {
   return known?.() ?? fault('internal', 'The service failed unexpectedly.', { advice: ADVICE, cause: thrown });
 }
 
-const ADVICE = 'Read back what you asked for before you send a write again. Name the requestId to the operator.';
+const ADVICE = 'Check the current state before you send a write again. Give the requestId to the operator.';
 
 const busy = (cause: WorkFailed | PlacesFull): Fault =>
   fault('busy', 'The installation has too much queued work of this kind. The request had no effect.', {
@@ -73,7 +73,7 @@ const tooCostly = (cause: WorkFailed): Fault =>
     cause,
   });
 
-/** Bounds of the worker threads; other failures there are ours. */
+/** Limits of the worker threads. Other failures there are bugs. */
 const WORK: Readonly<Partial<Record<WorkFailure, (cause: WorkFailed) => Fault>>> = {
   too_many: busy,
   closed: busy,

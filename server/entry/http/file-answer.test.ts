@@ -21,8 +21,8 @@ const answered = async (headers: Record<string, string>, file = FILE, isHead = f
   return { status, told, text: body instanceof Readable ? await text(body) : undefined };
 };
 
-describe('a file', () => {
-  it('is answered whole, with all that is known of it', async () => {
+describe('fileAnswer', () => {
+  it('answers with the whole file and its metadata', async () => {
     const { status, told, text } = await answered({});
     assert.deepEqual([status, text], [200, '0123456789']);
     assert.equal(told.etag, `"${TAG}"`);
@@ -31,34 +31,34 @@ describe('a file', () => {
     assert.match(told['content-disposition'] ?? '', /^attachment; filename="ten.txt"/);
   });
 
-  it('without any bytes is answered too', async () => {
+  it('answers with an empty file', async () => {
     const { status, told, text } = await answered({}, { ...FILE, size: 0, open: () => assert.fail() });
     assert.deepEqual([status, told['content-length'], text], [200, '0', '']);
   });
 
-  it('is answered in part', async () => {
+  it('answers with a range', async () => {
     const { status, told, text } = await answered({ range: 'bytes=2-4' });
     assert.deepEqual([status, text, told['content-length']], [206, '234', '3']);
     assert.equal(told['content-range'], 'bytes 2-4/10');
   });
 
-  it('is not opened for HEAD', async () => {
+  it('does not open the file for HEAD', async () => {
     const { status, told, text } = await answered({}, { ...FILE, open: () => assert.fail() }, true);
     assert.deepEqual([status, told['content-length'], text], [200, '10', '']);
   });
 
-  it('is not sent to who has it', async () => {
+  it('answers 304 if If-None-Match matches', async () => {
     for (const tag of [`"${TAG}"`, `W/"${TAG}"`, `"other", "${TAG}"`, '*'])
       assert.equal((await answered({ 'if-none-match': tag })).status, 304, tag);
     assert.equal((await answered({ 'if-none-match': '"other"' })).status, 200);
   });
 
-  it('is whole again for who has another one', async () => {
+  it('answers with the whole file if If-Range does not match', async () => {
     assert.equal((await answered({ range: 'bytes=2-4', 'if-range': `"${TAG}"` })).status, 206);
     assert.equal((await answered({ range: 'bytes=2-4', 'if-range': '"other"' })).status, 200);
   });
 
-  it('that is gone, or whose store is away, is said to be so', async () => {
+  it('reports a missing file as not_found, and a failing store as storage_unreachable', async () => {
     const gone = fileAnswer({ ...FILE, open: async () => undefined }, { headers: {}, isHead: false });
     await assert.rejects(gone, error => isFault(error, 'not_found'));
     const away = fileAnswer({ ...FILE, open: () => Promise.reject(new Error('away')) }, { headers: {}, isHead: false });
@@ -66,7 +66,7 @@ describe('a file', () => {
   });
 });
 
-describe('a range', () => {
+describe('partOf', () => {
   for (const [header, part] of [
     ['bytes=0-0', { first: 0, last: 0 }],
     ['bytes=0-', { first: 0, last: 9 }],
@@ -81,10 +81,10 @@ describe('a range', () => {
     ['', undefined],
     [undefined, undefined],
   ] as const)
-    it(`${header} of ten bytes`, () => assert.deepEqual(partOf(header, 10), part));
+    it(`parses ${header} for a file of ten bytes`, () => assert.deepEqual(partOf(header, 10), part));
 
   for (const header of ['bytes=10-', 'bytes=10-20', 'bytes=-0', 'bytes=9999999999999999-'])
-    it(`${header} of ten bytes is refused`, () =>
+    it(`refuses ${header} for a file of ten bytes`, () =>
       assert.throws(
         () => partOf(header, 10),
         error => isFault(error, 'range_not_satisfiable'),

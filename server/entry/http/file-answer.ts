@@ -1,13 +1,13 @@
-// A file as an HTTP answer: whole, a part of it, or only that it is the one the caller has (RFC 9110, 13 and 14).
+// Answers with a file: all of it, a range of it, or 304 if the caller already has it (RFC 9110, 13 and 14).
 import { Readable } from 'node:stream';
 import { fault } from '../../domain/faults.ts';
 import { contentDisposition } from '../../domain/files/content-disposition.ts';
 import type { ServedFile } from '../../domain/files/served-file.ts';
 import type { Answer } from './answer.ts';
 
-export interface FileAsk {
+export interface FileRequest {
   readonly headers: { readonly [name in 'range' | 'if-range' | 'if-none-match']?: string };
-  /** Everything but the bytes. */
+  /** Only headers. */
   readonly isHead: boolean;
   readonly more?: Readonly<Record<string, string>>;
 }
@@ -17,16 +17,16 @@ interface Part {
   readonly last: number;
 }
 
-export async function fileAnswer(file: ServedFile, { headers, isHead, more = {} }: FileAsk): Promise<Answer> {
+export async function fileAnswer(file: ServedFile, { headers, isHead, more = {} }: FileRequest): Promise<Answer> {
   const tag = `"${file.tag}"`;
-  const told = {
+  const sentHeaders = {
     etag: tag,
     'accept-ranges': 'bytes',
     'last-modified': file.createdAt.toUTCString(),
     'content-disposition': contentDisposition(file.disposition, file.name),
     ...more,
   };
-  if (names(headers['if-none-match'], tag)) return { status: 304, headers: told };
+  if (matches(headers['if-none-match'], tag)) return { status: 304, headers: sentHeaders };
   const part =
     headers['if-range'] === undefined || headers['if-range'] === tag ? partOf(headers.range, file.size) : undefined;
   const length = part ? part.last - part.first + 1 : file.size;
@@ -34,7 +34,7 @@ export async function fileAnswer(file: ServedFile, { headers, isHead, more = {} 
     status: part ? 206 : 200,
     contentType: file.mimeType,
     headers: {
-      ...told,
+      ...sentHeaders,
       'content-length': String(length),
       ...(part ? { 'content-range': `bytes ${part.first}-${part.last}/${file.size}` } : {}),
     },
@@ -43,7 +43,7 @@ export async function fileAnswer(file: ServedFile, { headers, isHead, more = {} 
 }
 
 async function bytesOf(file: ServedFile, part: Part | undefined): Promise<Readable> {
-  // An empty file has no first byte that one could ask for.
+  // An empty file has no valid range.
   if (file.size === 0) return Readable.from([]);
   const opened = await file.open(part).catch(error => {
     throw fault('storage_unreachable', 'The file cannot be read now: the file storage does not respond.', {
@@ -55,10 +55,10 @@ async function bytesOf(file: ServedFile, part: Part | undefined): Promise<Readab
   throw fault('not_found', 'The file no longer exists.', { advice: 'It was deleted during the request.' });
 }
 
-const names = (header: string | undefined, tag: string): boolean =>
+const matches = (header: string | undefined, tag: string): boolean =>
   header?.split(',').some(one => ['*', tag, `W/${tag}`].includes(one.trim())) ?? false;
 
-/** One range; several, or what is none, are answered with everything, as the standard allows. */
+/** One range. Several ranges, or an invalid header, give the whole file, as the standard allows. */
 export function partOf(header: string | undefined, size: number): Part | undefined {
   const [, from = '', to = ''] = /^bytes=(\d{0,16})-(\d{0,16})$/.exec(header?.trim() ?? '') ?? [];
   if (from === '' && to === '') return undefined;
@@ -70,7 +70,7 @@ export function partOf(header: string | undefined, size: number): Part | undefin
     'range_not_satisfiable',
     `The range ${header} begins after the end of the file, which has ${size} bytes.`,
     {
-      advice: size === 0 ? 'Ask for it without a range.' : `Ask for a range that begins before byte ${size}.`,
+      advice: size === 0 ? 'Send the request without a range.' : `Request a range that begins before byte ${size}.`,
       details: { size },
     },
   );

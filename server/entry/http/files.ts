@@ -1,5 +1,4 @@
-// Handlers of uploads, downloads, and the links to them.
-
+// HTTP handlers of uploads, downloads and signed links.
 import { fault } from '../../domain/faults.ts';
 import type { Downloads } from '../../domain/files/downloads.ts';
 import type { Uploads } from '../../domain/files/uploads.ts';
@@ -14,7 +13,7 @@ export interface FileVerbs {
   readonly downloads: Pick<Downloads, 'list' | 'read' | 'bytes' | 'remove' | 'archive' | 'linked'>;
 }
 
-/** A link is for whoever has it, from a page of any origin. */
+/** A signed link may be used from pages of any origin. */
 const FOR_ANYONE = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers': 'accept-ranges, content-disposition, content-length, content-range, etag',

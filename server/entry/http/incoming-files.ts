@@ -1,5 +1,5 @@
-// Files that come in, by whatever route: how many at once, and how many bytes together, for a session, an application and
-// the process. Places and bytes are taken before a byte is read, and given back however the upload ends.
+// Limits on uploads in progress: their number and their bytes, for a session, an application and the process. Both are
+// reserved before the body is read, and released however the upload ends.
 import type { FastifyRequest } from 'fastify';
 import { fault } from '../../domain/faults.ts';
 import type { Clock } from '../../kit/clock.ts';
@@ -9,27 +9,27 @@ import { type UploadBounds, type UploadedFile, withUploadedFile } from './multip
 
 const GIB = 1024 ** 3;
 export const UPLOADS_AT_ONCE_MAX: Bounds = { session: 8, application: 16, process: 64 };
-/** A session has its own limit of uploads. One that is larger than a bound may come alone. */
+/** A session has its own limit on stored uploads. An upload that is larger than a limit is accepted if it is the only one. */
 const UPLOAD_BYTES_AT_ONCE_MAX: Bounds = {
   session: Number.POSITIVE_INFINITY,
   application: 8 * GIB,
   process: 16 * GIB,
 };
-/** An upload that does not say how long it is takes so many bytes at a time. */
+/** An upload without Content-Length reserves bytes in steps of this size. */
 const STEP_BYTES = 1024 ** 2;
-/** So much must arrive in each minute, until all is there: about 1 KiB a second. */
-const LEAST_BYTES = 64 * 1024;
-const LEAST_WITHIN_MS = 60_000;
-/** As long as a session may live. */
+/** The minimum rate, about 1 KiB per second: this many bytes in each interval. */
+const MIN_BYTES = 64 * 1024;
+const MIN_BYTES_INTERVAL_MS = 60_000;
+/** The maximum lifetime of a session. */
 const UPLOAD_MS_MAX = 21_600_000;
 
 export interface AllowedUpload extends Pick<UploadBounds, 'maxBytes' | 'advice'> {
-  /** Lowers the bounds of bytes at once. */
+  /** Additional, lower limits on bytes in progress. */
   readonly room?: Partial<Bounds>;
 }
 
 export interface IncomingFilesParts {
-  /** Where they stand while they come in. */
+  /** Where files are stored while they are received. */
   readonly folder: string;
   readonly clock: Clock;
 }
@@ -43,7 +43,7 @@ export class IncomingFiles {
     this.#parts = parts;
   }
 
-  /** `allow` says how much may come; `work` gets the whole file, which is gone with the request unless it was moved away. */
+  /** Receives the file and calls `work`. Afterwards the file is deleted, unless `work` has moved it. */
   async receive<T>(
     request: FastifyRequest,
     owner: Owner,
@@ -66,26 +66,26 @@ export class IncomingFiles {
   }
 }
 
-/** Ends the connection of an upload that makes next to no progress. */
-export async function demandProgress({ raw }: FastifyRequest, clock: Clock): Promise<void> {
+/** Destroys the connection of an upload that is slower than the minimum rate. */
+export async function enforceMinRate({ raw }: FastifyRequest, clock: Clock): Promise<void> {
   const { socket } = raw;
-  const over = new AbortController();
-  const end = (): void => over.abort(new Error('nothing more comes'));
+  const ended = new AbortController();
+  const end = (): void => ended.abort(new Error('the body has ended'));
   raw.once('end', end);
   raw.once('close', end);
-  // A request that was answered before its body had come hears no more of its connection.
+  // The request does not emit `close` if it was answered before its body arrived.
   socket.once('close', end);
   const endMs = clock.monotonicMs() + UPLOAD_MS_MAX;
-  while (!over.signal.aborted) {
+  while (!ended.signal.aborted) {
     const before = socket.bytesRead;
-    await clock.sleep(LEAST_WITHIN_MS, over.signal).catch(() => {});
-    const isSlow = socket.bytesRead - before < LEAST_BYTES || clock.monotonicMs() > endMs;
-    if (isSlow && !over.signal.aborted && !raw.complete) socket.destroy();
+    await clock.sleep(MIN_BYTES_INTERVAL_MS, ended.signal).catch(() => {});
+    const isSlow = socket.bytesRead - before < MIN_BYTES || clock.monotonicMs() > endMs;
+    if (isSlow && !ended.signal.aborted && !raw.complete) socket.destroy();
   }
   socket.off('close', end);
 }
 
-/** Takes what is missing of so many bytes. */
+/** Reserves bytes so that `needed` are reserved in total. */
 function reserve(share: Share, needed: number, room: Partial<Bounds>): void {
   const missing = needed - share.amount;
   if (missing <= 0) return;
@@ -105,7 +105,7 @@ const tooMany = ({ bound, max }: Level): Fault =>
 
 const tooManyBytes = ({ bound, max, sum }: Level, room: Partial<Bounds>): Fault => {
   const limit = Math.min(max, room[bound] ?? max);
-  return fault('rate_limited', `Uploads of ${NAMES[bound]} that come in now have ${sum} of ${limit} bytes already.`, {
+  return fault('rate_limited', `Uploads of ${NAMES[bound]} in progress already have ${sum} of ${limit} bytes.`, {
     advice: 'Wait for one to finish, and send the request again.',
     details: { limit, used: sum, retryAfterSeconds: 1 },
   });

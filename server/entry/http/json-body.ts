@@ -1,7 +1,7 @@
-// Reads a JSON body: an empty one means {}, and nesting has an end, because later steps walk the value recursively.
+// Parses a JSON body. An empty body means {}. The nesting depth is limited, because later steps are recursive.
 import { invalidRequest } from '../../domain/faults.ts';
 
-/** A JSON body of 1 MB is refused; this is the largest that is not. */
+/** The limit is 1 MB, exclusive. */
 export const BODY_BYTES_MAX = 999_999;
 const DEPTH_MAX = 32;
 const [QUOTE, BACKSLASH, OPEN, CLOSE, OPEN_LIST, CLOSE_LIST] = [0x22, 0x5c, 0x7b, 0x7d, 0x5b, 0x5d] as const;
@@ -11,7 +11,7 @@ export function readJsonBody(text: string): unknown {
   if (depthOf(text) > DEPTH_MAX)
     throw invalidRequest([{ path: '', message: `The body is nested more than ${DEPTH_MAX} levels deep` }]);
   const value = parsed(text);
-  // An escape may hide the name. A reviver would be called for every value of every body, which costs ten times the parsing.
+  // The name may be written with escapes. A reviver would be called for every value, which takes ten times as long as parsing.
   if (/__proto__|\\u/.test(text)) refusePrototypes(value);
   return value;
 }
@@ -26,7 +26,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Deepest nesting of objects and arrays, read from the text without building anything. */
+/** The nesting depth of objects and arrays, counted in the text without parsing it. */
 function depthOf(text: string): number {
   let depth = 0;
   let deepest = 0;
@@ -43,10 +43,10 @@ function depthOf(text: string): number {
   return deepest;
 }
 
-/** It is nested no deeper than DEPTH_MAX. */
+/** Recursive: the depth was limited before. */
 function refusePrototypes(value: unknown): void {
   if (typeof value !== 'object' || value === null) return;
   if (Object.hasOwn(value, '__proto__'))
-    throw invalidRequest([{ path: '__proto__', message: 'is not a name that a field can have' }]);
+    throw invalidRequest([{ path: '__proto__', message: 'is not an allowed field name' }]);
   for (const inner of Object.values(value)) refusePrototypes(inner);
 }

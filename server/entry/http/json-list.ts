@@ -1,4 +1,4 @@
-// A long list as JSON, written in turns of the event loop while it is sent.
+// Serialises a long list as JSON while it is sent, in several turns of the event loop.
 import { Readable } from 'node:stream';
 import { Pace } from '../../kit/pace.ts';
 

@@ -1,4 +1,4 @@
-// Handlers of limits.
+// HTTP handlers of limits.
 import type { Limits } from '../../domain/limits/limits.ts';
 import { type Answer, tagged } from './answer.ts';
 import type { In } from './bind.ts';

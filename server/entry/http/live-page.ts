@@ -1,5 +1,5 @@
-// Serves the page of the live view. It may stand in anybody's frame, since that is what it is for; what it can do is decided
-// by the token in its address, which is checked where its socket comes in.
+// Serves the page of the live view. It may be embedded in any site. What a viewer may do depends on the token in the address,
+// which is checked when the page opens its socket.
 import type { FastifyInstance } from 'fastify';
 import { fault } from '../../domain/faults.ts';
 import type { Uploads } from '../../domain/files/uploads.ts';
@@ -38,7 +38,7 @@ export function serveLiveView(app: FastifyInstance, parts: LivePageParts, files:
       .removeHeader('x-frame-options');
     return built().send('index.html', request, reply, false);
   });
-  // A file that the page in the session has asked for: sent by whoever drives.
+  // An upload for a file chooser of the page, from the viewer who has control.
   app.post('/v1/browsers/live/:id/files', { config: { upload: true } }, async request => {
     const { id, token } = { token: '', ...Object(request.query), ...Object(request.params) };
     const live = await parts.live.resolveUploader(String(token), String(id));

@@ -1,4 +1,4 @@
-// Handlers of the addresses at which people watch and drive a session.
+// HTTP handlers of live view addresses.
 import type { LiveView } from '../../domain/live/live-view.ts';
 import { type Answer, answer, nothing } from './answer.ts';
 import type { In } from './bind.ts';

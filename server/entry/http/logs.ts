@@ -1,4 +1,4 @@
-// Handlers of logs: as a list, as a HAR file, or as a stream for a caller who accepts one.
+// HTTP handlers of logs: as a JSON list, as a HAR file, or as a stream for callers that accept one.
 import { Readable } from 'node:stream';
 import { HAR_TYPE, LOG_LIMIT_MAX } from '../../../contract/logs.ts';
 import { invalidRequest } from '../../domain/faults.ts';
@@ -44,7 +44,7 @@ async function listed({ logs }: LogHandlerParts, { caller, params, query }: In<'
   };
 }
 
-/** The first piece is made before the answer begins, so that what goes wrong has its status. */
+/** The first piece is made before the answer starts, so that a failure has its own status. */
 async function harFile({ logs, log }: LogHandlerParts, { caller, params }: In<'listSessionLogs'>): Promise<Answer> {
   const { pieces, state } = await logs.har(caller, params.id);
   const body = Readable.from(pieces, { objectMode: false });
@@ -64,13 +64,13 @@ async function streamed(
   const query = { ...only(asked.query), ...lastSeen(lastEventId) };
   const rest = logs.follow(asked.caller, asked.params.id, query, asked.signal);
   const first = await rest.next();
-  if (first.done) return { ...nothing(), status: 204 }; // Any other status, and a reader would ask for ever.
-  const demandCredential = () => callers.authenticate(asked.presented, 'agentKey');
+  if (first.done) return { ...nothing(), status: 204 }; // With any other status, EventSource would reconnect forever.
+  const checkCredential = () => callers.authenticate(asked.presented, 'agentKey');
   const whileAllowed = (end: () => void) => keyUses.hold(asked.caller, end);
   return {
-    body: eventStream({ first: first.value, rest, shown, demandCredential, whileAllowed, clock, log }),
+    body: eventStream({ first: first.value, rest, shown, checkCredential, whileAllowed, clock, log }),
     contentType: EVENT_STREAM,
-    // A proxy in front must not wait for the end of what has none.
+    // Prevents a reverse proxy from buffering the stream.
     headers: { 'x-accel-buffering': 'no' },
   };
 }

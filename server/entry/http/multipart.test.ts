@@ -40,7 +40,7 @@ async function send(body: FormData | string | Buffer, contentType?: string): Pro
   const headers = contentType ? { 'content-type': contentType } : {};
   const answer = await fetch(url, { method: 'POST', headers, body });
   const said: Answered = Object(await answer.json());
-  assert.deepEqual(readdirSync(folder), [], 'nothing is left of the upload');
+  assert.deepEqual(readdirSync(folder), [], 'the temporary file is deleted');
   return said;
 }
 
@@ -55,7 +55,7 @@ function form(...parts: ReadonlyArray<readonly [name: string, value: string | Bl
 const raw = (...lines: readonly string[]) => [lines.join('\r\n'), 'multipart/form-data; boundary=b'] as const;
 const HEAD = 'Content-Disposition: form-data; name="file"; filename="a.txt"';
 
-test('one file is received whole, with its name, size and digest', async () => {
+test('receives one file with its name, size and digest', async () => {
   const said = await send(form(['file', new Blob(['hello']), 'Grüße ☂.txt']));
   assert.deepEqual(said, {
     fileName: 'Grüße ☂.txt',
@@ -65,20 +65,20 @@ test('one file is received whole, with its name, size and digest', async () => {
   });
 });
 
-test('the largest that is taken, and one byte more', async () => {
+test('accepts a file of the maximum size, and refuses one byte more', async () => {
   assert.equal((await send(form(['file', new Blob(['x'.repeat(MAX)]), 'a']))).size, MAX);
   assert.equal((await send(form(['file', new Blob(['x'.repeat(MAX + 1)]), 'a']))).refused, 'payload_too_large');
   assert.equal((await send(form(['file', new Blob(['x'.repeat(20 * MAX)]), 'a']))).refused, 'payload_too_large');
 });
 
-test('a name with slashes comes as it is', async () => {
+test('keeps slashes in the file name', async () => {
   assert.equal(
     (await send(...raw('--b', HEAD.replace('a.txt', '../a/b.txt'), '', 'x', '--b--', ''))).fileName,
     '../a/b.txt',
   );
 });
 
-test('other parts than one file are refused', async () => {
+test('refuses anything but exactly one file', async () => {
   const file = new Blob(['x']);
   assert.equal((await send(form())).refused, 'missing_file');
   assert.equal((await send(form(['file', 'text']))).refused, 'missing_file');
@@ -88,14 +88,14 @@ test('other parts than one file are refused', async () => {
   assert.equal((await send(form(['__proto__', file, 'a']))).refused, 'invalid_file');
 });
 
-test('what is no multipart, or ends early, is refused', async () => {
+test('refuses a body that is not multipart or ends early', async () => {
   assert.equal((await send('{}', 'application/json')).refused, 'unsupported_media_type');
   assert.equal((await send('x', 'multipart/form-data')).refused, 'invalid_file');
   assert.equal((await send(...raw('--b', HEAD, '', 'the start of'))).refused, 'invalid_file');
   assert.equal((await send(...raw('nothing of the kind'))).refused, 'invalid_file');
 });
 
-test('a connection that carried a refused upload carries the next request', async () => {
+test('reuses the connection after a refused upload', async () => {
   const big = form(['other', new Blob(['x'.repeat(MAX)]), 'a']);
   for (const _ of [1, 2, 3]) assert.equal((await send(big)).refused, 'missing_file');
 });

@@ -1,5 +1,5 @@
-// Uploads: multipart/form-data with exactly one part, a file named `file`. Streamed to a file of ours, counted and digested
-// on the way; the handler gets it whole, and it is gone with the request unless the handler has moved it away.
+// Receives uploads: multipart/form-data with exactly one part, a file named `file`. It is streamed to a temporary file,
+// counted and hashed. The file is deleted after the request, unless the handler has moved it.
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import multipart from '@fastify/multipart';
@@ -10,12 +10,12 @@ import { writeHashed } from '../../kit/hashed-write.ts';
 import { newId } from '../../kit/ids.ts';
 
 const FIELD = 'file';
-/** Boundaries and headers of the part, beside its bytes. */
+/** Allowance for boundaries and part headers. */
 const FRAME_BYTES_MAX = 16 * 1024;
 const MANY = 'Send exactly one part, a file named `file`.';
 
 export interface UploadedFile {
-  /** As the caller named it: may hold anything, slashes too. */
+  /** As sent by the caller; not checked, and may contain slashes. */
   readonly fileName: string;
   readonly path: string;
   readonly size: number;
@@ -24,17 +24,17 @@ export interface UploadedFile {
 }
 
 export interface UploadBounds {
-  /** Where files stand while they come in; made where it is missing. */
+  /** Where files are stored while they are received. Created if necessary. */
   readonly folder: string;
   readonly maxBytes: number;
-  /** Which limit that is and what to do, for the refusal of a larger file. */
+  /** What to do, for the error if a file is larger. */
   readonly advice?: string;
-  /** Takes room for so many bytes in all, before they are read; throws where there is none. */
+  /** Called with the number of bytes in total before they are read. Throws if they exceed a limit. */
   readonly reserve?: (bytes: number) => void;
 }
 
 export function acceptMultipart(app: FastifyInstance): void {
-  // Names are kept with their slashes, so that whoever uses them can refuse those.
+  // Slashes in names are kept, so that the operation can refuse them.
   void app.register(multipart, {
     preservePath: true,
     throwFileSizeLimit: false,
@@ -42,14 +42,14 @@ export function acceptMultipart(app: FastifyInstance): void {
   });
 }
 
-/** Reads the upload, calls `work` with it, and removes what is left of it. */
+/** Receives the file, calls `work` with it, and deletes it if it was not moved. */
 export async function withUploadedFile<T>(
   request: FastifyRequest,
   bounds: UploadBounds,
   now: Date,
   work: (file: UploadedFile) => Promise<T>,
 ): Promise<T> {
-  demandMultipart(request, bounds);
+  assertMultipart(request, bounds);
   bounds.reserve?.(Number(request.headers['content-length'] ?? 0));
   await mkdir(bounds.folder, { recursive: true, mode: 0o700 });
   const path = join(bounds.folder, newId(now));
@@ -60,7 +60,7 @@ export async function withUploadedFile<T>(
   }
 }
 
-function demandMultipart(request: FastifyRequest, bounds: UploadBounds): void {
+function assertMultipart(request: FastifyRequest, bounds: UploadBounds): void {
   if (!request.isMultipart())
     throw fault('unsupported_media_type', 'The operation requires multipart/form-data.', {
       advice: 'Send the file as the only part, with the name `file`.',
@@ -81,15 +81,15 @@ async function receive(request: FastifyRequest, path: string, bounds: UploadBoun
       if (received.size > bounds.maxBytes) throw tooLarge(bounds);
     }
   } catch (error) {
-    // What is still on its way is read and thrown away, or the connection would hang.
+    // Discard the rest of the body, or the connection would hang.
     request.raw.unpipe().resume();
-    throw refusalOf(error);
+    throw faultOf(error);
   }
   if (!received) throw fault('missing_file', `The upload has no part named ${FIELD}.`, { advice: MANY });
   return received;
 }
 
-/** The same bytes, each of which room was taken for. */
+/** Passes the bytes on, after `reserve` has accepted them. */
 async function* reserved(body: AsyncIterable<Buffer>, { reserve }: UploadBounds): AsyncGenerator<Buffer> {
   let bytes = 0;
   for await (const chunk of body) {
@@ -105,8 +105,8 @@ const tooLarge = ({ maxBytes, advice = 'Send a smaller file.' }: UploadBounds) =
     details: { limit: maxBytes },
   });
 
-/** What the reader of multipart throws, told apart by its codes and by its one other kind of message. */
-function refusalOf(error: unknown): unknown {
+/** Maps errors of the multipart parser, by code or by message, to faults. */
+function faultOf(error: unknown): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   if (/^FST_(PARTS|FILES|FIELDS)_LIMIT$/.test(code))
     return fault('invalid_file', 'The upload has several parts.', { advice: MANY });

@@ -1,4 +1,4 @@
-// Create bodies and what becomes of them, row by row.
+// Normalisation of create bodies.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CreateSession } from '../../../contract/sessions.ts';
@@ -12,9 +12,9 @@ const OTHER_ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11';
 
 const PLAIN = { keepAlive: false, userMetadata: {}, settings: {}, asks: {}, warnings: [] };
 
-test('an empty body is a wish with nothing in it', () => assert.deepEqual(normaliseCreate({}, NATIVE), PLAIN));
+test('an empty body gives the defaults', () => assert.deepEqual(normaliseCreate({}, NATIVE), PLAIN));
 
-test('what is given is passed on', () =>
+test('passes given fields on', () =>
   assert.deepEqual(
     normaliseCreate(
       { projectId: ID, timeout: 900, keepAlive: true, region: 'cellar', userMetadata: { a: { b: 1 } } },
@@ -28,24 +28,24 @@ const FINE: ReadonlyArray<readonly [string, CreateSession]> = [
   ['false', { proxies: false, recordSession: false, browserSettings: { verified: false, blockAds: false } }],
   ['an open network policy', { browserSettings: { networkPolicy: { allow: [], deny: [], default: 'allow' } } }],
   [
-    'what happens anyway',
+    'defaults stated explicitly',
     { browserSettings: { viewport: { width: 1280 }, maskInputs: 'password', takeover: 'queue' } },
   ],
-  ['the same in both places', { logSession: false, browserSettings: { logSession: false } }],
-  ['the same after defaults', { viewport: { width: 1280 }, browserSettings: { viewport: { height: 720 } } }],
+  ['equal values in both places', { logSession: false, browserSettings: { logSession: false } }],
+  ['equal values after defaults', { viewport: { width: 1280 }, browserSettings: { viewport: { height: 720 } } }],
 ];
 for (const [name, body] of FINE)
-  test(`${name} is fine, without a warning`, () => assert.deepEqual(normaliseCreate(body, NATIVE).warnings, []));
+  test(`accepts ${name} without a warning`, () => assert.deepEqual(normaliseCreate(body, NATIVE).warnings, []));
 
 const UNAVAILABLE: ReadonlyArray<readonly [string, CreateSession]> = [
   ['browserSettings.verified', { browserSettings: { verified: true, os: 'mac' } }],
   ['browserSettings.advancedStealth', { browserSettings: { advancedStealth: true } }],
 ];
 for (const [field, body] of UNAVAILABLE)
-  test(`${JSON.stringify(body)} is not available`, () =>
+  test(`refuses ${JSON.stringify(body)} as not available`, () =>
     assert.equal(refusal(body, NATIVE, 'feature_unavailable').details?.field, field));
 
-test('on the compatibility mount what is not offered has no effect, and says so', () => {
+test('on the compatibility mount, unavailable settings are ignored with a warning', () => {
   const wish = normaliseCreate({ browserSettings: { verified: true, os: 'mac' } }, COMPAT);
   assert.deepEqual(
     wish.warnings.map(({ code, path }) => [code, path]),
@@ -75,7 +75,7 @@ const CONFLICTS: ReadonlyArray<readonly [readonly string[], CreateSession]> = [
   [['contextId', 'browserSettings.context'], { contextId: ID, browserSettings: { context: { id: OTHER_ID } } }],
 ];
 for (const [paths, body] of CONFLICTS)
-  test(`${paths.join(' and ')} conflict`, () =>
+  test(`refuses different values of ${paths.join(' and ')}`, () =>
     assert.deepEqual(refusal(body, NATIVE, 'conflicting_fields').details?.paths, paths));
 
 const WARNED: ReadonlyArray<readonly [string, string, NonNullable<CreateSession['browserSettings']>]> = [
@@ -83,7 +83,7 @@ const WARNED: ReadonlyArray<readonly [string, string, NonNullable<CreateSession[
   ['ignored', 'fingerprint', { fingerprint: { a: 1 } }],
 ];
 for (const [code, name, browserSettings] of WARNED)
-  test(`${name} gives the warning ${code}`, () => {
+  test(`warns about ${name} with ${code}`, () => {
     const [warning, ...more] = normaliseCreate({ browserSettings }, NATIVE).warnings;
     assert.deepEqual([warning?.code, warning?.path, more.length], [code, `browserSettings.${name}`, 0]);
   });
@@ -107,7 +107,7 @@ test('passes settings that watchers check on once, without empty lists', () => {
   });
 });
 
-test('settings that have their effect give no warning', () => {
+test('settings that take effect give no warning', () => {
   const browserSettings = {
     viewport: { width: 1288, height: 711 },
     locale: 'de-DE',
@@ -125,22 +125,22 @@ for (const [name, browserSettings] of [
   ['timezoneId', { timezoneId: 'Mars/Olympus' }],
   ['locale', { locale: 'x' }],
 ] as const)
-  test(`an unknown ${name} is refused by name`, () => {
+  test(`refuses an unknown ${name}, and names it`, () => {
     const { details } = refusal({ browserSettings }, NATIVE, 'invalid_request');
     assert.match(JSON.stringify(details), new RegExp(`browserSettings.${name}`));
   });
 
-test('an alias at the top and its twin inside become one setting', () =>
+test('merges an alias at the top with the same setting in browserSettings', () =>
   assert.deepEqual(normaliseCreate({ viewport: { width: 360, height: 800 } }, NATIVE).settings, {
     viewport: { width: 360, height: 800 },
   }));
 
-test("official clients' regions run here, with a warning", () => {
+test('accepts regions of official clients with a warning', () => {
   const { region, regionAsked, warnings } = normaliseCreate({ region: 'eu-central-1' }, NATIVE);
   assert.deepEqual([region, regionAsked, warnings[0]?.code], [undefined, 'eu-central-1', 'region_not_local']);
 });
 
-test('a region of ours with such a name is simply ours', () => {
+test('a configured region with such a name gives no warning', () => {
   const wish = normaliseCreate({ region: 'us-east-1' }, { mount: 'native', regions: ['us-east-1'] });
   assert.deepEqual([wish.region, wish.regionAsked, wish.warnings], ['us-east-1', undefined, []]);
 });
@@ -153,7 +153,7 @@ const BAD: ReadonlyArray<readonly [string, CreateSession]> = [
   ['userMetadata', { userMetadata: { a: 'x'.repeat(505) } }],
 ];
 for (const [path, body] of BAD)
-  test(`${path} is refused in ${JSON.stringify(body).slice(0, 60)}`, () => {
+  test(`refuses ${JSON.stringify(body).slice(0, 60)}, and names ${path}`, () => {
     const { details } = refusal(body, NATIVE, 'invalid_request');
     assert.deepEqual(
       Object(details).issues.map((issue: { path: string }) => issue.path),
@@ -161,7 +161,7 @@ for (const [path, body] of BAD)
     );
   });
 
-test('512 characters of metadata are fine', () =>
+test('accepts 512 characters of metadata', () =>
   assert.doesNotThrow(() => normaliseCreate({ userMetadata: { a: 'x'.repeat(504) } }, NATIVE)));
 
 function refusal(body: CreateSession, where: Where, code: string): Fault {

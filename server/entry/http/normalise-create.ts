@@ -1,4 +1,4 @@
-// From a create body to a SessionWish: merges aliases, refuses what cannot be done, warns of what has no effect. Pure.
+// Converts a create body into a SessionWish: merges aliases, refuses what is not available, warns of what has no effect. Pure.
 import { isDeepStrictEqual } from 'node:util';
 import type { Warning } from '../../../contract/common.ts';
 import {
@@ -21,7 +21,7 @@ export interface Where {
 export function normaliseCreate(body: CreateSession, where: Where): SessionWish {
   const settings = mergeAliases(body);
   refuseOsAlone(settings);
-  refuseUnknownPlace(settings);
+  refuseUnknownLocale(settings);
   const region = chooseRegion(body.region, where.regions);
   const userMetadata = checkedMetadata(body.userMetadata ?? {});
   refuseUnavailable(settings, where.mount);
@@ -42,7 +42,7 @@ export function normaliseCreate(body: CreateSession, where: Where): SessionWish 
 type Alias = Exclude<keyof CreateSession & keyof BrowserSettings, 'extensionId' | 'extensionIds'>;
 
 const CONTEXT_DEFAULT = { persist: false, exclusive: false };
-/** Settings that may also stand at the top of the body, with the defaults of their fields. */
+/** Settings that are also accepted at the top level of the body, with the defaults of their fields. */
 const ALIASES: Readonly<Record<Alias, object | undefined>> = {
   recordSession: undefined,
   logSession: undefined,
@@ -55,10 +55,10 @@ const ALIAS_NAMES = Object.keys(ALIASES) as readonly Alias[]; // TypeScript wide
 function mergeAliases(body: CreateSession): BrowserSettings {
   const inner = body.browserSettings ?? {};
   for (const name of ALIAS_NAMES)
-    demandSame([name, body[name]], [`browserSettings.${name}`, inner[name]], ALIASES[name]);
+    assertEqual([name, body[name]], [`browserSettings.${name}`, inner[name]], ALIASES[name]);
   const context = body.context ?? inner.context;
   const short = body.contextId === undefined ? undefined : { id: body.contextId };
-  demandSame(['contextId', short], [body.context ? 'context' : 'browserSettings.context', context], CONTEXT_DEFAULT);
+  assertEqual(['contextId', short], [body.context ? 'context' : 'browserSettings.context', context], CONTEXT_DEFAULT);
   const extensionIds = [body, inner].flatMap(({ extensionId, extensionIds = [] }) =>
     extensionId === undefined ? extensionIds : [extensionId, ...extensionIds],
   );
@@ -73,7 +73,7 @@ function mergeAliases(body: CreateSession): BrowserSettings {
 
 type Given = readonly [path: string, value: unknown];
 
-function demandSame([path, value]: Given, [otherPath, other]: Given, defaults: object | undefined): void {
+function assertEqual([path, value]: Given, [otherPath, other]: Given, defaults: object | undefined): void {
   if (value === undefined || other === undefined) return;
   const whole = (one: unknown): unknown => (defaults ? { ...defaults, ...Object(one) } : one);
   if (isDeepStrictEqual(whole(value), whole(other))) return;
@@ -87,13 +87,11 @@ function demandSame([path, value]: Given, [otherPath, other]: Given, defaults: o
 
 function refuseOsAlone({ os, verified, advancedStealth }: BrowserSettings): void {
   if (os !== undefined && !verified && !advancedStealth)
-    throw invalidRequest([
-      { path: 'browserSettings.os', message: 'is only possible together with browserSettings.verified; leave it out' },
-    ]);
+    throw invalidRequest([{ path: 'browserSettings.os', message: 'requires browserSettings.verified; omit it' }]);
 }
 
-/** Chromium would fall back to its own without a word. */
-function refuseUnknownPlace({ timezoneId, locale }: BrowserSettings): void {
+/** Chromium would silently use its default instead. */
+function refuseUnknownLocale({ timezoneId, locale }: BrowserSettings): void {
   if (timezoneId !== undefined && !isKnown(() => new Intl.DateTimeFormat('en', { timeZone: timezoneId })))
     throw invalidRequest([
       {
@@ -135,13 +133,13 @@ const regionNotLocal = (asked: string, [local]: readonly string[]): Warning => (
   message: `There is no region ${asked} here; the session runs in ${local}.`,
 });
 
-/** Settings that guard the caller: going on without them would be unsafe. */
+/** Refused rather than ignored are settings that protect the caller: running without them would be unsafe. */
 function refuseUnavailable(settings: BrowserSettings, mount: Where['mount']): void {
   const refused = settingsWithoutEffect(settings).find(({ isRefused }) => isRefused);
   if (!refused || mount === 'compat') return;
   const field = `browserSettings.${refused.name}`;
   throw fault('feature_unavailable', `${field} is not available on this installation.`, {
-    advice: 'Leave it out; the session was not created.',
+    advice: 'Omit it. The session was not created.',
     details: { field },
   });
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readPreferences } from './preferences.ts';
 
-test('both preferences are read, in one header or several, in any case, quoted or not', () => {
+test('reads both preferences, from one header or several, in any case, quoted or not', () => {
   const both = { isStrict: true, waitSeconds: 10 };
   assert.deepEqual(readPreferences('handling=strict, wait=10'), both);
   assert.deepEqual(readPreferences('Wait = "10" ; x=1 , HANDLING="Strict"'), both);
@@ -10,7 +10,7 @@ test('both preferences are read, in one header or several, in any case, quoted o
   assert.deepEqual(readPreferences('respond-async, wait=10, handling=strict'), both);
 });
 
-test('what is absent or cannot be read is no preference', () => {
+test('ignores invalid preferences', () => {
   for (const header of [
     undefined,
     '',
@@ -26,7 +26,7 @@ test('what is absent or cannot be read is no preference', () => {
   assert.deepEqual(readPreferences('await=10, mishandling=strict'), { isStrict: false });
 });
 
-test('a wait is bounded, and of two the first counts', () => {
+test('limits the wait, and uses the first of several', () => {
   assert.equal(readPreferences('wait=3600').waitSeconds, 55);
   assert.equal(readPreferences('wait=999999999').waitSeconds, 55);
   assert.equal(readPreferences('wait=1').waitSeconds, 1);

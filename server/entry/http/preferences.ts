@@ -1,16 +1,16 @@
-// The `Prefer` header (RFC 7240): what a caller would like of the answer. What cannot be read is passed over, as the RFC says. Pure.
+// Parses the `Prefer` header (RFC 7240). Invalid preferences are ignored, as the RFC says. Pure.
 import { WAIT_MAX_SECONDS } from '../../../contract/limits.ts';
 
 export interface Preferences {
-  /** `handling=strict`: fields that the operation does not know are refused instead of warned of. */
+  /** `handling=strict`: unknown fields are refused instead of giving a warning. */
   readonly isStrict: boolean;
   /** `wait=SECONDS`: wait in the queue instead of being refused; capped here. */
   readonly waitSeconds?: number;
 }
 
 /**
- * A preference, its value quoted or not; parameters behind a semicolon have no meaning here. `(?!\s)`: blanks are read once,
- * not as often as they can be shared out between two places.
+ * A preference with an optional, possibly quoted value; parameters after a semicolon are ignored. `(?!\s)` prevents
+ * backtracking over blanks, which would take quadratic time.
  */
 const PREFERENCE = /^([a-z-]+)(?:\s*=\s*(?!\s)(?:"([^"]*)"|([^\s;"]*)))?\s*(?:;.*)?$/i;
 
@@ -18,7 +18,7 @@ export function readPreferences(header: string | readonly string[] | undefined):
   const stated = new Map<string, string>();
   for (const part of [header ?? []].flat().join(',').split(',')) {
     const [, name = '', quoted, plain] = PREFERENCE.exec(part.trim()) ?? [];
-    // Of two that contradict each other the first counts.
+    // The first of several equal preferences counts, as the RFC says.
     if (!stated.has(name.toLowerCase())) stated.set(name.toLowerCase(), quoted ?? plain ?? '');
   }
   const wait = stated.get('wait') ?? '';

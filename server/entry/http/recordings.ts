@@ -1,4 +1,4 @@
-// Handlers of recordings: the list of replays, playlists, and files.
+// HTTP handlers of recordings: replays, playlists, pictures and files.
 import { PICTURE_TYPE, REPLAY_TYPE } from '../../../contract/recordings.ts';
 import type { Recordings } from '../../domain/recordings/api.ts';
 import { type Answer, answer, nothing } from './answer.ts';
@@ -7,7 +7,7 @@ import type { In } from './bind.ts';
 export const recordingHandlers = ({ recordings }: { readonly recordings: Recordings }) => ({
   listReplays: async ({ caller, params, path }: In<'listReplays'>): Promise<Answer> => {
     const { pages, ...others } = await recordings.replays(caller, params.id);
-    // An address of the mount that was asked.
+    // Replay addresses use the mount that was requested.
     const at = path.replace(/\/$/, '');
     const addressed = pages.map(page => ({ ...page, url: `${at}/${page.pageId}` }));
     return answer({ pages: addressed, pageCount: pages.length, ...others });

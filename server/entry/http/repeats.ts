@@ -1,6 +1,5 @@
-// `Idempotency-Key`: the first request with a key runs, and equal ones are answered from what it kept. Which answers are
-// made anew from the session they name, and which are kept as they were, is said here.
-
+// `Idempotency-Key`: the first request with a key is run; equal requests get its stored answer. For some operations the
+// answer is rebuilt from the session it names instead.
 import { catalogueEntry, type ErrorCode, isErrorCode } from '../../../contract/errors.ts';
 import { isRepeatable, type OperationId, operation } from '../../../contract/operations.ts';
 import { fault, invalidRequest } from '../../domain/faults.ts';
@@ -14,14 +13,14 @@ import type { Answer } from './answer.ts';
 
 const PRINTABLE = /^[\x20-\x7e]{1,255}$/;
 
-/** Answers to a repetition anew: the session as it is now, with fields that are not kept. */
-export interface Maker {
-  /** What of the answer's body is needed for it besides the session's id. */
+/** Rebuilds the answer to a repeated request: the session in its current state, including fields that are not stored. */
+export interface AnswerBuilder {
+  /** The parts of the answer's body that must be stored to rebuild it, besides the session's id. */
   readonly keep: (body: JsonObject) => JsonObject;
   readonly again: (asked: never, sessionId: SessionId, kept: JsonObject) => Promise<Answer>;
 }
 
-export type Makers = { readonly [Id in OperationId]?: Maker };
+export type AnswerBuilders = { readonly [Id in OperationId]?: AnswerBuilder };
 
 export interface Asked {
   readonly caller: Caller | undefined;
@@ -31,7 +30,7 @@ export interface Asked {
 
 export interface RepeatsParts {
   readonly idempotency: Pick<Idempotency, 'begin' | 'digestOf'>;
-  readonly makers: Makers;
+  readonly builders: AnswerBuilders;
   readonly log: Log;
 }
 
@@ -42,7 +41,7 @@ export class Repeats {
     this.#parts = parts;
   }
 
-  /** The key of a request to an operation that honours one; throws when it is none. */
+  /** The key of a request, if the operation supports one. Throws if the key is malformed. */
   keyOf(id: OperationId, header: string | string[] | undefined): string | undefined {
     if (header === undefined || !isRepeatable(id)) return undefined;
     if (typeof header === 'string' && PRINTABLE.test(header)) return header;
@@ -53,7 +52,7 @@ export class Repeats {
     return this.#parts.idempotency.digestOf(id, body);
   }
 
-  /** Runs the work, or answers again what it answered the first time; `replayed` is called before that. */
+  /** Runs the work, or returns the answer of the first request; in that case `replayed` is called first. */
   async answer(
     { id, key, path }: { readonly id: OperationId; readonly key: string; readonly path: string },
     asked: Asked,
@@ -61,12 +60,19 @@ export class Repeats {
     replayed: () => void,
   ): Promise<Answer> {
     const begun = await this.#parts.idempotency.begin(
-      { owner: ownerOf(asked.caller), key, operation: id, path, body: asked.body, isAtomic: id in this.#parts.makers },
+      {
+        owner: ownerOf(asked.caller),
+        key,
+        operation: id,
+        path,
+        body: asked.body,
+        isAtomic: id in this.#parts.builders,
+      },
       asked.signal,
     );
     if ('run' in begun) return this.#first(id, begun.run, work);
     replayed();
-    return this.#again(id, asked, begun.again);
+    return this.#repeat(id, asked, begun.again);
   }
 
   async #first(id: OperationId, run: Run, work: (run: IdempotencyRun) => Promise<Answer>): Promise<Answer> {
@@ -74,7 +80,7 @@ export class Repeats {
       await this.#failed(run, error);
       throw error;
     });
-    // What it did stands, whether this can be written or not.
+    // The work has had its effect, even if its answer cannot be stored.
     await run.keep(this.#kept(id, answered)).catch(error => this.#notWritten(error));
     return answered;
   }
@@ -83,21 +89,21 @@ export class Repeats {
     if (!isFault(error) || !isErrorCode(error.code) || error.code === 'database_unreachable') return run.abandon();
     const { code, message, details = {} } = error;
     const failure = { code, message, details: plain(details) };
-    const end = didNothing(error.code) ? run.release() : run.keep({ failure });
+    const end = hadNoEffect(error.code) ? run.release() : run.keep({ failure });
     await end.catch(problem => this.#notWritten(problem));
   }
 
   #kept(id: OperationId, { status, headers = {}, body }: Answer): JsonObject {
     const shown = withoutSecrets(id, plain(Object(body)));
-    const kept = this.#parts.makers[id]?.keep(shown) ?? shown;
+    const kept = this.#parts.builders[id]?.keep(shown) ?? shown;
     return { headers, ...(status === undefined ? {} : { status }), ...(body === undefined ? {} : { body: kept }) };
   }
 
-  async #again(id: OperationId, asked: Asked, { sessionId, kept = {} }: Again): Promise<Answer> {
-    const { failure, body, headers, status } = kept as Kept; // Written by #kept and #failed.
+  async #repeat(id: OperationId, asked: Asked, { sessionId, kept = {} }: Again): Promise<Answer> {
+    const { failure, body, headers, status } = kept as StoredAnswer; // Written by #kept and #failed.
     if (failure) throw fault(failure.code, failure.message, { details: failure.details });
-    const maker = this.#parts.makers[id];
-    if (maker && sessionId) return maker.again(asked as never, sessionId, body ?? {});
+    const builder = this.#parts.builders[id];
+    if (builder && sessionId) return builder.again(asked as never, sessionId, body ?? {});
     return {
       ...(headers ? { headers } : {}),
       ...(status === undefined ? {} : { status }),
@@ -110,15 +116,15 @@ export class Repeats {
   }
 }
 
-interface Kept {
+interface StoredAnswer {
   readonly failure?: { readonly code: ErrorCode; readonly message: string; readonly details: JsonObject };
   readonly body?: JsonObject;
   readonly headers?: Readonly<Record<string, string>>;
   readonly status?: number;
 }
 
-/** Refused before anything was done: the key may be used again. */
-const didNothing = (code: ErrorCode): boolean => catalogueEntry(code).status < 500 || code === 'capacity';
+/** The request was refused without any effect, so the key may be used again. */
+const hadNoEffect = (code: ErrorCode): boolean => catalogueEntry(code).status < 500 || code === 'capacity';
 
 function ownerOf(caller: Caller | undefined) {
   if (!caller) throw new Error('a repeatable operation without a credential');
@@ -130,5 +136,5 @@ function withoutSecrets(id: OperationId, body: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(body).filter(([name]) => !secret.has(name)));
 }
 
-/** As it will be read back. */
+/** Normalised by a round trip through JSON, as it will be read from the database. */
 const plain = (value: object): JsonObject => JSON.parse(JSON.stringify(value));

@@ -1,4 +1,4 @@
-// What is said about wrong values, against the real create schema.
+// Messages about invalid values, tested with the schema of a create.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CreateAgentKey } from '../../../contract/agent-keys.ts';
@@ -38,24 +38,24 @@ const WRONG: ReadonlyArray<readonly [unknown, string, string]> = [
 ];
 
 for (const [value, path, message] of WRONG)
-  test(`${JSON.stringify(value)} is explained`, () => {
+  test(`explains ${JSON.stringify(value)}`, () => {
     assert.deepEqual(explain(CreateSession, value), [{ path, message }]);
     assert.deepEqual(validatorOf(CreateSession)(value), [{ path, message }]);
   });
 
-test('several wrong fields are all named', () =>
+test('names all wrong fields', () =>
   assert.deepEqual(
     explain(CreateSession, { timeout: 1, keepAlive: 1 }).map(({ path }) => path),
     ['timeout', 'keepAlive'],
   ));
 
-test('an end that is no time and an unknown scope are named', () =>
+test('names an invalid time and an unknown scope', () =>
   assert.deepEqual(
     validatorOf(CreateAgentKey)({ name: 'a', expiresAt: 'tomorrow', scopes: ['browsers:fly'] }).map(({ path }) => path),
     ['scopes[0]', 'expiresAt'],
   ));
 
-test('unknown fields are found at every depth, in lists too', () =>
+test('finds unknown fields at every depth, also in lists', () =>
   assert.deepEqual(
     unknownFields(CreateSession, {
       timeOut: 1,
@@ -66,7 +66,7 @@ test('unknown fields are found at every depth, in lists too', () =>
     ['timeOut', 'browserSettings.viewport.widht', 'browserSettings.toString', 'proxies[0].sever'],
   ));
 
-test("every operation's own example satisfies its schema and has no unknown field", () => {
+test('the example of every operation is valid and has no unknown field', () => {
   for (const id of OPERATION_IDS) {
     const { body, bodyExample } = operation(id);
     if (!body) continue;

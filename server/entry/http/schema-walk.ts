@@ -1,5 +1,5 @@
-// Questions about a value and its schema that a yes-or-no validator does not answer: what exactly is wrong, in words,
-// and which fields are unknown. Knows the part of JSON Schema that contract/ uses.
+// Explains what is wrong with a value, in words, and finds fields that a schema does not define. Supports the part of JSON
+// Schema that contract/ uses.
 import type { TSchema } from 'typebox';
 import type { Issue } from '../../../contract/common.ts';
 import { isObject } from '../../kit/json.ts';
@@ -29,31 +29,31 @@ interface Shape {
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const TIME = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:?\d\d)$/;
 
-/** What is wrong with the value, field by field; empty when nothing that these words can say. */
+/** What is wrong with the value, field by field. Empty if nothing is found. */
 export const explain = (schema: TSchema, value: unknown): Issue[] =>
   firstOf(problems(shapeOf(schema), value, ''), ISSUES_MAX);
 
-/** Paths of the first fields that the schema does not know: `browserSettings.viewprot`, `proxies[0].sever`. */
+/** Paths of the first unknown fields: `browserSettings.viewprot`, `proxies[0].sever`. */
 export const unknownFields = (schema: TSchema, value: unknown): string[] =>
-  firstOf(strangers(shapeOf(schema), value, ''), UNKNOWN_FIELDS_MAX);
+  firstOf(unknownPaths(shapeOf(schema), value, ''), UNKNOWN_FIELDS_MAX);
 
 /** Paths of all fields of a body, without indexes: `proxies.server`. */
 export const fieldPaths = (schema: TSchema): string[] => [...new Set(pathsIn(shapeOf(schema), ''))];
 
-/** Looks no further than is told. */
+/** The first `most` items, without computing further ones. */
 function firstOf<T>(found: Iterable<T>, most: number): T[] {
   const first: T[] = [];
   for (const one of found) if (first.push(one) >= most) break;
   return first;
 }
 
-/** Whether a value of the schema can have ids in it. */
-export const hasIds = (schema: TSchema): boolean => isAboutIds(shapeOf(schema));
+/** Whether values of the schema can contain ids. */
+export const hasIds = (schema: TSchema): boolean => containsIds(shapeOf(schema));
 
-/** A value that fits the schema, with the ids in it in lower case. */
+/** A copy of a valid value in which ids are in lower case. */
 export const withLowerIds = (schema: TSchema, value: unknown): unknown => lowered(shapeOf(schema), value);
 
-/** A schema is JSON; this names the parts of it that are read here. */
+/** A schema is plain JSON; Shape declares the keywords that are used here. */
 const shapeOf = (schema: TSchema): Shape => schema as Shape;
 
 function* problems(shape: Shape, value: unknown, path: string): Generator<Issue> {
@@ -75,14 +75,14 @@ function* problemsOfFields(shape: Shape, value: Readonly<Record<string, unknown>
 }
 
 function* problemsOfChoice(shape: Shape, choices: readonly Shape[], value: unknown, path: string): Generator<Issue> {
-  if (choices.some(choice => isFree(problems(choice, value, path)))) return;
-  const meant = choiceMeant(choices, value);
-  if (meant) yield* problems(meant, value, path);
+  if (choices.some(choice => isEmpty(problems(choice, value, path)))) return;
+  const intended = intendedChoice(choices, value);
+  if (intended) yield* problems(intended, value, path);
   else yield { path, message: `is ${show(value)}; expected ${expectation(shape)}` };
 }
 
-/** The one choice that the value is an attempt at: of its type, and with its `type` word where there is one. */
-function choiceMeant(choices: readonly Shape[], value: unknown): Shape | undefined {
+/** The alternative that the value was intended to match: the only one of its type, or with the same `type` member. */
+function intendedChoice(choices: readonly Shape[], value: unknown): Shape | undefined {
   const ofType = choices.filter(choice => choice.anyOf === undefined && choice.type === typeOf(value));
   const tagged = ofType.filter(
     choice =>
@@ -92,18 +92,19 @@ function choiceMeant(choices: readonly Shape[], value: unknown): Shape | undefin
   return ofType.length === 1 ? ofType[0] : undefined;
 }
 
-function* strangers(shape: Shape, value: unknown, path: string): Generator<string> {
+function* unknownPaths(shape: Shape, value: unknown, path: string): Generator<string> {
   if (shape.anyOf) {
-    const meant = shape.anyOf.find(choice => isFree(problems(choice, value, path))) ?? choiceMeant(shape.anyOf, value);
-    if (meant) yield* strangers(meant, value, path);
+    const intended =
+      shape.anyOf.find(choice => isEmpty(problems(choice, value, path))) ?? intendedChoice(shape.anyOf, value);
+    if (intended) yield* unknownPaths(intended, value, path);
   } else if (Array.isArray(value) && shape.items) {
-    // A list that is longer is refused for that.
+    // A list that is too long is refused anyway.
     for (const [index, item] of value.slice(0, shape.maxItems).entries())
-      yield* strangers(shape.items, item, `${path}[${index}]`);
+      yield* unknownPaths(shape.items, item, `${path}[${index}]`);
   } else if (isObject(value) && shape.properties) {
     for (const [name, inner] of Object.entries(value)) {
       const known = Object.hasOwn(shape.properties, name) ? shape.properties[name] : undefined;
-      if (known) yield* strangers(known, inner, join(path, name));
+      if (known) yield* unknownPaths(known, inner, join(path, name));
       else yield join(path, name);
     }
   }
@@ -117,15 +118,15 @@ function* pathsIn({ anyOf = [], items, properties = {} }: Shape, path: string): 
   }
 }
 
-function isAboutIds({ format, anyOf = [], items, properties = {} }: Shape): boolean {
-  return format === 'uuid' || [...anyOf, ...(items ? [items] : []), ...Object.values(properties)].some(isAboutIds);
+function containsIds({ format, anyOf = [], items, properties = {} }: Shape): boolean {
+  return format === 'uuid' || [...anyOf, ...(items ? [items] : []), ...Object.values(properties)].some(containsIds);
 }
 
 function lowered(shape: Shape, value: unknown): unknown {
-  if (!isAboutIds(shape)) return value;
+  if (!containsIds(shape)) return value;
   if (shape.anyOf) {
-    const meant = shape.anyOf.find(choice => isFree(problems(choice, value, '')));
-    return meant ? lowered(meant, value) : value;
+    const intended = shape.anyOf.find(choice => isEmpty(problems(choice, value, '')));
+    return intended ? lowered(intended, value) : value;
   }
   if (typeof value === 'string') return value.toLowerCase();
   const { items, properties = {} } = shape;
@@ -137,7 +138,7 @@ function lowered(shape: Shape, value: unknown): unknown {
   return { ...value, ...Object.fromEntries(changed) };
 }
 
-/** Whether the value itself, without what is inside it, is as the shape says. */
+/** Whether the value matches the shape, without its members. */
 function fits(shape: Shape, value: unknown): boolean {
   if (shape.enum) return shape.enum.includes(value);
   if (shape.const !== undefined) return shape.const === value;
@@ -161,7 +162,7 @@ const stringFits = ({ format, pattern, minLength, maxLength }: Shape, value: str
 
 // ---- words ---------------------------------------------------------------------------------------------------------
 
-/** What a field may hold, in words: `a whole number from 60 to 21600`. */
+/** The expected value in words: `a whole number from 60 to 21600`. */
 function expectation(shape: TSchema | Shape): string {
   const { type, anyOf, format, pattern, ...rest } = shape as Shape;
   if (anyOf) return [...new Set(anyOf.map(expectation))].join(' or ');
@@ -197,6 +198,6 @@ function typeOf(value: unknown): string {
   return Array.isArray(value) ? 'array' : typeof value;
 }
 
-const isFree = (found: Generator<unknown>): boolean => found.next().done === true;
+const isEmpty = (found: Generator<unknown>): boolean => found.next().done === true;
 
 const join = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`);

@@ -1,4 +1,4 @@
-// The rules of HTTP, asked over a real socket. The domain behind is small objects that say what they were asked.
+// The HTTP rules, tested over a real socket. The domain is replaced by small objects that record how they were called.
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
@@ -293,7 +293,7 @@ const ask = await serve();
 
 // ---- errors --------------------------------------------------------------------------------------------------------
 
-test('an error has one body, and its request id is in the header too', async () => {
+test('an error has the documented body, with the request id of the header', async () => {
   const { status, headers, body } = await ask('GET', '/v1/nothing?token=secret');
   assert.equal(status, 404);
   assert.deepEqual(Object.keys(body), ['statusCode', 'error', 'message', 'code', 'requestId']);
@@ -304,7 +304,7 @@ test('an error has one body, and its request id is in the header too', async () 
   assert.equal(headers.get('content-type'), 'application/json; charset=utf-8');
 });
 
-test("a sane request id of the caller's is kept, another is replaced", async () => {
+test('keeps a well-formed request id of the caller, and replaces others', async () => {
   const kept = await ask('GET', '/healthz', { headers: { 'x-request-id': 'trace-0001.a:b' } });
   assert.equal(kept.headers.get('x-request-id'), 'trace-0001.a:b');
   for (const id of ['short', 'x'.repeat(200), 'with blanks in it', 'a"b"c"d"e'])
@@ -314,13 +314,13 @@ test("a sane request id of the caller's is kept, another is replaced", async () 
     );
 });
 
-test('another method is refused with those that are possible', async () => {
+test('refuses an unsupported method with 405, and lists the supported ones', async () => {
   const { status, headers, body } = await ask('PUT', '/v1/browsers/sessions');
   assert.deepEqual([status, body.code, headers.get('allow')], [405, 'method_not_allowed', 'GET, HEAD, POST']);
   assert.equal((await ask('PATCH', `/v1/sessions/${ID}`, { raw: 'x'.repeat(10) })).status, 405);
 });
 
-test('a bug is not shown to the caller', async () => {
+test('does not show the cause of a bug to the caller', async () => {
   const broken = await serve({
     sessions: { ...SESSIONS, read: async () => Promise.reject(new Error('password=hunter2')) },
   });
@@ -330,7 +330,7 @@ test('a bug is not shown to the caller', async () => {
   assert.ok(lines.some(line => line.event === 'http.failure' && line.requestId === body.requestId));
 });
 
-test('requests that are hardly HTTP get the error body all the same', async () => {
+test('answers malformed HTTP requests with the error body', async () => {
   const port = Number(new URL(ask.url).port);
   assert.match(await rawly(port, 'NONSENSE\r\n\r\n'), /^HTTP\/1\.1 400 Bad Request\r\n.*"code":"invalid_request"/s);
   assert.match(
@@ -355,7 +355,7 @@ function rawly(port: number, text: string): Promise<string> {
   return promise;
 }
 
-test('a refusal that is known before the body has come arrives, also where the connection closes behind it', async () => {
+test('a refusal before the end of the body reaches the client, even if the connection is closed afterwards', async () => {
   const port = Number(new URL(ask.url).port);
   const body = 'x'.repeat(10 * 1024 ** 2);
   const close = 'Connection: close\r\n';
@@ -370,7 +370,7 @@ test('a refusal that is known before the body has come arrives, also where the c
 
 // ---- credential, scope ---------------------------------------------------------------------------------------------
 
-test('without a valid credential nothing of the body is looked at', async () => {
+test('does not read the body without a valid credential', async () => {
   const { status, headers, body } = await ask('POST', '/v1/browsers/sessions', {
     raw: '{',
     headers: { 'content-type': 'application/json' },
@@ -378,7 +378,7 @@ test('without a valid credential nothing of the body is looked at', async () => 
   assert.deepEqual([status, body.code, headers.get('www-authenticate')], [401, 'invalid_credentials', 'Bearer']);
 });
 
-test('every operation that takes a credential refuses to work without one', async () => {
+test('every operation with a credential refuses a request without one', async () => {
   for (const id of OPERATION_IDS) {
     if (operation(id).credential === 'public' || operation(id).credential === 'connect') continue;
     for (const { path } of pathsOf(id, true)) {
@@ -388,7 +388,7 @@ test('every operation that takes a credential refuses to work without one', asyn
   }
 });
 
-test('a credential of the other kind, and one without the scope, are refused', async () => {
+test('refuses a credential of the other kind, and one without the scope', async () => {
   assert.equal((await ask('GET', '/v1/browsers/sessions', { key: TOKEN })).status, 401);
   assert.equal((await ask('GET', '/v1/applications', { key: KEY })).status, 401);
   const { status, body } = await ask('POST', '/v1/browsers/sessions', { key: READ_ONLY_KEY });
@@ -399,7 +399,7 @@ test('a credential of the other kind, and one without the scope, are refused', a
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 
-test('no body, an empty one and {} are the same', async () => {
+test('treats a missing body, an empty body and {} alike', async () => {
   for (const more of [{}, { raw: '', headers: JSON_TYPE }, { raw: ' \n', headers: JSON_TYPE }, { body: {} }])
     assert.equal((await ask('POST', '/v1/browsers/sessions', { key: KEY, ...more })).status, 201);
 });
@@ -417,19 +417,19 @@ const REFUSED: ReadonlyArray<readonly [string, { raw: string; headers?: Record<s
   ['plain text', { raw: '{}', headers: { 'content-type': 'text/plain' } }, 415, 'unsupported_media_type'],
 ];
 for (const [name, more, status, code] of REFUSED)
-  test(`${name} is refused as ${code}`, async () => {
+  test(`refuses ${name} with ${code}`, async () => {
     const reply = await ask('POST', '/v1/browsers/sessions', { key: KEY, headers: JSON_TYPE, ...more });
     assert.deepEqual([reply.status, reply.body.code], [status, code]);
     assert.equal(reply.headers.get('x-should-retry'), 'false');
   });
 
-test('one byte less than 1 MB is read', async () => {
+test('reads a body of one byte less than 1 MB', async () => {
   const raw = `{"a":"${'x'.repeat(999_999 - 8)}"}`;
   assert.equal(raw.length, 999_999);
   assert.equal((await ask('POST', '/v1/browsers/sessions', { key: KEY, raw, headers: JSON_TYPE })).status, 201);
 });
 
-test('each wrong field is named with what was expected', async () => {
+test('names each invalid field and what was expected', async () => {
   const { body } = await ask('POST', '/v1/browsers/sessions', {
     key: KEY,
     body: { timeout: '900', browserSettings: { viewport: { width: 1 } } },
@@ -441,7 +441,7 @@ test('each wrong field is named with what was expected', async () => {
   assert.ok(body.message.includes('timeout is "900"'));
 });
 
-test('numbers in a query are read, and what is none is refused', async () => {
+test('parses numbers in a query, and refuses invalid ones', async () => {
   const asked: unknown[] = [];
   const listing = await serve({
     sessions: {
@@ -460,7 +460,7 @@ test('numbers in a query are read, and what is none is refused', async () => {
   }
 });
 
-test('fields that a session does not know are named, or refused on request', async () => {
+test('names unknown fields of a create in warnings, or refuses them on request', async () => {
   const body = { timeOut: 1, browserSettings: { viewprot: {} } };
   const warned = await ask('POST', '/v1/browsers/sessions', { key: KEY, body });
   assert.deepEqual(
@@ -480,24 +480,24 @@ test('fields that a session does not know are named, or refused on request', asy
   assert.deepEqual([strict.status, strict.body.code, strict.body.details.issues.length], [400, 'unknown_field', 2]);
 });
 
-test('account routes refuse fields that they do not know', async () => {
+test('account routes refuse unknown fields', async () => {
   const { status, body } = await ask('POST', '/v1/applications', { key: TOKEN, body: { name: 'a', nmae: 'b' } });
   assert.deepEqual([status, body.code, body.details.issues[0]?.path], [400, 'unknown_field', 'nmae']);
 });
 
 // ---- answers -------------------------------------------------------------------------------------------------------
 
-test('a created session is a 201 with its place', async () => {
+test('a create answers 201 with a Location', async () => {
   const { status, headers, body } = await ask('POST', '/v1/browsers/sessions', { key: KEY });
   assert.deepEqual([status, headers.get('location'), body.warnings], [201, `/v1/browsers/sessions/${ID}`, []]);
 });
 
-test('a list is a bare array that names the next page', async () => {
+test('a list is a JSON array with the next list page in a header', async () => {
   const { headers, list } = await ask('GET', '/v1/browsers/sessions', { key: KEY });
   assert.deepEqual([list.length, headers.get('x-next-before')], [1, ID]);
 });
 
-test('what has a revision has an ETag, and a change passes If-Match on', async () => {
+test('a resource with a revision has an ETag, and a change passes If-Match on', async () => {
   assert.equal((await ask('GET', `/v1/applications/${APP}`, { key: TOKEN })).headers.get('etag'), '"3"');
   const renamed = await ask('PATCH', `/v1/applications/${APP}`, {
     key: TOKEN,
@@ -507,14 +507,14 @@ test('what has a revision has an ETag, and a change passes If-Match on', async (
   assert.equal(renamed.body.name, 'New "3"');
 });
 
-test('a revoke answers nothing, also with the JSON type that older clients send', async () => {
+test('a revoke answers 204, also with the JSON content type that older clients send', async () => {
   for (const headers of [{}, JSON_TYPE]) {
     const { status, text } = await ask('DELETE', `/v1/account/tokens/${ID}`, { key: TOKEN, headers });
     assert.deepEqual([status, text], [204, '']);
   }
 });
 
-test('an id that cannot be one names nothing', async () => {
+test('an id that is not a UUID is not found', async () => {
   for (const path of [
     '/v1/browsers/sessions/x',
     `/v1/browsers/sessions/${ID.slice(1)}`,
@@ -533,7 +533,7 @@ const RETRIES: ReadonlyArray<readonly [Error, number, string, string | null]> = 
   [new Error('a bug'), 500, 'false', null],
 ];
 for (const [error, status, shouldRetry, retryAfter] of RETRIES)
-  test(`a write refused with ${status} says whether to send it again: ${shouldRetry}`, async () => {
+  test(`a write refused with ${status} has x-should-retry: ${shouldRetry}`, async () => {
     const refusing = await serve({
       sessions: { ...SESSIONS, create: () => Promise.reject(error), read: () => Promise.reject(error) },
     });
@@ -546,7 +546,7 @@ for (const [error, status, shouldRetry, retryAfter] of RETRIES)
     assert.equal(read.headers.get('x-should-retry'), null);
   });
 
-test('a caller who goes away is noticed', async () => {
+test('aborts the signal when the caller disconnects', async () => {
   const asked = Promise.withResolvers<AbortSignal>();
   const waiting = await serve({
     sessions: {
@@ -572,7 +572,7 @@ test('a caller who goes away is noticed', async () => {
 // ---- the compatibility mount ---------------------------------------------------------------------------------------
 
 for (const prefix of ['/v1', '/v1/browsers/v1'])
-  test(`official clients find their routes under ${prefix}`, async () => {
+  test(`serves the routes of official clients under ${prefix}`, async () => {
     assert.equal((await ask('POST', `${prefix}/sessions`, { key: KEY, body: {} })).body.region, 'us-west-2');
     assert.equal((await ask('GET', `${prefix}/sessions`, { key: KEY })).list[0]?.region, 'us-west-2');
     const [project] = (await ask('GET', `${prefix}/projects`, { key: KEY })).list;
@@ -588,7 +588,7 @@ for (const prefix of ['/v1', '/v1/browsers/v1'])
     });
   });
 
-test('Stagehand starts and ends there, and its other fields are ignored', async () => {
+test('Stagehand can start and end a session, and its other fields are ignored', async () => {
   const wishes: SessionWish[] = [];
   const starting = await serve({
     sessions: {
@@ -609,7 +609,7 @@ test('Stagehand starts and ends there, and its other fields are ignored', async 
   assert.equal(wishes.length, 1);
 });
 
-test('a repeated release is a conflict natively and fine for official clients', async () => {
+test('a repeated release is a conflict on the native mount, and succeeds on the compatibility mount', async () => {
   const ended = await serve({
     sessions: {
       ...SESSIONS,
@@ -626,14 +626,14 @@ test('a repeated release is a conflict natively and fine for official clients', 
   assert.deepEqual([native.body.region, 'regionAsked' in native.body], ['local', false]);
 });
 
-test('switched off, the mount is not there', async () => {
+test('the compatibility mount does not exist if it is turned off', async () => {
   const off = await serve({ compat: false });
   for (const path of ['/v1/sessions', '/v1/projects', '/v1/browsers/v1/sessions'])
     assert.equal((await off('GET', path, { key: KEY })).body.code, 'route_not_found');
   assert.equal((await off('GET', '/v1/browsers/sessions', { key: KEY })).status, 200);
 });
 
-test("the Selenium address refuses in WebDriver's words, whatever is sent", async () => {
+test("the Selenium address answers in WebDriver's error format", async () => {
   for (const [method, path] of [
     ['GET', ''],
     ['POST', '/session'],
@@ -647,12 +647,12 @@ test("the Selenium address refuses in WebDriver's words, whatever is sent", asyn
 
 // ---- connect -------------------------------------------------------------------------------------------------------
 
-test('the connect address says that it wants an upgrade', async () => {
+test('the connect address answers 426 to requests without an upgrade', async () => {
   const { status, body } = await ask('GET', `/v1/browsers/sessions/${ID}/connect?signingKey=k`);
   assert.deepEqual([status, body.code], [426, 'upgrade_required']);
 });
 
-test('discovery passes on what was shown, with and without a slash', async () => {
+test('discovery passes the credentials on, with and without a trailing slash', async () => {
   const shown: unknown[] = [];
   const version = { Browser: 'Chrome/1', 'Protocol-Version': '1.3', webSocketDebuggerUrl: 'ws://a' };
   const found = await serve({
@@ -676,7 +676,7 @@ test('discovery passes on what was shown, with and without a slash', async () =>
 
 // ---- the service itself --------------------------------------------------------------------------------------------
 
-test('health, readiness and where you are', async () => {
+test('answers health, readiness and the landing page', async () => {
   assert.deepEqual((await ask('GET', '/healthz')).body, { status: 'ok' });
   assert.deepEqual((await ask('GET', '/readyz')).body, { status: 'ready', checks: [] });
   assert.deepEqual((await ask('GET', '/')).body, {
@@ -689,13 +689,13 @@ test('health, readiness and where you are', async () => {
   assert.match(page.text, /^<!doctype html>/);
 });
 
-test('what is not ready says why, also when the check itself breaks', async () => {
+test('readiness says what failed, also if the check throws', async () => {
   const failing = await serve({ ready: async () => Promise.reject(new Error('no database')) });
   const { status, body } = await failing('GET', '/readyz');
   assert.deepEqual([status, body.status, body.checks[0]?.detail], [503, 'not_ready', 'no database']);
 });
 
-test('requests are measured by operation and status', async () => {
+test('measures requests by operation and status', async () => {
   const measured = await serve();
   await measured('GET', '/v1/browsers/sessions', { key: KEY });
   await measured('GET', '/v1/browsers/sessions');
@@ -710,7 +710,7 @@ test('requests are measured by operation and status', async () => {
     assert.ok(text.includes(`berth_http_request_duration_seconds_count{${labels}} 1`), labels);
 });
 
-test('each operation logs one line when it begins and one when it ends, and never a secret', async () => {
+test('each operation logs a line at its start and its end, without secrets', async () => {
   lines.length = 0;
   await ask('GET', `/v1/browsers/sessions/${ID}/connect?signingKey=k_secret`, {
     headers: { 'x-request-id': 'trace-log-1' },
@@ -733,7 +733,7 @@ test('each operation logs one line when it begins and one when it ends, and neve
 
 // ---- the reference -------------------------------------------------------------------------------------------------
 
-test('the OpenAPI document is the same everywhere and has every operation once', async () => {
+test('the OpenAPI document is equal at every address and lists every operation once', async () => {
   const yaml = await ask('GET', '/openapi.yaml');
   assert.equal((await ask('GET', '/docs/openapi.yaml')).text, yaml.text);
   const { body } = await ask('GET', '/v1/browsers/openapi.json');
@@ -752,7 +752,7 @@ test('answers 404 with what to do where the docs site is not built', async () =>
   assert.match(body.message, /not built/);
 });
 
-test('an unchanged document is not sent twice', async () => {
+test('an unchanged document is answered with 304', async () => {
   const { headers } = await ask('GET', '/openapi.yaml');
   const again = await ask('GET', '/openapi.yaml', { headers: { 'if-none-match': headers.get('etag') ?? '' } });
   assert.deepEqual([again.status, again.text], [304, '']);
@@ -760,7 +760,7 @@ test('an unchanged document is not sent twice', async () => {
 
 // ---- opening and closing -------------------------------------------------------------------------------------------
 
-test('an address in use is named', async () => {
+test('an address in use is named in the error', async () => {
   const port = Number(new URL(ask.url).port);
   await assert.rejects(
     serve({ listen: { host: '127.0.0.1', port } }),
@@ -768,7 +768,7 @@ test('an address in use is named', async () => {
   );
 });
 
-test('closing does not wait for idle connections', async () => {
+test('close does not wait for idle connections', async () => {
   const closing = await serve();
   await closing('GET', '/healthz');
   const idle = connect(Number(new URL(closing.url).port), '127.0.0.1');

@@ -1,4 +1,4 @@
-// Opens the HTTP side: limits, hooks that every request passes, routes, errors. What an operation does is in bind.ts and beside it.
+// The HTTP server: limits, hooks for every request, routes and errors. Operations are bound in bind.ts.
 import { rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { Socket } from 'node:net';
@@ -27,18 +27,18 @@ import { boundAnswers } from './answer-flow.ts';
 import { applicationHandlers } from './applications.ts';
 import { bindOperations } from './bind.ts';
 import { type CertificateVerbs, certificateHandlers } from './certificates.ts';
-import { compatHandlers, compatMakers } from './compat.ts';
+import { compatAnswerBuilders, compatHandlers } from './compat.ts';
 import { connectHandlers, type Discover } from './connect.ts';
 import { serveConsole } from './console.ts';
 import { contextHandlers } from './contexts.ts';
 import { serveDevtools } from './devtools.ts';
 import { serveDocs } from './docs.ts';
-import { answerBeforeTheBody } from './early-answer.ts';
+import { keepReadingBody } from './early-answer.ts';
 import { eventHandlers } from './events.ts';
 import { type ExtensionVerbs, extensionHandlers } from './extensions.ts';
 import { failureOf } from './failures.ts';
 import { type FileVerbs, fileHandlers } from './files.ts';
-import { demandProgress, IncomingFiles } from './incoming-files.ts';
+import { enforceMinRate, IncomingFiles } from './incoming-files.ts';
 import { BODY_BYTES_MAX, readJsonBody } from './json-body.ts';
 import { limitHandlers } from './limits.ts';
 import { liveHandlers } from './live.ts';
@@ -46,23 +46,23 @@ import { serveLiveView } from './live-page.ts';
 import { logHandlers } from './logs.ts';
 import { recordingHandlers } from './recordings.ts';
 import { Repeats } from './repeats.ts';
+import { RequestTracker } from './request-tracker.ts';
 import { type Ready, serviceHandlers } from './service.ts';
-import { sessionHandlers, sessionMakers } from './sessions.ts';
+import { sessionAnswerBuilders, sessionHandlers } from './sessions.ts';
 import { tokenHandlers } from './tokens.ts';
-import { Visits } from './visits.ts';
 import { WebFiles } from './web-files.ts';
 import { refuseWebDriver } from './webdriver.ts';
 
 const HEADER_BYTES_MAX = 16 * 1024;
 const HEADERS_MS = 15_000;
-/** From the headers of a request to the last byte of its body. Answers may take longer, and so may files that come in. */
+/** From the headers of a request to the end of its body. Answers and uploads may take longer. */
 const REQUEST_MS = 60_000;
-/** Above the 60 s that proxies in front keep a connection, so that it is never ours that closes first. */
+/** More than the 60 s for which proxies keep idle connections, so that a proxy never uses a connection that we are closing. */
 const KEEP_ALIVE_MS = 75_000;
-/** TCP connections at once, those of CDP clients and viewers among them. What comes beyond is closed, and what is open stays. */
+/** TCP connections at once, including CDP clients and viewers. Further ones are closed. */
 const CONNECTIONS_MAX = 5000;
-const SAID_EVERY_MS = 60_000;
-/** How long requests may still take when the server closes. */
+const LOG_EVERY_MS = 60_000;
+/** How long running requests may take when the server closes. */
 const CLOSE_GRACE_MS = 5000;
 
 const SECURITY_HEADERS = {
@@ -77,13 +77,13 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as 
 
 export interface HttpParts {
   readonly listen: { readonly host: string; readonly port: number };
-  /** Origin that callers use, for the examples in the reference. Absent: the address listened on. */
+  /** The origin that callers use, for the examples in the reference. Default: the listening address. */
   readonly publicUrl?: string;
   readonly compat: boolean;
-  /** Address ranges of proxies in front. */
+  /** Address ranges of trusted reverse proxies. */
   readonly trustedProxies?: readonly string[];
   readonly regions: readonly string[];
-  /** Where uploads stand while they come in. */
+  /** Where uploads are stored while they are received. */
   readonly incomingDir: string;
   readonly waiting: WaitingBytes;
   readonly version: string;
@@ -107,20 +107,20 @@ export interface HttpParts {
   readonly frontEnd: Pick<FrontEnd, 'of' | 'folderOf'>;
   readonly metrics: Registry;
   readonly workers: Workers;
-  /** Where the built console and docs site stand, and the origins of signed links that the console may load. */
+  /** The folder of the built console and docs site, and the origins of signed links that the console may load from. */
   readonly web?: { readonly folder: string; readonly linkOrigins: readonly string[] };
 }
 
 export interface Http extends Closeable {
-  /** Node's own server: entry/cdp listens to its `upgrade`. */
+  /** Node's HTTP server; entry/cdp handles its `upgrade` event. */
   readonly server: Server;
-  /** The address that is listened on, with the port that was given to us. */
+  /** The listening address, with the actual port. */
   readonly url: string;
   close(): Promise<void>;
 }
 
 export async function openHttp(parts: HttpParts): Promise<Http> {
-  await rm(parts.incomingDir, { recursive: true, force: true }); // What a killed server was receiving.
+  await rm(parts.incomingDir, { recursive: true, force: true }); // Partial uploads of a server that was killed.
   const { app, server } = buildHttp(parts);
   const sockets = new Set<Socket>();
   server.on('connection', socket => {
@@ -132,36 +132,36 @@ export async function openHttp(parts: HttpParts): Promise<Http> {
   return { server, url, close: () => closeWithin(app, sockets, CLOSE_GRACE_MS) };
 }
 
-/** The same without listening, for tests and generators. */
+/** Builds the server without listening, for tests and generators. */
 export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Server } {
-  const visits = new Visits(parts.clock, parts.log, parts.trace, parts.metrics);
+  const tracker = new RequestTracker(parts.clock, parts.log, parts.trace, parts.metrics);
   const server = createServer({
     maxHeaderSize: HEADER_BYTES_MAX,
     headersTimeout: HEADERS_MS,
-    requestTimeout: 0, // hurry() does it
+    requestTimeout: 0, // limitRequestTime does it
     keepAliveTimeout: KEEP_ALIVE_MS,
   });
   const app = fastify({
-    // What a request expects beside 100-continue is not looked at: Node would answer 417, which tells nothing.
+    // Unknown values of Expect are ignored; Node would answer 417 without an explanation.
     serverFactory: handle => server.on('request', handle).on('checkExpectation', handle),
     bodyLimit: BODY_BYTES_MAX,
-    genReqId: request => visits.requestId(request.headers['x-request-id']),
+    genReqId: request => tracker.requestId(request.headers['x-request-id']),
     requestIdHeader: false,
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    routerOptions: { maxParamLength: HEADER_BYTES_MAX }, // No part of a path is longer than the headers it comes with.
-    clientErrorHandler: (error, socket) => refuseBrokenRequest(error, socket, visits.requestId(undefined)),
-    frameworkErrors: (error, request, reply) => sendFailure(error, request, reply, visits),
+    routerOptions: { maxParamLength: HEADER_BYTES_MAX }, // A path cannot be longer than the headers.
+    clientErrorHandler: (error, socket) => refuseBrokenRequest(error, socket, tracker.requestId(undefined)),
+    frameworkErrors: (error, request, reply) => sendFailure(error, request, reply, tracker),
   });
-  readOnlyJson(app, visits);
-  followVisits(app, visits, parts.clock);
-  boundAnswers(app, { waiting: parts.waiting, callerOf: request => visits.of(request).caller });
-  app.setErrorHandler((error, request, reply) => sendFailure(error, request, reply, visits));
+  readOnlyJson(app, tracker);
+  trackRequests(app, tracker, parts.clock);
+  boundAnswers(app, { waiting: parts.waiting, callerOf: request => tracker.of(request).caller });
+  app.setErrorHandler((error, request, reply) => sendFailure(error, request, reply, tracker));
   const incoming = new IncomingFiles({ folder: parts.incomingDir, clock: parts.clock });
   const methods = bindOperations(app, {
     handlers: handlersOf(parts),
     callers: parts.identity.callers,
-    visits,
+    tracker,
     repeats: repeatsOf(parts),
     compat: parts.compat,
     trustedProxies: parts.trustedProxies ?? [],
@@ -188,7 +188,7 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
 }
 
 const repeatsOf = ({ sessions, regions, idempotency, log }: HttpParts): Repeats =>
-  new Repeats({ idempotency, makers: { ...sessionMakers(sessions, regions), ...compatMakers }, log });
+  new Repeats({ idempotency, builders: { ...sessionAnswerBuilders(sessions, regions), ...compatAnswerBuilders }, log });
 
 const handlersOf = ({
   clock,
@@ -228,30 +228,30 @@ const handlersOf = ({
   ...serviceHandlers({ version, ready, metrics }),
 });
 
-// ---- what every request passes -------------------------------------------------------------------------------------
+// ---- hooks of every request ----------------------------------------------------------------------------------------
 
-function readOnlyJson(app: FastifyInstance, visits: Visits): void {
+function readOnlyJson(app: FastifyInstance, tracker: RequestTracker): void {
   app.removeAllContentTypeParsers();
   const type = 'application/json';
   app.addContentTypeParser(type, { parseAs: 'string' }, async (request: FastifyRequest, text: string) =>
-    visits.doing(request, () => readJsonBody(text)),
+    tracker.attribute(request, () => readJsonBody(text)),
   );
 }
 
-function followVisits(app: FastifyInstance, visits: Visits, clock: Clock): void {
+function trackRequests(app: FastifyInstance, tracker: RequestTracker, clock: Clock): void {
   app.addHook('onRequest', async (request, reply) => {
-    visits.begin(request, request.routeOptions.config.operation);
-    hurry(request, clock);
+    tracker.begin(request, request.routeOptions.config.operation);
+    limitRequestTime(request, clock);
     reply.headers({ ...SECURITY_HEADERS, 'x-request-id': request.id });
-    reply.raw.once('close', () => visits.end(request, reply.raw.statusCode, reply.raw.writableFinished));
+    reply.raw.once('close', () => tracker.end(request, reply.raw.statusCode, reply.raw.writableFinished));
   });
 }
 
-/** Node's own limit knows no difference between a file of gigabytes and a few fields that never come. */
-function hurry(request: FastifyRequest, clock: Clock): void {
-  if (request.routeOptions.config.upload) return void demandProgress(request, clock);
+/** Node's requestTimeout is the same for large uploads and for small bodies, so it is not used. */
+function limitRequestTime(request: FastifyRequest, clock: Clock): void {
+  if (request.routeOptions.config.upload) return void enforceMinRate(request, clock);
   const { raw } = request;
-  // A request without a body has no end that anybody hears of; it is complete, and its answer may be a stream of hours.
+  // A request without a body emits no `end`. It is complete, and its answer may be a stream that takes hours.
   const expire = (): void => void (raw.complete || raw.socket.destroy());
   const late = setTimeout(expire, REQUEST_MS).unref();
   const arrived = (): void => clearTimeout(late);
@@ -259,13 +259,13 @@ function hurry(request: FastifyRequest, clock: Clock): void {
   raw.once('close', arrived);
 }
 
-function sendFailure(error: unknown, request: FastifyRequest, reply: FastifyReply, visits: Visits): void {
+function sendFailure(error: unknown, request: FastifyRequest, reply: FastifyReply, tracker: RequestTracker): void {
   const id = request.routeOptions?.config?.operation;
   const isWrite = id === undefined ? !['GET', 'HEAD'].includes(request.method) : operation(id).isWrite;
   const failure = failureOf(error, request.id, isWrite);
-  if (failure.isOurs) visits.broke(request, error);
-  visits.of(request).code = failure.body.code;
-  answerBeforeTheBody(request, reply);
+  if (failure.isOurs) tracker.logFailure(request, error);
+  tracker.of(request).code = failure.body.code;
+  keepReadingBody(request, reply);
   void reply
     .code(failure.status)
     .headers({ ...failure.headers, 'x-request-id': request.id })
@@ -273,7 +273,7 @@ function sendFailure(error: unknown, request: FastifyRequest, reply: FastifyRepl
     .send(JSON.stringify(failure.body));
 }
 
-// ---- what is no operation ------------------------------------------------------------------------------------------
+// ---- requests that are not operations ------------------------------------------------------------------------------
 
 function refuseOtherMethods(app: FastifyInstance, methods: ReadonlyMap<string, ReadonlySet<string>>): void {
   for (const [url, known] of methods) {
@@ -294,7 +294,7 @@ function refuseOtherMethods(app: FastifyInstance, methods: ReadonlyMap<string, R
 
 const pathOf = ({ url }: FastifyRequest): string => url.split('?', 1)[0] ?? url;
 
-/** Requests that are not HTTP enough to reach a route: they get the error body all the same. */
+/** Malformed requests that reach no route get the error body too. */
 function refuseBrokenRequest(error: NodeJS.ErrnoException, socket: Socket, requestId: string): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
   const thrown =
@@ -310,10 +310,10 @@ function refuseBrokenRequest(error: NodeJS.ErrnoException, socket: Socket, reque
 
 function boundConnections(server: Server, { clock, log }: Pick<HttpParts, 'clock' | 'log'>): void {
   server.maxConnections = CONNECTIONS_MAX;
-  let saidMs = Number.NEGATIVE_INFINITY;
+  let loggedMs = Number.NEGATIVE_INFINITY;
   server.on('drop', () => {
-    if (clock.monotonicMs() - saidMs < SAID_EVERY_MS) return;
-    saidMs = clock.monotonicMs();
+    if (clock.monotonicMs() - loggedMs < LOG_EVERY_MS) return;
+    loggedMs = clock.monotonicMs();
     log.warn('http.connections_full', { max: CONNECTIONS_MAX });
   });
 }
@@ -336,9 +336,9 @@ async function listen(app: FastifyInstance, { host, port }: HttpParts['listen'])
   }
 }
 
-/** Lets running requests finish for a while; then every socket is cut, upgraded ones too. */
+/** Waits for running requests, then destroys every socket, including upgraded ones. */
 async function closeWithin(app: FastifyInstance, sockets: ReadonlySet<Socket>, ms: number): Promise<void> {
-  for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy(); // Nobody has asked anything on it.
+  for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy(); // No request was sent on it.
   const cut = setTimeout(() => {
     for (const socket of sockets) socket.destroy();
   }, ms);

@@ -1,4 +1,4 @@
-// Handlers of what the service says of itself.
+// HTTP handlers of the service itself: landing page, health, readiness, metrics.
 import type { Registry } from 'prom-client';
 import type { Readiness } from '../../../contract/service.ts';
 import { reason } from '../../kit/fault.ts';
@@ -27,7 +27,7 @@ export const serviceHandlers = ({ version, ready, metrics }: ServiceParts) => ({
   readHealth: async (_: In<'readHealth'>): Promise<Answer> => answer({ status: 'ok' }),
 
   readReadiness: async (_: In<'readReadiness'>): Promise<Answer> => {
-    const { ok, checks } = await looked(ready);
+    const { ok, checks } = await checked(ready);
     return { status: ok ? 200 : 503, body: { status: ok ? 'ready' : 'not_ready', checks } satisfies Readiness };
   },
 
@@ -37,8 +37,8 @@ export const serviceHandlers = ({ version, ready, metrics }: ServiceParts) => ({
   }),
 });
 
-/** A check that throws or hangs is an answer too. */
-async function looked(ready: () => Promise<Ready>): Promise<Ready> {
+/** A check that throws or hangs counts as not ready. */
+async function checked(ready: () => Promise<Ready>): Promise<Ready> {
   try {
     return await within(READY_MS, 'the readiness checks', ready);
   } catch (error) {

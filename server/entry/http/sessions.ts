@@ -1,5 +1,4 @@
-// Handlers of sessions, on both mounts. The compatibility mount differs in the region it names and in a repeated release.
-
+// HTTP handlers of sessions on both mounts. The compatibility mount differs in the region and in repeated releases.
 import type { Warning } from '../../../contract/common.ts';
 import { FOREIGN_REGIONS, type Session, type UpdateSession } from '../../../contract/sessions.ts';
 import type { AgentCaller } from '../../domain/identity/caller.ts';
@@ -11,7 +10,7 @@ import { type Answer, answer } from './answer.ts';
 import type { In, MountName } from './bind.ts';
 import { normaliseCreate } from './normalise-create.ts';
 
-/** What official clients call a region that has no name of theirs. */
+/** The region shown to official clients if the real one has no name that they know. */
 const FOREIGN_REGION_DEFAULT = 'us-west-2';
 
 export const sessionHandlers = (sessions: Sessions, regions: readonly string[]) => ({
@@ -42,14 +41,14 @@ export const sessionHandlers = (sessions: Sessions, regions: readonly string[]) 
   },
 });
 
-/** How a create with a key is answered again: the session as it is now, with the warnings of the first time. */
-export const sessionMakers = (sessions: Sessions, regions: readonly string[]) => ({
+/** Rebuilds the answer to a repeated create: the session in its current state, with the warnings of the first answer. */
+export const sessionAnswerBuilders = (sessions: Sessions, regions: readonly string[]) => ({
   createSession: {
     keep: ({ warnings = [] }: JsonObject): JsonObject => ({ warnings }),
     again: async (asked: In<'createSession'>, id: SessionId, kept: JsonObject): Promise<Answer> => {
       const { caller, body, mount, warnings } = asked;
       const session = await sessions.again(caller, id);
-      // The run that was cut off kept none; the same body gives the same ones.
+      // A run that was interrupted stored no warnings; the same body gives the same ones.
       const first = kept.warnings as readonly Warning[] | undefined;
       return createdAnswer(
         session,
@@ -63,7 +62,7 @@ export const sessionMakers = (sessions: Sessions, regions: readonly string[]) =>
 const createdAnswer = (session: SessionView, mount: MountName, warnings: readonly Warning[]): Answer =>
   answer({ ...shown(session, mount), warnings }, { location: `/v1/browsers/sessions/${session.id}` });
 
-/** How near the limits are, and how long it took to get in. */
+/** Rate limit headers, and the time that the create waited in the queue. */
 export function admittedHeaders({ quota, waitedMs }: CreatedSession, { waitSeconds }: CreateManner) {
   const numbers = quota
     ? {
@@ -90,13 +89,13 @@ export async function releaseAgain(
   }
 }
 
-/** The session as this mount shows it. */
+/** The session as the mount shows it. */
 export function shown({ regionAsked, ...session }: SessionView, mount: MountName): Session {
-  if (mount === 'native' || isForeign(session.region)) return session;
+  if (mount === 'native' || isOfficialName(session.region)) return session;
   return { ...session, region: regionAsked ?? FOREIGN_REGION_DEFAULT };
 }
 
-const isForeign = (region: string): boolean => FOREIGN_REGIONS.some(foreign => foreign === region);
+const isOfficialName = (region: string): boolean => FOREIGN_REGIONS.some(foreign => foreign === region);
 
 const withWarnings = (session: Session, warnings: readonly Warning[]): Session =>
   warnings.length === 0 ? session : { ...session, warnings: [...warnings] };

@@ -1,4 +1,4 @@
-// Query parameters that an operation does not know are refused by name: a filter with a typing error would filter nothing.
+// Refuses unknown query parameters, because a misspelt filter would silently filter nothing.
 import { fault } from '../../domain/faults.ts';
 import { nearest } from '../../kit/nearest.ts';
 
@@ -13,7 +13,7 @@ export function refuseUnknownQuery(query: object, known: readonly string[]): voi
     advice:
       meant === undefined
         ? 'This operation has no query parameters.'
-        : `The nearest one is ${meant}; this operation knows ${known.join(', ')}.`,
+        : `The nearest one is ${meant}; this operation has ${known.join(', ')}.`,
     details: { parameter: name, ...(meant === undefined ? {} : { nearest: meant }), known },
   });
 }

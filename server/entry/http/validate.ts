@@ -1,11 +1,11 @@
-// Request parts against their schemas. Bodies are never converted; query strings are text, so numbers in them are read first.
+// Validates request parts against their schemas. Bodies are never converted; numbers in query strings are parsed first.
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { Issue } from '../../../contract/common.ts';
 import { invalidRequest } from '../../domain/faults.ts';
 import { explain } from './schema-walk.ts';
 
-/** Compiles once; the returned function finds what is wrong with a value. */
+/** Compiles the schema once. The returned function lists what is wrong with a value. */
 export function validatorOf(schema: TSchema): (value: unknown) => Issue[] {
   const compiled = Compile(schema);
   return value => {
@@ -17,7 +17,7 @@ export function validatorOf(schema: TSchema): (value: unknown) => Issue[] {
   };
 }
 
-/** Query values as the schema has them: digits become numbers, ids lower case, a name given twice is refused. */
+/** Converts query values for their schema: digits to numbers, ids to lower case. A repeated name is refused. */
 export function readQuery(schema: TSchema, query: unknown): Record<string, unknown> {
   const properties: Record<string, { type?: string; format?: string }> =
     'properties' in schema ? Object(schema.properties) : {};

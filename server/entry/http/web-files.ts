@@ -1,5 +1,5 @@
-// The built console and docs site, read into memory once: a request is answered from a table of exact paths, so no path
-// can lead out of the folder. What was compressed at build time is sent as the caller can read it.
+// Serves built web files (console, docs site, live view), which are read into memory once and found by exact path, so that no
+// path can leave the folder. Sends the compressed variant that the caller accepts.
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join, relative } from 'node:path';
@@ -28,7 +28,7 @@ interface WebFile {
 export class WebFiles {
   readonly #files: ReadonlyMap<string, WebFile>;
 
-  /** `folder` is where builds stand; the file `current` in it names one. */
+  /** `folder` contains builds; its file `current` names the one to serve. */
   static read(folder: string, part: 'console' | 'docs' | 'live-view'): WebFiles | undefined {
     const current = join(folder, 'current');
     if (!existsSync(current)) return undefined;
@@ -36,7 +36,7 @@ export class WebFiles {
     return existsSync(root) ? WebFiles.of(root) : undefined;
   }
 
-  /** Everything of a kind that is known, as it stands in the folder. */
+  /** All files with a known type in the folder. */
   static of(root: string): WebFiles {
     return new WebFiles(filesIn(root));
   }
@@ -49,17 +49,17 @@ export class WebFiles {
     return this.#files.has(path);
   }
 
-  /** Answers with the file; one whose name holds its digest may be kept for good. */
-  send(path: string, request: FastifyRequest, reply: FastifyReply, forGood: boolean): FastifyReply {
+  /** Sends a file. With `immutable`, browsers may cache it forever, because its name contains its digest. */
+  send(path: string, request: FastifyRequest, reply: FastifyReply, immutable: boolean): FastifyReply {
     const file = this.#files.get(path);
     if (!file) throw new Error(`${path} is not among the built files`);
     reply.headers({
       etag: file.etag,
       vary: 'accept-encoding',
-      'cache-control': forGood ? 'public, max-age=31536000, immutable' : 'no-cache',
+      'cache-control': immutable ? 'public, max-age=31536000, immutable' : 'no-cache',
     });
     if (request.headers['if-none-match'] === file.etag) return reply.code(304).send();
-    const { bytes, encoding } = fitting(file, request.headers['accept-encoding'] ?? '');
+    const { bytes, encoding } = encodedFor(file, request.headers['accept-encoding'] ?? '');
     if (encoding) reply.header('content-encoding', encoding);
     return reply.type(file.type).send(bytes);
   }
@@ -88,7 +88,7 @@ function filesIn(root: string): ReadonlyMap<string, WebFile> {
   );
 }
 
-function fitting({ br, gzip, plain }: WebFile, accepted: string): { bytes: Buffer; encoding?: string } {
+function encodedFor({ br, gzip, plain }: WebFile, accepted: string): { bytes: Buffer; encoding?: string } {
   const accepts = (coding: string): boolean =>
     new RegExp(`\\b${coding}\\b(?!\\s*;\\s*q=0(?:\\.0+)?(?:,|$))`).test(accepted);
   if (br && accepts('br')) return { bytes: br, encoding: 'br' };

@@ -1,4 +1,4 @@
-// The way in for people: upgrades at live view addresses. Whoever comes is judged before the upgrade is accepted.
+// Accepts viewers: WebSocket upgrades at live view addresses, which are checked before they are accepted.
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
@@ -13,9 +13,9 @@ import { requestUrl } from '../../kit/foreign.ts';
 import type { Log } from '../../kit/log.ts';
 import { Viewer } from './viewer.ts';
 
-/** Pasted text is the largest thing a viewer says. */
+/** The largest message is pasted text. */
 const MESSAGE_BYTES_MAX = 4 * 1024 ** 2;
-/** On one session at once. */
+/** Viewers of one session. */
 const VIEWERS_MAX = 100;
 const SOCKET_PATH = /^\/v1\/browsers\/live\/([0-9a-f-]{36})\/socket$/;
 const HOLDER = /^[0-9a-f-]{36}$/;
@@ -28,7 +28,7 @@ export interface LiveEntryParts {
   readonly log: Log;
 }
 
-type Welcome = Awaited<ReturnType<LiveView['resolve']>>;
+type ResolvedAddress = Awaited<ReturnType<LiveView['resolve']>>;
 
 export class LiveEntry {
   readonly #parts: LiveEntryParts;
@@ -44,14 +44,14 @@ export class LiveEntry {
     this.#parts = parts;
   }
 
-  /** Undefined: the address is none of ours. Throws the fault that is answered. */
+  /** Undefined if the address does not belong to the live view. Throws the fault to answer with. */
   upgrade(request: IncomingMessage, connection: Duplex, head: Buffer): Promise<void> | undefined {
     const url = requestUrl(request.url);
     const id = SOCKET_PATH.exec(url.pathname)?.[1];
-    return id === undefined ? undefined : this.#welcome(id, url, request, connection, head);
+    return id === undefined ? undefined : this.#accept(id, url, request, connection, head);
   }
 
-  async #welcome(id: string, url: URL, request: IncomingMessage, connection: Duplex, head: Buffer): Promise<void> {
+  async #accept(id: string, url: URL, request: IncomingMessage, connection: Duplex, head: Buffer): Promise<void> {
     const { live } = this.#parts;
     const { claims, ...session } = await live.resolve(url.searchParams.get('token') ?? '', id);
     if ((this.#viewers.get(session.live) ?? 0) >= VIEWERS_MAX)
@@ -65,7 +65,7 @@ export class LiveEntry {
     this.#sockets.handleUpgrade(request, connection, head, socket => {
       const seen = { ...narrowed, ...(page === undefined ? {} : { page }) };
       const offers = (frame: string): boolean => claims.page === undefined || claims.page === frame;
-      void this.#show(socket, connection, session, seen, offers, HOLDER.test(holder) ? holder : undefined).catch(
+      void this.#attach(socket, connection, session, seen, offers, HOLDER.test(holder) ? holder : undefined).catch(
         error => {
           this.#parts.log.warn('live.failed', { sessionId: id, reason: reason(error) });
           socket.close(1011, 'the browser could not be reached');
@@ -74,11 +74,11 @@ export class LiveEntry {
     });
   }
 
-  async #show(
+  async #attach(
     socket: WebSocket,
     connection: Duplex,
-    { live, takeover }: Omit<Welcome, 'claims'>,
-    claims: Welcome['claims'],
+    { live, takeover }: Omit<ResolvedAddress, 'claims'>,
+    claims: ResolvedAddress['claims'],
     offers: (frame: string) => boolean,
     holder: string | undefined,
   ): Promise<void> {
@@ -97,8 +97,8 @@ export class LiveEntry {
     const viewer = new Viewer({ socket, claims, holder, viewing: shared.viewing, takeover, waiting, clock, log });
     connection.on('drain', () => waiting.note());
     const key = { applicationId: live.applicationId, keyId: claims.keyId };
-    const leaving = [
-      this.#parts.keyUses.hold(key, () => viewer.end('the agent key that gave this address has ended')),
+    const subscriptions = [
+      this.#parts.keyUses.hold(key, () => viewer.end('the agent key of this address has expired or was revoked')),
       this.#parts.live.onRevoked(live.id, () => viewer.end('the address was revoked')),
       this.#parts.live.onOffer(live.id, offer => {
         if (claims.right === 'control' && offers(offer.frame)) viewer.offer(offer);
@@ -113,7 +113,7 @@ export class LiveEntry {
     } finally {
       clearTimeout(late);
       waiting.close();
-      for (const one of leaving) void one.close();
+      for (const one of subscriptions) void one.close();
       await shared.close();
       const left = (this.#viewers.get(live) ?? 1) - 1;
       if (left > 0) this.#viewers.set(live, left);

@@ -1,4 +1,4 @@
-// Messages of a live view page, which come from whoever has its address: only what the contract names gets through.
+// Validates messages of a live view page. They are untrusted: anyone with the address may send them.
 import { Compile } from 'typebox/compile';
 import { ViewerMessage } from '../../../contract/live-messages.ts';
 import { parseJson } from '../../kit/foreign.ts';

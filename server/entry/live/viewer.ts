@@ -1,5 +1,5 @@
-// One person at the window: their socket, the page they look at, and what they do while they hold control. The newest picture
-// wins: at most one is on its way to a viewer, so a slow one sees fewer and makes nobody else late.
+// One viewer: the socket, the page being watched, and the input while the viewer has control. At most one picture is in
+// flight to a viewer, and only the newest waits, so that a slow viewer skips pictures and delays nobody else.
 import { randomUUID } from 'node:crypto';
 import type { RawData, WebSocket } from 'ws';
 import type { DriveMessage, ServerMessage, TabState, ViewerMessage } from '../../../contract/live-messages.ts';
@@ -19,22 +19,22 @@ import { frameMessage } from './frame-message.ts';
 import { readViewerMessage } from './read-message.ts';
 
 const PING_MS = 10_000;
-/** Two pings without a byte. */
+/** Without a byte for two pings, the viewer is considered gone. */
 const SILENCE_MS = 25_000;
 const RENEW_MS = 10_000;
 const CLOSE_MS = 2_000;
-/** Text that may wait for a viewer who reads nothing; more, and the viewer is gone. */
+/** Unread text messages of a viewer. With more, it is disconnected. */
 const BEHIND_BYTES_MAX = 4 * 1024 ** 2;
 const UPLOADS = '/tmp/.uploads/';
 
 export interface ViewerParts {
   readonly socket: WebSocket;
   readonly claims: LinkClaims;
-  /** Who comes again after a lost connection names who they were, and goes on. */
+  /** The id that a reconnecting viewer had before, so that it keeps control. */
   readonly holder: string | undefined;
   readonly viewing: Viewing;
   readonly takeover: Takeover;
-  /** Counts what this viewer has not read. */
+  /** Counts the bytes that this viewer has not read. */
   readonly waiting: Watched;
   readonly clock: Clock;
   readonly log: Log;
@@ -43,58 +43,58 @@ export interface ViewerParts {
 export class Viewer {
   readonly #parts: ViewerParts;
   readonly #holder: string;
-  readonly #over = new AbortController();
+  readonly #closing = new AbortController();
   readonly #owned: Closeable[] = [];
   readonly gone: Promise<void>;
   #watching: { readonly page: string; readonly frames: Closeable } | undefined;
   #waitingPicture: Picture | undefined;
-  #pictureOnItsWay = false;
+  #pictureInFlight = false;
   #control: Control | undefined;
   #taking = false;
   readonly #icons = new Set<string>();
-  #heardMs: number;
+  #lastByteMs: number;
   readonly #work: Work;
 
   constructor(parts: ViewerParts) {
     this.#parts = parts;
     this.#work = { what: 'messages of a viewer', sessionId: parts.claims.session };
     this.#holder = parts.holder ?? randomUUID();
-    this.#heardMs = parts.clock.monotonicMs();
-    this.gone = new Promise(resolve => parts.socket.once('close', () => resolve(this.#left())));
-    const hear = (data: RawData, binary: boolean): void => this.#hear(data, binary);
-    parts.socket.on('message', guarded(this.#failed, hear));
-    parts.socket.on('pong', () => this.#heard());
+    this.#lastByteMs = parts.clock.monotonicMs();
+    this.gone = new Promise(resolve => parts.socket.once('close', () => resolve(this.#onClose())));
+    const receive = (data: RawData, binary: boolean): void => this.#receive(data, binary);
+    parts.socket.on('message', guarded(this.#failed, receive));
+    parts.socket.on('pong', () => this.#onActivity());
     parts.socket.on('error', error => parts.log.debug('live.socket_error', { reason: reason(error) }));
   }
 
-  /** Shows what there is; from here on it follows. */
+  /** Sends the current state; changes follow. */
   begin(): void {
     const { viewing, takeover, claims } = this.#parts;
     this.#owned.push(
       viewing.onChange(page => this.#changed(page)),
-      takeover.onChange(() => this.#tellControl()),
+      takeover.onChange(() => this.#sendControl()),
     );
-    this.#say({ type: 'welcome', right: claims.right, holder: this.#holder });
-    this.#tellTabs();
-    this.#tellControl();
+    this.#send({ type: 'welcome', right: claims.right, holder: this.#holder });
+    this.#sendTabs();
+    this.#sendControl();
     this.#watch(claims.page ?? viewing.tabs.find(tab => tab.visible)?.page ?? viewing.tabs[0]?.page);
     if (takeover.control?.holder === this.#holder) this.#take().catch(this.#failed);
-    this.#beat().catch(this.#failed);
+    this.#ping().catch(this.#failed);
     this.#renew().catch(this.#failed);
   }
 
-  /** The session ends, or the address was revoked. */
+  /** Called when the session ends, or the address is revoked. */
   end(why: string): void {
-    this.#say({ type: 'ended', why });
+    this.#send({ type: 'ended', why });
     this.#parts.socket.close(1000, why.slice(0, 120));
   }
 
-  /** A page has downloaded something that this person may have. */
+  /** Offers a file that a page has downloaded. */
   offer({ name, size, url }: Offer): void {
-    this.#say({ type: 'download', name, size, url });
+    this.#send({ type: 'download', name, size, url });
   }
 
-  /** Too many bytes wait, and this viewer has most of them. */
+  /** Called when too many bytes wait and this viewer has the most. */
   tooSlow(): void {
     const { socket } = this.#parts;
     socket.close(1013, 'the viewer reads too slowly');
@@ -102,40 +102,40 @@ export class Viewer {
     socket.once('close', () => clearTimeout(late));
   }
 
-  /** Another process goes on with the session: the page comes back by itself. */
+  /** Another process continues the session: the page reconnects by itself. */
   handOver(): void {
     this.#parts.socket.close(1001, 'the service restarts');
   }
 
-  /** What this person said, or is to be shown, could not be handled: their view ends, and comes back by itself. */
+  /** A message could not be handled: the view is closed, and reconnects by itself. */
   readonly #failed = (error: unknown): void => {
     const { log, socket } = this.#parts;
     log.error('live.message_failed', { error });
     socket.close(1011, 'a message of this view could not be handled');
   };
 
-  #hear(data: unknown, binary: boolean): void {
-    this.#heard();
+  #receive(data: unknown, binary: boolean): void {
+    this.#onActivity();
     loopWatch.enter(this.#work);
     const message = !binary && Buffer.isBuffer(data) ? readViewerMessage(data) : undefined;
-    if (message) this.#obey(message);
-    else this.#parts.socket.close(1003, 'this is no message of a live view');
+    if (message) this.#handle(message);
+    else this.#parts.socket.close(1003, 'not a message of the live view');
     loopWatch.leave();
   }
 
-  #obey(message: ViewerMessage): void {
+  #handle(message: ViewerMessage): void {
     switch (message.type) {
       case 'watch':
         return this.#watch(message.page);
       case 'drawn':
-        this.#pictureOnItsWay = false;
+        this.#pictureInFlight = false;
         return this.#sendPicture();
       case 'take':
         return void this.#take().catch(this.#failed);
       case 'give':
         return void this.#give(message.fence).catch(this.#failed);
       default:
-        return this.#drive(message);
+        return this.#input(message);
     }
   }
 
@@ -145,14 +145,14 @@ export class Viewer {
     const { claims, viewing } = this.#parts;
     if (id === undefined || (claims.page !== undefined && id !== claims.page)) return;
     if (this.#watching?.page === id) return;
-    const driven = this.#control !== undefined;
+    const hasControl = this.#control !== undefined;
     this.#stopWatching();
-    const frames = viewing.watch(id, picture => this.#see(id, picture));
+    const frames = viewing.watch(id, picture => this.#onPicture(id, picture));
     if (!frames) return;
     this.#watching = { page: id, frames };
-    this.#sendPicture(); // the newest came before we knew whose it was
-    if (driven) viewing.page(id)?.setControlled(true);
-    this.#tellPage(id);
+    this.#sendPicture(); // a picture may have arrived before #watching was set
+    if (hasControl) viewing.page(id)?.setControlled(true);
+    this.#sendPage(id);
   }
 
   #stopWatching(): void {
@@ -163,7 +163,7 @@ export class Viewer {
     this.#waitingPicture = undefined;
   }
 
-  #see(page: string, picture: Picture): void {
+  #onPicture(page: string, picture: Picture): void {
     if (this.#watching && this.#watching.page !== page) return;
     this.#waitingPicture = picture;
     this.#sendPicture();
@@ -172,16 +172,16 @@ export class Viewer {
   #sendPicture(): void {
     const picture = this.#waitingPicture;
     const { socket } = this.#parts;
-    if (!picture || !this.#watching || this.#pictureOnItsWay || socket.readyState !== socket.OPEN) return;
+    if (!picture || !this.#watching || this.#pictureInFlight || socket.readyState !== socket.OPEN) return;
     this.#waitingPicture = undefined;
-    this.#pictureOnItsWay = true;
+    this.#pictureInFlight = true;
     socket.send(frameMessage(this.#watching.page, picture), { binary: true });
     this.#parts.waiting.note();
   }
 
   // ---- control ---------------------------------------------------------------------------------------------------------
 
-  /** Asked for again by who has it, or is getting it, it stays under the fence that they are told. */
+  /** Ignored while the viewer has control, or is taking it, so that the fence it was told stays valid. */
   async #take(): Promise<void> {
     const { takeover, viewing, claims } = this.#parts;
     if (claims.right !== 'control') return this.#refuse('take', 'This address is for watching only.');
@@ -189,55 +189,55 @@ export class Viewer {
     this.#taking = true;
     const control = await takeover.take(this.#holder).catch(() => undefined);
     this.#taking = false;
-    if (!control) return this.#refuse('take', 'Somebody else is in control.');
-    if (this.#over.signal.aborted) return;
+    if (!control) return this.#refuse('take', 'Another viewer has control.');
+    if (this.#closing.signal.aborted) return;
     this.#control = control;
     const page = this.#watching && viewing.page(this.#watching.page);
     page?.setControlled(true);
     page?.toFront();
-    this.#tellControl();
+    this.#sendControl();
   }
 
   async #give(fence: number): Promise<void> {
     if (this.#control?.fence !== fence) return;
-    this.#letGo();
+    this.#dropControl();
     await this.#parts.takeover.giveBack(fence);
   }
 
-  #letGo(): void {
+  #dropControl(): void {
     this.#control = undefined;
     if (this.#watching) this.#parts.viewing.page(this.#watching.page)?.setControlled(false);
   }
 
   async #renew(): Promise<void> {
     const { clock, takeover } = this.#parts;
-    while (!this.#over.signal.aborted) {
-      await clock.sleep(RENEW_MS, this.#over.signal).catch(() => {});
+    while (!this.#closing.signal.aborted) {
+      await clock.sleep(RENEW_MS, this.#closing.signal).catch(() => {});
       const control = this.#control;
-      if (!control || this.#over.signal.aborted) continue;
-      // The database may be away for a moment; the lease has time for another try.
+      if (!control || this.#closing.signal.aborted) continue;
+      // The database may be unavailable for a moment; the lease lasts until another try.
       const renewed = await takeover.renew(control).catch(() => takeover.isFresh(control.fence));
-      if (!renewed && this.#control === control) this.#tellControl();
+      if (!renewed && this.#control === control) this.#sendControl();
     }
   }
 
-  /** The right is checked here, at every message: what the page shows or hides protects nothing. */
-  #drive(message: DriveMessage): void {
+  /** The right is checked here for every message, because the page's own checks can be bypassed. */
+  #input(message: DriveMessage): void {
     const { claims, takeover, viewing } = this.#parts;
     if (claims.right !== 'control' || !this.#control || this.#control.fence !== message.fence)
-      return this.#refuse(message.type, 'You are not in control.');
+      return this.#refuse(message.type, 'You do not have control.');
     if (!takeover.isFresh(message.fence)) return this.#refuse(message.type, 'Your control has ended.');
     if (message.type === 'newTab') return viewing.newTab();
     if (claims.page !== undefined && message.page !== claims.page)
       return this.#refuse(message.type, 'This address is for another page.');
     const page = viewing.page(message.page);
-    if (page) this.#onPage(page, message);
+    if (page) this.#dispatch(page, message);
   }
 
-  #onPage(page: ViewedPage, message: Exclude<DriveMessage, { type: 'newTab' }>): void {
+  #dispatch(page: ViewedPage, message: Exclude<DriveMessage, { type: 'newTab' }>): void {
     switch (message.type) {
       case 'mouse':
-        if (message.action === 'move') this.#tellCursor(page, message.x, message.y).catch(this.#failed);
+        if (message.action === 'move') this.#sendCursor(page, message.x, message.y).catch(this.#failed);
         return page.mouse(message);
       case 'wheel':
         return page.wheel(message);
@@ -252,7 +252,7 @@ export class Viewer {
       case 'copy':
         return void page
           .copy(message.cut)
-          .then(text => this.#say({ type: 'copied', text }))
+          .then(text => this.#send({ type: 'copied', text }))
           .catch(this.#failed);
       case 'navigate':
         if (!page.navigate(message.url)) this.#refuse('navigate', 'Only http and https addresses can be opened here.');
@@ -272,60 +272,60 @@ export class Viewer {
     }
   }
 
-  // ---- telling ---------------------------------------------------------------------------------------------------------
+  // ---- sending ---------------------------------------------------------------------------------------------------------
 
   #changed(page: string | undefined): void {
     const { viewing, claims } = this.#parts;
     if (page !== undefined) {
-      if (page === this.#watching?.page) this.#tellPage(page);
-      return this.#tellTabs();
+      if (page === this.#watching?.page) this.#sendPage(page);
+      return this.#sendTabs();
     }
-    this.#tellTabs();
+    this.#sendTabs();
     const there = this.#watching && viewing.page(this.#watching.page) !== undefined;
     if (there) return;
     this.#stopWatching();
     if (claims.page === undefined) this.#watch((viewing.tabs.find(tab => tab.visible) ?? viewing.tabs[0])?.page);
   }
 
-  #tellTabs(): void {
+  #sendTabs(): void {
     const { viewing, claims } = this.#parts;
     const tabs = viewing.tabs.filter(tab => claims.page === undefined || tab.page === claims.page);
-    this.#say({ type: 'tabs', tabs });
-    for (const tab of tabs) this.#tellIcon(tab);
+    this.#send({ type: 'tabs', tabs });
+    for (const tab of tabs) this.#sendIcon(tab);
   }
 
-  #tellIcon(tab: TabState): void {
+  #sendIcon(tab: TabState): void {
     const url = tab.faviconUrl;
     const data = this.#icons.has(url) ? undefined : this.#parts.viewing.iconOf(tab);
     if (data === undefined) return;
     this.#icons.add(url);
-    this.#say({ type: 'icon', url, data });
+    this.#send({ type: 'icon', url, data });
   }
 
-  #tellPage(id: string): void {
+  #sendPage(id: string): void {
     const page = this.#parts.viewing.page(id);
     if (!page) return;
     const { visible: _, ...state } = page.state;
-    this.#say({ type: 'page', page: id, ...state });
+    this.#send({ type: 'page', page: id, ...state });
   }
 
-  #tellControl(): void {
+  #sendControl(): void {
     const { control } = this.#parts.takeover;
-    if (this.#control && control?.fence !== this.#control.fence) this.#letGo();
+    if (this.#control && control?.fence !== this.#control.fence) this.#dropControl();
     const who = !control ? 'agent' : this.#control ? 'you' : 'other';
-    this.#say({ type: 'control', who, fence: this.#control?.fence ?? 0 });
+    this.#send({ type: 'control', who, fence: this.#control?.fence ?? 0 });
   }
 
-  async #tellCursor(page: ViewedPage, x: number, y: number): Promise<void> {
+  async #sendCursor(page: ViewedPage, x: number, y: number): Promise<void> {
     const cursor = await page.cursor(x, y, this.#parts.clock.monotonicMs());
-    if (cursor !== undefined) this.#say({ type: 'cursor', cursor });
+    if (cursor !== undefined) this.#send({ type: 'cursor', cursor });
   }
 
   #refuse(what: string, why: string): void {
-    this.#say({ type: 'refused', what, why });
+    this.#send({ type: 'refused', what, why });
   }
 
-  #say(message: ServerMessage): void {
+  #send(message: ServerMessage): void {
     const { socket } = this.#parts;
     if (socket.readyState !== socket.OPEN) return;
     if (socket.bufferedAmount > BEHIND_BYTES_MAX) return socket.terminate();
@@ -335,23 +335,23 @@ export class Viewer {
 
   // ---- the connection --------------------------------------------------------------------------------------------------
 
-  #heard(): void {
-    this.#heardMs = this.#parts.clock.monotonicMs();
+  #onActivity(): void {
+    this.#lastByteMs = this.#parts.clock.monotonicMs();
   }
 
-  async #beat(): Promise<void> {
+  async #ping(): Promise<void> {
     const { socket, clock } = this.#parts;
-    while (!this.#over.signal.aborted) {
-      await clock.sleep(PING_MS, this.#over.signal).catch(() => {});
-      if (this.#over.signal.aborted) return;
-      if (clock.monotonicMs() - this.#heardMs > SILENCE_MS) return socket.terminate();
+    while (!this.#closing.signal.aborted) {
+      await clock.sleep(PING_MS, this.#closing.signal).catch(() => {});
+      if (this.#closing.signal.aborted) return;
+      if (clock.monotonicMs() - this.#lastByteMs > SILENCE_MS) return socket.terminate();
       socket.ping();
     }
   }
 
-  /** Control stays theirs until the lease ends: whoever lost their connection has that long to come back. */
-  #left(): void {
-    this.#over.abort(new Error('the viewer is gone'));
+  /** Control stays with the viewer until the lease ends, so that it can reconnect. */
+  #onClose(): void {
+    this.#closing.abort(new Error('the viewer is gone'));
     this.#stopWatching();
     for (const one of this.#owned) void one.close();
   }

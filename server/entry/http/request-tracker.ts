@@ -1,5 +1,5 @@
-// One visit a request: its id, when it began, which operation it is, who asks. Log lines, metrics, spans and error bodies
-// read it.
+// Keeps a record of each request: its id, start time, operation and caller. Used for log lines, metrics, spans and error
+// bodies.
 import type { FastifyRequest } from 'fastify';
 import { Histogram, type Registry } from 'prom-client';
 import { type OperationId, operation } from '../../../contract/operations.ts';
@@ -14,26 +14,26 @@ import type { Span, Tracer } from '../../kit/trace.ts';
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const SANE_REQUEST_ID = /^[A-Za-z0-9._:-]{8,128}$/;
 
-export interface Visit {
+export interface TrackedRequest {
   readonly requestId: string;
   readonly operation: OperationId | undefined;
   readonly beganMs: number;
-  /** What the event loop is told that it does; absent for what is no operation. */
+  /** Attributes blocking of the event loop to the operation. Absent for unknown paths. */
   readonly work?: { readonly what: string; applicationId?: string };
   readonly workOver?: () => void;
-  /** Absent for what is no operation, and for probes. */
+  /** Absent for unknown paths and for probes. */
   readonly span?: Span;
   caller?: Caller;
-  /** Code of the error that was answered. */
+  /** The code of the error that was answered. */
   code?: string;
 }
 
-export class Visits {
+export class RequestTracker {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #trace: Tracer;
   readonly #seconds: Histogram<'operation' | 'status'>;
-  readonly #open = new WeakMap<FastifyRequest, Visit>();
+  readonly #open = new WeakMap<FastifyRequest, TrackedRequest>();
 
   constructor(clock: Clock, log: Log, trace: Tracer, registry: Registry) {
     this.#clock = clock;
@@ -48,40 +48,40 @@ export class Visits {
     });
   }
 
-  /** The caller's own id for the request when it is a sane one, otherwise a new one. */
+  /** The request id that the caller sent if it is well-formed, otherwise a new one. */
   requestId(asked: string | string[] | undefined): string {
     if (typeof asked === 'string' && SANE_REQUEST_ID.test(asked)) return asked;
     return newRequestId(this.#clock.now());
   }
 
-  begin(request: FastifyRequest, id: OperationId | undefined): Visit {
+  begin(request: FastifyRequest, id: OperationId | undefined): TrackedRequest {
     const work = id && { what: id };
-    const visit: Visit = {
+    const tracked: TrackedRequest = {
       ...(work ? { work, workOver: loopWatch.begin(work) } : {}),
       requestId: request.id,
       operation: id,
       beganMs: this.#clock.monotonicMs(),
       ...(id && operation(id).tag !== 'Service' ? { span: this.#spanOf(id, request) } : {}),
     };
-    this.#open.set(request, visit);
-    if (id) this.#line(id, 'begin', { requestId: visit.requestId, method: request.method });
-    return visit;
+    this.#open.set(request, tracked);
+    if (id) this.#line(id, 'begin', { requestId: tracked.requestId, method: request.method });
+    return tracked;
   }
 
-  of(request: FastifyRequest): Visit {
+  of(request: FastifyRequest): TrackedRequest {
     return this.#open.get(request) ?? this.begin(request, undefined);
   }
 
-  /** The handler's work, as part of the visit's span. */
-  around<T>(request: FastifyRequest, work: () => T): T {
+  /** Runs the handler within the span of the request. */
+  inSpan<T>(request: FastifyRequest, work: () => T): T {
     const { span, caller } = this.of(request);
-    if (!span) return this.doing(request, work);
+    if (!span) return this.attribute(request, work);
     if (caller?.kind === 'agentKey') span.share({ 'berth.application_id': caller.applicationId });
-    return this.doing(request, () => span.around(work));
+    return this.attribute(request, () => span.around(work));
   }
 
-  /** What of the work is done at once belongs to this request, should it keep others waiting. */
-  doing<T>(request: FastifyRequest, work: () => T): T {
+  /** Attributes the synchronous part of the work to this request, in case it blocks the event loop. */
+  attribute<T>(request: FastifyRequest, work: () => T): T {
     const { work: name, caller } = this.of(request);
     if (!name) return work();
     if (caller?.kind === 'agentKey') name.applicationId = caller.applicationId;
@@ -94,12 +94,12 @@ export class Visits {
   }
 
   end(request: FastifyRequest, status: number, delivered: boolean): void {
-    const visit = this.of(request);
-    visit.workOver?.();
-    endSpan(visit, status);
-    const ms = this.#clock.monotonicMs() - visit.beganMs;
-    this.#seconds.observe({ operation: visit.operation ?? 'none', status: String(status) }, ms / 1000);
-    if (visit.operation) this.#line(visit.operation, 'end', endFields(visit, status, ms, delivered));
+    const tracked = this.of(request);
+    tracked.workOver?.();
+    endSpan(tracked, status);
+    const ms = this.#clock.monotonicMs() - tracked.beganMs;
+    this.#seconds.observe({ operation: tracked.operation ?? 'none', status: String(status) }, ms / 1000);
+    if (tracked.operation) this.#line(tracked.operation, 'end', endFields(tracked, status, ms, delivered));
   }
 
   #spanOf(id: OperationId, request: FastifyRequest): Span {
@@ -113,35 +113,35 @@ export class Visits {
     return span;
   }
 
-  /** Probes and scrapes come every few seconds for ever; they are for those who ask for them. */
+  /** Probes and scrapes run every few seconds, so they are logged at debug level. */
   #line(id: OperationId, when: 'begin' | 'end', fields: LogFields): void {
     if (operation(id).tag === 'Service') this.#log.debug(`${id}.${when}`, fields);
     else this.#log.info(`${id}.${when}`, fields);
   }
 
-  /** Something that is not a refusal. */
-  broke(request: FastifyRequest, error: unknown): void {
+  /** Logs an error that is not a refusal. */
+  logFailure(request: FastifyRequest, error: unknown): void {
     const { operation: id, requestId } = this.of(request);
     const stack = error instanceof Error ? error.stack : undefined;
     this.#log.error('http.failure', { operation: id, requestId, error: reason(error), stack });
   }
 }
 
-/** The session that the path names. */
+/** The session id in the path, if any. */
 function sessionNamed(id: OperationId, { params }: FastifyRequest): { 'berth.session_id'?: string } {
   if (!operation(id).path.includes('/sessions/{id}')) return {};
   const named = Object.entries(Object(params)).find(([name]) => name === 'id')?.[1];
   return isUuid(String(named)) ? { 'berth.session_id': String(named) } : {};
 }
 
-/** A refusal is an answer; only what is our own fault makes the span one that failed. */
-function endSpan({ span, code }: Visit, status: number): void {
+/** Only 5xx answers mark the span as failed; refusals are normal answers. */
+function endSpan({ span, code }: TrackedRequest, status: number): void {
   span?.set({ 'http.response.status_code': status, ...(code ? { 'berth.error_code': code } : {}) });
   span?.end(status >= 500 ? new Error(`answered ${status} ${code ?? ''}`.trim()) : undefined);
 }
 
 const endFields = (
-  { requestId, caller, code, span }: Visit,
+  { requestId, caller, code, span }: TrackedRequest,
   status: number,
   ms: number,
   delivered: boolean,
