@@ -2,6 +2,8 @@
 // when it runs, so that `berth --version` does not load a server.
 import { Command, InvalidArgumentError } from 'commander';
 import about from '../package.json' with { type: 'json' };
+import type { CreateKeyOptions, ListKeysOptions } from './commands/keys.ts';
+import type { CreateTokenOptions } from './commands/tokens.ts';
 import { exitCodeHelp } from './exit-codes.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -62,19 +64,6 @@ function addService(program: Command, terminal: Terminal, ended: Ended): void {
     .action(async (options: { json?: true }) => (await import('./commands/openapi.ts')).openapi(terminal, options));
 }
 
-export interface CreateKeyOptions {
-  readonly application?: string;
-  readonly name: string;
-  readonly scope?: readonly string[];
-  readonly expires?: Date;
-  readonly json?: true;
-}
-
-export interface ListKeysOptions {
-  readonly application?: string;
-  readonly json?: true;
-}
-
 function addKeys(program: Command, terminal: Terminal): void {
   const keys = program
     .command('keys')
@@ -104,15 +93,6 @@ function addKeys(program: Command, terminal: Terminal): void {
     .action(async (id: string, options: ListKeysOptions) =>
       (await import('./commands/keys.ts')).revokeKey(terminal, id, options),
     );
-}
-
-export interface CreateTokenOptions {
-  readonly name: string;
-  readonly scope?: readonly string[];
-  readonly application?: readonly string[];
-  readonly cidr?: readonly string[];
-  readonly expires?: Date;
-  readonly json?: true;
 }
 
 function addTokens(program: Command, terminal: Terminal): void {

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import type { Config } from './config.ts';
 import type { NetworkEngine } from './domain/network/network.ts';
-import type { RouteBy } from './domain/network/proxies.ts';
+import type { RouteBy } from './domain/network/pools.ts';
 import { type AdHosts, readAdHosts } from './engines/egress/ad-hosts.ts';
 import { ProxyFailed, Refused } from './engines/egress/failure.ts';
 import { hostJudge } from './engines/egress/host-rules.ts';

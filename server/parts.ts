@@ -1,4 +1,4 @@
-// The only file that knows which implementation is used for what. Reads top to bottom as the order of starting; the
+// Knows which implementation is used for what, with the other files beside it. Reads top to bottom as the order of starting; the
 // scope closes everything in reverse.
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';

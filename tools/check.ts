@@ -6,11 +6,13 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { changedSince, digestOf, digestsOf, forget, readNotes, writeNotes } from './changed-files.ts';
 import { checkCycles } from './cycles.ts';
+import { checkDecisions } from './decisions.ts';
 import { checkEntrances } from './entrances.ts';
 import { checkFresh, checkSettings } from './fresh.ts';
 import { checkLayers } from './layers.ts';
 import { type Complaint, readSourceFiles, type SourceFile } from './source-files.ts';
 import { checkTidy } from './tidy.ts';
+import { checkTimers } from './timers.ts';
 
 const ROOT = dirname(import.meta.dirname);
 const PROGRAM_MS_MAX = 300_000;
@@ -38,6 +40,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
   layers: async () => complaints(checkLayers(sourceFiles())),
   cycles: async () => complaints(checkCycles(sourceFiles())),
   entrances: async () => complaints(checkEntrances(sourceFiles())),
+  timers: async () => complaints(checkTimers(sourceFiles())),
+  decisions: async () => complaints(checkDecisions(sourceFiles())),
   tidy: async () => complaints(checkTidy(sourceFiles())),
   settings: async () => complaints(checkSettings(readFileSync(join(ROOT, 'docs/operating.md'), 'utf8'))),
   fresh: async () => {

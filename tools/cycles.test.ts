@@ -20,14 +20,18 @@ test('two circles through one file are two', () => {
   assert.equal(found.length, 2);
 });
 
-test('a diamond is no circle, and neither is a circle of types', () => {
+test('a circle of types is a circle', () => {
+  assert.equal(checkCycles(files({ a: "import type { B } from './b.ts';", b: "import './a.ts';" })).length, 1);
+});
+
+test('a diamond is no circle', () => {
   assert.deepEqual(
     checkCycles(
       files({
         a: "import './b.ts';\nimport './c.ts';",
         b: "import './d.ts';",
-        c: "import './d.ts';",
-        d: "import type { A } from './a.ts';",
+        c: "import type { D } from './d.ts';",
+        d: '',
       }),
     ),
     [],

@@ -1,4 +1,4 @@
-// Finds files that import each other in a circle at run time: neither can be understood, or loaded, without the other.
+// Finds files that import each other in a circle, as values or as types: neither can be understood without the other.
 import { posix } from 'node:path';
 import { importsOf } from './imports.ts';
 import { type Complaint, isCode, type SourceFile } from './source-files.ts';
@@ -15,7 +15,7 @@ export function checkCycles(files: readonly SourceFile[]): Complaint[] {
 
 function targetsOf(file: SourceFile): string[] {
   return importsOf(file.text)
-    .filter(found => !found.typeOnly && found.specifier.startsWith('.'))
+    .filter(found => found.specifier.startsWith('.'))
     .map(found => posix.normalize(posix.join(posix.dirname(file.path), found.specifier)));
 }
 

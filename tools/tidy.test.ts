@@ -13,6 +13,15 @@ const opened = (text: string): string => `// Owns it.\n${text}\n`;
 
 const BANNED: ReadonlyArray<readonly [path: string, text: string]> = [
   ['server/domain/a.ts', 'const home = process.env.HOME;'],
+  ['server/domain/a.ts', 'const { env } = process;'],
+  ['server/domain/a.ts', "const env = process['env'];"],
+  ['server/domain/a.ts', 'const { HOME } = process.env;'],
+  ['server/domain/a.ts', 'start({ ...process }.env);'],
+  ['server/domain/a.ts', "import { env } from 'node:process';"],
+  ['server/config.ts', 'const home = process.env.HOME;'],
+  ['server/domain/a.ts', 'const a = await import(`./${name}.ts`);'],
+  ['cli/a.ts', 'const a = await import(file);'],
+  ['server/engines/browser/a.ts', "import { spawn } from 'node:child_process';"],
   ['server/domain/a.ts', 'const now = Date.now();'],
   ['server/domain/a.ts', 'const now = new Date();'],
   ['server/domain/a.ts', 'const now = performance.now();'],
@@ -41,7 +50,10 @@ for (const [path, text] of BANNED)
   });
 
 const FINE: ReadonlyArray<readonly [path: string, text: string]> = [
-  ['server/config.ts', 'const home = process.env.HOME;'],
+  ['cli/berth.ts', 'const home = process.env.HOME;'],
+  ['server/domain/a.ts', 'process.exitCode = 1;\nconst { process: one } = row;'],
+  ['server/domain/a.ts', "const a = await import(\n  '../b.ts'\n);\nconst here = import.meta.url;"],
+  ['server/kit/worker-thread.ts', 'const a = await import(module);'],
   ['server/kit/clock.ts', 'const now = new Date();'],
   ['server/engines/slots/a.ts', "import { spawn } from 'node:child_process';"],
   ['server/domain/a.ts', "const a = 'process.env and new Date()';"],

@@ -17,14 +17,32 @@ interface Ban {
 const inServer = (path: string): boolean => path.startsWith('server/') && !isTest(path);
 const isBannedWordsTable = (path: string): boolean => /^tools\/tidy(\.test)?\.ts$/.test(path);
 const inCode = (path: string): boolean => isCode(path) && !isBannedWordsTable(path);
-const MAY_START_PROCESSES = /^server\/engines\/(slots|browser|recorder|store)\//;
+const MAY_START_PROCESSES = /^server\/engines\/(slots|recorder|store)\//;
+/** The worker thread loads the module of the job that it is given. */
+const COMPUTES_IMPORTS = /^server\/kit\/worker-thread\.ts$/;
 
 const BANS: readonly Ban[] = [
   {
-    pattern: /\bprocess\.env\b/g,
+    pattern:
+      /\bprocess\??\.env\b|=\s*process\s*[;,]|\bprocess\s*(?:\?\.\s*)?\[|\.{3}process\b|\bglobalThis\??\.process\b/g,
     what: 'process.env',
-    remedy: 'only server/config.ts reads the environment; take the value you need as a parameter.',
-    where: path => (inServer(path) && path !== 'server/config.ts') || path.startsWith('contract/'),
+    remedy:
+      'cli/berth.ts hands the environment to server/config.ts, which reads it; take the value you need as a parameter.',
+    where: path => inServer(path) || path.startsWith('contract/'),
+    look: 'code',
+  },
+  {
+    pattern: /\bfrom\s*(['"])(?:node:)?process\1/g,
+    what: 'the module process',
+    remedy: 'what may be used of `process` is global; its environment is read by server/config.ts.',
+    where: path => inServer(path) || path.startsWith('contract/'),
+    look: 'strings',
+  },
+  {
+    pattern: /(?<![\w$.])import\s*\(\s*(?!['"\s])/g,
+    what: 'an import of a computed path',
+    remedy: 'name the file in quotes, so that the rules about imports can see it.',
+    where: path => inCode(path) && !COMPUTES_IMPORTS.test(path),
     look: 'code',
   },
   {
@@ -37,7 +55,7 @@ const BANS: readonly Ban[] = [
   {
     pattern: /(['"])(?:node:)?child_process\1/g,
     what: 'child_process',
-    remedy: 'processes are started only by engines/slots, engines/browser, engines/recorder and engines/store.',
+    remedy: 'processes are started only by engines/slots, engines/recorder and engines/store.',
     where: path => inServer(path) && !MAY_START_PROCESSES.test(path),
     look: 'strings',
   },

@@ -2,8 +2,20 @@
 import { type Local, openLocal } from '../../server/local.ts';
 import { CommandFailed } from '../command-failed.ts';
 import { EXIT } from '../exit-codes.ts';
-import type { CreateKeyOptions, ListKeysOptions } from '../program.ts';
 import { printJson, type Terminal, table } from '../terminal.ts';
+
+export interface CreateKeyOptions {
+  readonly application?: string;
+  readonly name: string;
+  readonly scope?: readonly string[];
+  readonly expires?: Date;
+  readonly json?: true;
+}
+
+export interface ListKeysOptions {
+  readonly application?: string;
+  readonly json?: true;
+}
 
 export function createKey(terminal: Terminal, options: CreateKeyOptions): Promise<void> {
   return withLocal(terminal, async local => {

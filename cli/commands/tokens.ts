@@ -1,8 +1,16 @@
 // berth tokens: personal access tokens, made on the data folder or database itself.
 import type { Local } from '../../server/local.ts';
-import type { CreateTokenOptions } from '../program.ts';
 import { printJson, type Terminal } from '../terminal.ts';
 import { withLocal } from './keys.ts';
+
+export interface CreateTokenOptions {
+  readonly name: string;
+  readonly scope?: readonly string[];
+  readonly application?: readonly string[];
+  readonly cidr?: readonly string[];
+  readonly expires?: Date;
+  readonly json?: true;
+}
 
 export function createToken(terminal: Terminal, options: CreateTokenOptions): Promise<void> {
   return withLocal(terminal, async local => {

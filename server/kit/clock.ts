@@ -24,4 +24,12 @@ export const systemClock: Clock = {
   },
 };
 
+/** Calls `act` at this time of the clock, at once where it is past, unless it is closed before. */
+export function callAt(clock: Clock, time: Date, act: () => void): { close(): void } {
+  const closing = new AbortController();
+  const untilThen = clock.sleep(Math.max(0, time.getTime() - clock.now().getTime()), closing.signal);
+  untilThen.then(act, () => {}); // It rejects when it is closed.
+  return { close: () => closing.abort() };
+}
+
 export const plus = (time: Date, ms: number): Date => new Date(time.getTime() + ms);

@@ -5,8 +5,8 @@ import { createHash, randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { openStore, type StoreOptions } from '../../server/engines/store/open-store.ts';
 import type { IdempotencyRow } from '../../server/engines/store/rows/idempotency.ts';
-import type { ApplicationUse, Placed, PlaceOptions } from '../../server/engines/store/rows/place.ts';
-import type { NewSession, SessionRow } from '../../server/engines/store/rows/sessions.ts';
+import type { ApplicationUse, PlaceOptions } from '../../server/engines/store/rows/place.ts';
+import type { NewSession, Placed, SessionRow } from '../../server/engines/store/rows/sessions.ts';
 import type { Store } from '../../server/engines/store/store.ts';
 import { plus } from '../../server/kit/clock.ts';
 import {

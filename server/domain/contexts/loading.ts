@@ -8,7 +8,7 @@ import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
-import type { FillPlace } from '../sessions/watchers.ts';
+import type { FillPlace } from '../sessions/attendance.ts';
 import type { StoredVersions } from './stored-versions.ts';
 
 export interface LoadingParts {

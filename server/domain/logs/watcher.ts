@@ -3,10 +3,10 @@
 import type { LogKind } from '../../../contract/logs.ts';
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { Clock } from '../../kit/clock.ts';
+import type { Attendance } from '../sessions/attendance.ts';
 import type { LiveSession } from '../sessions/live.ts';
 import type { ObservedTarget } from '../sessions/machinery.ts';
 import type { PageNumbers, SessionPages } from '../sessions/page-numbers.ts';
-import type { Attendance } from '../sessions/watchers.ts';
 import { BrowserEntries, kindOf } from './browser-entries.ts';
 import { CommandLog } from './command-log.ts';
 import type { LogBook } from './log-book.ts';

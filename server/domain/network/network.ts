@@ -16,13 +16,14 @@ import { fault } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { BlockedNavigation } from '../logs/log-book.ts';
 import type { SessionView, SessionWish } from '../sessions/api.ts';
+import type { Attendance, Preparation } from '../sessions/attendance.ts';
 import type { LiveSession } from '../sessions/live.ts';
-import type { Attendance, Checked, Preparation, Watcher } from '../sessions/watchers.ts';
+import type { Checked, Watcher } from '../sessions/watchers.ts';
 import { hostNames } from './host-names.ts';
 import { Ledger } from './ledger.ts';
 import { Meter } from './meter.ts';
-import type { ProxyPool } from './pools.ts';
-import { type Route, type RouteBy, type Routes, routesOf } from './proxies.ts';
+import type { ProxyPool, RouteBy } from './pools.ts';
+import { type Route, type Routes, routesOf } from './proxies.ts';
 
 export interface HostRules {
   readonly allow: readonly string[];

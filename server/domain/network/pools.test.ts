@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SessionId } from '../../kit/ids.ts';
+import type { RouteBy } from './pools.ts';
 import { memberFor, type Place, type ProxyPool, poolFor } from './pools.ts';
-import type { RouteBy } from './proxies.ts';
 
 const member = (hostname: string): RouteBy => ({ name: 'p', scheme: 'http', hostname, port: 3128, trusted: true });
 

@@ -1,7 +1,18 @@
 // The operator's proxy pools, which rules of type `browserbase` select by place.
 import { createHash } from 'node:crypto';
 import type { SessionId } from '../../kit/ids.ts';
-import type { RouteBy } from './proxies.ts';
+
+/** A proxy as it is stored, encrypted, with the session. */
+export interface RouteBy {
+  readonly name: string;
+  readonly scheme: 'http' | 'https' | 'socks5';
+  readonly hostname: string;
+  readonly port: number;
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
+  /** Configured by the operator. */
+  readonly trusted: boolean;
+}
 
 export interface ProxyPool {
   /** The name in events. */

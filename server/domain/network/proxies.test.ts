@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isFault } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
-import type { ProxyPool } from './pools.ts';
-import { type RequestedProxies, type RouteBy, type Routes, readServer, routesOf } from './proxies.ts';
+import type { ProxyPool, RouteBy } from './pools.ts';
+import { type RequestedProxies, type Routes, readServer, routesOf } from './proxies.ts';
 
 const session = 'session' as SessionId;
 const tokyo: RouteBy = { name: 'tokyo', scheme: 'http', hostname: '10.0.0.7', port: 3128, trusted: true };

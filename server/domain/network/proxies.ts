@@ -4,19 +4,7 @@ import type { Issue } from '../../../contract/common.ts';
 import type { CreateSession } from '../../../contract/sessions.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import { fault, invalidRequest } from '../faults.ts';
-import { memberFor, type Place, type ProxyPool, poolFor } from './pools.ts';
-
-/** A proxy as it is stored, encrypted, with the session. */
-export interface RouteBy {
-  readonly name: string;
-  readonly scheme: 'http' | 'https' | 'socks5';
-  readonly hostname: string;
-  readonly port: number;
-  readonly username?: string | undefined;
-  readonly password?: string | undefined;
-  /** Configured by the operator. */
-  readonly trusted: boolean;
-}
+import { memberFor, type Place, type ProxyPool, poolFor, type RouteBy } from './pools.ts';
 
 export interface Route {
   readonly pattern?: string | undefined;

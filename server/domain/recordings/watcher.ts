@@ -8,9 +8,10 @@ import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
+import type { Attendance } from '../sessions/attendance.ts';
 import type { LiveSession } from '../sessions/live.ts';
 import type { PageNumbers } from '../sessions/page-numbers.ts';
-import type { Attendance, Watcher } from '../sessions/watchers.ts';
+import type { Watcher } from '../sessions/watchers.ts';
 import type { Vault } from './vault.ts';
 
 export interface RecordingWatcherParts {

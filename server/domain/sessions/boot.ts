@@ -4,9 +4,9 @@ import type { Box } from '../../engines/slots/slots.ts';
 import type { BoxJson } from '../../engines/store/rows/sessions.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import { Scope } from '../../kit/scope.ts';
+import type { Preparation } from './attendance.ts';
 import type { Browser, Machinery, SessionEgress } from './machinery.ts';
 import type { LaunchSettings } from './settings.ts';
-import type { Preparation } from './watchers.ts';
 
 export interface Booted {
   readonly box: Box;

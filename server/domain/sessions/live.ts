@@ -9,11 +9,11 @@ import type { Scope } from '../../kit/scope.ts';
 import type { Tracer } from '../../kit/trace.ts';
 import { within } from '../../kit/wait.ts';
 import { fault } from '../faults.ts';
+import { type Attendance, LAST_WORDS_MS, type Remains, SHUT_DOWN_MS } from './attendance.ts';
 import type { Booted } from './boot.ts';
 import type { Browser, CommandTap, SessionEgress } from './machinery.ts';
 import type { Presence } from './presence.ts';
 import { ResponseTypes } from './response-types.ts';
-import { type Attendance, LAST_WORDS_MS, type Remains, SHUT_DOWN_MS } from './watchers.ts';
 
 const LEAVE_MS = 5_000;
 /** CDP sockets at once on one session. */

@@ -5,8 +5,8 @@ import type { EgressPolicy } from '../../engines/egress/policy.ts';
 import type { Box, BoxRecord, Slots } from '../../engines/slots/slots.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { Closeable } from '../../kit/scope.ts';
+import type { Preparation } from './attendance.ts';
 import type { LaunchSettings } from './settings.ts';
-import type { Preparation } from './watchers.ts';
 
 export type { BrowserClient } from '../../engines/browser/browser.ts';
 export type { ReadLong } from '../../engines/browser/envelope-job.ts';

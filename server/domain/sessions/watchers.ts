@@ -1,8 +1,7 @@
 // What goes along with sessions without the session domain knowing it: contexts, files, the network, extensions,
 // recordings, logs. Each is a watcher; parts.ts hands the list in, and its order is the order in which they are asked.
 
-import type { ReadOnlyMount } from '../../engines/slots/slots.ts';
-import type { SessionEnd, SessionRow } from '../../engines/store/rows/sessions.ts';
+import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
@@ -10,12 +9,10 @@ import type { Log } from '../../kit/log.ts';
 import { within } from '../../kit/wait.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { SessionView, SessionWish } from './api.ts';
+import type { Attendance, Preparation, Remains } from './attendance.ts';
 import type { LiveSession } from './live.ts';
-import { joinLaunchSettings, type LaunchSettings } from './settings.ts';
+import { joinLaunchSettings } from './settings.ts';
 
-/** What a watcher may still ask of a browser whose end is decided. A create may wait 15 s for what is saved here. */
-export const LAST_WORDS_MS = 10_000;
-export const SHUT_DOWN_MS = 6_000;
 /** Files are only moved aside; what takes longer is done later from rows. */
 const SALVAGE_MS = 30_000;
 
@@ -50,36 +47,6 @@ export interface Checked {
   readonly kept?: JsonObject;
   /** The session is not made after all. */
   undo?(): Promise<void>;
-}
-
-export interface Preparation extends Omit<LaunchSettings, 'locale'> {
-  readonly mounts?: readonly ReadOnlyMount[];
-  /** Puts files into the folder before anything runs in it. */
-  fill?(place: FillPlace, signal: AbortSignal): Promise<void>;
-}
-
-/** The box's own folder: `/session` in a jail. */
-export interface FillPlace {
-  readonly folder: string;
-  /** Whose the files must be; undefined: ours. */
-  readonly uid: number | undefined;
-}
-
-export interface Attendance {
-  /** The end is decided and the clients are gone; the browser still answers. Not called for one that died. */
-  lastWords?(end: SessionEnd): Promise<void>;
-  /** Nothing more comes from this browser here: it is being ended, or, without an end, left to a successor. */
-  leave?(end?: SessionEnd): Promise<void> | void;
-  /** All have left: the browser may be closed in its own way, before it is ended in ours. */
-  shutDown?(end: SessionEnd): Promise<void>;
-}
-
-export interface Remains {
-  /** Hostile: never follow a link in it. */
-  readonly folder: string;
-  /** The uploads of the session, which are ours. */
-  readonly uploads: string;
-  readonly uid: number | undefined;
 }
 
 /** The list, asked as one. */

@@ -17,7 +17,7 @@ import {
   withoutChannel,
   withoutProxyHeader,
 } from './messages.ts';
-import { overridesAgain } from './overrides.ts';
+import { type OverridingChannel, overridesAgain } from './overrides.ts';
 import { Pipe } from './pipe.ts';
 
 const ROOT_ANSWER_MS = 15_000;
@@ -34,18 +34,14 @@ export type OnAnswer = (answer: Incoming) => Incoming | Promise<Incoming>;
 /** Waits on after a crash of its target: it brings the page back, and Chromium does answer it. */
 export const outlivesCrash: OnAnswer = answer => answer;
 
-export interface Channel {
-  readonly id: string;
+export interface Channel extends OverridingChannel {
   readonly owner: ChannelOwner;
   /** The root channel of its owner has none. */
   readonly parent: Channel | undefined;
-  readonly targetId: string | undefined;
   /** Commands without an answer yet. */
   readonly pending: Map<number, OnAnswer | undefined>;
   /** Who hears the answers of commands besides their owner. */
   overheard?: Map<number, (answer: Buffer) => void>;
-  /** What it has set on its target, by the name of the override. */
-  overrides?: Map<string, Buffer>;
 }
 
 export interface ChannelOwner {

@@ -5,7 +5,14 @@
 import { parseJson } from '../../kit/foreign.ts';
 import { isObject } from '../../kit/json.ts';
 import { encode } from './messages.ts';
-import type { Channel } from './mux.ts';
+
+/** What of a channel matters here. */
+export interface OverridingChannel {
+  readonly id: string;
+  readonly targetId: string | undefined;
+  /** What it has set on its target, by the name of the override. */
+  overrides?: Map<string, Buffer>;
+}
 
 const OF_THE_NETWORK: ReadonlySet<string> = new Set([
   'Network.setBlockedURLs',
@@ -27,7 +34,7 @@ export function overrideOf(method: string): string | undefined {
 }
 
 /** A command is on its way to the browser. */
-export function noteOverride(channel: Channel, method: string, message: Buffer): void {
+export function noteOverride(channel: OverridingChannel, method: string, message: Buffer): void {
   const name = overrideOf(method);
   if (name === undefined || channel.targetId === undefined) return;
   channel.overrides ??= new Map();
@@ -36,7 +43,7 @@ export function noteOverride(channel: Channel, method: string, message: Buffer):
 }
 
 /** The same commands under other ids. `name`: only this one. */
-export function overridesAgain(channel: Channel, newId: () => number, name?: string): readonly Buffer[] {
+export function overridesAgain(channel: OverridingChannel, newId: () => number, name?: string): readonly Buffer[] {
   const wanted = [...(channel.overrides ?? [])].filter(([one]) => name === undefined || one === name);
   return wanted.flatMap(([, message]) => {
     const said = parseJson(message);

@@ -9,9 +9,10 @@ import { Refused } from './failure.ts';
 import type { EgressLimits } from './limits.ts';
 import type { Link, Links } from './links.ts';
 import type { EgressPolicy } from './policy.ts';
+import { reachUpstream, tunnelThrough, type UpstreamConnection } from './reach-upstream.ts';
 import type { Resolve } from './resolve.ts';
 import type { Target } from './target.ts';
-import { reachUpstream, tunnelThrough, type Upstream, type UpstreamConnection } from './upstream.ts';
+import type { Upstream } from './upstream.ts';
 
 export interface GateParts {
   readonly policy: EgressPolicy;

@@ -3,9 +3,10 @@
 import { within } from '../../kit/wait.ts';
 import { Failed, ProxyFailed } from './failure.ts';
 import { connectStatus } from './http-tunnel.ts';
+import { reachUpstream, type UpstreamConnection, type UpstreamParts } from './reach-upstream.ts';
 import { greetSocks } from './socks5.ts';
 import type { Target } from './target.ts';
-import { reachUpstream, type Upstream, type UpstreamConnection, type UpstreamParts } from './upstream.ts';
+import type { Upstream } from './upstream.ts';
 
 /** A create must hear of a dead proxy in less than ten seconds. */
 const PROBE_MS = 8_000;

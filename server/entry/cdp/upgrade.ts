@@ -12,7 +12,7 @@ import type { Takeover } from '../../domain/live/takeover.ts';
 import type { Connect, Opened, Presented } from '../../domain/sessions/connect.ts';
 import { FAREWELLS, type LiveSession } from '../../domain/sessions/live.ts';
 import type { ReadLong } from '../../domain/sessions/machinery.ts';
-import type { Clock } from '../../kit/clock.ts';
+import { type Clock, callAt } from '../../kit/clock.ts';
 import { Fault, isFault, reason } from '../../kit/fault.ts';
 import { requestUrl } from '../../kit/foreign.ts';
 import { guarded } from '../../kit/guard.ts';
@@ -206,11 +206,11 @@ export class CdpEntry {
   #closeWithAddress({ live, page, expiresAt }: DirectClient, socket: WebSocket, relay: Relay): void {
     const { people, clock } = this.#parts;
     const revoked = people.onRevoked(live.id, () => void relay.bye(REVOKED));
-    const late = setTimeout(() => void relay.bye(EXPIRED), expiresAt.getTime() - clock.now().getTime()).unref();
+    const late = callAt(clock, expiresAt, () => void relay.bye(EXPIRED));
     if (page !== undefined) people.inspected(live.id, page, 'opened');
     socket.once('close', () => {
       revoked.close();
-      clearTimeout(late);
+      late.close();
       if (page !== undefined) people.inspected(live.id, page, 'closed');
     });
   }

@@ -7,7 +7,7 @@ import type { KeyUses } from '../../domain/identity/key-uses.ts';
 import type { WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
 import type { LiveView } from '../../domain/live/live-view.ts';
 import type { LiveSession } from '../../domain/sessions/live.ts';
-import type { Clock } from '../../kit/clock.ts';
+import { type Clock, callAt } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import { requestUrl } from '../../kit/foreign.ts';
 import type { Log } from '../../kit/log.ts';
@@ -85,10 +85,7 @@ export class LiveEntry {
     const { clock, log } = this.#parts;
     this.#viewers.set(live, (this.#viewers.get(live) ?? 0) + 1);
     const shared = this.#parts.live.view(live);
-    const late = setTimeout(
-      () => viewer.end('the address has expired'),
-      claims.expiresAt.getTime() - clock.now().getTime(),
-    );
+    const late = callAt(clock, claims.expiresAt, () => viewer.end('the address has expired'));
     const owner = { application: live.applicationId, session: live.id };
     const waiting = this.#parts.waiting.watch(owner, {
       bytes: () => connection.writableLength,
@@ -111,7 +108,7 @@ export class LiveEntry {
       viewer.begin();
       await viewer.gone;
     } finally {
-      clearTimeout(late);
+      late.close();
       waiting.close();
       for (const one of subscriptions) void one.close();
       await shared.close();

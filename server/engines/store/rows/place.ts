@@ -1,7 +1,6 @@
-// What the transaction that places a session asks of its caller, and what comes of it.
+// What the transaction that places a session asks of its caller.
 import type { JsonObject } from '../../../kit/json.ts';
 import type { IdempotencyRun } from './idempotency.ts';
-import type { SessionRow } from './sessions.ts';
 
 /** What an application has configured, and what it uses of it, while both are locked. */
 export interface ApplicationUse {
@@ -23,9 +22,3 @@ export interface PlaceOptions<Admitted, Refusal> {
   /** The idempotent request that this belongs to; its row learns the session in the same transaction. */
   readonly run?: IdempotencyRun;
 }
-
-/** `full`: the application has room, but the host has not. */
-export type Placed<Admitted, Refusal> =
-  | { readonly placed: SessionRow; readonly admitted?: Admitted }
-  | { readonly refused: Refusal }
-  | { readonly full: { readonly slots: number; readonly used: number } };

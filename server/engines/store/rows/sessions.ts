@@ -3,7 +3,7 @@
 import type { ApplicationId, HostId, KeyId, SessionId } from '../../../kit/ids.ts';
 import type { JsonObject } from '../../../kit/json.ts';
 import type { Actor } from './events.ts';
-import type { Placed, PlaceOptions } from './place.ts';
+import type { PlaceOptions } from './place.ts';
 
 export type SessionStatus = 'PENDING' | 'RUNNING' | 'COMPLETED' | 'TIMED_OUT' | 'ERROR';
 
@@ -71,6 +71,12 @@ export interface SessionFilter {
   /** The page after this session. */
   readonly before?: SessionId;
 }
+
+/** `full`: the application has room, but the host has not. */
+export type Placed<Admitted, Refusal> =
+  | { readonly placed: SessionRow; readonly admitted?: Admitted }
+  | { readonly refused: Refusal }
+  | { readonly full: { readonly slots: number; readonly used: number } };
 
 /** Each change writes its event in the same statement, so that state and event list never tell different stories. */
 export interface SessionRows {

@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { TestClock } from '../../tests/harness/test-clock.ts';
+import { callAt, plus } from './clock.ts';
+
+const MINUTE_MS = 60_000;
+const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve));
+
+test('callAt calls at the time of the clock, and not before', async () => {
+  const clock = new TestClock();
+  let calls = 0;
+  const call = callAt(clock, plus(clock.now(), MINUTE_MS), () => calls++);
+  clock.advance(MINUTE_MS / 2);
+  await turn();
+  assert.equal(calls, 0);
+  clock.advance(MINUTE_MS);
+  await turn();
+  assert.equal(calls, 1);
+  call.close();
+});
+
+test('callAt does not call once it is closed', async () => {
+  const clock = new TestClock();
+  let calls = 0;
+  callAt(clock, plus(clock.now(), MINUTE_MS), () => calls++).close();
+  clock.advance(2 * MINUTE_MS);
+  await turn();
+  assert.equal(calls, 0);
+});

@@ -1,0 +1,37 @@
+// Holds the index of decisions against the files: each is listed once, in the order of its number, under its own title.
+import { posix } from 'node:path';
+import type { Complaint, SourceFile } from './source-files.ts';
+
+const INDEX = 'docs/decisions/README.md';
+const DECISION = /^docs\/decisions\/\d{4}-[\w-]+\.md$/;
+
+export function checkDecisions(files: readonly SourceFile[]): Complaint[] {
+  const index = files.find(({ path }) => path === INDEX)?.text ?? '';
+  const listed = index.split('\n').filter(line => line.startsWith('- '));
+  const lines = files.filter(({ path }) => DECISION.test(path)).map(lineFor);
+  const expected = lines.map(({ line }) => line);
+  const missing = lines
+    .filter(({ line }) => !listed.includes(line))
+    .map(({ path, line }) => ({
+      path,
+      what: 'the index of decisions does not list this file under its title',
+      remedy: `write into ${INDEX}: ${line}`,
+    }));
+  const extra = listed
+    .filter((line, at) => !expected.includes(line) || listed.indexOf(line) !== at)
+    .map(line => complaint(`the index has a line of no decision: ${line}`, 'take the line out, or mend it.'));
+  const isInOrder = listed.every((line, at) => at === 0 || (listed[at - 1] ?? '') <= line);
+  return [
+    ...missing,
+    ...extra,
+    ...(isInOrder ? [] : [complaint('the index is not in the order of the numbers', 'sort its lines.')]),
+  ];
+}
+
+const complaint = (what: string, remedy: string): Complaint => ({ path: INDEX, what, remedy });
+
+/** `- [0001: Title](0001-name.md)`, from the title of the document. */
+function lineFor({ path, text }: SourceFile): { path: string; line: string } {
+  const title = /^# (.+)$/m.exec(text)?.[1] ?? '';
+  return { path, line: `- [${title}](${posix.basename(path)})` };
+}

@@ -1,0 +1,56 @@
+// Finds timers that a test cannot move. What is due at a time of the clock waits with the clock (server/kit/clock.ts); what
+// bounds a socket, a program or a browser is real time, and stands here with its reason.
+import { codeOnly, withoutComments } from './imports.ts';
+import { type Complaint, isCode, isTest, lineOf, type SourceFile } from './source-files.ts';
+
+const TIMER = /(?<![\w.$])set(?:Timeout|Interval)\s*\(/g;
+/** `import { setTimeout as timer } from 'node:timers/promises'`. */
+const IMPORTED = /\bset(?:Timeout|Interval)\b[^;]*\bfrom\s*(['"])(?:node:)?timers(?:\/promises)?\1/g;
+const CLOCK = 'server/kit/clock.ts';
+
+/** By file: what its timers bound. Each file must have one. */
+const KNOWN: Readonly<Record<string, string>> = {
+  'server/kit/wait.ts': 'how long an answer of a real thing is waited for',
+  'server/kit/worker-pool.ts': 'how long a job may run, and an idle thread stays',
+  'server/kit/loop-watch.ts': 'measures how late real timers are',
+  'server/engines/browser/holds.ts': 'how long a client is given to hear of a page',
+  'server/engines/egress/dial.ts': 'when the next address is tried beside the one that does not answer',
+  'server/engines/store/announcer.ts': 'when a write to the database is tried again',
+  'server/engines/store/listener.ts': 'whether the connection to the database still stands',
+  'server/engines/store/open-store.ts': 'when a connection to the database is tried again',
+  'server/engines/store/embedded/postmaster.ts': 'whether a process that is not our child still lives',
+  'server/engines/store/embedded/run-embedded.ts': 'when PostgreSQL is started again',
+  'server/entry/http/early-answer.ts': 'how long an unwanted body is taken',
+  'server/entry/http/server.ts': 'how long a request, and the end of the server, may take',
+  'server/entry/cdp/relay.ts': 'how long a client is given to close',
+  'server/entry/cdp/upgrade.ts': 'how long a refused client is given to close',
+  'server/entry/live/viewer.ts': 'how long a viewer is given to close',
+};
+
+/** `known`: the files that may have real timers, and why. */
+export function checkTimers(files: readonly SourceFile[], known = KNOWN): Complaint[] {
+  const server = files.filter(({ path }) => path.startsWith('server/') && isCode(path) && !isTest(path));
+  const timers = server.filter(({ path }) => path !== CLOCK).flatMap(timersIn);
+  const withTimers = new Set(timers.map(({ path }) => path));
+  return [
+    ...timers.filter(({ path }) => known[path] === undefined),
+    ...Object.keys(known)
+      .filter(path => !withTimers.has(path))
+      .map(path => ({
+        path,
+        what: 'tools/timers.ts names this file, which has no timer',
+        remedy: 'take the line out of the table.',
+      })),
+  ];
+}
+
+function timersIn({ path, text }: SourceFile): Complaint[] {
+  const found = [...codeOnly(text).matchAll(TIMER), ...withoutComments(text).matchAll(IMPORTED)];
+  return found.map(({ index }) => ({
+    path,
+    line: lineOf(text, index),
+    what: 'a real timer',
+    remedy:
+      'wait with the clock (sleep, or callAt of server/kit/clock.ts), so that a test can move it; where it bounds a real thing, say so in tools/timers.ts.',
+  }));
+}
