@@ -75,7 +75,7 @@ export const SessionEvent = Type.Object(
       { description: 'Who caused the event.' },
     ),
     detail: AnyObject(
-      'Facts that depend on the type. Ends: `reason` and `status`. Clients: `clients`, the number connected, and `why` the service closed a connection. Starts: `tookMs`. Updates: the fields that changed. Refusals: `hostname`, `rule`, `count` since the previous event and `total`. Contexts: `contextId` and `version`.',
+      'Facts that depend on the type. Creates: `warnings`, if there were any. Ends: `reason` and `status`. Clients: `clients`, the number connected, and `why` the service closed a connection. Starts: `tookMs`. Updates: the fields that changed. Refusals: `hostname`, `rule`, `count` since the previous event and `total`. Contexts: `contextId` and `version`.',
     ),
   },
   { description: 'An event of a session.' },

@@ -91,8 +91,7 @@ export const Session = Type.Object(
     ),
     warnings: Type.Optional(
       Type.Array(Warning, {
-        description:
-          'Settings that were accepted but do not have their full effect. Always present in the response to create.',
+        description: 'Settings that were accepted but do not have their full effect. Returned by create and read.',
       }),
     ),
   },

@@ -94,7 +94,7 @@ export function exampleResponse(id: OperationId, { tag, responses }: Operation):
   const omitted = [
     ...OMITTED,
     ...(tag === 'Sessions' && !WITH_CONNECT_FIELDS.has(id) ? CONNECT_FIELDS : []),
-    ...(tag === 'Sessions' && id !== 'createSession' ? ['warnings'] : []),
+    ...(tag === 'Sessions' && id !== 'createSession' && id !== 'readSession' ? ['warnings'] : []),
   ];
   return exampleOf(schema, '', { samples, omitted });
 }

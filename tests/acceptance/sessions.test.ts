@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ErrorBody, Warning } from '../../contract/common.ts';
+import type { SessionEventPage } from '../../contract/events.ts';
 import type { Session } from '../../contract/sessions.ts';
 import { sessionLeftovers } from '../harness/leftovers.ts';
 import { liftLimits } from '../harness/limits.ts';
@@ -139,6 +140,10 @@ test('a region that official clients have built in is accepted, and the answer s
 test('unknown fields are named in the warnings, however deep they stand', () =>
   withSession({ keepalive: true, browserSettings: { viewPort: {}, viewport: { depth: 3 } } }, async session => {
     assert.equal(session.keepAlive, false);
+    const read = await server.api<CreatedSession>('GET', `/v1/browsers/sessions/${session.id}`);
+    assert.deepEqual(read.body.warnings, session.warnings, 'they are shown with the session');
+    const { body: events } = await server.api<SessionEventPage>('GET', `/v1/browsers/sessions/${session.id}/events`);
+    assert.deepEqual(events.data[0]?.detail.warnings, session.warnings, 'and with its first event');
     const unknown = (session.warnings ?? []).filter(({ code }: Warning) => code === 'unknown_field');
     assert.deepEqual(unknown.map(({ path }) => path).sort(), [
       'browserSettings.viewPort',
@@ -175,7 +180,7 @@ for (const [path, meant, body] of MISPLACED)
   test(`refuses ${path} with 400 and creates nothing, because a session without it would be less protected`, async () => {
     const before = (await list('')).body.length;
     const { status, body: error } = await create<ErrorBody>(body);
-    assert.deepEqual([status, error.code], [400, 'unknown_field']);
+    assert.deepEqual([status, error.code], [400, 'invalid_request']);
     assert.ok(
       error.message.includes(meant ? `There is no field ${path}; did you mean ${meant}?` : path),
       error.message,
@@ -269,7 +274,7 @@ test('a read shows the connection fields while it runs; list and update never do
     assert.equal(read.connectUrl, created.connectUrl);
     assert.equal(read.signingKey, created.signingKey);
     assert.deepEqual(read.uploads, []);
-    assert.ok(!('warnings' in read));
+    assert.deepEqual(read.warnings, []);
     const [listed] = (await list(`q=${encodeURIComponent("user_metadata['look']:'here'")}`)).body;
     const updated = (await update(created.id, {})).body;
     for (const shown of [listed, updated]) {

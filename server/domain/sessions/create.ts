@@ -178,6 +178,7 @@ export class Creates {
         ...wish.settings,
         ...kept,
         ...(wish.regionAsked === undefined ? {} : { regionAsked: wish.regionAsked }),
+        ...(wish.warnings.length > 0 ? { warnings: wish.warnings.map(warning => ({ ...warning })) } : {}),
       },
       createdAt: now,
       expiresAt: plus(now, 1000 * (wish.timeout ?? TIMEOUT_DEFAULT_SECONDS)),

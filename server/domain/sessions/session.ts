@@ -1,7 +1,9 @@
 // The session record: its states and legal moves, and how a row becomes what callers see.
+import type { Warning } from '../../../contract/common.ts';
 import { END_REASONS, type EndReason, FOREIGN_REGIONS, type SessionStatus } from '../../../contract/sessions.ts';
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import { type ApplicationId, isUuid, type SessionId } from '../../kit/ids.ts';
+import { isObject, textAt } from '../../kit/json.ts';
 import { notFound } from '../faults.ts';
 import type { SessionView } from './api.ts';
 
@@ -57,6 +59,14 @@ export function viewOf(row: SessionRow, connect?: ConnectFields): SessionView {
     ...(endReason ? { endReason } : {}),
     ...(typeof regionAsked === 'string' ? { regionAsked } : {}),
   };
+}
+
+/** What the create was warned of, from the row. */
+export function warningsOf({ settings: { warnings } }: SessionRow): Warning[] {
+  return (Array.isArray(warnings) ? warnings : []).filter(isObject).flatMap(one => {
+    const [code, path, message] = [textAt(one, 'code'), textAt(one, 'path'), textAt(one, 'message')];
+    return code === undefined || path === undefined || message === undefined ? [] : [{ code, path, message }];
+  });
 }
 
 /** Kept by the watcher of contexts; lists show it too, so it is read from the row. */

@@ -28,7 +28,7 @@ import type { Endings } from './endings.ts';
 import type { LiveSessions } from './live.ts';
 import { checkedMetadata } from './metadata.ts';
 import { parseMetadataQuery, parseStatuses } from './query.ts';
-import { demandSession, hasEnded, viewOf } from './session.ts';
+import { demandSession, hasEnded, viewOf, warningsOf } from './session.ts';
 import type { Signing } from './signing.ts';
 import type { Watchers } from './watchers.ts';
 
@@ -76,7 +76,7 @@ export class SessionService implements Sessions {
   async read(caller: AgentCaller, id: string): Promise<SessionView> {
     const row = await this.#row(caller, id);
     const view = viewOf(row, this.#parts.signing.fieldsFor(caller, row.id));
-    return { ...view, uploads: [], ...(await this.#parts.watchers.describe(row)) };
+    return { ...view, uploads: [], warnings: warningsOf(row), ...(await this.#parts.watchers.describe(row)) };
   }
 
   async update(caller: AgentCaller, id: string, change: SessionChange): Promise<SessionView> {

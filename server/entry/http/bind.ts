@@ -267,7 +267,7 @@ function refuseUnprotected(fields: readonly RefusedField[]): void {
   if (fields.length === 0) return;
   const question = ({ meant }: RefusedField): string => (meant === undefined ? '' : `; did you mean ${meant}?`);
   const said = fields.map(field => `There is no field ${field.path}${question(field) || '.'}`);
-  throw fault('unknown_field', said.join(' '), {
+  throw fault('invalid_request', said.join(' '), {
     advice: 'Correct or remove it. Nothing was created, because the field would restrict what is created.',
     details: {
       issues: fields.map(field => ({

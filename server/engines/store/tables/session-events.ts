@@ -13,7 +13,12 @@ export const created = (row: NewSession): Recording => ({
   type: 'session.created',
   at: row.createdAt,
   actor: row.keyId ? { kind: 'agentKey', id: row.keyId } : SERVICE,
-  detail: { keepAlive: row.keepAlive, region: row.region, expiresAt: row.expiresAt.toISOString() },
+  detail: {
+    keepAlive: row.keepAlive,
+    region: row.region,
+    expiresAt: row.expiresAt.toISOString(),
+    ...(row.settings.warnings === undefined ? {} : { warnings: row.settings.warnings }),
+  },
 });
 
 /** A box that was started for its session has the session's name; a warm one had one before. */
