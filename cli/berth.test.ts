@@ -37,7 +37,7 @@ async function berth(...args: string[]): Promise<Ran> {
   return { code, printed, said };
 }
 
-test('the version is that of the package', async () => {
+test('--version prints the version of the package', async () => {
   const { code, printed } = await berth('--version');
   assert.equal(code, EXIT.done);
   assert.match(printed, /^\d+\.\d+\.\d+\n$/);
@@ -49,14 +49,14 @@ for (const args of [
   ['keys', 'create', '--expires', 'soon'],
   ['keys', 'revoke'],
 ])
-  test(`bad usage: berth ${args.join(' ')}`, async () => {
+  test(`exits with the usage code for: berth ${args.join(' ')}`, async () => {
     const { code, printed, said } = await berth(...args);
     assert.equal(code, EXIT.usage);
     assert.equal(printed, '');
     assert.notEqual(said, '');
   });
 
-test('openapi needs no data folder', async () => {
+test('openapi does not create a data folder', async () => {
   const { code, printed } = await berth('openapi', '--json');
   assert.equal(code, EXIT.done);
   const document: { openapi: string; paths: Record<string, unknown> } = JSON.parse(printed);
@@ -65,7 +65,7 @@ test('openapi needs no data folder', async () => {
   assert.ok(!existsSync(join(dataDir, 'pg')));
 });
 
-test('a key is made, shown once, listed without itself, revoked once', async () => {
+test('creates a key, shows it once, lists it without its secret, and revokes it once', async () => {
   const made = await berth(
     'keys',
     'create',
@@ -97,13 +97,13 @@ test('a key is made, shown once, listed without itself, revoked once', async () 
   assert.match((await berth('keys', 'list')).printed, /revoked/);
 });
 
-test('without --json only the key itself is printed; the rest is said', async () => {
+test('without --json, prints only the key itself to the output', async () => {
   const { printed, said } = await berth('keys', 'create', '--expires', '2099-01-31');
   assert.match(printed, /^bak_\S+\n$/);
-  assert.match(said, /shown this once/);
+  assert.match(said, /shown only once/);
 });
 
-test('scopes and applications that do not exist are named', async () => {
+test('names scopes and applications that do not exist', async () => {
   const scope = await berth('keys', 'create', '--scope', 'browsers:everything');
   assert.equal(scope.code, EXIT.usage);
   assert.match(scope.said, /browsers:everything.*browsers:read/s);
@@ -111,7 +111,7 @@ test('scopes and applications that do not exist are named', async () => {
   assert.equal(application.code, EXIT.notFound);
 });
 
-test('a token is made', async () => {
+test('creates a token', async () => {
   const { code, printed } = await berth('tokens', 'create', '--json');
   assert.equal(code, EXIT.done);
   const token: { id: string; token: string } = JSON.parse(printed);
@@ -119,7 +119,7 @@ test('a token is made', async () => {
   assert.match(token.token, /^bpt_/);
 });
 
-test('a bad setting is bad usage, and names the setting', async () => {
+test('an invalid setting exits with the usage code, and is named', async () => {
   let said = '';
   const code = await runBerth(['keys', 'list'], {
     env: { BERTH_DATA_DIR: dataDir, BERTH_SLOTS: 'many' },
@@ -132,13 +132,13 @@ test('a bad setting is bad usage, and names the setting', async () => {
   assert.match(said, /BERTH_SLOTS is "many"/);
 });
 
-test('stop without a server ends what one may have left, and says so', async () => {
+test('stop without a running server succeeds, and reports that nothing was stopped', async () => {
   const { code, printed, said } = await berth('stop', '--json');
   assert.equal(code, EXIT.done, said);
   assert.deepEqual(JSON.parse(printed), { stopped: false, ended: [], swept: [] });
 });
 
-test('stop ends the process that the data folder names, and removes the folder of a session it left', async () => {
+test('stop ends the process recorded in the data folder, and removes the session folder it left', async () => {
   const child = spawn('sleep', ['60'], { stdio: 'ignore' });
   assert.ok(child.pid);
   writeServerRecord(dataDir, child.pid);

@@ -1,12 +1,11 @@
 #!/usr/bin/env node
-// The program `berth`: hands the process's arguments, environment and streams to the commands, and their exit code back.
+// The program `berth`: passes the process's arguments, environment and streams to the commands, and sets the exit code.
 import { runBerth } from './run.ts';
 
-/** What is written may need a moment to go out. Whatever else keeps the process alive after its work has no right to. */
+/** Time for pending output. A resource that keeps the process alive for longer is a bug, which is reported. */
 const LINGER_MS = 2_000;
 
-// Whoever read our output may leave before we are done (`| head`, a closed terminal): no reason to die, least of all for
-// a server.
+// The reader of the output may close it early (`| head`, a closed terminal). Ignored, because it must not end the server.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 
 process.exitCode = await runBerth(process.argv.slice(2), {

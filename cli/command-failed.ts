@@ -1,4 +1,4 @@
-// A command that cannot be done, with the exit code that says so. Its message is for people and says what to do.
+// An expected failure of a command, with its exit code. The message is for people and says what to do.
 import type { ExitCode } from './exit-codes.ts';
 
 export class CommandFailed extends Error {

@@ -1,4 +1,4 @@
-// What the exit code of `berth` means. Promises: codes are added, never given another meaning.
+// The exit codes of `berth`. Stable: codes may be added, but their meaning does not change.
 
 export const EXIT = {
   done: 0,
@@ -11,10 +11,10 @@ export const EXIT = {
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
 const MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
-  done: 'done',
-  failed: 'failed; the error output says why and what to do',
-  usage: 'the command line or a setting is wrong',
-  unfit: 'the machine lacks something that is needed; `berth doctor` says how to mend it',
+  done: 'success',
+  failed: 'failure; the error output says why and what to do',
+  usage: 'the command line or a setting is invalid',
+  unfit: 'the machine does not meet a requirement; `berth doctor` prints how to meet it',
   notFound: 'what was named does not exist',
 };
 

@@ -1,4 +1,4 @@
-// Runs one command line and turns every way it can end into an exit code and, where it failed, one sentence.
+// Runs one command line, and converts every outcome into an exit code and, on failure, an error message.
 import { CommanderError } from 'commander';
 import { CommandFailed } from './command-failed.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
@@ -15,16 +15,16 @@ export async function runBerth(args: readonly string[], terminal: Terminal): Pro
     return code;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
-    terminal.say(`berth: ${wordsOf(error)}\n`);
+    terminal.say(`berth: ${textOf(error)}\n`);
     return codeOf(error);
   }
 }
 
-/** A mistake of ours comes with its trace; everything that was foreseen, without. */
-function wordsOf(error: unknown): string {
+/** Unexpected errors are printed with their stack, expected ones without. */
+function textOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  const foreseen = error instanceof CommandFailed || error.name === 'Fault' || error.name === 'BadConfig';
-  return foreseen ? error.message : (error.stack ?? error.message);
+  const isExpected = error instanceof CommandFailed || error.name === 'Fault' || error.name === 'BadConfig';
+  return isExpected ? error.message : (error.stack ?? error.message);
 }
 
 function codeOf(error: unknown): ExitCode {

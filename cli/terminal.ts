@@ -1,17 +1,17 @@
-// Where a command gets its settings from and where it writes: results to `print`, everything for people to `say` as
-// soon as the result is meant for a program.
+// The environment and output streams of a command. Results are written to `print`; messages for people to `say`, so that
+// programs can parse the output.
 
 export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** The output: what was asked for, and nothing else. */
+  /** Standard output: only the result. */
   readonly print: (text: string) => void;
-  /** The error output. */
+  /** Standard error. */
   readonly say: (text: string) => void;
 }
 
 export const printJson = (terminal: Terminal, value: unknown): void => terminal.print(`${JSON.stringify(value)}\n`);
 
-/** Rows as columns of equal width; the first row is the heading. */
+/** Formats rows as aligned columns. The first row is the heading. */
 export function table(rows: ReadonlyArray<readonly string[]>): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map(row => (row[column] ?? '').length)));
   return rows

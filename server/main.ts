@@ -67,7 +67,7 @@ function greeting(config: Config, { first, isolation, missing, url }: Service): 
     const key = first.key.reveal();
     lines.push(
       `  key       ${key}`,
-      '            shown this once; make others with: npm run -s berth -- keys create',
+      '            shown only once; create others with: npm run -s berth -- keys create',
       '',
       'Try it:',
       '',

@@ -1,4 +1,4 @@
-// What Prometheus reads at /metrics, beside what the HTTP side counts itself. Labels are few and never an id.
+// Prometheus metrics at /metrics, besides those of the HTTP server. Labels have few values, and never contain an id.
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { SessionRow } from './engines/store/rows/sessions.ts';
 import type { LoopListener } from './kit/loop-watch.ts';
@@ -39,10 +39,10 @@ export function openMetrics(sources: MetricSources): Metrics {
       for (const status of ['PENDING', 'RUNNING']) this.set({ status }, counts[status] ?? 0);
     },
   });
-  new Gauge({ name: 'berth_slots', help: 'Sessions that may run at once.', registers }).set(sources.slots);
+  new Gauge({ name: 'berth_slots', help: 'Browsers that may run at once on this host.', registers }).set(sources.slots);
   new Gauge({
     name: 'berth_boxes',
-    help: 'Browsers that hold a place on this host: of sessions, waiting, starting and ending.',
+    help: 'Browsers that occupy a slot on this host: of sessions, warm, starting and ending.',
     registers,
     collect() {
       this.set(sources.boxes());
@@ -50,7 +50,7 @@ export function openMetrics(sources: MetricSources): Metrics {
   });
   new Gauge({
     name: 'berth_cdp_clients',
-    help: 'CDP clients attached right now.',
+    help: 'Attached CDP clients.',
     registers,
     collect() {
       this.set(sources.clients());
@@ -58,7 +58,7 @@ export function openMetrics(sources: MetricSources): Metrics {
   });
   new Gauge({
     name: 'berth_warm_browsers',
-    help: 'Started browsers that wait for a session.',
+    help: 'Warm browsers: started, and not claimed by a session yet.',
     registers,
     collect() {
       this.set(sources.warm());
@@ -66,7 +66,7 @@ export function openMetrics(sources: MetricSources): Metrics {
   });
   new Gauge({
     name: 'berth_waiting_creates',
-    help: 'Queued creates.',
+    help: 'Creates in the queue.',
     registers,
     collect() {
       this.set(sources.waiting());
@@ -74,45 +74,45 @@ export function openMetrics(sources: MetricSources): Metrics {
   });
   const refusals = new Counter({
     name: 'berth_refused_creates_total',
-    help: "Creates that were refused, by what was full: the application's sessions, its creates per minute, its queue, or the host.",
+    help: "Refused creates, by the limit that was reached: the application's sessions, its creates per minute, its queue, or the host.",
     labelNames: ['why'],
     registers,
   });
   const claims = new Counter({
     name: 'berth_warm_claims_total',
-    help: 'Creates that found a warm browser, and those that did not.',
+    help: 'Creates that claimed a warm browser (hit), and creates that found none (miss).',
     labelNames: ['outcome'],
     registers,
   });
   const starts = new Histogram({
     name: 'berth_session_start_seconds',
-    help: 'From the create request to a running browser: one that waited (warm), or one started for it (cold).',
+    help: 'Time from the create request to a running browser, claimed (warm) or started for it (cold).',
     labelNames: ['browser'],
     buckets: START_BUCKETS_SECONDS,
     registers,
   });
   const ends = new Histogram({
     name: 'berth_session_seconds',
-    help: 'How long ended sessions lived, by why they ended.',
+    help: 'Duration of ended sessions, by the reason of their end.',
     labelNames: ['reason'],
     buckets: [1, 10, 60, 300, 900, 3600, 21_600],
     registers,
   });
   const delays = new Histogram({
     name: 'berth_event_loop_delay_seconds',
-    help: 'How late the event loop came to a timer, looked at twenty times a second.',
+    help: 'Delay of event loop timers, measured twenty times a second.',
     buckets: DELAY_BUCKETS_SECONDS,
     registers,
   });
   const longTurns = new Counter({
     name: 'berth_long_turns_total',
-    help: 'Turns of the event loop above 100 ms, by the work that they did; `other` is work between the entrances.',
+    help: 'Turns of the event loop longer than 100 ms, by the work done in them; `other` is work that is not attributed.',
     labelNames: ['work'],
     registers,
   });
   const longest = new Gauge({
     name: 'berth_longest_turn_seconds',
-    help: 'The longest turn of the event loop above 100 ms since the start, in time of the processor.',
+    help: 'CPU time of the longest turn of the event loop above 100 ms since the start.',
     registers,
   });
   let longestMs = 0;
@@ -136,5 +136,5 @@ export function openMetrics(sources: MetricSources): Metrics {
   };
 }
 
-/** A warm browser's box has the name that it waited under. */
+/** The box of a claimed warm browser keeps its own id. */
 const wasWarm = ({ id, box }: SessionRow): boolean => box !== undefined && box.id !== id;

@@ -1,4 +1,4 @@
-// berth console: a link with a token of its own in the fragment, which is never sent to a server.
+// `berth console`: prints a link with a new token in its fragment, which browsers never send to a server.
 import { printJson, type Terminal } from '../terminal.ts';
 import { withLocal } from './keys.ts';
 
@@ -7,7 +7,7 @@ export function consoleLink(terminal: Terminal, options: { json?: true }): Promi
     const token = await local.createConsoleToken();
     const url = `${local.config.publicUrl}/console#token=${token.reveal()}`;
     if (options.json) return printJson(terminal, { url });
-    terminal.say('Open this within a day. Whoever has it is signed in as you:\n\n');
+    terminal.say('Open this link within a day. Anyone who has it is signed in as you:\n\n');
     terminal.print(`${url}\n`);
   });
 }

@@ -1,4 +1,4 @@
-// berth doctor: one line for each thing that is needed: present or missing, and how to mend it.
+// `berth doctor`: prints a line for each requirement: met or not, and how to meet it.
 import { examine, type Finding } from '../../server/examine.ts';
 import { CommandFailed } from '../command-failed.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -12,7 +12,7 @@ export async function doctor(terminal: Terminal, options: { json?: true }): Prom
   if (unfit.length > 0)
     throw new CommandFailed(
       EXIT.unfit,
-      `missing: ${unfit.map(one => one.name).join(', ')}. Nothing can run until it is mended.`,
+      `missing: ${unfit.map(one => one.name).join(', ')}. The service cannot run without it.`,
     );
 }
 

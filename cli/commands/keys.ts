@@ -1,4 +1,4 @@
-// berth keys: agent keys made, listed and revoked on the data folder or database itself.
+// `berth keys`: creates, lists and revokes agent keys, directly in the database.
 import { type Local, openLocal } from '../../server/local.ts';
 import { CommandFailed } from '../command-failed.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -27,7 +27,7 @@ export function createKey(terminal: Terminal, options: CreateKeyOptions): Promis
     });
     if (options.json) return printJson(terminal, { id: row.id, applicationId: application.id, key: key.reveal() });
     terminal.say(
-      `Agent key ${row.id} of application ${application.name} (${application.id}). It is shown this once:\n`,
+      `Agent key ${row.id} of application ${application.name} (${application.id}). It is shown only once:\n`,
     );
     terminal.print(`${key.reveal()}\n`);
   });
@@ -74,11 +74,11 @@ export function revokeKey(terminal: Terminal, id: string, options: ListKeysOptio
     const application = await local.application(options.application);
     await local.revokeKey(application.id, id);
     if (options.json) return printJson(terminal, { id, applicationId: application.id, revoked: true });
-    terminal.say(`Agent key ${id} is revoked.\n`);
+    terminal.say(`Agent key ${id} has been revoked.\n`);
   });
 }
 
-/** Opens the data folder, and closes it again however the work ends. What does not exist has an exit code of its own. */
+/** Opens the data folder for `work`, and closes it afterwards. Maps faults to exit codes. */
 export async function withLocal(terminal: Terminal, work: (local: Local) => Promise<void>): Promise<void> {
   const local = await openLocal(terminal.env);
   try {

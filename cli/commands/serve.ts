@@ -1,4 +1,4 @@
-// berth serve: the service itself, until it is told to stop.
+// `berth serve`: runs the service until it is told to stop.
 import { serve as serveUntilStopped } from '../../server/main.ts';
 import type { Terminal } from '../terminal.ts';
 

@@ -1,4 +1,4 @@
-// berth stop: tells the server of this data folder to stop, waits until it has, and ends every browser that it left.
+// `berth stop`: stops the server of this data folder, waits for it, and ends the browsers that it left running.
 import { readConfig } from '../../server/config.ts';
 import { endLeftovers } from '../../server/leftovers.ts';
 import { isRunning, runningServer, type ServerRecord } from '../../server/server-record.ts';
@@ -6,9 +6,9 @@ import { CommandFailed } from '../command-failed.ts';
 import { EXIT } from '../exit-codes.ts';
 import { printJson, type Terminal } from '../terminal.ts';
 
-/** A server that drains closes each browser in at most ten seconds, all at once. */
+/** While draining, browsers are closed in parallel, each within ten seconds. */
 const GONE_WITHIN_MS = 90_000;
-const LOOK_EVERY_MS = 50;
+const POLL_MS = 50;
 
 export interface StopOptions {
   readonly drain?: true;
@@ -23,8 +23,8 @@ export async function stop(terminal: Terminal, options: StopOptions): Promise<vo
   const pid = server?.pid;
   if (options.json)
     return printJson(terminal, { ...(pid ? { pid } : {}), stopped: server !== undefined, ended, swept });
-  terminal.print(server ? `The server (process ${pid}) has stopped.\n` : `No server ran in ${dataDir}.\n`);
-  if (ended.length > 0) terminal.print(`Ended ${ended.length} sessions that it had left: ${ended.join(', ')}\n`);
+  terminal.print(server ? `The server (process ${pid}) has stopped.\n` : `No server was running in ${dataDir}.\n`);
+  if (ended.length > 0) terminal.print(`Ended ${ended.length} sessions that it left running: ${ended.join(', ')}\n`);
 }
 
 async function end(server: ServerRecord, signal: 'SIGINT' | 'SIGTERM'): Promise<void> {
@@ -34,8 +34,8 @@ async function end(server: ServerRecord, signal: 'SIGINT' | 'SIGTERM'): Promise<
     if (Date.now() > deadline)
       throw new CommandFailed(
         EXIT.failed,
-        `Process ${server.pid} did not stop within ${GONE_WITHIN_MS / 1000} s of ${signal}. Look at its log; \`kill -9 ${server.pid}\` and \`berth stop\` end it and its browsers by force.`,
+        `Process ${server.pid} did not stop within ${GONE_WITHIN_MS / 1000} s of ${signal}. See its log. To end it and its browsers by force, run \`kill -9 ${server.pid}\` and then \`berth stop\`.`,
       );
-    await new Promise(resolve => setTimeout(resolve, LOOK_EVERY_MS));
+    await new Promise(resolve => setTimeout(resolve, POLL_MS));
   }
 }

@@ -1,4 +1,4 @@
-// `berth sweep`: removes what is due to go, or says what that would be.
+// `berth sweep`: removes what is due for removal, or prints what that would be.
 import { openLocal } from '../../server/local.ts';
 import type { Terminal } from '../terminal.ts';
 
@@ -10,12 +10,12 @@ export async function sweep(terminal: Terminal, options: { dryRun?: true; json?:
     if (options.json) return terminal.print(`${JSON.stringify(did ?? plan)}\n`);
     if (did)
       return terminal.print(
-        `Removed the files of ${did.files} sessions, and forgot ${did.sessions}; ${did.failed} failed.\n`,
+        `Removed the files of ${did.files} sessions and the rows of ${did.sessions}; ${did.failed} failed.\n`,
       );
     for (const { id, downloads, uploads, bytes } of plan.files)
       terminal.print(`files    ${id}  ${downloads} downloads, ${uploads} uploads, ${bytes} bytes\n`);
     for (const { id, endedAt } of plan.sessions) terminal.print(`session  ${id}  ended ${endedAt.toISOString()}\n`);
-    if (plan.files.length + plan.sessions.length === 0) terminal.print('Nothing is due to go.\n');
+    if (plan.files.length + plan.sessions.length === 0) terminal.print('Nothing is due for removal.\n');
   } finally {
     await local.close();
   }

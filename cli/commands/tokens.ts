@@ -1,4 +1,4 @@
-// berth tokens: personal access tokens, made on the data folder or database itself.
+// `berth tokens`: creates personal access tokens, directly in the database.
 import type { Local } from '../../server/local.ts';
 import { printJson, type Terminal } from '../terminal.ts';
 import { withLocal } from './keys.ts';
@@ -23,7 +23,7 @@ export function createToken(terminal: Terminal, options: CreateTokenOptions): Pr
     });
     if (options.json) return printJson(terminal, { id: row.id, token: token.reveal() });
     const until = row.expiresAt ? `, valid until ${row.expiresAt.toISOString()}` : '';
-    terminal.say(`Personal access token ${row.id}${until}. It is shown this once:\n`);
+    terminal.say(`Personal access token ${row.id}${until}. It is shown only once:\n`);
     terminal.print(`${token.reveal()}\n`);
   });
 }

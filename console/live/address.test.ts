@@ -2,17 +2,17 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addressOf } from './address.ts';
 
-test('an address with a scheme stays as it is', () => {
+test('keeps an address with a scheme', () => {
   for (const text of ['https://example.com/', 'http://localhost:3000/x', 'about:blank', 'data:text/html,x'])
     assert.equal(addressOf(text), text);
 });
 
-test('a name without a scheme is opened by https', () => {
+test('uses https for names without a scheme', () => {
   for (const text of ['example.com', 'example.com/path?q=a:1', 'sub.example.com:443/x'])
     assert.equal(addressOf(text), `https://${text}`);
 });
 
-test('local names, IP addresses and other ports are opened by http', () => {
+test('uses http for local names, IP addresses and other ports', () => {
   for (const text of [
     'localhost',
     'localhost:3000/x',

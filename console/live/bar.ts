@@ -1,44 +1,44 @@
-// The bar above the picture: tabs, history, address. Whoever only watches may look at another tab, which moves nothing in the
-// browser; the rest is for whoever is in control.
+// The bar above the picture: tabs, history, address. A viewer without control can only select which tab to watch, which does
+// not change the tab of the browser.
 import type { ServerMessage, TabState } from '../../contract/live-messages.ts';
 import { addressOf } from './address.ts';
-import type { Do } from './input.ts';
+import type { SendInput } from './input.ts';
 import { ICONS, icon, parts } from './parts.ts';
 
 type PageMessage = Extract<ServerMessage, { type: 'page' }>;
 
-export interface BarWish {
-  readonly do: Do;
+export interface BarActions {
+  readonly do: SendInput;
   readonly look: (page: string) => void;
   readonly close: (page: string) => void;
   readonly newTab: () => void;
 }
 
 export class Bar {
-  readonly #wish: BarWish;
+  readonly #actions: BarActions;
   readonly #icons = new Map<string, string>();
   #tabs: readonly TabState[] = [];
   #shown = '';
-  #driving = false;
+  #hasControl = false;
   #loading = false;
-  /** What the tabs were drawn from last. */
+  /** The state that the tabs were last drawn from. */
   #drawn = '';
 
-  constructor(wish: BarWish) {
-    this.#wish = wish;
+  constructor(actions: BarActions) {
+    this.#actions = actions;
     parts.back.append(icon(ICONS.back));
     parts.forward.append(icon(ICONS.forward));
-    parts.back.addEventListener('click', () => wish.do({ type: 'history', action: 'back' }));
-    parts.forward.addEventListener('click', () => wish.do({ type: 'history', action: 'forward' }));
+    parts.back.addEventListener('click', () => actions.do({ type: 'history', action: 'back' }));
+    parts.forward.addEventListener('click', () => actions.do({ type: 'history', action: 'forward' }));
     parts.reload.addEventListener('click', () =>
-      wish.do({ type: 'history', action: this.#loading ? 'stop' : 'reload' }),
+      actions.do({ type: 'history', action: this.#loading ? 'stop' : 'reload' }),
     );
-    // No form: a frame that embeds this page need not allow any.
+    // Not a form, because frames that embed this page may not allow forms.
     parts.url.addEventListener('keydown', event => {
       if (event.key !== 'Enter' || event.isComposing) return;
-      // The focus moves below: without this the field that takes it would get the Enter, and with it the page.
+      // The focus moves to the picture, which would otherwise get the Enter key.
       event.preventDefault();
-      wish.do({ type: 'navigate', url: addressOf(parts.url.value.trim()) });
+      actions.do({ type: 'navigate', url: addressOf(parts.url.value.trim()) });
       parts.keys.focus({ preventScroll: true });
     });
     parts.url.addEventListener('focus', () => parts.url.select());
@@ -58,15 +58,15 @@ export class Bar {
   page(page: PageMessage): void {
     this.#shown = page.page;
     this.#loading = page.loading;
-    parts.back.disabled = !this.#driving || !page.canGoBack;
-    parts.forward.disabled = !this.#driving || !page.canGoForward;
-    parts.reload.disabled = !this.#driving;
+    parts.back.disabled = !this.#hasControl || !page.canGoBack;
+    parts.forward.disabled = !this.#hasControl || !page.canGoForward;
+    parts.reload.disabled = !this.#hasControl;
     this.#drawReload();
     this.#draw();
   }
 
-  driving(on: boolean): void {
-    this.#driving = on;
+  setControl(on: boolean): void {
+    this.#hasControl = on;
     parts.url.readOnly = !on;
     parts.reload.disabled = !on;
     if (!on) for (const button of [parts.back, parts.forward]) button.disabled = true;
@@ -88,13 +88,13 @@ export class Bar {
     this.#drawTabs();
   }
 
-  /** Only where something has changed: a click on what is replaced between press and release is lost. */
+  /** Redraws only after a change: replacing an element between press and release would lose the click. */
   #drawTabs(): void {
     const shown = this.#tabs.map(({ page, title, url, faviconUrl }) => [page, title, url, this.#icons.has(faviconUrl)]);
-    const drawn = JSON.stringify([shown, this.#shown, this.#driving]);
+    const drawn = JSON.stringify([shown, this.#shown, this.#hasControl]);
     if (drawn === this.#drawn) return;
     this.#drawn = drawn;
-    parts.tabs.replaceChildren(...this.#tabs.map(one => this.#tab(one)), ...(this.#driving ? [this.#newTab()] : []));
+    parts.tabs.replaceChildren(...this.#tabs.map(one => this.#tab(one)), ...(this.#hasControl ? [this.#newTab()] : []));
   }
 
   #tab({ page, title, url, faviconUrl }: TabState): HTMLElement {
@@ -109,9 +109,9 @@ export class Bar {
     name.textContent = title || url || 'New tab';
     pick.title = url;
     pick.append(...this.#iconOf(faviconUrl), name);
-    pick.addEventListener('click', () => this.#wish.look(page));
+    pick.addEventListener('click', () => this.#actions.look(page));
     element.append(pick);
-    if (this.#driving) element.append(this.#closer(page, name.textContent));
+    if (this.#hasControl) element.append(this.#closer(page, name.textContent));
     return element;
   }
 
@@ -121,7 +121,7 @@ export class Bar {
     const image = document.createElement('img');
     image.alt = '';
     image.src = data;
-    // What is no picture after all.
+    // The data is not a valid image.
     image.addEventListener('error', () => image.remove());
     return [image];
   }
@@ -132,7 +132,7 @@ export class Bar {
     close.className = 'close';
     close.textContent = '\u00d7';
     close.setAttribute('aria-label', `Close ${name}`);
-    close.addEventListener('click', () => this.#wish.close(page));
+    close.addEventListener('click', () => this.#actions.close(page));
     return close;
   }
 
@@ -142,7 +142,7 @@ export class Bar {
     button.className = 'new';
     button.textContent = '+';
     button.setAttribute('aria-label', 'New tab');
-    button.addEventListener('click', () => this.#wish.newTab());
+    button.addEventListener('click', () => this.#actions.newTab());
     const element = document.createElement('li');
     element.append(button);
     return element;

@@ -1,31 +1,31 @@
-// The WebSocket to the server: says what the person does, hears what is to be shown, and comes again by itself when it breaks.
+// The WebSocket to the server: sends the viewer's input, receives pictures and state, and reconnects automatically.
 import type { FrameHead, ServerMessage, ViewerMessage } from '../../contract/live-messages.ts';
 
-const AGAIN_FIRST_MS = 250;
-const AGAIN_MOST_MS = 5_000;
+const RETRY_MIN_MS = 250;
+const RETRY_MAX_MS = 5_000;
 
-export interface Hearing {
+export interface ConnectionListener {
   message(message: ServerMessage): void;
-  /** Resolves when it is drawn. */
+  /** Resolves when the picture has been drawn. */
   frame(head: FrameHead, jpeg: Blob): Promise<void>;
-  /** How the connection is: lost for the moment, refused for good, or open. */
+  /** `lost`: reconnecting. `refused`: it was never open. */
   connection(state: 'open' | 'lost' | 'refused'): void;
 }
 
 export class Connection {
-  readonly #hearing: Hearing;
+  readonly #listener: ConnectionListener;
   #socket: WebSocket | undefined;
   #holder = '';
-  #waitMs = AGAIN_FIRST_MS;
-  #over = false;
+  #waitMs = RETRY_MIN_MS;
+  #hasEnded = false;
   #everOpen = false;
 
-  constructor(hearing: Hearing) {
-    this.#hearing = hearing;
+  constructor(listener: ConnectionListener) {
+    this.#listener = listener;
     this.#open();
   }
 
-  say(message: ViewerMessage): void {
+  send(message: ViewerMessage): void {
     if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(message));
   }
 
@@ -35,10 +35,10 @@ export class Connection {
     this.#socket = socket;
     socket.addEventListener('open', () => {
       this.#everOpen = true;
-      this.#waitMs = AGAIN_FIRST_MS;
-      this.#hearing.connection('open');
+      this.#waitMs = RETRY_MIN_MS;
+      this.#listener.connection('open');
     });
-    socket.addEventListener('message', ({ data }) => this.#hear(data));
+    socket.addEventListener('message', ({ data }) => this.#receive(data));
     socket.addEventListener('close', () => this.#closed());
   }
 
@@ -54,29 +54,29 @@ export class Connection {
     return address.href;
   }
 
-  #hear(data: unknown): void {
+  #receive(data: unknown): void {
     if (data instanceof ArrayBuffer) return this.#frame(data);
     const message = JSON.parse(String(data)) as ServerMessage; // our own server's
     if (message.type === 'welcome') this.#holder = message.holder;
-    if (message.type === 'ended') this.#over = true;
-    this.#hearing.message(message);
+    if (message.type === 'ended') this.#hasEnded = true;
+    this.#listener.message(message);
   }
 
   #frame(data: ArrayBuffer): void {
     const length = new DataView(data).getUint16(0);
     const head = JSON.parse(new TextDecoder().decode(new Uint8Array(data, 2, length))) as FrameHead;
     const jpeg = new Blob([new Uint8Array(data, 2 + length)], { type: 'image/jpeg' });
-    void this.#hearing
+    void this.#listener
       .frame(head, jpeg)
       .catch(() => {})
-      .then(() => this.say({ type: 'drawn' }));
+      .then(() => this.send({ type: 'drawn' }));
   }
 
   #closed(): void {
-    if (this.#over) return;
-    this.#hearing.connection(this.#everOpen ? 'lost' : 'refused');
-    // One that was never open is asked after once in a while too: a server that restarts refuses for a moment.
+    if (this.#hasEnded) return;
+    this.#listener.connection(this.#everOpen ? 'lost' : 'refused');
+    // Also retried if it was never open: a restarting server refuses connections for a moment.
     setTimeout(() => this.#open(), this.#waitMs);
-    this.#waitMs = Math.min(this.#waitMs * 2, AGAIN_MOST_MS);
+    this.#waitMs = Math.min(this.#waitMs * 2, RETRY_MAX_MS);
   }
 }

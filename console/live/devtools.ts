@@ -1,4 +1,4 @@
-// Leads to DevTools on the page that is shown, for whoever may drive. It opens a tab that knows nothing of this one.
+// The link to DevTools for the watched page, for viewers who may take control. Opens a new tab without a reference to this one.
 import { parts } from './parts.ts';
 
 export function linkDevtools(page: string, mayDrive: boolean): void {

@@ -1,8 +1,8 @@
-// What pages have downloaded while somebody looks who may have it: each with a link, until it is put away.
+// Downloads offered to the viewer, each with a link, until they are dismissed.
 import type { ServerMessage } from '../../contract/live-messages.ts';
 import { parts } from './parts.ts';
 
-/** More, and the oldest goes: the list of the session has them all. */
+/** With more, the oldest is removed. All downloads are in the list of the session. */
 const SHOWN_MAX = 3;
 const UNITS = ['bytes', 'KB', 'MB', 'GB'] as const;
 

@@ -1,42 +1,42 @@
-// Mouse, wheel, touch and keys of the person, as messages. A hidden text field has the focus, so that compositions, dead keys,
-// pasted text and on-screen keyboards arrive as what they type.
+// Converts the viewer's mouse, wheel, touch and key events to messages. A hidden text field has the focus, so that compositions,
+// dead keys, pasted text and on-screen keyboards produce text.
 import type { DriveMessage } from '../../contract/live-messages.ts';
 import { parts } from './parts.ts';
 import type { PictureView } from './picture.ts';
 
-/** A member of the union without what every message has. */
-export type Doing = DriveMessage extends infer One
+/** A control message without the members that every message has. */
+export type InputMessage = DriveMessage extends infer One
   ? One extends DriveMessage
     ? Omit<One, 'fence' | 'page'>
     : never
   : never;
-export type Do = (doing: Doing) => void;
+export type SendInput = (message: InputMessage) => void;
 
 const BUTTONS = ['left', 'middle', 'right', 'back', 'forward'] as const;
-/** Leaves the picture for the buttons around it. Elsewhere too, this key goes from one part of a window to the next. */
+/** Moves the focus out of the picture to the buttons. F6 also moves between panes in other programs. */
 export const EXIT_KEY = 'F6';
 const MAC = /Mac|iP(hone|ad|od)/.test(navigator.platform);
-/** What the text field always holds, so that an on-screen keyboard has something to delete. */
-const FILLING = '\u200b\u200b';
-/** Line and page of a wheel, in pixels, as Chromium has them. */
+/** Content of the hidden text field, so that an on-screen keyboard has something to delete. */
+const PLACEHOLDER = '\u200b\u200b';
+/** Pixels per line and per page of a wheel event, as in Chromium. */
 const WHEEL = [1, 40, 800] as const;
 
 export class Input {
-  readonly #do: Do;
+  readonly #do: SendInput;
   readonly #view: PictureView;
-  readonly #isDriving: () => boolean;
+  readonly #hasControl: () => boolean;
   #move: { event: PointerEvent } | undefined;
   #composing = false;
-  /** Keys whose press was passed on. A release is passed on for these only: the others were pressed somewhere else. */
+  /** Keys whose press was sent. Only these are released: others were pressed outside of the picture. */
   readonly #pressed = new Map<string, KeyboardEvent>();
 
-  constructor(view: PictureView, isDriving: () => boolean, doIt: Do) {
+  constructor(view: PictureView, hasControl: () => boolean, send: SendInput) {
     this.#view = view;
-    this.#isDriving = isDriving;
-    this.#do = doIt;
+    this.#hasControl = hasControl;
+    this.#do = send;
     this.#listenToPointer();
     this.#listenToKeys();
-    parts.keys.value = FILLING;
+    parts.keys.value = PLACEHOLDER;
   }
 
   focus(): void {
@@ -54,7 +54,7 @@ export class Input {
       canvas.addEventListener(
         type,
         event => {
-          if (!this.#isDriving()) return;
+          if (!this.#hasControl()) return;
           if (event.cancelable) event.preventDefault();
           listener(event);
         },
@@ -83,7 +83,7 @@ export class Input {
     this.#mouse(action, event, BUTTONS[event.button] ?? 'left');
   }
 
-  /** One a painted frame: a mouse tells of more than a page can use. */
+  /** At most one move per animation frame is sent. */
   #moved(event: PointerEvent): void {
     if (event.pointerType === 'touch') return;
     const first = this.#move === undefined;
@@ -94,8 +94,8 @@ export class Input {
   #flushMove(): void {
     const move = this.#move;
     this.#move = undefined;
-    // A browser drags only with moves that name the button which is held.
-    if (move && this.#isDriving()) this.#mouse('move', move.event, heldButton(move.event.buttons));
+    // Chromium starts a drag only if the move names the pressed button.
+    if (move && this.#hasControl()) this.#mouse('move', move.event, heldButton(move.event.buttons));
   }
 
   #mouse(action: 'move' | 'down' | 'up', event: PointerEvent, button: 'none' | (typeof BUTTONS)[number]): void {
@@ -109,7 +109,7 @@ export class Input {
 
   #last = { time: Number.NEGATIVE_INFINITY, x: 0, y: 0, button: -1, clicks: 0 };
 
-  /** Pointer events do not count clicks. */
+  /** Counts clicks, because pointer events do not. */
   #clicksOf(action: 'down' | 'up', { timeStamp, clientX, clientY, button }: PointerEvent): number {
     const last = this.#last;
     if (action === 'up') return last.clicks;
@@ -142,11 +142,11 @@ export class Input {
       this.#composing = true;
     });
     keys.addEventListener('compositionupdate', ({ data }) => {
-      if (this.#isDriving()) this.#do({ type: 'compose', text: data, start: data.length, end: data.length });
+      if (this.#hasControl()) this.#do({ type: 'compose', text: data, start: data.length, end: data.length });
     });
     keys.addEventListener('compositionend', ({ data }) => {
       this.#composing = false;
-      if (this.#isDriving())
+      if (this.#hasControl())
         this.#do(data === '' ? { type: 'compose', text: '', start: 0, end: 0 } : { type: 'text', text: data });
       this.#refill();
     });
@@ -154,19 +154,19 @@ export class Input {
     keys.addEventListener('paste', event => {
       event.preventDefault();
       const text = event.clipboardData?.getData('text/plain') ?? '';
-      if (this.#isDriving() && text !== '') this.#do({ type: 'text', text });
+      if (this.#hasControl() && text !== '') this.#do({ type: 'text', text });
     });
-    // A key that is still down when the focus leaves is released elsewhere; without this it would stay down in the page.
+    // A key that is pressed when the focus is lost will be released elsewhere, so it is released in the page now.
     keys.addEventListener('blur', () => this.#releaseAll());
     keys.addEventListener('copy', event => event.preventDefault());
     keys.addEventListener('cut', event => event.preventDefault());
   }
 
   #key(action: 'down' | 'up', event: KeyboardEvent): void {
-    // What is being composed, or comes from an on-screen keyboard, arrives as text.
-    if (!this.#isDriving() || event.isComposing || this.#composing || event.keyCode === 229 || event.key === 'Dead')
+    // Compositions and on-screen keyboards arrive as text.
+    if (!this.#hasControl() || event.isComposing || this.#composing || event.keyCode === 229 || event.key === 'Dead')
       return;
-    if (event.key === EXIT_KEY) return this.#exit(action, event);
+    if (event.key === EXIT_KEY) return this.#leavePicture(action, event);
     const shortcut = (MAC ? event.metaKey : event.ctrlKey) && !event.altKey;
     const letter = event.key.toLowerCase();
     if (shortcut && letter === 'v') return; // the paste event has the text
@@ -193,17 +193,17 @@ export class Input {
   #releaseAll(): void {
     const pressed = [...this.#pressed.values()];
     this.#pressed.clear();
-    if (this.#isDriving()) for (const event of pressed) this.#send('up', event, false);
+    if (this.#hasControl()) for (const event of pressed) this.#send('up', event, false);
   }
 
-  /** Every other key belongs to the page, Tab and Escape too, so one must lead out of it (WCAG 2.1.2). */
-  #exit(action: 'down' | 'up', event: KeyboardEvent): void {
+  /** All other keys, even Tab and Escape, are sent to the page, so one key must move the focus out of it (WCAG 2.1.2). */
+  #leavePicture(action: 'down' | 'up', event: KeyboardEvent): void {
     event.preventDefault();
     if (action === 'down') parts.control.focus();
   }
 
   #typed(event: Event): void {
-    if (!(event instanceof InputEvent) || event.isComposing || !this.#isDriving()) return;
+    if (!(event instanceof InputEvent) || event.isComposing || !this.#hasControl()) return;
     if (event.inputType === 'insertText' && event.data) this.#do({ type: 'text', text: event.data });
     else if (event.inputType === 'insertLineBreak') this.#press('Enter', 13, '\r');
     else if (event.inputType === 'deleteContentBackward') this.#press('Backspace', 8, '');
@@ -217,8 +217,8 @@ export class Input {
   }
 
   #refill(): void {
-    parts.keys.value = FILLING;
-    parts.keys.setSelectionRange(FILLING.length, FILLING.length);
+    parts.keys.value = PLACEHOLDER;
+    parts.keys.setSelectionRange(PLACEHOLDER.length, PLACEHOLDER.length);
   }
 }
 
@@ -236,7 +236,7 @@ interface Modified {
   getModifierState?(name: string): boolean;
 }
 
-/** With AltGr, and Option on a Mac, the letter is typed: they are no shortcut then. */
+/** With AltGr, or Option on a Mac, keys type characters, so these modifiers are not sent. */
 function modifiersOf(event: Modified, typed = false): number {
   const third =
     typed && (event.getModifierState?.('AltGraph') || (event.ctrlKey && event.altKey) || (MAC && event.altKey));

@@ -1,16 +1,16 @@
-// The live view of a session: its picture, and the hands of whoever takes control.
+// The live view of a session: the picture, and input while the viewer has control.
 import type { DriveMessage, ServerMessage } from '../../contract/live-messages.ts';
 import { Bar } from './bar.ts';
 import { Connection } from './connection.ts';
 import { linkDevtools } from './devtools.ts';
 import { Downloads } from './downloads.ts';
-import { type Doing, EXIT_KEY, Input } from './input.ts';
+import { EXIT_KEY, Input, type InputMessage } from './input.ts';
 import { Overlays } from './overlays.ts';
 import { parts } from './parts.ts';
 import { PictureView } from './picture.ts';
 
 const NOTICE_MS = 5_000;
-/** What pages that embed a live view wait for; official clients know these words. */
+/** Sent to the embedding page at the end. The name that official clients expect. */
 const DISCONNECTED = 'browserbase-disconnected';
 
 const asked = new URLSearchParams(location.search);
@@ -20,40 +20,42 @@ let fence = 0;
 let shown = '';
 let noticeUntil: ReturnType<typeof setTimeout> | undefined;
 
-const driving = (): boolean => who === 'you';
-const drive = (doing: Doing): void => {
-  if (driving()) connection.say({ ...doing, fence, page: shown } as DriveMessage); // `Doing` is that without these two
+const hasControl = (): boolean => who === 'you';
+const sendInput = (message: InputMessage): void => {
+  if (hasControl()) connection.send({ ...message, fence, page: shown } as DriveMessage); // InputMessage lacks only these two
 };
 
 const view = new PictureView();
-const overlays = new Overlays(view, drive, upload, tell);
+const overlays = new Overlays(view, sendInput, upload, notify);
 const bar = new Bar({
-  do: drive,
+  do: sendInput,
   look: page => {
-    connection.say({ type: 'watch', page });
-    if (driving()) connection.say({ type: 'front', fence, page });
+    connection.send({ type: 'watch', page });
+    if (hasControl()) connection.send({ type: 'front', fence, page });
   },
-  close: page => connection.say({ type: 'close', fence, page }),
-  newTab: () => connection.say({ type: 'newTab', fence }),
+  close: page => connection.send({ type: 'close', fence, page }),
+  newTab: () => connection.send({ type: 'newTab', fence }),
 });
 const downloads = new Downloads();
-const input = new Input(view, driving, drive);
+const input = new Input(view, hasControl, sendInput);
 const connection = new Connection({
-  message: hear,
+  message: receive,
   frame: (head, jpeg) => view.draw(head, jpeg),
   connection: state => {
-    if (state === 'lost') tell('The connection was lost. Connecting again…', false);
-    if (state === 'refused') tell('The live view cannot be opened. Its address may have expired.', false);
-    if (state === 'open') tell('');
+    if (state === 'lost') notify('The connection was lost. Connecting again…', false);
+    if (state === 'refused') notify('The live view cannot be opened. Its address may have expired.', false);
+    if (state === 'open') notify('');
   },
 });
 
 parts.bar.hidden = asked.get('navbar') === 'false';
 document.body.classList.toggle('bare', parts.bar.hidden);
-parts.control.addEventListener('click', () => connection.say(driving() ? { type: 'give', fence } : { type: 'take' }));
+parts.control.addEventListener('click', () =>
+  connection.send(hasControl() ? { type: 'give', fence } : { type: 'take' }),
+);
 parts.keyboard.addEventListener('click', () => input.focus());
 
-function hear(message: ServerMessage): void {
+function receive(message: ServerMessage): void {
   switch (message.type) {
     case 'welcome':
       right = message.right;
@@ -66,14 +68,14 @@ function hear(message: ServerMessage): void {
       shown = message.page;
       bar.page(message);
       linkDevtools(shown, right === 'control');
-      if (driving()) overlays.show(message.dialog, message.select, message.files);
+      if (hasControl()) overlays.show(message.dialog, message.select, message.files);
       return;
     case 'control':
       who = message.who;
       fence = message.fence;
       return showControl();
     case 'refused':
-      return tell(message.why);
+      return notify(message.why);
     case 'cursor':
       parts.canvas.style.cursor = message.cursor;
       return;
@@ -86,26 +88,26 @@ function hear(message: ServerMessage): void {
       showControl();
       parts.controls.hidden = true;
       parts.devtools.hidden = true;
-      tell(`The live view has ended: ${message.why}.`, false);
-      // The words are all there is in it, and whoever embeds us may hear them.
+      notify(`The live view has ended: ${message.why}.`, false);
+      // The message contains no data, so it may be sent to any origin.
       parent.postMessage(DISCONNECTED, '*');
       return;
   }
 }
 
 function showControl(): void {
-  document.body.classList.toggle('driving', driving());
+  document.body.classList.toggle('in-control', hasControl());
   parts.controls.hidden = right === 'view';
-  parts.control.textContent = driving() ? 'Give back' : 'Take control';
-  parts.keyboard.hidden = !driving() || hasKeyboard();
+  parts.control.textContent = hasControl() ? 'Give back' : 'Take control';
+  parts.keyboard.hidden = !hasControl() || hasKeyboard();
   parts.control.disabled = who === 'other';
   parts.state.textContent = {
     you: `You are in control. Input of the agent is held.${hasKeyboard() ? ` ${EXIT_KEY} leaves the page.` : ''}`,
     other: 'Another person is in control.',
     agent: 'The agent is in control.',
   }[who];
-  bar.driving(driving());
-  if (driving()) input.focus();
+  bar.setControl(hasControl());
+  if (hasControl()) input.focus();
   else {
     parts.canvas.style.cursor = '';
     overlays.show(null, null, null);
@@ -118,9 +120,9 @@ async function copied(text: string): Promise<void> {
   if (text === '') return;
   try {
     await navigator.clipboard.writeText(text);
-    tell('Copied to your clipboard.');
+    notify('Copied to your clipboard.');
   } catch {
-    tell('The text could not be copied: this page has no permission to write to your clipboard.');
+    notify('The text could not be copied: this page has no permission to write to your clipboard.');
   }
 }
 
@@ -135,8 +137,8 @@ async function upload(file: File): Promise<string> {
   return body.fileName;
 }
 
-function tell(words: string, passing = true): void {
+function notify(words: string, passing = true): void {
   clearTimeout(noticeUntil);
   parts.notice.textContent = words;
-  if (passing && words !== '') noticeUntil = setTimeout(() => tell(''), NOTICE_MS);
+  if (passing && words !== '') noticeUntil = setTimeout(() => notify(''), NOTICE_MS);
 }

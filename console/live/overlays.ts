@@ -1,24 +1,24 @@
-// What the page's picture never shows: its dialogs, the list of a select, its question for a file. Drawn by us.
+// What screencast pictures do not contain: dialogs, lists of select elements, and file choosers.
 import type { DialogState, SelectState } from '../../contract/live-messages.ts';
-import type { Do } from './input.ts';
+import type { SendInput } from './input.ts';
 import { parts } from './parts.ts';
 import type { PictureView } from './picture.ts';
 
 export type Upload = (file: File) => Promise<string>;
 
 export class Overlays {
-  readonly #do: Do;
+  readonly #send: SendInput;
   readonly #view: PictureView;
-  readonly #tell: (words: string) => void;
+  readonly #notify: (words: string) => void;
   readonly #upload: Upload;
   #at = -1;
 
-  constructor(view: PictureView, doIt: Do, upload: Upload, tell: (words: string) => void) {
+  constructor(view: PictureView, send: SendInput, upload: Upload, notify: (words: string) => void) {
     this.#view = view;
-    this.#do = doIt;
+    this.#send = send;
     this.#upload = upload;
-    this.#tell = tell;
-    // No forms: a frame that embeds this page need not allow any.
+    this.#notify = notify;
+    // Not forms, because frames that embed this page may not allow forms.
     for (const dialog of [parts.dialog, parts.files])
       for (const button of dialog.querySelectorAll('button'))
         button.addEventListener('click', () => dialog.close(button.value));
@@ -32,7 +32,7 @@ export class Overlays {
     parts.select.addEventListener('blur', () => this.#choose(undefined));
   }
 
-  /** Nothing of it for those who only watch: they could not answer. */
+  /** Called only while the viewer has control; other viewers could not answer. */
   show(dialog: DialogState | null, select: SelectState | null, files: 'one' | 'many' | null): void {
     this.#showDialog(dialog);
     this.#showSelect(select);
@@ -63,7 +63,7 @@ export class Overlays {
 
   #answered(): void {
     if (parts.dialog.dataset.byPage !== undefined) return;
-    this.#do({ type: 'dialog', accept: parts.dialog.returnValue === 'ok', text: parts.dialogAnswer.value });
+    this.#send({ type: 'dialog', accept: parts.dialog.returnValue === 'ok', text: parts.dialogAnswer.value });
   }
 
   // ---- select ----------------------------------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ export class Overlays {
   #choose(index: number | undefined): void {
     if (parts.select.hidden) return;
     parts.select.hidden = true;
-    this.#do({ type: 'choose', options: index === undefined || index < 0 ? [] : [index] });
+    this.#send({ type: 'choose', options: index === undefined || index < 0 ? [] : [index] });
     parts.keys.focus({ preventScroll: true });
   }
 
@@ -151,10 +151,10 @@ export class Overlays {
     try {
       const names: string[] = [];
       for (const file of chosen) names.push(await this.#upload(file));
-      this.#do({ type: 'files', names });
+      this.#send({ type: 'files', names });
     } catch (error) {
-      this.#do({ type: 'files', names: [] });
-      this.#tell(error instanceof Error ? error.message : 'The file could not be uploaded.');
+      this.#send({ type: 'files', names: [] });
+      this.#notify(error instanceof Error ? error.message : 'The file could not be uploaded.');
     }
   }
 }
@@ -176,7 +176,7 @@ function groupElement(name: string): HTMLElement {
   return element;
 }
 
-/** The next option in this direction that can be chosen. */
+/** The next enabled option in this direction. */
 function next(options: readonly Element[], from: number, step: 1 | -1): number {
   for (let index = from + step; index >= 0 && index < options.length; index += step)
     if (options[index]?.getAttribute('aria-disabled') !== 'true') return index;

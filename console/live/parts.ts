@@ -1,4 +1,4 @@
-// The elements of the page, found once, each as what it is.
+// The elements of the page, with their types checked.
 
 function find<T extends HTMLElement>(id: string, kind: new () => T): T {
   const element = document.getElementById(id);
@@ -34,7 +34,7 @@ export const parts = {
   filesInput: find('files-input', HTMLInputElement),
 } as const;
 
-/** Icons drawn here, because the page fetches nothing. */
+/** Icons are drawn here, because the page may not load images. */
 const SVG = 'http://www.w3.org/2000/svg';
 
 export function icon(path: string): SVGSVGElement {

@@ -1,4 +1,4 @@
-// The canvas: draws the newest frame as large as there is room, and knows which point of the page is under the mouse.
+// Draws the newest picture as large as possible, and converts coordinates between the screen and the page.
 import type { FrameHead } from '../../contract/live-messages.ts';
 import { parts } from './parts.ts';
 
@@ -25,14 +25,14 @@ export class PictureView {
     bitmap.close();
   }
 
-  /** In CSS pixels of the page. */
+  /** A point in CSS pixels of the page. */
   pointOf({ clientX, clientY }: { clientX: number; clientY: number }): { x: number; y: number } {
     const box = parts.canvas.getBoundingClientRect();
     const { width, height } = this.#size;
     return { x: ((clientX - box.left) * width) / box.width, y: ((clientY - box.top) * height) / box.height };
   }
 
-  /** Where a box of the page stands on this screen. */
+  /** A box of the page in screen coordinates. */
   boxOf(box: { x: number; y: number; width: number; height: number }): DOMRect {
     const shown = parts.canvas.getBoundingClientRect();
     const scale = shown.width / this.#size.width;

@@ -1,4 +1,4 @@
-// What tools/build-console.ts puts in, and files that the bundler turns into modules.
+// Constants defined by tools/build-console.ts, and file types that the bundler imports as modules.
 
 declare const BERTH_VERSION: string;
 declare const BERTH_OPERATIONS: Readonly<
@@ -7,7 +7,7 @@ declare const BERTH_OPERATIONS: Readonly<
 
 declare module '*.css';
 
-/** The player without what replays do not need; it has no declarations of its own. */
+/** A reduced build of the player, which has no type declarations. */
 declare module 'hls.js/light' {
   import Hls from 'hls.js';
   export default Hls;

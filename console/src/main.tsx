@@ -1,4 +1,4 @@
-// Starts the console: the token out of the address, the colours, the pages.
+// Starts the console: reads a token from the address, and renders the pages.
 import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
@@ -13,7 +13,7 @@ import './styles.css';
 applyTheme(storedTheme());
 takeTokenFromAddress();
 addEventListener('hashchange', takeTokenFromAddress);
-// What one person was shown is not there for the next one.
+// Discards cached data when another user signs in.
 onSignedIn(() => {
   if (token() !== undefined) return;
   queryClient.clear();

@@ -1,4 +1,4 @@
-// Which page stands at which address.
+// The routes of the console.
 import { createRootRoute, createRoute, createRouter } from '@tanstack/react-router';
 import { ApplicationsPage } from './pages/applications.tsx';
 import { CertificatesPage } from './pages/certificates.tsx';
@@ -25,7 +25,7 @@ const sessions = createRoute({
   validateSearch: readFilters,
   component: function Sessions() {
     const { app } = sessions.useParams();
-    // Read again: the router passes on what the address says besides, also where it is no filter of ours.
+    // Validated again: the router passes on unknown search parameters too.
     return <SessionsPage key={app} app={app} filters={readFilters(sessions.useSearch())} />;
   },
 });

@@ -180,7 +180,7 @@ test('stop without --drain ends what the server leaves', async () => {
   assert.ok(stdout.includes(id));
   const again = await server.berth('stop');
   assert.equal(again.code, EXIT.done);
-  assert.match(again.stdout, /No server ran/);
+  assert.match(again.stdout, /No server was running/);
   await server.start();
   const session = await server.read(id);
   assert.deepEqual([session.status, session.endReason], ['COMPLETED', 'operator']);

@@ -1,7 +1,7 @@
-// What the API says when it does not do what it was asked: its message is for people and says what to do next.
+// Errors of the API.
 import type { ErrorBody } from '../../../contract/common.ts';
 
-/** An answer that is no success. `message` is the API's, which says what to do next. */
+/** An error answer. `message` is the message of the API, which says what to do. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;

@@ -1,5 +1,5 @@
-// One way to ask the API: by the operation's name, with the types of the contract. The credential follows from the
-// operation; an answer that is no success is thrown as an ApiError with the API's own words.
+// Calls the API by operation name, with the types of the contract. The operation determines the credential. Errors are thrown
+// as ApiError, with the message of the API.
 import type { Static, TSchema } from 'typebox';
 import type { Asked, OPERATIONS, OperationId } from '../../../contract/operations.ts';
 import { ApiError } from './api-error.ts';
@@ -20,9 +20,9 @@ type Given<Id extends OperationId, Part extends 'params' | 'query' | 'body'> = A
 export type Input<Id extends OperationId> = Given<Id, 'params'> &
   Given<Id, 'query'> &
   Given<Id, 'body'> & {
-    /** The application whose key asks, for operations that need an agent key. */
+    /** The application, for operations that require an agent key. */
     readonly app?: string;
-    /** For uploads: instead of a body. */
+    /** Form data instead of a JSON body, for uploads. */
     readonly form?: FormData;
     readonly headers?: Readonly<Record<string, string>>;
     readonly signal?: AbortSignal;
@@ -33,7 +33,7 @@ export interface Reply<Id extends OperationId> {
   readonly headers: Headers;
 }
 
-/** Whether this service has the operation: what it has not is not shown. */
+/** Whether the service has the operation. Features without their operation are hidden. */
 export const offers = (id: string): boolean => id in BERTH_OPERATIONS;
 
 export const call = async <Id extends OperationId>(id: Id, input: Input<Id>): Promise<Answered<Id>> =>
@@ -43,11 +43,11 @@ export async function callFully<Id extends OperationId>(id: Id, input: Input<Id>
   const response = await ask(id, input);
   const text = await response.text();
   const isJson = (response.headers.get('content-type') ?? '').includes('json');
-  // The contract says what a success of this operation holds.
+  // The contract defines the body of a successful answer.
   return { body: (isJson && text !== '' ? JSON.parse(text) : text) as Answered<Id>, headers: response.headers };
 }
 
-/** The response as it comes, for streams and files. Throws for what is no success. */
+/** The raw response, for streams and files. Throws on error statuses. */
 export async function ask<Id extends OperationId>(id: Id, input: Input<Id>): Promise<Response> {
   const response = await attempt(id, input);
   if (response.status !== 401) return demandSuccess(response);
@@ -55,7 +55,7 @@ export async function ask<Id extends OperationId>(id: Id, input: Input<Id>): Pro
     signOut('The access token is no longer valid: it has expired or was revoked.');
     return demandSuccess(response);
   }
-  // The key of this tab ended before its time; nothing was done with it, so a new one may ask again.
+  // The key was revoked before its expiry. The request had no effect, so it is sent again with a new key.
   forgetAgentKey(input.app ?? '');
   return demandSuccess(await attempt(id, input));
 }
@@ -80,7 +80,7 @@ async function attempt<Id extends OperationId>(id: Id, input: Input<Id>): Promis
       ...(signal ? { signal } : {}),
     });
   } catch (error) {
-    // What was refused on the way to the credential is an answer of the service.
+    // An error while getting the credential is shown as it is.
     if (signal?.aborted || error instanceof ApiError) throw error;
     throw new ApiError(
       0,

@@ -1,6 +1,6 @@
-// Who is signed in. The personal access token stands in this tab's sessionStorage, so that a reload keeps it and closing
-// the tab ends it. Browser routes take an agent key only: one for each application is issued for an hour, kept beside the token so
-// that a reload uses it again, renewed before it ends, and revoked when the user signs out.
+// The credentials of this tab. The personal access token is in sessionStorage, so that it survives a reload but not the tab.
+// Browser operations require an agent key: one per application is issued for an hour, stored beside the token, renewed before
+// it expires, and revoked on sign-out.
 import type { IssuedAgentKey } from '../../../contract/agent-keys.ts';
 import { ApiError } from './api-error.ts';
 
@@ -8,7 +8,7 @@ const STORED = 'berth.token';
 const STORED_KEYS = 'berth.keys';
 const KEY_LIFE_MS = 3_600_000;
 const RENEW_BEFORE_MS = 300_000;
-/** The name by which the list of keys knows those of consoles. */
+/** The name of keys issued by consoles, as the list of keys shows it. */
 export const CONSOLE_KEY_NAME = 'Console';
 
 interface HeldKey {
@@ -19,14 +19,14 @@ interface HeldKey {
 
 let signedIn: string | undefined = sessionStorage.getItem(STORED) ?? undefined;
 let farewell: string | undefined;
-/** A token that came in a link while another one was signed in. */
+/** A token from a link that was opened while another token was signed in. */
 let offered: string | undefined;
 const keys = storedKeys();
 const watching = new Set<() => void>();
 
 export const token = (): string | undefined => signedIn;
 
-/** Why the last sign-in ended, when it was not the user who ended it. */
+/** Why the last sign-in ended, if the user did not end it. */
 export const signOutReason = (): string | undefined => farewell;
 
 export function onSignedIn(listener: () => void): () => void {
@@ -34,8 +34,8 @@ export function onSignedIn(listener: () => void): () => void {
   return () => watching.delete(listener);
 }
 
-/** A link of `berth console` carries its token in the fragment; it is taken out of the address before anything else. Whoever is
- * signed in already is asked before they become somebody else: anybody can write such a link. */
+/** Takes the token out of the fragment of a `berth console` link. If another token is signed in, the user is asked first,
+ * because anyone can make such a link. */
 export function takeTokenFromAddress(): void {
   const found = new URLSearchParams(location.hash.slice(1)).get('token');
   if (!found) return;
@@ -47,7 +47,7 @@ export function takeTokenFromAddress(): void {
 
 export const offeredToken = (): string | undefined => offered;
 
-/** Signs in with the token of the link, or forgets it. */
+/** Signs in with the token of the link, or discards it. */
 export function answerOffer(take: boolean): void {
   const found = offered;
   offered = undefined;
@@ -56,7 +56,7 @@ export function answerOffer(take: boolean): void {
   signIn(found);
 }
 
-/** Asks the API about a token before it is kept. */
+/** Checks a token with the API before it is stored. */
 export async function tryToken(text: string): Promise<void> {
   const response = await fetch('/v1/account/tokens/current', { headers: { authorization: `Bearer ${text}` } });
   if (response.ok) return;
@@ -93,7 +93,7 @@ export async function agentKey(app: string): Promise<string> {
   issued.catch(() => keys.delete(app));
   const { key } = await issued;
   await storeKeys();
-  if (held) void revokeKey(app, held.id, false); // a live view of this tab may be open under it
+  if (held) void revokeKey(app, held.id, false); // without closing connections: a live view may use it
   return key;
 }
 
@@ -102,7 +102,7 @@ export function forgetAgentKey(app: string): void {
   void storeKeys();
 }
 
-/** What the tab held before it was loaded again. */
+/** The keys stored before the page was reloaded. */
 function storedKeys(): Map<string, Promise<HeldKey>> {
   const stored = JSON.parse(sessionStorage.getItem(STORED_KEYS) ?? '[]') as Array<[string, HeldKey]>; // storeKeys has written it
   return new Map(stored.map(([app, held]) => [app, Promise.resolve(held)]));
@@ -124,7 +124,7 @@ async function issueKey(app: string): Promise<HeldKey> {
   });
   const body: unknown = await response.json().catch(() => ({}));
   if (!response.ok) throw new ApiError(response.status, Object(body), 'No agent key could be issued for this tab.');
-  const { id, key } = body as IssuedAgentKey; // What a 201 of this operation holds.
+  const { id, key } = body as IssuedAgentKey; // the 201 answer of this operation
   return { id, key, untilMs };
 }
 
@@ -135,7 +135,7 @@ const revokeKey = (app: string, id: string, closeConnections: boolean): Promise<
     keepalive: true,
   }).catch(() => undefined);
 
-/** Keys of whoever signs out do not outlive it; those of a tab that is closed end within the hour. */
+/** Revokes the keys on sign-out. Keys of a closed tab expire within an hour. */
 function revokeKeys(): void {
   for (const [app, issued] of keys) void issued.then(({ id }) => revokeKey(app, id, true)).catch(() => undefined);
   keys.clear();

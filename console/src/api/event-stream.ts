@@ -1,5 +1,5 @@
-// Session events as they happen. The browser's own EventSource cannot send a credential, so the stream is read here; it
-// comes back by itself, behind the last event that was seen.
+// Reads the stream of session events. EventSource cannot send a credential, so the stream is read with fetch. Reconnects
+// automatically, and continues after the last event.
 import type { SessionEvent } from '../../../contract/events.ts';
 import { ApiError } from './api-error.ts';
 import { ask } from './call.ts';
@@ -9,43 +9,43 @@ const RETRY_MAX_MS = 15_000;
 
 export type StreamState = 'connecting' | 'live' | 'broken' | 'over';
 
-export interface Listening {
+export interface ListenOptions {
   readonly app: string;
-  /** Only this session's, from its first event on. */
+  /** Only events of this session, from the first one. */
   readonly sessionId?: string;
   readonly onEvents: (events: readonly SessionEvent[]) => void;
   readonly onState: (state: StreamState) => void;
 }
 
-/** Listens until the signal aborts, or the session is over. */
-export async function listen(wish: Listening, signal: AbortSignal): Promise<void> {
+/** Reads events until the signal aborts or the session has ended. */
+export async function listen(options: ListenOptions, signal: AbortSignal): Promise<void> {
   let lastId: string | undefined;
   let waitMs = RETRY_FIRST_MS;
   while (!signal.aborted) {
-    wish.onState('connecting');
+    options.onState('connecting');
     try {
-      const response = await open(wish, lastId, signal);
-      // A stream of an application has no end: a service that stops answers this way, and its successor goes on.
-      if (wish.sessionId !== undefined && response.status === 204) return wish.onState('over');
+      const response = await open(options, lastId, signal);
+      // The stream of an application does not end: 204 comes from a service that is stopping, so reconnect.
+      if (options.sessionId !== undefined && response.status === 204) return options.onState('over');
       if (!response.body) throw new Error('the stream has no body');
-      wish.onState('live');
+      options.onState('live');
       waitMs = RETRY_FIRST_MS;
       for await (const event of eventsOf(response.body)) {
         lastId = event.id;
-        wish.onEvents([event]);
-        if (wish.sessionId !== undefined && event.type === 'session.ended') return wish.onState('over');
+        options.onEvents([event]);
+        if (options.sessionId !== undefined && event.type === 'session.ended') return options.onState('over');
       }
     } catch (error) {
       if (signal.aborted) return;
-      if (error instanceof ApiError && [401, 403, 404].includes(error.status)) return wish.onState('broken');
+      if (error instanceof ApiError && [401, 403, 404].includes(error.status)) return options.onState('broken');
     }
-    wish.onState('broken');
+    options.onState('broken');
     await pause(waitMs, signal);
     waitMs = Math.min(waitMs * 2, RETRY_MAX_MS);
   }
 }
 
-function open({ app, sessionId }: Listening, lastId: string | undefined, signal: AbortSignal): Promise<Response> {
+function open({ app, sessionId }: ListenOptions, lastId: string | undefined, signal: AbortSignal): Promise<Response> {
   const headers = { accept: 'text/event-stream', ...(lastId === undefined ? {} : { 'last-event-id': lastId }) };
   return sessionId === undefined
     ? ask('listEvents', { app, headers, signal })

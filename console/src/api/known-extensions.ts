@@ -1,4 +1,4 @@
-// Ids of the extensions that were uploaded or looked up in this browser, by application: no secret, only a memory.
+// Ids of extensions that were uploaded or looked up in this browser, by application.
 const KEPT_MAX = 50;
 
 const place = (app: string): string => `berth.extensions.${app}`;

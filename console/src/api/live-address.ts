@@ -1,4 +1,4 @@
-// Where the live view of a running session is, on services that have one.
+// The address of a session's live view, if the service has one.
 import type { ErrorBody } from '../../../contract/common.ts';
 import { ApiError } from './api-error.ts';
 import { urlOf } from './call.ts';
@@ -8,7 +8,7 @@ const PATH = '/v1/browsers/sessions/{id}/debug';
 
 export const offersLiveView = (): boolean => Object.values(BERTH_OPERATIONS).some(({ path }) => path === PATH);
 
-/** Without its origin: the frame belongs to the one that this page came from, whatever the service calls itself. */
+/** Relative to the origin of this page, because the frame policy allows only this origin. */
 export async function readLiveAddress(app: string, id: string, signal: AbortSignal): Promise<string> {
   const response = await fetch(urlOf(PATH, { id }), {
     headers: { authorization: `Bearer ${await agentKey(app)}` },

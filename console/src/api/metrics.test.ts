@@ -12,14 +12,14 @@ start_bucket{le="1"} 9
 start_bucket{le="+Inf"} 10
 `);
 
-test('samples are read by name and label', () => {
+test('reads samples by name and label', () => {
   assert.equal(metric(SAMPLES, 'berth_sessions'), 4);
   assert.equal(metric(SAMPLES, 'berth_sessions', ['status', 'RUNNING']), 3);
   assert.equal(metric(SAMPLES, 'berth_slots'), 8);
   assert.equal(metric(SAMPLES, 'nothing'), 0);
 });
 
-test('a quantile is the edge of its bucket', () => {
+test('a quantile is the upper bound of its bucket', () => {
   assert.equal(quantile(SAMPLES, 'start', 0.1), 0.1);
   assert.equal(quantile(SAMPLES, 'start', 0.5), 1);
   assert.equal(quantile([], 'start', 0.5), undefined);

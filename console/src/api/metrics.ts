@@ -1,4 +1,4 @@
-// Prometheus' text format, as far as the console needs it.
+// Parses the parts of the Prometheus text format that the console needs.
 export interface Sample {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -16,14 +16,14 @@ export function readMetrics(text: string): Sample[] {
   });
 }
 
-/** The sum of all samples of that name, or of those with the label. */
+/** The sum of all samples with this name, and with the label if given. */
 export function metric(samples: readonly Sample[], name: string, label?: readonly [string, string]): number {
   return samples
     .filter(sample => sample.name === name && (label === undefined || sample.labels[label[0]] === label[1]))
     .reduce((sum, { value }) => sum + value, 0);
 }
 
-/** The value under which that share of observations lies, to the bucket. */
+/** The quantile of a histogram, as the upper bound of its bucket. */
 export function quantile(samples: readonly Sample[], name: string, share: number): number | undefined {
   const buckets = samples
     .filter(sample => sample.name === `${name}_bucket`)

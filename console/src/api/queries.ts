@@ -1,4 +1,4 @@
-// What pages ask for, by name: keys of the cache and how each is fetched.
+// Queries of the pages: their cache keys and how they are fetched.
 import { keepPreviousData, QueryClient, queryOptions } from '@tanstack/react-query';
 import type { AgentKey } from '../../../contract/agent-keys.ts';
 import type { Readiness } from '../../../contract/service.ts';
@@ -10,7 +10,7 @@ const FRESH_MS = 5_000;
 const RETRIES = 2;
 const APPLICATIONS_SHOWN = 100;
 const KEYS_PER_PAGE = 100;
-/** Ended keys stay in the list of the API for 90 days, so one page may hold no living key at all. */
+/** The API lists inactive keys for 90 days, so a list page may contain no active key. */
 const KEYS_READ_MAX = 5_000;
 const CONTEXTS_SHOWN = 200;
 
@@ -21,7 +21,7 @@ export const queryClient = new QueryClient({
   },
 });
 
-/** What may be different next time: no network, or a fault on the other side. */
+/** Whether a retry may succeed: the network failed, or the service had an internal error. */
 const mayPass = (error: unknown): boolean => error instanceof ApiError && (error.status === 0 || error.status >= 500);
 
 export const applicationsQuery = queryOptions({
@@ -70,7 +70,7 @@ export const sessionQuery = (app: string, id: string) =>
 
 const PICTURE_EVERY_MS = 10_000;
 
-/** `null`: there is none. That of a session that has ended stays as it is. */
+/** `null` if there is no picture. The picture of an ended session does not change. */
 export const pictureQuery = (app: string, id: string, hasEnded: boolean) =>
   queryOptions({
     queryKey: ['picture', app, id, hasEnded],
@@ -83,7 +83,7 @@ export const pictureQuery = (app: string, id: string, hasEnded: boolean) =>
     retry: false,
   });
 
-/** Of the compatibility routes, which an operator may have turned off: then it is not shown. */
+/** A compatibility route, which the operator may have turned off. */
 export const usageQuery = (app: string) =>
   queryOptions({
     queryKey: ['usage', app],
@@ -93,7 +93,7 @@ export const usageQuery = (app: string) =>
 
 export const readinessQuery = queryOptions({
   queryKey: ['readiness'],
-  // 503 is an answer too: its checks say what is wrong.
+  // 503 is a valid answer: its checks say what is wrong.
   queryFn: async ({ signal }) => (await fetch('/readyz', { signal })).json() as Promise<Readiness>,
 });
 

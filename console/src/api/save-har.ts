@@ -1,4 +1,4 @@
-// The network part of a log as a HAR file, saved by the browser.
+// Downloads the network log of a session as a HAR file.
 import { ask } from './call.ts';
 
 export async function saveHar(app: string, id: string): Promise<void> {

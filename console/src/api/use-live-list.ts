@@ -1,5 +1,4 @@
-// Keeps what is shown of an application's sessions up to date: every event of the application makes the cache ask again,
-// at most once a second.
+// Keeps the lists of an application's sessions up to date: its events invalidate the cache, at most once a second.
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { listen, type StreamState } from './event-stream.ts';

@@ -1,4 +1,4 @@
-// A session's events, all of them from the first on, as they happen. Each makes the cache read the session again.
+// All events of a session, updated live. Each event invalidates the cached session.
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import type { SessionEvent } from '../../../contract/events.ts';

@@ -1,16 +1,16 @@
-// The log of a session: everything so far, and while it runs what is added.
+// The log of a session, updated while it runs.
 import { useQuery } from '@tanstack/react-query';
 import type { SessionLog } from '../../../contract/logs.ts';
 import { callFully } from './call.ts';
 import { queryClient } from './queries.ts';
 
 const LOOK_MS = 2_000;
-/** Entries that a page keeps; a longer log is for programs. */
+/** Maximum number of entries shown. */
 export const LOGS_SHOWN_MAX = 20_000;
 
 export interface SessionLogs {
   readonly logs: readonly SessionLog[];
-  /** `disabled`, or `expired`. */
+  /** Why there are no entries: `disabled` or `expired`. */
   readonly why?: string;
 }
 

@@ -6,7 +6,7 @@ import { consoleLines } from './console-lines.ts';
 const lineOf = (method: string, params: JsonObject) =>
   consoleLines([{ method, pageId: 0, sessionId: 's', timestamp: 5, request: { params, rawBody: '' } }])[0];
 
-test('a call of the console is a line with its values and its place', () => {
+test('a console call becomes a line with its values and its source position', () => {
   const line = lineOf('Runtime.consoleAPICalled', {
     type: 'warning',
     args: [
@@ -19,7 +19,7 @@ test('a call of the console is a line with its values and its place', () => {
   assert.deepEqual([line?.level, line?.words, line?.place], ['warning', 'careful 7 Object', 'app.js:12']);
 });
 
-test('what was thrown and what the browser remarks are lines too', () => {
+test('exceptions and messages of the browser become lines', () => {
   const thrown = lineOf('Runtime.exceptionThrown', {
     exceptionDetails: { text: 'Uncaught', exception: { description: 'Error: broken' } },
   });
@@ -28,7 +28,7 @@ test('what was thrown and what the browser remarks are lines too', () => {
   assert.deepEqual([remark?.level, remark?.words, remark?.place], ['error', 'Failed to load', 'http://a.test/']);
 });
 
-test('entries of any shape do no harm', () => {
+test('accepts entries of any shape', () => {
   assert.equal(lineOf('Runtime.consoleAPICalled', { args: 'x', stackTrace: [] })?.words, '');
   assert.equal(lineOf('Page.loadEventFired', {}), undefined);
 });

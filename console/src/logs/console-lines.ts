@@ -1,4 +1,4 @@
-// What pages said: console calls, uncaught exceptions and the browser's own remarks, as lines of text.
+// Converts console calls, uncaught exceptions and messages of the browser into lines of text.
 import type { JsonObject } from '../../../contract/common.ts';
 import type { SessionLog } from '../../../contract/logs.ts';
 import { list, number, object, text } from './reading.ts';
@@ -9,7 +9,7 @@ export interface ConsoleLine {
   readonly pageId: number;
   readonly level: 'error' | 'warning' | 'info';
   readonly words: string;
-  /** Where it was said, `app.js:12`. */
+  /** Source position, such as `app.js:12`. */
   readonly place: string;
 }
 

@@ -1,4 +1,4 @@
-// What is put on the timeline under a replay: moments, each in the lane of its kind.
+// The marks on the timeline below a replay, in one lane for each kind.
 import type { SessionEvent } from '../../../contract/events.ts';
 import type { SessionLog } from '../../../contract/logs.ts';
 import { consoleLines } from './console-lines.ts';
@@ -8,7 +8,7 @@ import { object, text } from './reading.ts';
 export interface Mark {
   readonly key: string;
   readonly atMs: number;
-  /** For what takes time. */
+  /** The end, for marks with a duration. */
   readonly untilMs?: number;
   readonly words: string;
   readonly isBad: boolean;
@@ -19,7 +19,7 @@ export interface Lane {
   readonly marks: readonly Mark[];
 }
 
-/** The lanes of one page, and the events of the whole session. */
+/** The lanes of one page, and the events of the session. */
 export function lanesOf(logs: readonly SessionLog[], events: readonly SessionEvent[], pageId: number): Lane[] {
   const own = logs.filter(entry => entry.pageId === pageId);
   return [

@@ -12,7 +12,7 @@ const entry = (method: string, timestamp: number, params: JsonObject): SessionLo
   request: { params, rawBody: '' },
 });
 
-test('the events of a request become one call, a redirect two', () => {
+test('the events of a request become one call, and a redirect becomes two', () => {
   const calls = networkCalls([
     entry('Network.requestWillBeSent', 10, {
       requestId: '1',
@@ -43,13 +43,13 @@ test('the events of a request become one call, a redirect two', () => {
   );
 });
 
-test('entries of any shape do no harm', () => {
+test('accepts entries of any shape', () => {
   const odd = { method: 'Network.requestWillBeSent', pageId: 0, sessionId: 's' };
   assert.deepEqual(networkCalls([odd, entry('Network.loadingFinished', 1, { requestId: 7 })]).length, 1);
   assert.equal(networkCalls([entry('Network.requestWillBeSent', 1, { request: 'x' })])[0]?.url, '');
 });
 
-test('an address is shown by its last part', () => {
+test('shortens a URL to its last part', () => {
   assert.equal(shortUrl('https://a.test/x/app.js?v=1'), 'app.js');
   assert.equal(shortUrl('https://a.test/'), 'a.test');
   assert.equal(shortUrl('data:text/html,hello'), 'data:…');

@@ -1,4 +1,4 @@
-// What pages asked of the network: the events of one request put together.
+// Combines the events of each request into one network call.
 import type { JsonObject } from '../../../contract/common.ts';
 import type { SessionLog } from '../../../contract/logs.ts';
 import { number, object, text } from './reading.ts';
@@ -23,7 +23,7 @@ export interface NetworkCall {
 
 export function networkCalls(logs: readonly SessionLog[]): NetworkCall[] {
   const calls = new Map<string, NetworkCall>();
-  /** A redirect keeps the id of its request: each hop gets a key of its own. */
+  /** Redirects keep the request id, so each hop gets its own key. */
   const hops = new Map<string, number>();
   for (const { method, pageId, timestamp = 0, request } of logs) {
     const params = request?.params ?? {};
@@ -71,7 +71,7 @@ function responded(response: JsonObject): Partial<NetworkCall> {
   };
 }
 
-/** The last part of the path, or the host: what a row shows of an address. */
+/** The last part of the path, or else the host. */
 export function shortUrl(url: string): string {
   if (!URL.canParse(url)) return url;
   const { hostname, pathname, protocol } = new URL(url);

@@ -1,4 +1,4 @@
-// Reading what pages caused to be logged: it may have any shape, so nothing is believed.
+// Reads members of log entries. They contain data of pages, so any shape is possible.
 import type { JsonObject } from '../../../contract/common.ts';
 
 export const text = (value: unknown): string => (typeof value === 'string' ? value : '');

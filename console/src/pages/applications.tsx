@@ -1,4 +1,4 @@
-// Applications of the account: what owns keys, sessions and limits.
+// Applications of the account.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';

@@ -1,4 +1,4 @@
-// Certificate authorities that sessions can be told to trust.
+// Certificate authorities of an application.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Certificate } from '../../../contract/certificates.ts';

@@ -1,4 +1,4 @@
-// What can be changed of a running session: when it ends, and its metadata.
+// Changes the time limit and metadata of a running session.
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useId, useState } from 'react';
 import type { JsonObject } from '../../../contract/common.ts';
@@ -71,7 +71,7 @@ function readMetadata(text: string): JsonObject {
     const value: unknown = JSON.parse(text);
     if (value !== null && typeof value === 'object' && !Array.isArray(value)) return value as JsonObject;
   } catch {
-    // said below
+    // shown below
   }
   throw new Error('The metadata is not a JSON object. Enter, for example, {"run": "r-1842"}.');
 }

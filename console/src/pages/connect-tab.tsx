@@ -1,4 +1,4 @@
-// How to drive this session: its address, and the lines that clients need. The address is a secret and hidden at first.
+// How to connect a client: the connect address and example code. The address contains a secret, which is hidden at first.
 import { useState } from 'react';
 import type { Session } from '../../../contract/sessions.ts';
 import { Button } from '../ui/button.tsx';

@@ -1,4 +1,4 @@
-// What the pages of a session wrote to their consoles.
+// The console messages of a session.
 import { useMemo, useState } from 'react';
 import { useSessionLogs } from '../api/use-session-logs.ts';
 import { type ConsoleLine, consoleLines } from '../logs/console-lines.ts';

@@ -1,4 +1,4 @@
-// Contexts: cookies and storage that outlive a session, with their versions.
+// Contexts of an application, and their versions.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Context } from '../../../contract/contexts.ts';

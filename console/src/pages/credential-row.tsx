@@ -1,4 +1,4 @@
-// One agent key or access token in a list; they are told of alike.
+// A row for an agent key or an access token.
 import type { ReactNode } from 'react';
 import type { AgentKey } from '../../../contract/agent-keys.ts';
 import type { Token } from '../../../contract/tokens.ts';

@@ -1,4 +1,4 @@
-// The timeline of a session: what happened, when, and who did it.
+// The events of a session.
 import type { EventType, SessionEvent } from '../../../contract/events.ts';
 import type { StreamState } from '../api/event-stream.ts';
 import { LiveMark } from '../ui/live-mark.tsx';

@@ -1,11 +1,11 @@
-// When a credential ends, as a choice of a few spans.
+// A choice of expiry times for a credential.
 import { SelectField } from '../ui/form.tsx';
 
 const DAY_MS = 86_400_000;
 
 export const EXPIRIES = { '1': '1 day', '30': '30 days', '90': '90 days', '365': '1 year' } as const;
 
-/** A number of days, or nothing for never. */
+/** The number of days, or an empty string for never. */
 export const expiresAtOf = (days: string): { expiresAt?: string } =>
   days === '' ? {} : { expiresAt: new Date(Date.now() + Number(days) * DAY_MS).toISOString() };
 
@@ -16,7 +16,7 @@ export const ExpiryField = ({
 }: {
   readonly value: string;
   readonly onChange: (value: string) => void;
-  /** Whether it may live for ever. */
+  /** Whether it may be issued without an expiry. */
   readonly never?: boolean;
 }) => (
   <SelectField label="Expires" value={value} onChange={event => onChange(event.target.value)}>

@@ -1,5 +1,5 @@
-// Extensions that sessions can load. The API lists none, because programs upload and delete them at every launch; so the
-// page shows those that were uploaded from this browser, and any other by its id.
+// Extensions. The API has no list of them, because programs upload and delete them for every launch. So the page lists those
+// uploaded from this browser, and finds others by id.
 import { useMutation, useQueries } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import type { Extension } from '../../../contract/extensions.ts';
@@ -129,7 +129,7 @@ const Row = ({
   </li>
 );
 
-/** One that was deleted elsewhere is forgotten by the user's hand; anything else may pass. */
+/** An extension that was deleted elsewhere stays listed until the user removes it; other errors may be temporary. */
 const Gone = ({ id, error, forget }: { readonly id: string; readonly error: unknown; readonly forget: () => void }) =>
   error instanceof ApiError && [400, 404].includes(error.status) ? (
     <li className="flex flex-wrap items-center gap-x-6 gap-y-1 px-4 py-2.5 text-soft">

@@ -1,4 +1,4 @@
-// Files of a session: what its browser downloaded, and what was uploaded into it.
+// Downloads and uploads of a session.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ChangeEvent, type ReactNode, useRef, useState } from 'react';
 import type { Download } from '../../../contract/files.ts';
@@ -11,7 +11,7 @@ import { Failed, FormError, Loading } from '../ui/states.tsx';
 import { Ago, bytesWords } from '../ui/time.tsx';
 
 const SHOWN_MAX = 100;
-/** Well before the links that were answered end. */
+/** Links are renewed well before they expire. */
 const NEW_LINKS_MS = 3_600_000;
 
 export function FilesTab({

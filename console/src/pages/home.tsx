@@ -1,4 +1,4 @@
-// The start: to the sessions of the application that was looked at last, or of the first one there is.
+// Redirects to the sessions of the last used application, or else of the first one.
 import { useQuery } from '@tanstack/react-query';
 import { Navigate } from '@tanstack/react-router';
 import { applicationsQuery } from '../api/queries.ts';

@@ -1,4 +1,4 @@
-// The host that answers: its slots, its waiting browsers, and whether it is ready. What is shown here is what Prometheus reads.
+// The host: slots, warm browsers, readiness. Uses the Prometheus metrics.
 import { useQuery } from '@tanstack/react-query';
 import { metric, quantile, type Sample } from '../api/metrics.ts';
 import { metricsQuery, readinessQuery } from '../api/queries.ts';

@@ -1,11 +1,11 @@
-// The form that issues an agent key or an access token: its name, what it may, and until when.
+// The form that issues an agent key or an access token.
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { CheckField, TextField } from '../ui/form.tsx';
 import { FormDialog } from '../ui/form-dialog.tsx';
 import { ExpiryField, expiresAtOf } from './expiry.tsx';
 
-export interface CredentialWish<Scope extends string> {
+export interface CredentialForm<Scope extends string> {
   readonly name: string;
   readonly scopes: Scope[];
   readonly expiresAt?: string;
@@ -23,12 +23,12 @@ export function IssueCredential<Scope extends string, Issued>({
 }: {
   readonly title: string;
   readonly placeholder: string;
-  /** Each with what it allows, in words. */
+  /** Scopes with a description of each. */
   readonly scopes: ReadonlyArray<readonly [Scope, string]>;
   readonly days: string;
-  /** Whether it may last for ever. */
+  /** Whether it may be issued without an expiry. */
   readonly never?: boolean;
-  readonly issue: (wish: CredentialWish<Scope>) => Promise<Issued>;
+  readonly issue: (form: CredentialForm<Scope>) => Promise<Issued>;
   readonly done: (issued: Issued) => Promise<void>;
   readonly close: () => void;
 }) {

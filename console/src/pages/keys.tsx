@@ -1,5 +1,4 @@
-// Agent keys of an application: issued and shown once, rotated, revoked. Keys that consoles issue themselves, and those
-// that ended, are there on demand.
+// Agent keys of an application: issue, rotate, revoke. Inactive keys and keys of consoles are hidden at first.
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { AgentKey, AgentKeyScope, IssuedAgentKey } from '../../../contract/agent-keys.ts';

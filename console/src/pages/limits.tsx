@@ -1,4 +1,4 @@
-// What the application may use, how much of it is used, and what its owner has set.
+// Limits and usage of an application.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import type { BrowserLimits, Limits } from '../../../contract/limits.ts';
@@ -19,7 +19,7 @@ const FIELDS: ReadonlyArray<{
   readonly member: Member;
   readonly label: string;
   readonly hint: string;
-  /** How many of the API's units one of the field's is. */
+  /** The API's units in one unit of the field. */
   readonly each: number;
 }> = [
   { member: 'maxConcurrent', label: 'Concurrent sessions', hint: 'Includes sessions that are starting.', each: 1 },

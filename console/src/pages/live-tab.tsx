@@ -1,4 +1,4 @@
-// The live view of a session: the page behind its debug address, in a frame of this page.
+// The live view of a session, embedded in a frame.
 import { useQuery } from '@tanstack/react-query';
 import { readLiveAddress } from '../api/live-address.ts';
 import { Failed, Loading } from '../ui/states.tsx';
@@ -7,7 +7,7 @@ export function LiveTab({ app, id }: { readonly app: string; readonly id: string
   const { data, error, refetch } = useQuery({
     queryKey: ['live', app, id],
     queryFn: ({ signal }) => readLiveAddress(app, id, signal),
-    // A frame that stands keeps its connection; a new address would load it anew.
+    // The address is fetched once: a new one would reload the frame.
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 0,
     retry: false,

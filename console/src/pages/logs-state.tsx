@@ -1,4 +1,4 @@
-// What tabs made of the log show when there is nothing in it, and why.
+// Empty states of the tabs that show the log.
 import type { ReactNode } from 'react';
 import type { SessionLogs } from '../api/use-session-logs.ts';
 import { Empty, Failed, Loading } from '../ui/states.tsx';
@@ -15,7 +15,7 @@ export function LogsState({
   readonly error: unknown;
   readonly retry: () => void;
   readonly isEmpty: boolean;
-  /** When the log is kept, and nothing of this kind is in it. */
+  /** Title if the log has no entries of this kind. */
   readonly nothing: string;
   readonly children: ReactNode;
 }) {

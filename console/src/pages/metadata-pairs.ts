@@ -1,4 +1,4 @@
-// Metadata as pairs of a dotted path and a text, as the search takes them.
+// Converts metadata into pairs of a dotted path and a text, which the search accepts.
 import type { Json, JsonObject } from '../../../contract/common.ts';
 
 export function metadataPairs(metadata: JsonObject | undefined): Array<readonly [string, string]> {

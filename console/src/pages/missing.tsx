@@ -1,4 +1,4 @@
-// An address at which there is no page.
+// The page for unknown addresses.
 import { Link } from '@tanstack/react-router';
 import { buttonClass } from '../ui/button.tsx';
 import { Empty } from '../ui/states.tsx';

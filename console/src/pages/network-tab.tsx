@@ -1,4 +1,4 @@
-// What the pages of a session asked of the network, as a waterfall; one request with its details beside it.
+// The network requests of a session as a waterfall, with the details of one request.
 import { useMemo, useState } from 'react';
 import type { JsonObject } from '../../../contract/common.ts';
 import { saveHar } from '../api/save-har.ts';

@@ -1,4 +1,4 @@
-// The form for a new session, beside the same request as code.
+// The form for a new session, with the request as code.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
@@ -12,7 +12,7 @@ import { Page, Panel } from '../ui/page.tsx';
 import { FormError } from '../ui/states.tsx';
 import { Tabs } from '../ui/tabs.tsx';
 import { LANGUAGES, type Language, requestCode } from './request-code.ts';
-import { FIRST_WISH, requestOf, type SessionWish } from './session-wish.ts';
+import { INITIAL_FORM, requestOf, type SessionForm } from './session-form.ts';
 
 const SIZES = {
   '1280x720': 'Desk, 1280 × 720',
@@ -23,11 +23,11 @@ const SIZES = {
 } as const;
 
 export function NewSessionPage({ app }: { readonly app: string }) {
-  const [wish, setWish] = useState(FIRST_WISH);
+  const [form, setForm] = useState(INITIAL_FORM);
   const [language, setLanguage] = useState<Language>('curl');
   const client = useQueryClient();
   const navigate = useNavigate();
-  const request = requestOf(wish);
+  const request = requestOf(form);
   const create = useMutation({
     mutationFn: () => call('createSession', { app, body: request }),
     onSuccess: async session => {
@@ -47,10 +47,10 @@ export function NewSessionPage({ app }: { readonly app: string }) {
         className="grid gap-5 lg:grid-cols-[minmax(0,1.15fr)_minmax(0,1fr)] lg:items-start"
       >
         <div className="grid gap-5">
-          <Life wish={wish} set={setWish} />
-          <Settings wish={wish} set={setWish} />
-          <Kept app={app} wish={wish} set={setWish} />
-          <Metadata wish={wish} set={setWish} />
+          <Life form={form} set={setForm} />
+          <Settings form={form} set={setForm} />
+          <Kept app={app} form={form} set={setForm} />
+          <Metadata form={form} set={setForm} />
         </div>
         <div className="grid gap-4 lg:sticky lg:top-7">
           <Panel>
@@ -96,24 +96,24 @@ export const Back = ({ app }: { readonly app: string }) => (
 );
 
 interface Part {
-  readonly wish: SessionWish;
-  readonly set: (wish: SessionWish) => void;
+  readonly form: SessionForm;
+  readonly set: (form: SessionForm) => void;
 }
 
-type Member<Kind> = { [Name in keyof SessionWish]: SessionWish[Name] extends Kind ? Name : never }[keyof SessionWish];
+type Member<Kind> = { [Name in keyof SessionForm]: SessionForm[Name] extends Kind ? Name : never }[keyof SessionForm];
 interface Changed {
   readonly target: { readonly value: string; readonly checked?: boolean };
 }
 
-/** A field that holds one member of the wish. */
-const textOf = ({ wish, set }: Part, name: Member<string>) => ({
-  value: wish[name],
-  onChange: ({ target }: Changed) => set({ ...wish, [name]: target.value }),
+/** Properties of a field that edits one form value. */
+const textOf = ({ form, set }: Part, name: Member<string>) => ({
+  value: form[name],
+  onChange: ({ target }: Changed) => set({ ...form, [name]: target.value }),
 });
 
-const checkOf = ({ wish, set }: Part, name: Member<boolean>) => ({
-  checked: wish[name],
-  onChange: ({ target }: Changed) => set({ ...wish, [name]: target.checked === true }),
+const checkOf = ({ form, set }: Part, name: Member<boolean>) => ({
+  checked: form[name],
+  onChange: ({ target }: Changed) => set({ ...form, [name]: target.checked === true }),
 });
 
 const Life = (part: Part) => (
@@ -139,11 +139,11 @@ const Life = (part: Part) => (
 );
 
 function Settings(part: Part) {
-  const { wish, set } = part;
-  const size = `${wish.width}x${wish.height}`;
+  const { form, set } = part;
+  const size = `${form.width}x${form.height}`;
   const choose = (text: string): void => {
     const [width = '', height = ''] = text.split('x');
-    set({ ...wish, width, height });
+    set({ ...form, width, height });
   };
   return (
     <Panel title="Browser">
@@ -192,7 +192,7 @@ function Settings(part: Part) {
 }
 
 function Kept({ app, ...part }: Part & { readonly app: string }) {
-  const { wish } = part;
+  const { form } = part;
   const { data: contexts = [] } = useQuery(contextsQuery(app));
   return (
     <Panel title="Storage and network">
@@ -208,7 +208,7 @@ function Kept({ app, ...part }: Part & { readonly app: string }) {
         <CheckField
           label="Save to the context"
           hint="When the session ends, as a new version."
-          disabled={wish.contextId === ''}
+          disabled={form.contextId === ''}
           {...checkOf(part, 'persist')}
           className="sm:pt-1"
         />
@@ -230,12 +230,12 @@ function Kept({ app, ...part }: Part & { readonly app: string }) {
   );
 }
 
-function Metadata({ wish, set }: Part) {
+function Metadata({ form, set }: Part) {
   const change = (id: number, part: { name?: string; value?: string }): void =>
-    set({ ...wish, metadata: wish.metadata.map(one => (one.id === id ? { ...one, ...part } : one)) });
+    set({ ...form, metadata: form.metadata.map(one => (one.id === id ? { ...one, ...part } : one)) });
   const add = (): void => {
-    const id = Math.max(0, ...wish.metadata.map(one => one.id)) + 1;
-    set({ ...wish, metadata: [...wish.metadata, { id, name: '', value: '' }] });
+    const id = Math.max(0, ...form.metadata.map(one => one.id)) + 1;
+    set({ ...form, metadata: [...form.metadata, { id, name: '', value: '' }] });
   };
   return (
     <Panel
@@ -248,7 +248,7 @@ function Metadata({ wish, set }: Part) {
     >
       <div className="grid gap-2 p-4">
         <p className="text-xs text-soft">Your own data. Sessions can be searched by it.</p>
-        {wish.metadata.map(({ id, name, value }) => (
+        {form.metadata.map(({ id, name, value }) => (
           <div key={id} className="flex items-end gap-2">
             <TextField
               label="Name"
@@ -267,7 +267,7 @@ function Metadata({ wish, set }: Part) {
             <IconButton
               label={`Remove ${name || 'this pair'}`}
               icon="close"
-              onClick={() => set({ ...wish, metadata: wish.metadata.filter(one => one.id !== id) })}
+              onClick={() => set({ ...form, metadata: form.metadata.filter(one => one.id !== id) })}
             />
           </div>
         ))}

@@ -1,15 +1,15 @@
-// Plays one recorded page. The playlist needs a credential, its segments are signed links; the player is loaded when it
-// is first wanted.
+// Plays one recorded page. The playlist requires a credential, its segments are signed links. The player library is loaded on
+// first use.
 import { useEffect, useRef, useState } from 'react';
 import { agentKey } from '../api/credentials.ts';
 import { Failed } from '../ui/states.tsx';
 
-/** So far before the end the last picture is shown, and not the end itself. */
+/** To show the last picture, seek this far before the end. */
 const LAST_PICTURE_SECONDS = 0.2;
 const GUARDED = /^\/v1\/browsers\/sessions\//;
 
 export interface Position {
-  /** When the first picture was taken, in milliseconds since 1970; unknown until the playlist is read. */
+  /** When the first picture was taken, in milliseconds since 1970. Undefined until the playlist is loaded. */
   readonly startedMs: number;
   readonly seconds: number;
   readonly durationSeconds: number;
@@ -25,7 +25,7 @@ export function Player({
   readonly app: string;
   /** Path of the playlist. */
   readonly url: string;
-  /** Whether the last picture is shown first: what a session that failed looked like then. */
+  /** Whether to start at the last picture, for sessions that failed. */
   readonly openAtEnd: boolean;
   readonly seekTo: { readonly seconds: number } | undefined;
   readonly onPosition: (position: Position) => void;
@@ -68,7 +68,7 @@ export function Player({
   );
 }
 
-/** Resolves when it plays or can; rejects when it never will. */
+/** Resolves when the replay can be played; rejects if it cannot. */
 async function play(
   app: string,
   url: string,
@@ -82,7 +82,7 @@ async function play(
   const authorization = `Bearer ${await agentKey(app)}`;
   if (signal.aborted) return;
   const hls = new Hls({
-    // A worker would be made of a text, which the policy of the page forbids.
+    // hls.js creates its worker from a string, which the content security policy forbids.
     enableWorker: false,
     startPosition: 0,
     xhrSetup: (request, asked) => {

@@ -1,4 +1,4 @@
-// The recorded pages as MP4 files: asked for, then saved.
+// Recorded pages as MP4 files, which are assembled on request.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { call } from '../api/call.ts';
 import { Button, buttonClass } from '../ui/button.tsx';

@@ -1,5 +1,5 @@
-// The replay of a session: a player with a tab for each recorded page, and under it a timeline on which pages, requests,
-// console, commands and events line up with the picture.
+// The replay of a session: a player for each recorded page, and a timeline with pages, requests, console messages, commands
+// and events.
 import { useQuery } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
 import type { SessionEvent } from '../../../contract/events.ts';
@@ -15,7 +15,7 @@ import { RecordingFiles } from './recording-files.tsx';
 import { Timeline } from './timeline.tsx';
 
 const LOOK_MS = 4_000;
-/** After its end the last pictures are still being encoded. */
+/** After the end of a session, its last pictures are still being encoded for this long. */
 const SETTLES_MS = 60_000;
 
 const NOT_RECORDED = {
@@ -37,7 +37,7 @@ const WAIT = {
   settling: 'The recording is still being stored.',
 } as const;
 
-/** `wait`: why something may come yet. */
+/** `wait`: why a replay may appear later. */
 const NoReplay = ({ error, wait }: { readonly error: ApiError; readonly wait: keyof typeof WAIT | undefined }) =>
   wait && error.details.reason === 'none' ? (
     <Empty icon="play" title="Nothing recorded yet">

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import type { CreateSession } from '../../../contract/sessions.ts';
 import { requestCode } from './request-code.ts';
-import { FIRST_WISH, requestOf } from './session-wish.ts';
+import { INITIAL_FORM, requestOf } from './session-form.ts';
 
 const REQUEST: CreateSession = {
   timeout: 900,
@@ -12,21 +12,21 @@ const REQUEST: CreateSession = {
   browserSettings: { allowedDomains: ['a.test', 'b.test'], viewport: { width: 390, height: 844 } },
 };
 
-test('only what differs from the defaults is asked for', () => {
-  assert.deepEqual(requestOf(FIRST_WISH), { timeout: 900, keepAlive: true });
+test('a request contains only values that differ from the defaults', () => {
+  assert.deepEqual(requestOf(INITIAL_FORM), { timeout: 900, keepAlive: true });
   const { browserSettings } = requestOf({
-    ...FIRST_WISH,
+    ...INITIAL_FORM,
     width: '390',
     height: '844',
     allowedDomains: 'a.test, b.test',
   });
   assert.deepEqual(browserSettings, REQUEST.browserSettings);
-  assert.deepEqual(requestOf({ ...FIRST_WISH, contextId: 'c', persist: true }).browserSettings, {
+  assert.deepEqual(requestOf({ ...INITIAL_FORM, contextId: 'c', persist: true }).browserSettings, {
     context: { id: 'c', persist: true },
   });
 });
 
-test('a shell hands curl the very request', () => {
+test('the curl command passes the request unchanged through a shell', () => {
   const code = requestCode('curl', REQUEST, 'http://127.0.0.1:1').replace(/^curl/, `printf '%s\\n'`);
   const { stdout } = spawnSync('bash', ['-c', code], { encoding: 'utf8', env: { BERTH_KEY: 'bak_x' } });
   const body = stdout.slice(stdout.indexOf('{'), stdout.lastIndexOf('}') + 1);
@@ -34,14 +34,14 @@ test('a shell hands curl the very request', () => {
   assert.match(stdout, /Authorization: Bearer bak_x/);
 });
 
-test('the object in TypeScript is the very request', () => {
+test('the TypeScript object equals the request', () => {
   const code = requestCode('TypeScript', REQUEST, 'http://127.0.0.1:1');
   const literal = /JSON\.stringify\((\{[\s\S]*?\n {2}\})\)/.exec(code)?.[1] ?? '';
   const { stdout } = spawnSync(process.execPath, ['-p', `JSON.stringify(${literal})`], { encoding: 'utf8' });
   assert.deepEqual(JSON.parse(stdout), REQUEST);
 });
 
-test('Python has its own words for true and false', () => {
+test('the Python code uses True and False', () => {
   const code = requestCode('Python', REQUEST, 'http://127.0.0.1:1');
   assert.match(code, /"keepAlive": True,/);
   assert.match(code, /"allowedDomains": \["a\.test", "b\.test"\],/);

@@ -1,4 +1,4 @@
-// One create request as programs write it.
+// Converts a create request into code.
 import type { CreateSession } from '../../../contract/sessions.ts';
 
 export type Language = 'curl' | 'TypeScript' | 'Python';
@@ -14,7 +14,7 @@ const curl = (request: CreateSession, origin: string): string =>
     `curl -X POST ${origin}/v1/browsers/sessions \\`,
     '  -H "Authorization: Bearer $BERTH_KEY" \\',
     "  -H 'Content-Type: application/json' \\",
-    // A quote inside single quotes of a shell: close, escape, open again.
+    // A single quote within single quotes of a shell: '\''.
     `  -d '${JSON.stringify(request, null, 2).replaceAll('\n', '\n  ').replaceAll("'", "'\\''")}'`,
   ].join('\n');
 

@@ -1,4 +1,4 @@
-// What the list of sessions is narrowed to, as it stands in the address, and in the API's own query language.
+// Filters of the list of sessions: in the address, and in the query language of the API.
 import type { SessionStatus } from '../../../contract/sessions.ts';
 
 export const STATUS_GROUPS = {
@@ -12,7 +12,7 @@ export type StatusGroup = keyof typeof STATUS_GROUPS;
 
 export interface Filters {
   readonly show?: StatusGroup;
-  /** As it was typed: `run=r-1842`, or the API's own words. */
+  /** As typed: `run=r-1842`, or a query in the language of the API. */
   readonly find?: string;
 }
 
@@ -28,18 +28,18 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 export const isSessionId = (text: string): boolean => UUID.test(text.trim());
 
-/** `run=r-1842, team.name=blue` as a query; what is written as a query stays one. */
+/** Converts `run=r-1842, team.name=blue` to a query. A text in the query language is not changed. */
 export function metadataQuery(text: string): string | undefined {
-  const wish = text.trim();
-  if (wish === '') return undefined;
-  if (wish.startsWith('user_metadata[')) return wish;
-  const terms = wish.split(/\s*,\s*/).filter(term => term !== '');
+  const query = text.trim();
+  if (query === '') return undefined;
+  if (query.startsWith('user_metadata[')) return query;
+  const terms = query.split(/\s*,\s*/).filter(term => term !== '');
   return terms.map(term).join(' AND ');
 }
 
 function term(text: string): string {
   const at = text.indexOf('=');
-  // Without a value there is nothing to ask for; the API then says how a query is written.
+  // A pair without a value is passed on; the API then explains the query language.
   if (at === -1) return text;
   const path = text.slice(0, at).trim().split('.');
   return `user_metadata${path.map(name => `['${quoted(name)}']`).join('')}:'${quoted(text.slice(at + 1).trim())}'`;

@@ -1,4 +1,4 @@
-// What a session was asked for, as names and values.
+// The settings of a session as names and values.
 import type { Session } from '../../../contract/sessions.ts';
 import { bytesWords } from '../ui/time.tsx';
 

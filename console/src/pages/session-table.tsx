@@ -1,4 +1,4 @@
-// Sessions as rows, of which only those in view are in the page. On a phone a row has two lines.
+// A virtual table of sessions. On small screens, each row has two lines.
 import { Link } from '@tanstack/react-router';
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
 import { useLayoutEffect, useRef, useState, useSyncExternalStore } from 'react';
@@ -22,7 +22,7 @@ const useIsWide = (): boolean =>
     () => WIDE.matches,
   );
 
-/** What is left for ids, metadata and reasons is divided; where it is too little, metadata go first, then reasons. */
+/** Column widths. If there is not enough space, metadata is hidden first, then end reasons. */
 const COLUMNS =
   'md:grid md:grid-cols-[64px_96px_minmax(0,1fr)_88px_72px] lg:grid-cols-[64px_96px_minmax(0,1.6fr)_88px_72px_minmax(0,1fr)] xl:grid-cols-[64px_96px_minmax(0,1.5fr)_minmax(0,1fr)_88px_72px_minmax(0,0.9fr)] md:gap-x-4 md:items-center';
 

@@ -1,4 +1,4 @@
-// One session: what it shows now, what it did, what is left of it. Tabs are there for what this service offers.
+// One session, with tabs for the features that the service has.
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';

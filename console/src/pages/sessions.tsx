@@ -1,4 +1,4 @@
-// The list of sessions: narrowed by state and metadata, kept up to date by the stream of events.
+// The list of sessions, with filters for status and metadata, updated live.
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';

@@ -1,12 +1,12 @@
-// What happened, under the picture of when it happened: a lane for each kind, one cursor through all of them, and in words
-// what was last at the cursor. The lanes are for the eye and the pointer; the slider and the words are for everybody.
+// The timeline below a replay: a lane for each kind of mark, a cursor, and the latest marks before the cursor as text. The
+// lanes are operated by pointer; the slider and the text are accessible to everyone.
 import { type MouseEvent, useMemo } from 'react';
 import type { Lane, Mark } from '../logs/marks.ts';
 import { durationWords } from '../ui/time.tsx';
 import type { Position } from './player.tsx';
 
 const RECENT_SHOWN = 6;
-/** More would not be told apart. */
+/** More marks in a lane could not be distinguished. */
 const MARKS_DRAWN_MAX = 600;
 
 export function Timeline({

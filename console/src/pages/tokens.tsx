@@ -1,4 +1,4 @@
-// Personal access tokens of the account: what scripts manage applications and keys with, and what signs in here.
+// Personal access tokens of the account.
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { IssuedToken, Token, TokenScope } from '../../../contract/tokens.ts';

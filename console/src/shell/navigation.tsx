@@ -1,4 +1,4 @@
-// The way around: which application, its pages, and what concerns the whole service.
+// The navigation: application, its pages, and pages of the service.
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { offers } from '../api/call.ts';
@@ -11,7 +11,7 @@ import { ThemeToggle } from './theme-toggle.tsx';
 const ENTRY =
   'flex h-10 md:h-8 items-center gap-2.5 rounded-md px-2.5 text-base md:text-sm text-soft transition-colors hover:bg-sunk hover:text-ink aria-[current=page]:bg-accent-soft aria-[current=page]:font-medium aria-[current=page]:text-accent';
 
-/** Pages of an application, and the operation without which there is none. */
+/** Pages of an application, each with the operation that it requires. */
 const PAGES = [
   { to: '/a/$app/sessions', icon: 'sessions', name: 'Sessions', needs: 'listSessions' },
   { to: '/a/$app/contexts', icon: 'contexts', name: 'Contexts', needs: 'listContexts' },

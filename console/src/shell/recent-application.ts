@@ -1,4 +1,4 @@
-// The application that was looked at last, in this tab: pages that belong to none keep its navigation.
+// The application that was used last in this tab. Pages without an application show its navigation.
 const STORED = 'berth.application';
 
 export const recentApplication = (): string | undefined => sessionStorage.getItem(STORED) ?? undefined;

@@ -1,4 +1,4 @@
-// The frame around every page: navigation beside it on a desk, behind a button on a phone. Without a token, the sign-in.
+// The layout of all pages: navigation at the side, or behind a button on small screens. Without a token, the sign-in page.
 import { Dialog } from '@base-ui/react/dialog';
 import { Link, Outlet, useParams } from '@tanstack/react-router';
 import { useState, useSyncExternalStore } from 'react';

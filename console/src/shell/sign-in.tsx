@@ -1,4 +1,4 @@
-// The page of those who are not signed in: one token, pasted. It is tried before it is kept.
+// The sign-in page. The token is checked before it is stored.
 import { type FormEvent, useEffect, useState } from 'react';
 import { signIn, signOutReason, tryToken } from '../api/credentials.ts';
 import { Button } from '../ui/button.tsx';
@@ -74,7 +74,7 @@ export function SignIn() {
   );
 }
 
-/** Signs in, or says why not. */
+/** Signs in, or returns an error message. */
 async function problemWith(given: string): Promise<unknown> {
   try {
     await tryToken(given);

@@ -1,4 +1,4 @@
-// Asks before a link with another token replaces whoever is signed in.
+// Asks for confirmation before the token of a link replaces the current one.
 import { useSyncExternalStore } from 'react';
 import { answerOffer, offeredToken, onSignedIn, tryToken } from '../api/credentials.ts';
 import { Confirm } from '../ui/confirm.tsx';

@@ -1,4 +1,4 @@
-// One button that goes through system, light and dark.
+// A button that switches between system, light and dark.
 import { useState } from 'react';
 import { IconButton } from '../ui/button.tsx';
 import type { IconName } from '../ui/icon.tsx';

@@ -1,4 +1,4 @@
-// Light, dark, or as the system has it. Only a choice is stored; without one the system decides.
+// The colour theme: light, dark or system. Only an explicit choice is stored.
 export type Theme = 'system' | 'light' | 'dark';
 
 const STORED = 'berth.theme';

@@ -1,4 +1,4 @@
-// Buttons, and links that look like them.
+// Buttons, and links styled as buttons.
 import type { ComponentProps } from 'react';
 import { Icon, type IconName } from './icon.tsx';
 
@@ -19,7 +19,7 @@ export const buttonClass = (look: Look = 'plain'): string => `${BASE} ${LOOKS[lo
 interface Props extends ComponentProps<'button'> {
   readonly look?: Look;
   readonly icon?: IconName;
-  /** Shows that the work is under way, and takes no second press. */
+  /** Shows that an operation is in progress, and disables the button. */
   readonly busy?: boolean;
 }
 
@@ -45,7 +45,7 @@ export const Button = ({
   </button>
 );
 
-/** A button of an icon alone: `label` is what it says to those who do not see it. */
+/** A button with only an icon. `label` is its accessible name. */
 export const IconButton = ({
   label,
   icon,

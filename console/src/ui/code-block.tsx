@@ -1,4 +1,4 @@
-// Code to be copied, in the dark field of the docs. Long lines are broken, so that nothing has to be scrolled sideways.
+// A code block with a copy button. Long lines are wrapped.
 import { CopyButton } from './copy-button.tsx';
 
 export const CodeBlock = ({
@@ -7,7 +7,7 @@ export const CodeBlock = ({
   label,
 }: {
   readonly code: string;
-  /** What the button copies, where a secret in it is not shown. */
+  /** The text to copy, if it differs because secrets are hidden. */
   readonly copied?: string;
   readonly label: string;
 }) => (

@@ -1,4 +1,4 @@
-// Asks before something that cannot be undone, and stays until it is done or refused.
+// Confirmation of an operation that cannot be undone. Stays open until the operation succeeds or is cancelled.
 import { useMutation } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Button } from './button.tsx';
@@ -14,7 +14,7 @@ export function Confirm({
 }: {
   readonly title: string;
   readonly children: ReactNode;
-  /** The word on the button. */
+  /** Text of the button. */
   readonly action: string;
   readonly act: () => Promise<unknown>;
   readonly close: () => void;

@@ -1,4 +1,4 @@
-// Copies a text, and says that it did.
+// A button that copies a text and confirms it.
 import { useEffect, useState } from 'react';
 import { Icon } from './icon.tsx';
 
@@ -41,7 +41,7 @@ export function CopyButton({
   );
 }
 
-/** The clipboard exists in secure contexts only; elsewhere a selection does the same. */
+/** The clipboard API exists in secure contexts only. Elsewhere, the text is selected and copied by a command. */
 async function copyText(text: string): Promise<void> {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   const area = document.createElement('textarea');

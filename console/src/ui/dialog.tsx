@@ -1,4 +1,4 @@
-// A dialog over the page: focus stays in it, Escape closes it, and it says what it is about.
+// A modal dialog: keeps the focus inside, and is closed by Escape.
 import { Dialog as Base } from '@base-ui/react/dialog';
 import { type ReactNode, useRef } from 'react';
 import { IconButton } from './button.tsx';
@@ -17,7 +17,7 @@ export const Dialog = ({
   readonly children: ReactNode;
 }) => {
   const content = useRef<HTMLDivElement>(null);
-  /** The first field, or the first button: Enter must never meet the button that closes the dialog. */
+  /** The first field, or else the first button. The initial focus must not be on the close button, where Enter would close it. */
   const first = (): HTMLElement | null =>
     content.current?.querySelector<HTMLElement>('input:not(:disabled), select, textarea') ??
     content.current?.querySelector<HTMLElement>('button:not(:disabled)') ??

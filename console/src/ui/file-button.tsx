@@ -1,4 +1,4 @@
-// A button that asks for a file, and hands it on as a form.
+// A button that opens a file chooser and passes the file on as form data.
 import { type ChangeEvent, useRef } from 'react';
 import { Button } from './button.tsx';
 

@@ -1,4 +1,4 @@
-// A dialog with a form in it: fields, what went wrong, and the two ways out. It stays until the form is done or given up.
+// A dialog with a form: fields, an error message, and buttons to submit and cancel. Stays open until one of them is done.
 import type { FormEvent, ReactNode } from 'react';
 import { Button } from './button.tsx';
 import { Dialog } from './dialog.tsx';
@@ -20,7 +20,7 @@ export function FormDialog({
   children,
 }: {
   readonly title: string;
-  /** The word on the button. */
+  /** Text of the button. */
   readonly action: string;
   readonly work: FormWork;
   readonly close: () => void;

@@ -1,4 +1,4 @@
-// Fields: a label, its control, and what is to be known about it. Controls are the browser's own.
+// Form fields: a label, a native control, and a hint.
 import { type ComponentProps, type ReactNode, useId } from 'react';
 
 const CONTROL =

@@ -1,4 +1,4 @@
-// The few pictograms of the console, drawn on one grid. They say nothing that words beside them do not.
+// Icons of the console, drawn on one grid. Decorative: they repeat the text beside them.
 const PATHS = {
   sessions: 'M3.5 5.5h17v13h-17zM3.5 9h17M6 7.3h.01M8 7.3h.01',
   contexts: 'M12 4l8 4-8 4-8-4zM4 12l8 4 8-4M4 16l8 4 8-4',
@@ -48,7 +48,7 @@ export const Icon = ({ name, size = 18 }: { readonly name: IconName; readonly si
   </svg>
 );
 
-/** A boat at its berth: two quays and a hull between them. */
+/** The logo: a boat between two quays. */
 export const Mark = ({ size = 24 }: { readonly size?: number }) => (
   <svg
     aria-hidden="true"

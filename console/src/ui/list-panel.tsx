@@ -1,4 +1,4 @@
-// A list as the API answers it: loading, refused, empty, or its rows.
+// A panel with a list: loading, refused, empty, or its rows.
 import type { ReactNode } from 'react';
 import { Panel } from './page.tsx';
 import { Failed, Loading } from './states.tsx';
@@ -11,9 +11,9 @@ export function ListPanel<Item>({
   empty,
   children,
 }: {
-  /** What is being loaded, for those who hear it. */
+  /** What is being loaded, for screen readers. */
   readonly what: string;
-  /** Absent while it loads. */
+  /** Undefined while loading. */
   readonly items: readonly Item[] | undefined;
   readonly error: unknown;
   readonly retry: () => unknown;

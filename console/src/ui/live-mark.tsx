@@ -1,4 +1,4 @@
-// Whether what is shown follows by itself.
+// Shows whether the page is updated live.
 import type { StreamState } from '../api/event-stream.ts';
 
 const WORDS: Readonly<Record<StreamState, { readonly text: string; readonly dot: string }>> = {

@@ -1,4 +1,4 @@
-// How much of a limit is used.
+// Shows how much of a limit is used.
 export const Meter = ({
   label,
   used,

@@ -1,4 +1,4 @@
-// The frame of every page: its title, what it is, what can be done; and the panels in it.
+// The layout of pages (title, description, actions) and of the panels in them.
 import { type ReactNode, useEffect } from 'react';
 
 export function Page({
@@ -11,10 +11,10 @@ export function Page({
 }: {
   readonly title: string;
   readonly about?: ReactNode;
-  /** Beside the title. */
+  /** Shown beside the title. */
   readonly mark?: ReactNode;
   readonly actions?: ReactNode;
-  /** Over the title: the way back. */
+  /** Shown above the title, such as a link back. */
   readonly above?: ReactNode;
   readonly children: ReactNode;
 }) {
@@ -61,7 +61,7 @@ export const Panel = ({
   </section>
 );
 
-/** Names and values, one below the other. */
+/** A list of names and values. */
 export const Facts = ({ facts }: { readonly facts: ReadonlyArray<readonly [string, ReactNode]> }) => (
   <dl className="divide-y divide-line">
     {facts.map(([name, value]) => (

@@ -1,4 +1,4 @@
-// A secret that is shown this once.
+// Shows a new secret, which cannot be shown again.
 import { useState } from 'react';
 import { Button } from './button.tsx';
 import { CodeBlock } from './code-block.tsx';
@@ -13,7 +13,7 @@ export function Reveal({
 }: {
   readonly title: string;
   readonly secret: string;
-  /** `agent key`, `token`: for the copy button. */
+  /** What the copy button copies: `agent key`, `token`. */
   readonly what: string;
   readonly close: () => void;
 }) {

@@ -1,4 +1,4 @@
-// Many rows, of which only those in view are in the page; the window scrolls them.
+// A virtual list: only rows in view are rendered. The window scrolls.
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
 import { type ReactNode, useLayoutEffect, useRef, useState } from 'react';
 
@@ -12,7 +12,7 @@ export function Rows({
 }: {
   readonly label: string;
   readonly count: number;
-  /** About how high one is; rows are measured when they are there. */
+  /** Estimated height of a row; rendered rows are measured. */
   readonly rowPx: number;
   readonly row: (index: number) => ReactNode;
 }) {

@@ -1,5 +1,5 @@
-// How a session looks, small: the newest picture while it runs, the last one after. It says nothing that its row does not, so
-// a screen reader hears nothing of it.
+// A thumbnail of a session: the newest picture while it runs, then the last one. Decorative, so it is hidden from screen
+// readers.
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import type { Session } from '../../../contract/sessions.ts';

@@ -1,10 +1,10 @@
-// What a page shows when it has nothing to show: still loading, empty, or refused, with the API's own words.
+// Placeholders for content that is loading, empty or refused. Errors show the message of the API.
 import type { ReactNode } from 'react';
 import { ApiError } from '../api/api-error.ts';
 import { Button } from './button.tsx';
 import { Icon, type IconName } from './icon.tsx';
 
-/** Rows of grey where content will be; told to screen readers once. */
+/** Grey rows while content is loading, announced once to screen readers. */
 export const Loading = ({ rows = 6, what }: { readonly rows?: number; readonly what: string }) => (
   <div role="status" className="grid gap-px">
     <span className="sr-only">Loading {what}</span>
@@ -59,7 +59,7 @@ export function Failed({ error, retry }: { readonly error: unknown; readonly ret
   );
 }
 
-/** The same in a form or a dialog: a line, not a box of its own. */
+/** An error message as one line, for forms and dialogs. */
 export function FormError({ error }: { readonly error: unknown }) {
   if (!error) return null;
   const { message, requestId } = said(error);

@@ -1,4 +1,4 @@
-// How a session stands, as a word with a colour; the colour alone says nothing.
+// The status of a session as a coloured word.
 import type { EndReason, Session, SessionStatus } from '../../../contract/sessions.ts';
 
 const STATUSES: Readonly<Record<SessionStatus, { readonly word: string; readonly dot: string; readonly ink: string }>> =

@@ -1,4 +1,4 @@
-// Tabs: arrow keys move between them, each panel is named by its tab.
+// Tabs with arrow key navigation. Each panel is labelled by its tab.
 import { Tabs as Base } from '@base-ui/react/tabs';
 import type { ReactNode } from 'react';
 

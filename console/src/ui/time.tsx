@@ -1,4 +1,4 @@
-// Times as people say them. One clock ticks for all that is shown.
+// Times in readable form. One timer updates all of them.
 import { useSyncExternalStore } from 'react';
 
 const TICK_MS = 1_000;
@@ -24,10 +24,10 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/** The time, to the second. */
+/** Date and time to the second. */
 export const useNow = (): number => useSyncExternalStore(subscribe, () => nowMs);
 
-/** `4 min ago`; hovering tells the moment. */
+/** Relative time such as `4 min ago`, with the exact time as a tooltip. */
 export function Ago({ time }: { readonly time: string }) {
   const now = useNow();
   return (
@@ -37,7 +37,7 @@ export function Ago({ time }: { readonly time: string }) {
   );
 }
 
-/** How long from one moment to another, or until now. */
+/** The duration from one time to another, or until now. */
 export function Lasting({ from, to }: { readonly from: string; readonly to?: string | undefined }) {
   const now = useNow();
   const seconds = ((to ? Date.parse(to) : now) - Date.parse(from)) / 1000;
@@ -82,7 +82,7 @@ export const clockTime = (time: string): string => CLOCK.format(new Date(time));
 
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB'] as const;
 
-/** Bytes, in steps of 1024. */
+/** A size in multiples of 1024 bytes. */
 export function bytesWords(bytes: number): string {
   let value = bytes;
   let unit = 0;
