@@ -9,8 +9,8 @@ import type { Config } from './config.ts';
 import { Certificates } from './domain/certificates/certificates.ts';
 import { trustWatcher } from './domain/certificates/trust.ts';
 import { EventService } from './domain/events/events.ts';
-import { forgetOldEvents } from './domain/events/retention.ts';
 import { Links } from './domain/files/links.ts';
+import { forgetEnded } from './domain/forget-ended.ts';
 import { Idempotency } from './domain/idempotency/idempotency.ts';
 import { clientAddress } from './domain/identity/client-address.ts';
 import { type FirstStart, firstStart } from './domain/identity/first-start.ts';
@@ -62,7 +62,8 @@ import { loopWatch } from './kit/loop-watch.ts';
 import { Scope } from './kit/scope.ts';
 import { Seal } from './kit/seal.ts';
 import { noTracer, Tracer } from './kit/trace.ts';
-import { WorkerPool, wholeBufferOf } from './kit/worker-pool.ts';
+import { wholeBufferOf } from './kit/whole-buffer.ts';
+import { WorkerPool } from './kit/worker-pool.ts';
 import { isLoopback } from './loopback.ts';
 import { openMetrics } from './metrics.ts';
 import { openContexts } from './parts-contexts.ts';
@@ -238,7 +239,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   const forget: Task = {
     name: 'forget_events',
     everyMs: FORGET_MS,
-    run: () => forgetOldEvents(store.events, clock),
+    run: () => forgetEnded(clock, { forget: store.events.forget, batch: 200, batchesMax: 50 }),
   };
   const machinery = await openMachinery(config, slots, cdp, clock, log, trace);
   const frontEnd = scope.own(openFrontEnd({ config, machinery, clock, log }));

@@ -30,7 +30,7 @@ export const sessionNotRunning = (id: string, status: string): Fault<ErrorCode> 
   });
 
 /** Official clients name their project in a body; it must be the application of the key. */
-export function demandProject(application: ApplicationId, projectId: string | undefined): void {
+export function assertProject(application: ApplicationId, projectId: string | undefined): void {
   if (projectId !== undefined && projectId.toLowerCase() !== application)
     throw fault('project_mismatch', `projectId ${projectId} is not the application of this agent key.`, {
       advice: 'Omit projectId, or use an agent key of that application.',

@@ -28,10 +28,6 @@ export interface JobWish {
   readonly moved?: readonly ArrayBuffer[];
 }
 
-/** For `moved`: nothing where other bytes stand in the same buffer, which are still read here. */
-export const wholeBufferOf = ({ buffer, byteLength }: Uint8Array): readonly ArrayBuffer[] =>
-  buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? [buffer] : [];
-
 export interface WorkerPoolLimits {
   readonly threads: number;
   readonly waiting: number;

@@ -4,6 +4,7 @@ import { readlinkSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { basename } from 'node:path';
 import { parentPort } from 'node:worker_threads';
+import { wholeBufferOf } from './whole-buffer.ts';
 
 export interface Order {
   readonly id: number;
@@ -47,9 +48,5 @@ function buffersIn(output: unknown): ArrayBuffer[] {
       : typeof output === 'object' && output !== null
         ? Object.values(output)
         : [];
-  return values.flatMap(value =>
-    value instanceof Uint8Array && value.buffer instanceof ArrayBuffer && value.byteLength === value.buffer.byteLength
-      ? [value.buffer]
-      : [],
-  );
+  return values.flatMap(value => (value instanceof Uint8Array ? wholeBufferOf(value) : []));
 }

@@ -21,7 +21,7 @@ import type {
 import { type Clock, plus } from '../../kit/clock.ts';
 import { type ContextId, isUuid, newId, type VersionId } from '../../kit/ids.ts';
 import { Places, type PlacesLimits } from '../../kit/places.ts';
-import { demandProject, fault, invalidRequest, limitReached, notFound } from '../faults.ts';
+import { assertProject, fault, invalidRequest, limitReached, notFound } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import { retention } from './earlier-versions.ts';
 import { type ExportedState, type Exports, StateDamaged } from './export.ts';
@@ -63,7 +63,7 @@ export class Contexts {
   }
 
   async create(caller: AgentCaller, { projectId, name }: CreateContext): Promise<Context> {
-    demandProject(caller.applicationId, projectId);
+    assertProject(caller.applicationId, projectId);
     return viewOf(await this.#insert(caller, name));
   }
 

@@ -5,11 +5,10 @@ import type { EventFilter, EventRows, SessionEventRow } from '../../engines/stor
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
-import { isUuid, type SessionId } from '../../kit/ids.ts';
 import type { Closeable } from '../../kit/scope.ts';
-import { fault, invalidRequest, notFound } from '../faults.ts';
+import { fault, invalidRequest } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
-import { hasEnded } from '../sessions/session.ts';
+import { hasEnded, requireSession } from '../sessions/session.ts';
 import type { EventQuery, Events } from './api.ts';
 import { Streams } from './streams.ts';
 import { Wakes } from './wakes.ts';
@@ -98,10 +97,7 @@ export class EventService implements Events, Closeable {
   }
 
   async #session(caller: AgentCaller, id: string | undefined): Promise<SessionRow | undefined> {
-    if (id === undefined) return undefined;
-    const row = isUuid(id) ? await this.#parts.sessions.get(caller.applicationId, id as SessionId) : undefined;
-    if (!row) throw notFound('Session', id);
-    return row;
+    return id === undefined ? undefined : requireSession(this.#parts.sessions, caller.applicationId, id);
   }
 }
 

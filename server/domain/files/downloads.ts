@@ -1,4 +1,5 @@
 // Downloads of sessions as callers list, read and delete them, and as signed links serve them.
+
 import type { Download, DownloadPage, DownloadsQuery } from '../../../contract/files.ts';
 import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
@@ -7,6 +8,7 @@ import type { SessionRows } from '../../engines/store/rows/sessions.ts';
 import { type ApplicationId, type DownloadId, isUuid, type SessionId } from '../../kit/ids.ts';
 import { fault, invalidRequest, notFound } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
+import { requireSession } from '../sessions/session.ts';
 import { contentDisposition } from './content-disposition.ts';
 import type { LinkObject, Links } from './links.ts';
 import type { Outbox } from './outbox.ts';
@@ -146,9 +148,7 @@ export class Downloads {
   }
 
   async #session(caller: AgentCaller, id: string): Promise<SessionId> {
-    const row = isUuid(id) ? await this.#parts.sessions.get(caller.applicationId, id as SessionId) : undefined;
-    if (!row) throw notFound('Session', id);
-    return row.id;
+    return (await requireSession(this.#parts.sessions, caller.applicationId, id)).id;
   }
 }
 

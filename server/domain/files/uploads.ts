@@ -1,5 +1,6 @@
 // Files that callers upload into a running session. They are stored in the session's uploads folder, which the browser can
 // read but not write, and are removed with it. The row is kept, so that a caller that lost the answer can see what arrived.
+
 import type { UploadAnswer } from '../../../contract/files.ts';
 import type { Session } from '../../../contract/sessions.ts';
 import type { Actor, EventRows } from '../../engines/store/rows/events.ts';
@@ -8,11 +9,12 @@ import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.
 import type { UploadRow, UploadRows } from '../../engines/store/rows/uploads.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { publishFile } from '../../kit/durable.ts';
-import { type ApplicationId, isUuid, type KeyId, newId, type SessionId, type UploadId } from '../../kit/ids.ts';
+import { type ApplicationId, type KeyId, newId, type SessionId, type UploadId } from '../../kit/ids.ts';
 import { Turns } from '../../kit/turns.ts';
-import { fault, notFound, sessionNotRunning } from '../faults.ts';
+import { fault, sessionNotRunning } from '../faults.ts';
 import type { Limits } from '../limits/limits.ts';
 import type { LiveSession, LiveSessions } from '../sessions/live.ts';
+import { requireSession } from '../sessions/session.ts';
 import { checkedUploadName } from './file-names.ts';
 
 /** The folder that official clients expect in paths, whatever the real folder is. */
@@ -122,8 +124,7 @@ export class Uploads {
 
   async #running(caller: Uploader, id: string): Promise<{ row: SessionRow; live: LiveSession }> {
     const { sessions, lives } = this.#parts;
-    const row = isUuid(id) ? await sessions.get(caller.applicationId, id as SessionId) : undefined;
-    if (!row) throw notFound('Session', id);
+    const row = await requireSession(sessions, caller.applicationId, id);
     const live = row.status === 'RUNNING' && !row.end ? lives.get(row.id) : undefined;
     if (!live) throw sessionNotRunning(id, row.status);
     return { row, live };

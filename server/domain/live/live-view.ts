@@ -6,7 +6,7 @@ import type { EventRows, NamedEvent } from '../../engines/store/rows/events.ts';
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { isFault, reason } from '../../kit/fault.ts';
-import { isUuid, type KeyId, type SessionId } from '../../kit/ids.ts';
+import type { KeyId, SessionId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
 import { notFound, sessionNotRunning } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
@@ -14,7 +14,7 @@ import type { KeyUses, UsedKey } from '../identity/key-uses.ts';
 import type { Attendance } from '../sessions/attendance.ts';
 import { sessionEnded } from '../sessions/connect.ts';
 import type { LiveSession, LiveSessions } from '../sessions/live.ts';
-import { hasEnded } from '../sessions/session.ts';
+import { hasEnded, requireSession } from '../sessions/session.ts';
 import type { Watcher } from '../sessions/watchers.ts';
 import { expired, invalid, type LinkClaims, type LiveLinks, type LiveRight } from './links.ts';
 import { Takeover } from './takeover.ts';
@@ -217,8 +217,7 @@ export class LiveView implements Watcher {
   }
 
   async #running(caller: AgentCaller, id: string): Promise<{ live: LiveSession; row: SessionRow }> {
-    const row = isUuid(id) ? await this.#parts.sessions.get(caller.applicationId, id as SessionId) : undefined;
-    if (!row) throw notFound('Session', id);
+    const row = await requireSession(this.#parts.sessions, caller.applicationId, id);
     const live = this.#parts.lives.get(row.id);
     if (row.status !== 'RUNNING' || !live?.stands) throw sessionNotRunning(id, row.status);
     return { live, row };

@@ -5,17 +5,16 @@ import { LOG_KINDS } from '../../../contract/logs.ts';
 import type { LogRows } from '../../engines/store/rows/logs.ts';
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import type { Clock } from '../../kit/clock.ts';
-import { isUuid, type SessionId } from '../../kit/ids.ts';
 import { Pace } from '../../kit/pace.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { Streams } from '../events/streams.ts';
-import { invalidRequest, notFound } from '../faults.ts';
+import { invalidRequest } from '../faults.ts';
+import { KEPT_MS } from '../forget-ended.ts';
 import type { AgentCaller } from '../identity/caller.ts';
-import { hasEnded } from '../sessions/session.ts';
+import { hasEnded, requireSession } from '../sessions/session.ts';
 import type { LogPage, LogQuery, LogState, Logs, NumberedLog } from './api.ts';
 import { entryOf, isKind, type LogEntry, viewOf } from './entry.ts';
 import { harOf } from './har.ts';
-import { LOGS_KEPT_MS } from './retention.ts';
 
 const POLL_MS = 1_000;
 /** Chunks read at once, about a megabyte of text. */
@@ -147,7 +146,7 @@ export class LogService implements Logs, Closeable {
   #stateOf(session: SessionRow): LogState {
     if (session.settings.logSession === false) return 'disabled';
     const { endedAt } = session;
-    return endedAt && this.#nowMs() - endedAt.getTime() > LOGS_KEPT_MS ? 'expired' : 'on';
+    return endedAt && this.#nowMs() - endedAt.getTime() > KEPT_MS ? 'expired' : 'on';
   }
 
   /** Whether no more entries follow: the status of a session becomes final after its log has been written. */
@@ -159,10 +158,8 @@ export class LogService implements Logs, Closeable {
     return this.#parts.clock.now().getTime();
   }
 
-  async #session({ applicationId }: AgentCaller, id: string): Promise<SessionRow> {
-    const row = isUuid(id) ? await this.#parts.sessions.get(applicationId, id as SessionId) : undefined;
-    if (!row) throw notFound('Session', id);
-    return row;
+  #session({ applicationId }: AgentCaller, id: string): Promise<SessionRow> {
+    return requireSession(this.#parts.sessions, applicationId, id);
   }
 }
 

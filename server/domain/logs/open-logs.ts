@@ -4,11 +4,11 @@ import type { SessionRows } from '../../engines/store/rows/sessions.ts';
 import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { Log } from '../../kit/log.ts';
+import { forgetEnded } from '../forget-ended.ts';
 import type { PageNumbers } from '../sessions/page-numbers.ts';
 import type { Watcher } from '../sessions/watchers.ts';
 import { LogBook } from './log-book.ts';
 import { LogService } from './logs.ts';
-import { forgetOldLogs } from './retention.ts';
 import { logWatcher } from './watcher.ts';
 
 /** A server that is killed loses about this much of a log. */
@@ -33,7 +33,11 @@ export function openLogs({ store, pages, console, version, clock, log }: LogsOpt
     service: new LogService({ logs: store.logs, sessions: store.sessions, clock, version }),
     tasks: [
       { name: 'write_logs', everyMs: WRITE_MS, run: () => book.write() },
-      { name: 'forget_logs', everyMs: FORGET_MS, run: () => forgetOldLogs(store.logs, clock) },
+      {
+        name: 'forget_logs',
+        everyMs: FORGET_MS,
+        run: () => forgetEnded(clock, { forget: store.logs.forget, batch: 50, batchesMax: 100 }),
+      },
     ],
   };
 }

@@ -6,12 +6,12 @@ import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { RecordedPageRow, RecordingFileRow, RecordingRows, SpanRow } from '../../engines/store/rows/recordings.ts';
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
-import { type HostId, isUuid, type SessionId } from '../../kit/ids.ts';
+import type { HostId, SessionId } from '../../kit/ids.ts';
 import { within } from '../../kit/wait.ts';
-import { fault, invalidRequest, notFound } from '../faults.ts';
+import { fault, invalidRequest } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import { Rate } from '../limits/rate.ts';
-import { hasEnded } from '../sessions/session.ts';
+import { hasEnded, requireSession } from '../sessions/session.ts';
 import type { Addresses } from './addresses.ts';
 import type { Recordings } from './api.ts';
 import { playlist } from './playlist.ts';
@@ -171,10 +171,8 @@ export class RecordingService implements Recordings {
     };
   }
 
-  async #session({ applicationId }: AgentCaller, id: string): Promise<SessionRow> {
-    const row = isUuid(id) ? await this.#parts.sessions.get(applicationId, id as SessionId) : undefined;
-    if (!row) throw notFound('Session', id);
-    return row;
+  #session({ applicationId }: AgentCaller, id: string): Promise<SessionRow> {
+    return requireSession(this.#parts.sessions, applicationId, id);
   }
 
   /** Segments that are not encoded in time follow in a later response. False: an ended session has more to store. */

@@ -12,7 +12,7 @@ import type { JsonObject } from '../../kit/json.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Tracer } from '../../kit/trace.ts';
 import { until, WaitExpired, within } from '../../kit/wait.ts';
-import { capacity, demandProject, fault } from '../faults.ts';
+import { assertProject, capacity, fault } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import { CREATES_WINDOW_MS, decideAdmission, type Quota } from '../limits/admission.ts';
 import { configuredLimits, effectiveLimits } from '../limits/browser-limits.ts';
@@ -25,7 +25,7 @@ import { BROWSER_START_MS, type BringUp } from './bring-up.ts';
 import type { Deliveries, Delivery } from './deliveries.ts';
 import type { Endings } from './endings.ts';
 import type { LiveSessions } from './live.ts';
-import { demandSession, viewOf } from './session.ts';
+import { requireSession, viewOf } from './session.ts';
 import type { Signing } from './signing.ts';
 import { StartCancelled, type Starting } from './starting.ts';
 import type { Watchers } from './watchers.ts';
@@ -85,7 +85,7 @@ export class Creates {
 
   async create(caller: AgentCaller, wish: SessionWish, manner: CreateManner): Promise<CreatedSession> {
     if (this.#isStopping) throw stopping();
-    demandProject(caller.applicationId, wish.projectId);
+    assertProject(caller.applicationId, wish.projectId);
     const { warnings } = wish;
     const lost = manner.delivery && (await this.#findLost(caller, manner.delivery));
     if (lost) return { session: lost, warnings, waitedMs: 0 };
@@ -235,7 +235,7 @@ export class Creates {
   async again(caller: AgentCaller, id: SessionId): Promise<SessionView> {
     const { starting, rows } = this.#parts;
     await starting.wait(id);
-    const read = () => demandSession(rows, caller.applicationId, id);
+    const read = () => requireSession(rows, caller.applicationId, id);
     const started = async (): Promise<SessionRow | undefined> => {
       const row = await read();
       return row.status === 'PENDING' ? undefined : row;

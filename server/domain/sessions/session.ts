@@ -17,7 +17,7 @@ export const MOVES = {
 } as const satisfies Record<SessionStatus, readonly SessionStatus[]>;
 
 /** The session, or `not_found` where the application has none with this id. */
-export async function demandSession(
+export async function requireSession(
   rows: Pick<SessionRows, 'get'>,
   application: ApplicationId,
   id: string,

@@ -10,7 +10,7 @@ import type {
 } from '../../engines/store/rows/sessions.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import type { SessionId } from '../../kit/ids.ts';
-import { demandProject, invalidRequest, sessionNotRunning } from '../faults.ts';
+import { assertProject, invalidRequest, sessionNotRunning } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import { timeoutSeconds } from '../limits/admission.ts';
 import type { Limits } from '../limits/limits.ts';
@@ -28,7 +28,7 @@ import type { Endings } from './endings.ts';
 import type { LiveSessions } from './live.ts';
 import { checkedMetadata } from './metadata.ts';
 import { parseMetadataQuery, parseStatuses } from './query.ts';
-import { demandSession, hasEnded, viewOf, warningsOf } from './session.ts';
+import { hasEnded, requireSession, viewOf, warningsOf } from './session.ts';
 import type { Signing } from './signing.ts';
 import type { Watchers } from './watchers.ts';
 
@@ -80,7 +80,7 @@ export class SessionService implements Sessions {
   }
 
   async update(caller: AgentCaller, id: string, change: SessionChange): Promise<SessionView> {
-    demandProject(caller.applicationId, change.projectId);
+    assertProject(caller.applicationId, change.projectId);
     const row = await this.#row(caller, id);
     if (hasEnded(row)) throw sessionNotRunning(id, row.status);
     const by: Actor = { kind: 'agentKey', id: caller.keyId };
@@ -137,6 +137,6 @@ export class SessionService implements Sessions {
   }
 
   #row(caller: AgentCaller, id: string): Promise<SessionRow> {
-    return demandSession(this.#parts.rows, caller.applicationId, id);
+    return requireSession(this.#parts.rows, caller.applicationId, id);
   }
 }

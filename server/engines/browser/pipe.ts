@@ -4,6 +4,7 @@ import { constants, openSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { loopWatch, type Work } from '../../kit/loop-watch.ts';
 import { Scope } from '../../kit/scope.ts';
+import { wholeBufferOf } from '../../kit/whole-buffer.ts';
 
 /** The largest message from the browser that is put together; a longer one is skipped and reported. */
 export const INCOMING_BYTES_MAX = 256 * 1024 ** 2;
@@ -181,9 +182,7 @@ export class Pipe {
 
   /** Their memory is given back at once: left to the collector, large messages make it stop everybody twice as often. */
   #forgetParts(): void {
-    // One with other messages beside it in its buffer is still read.
-    for (const { buffer, byteLength } of this.#parts)
-      if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
+    for (const part of this.#parts) for (const buffer of wholeBufferOf(part)) buffer.transfer(0);
     this.#parts.length = 0;
     this.#partsBytes = 0;
   }

@@ -1,56 +1,61 @@
-// The tables as Kysely sees them: columns in camel case here, in snake case in the database (migrations/).
+// The tables as Kysely sees them, derived from the row types where they are equal: columns in camel case here, in snake
+// case in the database (migrations/).
 
 import type { ColumnType, Generated, GeneratedAlways } from 'kysely';
-import type {
-  AccountId,
-  ApplicationId,
-  CertificateId,
-  ContextId,
-  DownloadId,
-  ExtensionId,
-  HostId,
-  KeyId,
-  SessionId,
-  TokenId,
-  UploadId,
-  VersionId,
-} from '../../kit/ids.ts';
+import type { AccountId, ApplicationId, ContextId, SessionId, VersionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
-import type { Role } from './rows/accounts.ts';
-import type { VersionSource } from './rows/contexts.ts';
-import type { DownloadState } from './rows/downloads.ts';
+import type { AccountRow, ApplicationRow, Role } from './rows/accounts.ts';
+import type { CertificateRow } from './rows/certificates.ts';
+import type { ContextRow, ContextUse, VersionSource } from './rows/contexts.ts';
+import type { ControlRow } from './rows/controls.ts';
+import type { KeyRow, TokenRow } from './rows/credentials.ts';
+import type { DownloadRow } from './rows/downloads.ts';
 import type { Actor, SessionEventType } from './rows/events.ts';
-import type { SessionEnd, SessionStatus } from './rows/sessions.ts';
+import type { ExtensionRow } from './rows/extensions.ts';
+import type { HostRow } from './rows/hosts.ts';
+import type { IdempotencyRow } from './rows/idempotency.ts';
+import type { LimitsRow } from './rows/limits.ts';
+import type { OutboxRow } from './rows/outbox.ts';
+import type { PageRow } from './rows/pages.ts';
+import type { OmittedPage, RecordedPageRow, RecordingFileRow, SegmentRow, SpanRow } from './rows/recordings.ts';
+import type { SessionEnd, SessionRow } from './rows/sessions.ts';
+import type { UploadRow } from './rows/uploads.ts';
 
 export interface Tables {
-  accounts: AccountsTable;
-  applications: ApplicationsTable;
+  accounts: Columns<AccountRow>;
+  applications: Columns<ApplicationRow>;
   members: MembersTable;
-  tokens: TokensTable;
-  keys: KeysTable;
-  hosts: HostsTable;
+  tokens: Columns<TokenRow>;
+  keys: Columns<KeyRow>;
+  hosts: Columns<HostRow>;
   sessions: SessionsTable;
-  applicationLimits: ApplicationLimitsTable;
-  idempotency: IdempotencyTable;
+  applicationLimits: Columns<
+    LimitsRow,
+    { configured: ColumnType<JsonObject, string | undefined, string>; revision: Generated<number> }
+  >;
+  idempotency: Columns<IdempotencyRow, { kept: JsonbOrNull }>;
   sessionEvents: SessionEventsTable;
-  sessionControls: SessionControlsTable;
-  contexts: ContextsTable;
+  sessionControls: Columns<ControlRow, { fence: Generated<number>; linkEpoch: Generated<number> }>;
+  contexts: Columns<
+    ContextRow,
+    { wrappedKey: OrNull<Buffer>; version: Generated<number>; sizeBytes: Generated<number> }
+  >;
   contextVersions: ContextVersionsTable;
-  contextUses: ContextUsesTable;
-  outbox: OutboxTable;
-  uploads: UploadsTable;
-  downloads: DownloadsTable;
-  certificates: CertificatesTable;
+  contextUses: Columns<ContextUse, { tries: Generated<number>; dueAt: OrNull<Date> }>;
+  outbox: Columns<OutboxRow, { attempts: Generated<number> }>;
+  uploads: Columns<UploadRow>;
+  downloads: Columns<DownloadRow>;
+  certificates: Columns<CertificateRow, { ders: readonly Buffer[] }>;
   extensionFiles: ExtensionFilesTable;
-  extensions: ExtensionsTable;
-  recordingPages: RecordingPagesTable;
-  recordingSegments: RecordingSegmentsTable;
+  extensions: Columns<ExtensionRow>;
+  recordingPages: Columns<RecordedPageRow, { stored: Generated<boolean> }>;
+  recordingSegments: Columns<SegmentRow, { samples: Jsonb }>;
   recordingRuns: RecordingRunsTable;
-  recordingSpans: RecordingSpansTable;
-  recordingOmissions: RecordingOmissionsTable;
-  recordingFiles: RecordingFilesTable;
+  recordingSpans: Columns<SpanRow, { sessionId: SessionId; toMs: number }>;
+  recordingOmissions: Columns<OmittedPage, { sessionId: SessionId }>;
+  recordingFiles: Columns<RecordingFileRow, { attempts: Generated<number> }>;
   logChunks: LogChunksTable;
-  sessionPages: SessionPagesTable;
+  sessionPages: Columns<PageRow, { applicationId: ApplicationId; sessionId: SessionId }>;
 }
 
 /** Written as text, because the driver would write a JavaScript array as a PostgreSQL array. */
@@ -58,21 +63,12 @@ type Jsonb = ColumnType<JsonObject, string, string>;
 type JsonbOrNull = ColumnType<JsonObject | null, string | null | undefined, string | null>;
 type OrNull<T> = ColumnType<T | null, T | null | undefined, T | null>;
 
-export interface AccountsTable {
-  id: AccountId;
-  name: string;
-  createdAt: Date;
-}
-
-export interface ApplicationsTable {
-  id: ApplicationId;
-  name: string;
-  slug: string;
-  billingAccountId: AccountId;
-  revision: number;
-  createdAt: Date;
-  updatedAt: Date;
-}
+/** Column types of a row: an optional member is a column that may be null. `Other` replaces or adds columns. */
+type Columns<Row, Other extends object = object> = Other & {
+  [Name in keyof Row as Name extends keyof Other ? never : Name]-?: object extends Pick<Row, Name>
+    ? OrNull<Row[Name]>
+    : Row[Name];
+};
 
 export interface MembersTable {
   applicationId: ApplicationId;
@@ -81,103 +77,29 @@ export interface MembersTable {
   createdAt: Date;
 }
 
-interface CredentialColumns {
-  name: string;
-  prefix: string;
-  hash: Buffer;
-  scopes: string[];
-  cidrAllow: string[];
-  createdAt: Date;
-  expiresAt: OrNull<Date>;
-  revokedAt: OrNull<Date>;
-  lastUsedAt: OrNull<Date>;
-  lastUsedIp: OrNull<string>;
-}
-
-export interface TokensTable extends CredentialColumns {
-  id: TokenId;
-  accountId: AccountId;
-  applicationIds: OrNull<ApplicationId[]>;
-  issuedBy: OrNull<TokenId>;
-}
-
-export interface KeysTable extends CredentialColumns {
-  id: KeyId;
-  applicationId: ApplicationId;
-  revision: number;
-  replacedBy: OrNull<KeyId>;
-}
-
-export interface HostsTable {
-  id: HostId;
-  region: string;
-  slots: number;
-  startedAt: Date;
-}
-
-export interface SessionsTable {
-  id: SessionId;
-  applicationId: ApplicationId;
-  hostId: HostId;
-  keyId: OrNull<KeyId>;
-  status: SessionStatus;
-  region: string;
-  keepAlive: boolean;
-  userMetadata: Jsonb;
-  settings: Jsonb;
-  proxyBytes: Generated<number>;
-  egressBytes: Generated<number>;
-  createdAt: Date;
-  updatedAt: Date;
-  startedAt: OrNull<Date>;
-  expiresAt: Date;
-  endedAt: OrNull<Date>;
-  endStatus: OrNull<SessionEnd['status']>;
-  endReason: OrNull<string>;
-  endDetail: OrNull<string>;
-  endDecidedAt: OrNull<Date>;
-  connectBy: OrNull<Date>;
-  releaseAt: OrNull<Date>;
-  /** The earliest of the times at which something is to be done; computed by the database. */
-  dueAt: ColumnType<Date, never, never>;
-  attached: Generated<boolean>;
-  box: JsonbOrNull;
-  createDigest: OrNull<Buffer>;
-  /** When its files go, and when the row itself does; null once done, or while it runs. */
-  filesDueAt: OrNull<Date>;
-  forgetDueAt: OrNull<Date>;
-  /** The create's answer is on its way, or was lost on it. Null: delivered, or nobody asks. */
-  answer: OrNull<'owed' | 'lost'>;
-}
-
-export interface ApplicationLimitsTable {
-  applicationId: ApplicationId;
-  configured: ColumnType<JsonObject, string | undefined, string>;
-  revision: Generated<number>;
-  updatedAt: Date;
-}
-
-export interface IdempotencyTable {
-  owner: AccountId | ApplicationId;
-  keyDigest: Buffer;
-  run: string;
-  requestDigest: Buffer;
-  operation: string;
-  hostId: HostId;
-  sessionId: OrNull<SessionId>;
-  kept: JsonbOrNull;
-  createdAt: Date;
-  expiresAt: Date;
-}
-
-export interface SessionControlsTable {
-  sessionId: SessionId;
-  applicationId: ApplicationId;
-  fence: Generated<number>;
-  linkEpoch: Generated<number>;
-  holder: OrNull<string>;
-  expiresAt: OrNull<Date>;
-}
+export type SessionsTable = Columns<
+  Omit<SessionRow, 'end'>,
+  {
+    userMetadata: Jsonb;
+    settings: Jsonb;
+    proxyBytes: Generated<number>;
+    egressBytes: Generated<number>;
+    endStatus: OrNull<SessionEnd['status']>;
+    endReason: OrNull<string>;
+    endDetail: OrNull<string>;
+    endDecidedAt: OrNull<Date>;
+    /** The earliest of the times at which something is to be done; computed by the database. */
+    dueAt: ColumnType<Date, never, never>;
+    attached: Generated<boolean>;
+    box: JsonbOrNull;
+    createDigest: OrNull<Buffer>;
+    /** When its files are removed, and when the row itself is; null once done, or while it runs. */
+    filesDueAt: OrNull<Date>;
+    forgetDueAt: OrNull<Date>;
+    /** The create's answer is on its way, or was lost on it. Null: delivered, or not followed. */
+    answer: OrNull<'owed' | 'lost'>;
+  }
+>;
 
 export interface SessionEventsTable {
   id: GeneratedAlways<number>;
@@ -188,18 +110,6 @@ export interface SessionEventsTable {
   actorKind: Actor['kind'];
   actorId: OrNull<string>;
   detail: Jsonb;
-}
-
-export interface ContextsTable {
-  id: ContextId;
-  applicationId: ApplicationId;
-  name: OrNull<string>;
-  wrappedKey: OrNull<Buffer>;
-  version: Generated<number>;
-  sizeBytes: Generated<number>;
-  lastSessionId: OrNull<SessionId>;
-  createdAt: Date;
-  updatedAt: Date;
 }
 
 export interface ContextVersionsTable {
@@ -220,106 +130,10 @@ export interface ContextVersionsTable {
   dueAt: OrNull<Date>;
 }
 
-export interface ContextUsesTable {
-  sessionId: SessionId;
-  contextId: ContextId;
-  applicationId: ApplicationId;
-  hostId: HostId;
-  exclusive: boolean;
-  fromVersion: OrNull<number>;
-  createdAt: Date;
-  savingSince: OrNull<Date>;
-  tries: Generated<number>;
-  dueAt: OrNull<Date>;
-}
-
-export interface OutboxTable {
-  id: string;
-  applicationId: ApplicationId;
-  hostId: HostId;
-  key: string;
-  staged: string;
-  contentType: OrNull<string>;
-  attempts: Generated<number>;
-  dueAt: Date;
-  createdAt: Date;
-}
-
-export interface UploadsTable {
-  id: UploadId;
-  applicationId: ApplicationId;
-  sessionId: SessionId;
-  name: string;
-  size: number;
-  checksum: string;
-  createdAt: Date;
-}
-
-export interface DownloadsTable {
-  id: DownloadId;
-  applicationId: ApplicationId;
-  sessionId: SessionId;
-  hostId: HostId;
-  guid: string;
-  state: DownloadState;
-  filename: string;
-  mimeType: OrNull<string>;
-  size: OrNull<number>;
-  checksum: OrNull<string>;
-  failure: OrNull<string>;
-  createdAt: Date;
-  finishedAt: OrNull<Date>;
-}
-
-export interface CertificatesTable {
-  id: CertificateId;
-  applicationId: ApplicationId;
-  ders: Buffer[];
-  subjects: string[];
-  fingerprints: string[];
-  notAfter: Date;
-  createdAt: Date;
-}
-
 export interface ExtensionFilesTable {
   applicationId: ApplicationId;
   checksum: string;
   usedAt: Date;
-}
-
-export interface ExtensionsTable {
-  id: ExtensionId;
-  applicationId: ApplicationId;
-  checksum: string;
-  fileName: string;
-  size: number;
-  name: string;
-  version: string;
-  manifestVersion: number;
-  ownId: OrNull<string>;
-  createdAt: Date;
-  usedAt: Date;
-}
-
-export interface RecordingPagesTable {
-  sessionId: SessionId;
-  page: number;
-  startedAt: Date;
-  stored: Generated<boolean>;
-}
-
-export interface RecordingSegmentsTable {
-  sessionId: SessionId;
-  page: number;
-  sequence: number;
-  run: number;
-  startMs: number;
-  durationMs: number;
-  width: number;
-  height: number;
-  bytes: number;
-  payloadAt: number;
-  samples: Jsonb;
 }
 
 export interface RecordingRunsTable {
@@ -327,35 +141,6 @@ export interface RecordingRunsTable {
   page: number;
   run: number;
   checksum: string;
-}
-
-export interface RecordingSpansTable {
-  sessionId: SessionId;
-  page: number;
-  kind: 'hidden' | 'missing';
-  fromMs: number;
-  toMs: number;
-  why: OrNull<string>;
-}
-
-export interface RecordingOmissionsTable {
-  sessionId: SessionId;
-  why: 'too_many_at_once' | 'too_many_in_all';
-  targetId: string;
-  page: OrNull<number>;
-}
-
-export interface RecordingFilesTable {
-  sessionId: SessionId;
-  page: number;
-  hostId: HostId;
-  state: 'PENDING' | 'COMPLETED' | 'FAILED';
-  assembly: string;
-  size: OrNull<number>;
-  attempts: Generated<number>;
-  requestedAt: Date;
-  completedAt: OrNull<Date>;
-  failure: OrNull<string>;
 }
 
 export interface LogChunksTable {
@@ -366,12 +151,4 @@ export interface LogChunksTable {
   kinds: Jsonb;
   lines: Buffer;
   writtenAt: Date;
-}
-
-export interface SessionPagesTable {
-  applicationId: ApplicationId;
-  sessionId: SessionId;
-  number: number;
-  targetId: string;
-  appearedAt: Date;
 }

@@ -3,6 +3,7 @@ import type { AccountId, ApplicationId } from '../../../kit/ids.ts';
 import { isUuid } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
 import type { ApplicationRow, Applications } from '../rows/accounts.ts';
+import { countAll, lockAccount } from './limited-insert.ts';
 
 /** Names need not be unique; a caller who meets so many of the same name needs an id anyway. */
 const FOUND_MAX = 20;
@@ -49,11 +50,11 @@ const ofMember = (db: Db, account: AccountId) =>
     .select('members.role')
     .where('members.accountId', '=', account);
 
-/** Locking the account makes two that arrive together count each other. */
 async function insert(trx: Db, row: ApplicationRow, owner: AccountId, limit: number) {
   const { id, name, slug, billingAccountId, revision, createdAt, updatedAt } = row;
-  await trx.selectFrom('accounts').select('id').where('id', '=', billingAccountId).forNoKeyUpdate().execute();
-  if ((await countOf(trx, billingAccountId)) >= limit) return 'limit_reached';
+  await lockAccount(trx, billingAccountId);
+  const all = trx.selectFrom('applications').where('billingAccountId', '=', billingAccountId).select(countAll);
+  if ((await all.executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
   const inserted = await trx
     .insertInto('applications')
     .values({ id, name, slug, billingAccountId, revision, createdAt, updatedAt })
@@ -64,15 +65,6 @@ async function insert(trx: Db, row: ApplicationRow, owner: AccountId, limit: num
   await trx.insertInto('members').values({ applicationId: id, accountId: owner, role: 'owner', createdAt }).execute();
   await trx.insertInto('applicationLimits').values({ applicationId: id, updatedAt: createdAt }).execute();
   return 'inserted';
-}
-
-async function countOf(trx: Db, account: AccountId): Promise<number> {
-  const { count } = await trx
-    .selectFrom('applications')
-    .select(({ fn }) => fn.countAll<number>().as('count'))
-    .where('billingAccountId', '=', account)
-    .executeTakeFirstOrThrow();
-  return count;
 }
 
 /** An id or a slug names one application; only then a name, which may be several's. */

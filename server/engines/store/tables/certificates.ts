@@ -1,8 +1,9 @@
 // Certificate authorities of applications. Small enough to be kept whole in their rows.
 import { sql } from 'kysely';
-import type { ApplicationId, CertificateId } from '../../../kit/ids.ts';
+import type { CertificateId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
 import type { CertificateRow, CertificateRows } from '../rows/certificates.ts';
+import { countAll, lockApplication } from './limited-insert.ts';
 
 /** All but the certificates themselves. */
 const SHOWN = ['id', 'applicationId', 'subjects', 'fingerprints', 'notAfter', 'createdAt'] as const;
@@ -44,26 +45,18 @@ export const certificates = (db: Db): CertificateRows => ({
 
 const isOneOf = (ids: readonly CertificateId[]) => sql<boolean>`id = any(${[...ids]}::uuid[])`;
 
-/** Locking the application makes two that arrive together count each other. */
 async function insert(
   trx: Db,
   row: CertificateRow,
   ders: readonly Buffer[],
   limit: number,
 ): Promise<'inserted' | 'limit_reached'> {
-  await trx.selectFrom('applications').select('id').where('id', '=', row.applicationId).forNoKeyUpdate().execute();
-  if ((await countOf(trx, row.applicationId)) >= limit) return 'limit_reached';
-  const { subjects, fingerprints, ...rest } = row;
-  const values = { ...rest, subjects: [...subjects], fingerprints: [...fingerprints], ders: [...ders] };
-  await trx.insertInto('certificates').values(values).execute();
+  await lockApplication(trx, row.applicationId);
+  const all = trx.selectFrom('certificates').where('applicationId', '=', row.applicationId).select(countAll);
+  if ((await all.executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
+  await trx
+    .insertInto('certificates')
+    .values({ ...row, ders })
+    .execute();
   return 'inserted';
-}
-
-async function countOf(db: Db, application: ApplicationId): Promise<number> {
-  const { count } = await db
-    .selectFrom('certificates')
-    .select(({ fn }) => fn.countAll<number>().as('count'))
-    .where('applicationId', '=', application)
-    .executeTakeFirstOrThrow();
-  return count;
 }

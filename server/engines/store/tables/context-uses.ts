@@ -5,7 +5,7 @@ import type { SessionId } from '../../../kit/ids.ts';
 import type { Announcer } from '../announcer.ts';
 import type { Db } from '../database.ts';
 import type { ContextUse, ContextUses, Opened } from '../rows/contexts.ts';
-import type { ContextUsesTable } from '../schema.ts';
+import type { Tables } from '../schema.ts';
 import { lock } from './contexts.ts';
 import { recordNews } from './news.ts';
 import { withoutNulls } from './without-nulls.ts';
@@ -42,7 +42,7 @@ export const contextUses = (db: Db, announcer: Announcer): ContextUses => ({
   },
 
   due: async (host, now, batch) => {
-    const { rows } = await sql<Selectable<ContextUsesTable>>`
+    const { rows } = await sql<Selectable<Tables['contextUses']>>`
       select * from (
         select distinct on (context_id) * from context_uses where saving_since is not null
         order by context_id, saving_since, session_id
@@ -103,7 +103,7 @@ async function open(trx: Db, use: Parameters<ContextUses['open']>[0]): Promise<O
   return { opened: true };
 }
 
-function useRow(row: Selectable<ContextUsesTable>): ContextUse {
+function useRow(row: Selectable<Tables['contextUses']>): ContextUse {
   const { dueAt: _, ...rest } = row;
   return withoutNulls(rest);
 }

@@ -15,7 +15,8 @@ import type {
   SessionNews,
   VersionRow,
 } from '../rows/contexts.ts';
-import type { ContextsTable, ContextVersionsTable } from '../schema.ts';
+import type { ContextVersionsTable, Tables } from '../schema.ts';
+import { countAll, lockApplication } from './limited-insert.ts';
 import { recordNews } from './news.ts';
 import { withoutNulls } from './without-nulls.ts';
 
@@ -107,23 +108,17 @@ const living = (db: Db, application: ApplicationId) =>
 export const lock = async (trx: Db, application: ApplicationId, id: ContextId): Promise<ContextRow | undefined> =>
   (await living(trx, application).where('id', '=', id).forUpdate().execute()).map(contextRow)[0];
 
-function contextRow(row: Selectable<ContextsTable>): ContextRow {
+function contextRow(row: Selectable<Tables['contexts']>): ContextRow {
   const { wrappedKey, ...rest } = row;
   if (!wrappedKey) throw new Error('a destroyed context was read');
   return { ...withoutNulls(rest), wrappedKey };
 }
 
-/** Locking the application makes two that arrive together count each other. */
 async function insert(trx: Db, row: NewContext, limit: number): Promise<'inserted' | 'name_taken' | 'limit_reached'> {
   const { applicationId } = row;
-  await trx.selectFrom('applications').select('id').where('id', '=', applicationId).forNoKeyUpdate().execute();
-  const { count } = await trx
-    .selectFrom('contexts')
-    .select(({ fn }) => fn.countAll<number>().as('count'))
-    .where('applicationId', '=', applicationId)
-    .where('wrappedKey', 'is not', null)
-    .executeTakeFirstOrThrow();
-  if (count >= limit) return 'limit_reached';
+  await lockApplication(trx, applicationId);
+  const all = living(trx, applicationId).clearSelect().select(countAll);
+  if ((await all.executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
   const { id, name = null, wrappedKey, createdAt } = row;
   const inserted = await trx
     .insertInto('contexts')

@@ -3,7 +3,7 @@
 import { type ExpressionBuilder, type Selectable, sql } from 'kysely';
 import type { Db } from '../database.ts';
 import type { CompleteDownload, DownloadFilter, DownloadRow, DownloadRows } from '../rows/downloads.ts';
-import type { DownloadsTable, Tables } from '../schema.ts';
+import type { Tables } from '../schema.ts';
 import { intoOutbox } from './outbox.ts';
 import { withoutNulls } from './without-nulls.ts';
 
@@ -126,7 +126,7 @@ function conditions(eb: Where, filter: DownloadFilter) {
   ];
 }
 
-function completeRow(row: Selectable<DownloadsTable>): CompleteDownload {
+function completeRow(row: Selectable<Tables['downloads']>): CompleteDownload {
   const { mimeType, size, checksum, ...rest }: DownloadRow = withoutNulls(row);
   if (mimeType === undefined || size === undefined || checksum === undefined)
     throw new Error(`download ${rest.id} is complete without its facts`);

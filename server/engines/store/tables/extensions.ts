@@ -4,6 +4,7 @@ import { sql } from 'kysely';
 import type { ApplicationId, ExtensionId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
 import type { ExtensionRow, ExtensionRows } from '../rows/extensions.ts';
+import { countAll, lockApplication } from './limited-insert.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 export const extensions = (db: Db): ExtensionRows => ({
@@ -38,15 +39,10 @@ export const extensions = (db: Db): ExtensionRows => ({
   dropFile: (usedBefore, remove) => db.transaction().execute(trx => dropFile(trx, usedBefore, remove)),
 });
 
-/** Locking the application makes two that arrive together count each other. */
 async function insert(trx: Db, row: ExtensionRow, limit: number): Promise<'inserted' | 'limit_reached'> {
-  await trx.selectFrom('applications').select('id').where('id', '=', row.applicationId).forNoKeyUpdate().execute();
-  const { count } = await trx
-    .selectFrom('extensions')
-    .select(({ fn }) => fn.countAll<number>().as('count'))
-    .where('applicationId', '=', row.applicationId)
-    .executeTakeFirstOrThrow();
-  if (count >= limit) return 'limit_reached';
+  await lockApplication(trx, row.applicationId);
+  const all = trx.selectFrom('extensions').where('applicationId', '=', row.applicationId).select(countAll);
+  if ((await all.executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
   await trx.insertInto('extensions').values(row).execute();
   return 'inserted';
 }

@@ -4,6 +4,7 @@ import type { KeyId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
 import type { KeyRow, Keys } from '../rows/credentials.ts';
 import { announced, announcedKeeping, isAlive, isLaterUse, isListed } from './credentials.ts';
+import { countAll, lockApplication } from './limited-insert.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 export const keys = (db: Db): Keys => ({
@@ -34,7 +35,7 @@ export const keys = (db: Db): Keys => ({
       .set({
         revision: revision + 1,
         ...(name === undefined ? {} : { name }),
-        ...(cidrAllow === undefined ? {} : { cidrAllow: [...cidrAllow] }),
+        ...(cidrAllow === undefined ? {} : { cidrAllow }),
         ...(expiresAt === undefined ? {} : { expiresAt }),
       })
       .where('applicationId', '=', application)
@@ -105,17 +106,10 @@ async function rotate(
 /** Undoes the transaction. */
 class LimitReached extends Error {}
 
-/** Locking the application makes two that arrive together count each other. */
 async function insert(trx: Db, row: KeyRow, limit: number): Promise<'inserted' | 'limit_reached'> {
-  await trx.selectFrom('applications').select('id').where('id', '=', row.applicationId).forNoKeyUpdate().execute();
-  const { count } = await trx
-    .selectFrom('keys')
-    .select(({ fn }) => fn.countAll<number>().as('count'))
-    .where('applicationId', '=', row.applicationId)
-    .where(isAlive(row.createdAt))
-    .executeTakeFirstOrThrow();
-  if (count >= limit) return 'limit_reached';
-  const values = { ...row, scopes: [...row.scopes], cidrAllow: [...row.cidrAllow] };
-  await trx.insertInto('keys').values(values).execute();
+  await lockApplication(trx, row.applicationId);
+  const all = trx.selectFrom('keys').where('applicationId', '=', row.applicationId).where(isAlive(row.createdAt));
+  if ((await all.select(countAll).executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
+  await trx.insertInto('keys').values(row).execute();
   return 'inserted';
 }

@@ -2,7 +2,7 @@
 import { type Selectable, sql } from 'kysely';
 import type { Db } from '../database.ts';
 import type { OmissionWhy, RecordingFileRow, RecordingRows, SegmentRow } from '../rows/recordings.ts';
-import type { RecordingFilesTable, RecordingSegmentsTable } from '../schema.ts';
+import type { Tables } from '../schema.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 /** Of a span that is not over. */
@@ -151,11 +151,11 @@ export const recordings = (db: Db): RecordingRows => ({
   },
 });
 
-function segmentRow({ samples, ...row }: Selectable<RecordingSegmentsTable>): SegmentRow {
+function segmentRow({ samples, ...row }: Selectable<Tables['recordingSegments']>): SegmentRow {
   const { durationsMs, sizes } = samples;
   return { ...row, samples: { durationsMs: numbers(durationsMs), sizes: numbers(sizes) } };
 }
 
 const numbers = (list: unknown): number[] => (Array.isArray(list) ? list.map(Number) : []);
 
-const fileRow = (row: Selectable<RecordingFilesTable>): RecordingFileRow => withoutNulls(row);
+const fileRow = (row: Selectable<Tables['recordingFiles']>): RecordingFileRow => withoutNulls(row);

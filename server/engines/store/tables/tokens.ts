@@ -1,7 +1,9 @@
 // Personal access tokens of an account.
+
 import type { Db } from '../database.ts';
 import type { TokenRow, Tokens } from '../rows/credentials.ts';
 import { announced, isAlive, isLaterUse, isListed } from './credentials.ts';
+import { countAll, lockAccount } from './limited-insert.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 export const tokens = (db: Db): Tokens => ({
@@ -45,21 +47,10 @@ export const tokens = (db: Db): Tokens => ({
   },
 });
 
-/** Locking the account makes two that arrive together count each other. */
 async function insert(trx: Db, row: TokenRow, limit: number): Promise<'inserted' | 'limit_reached'> {
-  await trx.selectFrom('accounts').select('id').where('id', '=', row.accountId).forNoKeyUpdate().execute();
-  const { count } = await trx
-    .selectFrom('tokens')
-    .select(({ fn }) => fn.countAll<number>().as('count'))
-    .where('accountId', '=', row.accountId)
-    .where(isAlive(row.createdAt))
-    .executeTakeFirstOrThrow();
-  if (count >= limit) return 'limit_reached';
-  const { applicationIds, ...rest } = row;
-  const values = { ...rest, scopes: [...row.scopes], cidrAllow: [...row.cidrAllow] };
-  await trx
-    .insertInto('tokens')
-    .values({ ...values, applicationIds: applicationIds ? [...applicationIds] : null })
-    .execute();
+  await lockAccount(trx, row.accountId);
+  const all = trx.selectFrom('tokens').where('accountId', '=', row.accountId).where(isAlive(row.createdAt));
+  if ((await all.select(countAll).executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
+  await trx.insertInto('tokens').values(row).execute();
   return 'inserted';
 }

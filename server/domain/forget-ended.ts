@@ -1,0 +1,28 @@
+// Deletes what is kept of sessions that ended a month ago, in batches. What is due is found from the rows, so it may run at
+// any time.
+import { type Clock, plus } from '../kit/clock.ts';
+
+export const KEPT_MS = 31 * 24 * 60 * 60_000;
+
+export interface Forgetting {
+  /** Returns the number of sessions, at most `batch`. */
+  readonly forget: (endedBefore: Date, batch: number) => Promise<number>;
+  /** Sessions per statement. */
+  readonly batch: number;
+  /** Statements per run: a long backlog is deleted in several runs. */
+  readonly batchesMax: number;
+}
+
+export async function forgetEnded(
+  clock: Clock,
+  { forget, batch, batchesMax }: Forgetting,
+): Promise<{ forgotten: number }> {
+  const endedBefore = plus(clock.now(), -KEPT_MS);
+  let forgotten = 0;
+  for (let run = 0; run < batchesMax; run++) {
+    const count = await forget(endedBefore, batch);
+    forgotten += count;
+    if (count < batch) break;
+  }
+  return { forgotten };
+}

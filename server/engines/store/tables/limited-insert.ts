@@ -1,0 +1,13 @@
+// Inserts of which an owner may have a limited number: locking the owner makes concurrent inserts count each other.
+import { sql } from 'kysely';
+import type { AccountId, ApplicationId } from '../../../kit/ids.ts';
+import type { Db } from '../database.ts';
+
+export const lockApplication = (trx: Db, id: ApplicationId) =>
+  trx.selectFrom('applications').select('id').where('id', '=', id).forNoKeyUpdate().execute();
+
+export const lockAccount = (trx: Db, id: AccountId) =>
+  trx.selectFrom('accounts').select('id').where('id', '=', id).forNoKeyUpdate().execute();
+
+/** Selected as `count`. */
+export const countAll = sql<number>`count(*)`.as('count');
