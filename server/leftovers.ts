@@ -17,8 +17,8 @@ import { Fault } from './kit/fault.ts';
 import { namesInHostile } from './kit/hostile-file.ts';
 import { type Log, silentLog } from './kit/log.ts';
 import { isLoopback } from './loopback.ts';
-import { dueTimesOf, openSalvage } from './parts-files.ts';
 import { runningServer } from './server-record.ts';
+import { dueTimesOf, openSalvage } from './wiring/files.ts';
 
 const END = {
   status: 'COMPLETED',

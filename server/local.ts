@@ -22,7 +22,7 @@ import { type Log, silentLog } from './kit/log.ts';
 import { type Closeable, Scope } from './kit/scope.ts';
 import type { Secret } from './kit/secret.ts';
 
-import { openArtifacts, openStaging, retentionParts } from './parts-files.ts';
+import { openArtifacts, openStaging, retentionParts } from './wiring/files.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -24,13 +24,13 @@ import { RECORDING_OBJECT } from './domain/recordings/addresses.ts';
 import { adoptSessions } from './domain/sessions/adopt.ts';
 import { AdoptionNotes } from './domain/sessions/adoption-notes.ts';
 import { BringUp } from './domain/sessions/bring-up.ts';
+import type { BrowserHost } from './domain/sessions/browser-host.ts';
 import { Connect, type Presented } from './domain/sessions/connect.ts';
 import { Creates, type PlacedSession } from './domain/sessions/create.ts';
 import { Deliveries } from './domain/sessions/deliveries.ts';
 import { Endings } from './domain/sessions/endings.ts';
 import { expireSessions } from './domain/sessions/expire.ts';
 import { LiveSessions } from './domain/sessions/live.ts';
-import type { Machinery } from './domain/sessions/machinery.ts';
 import { PageNumbers } from './domain/sessions/page-numbers.ts';
 import { SessionService } from './domain/sessions/sessions.ts';
 import { Signing } from './domain/sessions/signing.ts';
@@ -66,13 +66,13 @@ import { wholeBufferOf } from './kit/whole-buffer.ts';
 import { WorkerPool } from './kit/worker-pool.ts';
 import { isLoopback } from './loopback.ts';
 import { openMetrics } from './metrics.ts';
-import { openContexts } from './parts-contexts.ts';
-import { openFrontEnd } from './parts-devtools.ts';
-import { openExtensions } from './parts-extensions.ts';
-import { dueTimesOf, openFiles, openKept } from './parts-files.ts';
-import { openLive } from './parts-live.ts';
-import { openNetworkEngine } from './parts-network.ts';
-import { openRecordings } from './parts-recordings.ts';
+import { openContexts } from './wiring/contexts.ts';
+import { openFrontEnd } from './wiring/devtools.ts';
+import { openExtensions } from './wiring/extensions.ts';
+import { dueTimesOf, openFiles, openKept } from './wiring/files.ts';
+import { openLive } from './wiring/live.ts';
+import { openNetworkEngine } from './wiring/network.ts';
+import { openRecordings } from './wiring/recordings.ts';
 
 /** What tools/build-web.ts has built. */
 const WEB_FOLDER = join(import.meta.dirname, '../.berth/web');
@@ -241,8 +241,8 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
     everyMs: FORGET_MS,
     run: () => forgetEnded(clock, { forget: store.events.forget, batch: 200, batchesMax: 50 }),
   };
-  const machinery = await openMachinery(config, slots, cdp, clock, log, trace);
-  const frontEnd = scope.own(openFrontEnd({ config, machinery, clock, log }));
+  const browserHost = await openBrowserHost(config, slots, cdp, clock, log, trace);
+  const frontEnd = scope.own(openFrontEnd({ config, browserHost, clock, log }));
   const presence = {
     rows,
     clock,
@@ -252,14 +252,14 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   };
   const pool = new WarmPool({
     size: config.warm,
-    machinery,
+    browserHost,
     clock,
     log,
     busy: () => starting.size > 0,
     counted: metrics.claimed,
   });
   const warm: Task = { name: 'warm', everyMs: WARM_MS, run: () => pool.tend() };
-  const bringUp = new BringUp({ machinery, pool, rows, clock, log, trace, presence, watchers });
+  const bringUp = new BringUp({ browserHost, pool, rows, clock, log, trace, presence, watchers });
   const idempotency = new Idempotency({ rows: store.idempotency, host, secret, clock });
   const sweepKeys: Task = { name: 'sweep_keys', everyMs: SWEEP_KEYS_MS, run: () => idempotency.sweep() };
   const deliveries = new Deliveries({ rows, host, clock, log });
@@ -292,7 +292,7 @@ async function open(config: Config, clock: Clock, log: Log, scope: Scope): Promi
   await adoptSessions({
     rows,
     notes,
-    machinery,
+    browserHost,
     bringUp,
     endings,
     watchers,
@@ -398,14 +398,14 @@ async function openTracer(config: Config, host: string, clock: Clock, log: Log, 
   return new Tracer(scope.own(openOtel({ ...config.otlp, version: version(), instance: host, clock, log })));
 }
 
-async function openMachinery(
+async function openBrowserHost(
   config: Config,
   slots: Slots,
   cdp: CdpEntry,
   clock: Clock,
   log: Log,
   trace: Tracer,
-): Promise<Machinery> {
+): Promise<BrowserHost> {
   const folder = join(config.dataDir, 'chromium');
   const policyFolders = new PolicyFolders(folder, LIFETIME_MS, clock);
   const localeFolders = new LocaleFolders(folder, LIFETIME_MS, clock);

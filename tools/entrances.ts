@@ -37,7 +37,7 @@ const KNOWN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'server/kit/foreign.ts': { 'JSON.parse': 'here it is caught for all others' },
   'server/kit/worker-pool.ts': { message: 'answers of our own worker threads' },
   'server/kit/worker-thread.ts': { message: 'orders of the pool; what a job throws is its answer' },
-  'server/storage-state-job.ts': { 'JSON.parse': 'runs in a worker thread, which answers with what it throws' },
+  'server/wiring/storage-state-job.ts': { 'JSON.parse': 'runs in a worker thread, which answers with what it throws' },
   'server/engines/browser/pipe.ts': { onread: 'guards each message, not each read' },
   'server/engines/egress/tunnel.ts': { onread: 'moves bytes and looks at none' },
   'server/engines/egress/request-socket.ts': { onread: 'moves bytes and looks at none' },
@@ -70,7 +70,7 @@ const KNOWN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'server/entry/http/repeats.ts': { 'JSON.parse': OWN_BYTES },
   'server/domain/network/network.ts': { 'JSON.parse': OWN_BYTES },
   'server/server-record.ts': { 'JSON.parse': OWN_BYTES },
-  'server/proxy-pools.ts': { 'JSON.parse': "the operator's file, read before the start" },
+  'server/wiring/proxy-pools.ts': { 'JSON.parse': "the operator's file, read before the start" },
   'server/parts.ts': { 'JSON.parse': OWN_BYTES },
 };
 

@@ -25,6 +25,8 @@ const REFUSED: ReadonlyArray<readonly [from: string, specifier: string, typeOnly
   ['server/kit/wait.ts', './log.test.ts'],
   ['server/kit/wait.ts', './log'],
   ['server/things/log.ts', '../kit/log.ts'],
+  ['server/domain/contexts/contexts.ts', '../../wiring/contexts.ts', true],
+  ['server/wiring/contexts.ts', '../parts.ts', true],
   ['server/local.ts', '../cli/run.ts'],
 ];
 
@@ -43,6 +45,8 @@ const ALLOWED: ReadonlyArray<readonly [from: string, specifier: string, typeOnly
   ['server/entry/http/server.ts', 'fastify'],
   ['server/parts.ts', './engines/store/open-store.ts'],
   ['server/main.ts', './parts.ts'],
+  ['server/wiring/contexts.ts', '../engines/profiles/profiles.ts'],
+  ['server/parts.ts', './wiring/contexts.ts'],
   ['cli/berth.ts', '../server/local.ts'],
   ['server/domain/sessions/create.test.ts', '../../engines/store/open-store.ts'],
   ['tests/engines/store.test.ts', '../../server/engines/store/open-store.ts'],

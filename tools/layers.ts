@@ -117,8 +117,8 @@ const RULES: Readonly<Record<Layer, Rule>> = {
   elsewhere: { values: [], node: true, remedy: 'put the file into one of the folders that ARCHITECTURE.md names.' },
 };
 
-/** Files directly in server/ wire: the server itself, and what the operator's commands need of it. */
-const WIRING = /^server\/[\w.-]+\.ts$/;
+/** Files directly in server/ and in server/wiring/ wire: the server itself, and what the operator's commands need of it. */
+const WIRING = /^server\/(?:wiring\/)?[\w.-]+\.ts$/;
 /** The doors through which the CLI may enter the server. */
 const OPERATOR_DOORS = /^server\/(main|local|examine|leftovers|server-record|config)\.ts$/;
 
@@ -164,8 +164,8 @@ function judgePackage(place: Place, rule: Rule, specifier: string): string | und
 function judgeOurs(from: string, place: Place, rule: Rule, target: string, typeOnly: boolean): string | undefined {
   const other = placeOf(target);
   if (target.endsWith('.test.ts')) return `nobody imports a test file (${target})`;
-  if (/^server\/parts\.ts$/.test(target) && place.layer !== 'wiring' && !isTestLayer(place.layer))
-    return 'only main.ts and local.ts import parts.ts';
+  if (target === 'server/parts.ts' && from !== 'server/main.ts' && !isTestLayer(place.layer))
+    return 'only main.ts imports parts.ts';
   if (place.layer === 'cli' && OPERATOR_DOORS.test(target)) return undefined;
   if (other.layer === place.layer && place.folder !== undefined) return judgeNeighbour(place, other);
   if (rule.values.includes(other.layer)) return undefined;

@@ -121,7 +121,7 @@ const GONE_FROM_RECORDINGS = /\b\w*Wish\b|\bWholeSlice\b|\bSliceWriter\b/g;
 
 const PLAIN_TEXTS = /^(?:contract|console)\//;
 const PLAIN_RECORDINGS =
-  /^(?:contract\/|server\/engines\/recorder\/|server\/domain\/recordings\/|server\/parts-recordings\.ts)/;
+  /^(?:contract\/|server\/engines\/recorder\/|server\/domain\/recordings\/|server\/wiring\/recordings\.ts)/;
 const PLAIN_REMEDY = 'say it in plain English, with the words that ARCHITECTURE.md defines.';
 
 const PLAIN: readonly Ban[] = [

@@ -4,7 +4,7 @@ import type { Profiles, Seal, Staging } from '../../engines/profiles/profiles.ts
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
-import type { Browser } from '../sessions/machinery.ts';
+import type { Browser } from '../sessions/browser-host.ts';
 
 const EVERY_MS = 5_000;
 

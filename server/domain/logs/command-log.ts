@@ -5,7 +5,7 @@ import type { Clock } from '../../kit/clock.ts';
 import { parseJson } from '../../kit/foreign.ts';
 import { guarded } from '../../kit/guard.ts';
 import { isObject } from '../../kit/json.ts';
-import type { CommandTap, Overheard } from '../sessions/machinery.ts';
+import type { CommandTap, Overheard } from '../sessions/browser-host.ts';
 import { answersSecrets, commandParams, commandResult, LOGGED_COMMANDS } from './command-entries.ts';
 import type { LogEntry } from './entry.ts';
 import { scanExpression } from './expression.ts';

@@ -4,7 +4,7 @@ import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import { systemClock } from '../../kit/clock.ts';
 import type { ApplicationId, HostId, SessionId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';
-import type { ObservedTarget } from '../sessions/machinery.ts';
+import type { ObservedTarget } from '../sessions/browser-host.ts';
 import { PageNumbers } from '../sessions/page-numbers.ts';
 import { ResponseTypes } from '../sessions/response-types.ts';
 import { LogBook } from './log-book.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HandClock } from '../../../tests/harness/hand-clock.ts';
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
-import type { SessionEgress } from '../sessions/machinery.ts';
+import type { SessionEgress } from '../sessions/browser-host.ts';
 import { Meter, type Traffic } from './meter.ts';
 
 const SECOND_MS = 1_000;

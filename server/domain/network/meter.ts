@@ -2,7 +2,7 @@
 // budget, the count is checked often, and `usedUp` is called when the budget is reached.
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { Clock } from '../../kit/clock.ts';
-import type { SessionEgress } from '../sessions/machinery.ts';
+import type { SessionEgress } from '../sessions/browser-host.ts';
 
 /** The budget can be exceeded by what is transferred within this interval. */
 const BUDGET_CHECK_MS = 100;

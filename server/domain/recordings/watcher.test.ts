@@ -6,8 +6,8 @@ import type { OmittedPage } from '../../engines/store/rows/recordings.ts';
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import { systemClock } from '../../kit/clock.ts';
 import { silentLog } from '../../kit/log.ts';
+import type { ObservedTarget } from '../sessions/browser-host.ts';
 import type { LiveSession } from '../sessions/live.ts';
-import type { ObservedTarget } from '../sessions/machinery.ts';
 import { PAGES_MAX, PageNumbers } from '../sessions/page-numbers.ts';
 import { recordingWatcher } from './watcher.ts';
 

@@ -10,8 +10,8 @@ import type { JsonObject } from '../../kit/json.ts';
 import type { Log } from '../../kit/log.ts';
 import type { AdoptionNotes } from './adoption-notes.ts';
 import type { BringUp } from './bring-up.ts';
+import type { BrowserHost } from './browser-host.ts';
 import type { Endings } from './endings.ts';
-import type { Machinery } from './machinery.ts';
 import type { Watchers } from './watchers.ts';
 
 /** Browsers that are taken over at the same time. */
@@ -19,7 +19,7 @@ const AT_ONCE = 8;
 
 export interface AdoptParts {
   readonly rows: SessionRows;
-  readonly machinery: Machinery;
+  readonly browserHost: BrowserHost;
   readonly bringUp: BringUp;
   readonly endings: Endings;
   readonly watchers: Watchers;
@@ -48,7 +48,7 @@ export async function adoptSessions(parts: AdoptParts): Promise<{ adopted: numbe
     const decided = await parts.rows.decideEnd(row.id, endOf(row), parts.clock.now());
     if (decided) byBox.set(boxIdOf(row), decided);
   }
-  const swept = await parts.machinery.slots.sweep(boxes, async (box, remains) => {
+  const swept = await parts.browserHost.slots.sweep(boxes, async (box, remains) => {
     const row = byBox.get(box);
     if (row) await parts.watchers.salvage(row, remains);
   });

@@ -5,7 +5,7 @@ import type { BoxJson } from '../../engines/store/rows/sessions.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import { Scope } from '../../kit/scope.ts';
 import type { Preparation } from './attendance.ts';
-import type { Browser, Machinery, SessionEgress } from './machinery.ts';
+import type { Browser, BrowserHost, SessionEgress } from './browser-host.ts';
 import type { LaunchSettings } from './settings.ts';
 
 export interface Booted {
@@ -29,24 +29,24 @@ export interface BootWish {
 /** What a row keeps of a box, so that a successor finds it. */
 export const noteOf = (box: Box): BoxJson => ({ ...box.record, id: box.session });
 
-export async function boot(machinery: Machinery, wish: BootWish, signal: AbortSignal): Promise<Booted> {
-  const box = await machinery.startBox(wish, signal);
-  return equip(machinery, box, async () => {
+export async function boot(browserHost: BrowserHost, wish: BootWish, signal: AbortSignal): Promise<Booted> {
+  const box = await browserHost.startBox(wish, signal);
+  return equip(browserHost, box, async () => {
     await wish.stands?.(box);
-    return machinery.meetBrowser(box, signal);
+    return browserHost.meetBrowser(box, signal);
   });
 }
 
 /** The same for the box of a former process. */
-export function equipAdopted(machinery: Machinery, box: Box, signal: AbortSignal): Promise<Booted> {
-  return equip(machinery, box, () => machinery.adoptBrowser(box, signal));
+export function equipAdopted(browserHost: BrowserHost, box: Box, signal: AbortSignal): Promise<Booted> {
+  return equip(browserHost, box, () => browserHost.adoptBrowser(box, signal));
 }
 
-async function equip(machinery: Machinery, box: Box, reach: () => Promise<Browser>): Promise<Booted> {
+async function equip(browserHost: BrowserHost, box: Box, reach: () => Promise<Browser>): Promise<Booted> {
   const scope = new Scope();
   scope.own(box);
   try {
-    const egress = scope.own(machinery.openEgress(box));
+    const egress = scope.own(browserHost.openEgress(box));
     const browser = scope.own(await Promise.race([reach(), startFailed(box)]));
     return { box, egress, browser, scope };
   } catch (error) {

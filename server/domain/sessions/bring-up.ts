@@ -9,8 +9,8 @@ import type { Tracer } from '../../kit/trace.ts';
 import { withDeadline } from '../../kit/wait.ts';
 import { diskFull } from '../faults.ts';
 import { type Booted, boot, equipAdopted, noteOf } from './boot.ts';
+import type { BrowserHost } from './browser-host.ts';
 import { LiveSession } from './live.ts';
-import type { Machinery } from './machinery.ts';
 import { Presence, type PresenceParts } from './presence.ts';
 import { claimSettings, launchSettings } from './settings.ts';
 import type { WarmPool } from './warm-pool.ts';
@@ -20,7 +20,7 @@ import type { Watchers } from './watchers.ts';
 export const BROWSER_START_MS = 30_000;
 
 export interface BringUpParts {
-  readonly machinery: Machinery;
+  readonly browserHost: BrowserHost;
   readonly pool: WarmPool;
   readonly rows: SessionRows;
   readonly clock: Clock;
@@ -39,7 +39,7 @@ export class BringUp {
 
   /** Refuses before anything was begun, while there is still room for what already runs. */
   async demandDiskRoom(): Promise<void> {
-    const room = await this.#parts.machinery.slots.diskRoom();
+    const room = await this.#parts.browserHost.slots.diskRoom();
     if (room.freeBytes < room.leastBytes) throw diskFull(room.freeBytes, room.leastBytes);
   }
 
@@ -57,17 +57,17 @@ export class BringUp {
 
   /** Undefined when the browser is gone. */
   async adopt(row: SessionRow, boxId: SessionId, record: BoxRecord): Promise<LiveSession | undefined> {
-    const { machinery } = this.#parts;
+    const { browserHost } = this.#parts;
     return withDeadline(BROWSER_START_MS, 'a running browser to be adopted', async inner => {
-      const box = await machinery.slots.adopt(boxId, record, inner);
+      const box = await browserHost.slots.adopt(boxId, record, inner);
       if (!box) return undefined;
-      const booted = await equipAdopted(machinery, box, inner);
+      const booted = await equipAdopted(browserHost, box, inner);
       return this.#finish(booted, () => this.#live(row, booted, inner));
     });
   }
 
   async #boot(row: SessionRow, signal: AbortSignal): Promise<Booted> {
-    const { machinery, pool, trace, watchers } = this.#parts;
+    const { browserHost, pool, trace, watchers } = this.#parts;
     const preparation = await trace.during('session.prepare', () => watchers.prepare(row, signal));
     const launch = launchSettings(row.settings, preparation);
     const isItsOwn = preparation?.mounts || preparation?.fill;
@@ -75,7 +75,7 @@ export class BringUp {
     if (warm) return this.#claimed(row, warm);
     const stands = (box: Box): Promise<void> => this.#note(row, box);
     const wish = { id: row.id, launch, background: false, stands, ...(preparation ? { preparation } : {}) };
-    return trace.during('session.launch', () => boot(machinery, wish, signal));
+    return trace.during('session.launch', () => boot(browserHost, wish, signal));
   }
 
   /** Its box is written with the move to RUNNING: until then no successor would adopt it, and every one would sweep it. */

@@ -11,7 +11,7 @@ import { within } from '../../kit/wait.ts';
 import { fault } from '../faults.ts';
 import { type Attendance, LAST_WORDS_MS, type Remains, SHUT_DOWN_MS } from './attendance.ts';
 import type { Booted } from './boot.ts';
-import type { Browser, CommandTap, SessionEgress } from './machinery.ts';
+import type { Browser, CommandTap, SessionEgress } from './browser-host.ts';
 import type { Presence } from './presence.ts';
 import { ResponseTypes } from './response-types.ts';
 

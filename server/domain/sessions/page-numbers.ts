@@ -5,7 +5,7 @@ import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
-import type { ObservedTarget } from './machinery.ts';
+import type { ObservedTarget } from './browser-host.ts';
 
 /** Numbers have three digits; pages that appear after that have none. */
 export const PAGES_MAX = 1_000;

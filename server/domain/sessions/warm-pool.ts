@@ -7,7 +7,7 @@ import { newId, type SessionId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
 import { within } from '../../kit/wait.ts';
 import { type Booted, boot } from './boot.ts';
-import type { Machinery } from './machinery.ts';
+import type { BrowserHost } from './browser-host.ts';
 import { claimSettings, DEFAULT_LAUNCH, fingerprint, type LaunchSettings } from './settings.ts';
 
 /** A browser that waited this long is replaced: its memory has grown stale, and nothing is lost. */
@@ -39,7 +39,7 @@ interface Coming {
 export interface WarmPoolParts {
   /** How many equal an empty create; at most as many again have recent settings. */
   readonly size: number;
-  readonly machinery: Machinery;
+  readonly browserHost: BrowserHost;
   readonly clock: Clock;
   readonly log: Log;
   /** Sessions are being started right now: refilling waits for them, and somebody tends when they are done. */
@@ -134,9 +134,9 @@ export class WarmPool {
   }
 
   async #start(launch: LaunchSettings): Promise<void> {
-    const { machinery, clock, log } = this.#parts;
+    const { browserHost, clock, log } = this.#parts;
     const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(START_MS)]);
-    const edition = machinery.edition();
+    const edition = browserHost.edition();
     const coming: Coming = { print: fingerprint(launch), arrived: Promise.withResolvers(), isPromised: false };
     this.#coming = coming;
     const stands = async (box: Box): Promise<void> => {
@@ -144,7 +144,7 @@ export class WarmPool {
     };
     try {
       const wish = { id: newId<SessionId>(clock.now()), launch, background: true, stands };
-      const booted = await boot(machinery, wish, signal);
+      const booted = await boot(browserHost, wish, signal);
       await this.#prepare(booted);
       this.#failures = 0;
       if (coming.isPromised) coming.arrived.resolve(booted);
@@ -213,7 +213,7 @@ export class WarmPool {
 
   /** Of the Chromium that is installed now. While that is being replaced, what there is serves. */
   #isCurrent({ edition }: Waiting): boolean {
-    const installed = this.#parts.machinery.edition();
+    const installed = this.#parts.browserHost.edition();
     return installed === undefined || edition === installed;
   }
 

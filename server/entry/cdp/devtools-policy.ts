@@ -1,7 +1,7 @@
 // What DevTools may send to the page that it was opened on: commands about that page, if clients may send them too. All other
 // commands, including unknown ones, are refused. DevTools never pauses new targets, so that it cannot delay frames of the
 // agent's page.
-import type { Command, Policy, Verdict } from '../../domain/sessions/machinery.ts';
+import type { Command, Policy, Verdict } from '../../domain/sessions/browser-host.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import { clientPolicy, type PolicyParts } from './policy.ts';
 

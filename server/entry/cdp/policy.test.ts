@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Browser, Verdict } from '../../domain/sessions/machinery.ts';
+import type { Browser, Verdict } from '../../domain/sessions/browser-host.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import { clientPolicy } from './policy.ts';
 

@@ -3,7 +3,7 @@
 // their session, and adds a second layer of protection.
 
 import type { Takeover } from '../../domain/live/takeover.ts';
-import type { Browser, Command, Policy, Verdict } from '../../domain/sessions/machinery.ts';
+import type { Browser, Command, Policy, Verdict } from '../../domain/sessions/browser-host.ts';
 import { boundedText } from '../../kit/foreign.ts';
 import { isObject, type JsonObject } from '../../kit/json.ts';
 import { TraceStreams } from './trace-streams.ts';

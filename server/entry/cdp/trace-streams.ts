@@ -1,6 +1,6 @@
 // Streams in which clients read traces. After the events, Chromium writes its command line and data about the host's memory
 // and kernel; that part is removed. One instance per browser, because all clients may read its streams.
-import type { Browser, Verdict } from '../../domain/sessions/machinery.ts';
+import type { Browser, Verdict } from '../../domain/sessions/browser-host.ts';
 import { parseJson } from '../../kit/foreign.ts';
 import type { JsonObject } from '../../kit/json.ts';
 

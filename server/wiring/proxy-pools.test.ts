@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import type { ProxyPool } from './domain/network/pools.ts';
+import type { ProxyPool } from '../domain/network/pools.ts';
 import { readProxyPools } from './proxy-pools.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-pools-'));

@@ -1,33 +1,33 @@
 // Wiring of what is kept: artifacts in the configured bucket or the data folder, the outbox that leads there, and the files
 // of sessions: uploads, downloads, links, and what goes when its time is over.
 import { join } from 'node:path';
-import type { Config } from './config.ts';
-import { Downloads } from './domain/files/downloads.ts';
-import { Keeper, type KeeperParts } from './domain/files/keeper.ts';
-import { takeLeftBehind } from './domain/files/left-behind.ts';
-import type { Links } from './domain/files/links.ts';
-import { Outbox } from './domain/files/outbox.ts';
-import { dueTimes, type Forget, type RetentionParts, sweep } from './domain/files/retention.ts';
-import type { FileFinder } from './domain/files/served-file.ts';
-import { Uploads } from './domain/files/uploads.ts';
-import { filesWatcher } from './domain/files/watcher.ts';
-import type { Limits } from './domain/limits/limits.ts';
-import type { LiveSessions } from './domain/sessions/live.ts';
-import type { Watcher } from './domain/sessions/watchers.ts';
-import type { Artifacts } from './engines/artifacts/artifacts.ts';
-import { openDisk } from './engines/artifacts/disk.ts';
-import { downloadKey, sessionPrefix } from './engines/artifacts/keys.ts';
-import { Salvage } from './engines/artifacts/salvage.ts';
-import { Staging } from './engines/artifacts/staging.ts';
-import { DOWNLOADS } from './engines/browser/policies.ts';
-import type { Store } from './engines/store/store.ts';
-import type { Task } from './entry/clock/tasks.ts';
-import type { FileVerbs } from './entry/http/files.ts';
-import type { Clock } from './kit/clock.ts';
-import { reason } from './kit/fault.ts';
-import type { HostId } from './kit/ids.ts';
-import type { Log } from './kit/log.ts';
-import type { Scope } from './kit/scope.ts';
+import type { Config } from '../config.ts';
+import { Downloads } from '../domain/files/downloads.ts';
+import { Keeper, type KeeperParts } from '../domain/files/keeper.ts';
+import { takeLeftBehind } from '../domain/files/left-behind.ts';
+import type { Links } from '../domain/files/links.ts';
+import { Outbox } from '../domain/files/outbox.ts';
+import { dueTimes, type Forget, type RetentionParts, sweep } from '../domain/files/retention.ts';
+import type { FileFinder } from '../domain/files/served-file.ts';
+import { Uploads } from '../domain/files/uploads.ts';
+import { filesWatcher } from '../domain/files/watcher.ts';
+import type { Limits } from '../domain/limits/limits.ts';
+import type { LiveSessions } from '../domain/sessions/live.ts';
+import type { Watcher } from '../domain/sessions/watchers.ts';
+import type { Artifacts } from '../engines/artifacts/artifacts.ts';
+import { openDisk } from '../engines/artifacts/disk.ts';
+import { downloadKey, sessionPrefix } from '../engines/artifacts/keys.ts';
+import { Salvage } from '../engines/artifacts/salvage.ts';
+import { Staging } from '../engines/artifacts/staging.ts';
+import { DOWNLOADS } from '../engines/browser/policies.ts';
+import type { Store } from '../engines/store/store.ts';
+import type { Task } from '../entry/clock/tasks.ts';
+import type { FileVerbs } from '../entry/http/files.ts';
+import type { Clock } from '../kit/clock.ts';
+import { reason } from '../kit/fault.ts';
+import type { HostId } from '../kit/ids.ts';
+import type { Log } from '../kit/log.ts';
+import type { Scope } from '../kit/scope.ts';
 
 const OUTBOX_MS = 1_000;
 const LEFT_BEHIND_MS = 5_000;
@@ -75,7 +75,7 @@ export async function openKept({
 /** The client of S3 is loaded only where a bucket is configured. */
 export async function openArtifacts({ s3, dataDir }: Pick<Config, 's3' | 'dataDir'>, clock: Clock): Promise<Artifacts> {
   if (!s3) return openDisk(join(dataDir, 'artifacts'));
-  const { openS3 } = await import('./engines/artifacts/s3.ts');
+  const { openS3 } = await import('../engines/artifacts/s3.ts');
   return openS3(s3, clock);
 }
 

@@ -1,23 +1,23 @@
 // Wires what a session's network is made of: the rules of the operator, those of the session, and the engine that holds
 // both. The files that the operator supplies are read here once, at the start.
 import { readFileSync } from 'node:fs';
-import type { Config } from './config.ts';
-import type { NetworkEngine } from './domain/network/network.ts';
-import type { RouteBy } from './domain/network/pools.ts';
-import { type AdHosts, readAdHosts } from './engines/egress/ad-hosts.ts';
-import { ProxyFailed, Refused } from './engines/egress/failure.ts';
-import { hostJudge } from './engines/egress/host-rules.ts';
-import { EGRESS_LIMITS } from './engines/egress/limits.ts';
-import { closedPolicy, egressPolicy } from './engines/egress/policy.ts';
-import { probeUpstream } from './engines/egress/probe-upstream.ts';
-import { createResolver } from './engines/egress/resolve.ts';
-import { patternError, routes } from './engines/egress/routes.ts';
-import { thisMachine } from './engines/egress/this-machine.ts';
-import type { Upstream } from './engines/egress/upstream.ts';
-import type { Clock } from './kit/clock.ts';
-import { badValue } from './kit/environment.ts';
-import type { Log } from './kit/log.ts';
-import { Secret } from './kit/secret.ts';
+import type { Config } from '../config.ts';
+import type { NetworkEngine } from '../domain/network/network.ts';
+import type { RouteBy } from '../domain/network/pools.ts';
+import { type AdHosts, readAdHosts } from '../engines/egress/ad-hosts.ts';
+import { ProxyFailed, Refused } from '../engines/egress/failure.ts';
+import { hostJudge } from '../engines/egress/host-rules.ts';
+import { EGRESS_LIMITS } from '../engines/egress/limits.ts';
+import { closedPolicy, egressPolicy } from '../engines/egress/policy.ts';
+import { probeUpstream } from '../engines/egress/probe-upstream.ts';
+import { createResolver } from '../engines/egress/resolve.ts';
+import { patternError, routes } from '../engines/egress/routes.ts';
+import { thisMachine } from '../engines/egress/this-machine.ts';
+import type { Upstream } from '../engines/egress/upstream.ts';
+import type { Clock } from '../kit/clock.ts';
+import { badValue } from '../kit/environment.ts';
+import type { Log } from '../kit/log.ts';
+import { Secret } from '../kit/secret.ts';
 import { readProxyPools } from './proxy-pools.ts';
 
 export async function openNetworkEngine(

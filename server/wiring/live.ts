@@ -1,17 +1,17 @@
 // Wiring of the live view: who may look and drive, and whose pictures they see.
-import type { Config } from './config.ts';
-import type { KeyUses } from './domain/identity/key-uses.ts';
-import type { WaitingBytes } from './domain/limits/waiting-bytes.ts';
-import { LiveLinks } from './domain/live/links.ts';
-import { LiveView, type LiveViewParts } from './domain/live/live-view.ts';
-import type { WatchPage } from './domain/live/viewing.ts';
-import type { LiveSessions } from './domain/sessions/live.ts';
-import type { Pictures } from './engines/recorder/pictures.ts';
-import type { Store } from './engines/store/store.ts';
-import { LiveEntry } from './entry/live/live-entry.ts';
-import type { Clock } from './kit/clock.ts';
-import type { Log } from './kit/log.ts';
-import type { Secret } from './kit/secret.ts';
+import type { Config } from '../config.ts';
+import type { KeyUses } from '../domain/identity/key-uses.ts';
+import type { WaitingBytes } from '../domain/limits/waiting-bytes.ts';
+import { LiveLinks } from '../domain/live/links.ts';
+import { LiveView, type LiveViewParts } from '../domain/live/live-view.ts';
+import type { WatchPage } from '../domain/live/viewing.ts';
+import type { LiveSessions } from '../domain/sessions/live.ts';
+import type { Pictures } from '../engines/recorder/pictures.ts';
+import type { Store } from '../engines/store/store.ts';
+import { LiveEntry } from '../entry/live/live-entry.ts';
+import type { Clock } from '../kit/clock.ts';
+import type { Log } from '../kit/log.ts';
+import type { Secret } from '../kit/secret.ts';
 
 export interface LiveWish {
   readonly config: Config;

@@ -1,35 +1,35 @@
 // Wiring of recordings: the recorder in the data folder, the stores behind it, and its background tasks.
 import { join } from 'node:path';
-import type { Config } from './config.ts';
-import type { Links } from './domain/files/links.ts';
-import type { Forget } from './domain/files/retention.ts';
-import { Addresses } from './domain/recordings/addresses.ts';
-import { Assembler } from './domain/recordings/assembler.ts';
-import { RecordingService } from './domain/recordings/recordings.ts';
-import { type RecordingKeys, Vault } from './domain/recordings/vault.ts';
-import { recordingWatcher } from './domain/recordings/watcher.ts';
-import type { PageNumbers } from './domain/sessions/page-numbers.ts';
-import type { Watcher } from './domain/sessions/watchers.ts';
-import type { Artifacts } from './engines/artifacts/artifacts.ts';
+import type { Config } from '../config.ts';
+import type { Links } from '../domain/files/links.ts';
+import type { Forget } from '../domain/files/retention.ts';
+import { Addresses } from '../domain/recordings/addresses.ts';
+import { Assembler } from '../domain/recordings/assembler.ts';
+import { RecordingService } from '../domain/recordings/recordings.ts';
+import { type RecordingKeys, Vault } from '../domain/recordings/vault.ts';
+import { recordingWatcher } from '../domain/recordings/watcher.ts';
+import type { PageNumbers } from '../domain/sessions/page-numbers.ts';
+import type { Watcher } from '../domain/sessions/watchers.ts';
+import type { Artifacts } from '../engines/artifacts/artifacts.ts';
 import {
   pictureKey,
   recordingFileKey,
   recordingInitKey,
   recordingPrefix,
   recordingSegmentKey,
-} from './engines/artifacts/keys.ts';
-import { ENCODER_BOUNDS } from './engines/recorder/ffmpeg.ts';
-import { mp4Head } from './engines/recorder/mp4.ts';
-import { Pictures } from './engines/recorder/pictures.ts';
-import { Recorder } from './engines/recorder/recorder.ts';
-import type { Slots } from './engines/slots/slots.ts';
-import type { Store } from './engines/store/store.ts';
-import type { Task } from './entry/clock/tasks.ts';
-import type { Clock } from './kit/clock.ts';
-import type { HostId, SessionId } from './kit/ids.ts';
-import type { Log } from './kit/log.ts';
-import type { Scope } from './kit/scope.ts';
-import type { Workers } from './kit/worker-pool.ts';
+} from '../engines/artifacts/keys.ts';
+import { ENCODER_BOUNDS } from '../engines/recorder/ffmpeg.ts';
+import { mp4Head } from '../engines/recorder/mp4.ts';
+import { Pictures } from '../engines/recorder/pictures.ts';
+import { Recorder } from '../engines/recorder/recorder.ts';
+import type { Slots } from '../engines/slots/slots.ts';
+import type { Store } from '../engines/store/store.ts';
+import type { Task } from '../entry/clock/tasks.ts';
+import type { Clock } from '../kit/clock.ts';
+import type { HostId, SessionId } from '../kit/ids.ts';
+import type { Log } from '../kit/log.ts';
+import type { Scope } from '../kit/scope.ts';
+import type { Workers } from '../kit/worker-pool.ts';
 
 const ASSEMBLE_MS = 2_000;
 

@@ -1,10 +1,10 @@
 // Writes a storage state as JSON, in a worker thread: cookies as they were stored, and local storage out of Chromium's
 // database, origin by origin, so that the whole text is never in memory.
 import { writeSync } from 'node:fs';
-import type { StateInput, StateJob, StateOutput } from './domain/contexts/export.ts';
-import { shownCookies } from './domain/contexts/storage-state.ts';
-import { LevelDbBroken } from './engines/profiles/leveldb/bytes.ts';
-import { readLocalStorage } from './engines/profiles/local-storage.ts';
+import type { StateInput, StateJob, StateOutput } from '../domain/contexts/export.ts';
+import { shownCookies } from '../domain/contexts/storage-state.ts';
+import { LevelDbBroken } from '../engines/profiles/leveldb/bytes.ts';
+import { readLocalStorage } from '../engines/profiles/local-storage.ts';
 
 /** As much as may be stored is written in a few seconds. */
 const LIMIT_MS = 60_000;

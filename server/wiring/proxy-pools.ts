@@ -3,9 +3,9 @@
 import { readFileSync } from 'node:fs';
 import Type from 'typebox';
 import Value from 'typebox/value';
-import type { ProxyPool, RouteBy } from './domain/network/pools.ts';
-import { readServer } from './domain/network/proxies.ts';
-import { type BadConfig, badValue } from './kit/environment.ts';
+import type { ProxyPool, RouteBy } from '../domain/network/pools.ts';
+import { readServer } from '../domain/network/proxies.ts';
+import { type BadConfig, badValue } from '../kit/environment.ts';
 
 const Server = Type.Object(
   {

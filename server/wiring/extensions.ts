@@ -1,17 +1,17 @@
 // Puts extensions together: uploads, the watcher that loads them, and the task that forgets unused ones.
 import { join } from 'node:path';
-import { Extensions } from './domain/extensions/extensions.ts';
-import { extensionsWatcher } from './domain/extensions/loading.ts';
-import { UNPACKING } from './domain/extensions/unpacking.ts';
-import type { Watcher } from './domain/sessions/watchers.ts';
-import type { Artifacts } from './engines/artifacts/artifacts.ts';
-import { extensionKey } from './engines/artifacts/keys.ts';
-import { ExtensionPackages } from './engines/extensions/packages.ts';
-import type { Store } from './engines/store/store.ts';
-import type { Task } from './entry/clock/tasks.ts';
-import type { Clock } from './kit/clock.ts';
-import type { Log } from './kit/log.ts';
-import { Places } from './kit/places.ts';
+import { Extensions } from '../domain/extensions/extensions.ts';
+import { extensionsWatcher } from '../domain/extensions/loading.ts';
+import { UNPACKING } from '../domain/extensions/unpacking.ts';
+import type { Watcher } from '../domain/sessions/watchers.ts';
+import type { Artifacts } from '../engines/artifacts/artifacts.ts';
+import { extensionKey } from '../engines/artifacts/keys.ts';
+import { ExtensionPackages } from '../engines/extensions/packages.ts';
+import type { Store } from '../engines/store/store.ts';
+import type { Task } from '../entry/clock/tasks.ts';
+import type { Clock } from '../kit/clock.ts';
+import type { Log } from '../kit/log.ts';
+import { Places } from '../kit/places.ts';
 
 const TIDY_MS = 3_600_000;
 

@@ -41,7 +41,7 @@ export interface BoxStart {
   readonly preparation?: Pick<Preparation, 'mounts' | 'fill'>;
 }
 
-export interface Machinery {
+export interface BrowserHost {
   readonly slots: Slots;
   /** Names the Chromium that would be started now; undefined in the moment in which it is being replaced. */
   edition(): string | undefined;
