@@ -1,5 +1,5 @@
-// Pages that try to lead their tab, a window or a frame to where the web ends: files, the browser's own pages, sources of
-// other pages. Each way is first shown to lead to a page of the web, so that it is known to be one.
+// Pages that try to open files, chrome: pages or other pages' sources in a tab, a window or a frame. Each way is first shown to
+// work with a web page.
 import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { test } from 'node:test';
@@ -8,7 +8,7 @@ import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-/** How long a page that got somewhere is given to show it. */
+/** How long to wait for a page to show that it reached such a target. */
 const SHOW_MS = 100;
 const MARKS = /root:x:0|^passwd:|Index of|Command Line|SOURCE-ONLY|DevTools|"os_crypt"|HOME=/m;
 
@@ -58,8 +58,7 @@ const page = await client.attachToPage();
 async function take(how: string, to: string): Promise<void> {
   const url = `${pages.a}/way?how=${encodeURIComponent(how)}&to=${encodeURIComponent(to)}`;
   await client.ask('Page.navigate', { url }, page);
-  // A page that is to be clicked on stays; it may not stand yet when its navigation is answered. Others lead themselves
-  // away, and may have done so.
+  // A page to be clicked on stays; other pages navigate away by themselves, so a failed navigation is expected.
   const isHere = CLICKED.has(how) ? `location.href === ${JSON.stringify(new URL(url).href)}` : 'true';
   const act = `${isHere} && new Promise(resolve => (document.readyState === 'complete' ? resolve() : addEventListener('load', resolve)))
     .then(() => (globalThis.by instanceof HTMLButtonElement || globalThis.by?.target) && by.click())
@@ -76,11 +75,11 @@ async function take(how: string, to: string): Promise<void> {
 interface Shown {
   readonly targetId: string;
   readonly text: string;
-  /** Of its frames as well. */
+  /** Includes its frames. */
   readonly strings: readonly string[];
 }
 
-/** All that pages and frames of the session show. */
+/** The URLs of all pages and frames of the session. */
 async function look(): Promise<Shown[]> {
   const shown = await Promise.all((await targetIds(['page', 'iframe'])).map(lookAt));
   return shown.flat();
@@ -91,7 +90,7 @@ async function targetIds(types: readonly string[]): Promise<string[]> {
   return Object(targetInfos).map(({ targetId }: { targetId: string }) => targetId);
 }
 
-/** Nothing of a frame that its page replaced meanwhile. */
+/** Empty for a frame that was replaced meanwhile. */
 async function lookAt(targetId: string): Promise<Shown[]> {
   const attached = await client.ask('Target.attachToTarget', { targetId, flatten: true });
   if (attached.error) return [];
@@ -104,7 +103,7 @@ async function lookAt(targetId: string): Promise<Shown[]> {
   return [{ targetId, text, strings: Object(result).strings ?? [] }];
 }
 
-/** A closed page is still among the targets for a while; nobody looks at it then. */
+/** A closed page is still listed as a target for a while. */
 async function closeOthers(): Promise<void> {
   const { targetInfo } = await client.send('Target.getTargetInfo', {}, page);
   const own = String(Object(targetInfo).targetId);
@@ -118,7 +117,7 @@ async function closeOthers(): Promise<void> {
 }
 
 for (const how of ['redirect', ...Object.keys(WAYS)])
-  test(`a page leads to pages of the web by ${how}, and nowhere else`, async () => {
+  test(`a page can open only web pages by ${how}`, async () => {
     const before = pages.hits('/next');
     await take(how, '/next');
     await eventually('the next page to be asked for', () => pages.hits('/next') > before);
@@ -135,7 +134,7 @@ for (const how of ['redirect', ...Object.keys(WAYS)])
     }
   });
 
-test('in the end, nothing is left', async () => {
+test('leaves nothing behind', async () => {
   await client.close();
   await server.release(session.id);
   await server.settles();

@@ -1,4 +1,4 @@
-// Certificate authorities: what can be uploaded, and what a session that names one trusts, and what it still does not.
+// Certificate authorities: what can be uploaded, what a session with one trusts, and what it still refuses.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Browser, chromium, type Page } from 'playwright-core';
@@ -44,14 +44,14 @@ async function connected(session: { connectUrl: string }): Promise<{ browser: Br
   return { browser, page };
 }
 
-/** Which error of the network the page shows; `none` when it loads. */
+/** The network error that the page shows; `none` if it loads. */
 async function failureAt(page: Page, url: string): Promise<string> {
   const shown = page.waitForEvent('framenavigated');
   const failure = await page.goto(url).then(
     () => 'none',
     error => /ERR_\w+/.exec(String(error))?.[0] ?? String(error),
   );
-  // The page of the error comes a moment after its word, and would break the next navigation off.
+  // The error page is loaded slightly later, and would interrupt the next navigation.
   await shown;
   return failure;
 }
@@ -60,7 +60,7 @@ const certificate = await uploaded(ours.pem);
 const session = await server.createSession(trusting(certificate.id));
 const { browser, page } = await connected(session);
 
-test('an upload tells what it holds, never the certificate', async () => {
+test('an upload describes the certificates without returning them', async () => {
   const bundle = await uploaded(ours.pem + another.pem);
   assert.deepEqual(bundle.subjects, ['CN=Ours', 'CN=Another']);
   assert.equal(bundle.fingerprints.length, 2);
@@ -80,7 +80,7 @@ test('an upload tells what it holds, never the certificate', async () => {
     assert.equal((await server.api(verb, `${CERTIFICATES}/${bundle.id}`)).status, 404);
 });
 
-test('one in DER form is the same as in PEM', async () => {
+test('accepts a certificate in DER form like one in PEM', async () => {
   const answer = await server.api<Certificate>('POST', CERTIFICATES, await upload('ca.der', another.der));
   assert.equal(answer.status, 200, answer.text);
   const inPem = await uploaded(another.pem);
@@ -88,7 +88,7 @@ test('one in DER form is the same as in PEM', async () => {
   for (const { id } of [answer.body, inPem]) await server.api('DELETE', `${CERTIFICATES}/${id}`);
 });
 
-test('one that is no authority, or has expired, is taken with a warning', async () => {
+test('accepts a certificate that is expired or not an authority, with a warning', async () => {
   const leaf = await uploaded(ours.issue('a.test', { from: -9, to: -2 }).cert);
   assert.deepEqual(
     leaf.warnings?.map(({ code }) => code),
@@ -97,7 +97,7 @@ test('one that is no authority, or has expired, is taken with a warning', async 
   await server.api('DELETE', `${CERTIFICATES}/${leaf.id}`);
 });
 
-test('what cannot be used is refused with the reason', async () => {
+test('refuses a file that cannot be used, and names the reason', async () => {
   const { key } = ours.issue('a.test');
   const cases: ReadonlyArray<readonly [what: string, ask: Awaited<ReturnType<typeof upload>>, number, string, RegExp]> =
     [
@@ -115,7 +115,7 @@ test('what cannot be used is refused with the reason', async () => {
   }
 });
 
-test('a repeated upload with the same key is the same upload', async () => {
+test('a repeated upload with the same key returns the same resource', async () => {
   const { body, headers } = await upload('ca.pem', another.pem);
   const ask = { body, headers: { ...headers, 'idempotency-key': 'once' } };
   const [first, second] = [
@@ -133,7 +133,7 @@ test('a repeated upload with the same key is the same upload', async () => {
   await server.api('DELETE', `${CERTIFICATES}/${first.body.id}`);
 });
 
-test('a page loads in the session that names it, with its worker, its WebSocket and its download', async () => {
+test('a session with the authority can load pages, workers, WebSockets and downloads', async () => {
   assert.equal(await failureAt(page, `https://a.test:${good}/`), 'none');
   assert.equal(await page.title(), SECURE_TITLE);
   assert.equal(await page.evaluate(inWorker), 'data');
@@ -144,7 +144,7 @@ test('a page loads in the session that names it, with its worker, its WebSocket 
   assert.equal(await download.failure(), null);
 });
 
-test('browser contexts that a client makes trust it as well', async () => {
+test('browser contexts of clients trust the authority too', async () => {
   const context = await browser.newContext();
   assert.equal(await failureAt(await context.newPage(), `https://a.test:${good}/`), 'none');
   await context.close();
@@ -156,7 +156,7 @@ test('a wrong name, an expired certificate and an unknown issuer still fail', as
   assert.equal(await failureAt(page, `https://a.test:${unknown}/`), 'ERR_CERT_AUTHORITY_INVALID');
 });
 
-test('a session that does not name it fails at the same page, also a warm one', async () => {
+test('a session without the authority fails at the same page, also with a warm browser', async () => {
   const plain = await server.createSession({ keepAlive: true });
   const other = await connected(plain);
   assert.equal(await failureAt(other.page, `https://a.test:${good}/`), 'ERR_CERT_AUTHORITY_INVALID');
@@ -164,7 +164,7 @@ test('a session that does not name it fails at the same page, also a warm one', 
   await server.release(plain.id);
 });
 
-test('the next session with the same authorities, however uploaded, finds a browser that waits', async () => {
+test('the next session with equal authorities gets a warm browser', async () => {
   const same = await uploaded(`# again\n${ours.pem}`);
   const claimed = await eventually(
     'a session that was claimed',
@@ -186,7 +186,7 @@ test('the next session with the same authorities, however uploaded, finds a brow
   await server.release(claimed.id);
 });
 
-test("another application's certificate does not exist", async () => {
+test('a certificate of another application is not found', async () => {
   const key = await foreignKey(server);
   const foreign = await uploaded(another.pem, key);
   for (const verb of ['GET', 'DELETE'])
@@ -197,7 +197,7 @@ test("another application's certificate does not exist", async () => {
   assert.deepEqual((await server.api<Certificate[]>('GET', CERTIFICATES, { key })).body.length, 1);
 });
 
-test('after a restart of the server the session goes on trusting it', async () => {
+test('a session still trusts the authority after a server restart', async () => {
   await browser.close();
   await server.restart();
   const again = await connected(session);
@@ -205,7 +205,7 @@ test('after a restart of the server the session goes on trusting it', async () =
   await again.browser.close();
 });
 
-test('once it is deleted the running session goes on, and the next create is refused', async () => {
+test('a running session keeps a deleted authority, and the next create is refused', async () => {
   assert.equal((await server.api('DELETE', `${CERTIFICATES}/${certificate.id}`)).status, 204);
   const running = await connected(session);
   assert.equal(await failureAt(running.page, `https://a.test:${good}/?later`), 'none');

@@ -1,5 +1,5 @@
-// Several clients on one browser: none hears or speaks for another, each is answered in its own order, and what dies
-// under them answers too.
+// Several clients of one browser: channels are isolated, answers are in order, and commands to crashed or closed targets are
+// answered.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CdpClient, type CdpMessage } from '../harness/cdp.ts';
@@ -9,7 +9,7 @@ import { rendererThatComputes } from '../harness/session-processes.ts';
 
 const COMMANDS = 200;
 const NO_SUCH_CHANNEL = { code: -32001, message: 'Session with given id not found.' };
-/** An amount of work, not of time: on a busy machine it stands out all the same. */
+/** A number of operations instead of a time, so that the test also works on a busy machine. */
 const COMPUTE = 'let sum = 0; for (let n = 0; n < 3e8; n++) sum += n; void sum;';
 
 const pages = await openPages();
@@ -28,7 +28,7 @@ async function withTwo(work: (one: CdpClient, two: CdpClient, session: CreatedSe
 
 const outcomeOf = ({ result, error }: CdpMessage): string => error?.message ?? JSON.stringify(result);
 
-test('the same ids of two clients at once are answered to each with its own', () =>
+test('equal message ids of two clients are answered to each client', () =>
   withTwo(async (one, two) => {
     const pageOfOne = await one.attachToPage();
     const pageOfTwo = await two.attachToPage();
@@ -39,7 +39,7 @@ test('the same ids of two clients at once are answered to each with its own', ()
     await Promise.all(asked);
   }));
 
-test('a channel of another client, and one of nobody, are not there', () =>
+test('a channel of another client does not exist, like an unknown one', () =>
   withTwo(async (one, two) => {
     const page = await one.attachToPage();
     for (const channel of [page, '0'.repeat(32), 'x', page.toLowerCase()]) {
@@ -51,12 +51,12 @@ test('a channel of another client, and one of nobody, are not there', () =>
     assert.deepEqual((await one.ask('Runtime.evaluate', { expression: '1' }, page)).error, NO_SUCH_CHANNEL);
   }));
 
-test('commands are carried out in the order they are sent, also around those that are thought about', () =>
+test('commands are executed in order, even if some are checked asynchronously', () =>
   withTwo(async one => {
     const page = await one.attachToPage();
     await one.evaluate('globalThis.seen = []', page);
     const asked = Array.from({ length: COMMANDS }, (_, index) => {
-      // Judged, and before that the browser is asked something.
+      // The policy checks this command asynchronously.
       if (index % 10 === 0) void one.ask('Target.createBrowserContext', { proxyServer: 'none' });
       if (index % 10 === 5) void one.ask('Page.navigate', { url: 'chrome://version' }, page);
       return one.evaluate(`seen.push(${index})`, page);
@@ -66,7 +66,7 @@ test('commands are carried out in the order they are sent, also around those tha
     assert.deepEqual(await one.evaluate('seen', page), inOrder);
   }));
 
-test('a page that crashes answers what waits for it, for every client, and lives again when it is reloaded', () =>
+test('commands to a crashed page are answered for every client, and the page works again after a reload', () =>
   withTwo(async (one, two) => {
     const page = await one.attachToPage();
     await one.visit(`${pages.url}/`, page);
@@ -75,14 +75,14 @@ test('a page that crashes answers what waits for it, for every client, and lives
       one.ask('Runtime.evaluate', { expression, awaitPromise: true }, page),
       two.ask('Runtime.evaluate', { expression, awaitPromise: true }, await two.attachToPage()),
     ];
-    await two.send('Browser.getVersion'); // what was said before this is with the browser
+    await two.send('Browser.getVersion'); // earlier messages have reached the browser
     waiting.push(one.ask('Page.crash', {}, page));
     for (const outcome of await Promise.all(waiting)) assert.match(outcomeOf(outcome), /Target crashed/);
     await one.visit(`${pages.url}/next`, page);
     assert.equal(await one.evaluate('document.title', page), 'Next');
   }));
 
-test('so does one whose process is killed, and the others go on', () =>
+test('commands to a page whose process was killed are answered, and other pages keep working', () =>
   withTwo(async (one, two, session) => {
     const page = await one.attachToPage();
     await one.visit(`${pages.a}/`, page);
@@ -92,14 +92,14 @@ test('so does one whose process is killed, and the others go on', () =>
     await two.visit(`${pages.b}/next`, victim);
     const { pid } = await rendererThatComputes(session.id, () => two.evaluate(COMPUTE, victim));
     const waiting = two.ask('Runtime.evaluate', { expression: 'new Promise(() => {})', awaitPromise: true }, victim);
-    await two.send('Browser.getVersion'); // what was said before this is with the browser
+    await two.send('Browser.getVersion'); // earlier messages have reached the browser
     process.kill(pid, 'SIGKILL');
     assert.match(outcomeOf(await waiting), /Target crashed/);
     assert.equal(await one.evaluate('document.title', page), 'Home');
     assert.equal((await server.read(session.id)).status, 'RUNNING');
   }));
 
-test('a page that is closed answers what waits for it', () =>
+test('commands to a closed page are answered', () =>
   withTwo(async (one, two) => {
     const { targetId } = await one.send('Target.createTarget', { url: 'about:blank' });
     const { sessionId } = await one.send('Target.attachToTarget', { targetId, flatten: true });
@@ -110,4 +110,4 @@ test('a page that is closed answers what waits for it', () =>
     assert.ok((await waiting).error);
   }));
 
-test('whatever came before, nothing is left', () => server.settles());
+test('leaves nothing behind', () => server.settles());

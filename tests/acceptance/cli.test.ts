@@ -1,4 +1,4 @@
-// The berth command beside a running server and alone: keys, tokens, doctor, bad settings, a second server, stopping.
+// The berth command with and without a running server: keys, tokens, doctor, invalid settings, a second server, stop.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ const SESSIONS = '/v1/browsers/sessions';
 
 const server = await startServer();
 
-test('keys create --json prints exactly id, applicationId and key, and the key works at once', async () => {
+test('keys create --json prints id, applicationId and key, and the key works immediately', async () => {
   const { code, stdout, stderr } = await server.berth('keys', 'create', '--json', '--name', 'beside');
   assert.equal(code, EXIT.done, stderr);
   assert.equal(stderr, '');
@@ -27,19 +27,19 @@ test('keys create --json prints exactly id, applicationId and key, and the key w
   assert.equal((await server.api('GET', SESSIONS, { key: made.key })).status, 200);
 });
 
-test('without --json the output is the key and nothing else', async () => {
+test('keys create without --json prints only the key', async () => {
   const { stdout } = await server.berth('keys', 'create', '--application', 'Default');
   assert.match(stdout, /^bak_\S+\n$/);
   assert.equal((await server.api('GET', SESSIONS, { key: stdout.trim() })).status, 200);
 });
 
-test('a key that is revoked here is refused by the server in the next moment, over HTTP and for CDP', async () => {
+test('the server refuses a key that was revoked on the command line, over HTTP and CDP', async () => {
   const { id, key } = JSON.parse((await server.berth('keys', 'create', '--json')).stdout);
   const session = await server.createSession({ keepAlive: true }, key);
   const { code, stdout } = await server.berth('keys', 'revoke', id, '--json');
   assert.equal(code, EXIT.done);
   assert.deepEqual(JSON.parse(stdout), { id, applicationId: server.applicationId, revoked: true });
-  // The server hears of it from the database, a moment after the command has ended.
+  // The database notifies the server shortly after the command has ended.
   const statusWith = async (): Promise<number> => (await server.api('GET', SESSIONS, { key })).status;
   await eventually('the key to be refused', statusWith, status => status === 401);
   const address = session.connectUrl.replace(/\?.*/, '');
@@ -47,7 +47,7 @@ test('a key that is revoked here is refused by the server in the next moment, ov
   await server.release(session.id);
 });
 
-test('keys list shows keys of the server and of the command line, and none of them whole', async () => {
+test('keys list shows keys of the server and of the command line, without their secrets', async () => {
   const { code, stdout } = await server.berth('keys', 'list', '--json');
   assert.equal(code, EXIT.done);
   const listed: Array<{ name: string; status: string }> = JSON.parse(stdout);
@@ -56,14 +56,14 @@ test('keys list shows keys of the server and of the command line, and none of th
   assert.doesNotMatch(stdout, /bak_[\w-]{40}/);
 });
 
-test('a token made here opens the account routes', async () => {
+test('a token created on the command line can be used for account operations', async () => {
   const { code, stdout } = await server.berth('tokens', 'create', '--json', '--scope', 'applications:read');
   assert.equal(code, EXIT.done);
   const { token } = JSON.parse(stdout);
   assert.equal((await server.api('GET', '/v1/applications', { key: token })).status, 200);
 });
 
-test('doctor says for each thing whether it is there, and on a machine that serves it finds nothing missing', async () => {
+test('doctor lists all requirements, and reports none as missing on a suitable machine', async () => {
   const { code, stdout, stderr } = await server.berth('doctor', '--json');
   assert.equal(code, EXIT.done, stderr + stdout);
   const { ok, findings } = JSON.parse(stdout);
@@ -80,7 +80,7 @@ test('doctor says for each thing whether it is there, and on a machine that serv
   );
 });
 
-test('doctor names what is missing, how to mend it, and fails', async () => {
+test('doctor names what is missing and how to install it, and fails', async () => {
   const { code, stdout } = await runBerth(['doctor', '--json'], { ...server.env, BERTH_CHROMIUM: '/no/such/chromium' });
   assert.equal(code, 3);
   const { ok, findings } = JSON.parse(stdout);
@@ -89,7 +89,7 @@ test('doctor names what is missing, how to mend it, and fails', async () => {
   assert.match(missing.detail + missing.cure, /chromium/i);
 });
 
-test('openapi prints what the server serves', async () => {
+test('openapi prints the document that the server serves', async () => {
   const { code, stdout } = await server.berth('openapi');
   assert.equal(code, EXIT.done);
   assert.deepEqual(parse(stdout), (await server.api('GET', '/v1/browsers/openapi.json')).body);
@@ -119,14 +119,14 @@ for (const [name, value] of [
   ['BERTH_S3_ACCESS_KEY', 'without-its-secret'],
   ['BERTH_S3_PATH_STYLE', 'maybe'],
 ] as const)
-  test(`a bad setting is refused by its name: ${name}=${value}`, async () => {
+  test(`refuses an invalid setting and names it: ${name}=${value}`, async () => {
     const { code, stderr } = await runBerth(['serve'], { ...server.env, [name]: value });
     assert.equal(code, EXIT.usage, stderr);
     assert.match(stderr, new RegExp(name));
     assert.doesNotMatch(stderr, /pass@|\n\s+at /, 'no password and no stack');
   });
 
-test('a second server on the same data folder is refused, and the first goes on', async () => {
+test('refuses a second server on the same data folder, and the first one keeps running', async () => {
   const { code, stderr } = await runBerth(['serve'], { ...server.env, BERTH_LISTEN: `127.0.0.1:${await freePort()}` });
   assert.equal(code, EXIT.failed);
   assert.match(stderr, /data folder|in use/);
@@ -135,7 +135,7 @@ test('a second server on the same data folder is refused, and the first goes on'
   assert.equal((await server.api('GET', '/readyz')).status, 200);
 });
 
-test('a server on a port in use, or without its Chromium, is refused by name and leaves nothing running', async () => {
+test('a server with a port in use, or without Chromium, fails with the reason and leaves nothing running', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-aside-'));
   const env = { ...server.env, BERTH_DATA_DIR: join(folder, 'data') };
   const samePort = await runBerth(['serve'], env);
@@ -152,7 +152,7 @@ test('a server on a port in use, or without its Chromium, is refused by name and
     () => serverLeftovers(env.BERTH_DATA_DIR),
     left => left.length === 0,
   );
-  // Neither of the two has shown a key: the first start that comes to its end does.
+  // Neither of them has printed a key: only the first successful start does.
   const first = await startServer({ dataDir: env.BERTH_DATA_DIR });
   assert.match(first.key, /^bak_/);
   await first.close();
@@ -172,7 +172,7 @@ test('stop --drain lets the server end its sessions itself', async () => {
   assert.deepEqual([session.status, session.endReason], ['COMPLETED', 'drained']);
 });
 
-test('stop without --drain ends what the server leaves', async () => {
+test('stop without --drain ends the browsers that the server leaves running', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const { code, stdout, stderr } = await server.berth('stop');
   assert.equal(code, EXIT.done, stderr);
@@ -187,7 +187,7 @@ test('stop without --drain ends what the server leaves', async () => {
   await server.settles();
 });
 
-test('stop after a SIGKILL of the server ends the browsers that wait for a successor', async () => {
+test('stop after a SIGKILL of the server ends the browsers that are left', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   await server.kill('SIGKILL');
   assert.notDeepEqual(processesOf(id), [], 'the browser runs on');
@@ -195,7 +195,7 @@ test('stop after a SIGKILL of the server ends the browsers that wait for a succe
   assert.equal(code, EXIT.done, stderr);
   const { stopped, ended } = JSON.parse(stdout);
   assert.deepEqual({ stopped, ended }, { stopped: false, ended: [id] });
-  // One that was killed may be among the kernel's a moment longer; whatever else there was has gone.
+  // The kernel may list a killed process a moment longer; everything else is removed.
   const [processes, others] = [/^process /, /^(?!process )/].map(
     kind => () => sessionLeftovers(server.dataDir).filter(left => kind.test(left)),
   );

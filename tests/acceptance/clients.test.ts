@@ -1,6 +1,6 @@
-// Clients of three kinds open pages in every way, in sessions and in a Chromium that is started by hand: what they see is
-// the same, but for what docs/connecting.md lists. Some events race in any Chromium; so a track of a session must be one
-// that was seen by hand, and where it is not, both do the cell again.
+// Clients of three kinds open pages in every way, in sessions and in a Chromium started by hand. They must observe the same,
+// except for the differences listed in docs/connecting.md. Some events race in any Chromium, so what is observed in a session
+// must have been observed by hand at least once; otherwise both are repeated.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { ByHand } from '../harness/by-hand.ts';
@@ -35,7 +35,7 @@ interface Side {
   readonly name: string;
   readonly url: string;
   readonly known: KnownDifferences;
-  /** The same list, asked of what was seen by hand. */
+  /** The listed differences, compared with what was observed by hand. */
   readonly knownByHand: KnownDifferences;
 }
 
@@ -44,14 +44,14 @@ const SIDES: readonly Side[] = [
   side('in a session without them', unwatched.connectUrl, 'those of every session'),
 ];
 
-/** What was seen of a cell by hand and in a session, each time that it was done. */
+/** What was observed for one combination, by hand and in a session, in every run. */
 interface Compared {
   readonly byHand: Tracks[];
   readonly inSession: Tracks[];
 }
 
 for (const [client, { open }] of Object.entries(CLIENTS))
-  test(`${client} sees in every kind of page what it sees in a Chromium started by hand`, async t => {
+  test(`${client} observes the same for every kind of page as in a Chromium started by hand`, async t => {
     const directly = await open(byHand.url, pages.url);
     const sessions = await Promise.all(SIDES.map(({ url }) => open(url, pages.url)));
     const ratios: number[][] = SIDES.map(() => []);
@@ -77,7 +77,7 @@ for (const [client, { open }] of Object.entries(CLIENTS))
     assert.equal(found.length, 0, found.slice(0, SHOWN_MAX).join('\n\n'));
   });
 
-test('every listed difference is one', () => {
+test('every listed difference exists', () => {
   for (const { known, knownByHand } of SIDES) assert.deepEqual(known.unseenBeside(knownByHand), []);
 });
 
@@ -99,7 +99,7 @@ async function again(cell: Cell, side: Side, compared: Compared, directly: Drive
   }
 }
 
-/** The tracks that never were in the session what they once were by hand. */
+/** Observations that occurred by hand, but never in the session. */
 function differing({ byHand, inSession }: Compared): readonly string[] {
   const tracks = new Set([...byHand, ...inSession].flatMap(one => [...one.keys()]));
   const once = (track: string): ReadonlySet<string> => new Set(byHand.map(one => textOf(one, track)));

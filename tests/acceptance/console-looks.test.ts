@@ -50,7 +50,7 @@ const LOOKS: ReadonlyArray<readonly [string, Look, readonly Place[]]> = [
 ];
 
 for (const [name, look, places] of LOOKS)
-  test(`nothing serious for accessibility, and nothing beyond the edge: ${name}`, () =>
+  test(`has no serious accessibility findings and no overflow: ${name}`, () =>
     signedIn(server, link, look, async watched => {
       const { page } = watched;
       for (const [address, title] of places) {
@@ -63,7 +63,7 @@ for (const [name, look, places] of LOOKS)
       }
     }));
 
-test('on a phone the menu leads on, and closes', () =>
+test('on a small screen, the menu opens the navigation and closes again', () =>
   signedIn(server, link, PHONE, async watched => {
     const { page } = watched;
     await page.getByRole('button', { name: 'Menu' }).click();
@@ -73,7 +73,7 @@ test('on a phone the menu leads on, and closes', () =>
     await page.getByRole('dialog').waitFor({ state: 'detached' });
   }));
 
-test('colours are chosen, and kept', () =>
+test('a chosen colour theme is kept', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     const paper = (): Promise<string> => page.evaluate('getComputedStyle(document.body).backgroundColor');
     const light = await paper();
@@ -89,7 +89,7 @@ test('colours are chosen, and kept', () =>
   }));
 
 for (const width of [800, 1024, 1200, 1300, 1440])
-  test(`no column of the list of sessions covers another at ${width} pixels`, () =>
+  test(`no column of the list of sessions overlaps another at ${width} pixels`, () =>
     signedIn(server, link, { ...DESK, width }, async ({ page }) => {
       await page.goto(`${server.url}${path('/sessions')}`);
       const cells = page.getByRole('list', { name: 'Sessions' }).locator('li').first().locator('> *');

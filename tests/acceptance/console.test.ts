@@ -14,9 +14,9 @@ const link = consoleLink(server);
 
 const BUNDLE_BYTES_MAX = 350 * 1024;
 
-// ---- what is served ------------------------------------------------------------------------------------------------
+// ---- static files --------------------------------------------------------------------------------------------------
 
-test('files that carry their digest may be kept for good, the page may not, and both come compressed', async () => {
+test('files with a digest in their name may be cached forever, the page may not, and both are compressed', async () => {
   const page = await fetch(`${server.url}/console`);
   const text = await page.text();
   assert.equal(page.headers.get('cache-control'), 'no-cache');
@@ -37,7 +37,7 @@ test('files that carry their digest may be kept for good, the page may not, and 
   assert.equal(again.status, 304);
 });
 
-test('the policy lets the page use nothing but its own origin', async () => {
+test("the content security policy allows only the console's own origin", async () => {
   const policy = (await fetch(`${server.url}/console/host`)).headers.get('content-security-policy') ?? '';
   for (const part of ["default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'"])
     assert.ok(policy.includes(part), `${part} is missing in ${policy}`);
@@ -56,7 +56,7 @@ test('no path leads out of the folder', async () => {
   assert.equal((await fetch(`${server.url}/console/assets/none.js`)).status, 404);
 });
 
-test('what a first visit loads stays small', async () => {
+test('a first visit loads less than the size limit', async () => {
   const text = await (await fetch(`${server.url}/console`)).text();
   const files = [...text.matchAll(/(?:src|href)="(\/console\/assets\/[^"]+)"/g)].map(match => match[1]);
   let bytes = 0;
@@ -70,7 +70,7 @@ test('what a first visit loads stays small', async () => {
 
 // ---- signing in ----------------------------------------------------------------------------------------------------
 
-test('the printed link signs in, leaves the address, and a reload keeps it', () =>
+test('the printed link signs in, its token is removed from the address, and the sign-in survives a reload', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     assert.doesNotMatch(page.url(), /bpt_|#/);
     await page.reload();
@@ -82,7 +82,7 @@ test('the printed link signs in, leaves the address, and a reload keeps it', () 
     assert.doesNotMatch(await page.evaluate(() => JSON.stringify(sessionStorage)), /bpt_|bak_/);
   }));
 
-test('a link with another token asks before it replaces whoever is signed in', () =>
+test('a link with another token asks before it replaces the current sign-in', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     const other = JSON.parse((await server.berth('tokens', 'create', '--name', 'Other', '--json')).stdout).token;
     const stored = () => page.evaluate<string>("sessionStorage.getItem('berth.token')");
@@ -99,7 +99,7 @@ test('a link with another token asks before it replaces whoever is signed in', (
     await page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor();
   }));
 
-test('a wrong token is refused with the words of the API', async () => {
+test('refuses an invalid token with the message of the API', async () => {
   const watched = await openWatched(DESK, server.url);
   const { page } = watched;
   await page.goto(`${server.url}/console`);
@@ -115,9 +115,9 @@ test('a wrong token is refused with the words of the API', async () => {
   await watched.close();
 });
 
-// ---- the main paths ------------------------------------------------------------------------------------------------
+// ---- main workflows ------------------------------------------------------------------------------------------------
 
-test('a session is created by the form, shows its life as it happens, and is released', () =>
+test('creates a session with the form, shows it live, and releases it', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     await page.getByRole('link', { name: 'New session' }).first().click();
     await page.getByLabel('Ends after, minutes').fill('5');
@@ -142,7 +142,7 @@ test('a session is created by the form, shows its life as it happens, and is rel
     assert.equal((await server.read(id)).endReason, 'released');
   }));
 
-test('the list follows by itself, and finds by metadata', () =>
+test('the list of sessions is updated live and can be searched by metadata', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     await page.getByText('Live', { exact: true }).waitFor();
     const session = await server.createSession({ keepAlive: true, userMetadata: { team: { name: 'blue' } } });
@@ -161,7 +161,7 @@ test('the list follows by itself, and finds by metadata', () =>
     await page.getByText('Released by a caller').waitFor();
   }));
 
-test('a running session is watched and driven in its live tab, and its picture stands in the list', () =>
+test('the live tab shows and controls a running session, and the list shows its picture', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     const session = await server.createSession({ keepAlive: true });
     const browser = await chromium.connectOverCDP(session.connectUrl);
@@ -187,7 +187,7 @@ test('a running session is watched and driven in its live tab, and its picture s
     await eventually('the picture of the session that has ended', width, pixels => pixels > 600);
   }));
 
-test('what a browser did is there to be looked at: log, network, files, and the replay on its timeline', () =>
+test('the tabs of a session show its log, network, files, and the replay with its timeline', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     const session = await server.createSession({ keepAlive: true });
     const browser = await chromium.connectOverCDP(session.connectUrl);
@@ -228,7 +228,7 @@ test('what a browser did is there to be looked at: log, network, files, and the 
     for (const lane of ['Pages', 'Network', 'Console']) await page.getByText(lane, { exact: true }).first().waitFor();
   }));
 
-test('a context is made, chosen for a session, and deleted', () =>
+test('creates a context, uses it for a session, and deletes it', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     await page.getByRole('link', { name: 'Contexts' }).click();
     await page.getByRole('button', { name: 'New context' }).click();
@@ -245,7 +245,7 @@ test('a context is made, chosen for a session, and deleted', () =>
     await page.getByText('No contexts yet').waitFor();
   }));
 
-test('an agent key is issued, shown once, works, and is revoked', () =>
+test('issues an agent key, shows it once, and revokes it', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     await page.getByRole('link', { name: 'Agent keys' }).click();
     await page.getByRole('button', { name: 'Issue a key' }).click();
@@ -266,7 +266,7 @@ test('an agent key is issued, shown once, works, and is revoked', () =>
     assert.equal((await server.api('GET', '/v1/browsers/sessions', { key })).status, 401);
   }));
 
-test('loading the console again issues no further key', () =>
+test('does not issue another key on reload', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     const consoleKeys = async (): Promise<number> => {
       const { stdout } = await server.berth('keys', 'list', '--json');
@@ -281,7 +281,7 @@ test('loading the console again issues no further key', () =>
     assert.equal(await consoleKeys(), before);
   }));
 
-test('a key in use is listed however many keys have ended since', () =>
+test('lists an active key even if many keys are inactive', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     const token = new URL(link).hash.replace('#token=', '');
     const path = `/v1/applications/${server.applicationId}/agent-keys`;
@@ -299,9 +299,9 @@ test('a key in use is listed however many keys have ended since', () =>
     await page.getByRole('button', { name: 'Revoke nightly' }).waitFor({ state: 'detached' });
   }));
 
-test('the list stays live when the service stops while it asks, and says why it is refused', () =>
+test('the list stays live across a service restart, and shows why the service refused it', () =>
   signedIn(server, link, DESK, async ({ page }) => {
-    // What a service that stops answered to a stream that came in its last moment.
+    // The answer of a stopping service to a new stream.
     let answered = 0;
     await page.route('**/v1/browsers/events*', route => {
       answered += 1;
@@ -317,7 +317,7 @@ test('the list stays live when the service stops while it asks, and says why it 
     assert.doesNotMatch(await refusal.innerText(), /does not respond/);
   }));
 
-test('the connect address is copied whole while its key is hidden', () =>
+test('copies the complete connect address while its key is hidden', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     const { id, connectUrl } = await server.createSession({ keepAlive: true });
     await page.goto(`${server.url}/console/a/${server.applicationId}/sessions/${id}?tab=connect`);
@@ -328,7 +328,7 @@ test('the connect address is copied whole while its key is hidden', () =>
       await page.getByRole('status').filter({ hasText: 'Copied' }).first().waitFor();
       return page.evaluate<string>('navigator.clipboard.readText()');
     };
-    // The key in the address is the one of this tab, so it opens the same session by another signature.
+    // The key in the address is the one of this tab, so it opens the same session with another signature.
     const address = await copied('the connect address');
     assert.match(address, /signingKey=[\w.-]{20,}$/);
     assert.equal(address.replace(/signingKey=.*/, ''), connectUrl.replace(/signingKey=.*/, ''));
@@ -346,7 +346,7 @@ test('an unknown filter in the address shows all sessions, and a session without
     await page.getByText('Recording was off for this session.').waitFor();
   }));
 
-test('limits are changed, and hold', () =>
+test('changed limits take effect', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     await page.getByRole('link', { name: 'Limits and usage' }).click();
     const field = page.getByLabel('Creates per minute', { exact: true });
@@ -355,7 +355,7 @@ test('limits are changed, and hold', () =>
     await page.getByText('of 33', { exact: true }).waitFor();
   }));
 
-test('the main path goes by keyboard alone', () =>
+test('the main workflow can be completed with the keyboard only', () =>
   signedIn(server, link, DESK, async ({ page }) => {
     await page.keyboard.press('Tab');
     assert.equal(await page.locator(':focus').innerText(), 'Skip to content');

@@ -1,5 +1,5 @@
-// Twenty rounds of a login on two sites, each in a session of its own; and ten in which the browser is killed at some moment,
-// which may lose what docs/contexts.md says and nothing else.
+// Twenty logins on two sites, each in its own session; and ten sessions whose browser is killed at a random moment, which may
+// lose only what docs/contexts.md says.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createContext, persistent, reachesVersion, tellsOf } from '../harness/contexts.ts';
@@ -8,7 +8,7 @@ import { allOf, findMarks, LOGIN_PAGES, leaveMarks, onPage, sitesOf, withoutWork
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 
-/** Cookies are copied aside every five seconds; a busy machine may take longer, though never through two more turns. */
+/** Cookies are copied every five seconds. On a busy machine this may take up to two more intervals. */
 const COPIED_MS = 15_000;
 const KILLED_WITHIN_MS = 18_000;
 
@@ -16,7 +16,7 @@ const pages = await openPages(LOGIN_PAGES);
 const server = await startServer({ pages, env: { BERTH_DISCONNECT_GRACE: '0' } });
 const { secure, plain } = sitesOf(pages);
 
-test('twenty rounds keep everything on both sites', async () => {
+test('twenty sessions keep all data of both sites', async () => {
   const { id } = await createContext(server);
   for (let round = 1; round <= 20; round++) {
     const session = await server.createSession(persistent(id));
@@ -32,7 +32,7 @@ test('twenty rounds keep everything on both sites', async () => {
   }
 });
 
-test('ten kills at some moment lose seconds of cookies and the storage of that session', async () => {
+test('a kill at a random moment loses only seconds of cookies and the storage of that session', async () => {
   const { id } = await createContext(server);
   const first = await server.createSession(persistent(id));
   await onPage(first.connectUrl, page => leaveMarks(page, secure, 'whole'));

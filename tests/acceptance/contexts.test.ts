@@ -1,4 +1,4 @@
-// Contexts over the API: what persists, what does not, who wins, who waits, and what is gone.
+// Contexts over the API: what persists, concurrent saves, exclusive use, versions, and deletion.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Browserbase from '@browserbasehq/sdk';
@@ -23,11 +23,11 @@ const UNKNOWN_ID = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
 
 const pages = await openPages(LOGIN_PAGES);
 const store = await chosenStore();
-// More slots than are ever used at once: boxes of sessions that have ended may go slowly.
+// More slots than are used at once, because boxes of ended sessions are removed with a delay.
 const server = await startServer({ pages, env: { BERTH_SLOTS: '12', ...store?.env } });
 const { secure, plain } = sitesOf(pages);
 
-/** A session that leaves the mark on both sites, and ends with its client. */
+/** A session that sets the mark on both sites, and ends with its client. */
 async function leave(id: string, mark: string): Promise<string> {
   const session = await server.createSession(persistent(id));
   await onPage(session.connectUrl, async page => {
@@ -47,7 +47,7 @@ async function finds(id: string, mark: string): Promise<void> {
   await server.release(session.id);
 }
 
-test('what a session left is there in the next one, everywhere a site keeps it', async () => {
+test('the next session finds all kinds of storage of the previous one', async () => {
   const { id, version } = await createContext(server);
   assert.equal(version, 0);
   const first = await leave(id, 'one');
@@ -77,7 +77,7 @@ test('what a session left is there in the next one, everywhere a site keeps it',
   );
 });
 
-test('without persist nothing is kept', async () => {
+test('saves nothing without persist', async () => {
   const { id } = await createContext(server);
   const session = await server.createSession({ browserSettings: { context: { id } } });
   await onPage(session.connectUrl, page => leaveMarks(page, plain, 'gone'));
@@ -86,7 +86,7 @@ test('without persist nothing is kept', async () => {
   assert.deepEqual(await contextEvents(server, session.id), []);
 });
 
-test('a release answers before the save is done, and a time limit saves too', async () => {
+test('a release is answered before the save is done, and a session that times out is saved too', async () => {
   const { id } = await createContext(server);
   const session = await server.createSession({ keepAlive: true, ...persistent(id) });
   await onPage(session.connectUrl, page => leaveMarks(page, plain, 'kept'));
@@ -96,7 +96,7 @@ test('a release answers before the save is done, and a time limit saves too', as
   assert.ok(saved.time > (released.endedAt ?? ''), 'saved behind the end');
 });
 
-test('of two that persist at once the last to end wins, and the overtaken one is told', async () => {
+test('if two sessions persist at once, the last to end is kept, and an event reports the overtaken one', async () => {
   const { id } = await createContext(server);
   const [a, b] = await Promise.all([server.createSession(persistent(id)), server.createSession(persistent(id))]);
   await onPage(a.connectUrl, page => leaveMarks(page, plain, 'a'));
@@ -117,7 +117,7 @@ test('of two that persist at once the last to end wins, and the overtaken one is
   assert.equal((await tellsOf(server, b.id, 'context.saved')).detail.overtook, 1);
 });
 
-test('one exclusive session at a time; others that persist are not refused', async () => {
+test('allows one exclusive session at a time, and does not refuse other sessions that persist', async () => {
   const { id } = await createContext(server);
   const exclusive = { browserSettings: { context: { id, persist: true, exclusive: true } } };
   const holder = await server.createSession({ keepAlive: true, ...exclusive });
@@ -133,7 +133,7 @@ test('one exclusive session at a time; others that persist are not refused', asy
   await server.release(next.id);
 });
 
-test('an earlier version is restored, and a fork goes its own way', async () => {
+test('restores an earlier version, and a fork changes independently', async () => {
   const { id } = await createContext(server);
   await leave(id, 'first');
   await reachesVersion(server, id, 1);
@@ -155,7 +155,7 @@ test('an earlier version is restored, and a fork goes its own way', async () => 
   );
 });
 
-test("Playwright's storage state goes in and comes out", async () => {
+test("imports and exports Playwright's storage state", async () => {
   const { id } = await createContext(server);
   const host = new URL(plain).hostname;
   const cookie = { path: '/', httpOnly: false, secure: false, sameSite: 'Lax' } as const;
@@ -204,7 +204,7 @@ test("Playwright's storage state goes in and comes out", async () => {
   );
 });
 
-test('names are unique without regard to case, and free again when their context is gone', async () => {
+test('names are unique regardless of case, and can be reused after a deletion', async () => {
   const named = await createContext(server, { name: '  Shop Login ' });
   assert.equal(named.name, 'Shop Login');
   const taken = await server.api('POST', CONTEXTS, { body: { name: 'shop login' } });
@@ -220,7 +220,7 @@ test('names are unique without regard to case, and free again when their context
     assert.equal((await server.api('POST', CONTEXTS, { body: { name } })).status, 400, JSON.stringify(name));
 });
 
-test('a list has pages', async () => {
+test('lists contexts in pages', async () => {
   const made = [await createContext(server), await createContext(server)];
   const first = await server.api<Context[]>('GET', `${CONTEXTS}?limit=1`);
   assert.deepEqual(
@@ -231,7 +231,7 @@ test('a list has pages', async () => {
   assert.equal(next.body[0]?.id, made[0]?.id);
 });
 
-test('the official client makes, reads and deletes contexts', async () => {
+test('the official client creates, reads and deletes contexts', async () => {
   const sdk = new Browserbase({ apiKey: server.key, baseURL: server.url });
   const created = await sdk.contexts.create({});
   assert.equal(created.cipherAlgorithm, 'AES-256-CBC');
@@ -245,7 +245,7 @@ test('the official client makes, reads and deletes contexts', async () => {
   await assert.rejects(async () => sdk.contexts.retrieve(created.id), /404/);
 });
 
-test('no key, and the key of another application, see nothing', async () => {
+test('refuses requests without a key, and answers 404 to keys of other applications', async () => {
   const { id } = await createContext(server);
   const other = await otherApplication(server);
   for (const [method, path, body] of [
@@ -272,6 +272,6 @@ test('no key, and the key of another application, see nothing', async () => {
   assert.deepEqual(sessions.body, [], 'a refused create leaves no session');
 });
 
-test('nothing of a session is left when its context is saved', async () => {
+test('leaves nothing of a session after its context was saved', async () => {
   await server.settles();
 });

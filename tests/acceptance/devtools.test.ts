@@ -1,5 +1,5 @@
-// DevTools on a page of a session, as a person opens it: Chromium's own front end, in a browser beside, on a jailed page that
-// an agent goes on with. And what its socket must not lead to.
+// DevTools on a page of a session: Chromium's own front end, in a second browser, on a jailed page that the agent keeps using.
+// Also what its socket must refuse.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { type Browser, chromium, type Page } from 'playwright-core';
@@ -49,14 +49,14 @@ async function linksOf(id: string, query = ''): Promise<DebugUrls> {
   return body;
 }
 
-/** The socket that the front end at this address would open. */
+/** The WebSocket address that the front end uses. */
 function socketOf(link: string): string {
   const url = new URL(link.replace(/^http/, 'ws'));
   url.pathname += '/socket';
   return url.href;
 }
 
-test('Elements and Console show a jailed page, while its agent goes on', async () => {
+test('Elements and Console show a jailed page while its agent keeps working', async () => {
   const { session, page, link, end } = await openDesk();
   const watched = await openWatched(DESK, server.url);
   const { page: view } = watched;
@@ -90,7 +90,7 @@ test('Elements and Console show a jailed page, while its agent goes on', async (
   await end();
 });
 
-test('the live view leads there, for whoever may drive', async () => {
+test('the live view links to DevTools for viewers who may take control', async () => {
   const { session, end } = await openDesk();
   const watched = await openWatched(DESK, server.url);
   const { debuggerUrl } = await linksOf(session.id);
@@ -107,7 +107,7 @@ test('the live view leads there, for whoever may drive', async () => {
   await end();
 });
 
-test('from the live tab of the console one click shows the elements of the page', () =>
+test('the console opens DevTools from the live tab with one click', () =>
   signedIn(server, consoleLink(server), DESK, async ({ page: desk }) => {
     const { session, end } = await openDesk();
     await desk.getByRole('link', { name: session.id }).click();
@@ -120,7 +120,7 @@ test('from the live tab of the console one click shows the elements of the page'
     await end();
   }));
 
-test('the files are those of Chromium, kept for good, and can reach nothing but themselves and the socket', async () => {
+test('the files come from Chromium, may be cached forever, and can access only themselves and the socket', async () => {
   const { link, end } = await openDesk();
   const first = await ask(link, {});
   assert.equal(first.status, 302);
@@ -138,7 +138,7 @@ test('the files are those of Chromium, kept for good, and can reach nothing but 
   await end();
 });
 
-test('who may only watch has no DevTools; a link that was altered or revoked opens none', async () => {
+test('a view-only address cannot open DevTools, nor can an altered or revoked one', async () => {
   const { session, link, end } = await openDesk();
   const watching = await linksOf(session.id, '?readOnly=true');
   const view = watching.pages[0];
@@ -162,7 +162,7 @@ test('who may only watch has no DevTools; a link that was altered or revoked ope
   await end();
 });
 
-test('its socket leads to that page and its frames, to no other page and not to the browser', async () => {
+test('the socket gives access to the page and its frames only', async () => {
   const { session, page, link, end } = await openDesk('/framed');
   const other = await page.context().newPage();
   await other.goto(`${pages.a}/next`);
@@ -210,7 +210,7 @@ test('its socket leads to that page and its frames, to no other page and not to 
   await end();
 });
 
-test('what the agent has made the page pretend holds meanwhile and afterwards, and a page that was stopped goes on', async () => {
+test('overrides of the agent are kept, and a page that was paused continues', async () => {
   const { page, link, end } = await openDesk();
   await page.setViewportSize({ width: 640, height: 480 });
   await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
@@ -250,7 +250,7 @@ test('what the agent has made the page pretend holds meanwhile and afterwards, a
   await end();
 });
 
-test('while a person drives, DevTools does not; when the page or the session ends, it hears why', async () => {
+test('DevTools cannot send input while a viewer has control, and is told when the page or session ends', async () => {
   const { session, page, link, end } = await openDesk('/known', { takeover: 'refuse' });
   const debug = await linksOf(session.id);
   const viewer = await LiveViewer.open(debug.debuggerUrl);
@@ -267,11 +267,11 @@ test('while a person drives, DevTools does not; when the page or the session end
   const onOther = await CdpClient.connect(socketOf(of));
   await onOther.send('Runtime.enable');
   await other.close();
-  // Chromium says so too, in words of its own.
+  // Chromium reports it too, with another message.
   await onOther.event('Inspector.detached', ({ params }) => params?.reason === 'the page was closed');
   assert.equal((await onOther.closed()).code, 1000);
 
-  // An address for every page opens the one that is named.
+  // An address for every page opens the page that is named.
   const all = new URL(link);
   all.searchParams.set('token', new URL(debug.debuggerUrl).searchParams.get('token') ?? '');
   const again = await CdpClient.connect(socketOf(all.href));

@@ -8,14 +8,14 @@ import { startServer } from '../harness/server.ts';
 await consoleIsBuilt();
 const server = await startServer();
 
-// ---- examples do what they say -------------------------------------------------------------------------------------
+// ---- examples ------------------------------------------------------------------------------------------------------
 
 for (const [document, blocks] of examples())
-  test(`the examples of ${document} run as they are written`, async () => {
+  test(`the examples of ${document} run as written`, async () => {
     for (const { line, run } of blocks) assert.notEqual(await run(server), '', `line ${line} prints something`);
     const open = await server.api<Array<{ id: string }>>('GET', '/v1/browsers/sessions?status=PENDING,RUNNING');
     for (const { id } of open.body) {
-      // One whose client has left may have ended by itself in the meantime.
+      // A session whose client has disconnected may have ended meanwhile.
       const released = await server.api('POST', `/v1/browsers/sessions/${id}`, { body: { status: 'REQUEST_RELEASE' } });
       if (released.status !== 200) await server.ended(id);
     }
@@ -31,7 +31,7 @@ async function text(path: string): Promise<string> {
 
 const linksOf = (page: string): string[] => [...page.matchAll(/<a [^>]*href="([^"]+)"/g)].map(match => match[1] ?? '');
 
-test('from the start every page is reached, and every link leads to a place that is there', async () => {
+test('every page can be reached from the start page, and every link has a target', async () => {
   const pages = new Map<string, string>();
   const waiting = ['/docs'];
   for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
@@ -61,23 +61,23 @@ test('the site loads nothing from other servers', async () => {
       assert.match(String(address), /^\/(?!\/)/);
 });
 
-test('the API reference names every operation with its path', async () => {
+test('the API reference lists every operation with its path', async () => {
   const words = (await text('/docs/api')).replace(/<[^>]*>/g, '');
   for (const { method, path } of OPERATION_IDS.map(operation)) assert.ok(words.includes(`${method} ${path}`), path);
 });
 
-test('a page that does not exist is a 404 in the words of the API', async () => {
+test('a page that does not exist answers 404 with the error body', async () => {
   const { status, body } = await server.api('GET', '/docs/none', { key: null });
   assert.deepEqual([status, body.code], [404, 'route_not_found']);
 });
 
-test('markup in a document stays text', async () => {
+test('markup in a document is escaped', async () => {
   const page = await text('/docs/operating');
   assert.doesNotMatch(page, /<script(?! type="module" src="\/docs\/assets\/)/);
 });
 
 for (const [name, look] of Object.entries({ DESK_DARK, PHONE }))
-  test(`pages are read, searched and are free of serious findings: ${name}`, async () => {
+  test(`the site can be read and searched, without serious accessibility findings: ${name}`, async () => {
     const watched = await openWatched(look, server.url);
     const { page } = watched;
     for (const path of ['/docs', '/docs/operating', '/docs/reference/errors', '/docs/guides/playwright', '/docs/api']) {

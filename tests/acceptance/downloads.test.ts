@@ -1,5 +1,5 @@
-// Downloads as callers see them, whoever started them and whatever the client set: from the first tab, popups, contexts of
-// the client's own, by header, from blob and data addresses.
+// Downloads as callers see them, from any origin: the first tab, popups, browser contexts of clients, by header, from blob:
+// and data: URLs.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ import { eventually } from '../harness/until.ts';
 import { upload } from '../harness/upload.ts';
 
 const REPORT = randomBytes(200_000);
-/** Milliseconds from nothing on: somewhere among them the answer meets the client's leaving. */
+/** Delays in milliseconds, so that one of them makes the answer arrive while the client disconnects. */
 const LEAVING_DELAYS = 14;
 const sha256 = (bytes: Uint8Array | string): string => createHash('sha256').update(bytes).digest('hex');
 
@@ -79,7 +79,7 @@ const list = async (session: string, query = ''): Promise<DownloadPage> => {
   assert.equal(answer.status, 200, answer.text);
   return answer.body;
 };
-/** Waits for so many, which must be listed within two seconds of the browser's last word. */
+/** Waits for this many downloads, which must be listed within two seconds of the browser's last event. */
 const listed = async (session: string, count: number, query = ''): Promise<readonly Download[]> =>
   (
     await eventually(
@@ -109,7 +109,7 @@ async function withPage(
 }
 
 describe('downloads', () => {
-  it('are listed while the session runs, with name, size, type and checksum', () =>
+  it('are listed with name, size, type and checksum while the session runs', () =>
     withPage({}, async (page, { id }) => {
       await page.click('#report');
       const [download] = await listed(id, 1);
@@ -124,7 +124,7 @@ describe('downloads', () => {
       assert.equal((await server.read(id)).status, 'RUNNING');
     }));
 
-  it('have the type that their server gave them, or where it gave none, that of their bytes', () =>
+  it('have the type that the site sent, or else the type detected from their bytes', () =>
     withPage({}, async (page, { id }) => {
       for (const [path, filename, mimeType] of [
         ['/told', 'told', 'text/calendar'],
@@ -136,7 +136,7 @@ describe('downloads', () => {
       }
     }));
 
-  it('come from everywhere: same names, popups, blob and data addresses, contexts of the client', () =>
+  it('are recorded from everywhere: equal names, popups, blob: and data: URLs, browser contexts of clients', () =>
     withPage({}, async (page, { id }, browser) => {
       await page.click('#report');
       await listed(id, 1);
@@ -153,8 +153,8 @@ describe('downloads', () => {
       const other = await (await browser.newContext()).newPage();
       await other.goto(`${pages.b}/files`);
       await other.click('#report');
-      await listed(id, 7); // before its answer is there, the next navigation would break it off
-      await other.goto(`${pages.b}/empty`).catch(() => {}); // a navigation that becomes a download fails as one
+      await listed(id, 7); // the next navigation would cancel a download whose response has not arrived
+      await other.goto(`${pages.b}/empty`).catch(() => {}); // Playwright fails a navigation that becomes a download
       const downloads = await listed(id, 8);
       assert.deepEqual(downloads.map(({ filename }) => filename).sort(), [
         'Gr\u00fc\u00dfe \u2602.csv',
@@ -170,15 +170,15 @@ describe('downloads', () => {
       assert.deepEqual([named('empty')?.size, named('empty')?.checksum], [0, sha256('')]);
     }));
 
-  it('stay whatever folder a client names, and its events keep their meaning', () =>
+  it('are recorded whatever download path a client sets, and its events stay correct', () =>
     withPage({}, async (page, { id }, browser) => {
-      // Playwright has named a folder of its own machine when it connected.
+      // Playwright has set a folder of its own machine when it connected.
       const begun = page.waitForEvent('download');
       await page.click('#report');
       const download = await begun;
       assert.equal(download.suggestedFilename(), 'report.pdf');
       assert.equal(await download.failure(), null);
-      // It looks for the file on its own machine; the link leads to it.
+      // Playwright looks for the file on its own machine, so the test uses the link.
       await assert.rejects(download.saveAs('/tmp/berth-never-written'), /ENOENT|no such file/);
       const client = await browser.newBrowserCDPSession();
       await client.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath: 'downloads' });
@@ -191,13 +191,13 @@ describe('downloads', () => {
       assert.deepEqual(names, ['Grüße ☂.csv', 'data.json', 'from blob.txt', 'report.pdf']);
     }));
 
-  it('are kept of a client that clicks and goes at once', async () => {
+  it('are kept when the client disconnects immediately after the click', async () => {
     const session = await server.createSession({ keepAlive: true });
     for (let round = 1; round <= 12; round++) {
       const browser = await chromium.connectOverCDP(session.connectUrl);
       const page = browser.contexts()[0]?.pages()[0];
       if (round === 1) await page?.goto(`${pages.a}/files`);
-      await listed(session.id, round - 1); // of one that was not answered yet, a second click is the end
+      await listed(session.id, round - 1); // a second click would cancel a download whose response has not arrived
       await page?.click('#report');
       await browser.close();
     }
@@ -205,7 +205,7 @@ describe('downloads', () => {
     await server.release(session.id);
   });
 
-  it('are told to Puppeteer, and refused where it says so', async () => {
+  it('are reported to Puppeteer, and denied if it asks for that', async () => {
     const session = await server.createSession({ keepAlive: true });
     const browser = await puppeteer.connect({ browserWSEndpoint: session.connectUrl, defaultViewport: null });
     const [page] = await browser.pages();
@@ -230,12 +230,12 @@ describe('downloads', () => {
     await server.release(session.id);
   });
 
-  it('come also when the client that began them leaves at once', async () => {
+  it('are kept when the client that started them disconnects immediately', async () => {
     const { id, connectUrl } = await server.createSession({ keepAlive: true });
     for (let delayMs = 0; delayMs < LEAVING_DELAYS; delayMs++) {
       const browser = await chromium.connectOverCDP(connectUrl);
       const page = browser.contexts()[0]?.pages()[0];
-      await listed(id, delayMs); // of one that was not answered yet, the next navigation is the end
+      await listed(id, delayMs); // the next navigation would cancel a download whose response has not arrived
       await page?.goto(`${pages.a}/files`);
       await page?.evaluate(`report.href = '/late?${delayMs}'`);
       await page?.click('#report', { noWaitAfter: true });
@@ -245,7 +245,7 @@ describe('downloads', () => {
     await server.release(id);
   });
 
-  it('of a browser that is released, or dies, in the middle are never listed; what was whole is', async () => {
+  it('that are incomplete when the browser ends are not listed, while complete ones are', async () => {
     for (const end of ['release', 'kill'] as const) {
       const session = await server.createSession({ keepAlive: true });
       const browser = await chromium.connectOverCDP(session.connectUrl);
@@ -270,7 +270,7 @@ describe('downloads', () => {
     }
   });
 
-  it('over the bound of the session are cancelled, and an event says so', () =>
+  it('over the limit of the session are cancelled, with an event', () =>
     withPage({}, async (page, { id }) => {
       await page.click('#named');
       await listed(id, 1);
@@ -288,7 +288,7 @@ describe('downloads', () => {
     }));
 });
 
-it('what is kept of an application counts against its limit, and what would pass it is refused', () =>
+it('count against the storage limit of the application, and those exceeding it are refused', () =>
   withPage({ keepAlive: true }, async (page, { id }) => {
     const token = await ownerToken(server);
     const used = async (): Promise<number> => (await readLimits(server, token)).usage.browsers.maxStoredBytes;
@@ -337,7 +337,7 @@ describe('a download', () => {
     await page?.click('#report');
     const report = async () => (await list(session.id, '&filename=report.pdf')).downloads[0];
     await listed(session.id, 2);
-    // Of a bucket: once the file is there, its own link is given out.
+    // With a bucket, the object store's own link is returned once the file is stored.
     const isThere = (found?: Download) => found?.downloadUrl.startsWith(store?.endpoint ?? server.url) ?? false;
     const found = await eventually('the report to be given out', report, isThere);
     assert.ok(found);
@@ -346,7 +346,7 @@ describe('a download', () => {
     await server.release(session.id);
   });
 
-  it('is found by each of the filters, also after the end', async () => {
+  it('is found by each of the filters, also after the end of the session', async () => {
     const names = async (query: string) => (await list(session.id, query)).downloads.map(({ filename }) => filename);
     const csv = 'Grüße ☂.csv';
     assert.deepEqual(await names(''), [csv, 'report.pdf']);
@@ -397,7 +397,7 @@ describe('a download', () => {
     assert.deepEqual([known.status, known.text], [304, '']);
   });
 
-  it('is given out by its link to anybody, and by no altered one', async () => {
+  it('can be read by anyone with its link, but not with an altered link', async () => {
     const { downloadUrl } = download;
     if (store) return servedByTheStore(downloadUrl);
     const answer = await fetch(downloadUrl, { headers: { origin: 'https://elsewhere.test' } });
@@ -418,7 +418,7 @@ describe('a download', () => {
     assert.ok(!server.log().some(line => line.includes(token)), 'the link is in no log');
   });
 
-  it('is in the archive of official clients', async () => {
+  it('is included in the archive for official clients', async () => {
     const bytes = await bytesOf(`${server.url}/v1/sessions/${session.id}/downloads`, {
       authorization: `Bearer ${server.key}`,
     });
@@ -429,7 +429,7 @@ describe('a download', () => {
     assert.deepEqual(found, { 'Grüße ☂.csv': sha256('a,b\n1,2\n'), 'report.pdf': sha256(PDF) });
   });
 
-  it('is nobody else’s', async () => {
+  it('is not found by other applications', async () => {
     const foreign = { key: await foreignKey(server) };
     assert.equal((await server.api('GET', `/v1/browsers/downloads?sessionId=${session.id}`, foreign)).status, 404);
     for (const [method, options] of [
@@ -442,14 +442,14 @@ describe('a download', () => {
     assert.equal((await server.api('GET', path(), { key: null })).status, 401);
   });
 
-  it('is deleted with its bytes and its links', async () => {
+  it('is deleted together with its bytes and links', async () => {
     assert.equal((await server.api('DELETE', path())).status, 204);
     assert.equal((await fetch(download.downloadUrl)).status, 404);
     assert.equal((await server.api('GET', path())).status, 404);
     assert.equal((await server.api('DELETE', path())).status, 404);
     const resent = await server.api('DELETE', path(), { headers: { 'x-stainless-retry-count': '1' } });
     assert.equal(resent.status, 204);
-    // Of a bucket the link has just told.
+    // With a bucket, the link was checked above.
     const objects = join(server.dataDir, 'artifacts/objects');
     const kept = store ? [] : filesUnder(objects);
     assert.ok(!kept.some(name => name.includes(download.id)), 'no object is left');
@@ -457,7 +457,7 @@ describe('a download', () => {
   });
 });
 
-/** The link is the store's own: what its bucket allows to other origins is its operator's to say. */
+/** Whether the link belongs to the object store, whose CORS rules are set by its operator. */
 async function servedByTheStore(link: string): Promise<void> {
   assert.ok(link.startsWith(`${store?.endpoint}/`), link);
   assert.ok((await bytesOf(link)).equals(PDF));

@@ -1,4 +1,4 @@
-// What the event list tells of a server that comes and goes, and of a browser that does not start.
+// Events about server restarts, and about a browser that does not start.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SessionEvent, SessionEventPage } from '../../contract/events.ts';
@@ -26,7 +26,7 @@ async function decisionOf(id: string): Promise<unknown> {
   return [decided?.actor.kind, decided?.detail.status, decided?.detail.reason];
 }
 
-test('a reader goes on at the successor, which tells that it took the session over', async () => {
+test('a reader continues with the next server, which reports the adoption', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const before = await streamOf(id);
   const { id: last } = await before.event('session.started');
@@ -44,7 +44,7 @@ test('a reader goes on at the successor, which tells that it took the session ov
   ]);
 });
 
-test('a browser that did not outlive the restart', async () => {
+test('reports a browser that ended during a restart', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   await server.kill('SIGKILL');
   killBox(server.dataDir, id);
@@ -52,7 +52,7 @@ test('a browser that did not outlive the restart', async () => {
   assert.deepEqual(await decisionOf(id), ['service', 'ERROR', 'service_restart']);
 });
 
-test('the operator ends what a killed server left', async () => {
+test('reports sessions that the operator ended after a server was killed', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   await server.kill('SIGKILL');
   assert.equal((await server.berth('stop')).code, 0);
@@ -60,13 +60,13 @@ test('the operator ends what a killed server left', async () => {
   assert.deepEqual(await decisionOf(id), ['operator', 'COMPLETED', 'operator']);
 });
 
-test('the operator drains', async () => {
+test('reports sessions that the operator drained', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   await server.restart('SIGINT');
   assert.deepEqual(await decisionOf(id), ['operator', 'COMPLETED', 'drained']);
 });
 
-test('a browser that does not start leaves its session with an end', async () => {
+test('a session whose browser does not start has an end event', async () => {
   chromium.mood('fails');
   const { status } = await server.api('POST', '/v1/browsers/sessions', { body: { userMetadata: { run: 'refused' } } });
   chromium.mood('well');

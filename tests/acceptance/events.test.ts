@@ -1,4 +1,4 @@
-// What happened to a session: as a list, as a stream, for every way it may end.
+// Events of sessions: as a list and as a stream, for every end reason.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
@@ -13,7 +13,7 @@ const server = await startServer({ clock: 'test', env: { BERTH_SLOTS: '6', BERTH
 
 const EVENTS = '/v1/browsers/events';
 const UNKNOWN_ID = '01a1fa50-5319-7450-a6b3-c787ada50631';
-/** Never warm, so that its box has its name. */
+/** Not a warm browser, so that the box has the session's id. */
 const COLD = { browserSettings: { locale: 'de-DE' } };
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
@@ -27,7 +27,7 @@ const streamOf = (id: string, headers: Record<string, string> = {}): Promise<Eve
 const typesOf = (events: readonly SessionEvent[]): string[] => events.map(({ type }) => type);
 const rest = ({ type, actor, detail }: SessionEvent) => ({ type, actor, detail });
 
-/** The last two events of the session itself: the decision, and that it was carried out. Those of clients are told beside. */
+/** The last two events of the session itself: the decision to end it, and the end. Without events of clients. */
 async function endOf(id: string): Promise<SessionEvent> {
   await server.ended(id);
   const [decided, ended] = (await listed(id)).filter(({ type }) => type.startsWith('session.')).slice(-2);
@@ -40,7 +40,7 @@ async function endOf(id: string): Promise<SessionEvent> {
   return decided;
 }
 
-test('a life from create to release is told in order, with times, actors and facts', async () => {
+test('records the events of a session from create to release, with times, actors and details', async () => {
   const session = await server.createSession({ userMetadata: { run: 'life' } });
   const client = await CdpClient.connect(session.connectUrl);
   const second = await CdpClient.connect(session.connectUrl);
@@ -99,7 +99,7 @@ test('a life from create to release is told in order, with times, actors and fac
   assert.deepEqual(ids, [...ids].sort());
 });
 
-test('the list goes page by page, and by type', async () => {
+test('lists events in pages and by type', async () => {
   const { id } = await server.createSession();
   await server.release(id);
   const all = await listed(id);
@@ -122,7 +122,7 @@ test('the list goes page by page, and by type', async () => {
   );
 });
 
-test('what cannot be asked is refused with what was expected', async () => {
+test('refuses invalid queries, and names what was expected', async () => {
   const { id } = await server.createSession();
   const refusals = [
     [`/v1/browsers/sessions/${UNKNOWN_ID}/events`, {}, 404, 'not_found'],
@@ -142,7 +142,7 @@ test('what cannot be asked is refused with what was expected', async () => {
   await server.release(id);
 });
 
-test('a key of another application sees nothing of it', async () => {
+test('a key of another application gets 404', async () => {
   const { id } = await server.createSession();
   const made = await server.berth('tokens', 'create', '--name', 'events', '--json');
   const token: string = JSON.parse(made.stdout).token;
@@ -160,7 +160,7 @@ test('a key of another application sees nothing of it', async () => {
   await server.release(id);
 });
 
-test('a stream of a session tells what was, then what happens, and ends behind the end', async () => {
+test('a stream of a session sends past events, then new ones, and ends after the session', async () => {
   const session = await server.createSession({ keepAlive: true });
   const stream = await streamOf(session.id);
   assert.equal(stream.headers['cache-control'], 'no-store');
@@ -178,7 +178,7 @@ test('a stream of a session tells what was, then what happens, and ends behind t
   for (const { id, event, data } of stream.events) assert.deepEqual([id, event], [data.id, data.type]);
 });
 
-test('a reader that comes back goes on behind what it has, and after the end is told not to come again', async () => {
+test('a reconnecting reader continues after its last event, and gets 204 after the end', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const first = await streamOf(id);
   const { id: last } = await first.event('session.started');
@@ -193,7 +193,7 @@ test('a reader that comes back goes on behind what it has, and after the end is 
   assert.deepEqual([again.status, again.text], [204, '']);
 });
 
-test('a stream of one type ends with its session too', async () => {
+test('a stream filtered by type ends with the session too', async () => {
   const { id } = await server.createSession();
   const stream = await streamAt(`/v1/browsers/sessions/${id}/events?type=session.started`);
   await server.release(id);
@@ -201,7 +201,7 @@ test('a stream of one type ends with its session too', async () => {
   assert.deepEqual(stream.types, ['session.started']);
 });
 
-test('a stream of the application begins now, or where it is told, and tells of every session', async () => {
+test('a stream of the application starts now or after a given event, and includes all sessions', async () => {
   const before = await server.createSession();
   const stream = await streamAt(EVENTS);
   const ends = await streamAt(`${EVENTS}?type=session.ended`);
@@ -221,7 +221,7 @@ test('a stream of the application begins now, or where it is told, and tells of 
   for (const one of [stream, ends, all]) one.cut();
 });
 
-test('a quiet stream shows that it lives', async () => {
+test('a stream without events sends heartbeats', async () => {
   const stream = await streamAt(EVENTS);
   for (let round = 0; round < 10; round++) await server.advance(2_000);
   assert.equal(await stream.comment(), ': still here');
@@ -229,9 +229,9 @@ test('a quiet stream shows that it lives', async () => {
   stream.cut();
 });
 
-test('an application has twenty streams at most, and a closed one gives its place back', async () => {
+test('an application may have twenty streams, and closing one allows another', async () => {
   const place = () => streamAt(EVENTS).catch(() => undefined);
-  // Of those that were cut before, the server may not know yet.
+  // The server may not yet know that the earlier streams were closed.
   const open = () => eventually('a place to be free', place, stream => stream !== undefined);
   const streams = await Promise.all(Array.from({ length: 20 }, open));
   const refused = await server.api('GET', EVENTS, { headers: { accept: 'text/event-stream' } });
@@ -242,7 +242,7 @@ test('an application has twenty streams at most, and a closed one gives its plac
   for (const stream of [...streams, last]) stream?.cut();
 });
 
-test('a stream does not outlive its key', async () => {
+test('a stream ends when its key is revoked', async () => {
   const made = await server.berth('keys', 'create', '--application', server.applicationId, '--name', 'short', '--json');
   assert.equal(made.code, 0, made.stderr);
   const { key, id }: { key: string; id: string } = JSON.parse(made.stdout);
@@ -253,12 +253,12 @@ test('a stream does not outlive its key', async () => {
   assert.equal(await stream.ended(), 'cut');
 });
 
-test('HEAD of a stream is answered and does not stay', async () => {
+test('HEAD of a stream is answered at once', async () => {
   const { status, text } = await server.api('HEAD', EVENTS, { headers: { accept: 'text/event-stream' } });
   assert.deepEqual([status, text], [200, '']);
 });
 
-test('a client that finds no place stands among the events, one that only knocks does not', async () => {
+test('records a client that was refused at the limit, but not one with an invalid credential', async () => {
   const session = await server.createSession({ keepAlive: true });
   const clients = await Promise.all(Array.from({ length: 20 }, () => CdpClient.connect(session.connectUrl)));
   assert.equal((await refusedUpgrade(session.connectUrl)).status, 429);
@@ -275,7 +275,7 @@ test('a client that finds no place stands among the events, one that only knocks
   await server.release(session.id);
 });
 
-test('each way to end names its actor and its reason', async t => {
+test('each end reason has its actor', async t => {
   await t.test('the last client leaves', async () => {
     const session = await server.createSession();
     const client = await CdpClient.connect(session.connectUrl);
@@ -322,7 +322,7 @@ test('each way to end names its actor and its reason', async t => {
       types => types.includes('client.connected'),
     );
     await server.advance(31_000);
-    await client.send('Browser.getVersion'); // one that is not heard of for 65 seconds would be taken for gone
+    await client.send('Browser.getVersion'); // otherwise the client would be considered gone after 65 seconds
     await server.advance(30_000);
     const { code, reason } = await client.closed();
     assert.deepEqual([code, reason], [4001, 'session ended: timed_out']);
@@ -355,7 +355,7 @@ test('each way to end names its actor and its reason', async t => {
   });
 });
 
-test('events are forgotten 31 days after the end; the session is not', async () => {
+test('events are deleted 31 days after the end, while the session remains', async () => {
   const { id } = await server.createSession();
   await server.release(id);
   await server.advance(30 * 24 * 3_600_000);

@@ -1,5 +1,5 @@
-// What becomes of extensions that nobody uses, of their files, and of uploads that a killed server was receiving; the
-// official SDK on both uploads.
+// Deletion of unused extensions and their files, and of uploads that a killed server was receiving. Also the official SDK's
+// uploads.
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
@@ -16,7 +16,7 @@ import { upload } from '../harness/upload.ts';
 
 const EXTENSIONS = '/v1/browsers/extensions';
 const DAY_MS = 86_400_000;
-/** Uploads of one application that come in at the same time. */
+/** Uploads that an application may have in progress at the same time. */
 const AT_ONCE_MAX = 16;
 
 const server = await startServer({ clock: 'test', env: { BERTH_EXTENSION_DAYS: '30', BERTH_SLOTS: '2' } });
@@ -48,7 +48,7 @@ for (const path of ['', '/v1/browsers'])
     assert.deepEqual(await sdk.certificates.list(), []);
   });
 
-test('the same content is kept once; the file goes when nobody needs it', async () => {
+test('stores equal contents once, and deletes the file with the last extension that uses it', async () => {
   const [first, second] = [await uploaded(speaking('twin')), await uploaded(speaking('twin'))];
   assert.equal(storedFiles().filter(path => path.endsWith(first.checksum)).length, 1);
   await server.api('DELETE', `${EXTENSIONS}/${first.id}`);
@@ -63,7 +63,7 @@ test('the same content is kept once; the file goes when nobody needs it', async 
   );
 });
 
-test('one that no session names for the days the operator says is deleted with its file', async () => {
+test('deletes an extension with its file after the configured number of days without use', async () => {
   const unused = await uploaded(speaking('unused'));
   const used = await uploaded(speaking('used'));
   await server.advance(29 * DAY_MS);
@@ -84,7 +84,7 @@ test('one that no session names for the days the operator says is deleted with i
   assert.ok(isStored(used));
 });
 
-test('what a killed server was receiving or unpacking is gone after the next start', async () => {
+test('removes partial uploads and unpacked files of a killed server at the next start', async () => {
   await server.kill();
   const left = ['incoming', 'unpacking'].map(folder => join(server.dataDir, folder, 'half'));
   for (const path of left) {
@@ -95,7 +95,7 @@ test('what a killed server was receiving or unpacking is gone after the next sta
   for (const path of left) assert.equal(existsSync(path), false, path);
 });
 
-test('more uploads at once than an application may have are refused, and the next one is taken', async () => {
+test('refuses uploads over the limit of an application, and accepts the next one', async () => {
   const ask = await upload('e.zip', speaking('many'));
   const slow = Array.from({ length: AT_ONCE_MAX }, () => slowUpload(ask));
   const incoming = (): number => filesUnder(join(server.dataDir, 'incoming')).length;
@@ -108,7 +108,7 @@ test('more uploads at once than an application may have are refused, and the nex
   assert.equal((await server.api('POST', EXTENSIONS, ask)).status, 200);
 });
 
-/** An upload whose last byte is kept back. */
+/** An upload whose last byte is sent later. */
 function slowUpload({ body, headers }: ApiOptions): { finish: () => void; answered: Promise<number | undefined> } {
   const bytes = Buffer.isBuffer(body) ? body : Buffer.alloc(0);
   const sent = request(`${server.url}${EXTENSIONS}`, {

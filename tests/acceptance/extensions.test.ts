@@ -1,4 +1,4 @@
-// Extensions: what can be uploaded, what a session loads on a browser that waited, and what a client may do with them.
+// Extensions: what can be uploaded, how sessions load them into warm browsers, and what clients may do with them.
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
@@ -68,7 +68,7 @@ const loaded = await listed();
 const pathOf = (name: string): string => loaded.find(one => one.name === name)?.path ?? '';
 const idOf = (name: string): string => loaded.find(one => one.name === name)?.id ?? '';
 
-test('an upload tells what its manifest says', async () => {
+test('an upload describes the manifest', async () => {
   assert.deepEqual(
     { ...alpha, id: '', createdAt: '', updatedAt: '', checksum: '', size: 0 },
     {
@@ -86,7 +86,7 @@ test('an upload tells what its manifest says', async () => {
   assert.deepEqual((await server.api('GET', `${EXTENSIONS}/${alpha.id}`)).body, alpha);
 });
 
-test('the session got a browser that waited, and both were there before its first client', async () => {
+test('a session loads its extensions into a warm browser before the first client connects', async () => {
   assert.ok(warm);
   const { body } = await server.api<SessionEventPage>('GET', `${SESSIONS}/${session.id}/events`);
   assert.ok(body.data.some(({ type }) => type === 'session.claimed'));
@@ -96,11 +96,11 @@ test('the session got a browser that waited, and both were there before its firs
     const { targetInfos } = await client.send('Target.getTargets', { filter: [{ type: 'service_worker' }] });
     return (Array.isArray(targetInfos) ? targetInfos : []).map(({ url }) => String(url)).sort();
   };
-  // The create waits some seconds for them and no longer.
+  // The create waits a limited time for the service workers.
   await eventually('their workers', workers, seen => String(seen) === String(wanted));
 });
 
-test('the first page has their content scripts, which speak with their workers', async () => {
+test('content scripts run in the first page, and can send messages to their workers', async () => {
   const { browser, page } = await connected(session);
   await page.goto(pages.a);
   assert.equal(await said(page, 'alpha'), 'worker of alpha hears alpha');
@@ -117,7 +117,7 @@ test('the first page has their content scripts, which speak with their workers',
   await browser.close();
 });
 
-test('a client may use the Extensions domain on what the session has', async () => {
+test('a client may use the Extensions domain with the extensions of its session', async () => {
   const id = idOf('alpha');
   const inPage = await client.attachToPage();
   await client.send('Extensions.setStorageItems', { id, storageArea: 'local', values: { a: 1 } }, inPage);
@@ -133,7 +133,7 @@ test('a client may use the Extensions domain on what the session has', async () 
   assert.deepEqual((await listed()).map(({ name }) => name).sort(), ['alpha', 'beta']);
 });
 
-test('the same file again has the same id in the browser of the next session, and is kept once', async () => {
+test('the same content has the same id in the next session, and is stored once', async () => {
   const again = await uploaded(speaking('alpha'));
   assert.notEqual(again.id, alpha.id);
   assert.equal(again.checksum, alpha.checksum);
@@ -147,7 +147,7 @@ test('the same file again has the same id in the browser of the next session, an
   await server.release(other.id);
 });
 
-test('a .crx has the id of its key', async () => {
+test('a .crx file has the id of its key', async () => {
   const key = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const signed = await uploaded(crx3(speaking('gamma'), key), 'gamma.crx');
   const newer = await uploaded(crx3(speaking('gamma', { version: '2' }), key), 'gamma.crx');
@@ -165,7 +165,7 @@ test('a .crx has the id of its key', async () => {
   assert.equal(ids.size, 1);
 });
 
-test('one that Chromium cannot load is refused at the create, with what Chromium says', async () => {
+test("a create is refused with Chromium's message if an extension cannot be loaded", async () => {
   const broken = await uploaded(
     speaking('broken', { content_scripts: [{ matches: ['<all_urls>'], js: ['none.js'] }] }),
   );
@@ -193,7 +193,7 @@ const BAD: ReadonlyArray<readonly [reason: string, archive: Buffer]> = [
   ['crx_version', Buffer.from('Cr24\x02\x00\x00\x00\x00\x00\x00\x00')],
 ];
 
-test('bad archives are refused, each with its own reason', async () => {
+test('refuses invalid archives with the reason', async () => {
   const messages = new Set<string>();
   for (const [reason, archive] of BAD) {
     const refused = await server.api('POST', EXTENSIONS, await upload('bad.zip', archive));
@@ -203,7 +203,7 @@ test('bad archives are refused, each with its own reason', async () => {
   assert.equal(messages.size, BAD.length);
 });
 
-test("another application's extension, an unknown one and too many are refused", async () => {
+test('refuses an extension of another application, an unknown one, and too many', async () => {
   const key = await foreignKey(server);
   const foreign = await uploaded(speaking('foreign'), 'f.zip', key);
   for (const verb of ['GET', 'DELETE'])
@@ -219,7 +219,7 @@ test("another application's extension, an unknown one and too many are refused",
   assert.deepEqual([tooMany.status, tooMany.body.code], [400, 'invalid_request']);
 });
 
-test('after a restart of the server they are there, and a client may still load them again', async () => {
+test('extensions work after a server restart, and a client can load them again', async () => {
   await server.restart();
   const again = await CdpClient.connect(session.connectUrl);
   assert.deepEqual((await listed(again)).map(({ name }) => name).sort(), ['alpha', 'beta']);
@@ -229,7 +229,7 @@ test('after a restart of the server they are there, and a client may still load 
   await again.close();
 });
 
-test('once it is deleted the running session keeps it, and the next create is refused', async () => {
+test('a running session keeps a deleted extension, and the next create is refused', async () => {
   assert.equal((await server.api('DELETE', `${EXTENSIONS}/${alpha.id}`)).status, 204);
   assert.equal((await server.api('GET', `${EXTENSIONS}/${alpha.id}`)).status, 404);
   const refused = await server.api('POST', SESSIONS, { body: { extensionIds: [alpha.id] } });

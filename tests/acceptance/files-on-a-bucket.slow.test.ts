@@ -1,5 +1,4 @@
-// All of the acceptance of files once more with a bucket in place of the disk. A short form of it is
-// files-on-a-bucket.test.ts.
+// All acceptance tests of files with an S3 bucket instead of the disk. files-on-a-bucket.test.ts is a short version.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,9 +8,9 @@ import { test } from 'node:test';
 import { CHECKOUT } from '../harness/server.ts';
 
 for (const name of ['uploads', 'downloads', 'contexts'])
-  test(`${name} pass with a bucket`, { timeout: 600_000 }, async t => {
+  test(`${name} passes with a bucket`, { timeout: 600_000 }, async t => {
     const file = join(CHECKOUT, `tests/acceptance/${name}.test.ts`);
-    // Without this mark of a test's own process it is a run of its own.
+    // Without this variable, node --test treats the run as a child of this test.
     const { NODE_TEST_CONTEXT: _, ...env } = process.env;
     const child = spawn(process.execPath, ['--test', '--test-reporter=tap', file], {
       env: { ...env, BERTH_TEST_STORE: 's3' },

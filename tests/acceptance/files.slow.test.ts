@@ -1,4 +1,4 @@
-// Large files with little memory: 1 GiB up and attached, 2 GiB down and given out, and the server's memory meanwhile.
+// Large files: 1 GiB uploaded and attached, 2 GiB downloaded and served, while the memory of the server stays small.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ const pages = await openPages({
   '/large': (_, response) => {
     const headers = { 'content-disposition': 'attachment; filename=large.bin', 'content-length': String(2 * GIB) };
     response.writeHead(200, { ...headers, 'content-type': 'application/octet-stream' });
-    pipeline(megabytes(2048), response).catch(() => {}); // the browser has gone
+    pipeline(megabytes(2048), response).catch(() => {}); // the browser has disconnected
   },
 });
 const server = await startServer({ pages });
@@ -43,7 +43,7 @@ const checksumOf = (count: number): string => {
 const residentBytes = (): number =>
   1024 * Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${server.pid}/status`, 'utf8'))?.[1]);
 
-/** The most that the server's memory grew above what it had, while the work was done. */
+/** How much the memory of the server grew at most during the work. */
 async function growthOf(work: () => Promise<void>): Promise<number> {
   const before = residentBytes();
   let peak = before;
@@ -80,7 +80,7 @@ async function sendLarge(session: string, count: number): Promise<UploadAnswer> 
   return answered;
 }
 
-test('1 GiB is uploaded and attached, with little memory', async t => {
+test('uploads and attaches 1 GiB with little memory', async t => {
   const session = await server.createSession({ keepAlive: true });
   const growth = await growthOf(async () => {
     const answer = await sendLarge(session.id, 1024);
@@ -105,7 +105,7 @@ test('1 GiB is uploaded and attached, with little memory', async t => {
   await server.release(session.id);
 });
 
-test('2 GiB are downloaded, kept and given out, with little memory', async t => {
+test('downloads, stores and serves 2 GiB with little memory', async t => {
   const session = await server.createSession({ keepAlive: true });
   const browser = await chromium.connectOverCDP(session.connectUrl);
   const page = browser.contexts()[0]?.pages()[0];

@@ -1,4 +1,4 @@
-// What the CDP gateway lets pass, rewrites and refuses, said by a raw client byte for byte and tried by pages themselves.
+// What the CDP gateway passes, rewrites and refuses, tested with a raw client and with pages.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -32,27 +32,27 @@ async function visit(url: string): Promise<void> {
   await loaded;
 }
 
-/** The error that the gateway itself gives, in words that say what is refused. */
+/** The gateway's own error, whose message names the refused command. */
 async function assertRefused(method: string, params: object = {}, sessionId?: string): Promise<void> {
   const { error, result } = await client.ask(method, params, sessionId);
   assert.ok(error, `${method} ${JSON.stringify(params)} answered ${JSON.stringify(result)}`);
   assert.match(error.message, /refused/, `${method} ${JSON.stringify(params)}`);
 }
 
-/** Nothing happened: the session runs and the client is welcome. */
+/** Asserts that the session still runs and that the client is still connected. */
 async function assertUnharmed(): Promise<void> {
   assert.match(String((await client.send('Browser.getVersion')).product), /^Chrome\//);
   assert.equal((await server.read(session.id)).status, 'RUNNING');
 }
 
-// ---- the form of messages ---------------------------------------------------------------------------------------------
+// ---- format of messages -----------------------------------------------------------------------------------------------
 
-test('an unknown method gets the browser’s own error', async () => {
+test("an unknown method gets the browser's own error", async () => {
   const { error } = await client.ask('Nothing.nowhere');
   assert.deepEqual(error, { code: -32601, message: "'Nothing.nowhere' wasn't found" });
 });
 
-test('a name that is written with escapes is the name that it means', async () => {
+test('a method name written with escapes is treated like the plain name', async () => {
   const { result } = await client.askRaw(id => `{"id":${id},"method":"\\u0042rowser.getVersion"}`);
   assert.match(String(result?.product), /^Chrome\//);
   for (const method of ['\\u0042rowser.crash', 'Browser\\u002ecrash', '\\u0042\\u0072\\u006f\\u0077ser.crash']) {
@@ -85,7 +85,7 @@ for (const [what, raw] of [
   ['brackets that do not match', '{"id":9001,"method":"Browser.getVersion","params":{"a":[}]}'],
   ['nothing but a word', 'Browser.crash'],
 ] as const)
-  test(`a message with ${what} is answered with an error and does nothing`, async () => {
+  test(`a message with ${what} gets an error and has no effect`, async () => {
     const answer = client.next(what, ({ error, id }) => error !== undefined && (id === undefined || id === 9001));
     client.say(raw);
     assert.ok((await answer).error?.message);
@@ -108,7 +108,7 @@ for (const [what, raw, expected] of [
     assert.deepEqual({ code: error?.code, id }, { id: undefined, ...expected });
   });
 
-test('a page that is opened with a script is empty, does not run it and answers, as in Chromium', async () => {
+test('a page opened with a javascript: URL is empty and does not run it, as in Chromium', async () => {
   const { targetId } = await client.send('Target.createTarget', { url: "javascript:document.title = 'ran'" });
   const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
   const shown = await client.evaluate('[location.href, document.title]', String(sessionId));
@@ -116,7 +116,7 @@ test('a page that is opened with a script is empty, does not run it and answers,
   await client.send('Target.closeTarget', { targetId });
 });
 
-test('a message deeper than the browser can read is answered with an error', async () => {
+test('a message with excessive nesting gets an error', async () => {
   const deep = `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`;
   const answer = client.next('the error', ({ error }) => error !== undefined);
   client.say(`{"id":9001,"method":"Browser.getVersion","params":${deep}}`);
@@ -124,14 +124,14 @@ test('a message deeper than the browser can read is answered with an error', asy
   await assertUnharmed();
 });
 
-test('a binary message closes that client with 1003, and no other', async () => {
+test('a binary message closes only its client, with 1003', async () => {
   const odd = await CdpClient.connect(session.connectUrl);
   odd.say(Buffer.from('{"id":1,"method":"Browser.getVersion"}'));
   assert.equal((await odd.closed()).code, 1003);
   await assertUnharmed();
 });
 
-test("a client cannot speak on another client's channel, nor end it", async () => {
+test("a client can neither use nor detach another client's channel", async () => {
   const other = await CdpClient.connect(session.connectUrl);
   const { error } = await other.ask('Runtime.evaluate', { expression: '1' }, page);
   assert.match(error?.message ?? '', /Session with given id not found/);
@@ -140,7 +140,7 @@ test("a client cannot speak on another client's channel, nor end it", async () =
   await other.close();
 });
 
-test('events of one client do not come to another', async () => {
+test('events of one client are not sent to another', async () => {
   const other = await CdpClient.connect(session.connectUrl);
   await client.send('Runtime.enable', {}, page);
   await client.evaluate('console.log("only for me")', page);
@@ -151,7 +151,7 @@ test('events of one client do not come to another', async () => {
   await other.close();
 });
 
-// ---- commands that are refused ------------------------------------------------------------------------------------------
+// ---- refused commands ---------------------------------------------------------------------------------------------------
 
 for (const [method, params] of [
   ['Browser.crash', {}],
@@ -169,12 +169,12 @@ for (const [method, params] of [
   ['Extensions.loadUnpacked', { path: '/etc' }],
   ['PWA.launchFilesInApp', { manifestId: 'x', files: ['/etc/passwd'] }],
 ] as const)
-  test(`refused at the browser: ${method}`, async () => {
+  test(`refuses ${method} on the browser`, async () => {
     await assertRefused(method, params);
     await assertUnharmed();
   });
 
-test('an attachment that is not flat is refused', async () => {
+test('refuses to attach without flatten', async () => {
   const { targetInfos } = await client.send('Target.getTargets');
   const targetId: string = Object(targetInfos)[0].targetId;
   await assertRefused('Target.attachToTarget', { targetId });
@@ -199,12 +199,12 @@ const NOT_THE_WEB = [
 ];
 
 for (const url of NOT_THE_WEB)
-  test(`a client does not open ${JSON.stringify(url)}`, async () => {
+  test(`refuses to open ${JSON.stringify(url)}`, async () => {
     await assertRefused('Page.navigate', { url }, page);
     await assertRefused('Target.createTarget', { url });
   });
 
-test('the browser’s own pages are not among the targets', async () => {
+test("does not list the browser's own pages as targets", async () => {
   const { targetInfos } = await client.send('Target.getTargets');
   const types = new Set(Object(targetInfos).map((info: { type: string }) => info.type));
   assert.deepEqual([...types], ['page']);
@@ -236,7 +236,7 @@ async function clickDownload(): Promise<CdpMessage> {
   return done;
 }
 
-test('downloads that a client denies are denied', async () => {
+test('denies downloads if the client asks for it', async () => {
   await client.send('Browser.setDownloadBehavior', { behavior: 'deny', eventsEnabled: true });
   await visit(`${pages.a}/download-page`);
   const canceled = client.next(
@@ -261,7 +261,7 @@ for (const [what, behavior] of [
   ],
   ['asks for the default', { behavior: 'default', eventsEnabled: true }],
 ] as const)
-  test(`a download of a client that ${what} stands in the session's folder`, async () => {
+  test(`saves a download in the session's folder for a client that ${what}`, async () => {
     await client.send('Browser.setDownloadBehavior', behavior);
     const { params } = await clickDownload();
     const path = await assertDownloaded();
@@ -272,7 +272,7 @@ for (const [what, behavior] of [
     rmSync(path);
   });
 
-test('a download of a client that says nothing is kept too, after others have come and gone', async () => {
+test('saves a download for a client without settings, after other clients came and went', async () => {
   const passing = await CdpClient.connect(session.connectUrl);
   await passing.send('Browser.setDownloadBehavior', {
     behavior: 'allow',
@@ -285,7 +285,7 @@ test('a download of a client that says nothing is kept too, after others have co
   rmSync(await assertDownloaded());
 });
 
-test('a download through Playwright has its name, and its bytes are whole', async () => {
+test('a download through Playwright has its name and all its bytes', async () => {
   const browser = await chromium.connectOverCDP(session.connectUrl);
   const own = await (await browser.newContext()).newPage();
   await own.goto(`${pages.a}/download-page`);
@@ -298,7 +298,7 @@ test('a download through Playwright has its name, and its bytes are whole', asyn
   rmSync(path);
 });
 
-test('only files of the session may be put into a file input or dropped on a page', async () => {
+test('only files of the session can be attached to a file input or dropped on a page', async () => {
   await client.send('Browser.setDownloadBehavior', { behavior: 'default', eventsEnabled: true });
   await clickDownload();
   const mine = `/session/downloads/${basename(await assertDownloaded())}`;
@@ -326,9 +326,9 @@ test('only files of the session may be put into a file input or dropped on a pag
   assert.deepEqual(dropped, [FILE_TEXT]);
 });
 
-// ---- the way in ---------------------------------------------------------------------------------------------------------
+// ---- connecting ----------------------------------------------------------------------------------------------------------
 
-test('discovery answers what a browser answers, with and without a slash at the end', async () => {
+test('discovery answers like a browser, with and without a trailing slash', async () => {
   for (const path of ['/json/version', '/json/version/']) {
     const { pathname, search } = new URL(session.connectUrl);
     const { status, body } = await server.api<Record<string, string>>('GET', `${pathname}${path}${search}`, {
@@ -353,7 +353,7 @@ for (const [what, change, status, code] of [
   ['of no session', (url: string) => url.replace(/sessions\/[^/]+/, 'sessions/me'), 404, 'not_found'],
   ['of nothing', (url: string) => url.replace('/connect', '/disconnect'), 404, 'route_not_found'],
 ] as const)
-  test(`an address ${what} is refused before the upgrade, in the error body`, async () => {
+  test(`refuses an address ${what} before the upgrade, with the error body`, async () => {
     const refused = await refusedUpgrade(change(session.connectUrl));
     assert.equal(refused.status, status);
     assert.equal(refused.body.code, code);
@@ -362,7 +362,7 @@ for (const [what, change, status, code] of [
     assert.ok(refused.body.message.length > 20);
   });
 
-test('in the end, nothing is left', async () => {
+test('leaves nothing behind', async () => {
   await client.close();
   await server.release(session.id);
   await server.settles();

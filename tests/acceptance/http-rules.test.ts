@@ -23,7 +23,7 @@ const BODY_BYTES_MAX = 1_000_000;
 
 // ---- errors -------------------------------------------------------------------------------------------------------
 
-test('every error has the one body, and its request id stands in the header too', async () => {
+test('every error has the documented body, and its request id in the header', async () => {
   const { status, headers, body } = await server.api('GET', `${SESSIONS}/${UNKNOWN_ID}`);
   assert.equal(status, 404);
   assert.equal(headers['content-type'], 'application/json; charset=utf-8');
@@ -33,7 +33,7 @@ test('every error has the one body, and its request id stands in the header too'
   assert.equal(requestId, headers['x-request-id']);
 });
 
-test("a caller's own request id is kept when it is a sane one", async () => {
+test('keeps a well-formed request id of the caller', async () => {
   const own = await server.api('GET', '/healthz', { headers: { 'x-request-id': 'nightly-2031.7:a' } });
   assert.equal(own.headers['x-request-id'], 'nightly-2031.7:a');
   const odd = await server.api('GET', '/healthz', { headers: { 'x-request-id': 'x'.repeat(300) } });
@@ -41,7 +41,7 @@ test("a caller's own request id is kept when it is a sane one", async () => {
 });
 
 for (const path of ['/nothing', '/v1', '/v1/browsers', '/v1/browsers/nothing', '/v1/fetch', '/v1/webhooks'])
-  test(`a path that does not exist: ${path}`, async () => {
+  test(`answers 404 to an unknown path: ${path}`, async () => {
     const { status, body } = await server.api('GET', path);
     assert.equal(status, 404);
     assert.equal(body.code, 'route_not_found');
@@ -54,26 +54,26 @@ for (const [method, path, allow] of [
   ['POST', '/healthz', 'GET, HEAD'],
   ['GET', `/v1/applications/${UNKNOWN_ID}/agent-keys/${UNKNOWN_ID}/rotate`, 'POST'],
 ] as const)
-  test(`a method that a path does not have: ${method} ${path}`, async () => {
+  test(`answers 405 to an unsupported method: ${method} ${path}`, async () => {
     const { status, headers, body } = await server.api(method, path, { key: null });
     assert.equal(status, 405);
     assert.equal(headers.allow, allow);
     assert.equal(body.code, 'method_not_allowed');
   });
 
-test('what a request expects is not looked at, and its answer is that of any request', async () => {
+test('ignores unknown expectations of a request', async () => {
   const { status, headers } = await server.api('GET', SESSIONS, { headers: { expect: 'the-best' } });
   assert.equal(status, 200);
   assert.ok(headers['x-request-id']);
 });
 
-test('a path with something that is no id names nothing', async () => {
+test('answers 404 to a path with an invalid id', async () => {
   const { status, body } = await server.api('GET', `${SESSIONS}/..%2f..%2fetc`);
   assert.equal(status, 404);
   assert.equal(body.code, 'not_found');
 });
 
-test('a path part of any length that is no id names nothing', async () => {
+test('answers 404 to an invalid id of any length', async () => {
   for (const part of ['x'.repeat(2048), 'x'.repeat(2049), 'x'.repeat(10_000)])
     for (const path of [`${SESSIONS}/${part}`, `/v1/browsers/contexts/${part}/versions`]) {
       const { status, body } = await server.api('GET', path);
@@ -82,14 +82,14 @@ test('a path part of any length that is no id names nothing', async () => {
     }
 });
 
-test('a refused write says whether it may be sent again; a refused read says nothing', async () => {
+test('a refused write says whether it may be sent again, a refused read does not', async () => {
   const write = await server.api('POST', SESSIONS, { body: { timeout: 1 } });
   assert.equal(write.headers['x-should-retry'], 'false');
   const read = await server.api('GET', `${SESSIONS}/${UNKNOWN_ID}`);
   assert.equal(read.headers['x-should-retry'], undefined);
 });
 
-test('what is no HTTP at all gets the error body too, and the server lives on', async () => {
+test('answers malformed HTTP with the error body, and keeps running', async () => {
   const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
   await once(socket, 'connect');
   socket.end('THIS IS NOT HTTP\r\n\r\n');
@@ -100,7 +100,7 @@ test('what is no HTTP at all gets the error body too, and the server lives on', 
   assert.equal((await server.api('GET', '/healthz')).status, 200);
 });
 
-test('headers beyond all measure are refused by name', async () => {
+test('refuses too large headers with 431', async () => {
   const { status, body } = await server.api('GET', '/healthz', { headers: { 'x-long': 'x'.repeat(100_000) } });
   assert.equal(status, 431);
   assert.equal(body.code, 'headers_too_large');
@@ -114,7 +114,7 @@ for (const [what, body] of [
   ['not JSON', 'timeout=60'],
   ['with a trailing comma', '{"timeout": 60,}'],
 ] as const)
-  test(`a body that is ${what} is refused`, async () => {
+  test(`refuses a body that is ${what}`, async () => {
     const { status, body: error } = await server.api('POST', SESSIONS, { body, headers: JSON_TYPE });
     assert.equal(status, 400);
     assert.equal(error.code, 'invalid_request');
@@ -122,13 +122,13 @@ for (const [what, body] of [
   });
 
 for (const body of ['[]', '"text"', '7', 'null'])
-  test(`a body that is JSON but no object is refused: ${body}`, async () => {
+  test(`refuses a body that is not a JSON object: ${body}`, async () => {
     const { status, body: error } = await server.api('POST', SESSIONS, { body, headers: JSON_TYPE });
     assert.equal(status, 400);
     assert.equal(error.code, 'invalid_request');
   });
 
-test('a body of 1 MB is refused, one byte less is read', async () => {
+test('refuses a body of 1 MB, and accepts one byte less', async () => {
   const bodyOf = (bytes: number): string => `{"x":"${'x'.repeat(bytes - 8)}"}`;
   const headers = { ...JSON_TYPE, prefer: 'handling=strict' };
   const much = await server.api('POST', SESSIONS, { body: bodyOf(BODY_BYTES_MAX), headers });
@@ -138,13 +138,13 @@ test('a body of 1 MB is refused, one byte less is read', async () => {
   assert.equal(enough.body.code, 'unknown_field', 'it was read to its end');
 });
 
-test('the refusal of a large body names the limit and says what to do', async () => {
+test('the error for a large body names the limit and what to do', async () => {
   const { body } = await server.api('POST', SESSIONS, { body: 'x'.repeat(BODY_BYTES_MAX), headers: JSON_TYPE });
   assert.match(body.message, /at most 999999 bytes.*Send a smaller body/);
   assert.deepEqual(body.details, { limit: BODY_BYTES_MAX - 1 });
 });
 
-test('unknown fields of a new context and of an import are warned of, or refused where that is asked for', async () => {
+test('unknown fields of a new context and of an import give a warning, or are refused on request', async () => {
   const made = await server.api<Context>('POST', '/v1/browsers/contexts', { body: { nmae: 'shop' } });
   assert.equal(made.status, 201);
   assert.deepEqual(
@@ -170,21 +170,21 @@ test('unknown fields of a new context and of an import are warned of, or refused
   assert.equal((await server.api('DELETE', path)).status, 204);
 });
 
-test('no more than a hundred unknown fields are named', async () => {
+test('names at most a hundred unknown fields', async () => {
   const body = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`field${index}`, 1]));
   const made = await server.api<Context>('POST', '/v1/browsers/contexts', { body });
   assert.equal(made.body.warnings?.length, 100);
   assert.equal((await server.api('DELETE', `/v1/browsers/contexts/${made.body.id}`)).status, 204);
 });
 
-test('a body that is nested beyond all measure is refused, not followed', async () => {
+test('refuses a body with excessive nesting', async () => {
   const deep = `${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}`;
   const { status, body } = await server.api('POST', SESSIONS, { body: deep, headers: JSON_TYPE });
   assert.equal(status, 400);
   assert.equal(body.code, 'invalid_request');
 });
 
-test('names that would reach into JavaScript objects are refused or plain data', async () => {
+test('refuses __proto__ as a name, and treats similar names as plain data', async () => {
   const { status } = await server.api('POST', SESSIONS, {
     body: '{"userMetadata":{"__proto__":{"admin":true}}}',
     headers: JSON_TYPE,
@@ -192,7 +192,7 @@ test('names that would reach into JavaScript objects are refused or plain data',
   assert.equal(status, 400);
 });
 
-test('another content type is refused', async () => {
+test('refuses another content type', async () => {
   const { status, body } = await server.api('POST', SESSIONS, {
     body: '<session/>',
     headers: { 'content-type': 'application/xml' },
@@ -201,7 +201,7 @@ test('another content type is refused', async () => {
   assert.equal(body.code, 'unsupported_media_type');
 });
 
-test('an update with an empty JSON body and a delete with a JSON content type are fine', async () => {
+test('accepts an update with an empty JSON body, and a delete with a JSON content type', async () => {
   const update = await server.api('POST', `${SESSIONS}/${UNKNOWN_ID}`, { body: '', headers: JSON_TYPE });
   assert.equal(update.body.code, 'not_found');
   const remove = await server.api('DELETE', `/v1/account/tokens/${UNKNOWN_ID}`, { headers: JSON_TYPE, key: token });
@@ -210,7 +210,7 @@ test('an update with an empty JSON body and a delete with a JSON content type ar
 
 // ---- queries, ids, versions, repetitions ----------------------------------------------------------------------------
 
-test('a query parameter that the operation does not know is refused with the nearest that it knows', async () => {
+test('refuses an unknown query parameter, and names the nearest one', async () => {
   const list = await server.api('GET', `${SESSIONS}?stauts=RUNNING`);
   assert.deepEqual([list.status, list.body.code], [400, 'invalid_query']);
   assert.match(list.body.message, /"stauts".* status;/);
@@ -227,12 +227,12 @@ test('a query parameter that the operation does not know is refused with the nea
   assert.equal((await server.api('GET', '/v1/applications?cursr=x', { key: token })).body.details?.nearest, 'cursor');
 });
 
-test('on the compatibility mount, and by probes, unknown query parameters may be sent', async () => {
+test('accepts unknown query parameters on the compatibility mount and for probes', async () => {
   for (const path of ['/v1/sessions?stauts=RUNNING', '/v1/browsers/v1/sessions?stauts=RUNNING', '/healthz?from=proxy'])
     assert.equal((await server.api('GET', path)).status, 200, path);
 });
 
-test('ids are taken in either case of letters, wherever they stand', async () => {
+test('accepts ids in upper and lower case everywhere', async () => {
   const projectId = server.applicationId.toUpperCase();
   const made = await server.api<Context>('POST', '/v1/browsers/contexts', { body: { projectId } });
   assert.equal(made.status, 201, made.text);
@@ -250,7 +250,7 @@ test('ids are taken in either case of letters, wherever they stand', async () =>
   assert.equal((await server.api('DELETE', `/v1/browsers/contexts/${id.toUpperCase()}`)).status, 204);
 });
 
-test('If-Match: * matches whatever version there is', async () => {
+test('If-Match: * matches any revision', async () => {
   const path = `/v1/applications/${server.applicationId}`;
   const headers = { 'if-match': '*' };
   const { body } = await server.api<{ name: string }>('GET', path, { key: token });
@@ -264,7 +264,7 @@ test('If-Match: * matches whatever version there is', async () => {
   assert.equal((await server.api('DELETE', keyPath, { key: token })).status, 204);
 });
 
-test('a removal that an official client sends again answers as the first one did', async () => {
+test('a delete that an official client resends is answered like the first one', async () => {
   const headers = { 'x-stainless-retry-count': '1' };
   for (const [path, key] of [
     [`/v1/browsers/extensions/${UNKNOWN_ID}`, server.key],
@@ -280,7 +280,7 @@ test('a removal that an official client sends again answers as the first one did
   }
 });
 
-test('a socket for people answers 410 once the session has ended, as that of the agent does', async () => {
+test("a live view socket answers 410 after the end of the session, like the agent's", async () => {
   const session = await server.createSession({ keepAlive: true });
   const { wsUrl = '' } = (await server.api<DebugUrls>('GET', `${SESSIONS}/${session.id}/debug`)).body;
   await server.release(session.id);
@@ -291,7 +291,7 @@ test('a socket for people answers 410 once the session has ended, as that of the
   assert.equal((await refusedUpgrade(wsUrl.replace(/token=[^&]*/, 'token=lv_x'))).status, 403);
 });
 
-/** Each leaves some of its body unread when its answer is known. */
+/** Requests that are refused before all of their body was read. */
 const EARLY = [
   ['a JSON body over the limit', SESSIONS, JSON_TYPE, 413],
   ['a body of an unknown type', SESSIONS, { 'content-type': 'text/plain' }, 415],
@@ -312,7 +312,7 @@ const EARLY = [
 
 for (const [what, path, headers, status] of EARLY)
   for (const chunked of [false, true])
-    test(`the connection serves the next request after the refusal of ${what}${chunked ? ', sent in chunks' : ''}`, async () => {
+    test(`the connection can be reused after the refusal of ${what}${chunked ? ', sent in chunks' : ''}`, async () => {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       const isForm = headers['content-type'].startsWith('multipart');
       const preamble = isForm ? '--x\r\ncontent-disposition: form-data; name="file"; filename="a.pem"\r\n\r\n' : '';
@@ -365,7 +365,7 @@ const OPERATIONS = Object.entries(described.paths).flatMap(([path, methods]) =>
 );
 const isGuarded = ({ operation }: { operation: Described }): boolean => (operation.security ?? []).length > 0;
 
-test('the description names operations with and without a credential', () => {
+test('the description states which operations require a credential', () => {
   assert.ok(OPERATIONS.filter(isGuarded).length > 15);
   assert.deepEqual(
     OPERATIONS.filter(operation => !isGuarded(operation))
@@ -377,11 +377,11 @@ test('the description names operations with and without a credential', () => {
 });
 
 for (const { method, path } of OPERATIONS.filter(isGuarded))
-  test(`without a credential: ${method} ${path}`, async () => {
+  test(`refuses a request without a credential: ${method} ${path}`, async () => {
     const url = path.replace(/\{\w+\}/g, UNKNOWN_ID);
     const { status, headers, body } = await server.api(method, url, { key: null });
     if (path.endsWith('/connect')) {
-      // Only a WebSocket is asked for a credential here.
+      // Only a WebSocket upgrade requires a credential here.
       assert.equal(body.code, 'upgrade_required');
       const refused = await refusedUpgrade(`${server.url.replace('http', 'ws')}${url}`);
       assert.equal(refused.status, 401);
@@ -394,7 +394,7 @@ for (const { method, path } of OPERATIONS.filter(isGuarded))
   });
 
 for (const { method, path } of OPERATIONS.filter(isGuarded).filter(({ path }) => path.includes('{')))
-  test(`with the id of something that is not the caller's: ${method} ${path}`, async () => {
+  test(`answers 404 to an id of another application: ${method} ${path}`, async () => {
     const other = await otherApplication();
     const url = path
       .replace('{appId}', server.applicationId)
@@ -411,7 +411,7 @@ for (const { method, path } of OPERATIONS.filter(isGuarded).filter(({ path }) =>
     assert.equal(answer.body.code, 'not_found');
   });
 
-/** What an operation demands of its body before it looks at the id. */
+/** A body that is valid, so that the id is checked. */
 function validBody(method: string, path: string): object | undefined {
   if (method === 'PATCH') return { name: 'mine' };
   if (method !== 'POST') return undefined;
@@ -421,7 +421,7 @@ function validBody(method: string, path: string): object | undefined {
   return undefined;
 }
 
-/** A token that is confined to one application sees no other. */
+/** A token that is restricted to one application. */
 async function assertForeignApplication(method: string, path: string, other: Other): Promise<void> {
   const issued = await server.api<{ token: string }>('POST', '/v1/account/tokens', {
     key: token,
@@ -447,7 +447,7 @@ interface Other {
   readonly sessionId: string;
 }
 let made: Promise<Other> | undefined;
-/** Another application with a key and a session of its own; made once. */
+/** Another application with a key and a session, created once. */
 function otherApplication(): Promise<Other> {
   made ??= (async () => {
     const application = await server.api<{ id: string }>('POST', '/v1/applications', {
@@ -462,9 +462,9 @@ function otherApplication(): Promise<Other> {
   return made;
 }
 
-// ---- what the service says of itself --------------------------------------------------------------------------------
+// ---- service --------------------------------------------------------------------------------------------------------
 
-test('the description is the same at its three addresses, and is the one of the contract', async () => {
+test('the description is equal at its three addresses, and equals the contract', async () => {
   const yaml = await server.api<string>('GET', '/openapi.yaml', { key: null });
   const docsYaml = await server.api<string>('GET', '/docs/openapi.yaml', { key: null });
   assert.match(String(yaml.headers['content-type']), /yaml/);
@@ -474,7 +474,7 @@ test('the description is the same at its three addresses, and is the one of the 
   assert.deepEqual(Object.keys(described.paths), Object.keys(Object(openApiDocument()).paths));
 });
 
-test('health, readiness and metrics need no credential', async () => {
+test('health, readiness and metrics require no credential', async () => {
   assert.deepEqual((await server.api('GET', '/healthz', { key: null })).body, { status: 'ok' });
   const ready = await server.api<{ status: string; checks: Array<{ name: string; ok: boolean }> }>('GET', '/readyz', {
     key: null,
@@ -502,7 +502,7 @@ test('health, readiness and metrics need no credential', async () => {
     assert.match(metrics, new RegExp(`^${name}\\{?`, 'm'));
 });
 
-test('the root tells programs where they are, and shows people a page', async () => {
+test('the root answers JSON to programs and a page to browsers', async () => {
   const words = await server.api<{ name: string; docs: string }>('GET', '/', { key: null });
   assert.equal(words.body.name, 'Berth');
   assert.equal(words.body.docs, '/docs');
@@ -510,7 +510,7 @@ test('the root tells programs where they are, and shows people a page', async ()
   assert.match(String(page.headers['content-type']), /^text\/html/);
 });
 
-test('the Selenium address says in its own words that there is no WebDriver', async () => {
+test('the Selenium address answers with a WebDriver error', async () => {
   for (const path of ['/v1/browsers/webdriver', '/v1/browsers/webdriver/session']) {
     const { status, body } = await server.api<{ value: { error: string } }>('POST', path, {
       body: { capabilities: {} },
@@ -521,11 +521,11 @@ test('the Selenium address says in its own words that there is no WebDriver', as
   }
 });
 
-test('the log has a line at begin and end of each operation, and no secret', async () => {
+test('the log has a line at the start and end of each operation, without secrets', async () => {
   const { connectUrl, signingKey, id } = await server.createSession();
   await server.api('GET', `${SESSIONS}/${id}/connect/json/version?signingKey=${signingKey}`, { key: null });
   await server.release(id);
-  // An operation ends when its answer has left; its line comes behind it.
+  // The end is logged after the answer was sent.
   for (const event of ['createSession.begin', 'createSession.end', 'updateSession.begin', 'updateSession.end'])
     await eventually(event, () => server.log().some(line => line.includes(`"event":"${event}"`)));
   const inLines = server
@@ -536,5 +536,5 @@ test('the log has a line at begin and end of each operation, and no secret', asy
     assert.ok(!inLines.includes(secret), 'a secret in the log');
 });
 
-test('whatever came before, nothing is left but the other application’s session', async () =>
+test('leaves only the session of the other application behind', async () =>
   server.settles([(await otherApplication()).sessionId]));

@@ -1,4 +1,4 @@
-// Writes that are sent again: under a key they happen once, and official clients that heard nothing are recognised.
+// Repeated writes: with a key they are executed once, and resends of official clients are recognised.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { request } from 'node:http';
@@ -39,21 +39,21 @@ const releaseAll = async (): Promise<void> => {
   await Promise.all((await sessions()).map(({ id }) => server.release(id)));
 };
 
-/** A request whose caller hangs up when it likes. */
+/** A request whose caller disconnects when told. */
 function cutOff(headers: Record<string, string>, body = '{"keepAlive":true}'): { hangUp: () => void } {
   const sent = request(`${server.url}${SESSIONS}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${server.key}`, 'content-type': 'application/json', ...headers },
     agent: false,
   });
-  sent.on('error', () => {}); // it hangs up
+  sent.on('error', () => {}); // the test disconnects
   sent.end(body);
   return { hangUp: () => void sent.destroy() };
 }
 
-// ---- under a key ---------------------------------------------------------------------------------------------------
+// ---- with a key ----------------------------------------------------------------------------------------------------
 
-test('fifty creates at once with one key are one session and fifty equal answers', async () => {
+test('fifty concurrent creates with one key give one session and fifty equal answers', async () => {
   const key = randomUUID();
   const answers = await Promise.all(Array.from({ length: 50 }, () => create(key, { viewprot: 1 })));
   assert.equal(new Set(answers.map(({ text }) => text)).size, 1, 'all bodies are the same');
@@ -70,7 +70,7 @@ test('fifty creates at once with one key are one session and fifty equal answers
   await server.release(body.id);
 });
 
-test('a replay shows the session as it is now; another key makes another session', async () => {
+test('a replay shows the current session, and another key creates another session', async () => {
   const key = randomUUID();
   const first = await create(key);
   const second = await create(randomUUID());
@@ -82,7 +82,7 @@ test('a replay shows the session as it is now; another key makes another session
   assert.equal(again.body.connectUrl, undefined);
 });
 
-test('the same key with another body, path or operation is a conflict, whatever the order of fields', async () => {
+test('the same key with another body, path or operation is a conflict, while the order of fields does not matter', async () => {
   const key = randomUUID();
   const first = await post(SESSIONS, key, { keepAlive: true, timeout: 900 });
   const same = await post(SESSIONS, key, { timeout: 900, keepAlive: true });
@@ -100,7 +100,7 @@ test('the same key with another body, path or operation is a conflict, whatever 
   await releaseAll();
 });
 
-test('a key holds for a day', async () => {
+test('a key is remembered for a day', async () => {
   const key = randomUUID();
   const first = await create(key, { timeout: 60 });
   await server.advance(DAY_MS - 60_000);
@@ -113,7 +113,7 @@ test('a key holds for a day', async () => {
   await releaseAll();
 });
 
-test('what cannot be a key is refused', async () => {
+test('refuses a malformed key', async () => {
   for (const key of ['', 'x'.repeat(256), 'tab\tin it']) {
     const { status, body } = await post(SESSIONS, key, {});
     assert.deepEqual([status, body.code], [400, 'invalid_request'], JSON.stringify(key));
@@ -122,7 +122,7 @@ test('what cannot be a key is refused', async () => {
   assert.deepEqual(await sessions(), []);
 });
 
-test('a refused request does not use its key up', async () => {
+test('a refused request does not consume its key', async () => {
   const key = randomUUID();
   assert.equal((await create(key, { timeout: 1 })).status, 400);
   assert.equal((await create(key, { proxies: true })).status, 422);
@@ -136,7 +136,7 @@ test('a refused request does not use its key up', async () => {
   await releaseAll();
 });
 
-test('a browser that did not start is answered again as it was, and a new key may try again', async () => {
+test('a failed start is replayed for the same key, and another key may try again', async () => {
   const key = randomUUID();
   chromium.mood('fails');
   const first = await create(key);
@@ -152,7 +152,7 @@ test('a browser that did not start is answered again as it was, and a new key ma
   await releaseAll();
 });
 
-test('a key that is shown once is not shown twice', async () => {
+test('a replay does not repeat a secret that was shown once', async () => {
   const key = randomUUID();
   const path = `/v1/applications/${server.applicationId}/agent-keys`;
   const issue = () =>
@@ -176,7 +176,7 @@ test('a key that is shown once is not shown twice', async () => {
   assert.deepEqual([elsewhere.status, elsewhere.body.code], [409, 'idempotency_conflict']);
 });
 
-test('a release with a key, sent again, is answered like the first', async () => {
+test('a repeated release with a key is answered like the first', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const key = randomUUID();
   const release = () => post(`${SESSIONS}/${id}`, key, { status: 'REQUEST_RELEASE' });
@@ -187,7 +187,7 @@ test('a release with a key, sent again, is answered like the first', async () =>
   assert.equal(unkeyed.status, 409);
 });
 
-test('a caller that hung up finds its session under the key, also while it starts', async () => {
+test('a caller that disconnected finds its session under the key, also while it starts', async () => {
   chromium.mood('slow');
   const key = randomUUID();
   const first = cutOff({ 'idempotency-key': key });
@@ -200,7 +200,7 @@ test('a caller that hung up finds its session under the key, also while it start
   await releaseAll();
 });
 
-test('after a crash in the middle the key still knows what was begun', async () => {
+test('a key is still known after a crash during its request', async () => {
   chromium.mood('hangs');
   const key = randomUUID();
   cutOff({ 'idempotency-key': key });
@@ -216,14 +216,14 @@ test('after a crash in the middle the key still knows what was begun', async () 
   await releaseAll();
 });
 
-// ---- without one ---------------------------------------------------------------------------------------------------
+// ---- without a key -------------------------------------------------------------------------------------------------
 
 const resend = (count: number, body: object = { keepAlive: true }, key = server.key): Promise<Answered> =>
   server.api('POST', SESSIONS, { key, body, headers: { 'x-stainless-retry-count': String(count) } });
 
-test("the official client's own example gives one session, although it gives up while the browser starts", async () => {
+test("the official client's example creates one session, although it times out while the browser starts", async () => {
   chromium.mood('slow');
-  // By itself it tries three times, which a browser on a busy machine may not be quick enough for.
+  // By default it tries three times, which may not suffice on a busy machine.
   const sdk = new Browserbase({ apiKey: server.key, baseURL: server.url, maxRetries: 9 });
   const begun = (): number => server.log().filter(line => line.includes('createSession.begin')).length;
   const before = begun();
@@ -240,7 +240,7 @@ test("the official client's own example gives one session, although it gives up 
   await releaseAll();
 });
 
-test('a resend gets the session whose answer was lost, once; its key and body must be the same', async () => {
+test('a resend gets the session whose answer was lost, once, and only with an equal key and body', async () => {
   chromium.mood('slow');
   const first = cutOff({ 'x-stainless-retry-count': '0' });
   const [lost] = await eventually('the session to be placed', sessions, found => found.length === 1);
@@ -258,7 +258,7 @@ test('a resend gets the session whose answer was lost, once; its key and body mu
   await releaseAll();
 });
 
-test('an answer that arrived, or is still on its way, is nobody else’s', async () => {
+test('an answer that arrived, or is being sent, is not given to another request', async () => {
   chromium.mood('slow');
   const underWay = resend(0);
   await eventually('the session to be placed', sessions, found => found.length === 1);
@@ -269,7 +269,7 @@ test('an answer that arrived, or is still on its way, is nobody else’s', async
   await releaseAll();
 });
 
-test('an answer that was lost long ago is not given to anybody', async () => {
+test('an answer that was lost long ago is not given to a later request', async () => {
   const first = cutOff({ 'x-stainless-retry-count': '0' });
   const [lost] = await eventually('the session to be placed', sessions, found => found.length === 1);
   first.hangUp();
@@ -284,7 +284,7 @@ test('an answer that was lost long ago is not given to anybody', async () => {
   await server.settles();
 });
 
-test('a resend after a crash in the middle gets a session that lives', async () => {
+test('a resend after a crash gets a running session', async () => {
   chromium.mood('hangs');
   cutOff({ 'x-stainless-retry-count': '0' });
   const [lost] = await eventually('the session to be placed', sessions, found => found.length === 1);

@@ -10,7 +10,7 @@ import { type CreatedSession, startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
 const server = await startServer({ clock: 'test' });
-// Longer than any that it issues here: what a token issues does not outlive it.
+// Expires later than the tokens that are issued here, because a token cannot outlive its issuer.
 const IN_A_YEAR = new Date(Date.now() + 365 * 24 * 3_600_000).toISOString();
 const { token } = JSON.parse((await server.berth('tokens', 'create', '--json', '--expires', IN_A_YEAR)).stdout);
 
@@ -33,7 +33,7 @@ const inFuture = (ms: number): string => new Date(server.now().getTime() + ms).t
 
 // ---- agent keys -----------------------------------------------------------------------------------------------------
 
-test('a key is shown once, works at once, and is listed without itself', async () => {
+test('a key is shown once, works at once, and is listed without its secret', async () => {
   const issued = await issueKey({ name: 'nightly' });
   assert.match(issued.key, /^bak_/);
   assert.ok(issued.key.startsWith(issued.prefix));
@@ -49,7 +49,7 @@ test('a key is shown once, works at once, and is listed without itself', async (
   assert.ok(!('key' in read.body));
 });
 
-test('a revoked key is refused at once, over HTTP and for CDP connections; its session goes on', async () => {
+test('a revoked key is refused at once over HTTP and CDP, and its session keeps running', async () => {
   const { id, key } = await issueKey();
   const session = await server.createSession({ keepAlive: true }, key);
   const address = session.connectUrl.replace(/\?.*/, '');
@@ -68,17 +68,17 @@ test('a revoked key is refused at once, over HTTP and for CDP connections; its s
   await server.release(session.id);
 });
 
-test('a key that is revoked at the command line is refused by the running server at once', async () => {
+test('the server refuses a key revoked on the command line at once', async () => {
   const { id, key } = await issueKey();
   assert.equal((await listWith(key)).status, 200);
   const { code, stderr } = await server.berth('keys', 'revoke', id);
   assert.equal(code, 0, stderr);
-  // The server hears of it from the database, a moment after the command has ended.
+  // The database notifies the server shortly after the command has ended.
   const statusWith = async (): Promise<number> => (await listWith(key)).status;
   await eventually('the key to be refused', statusWith, status => status === 401);
 });
 
-test('a key that has expired is refused', async () => {
+test('refuses an expired key', async () => {
   const { key, id } = await issueKey({ expiresAt: inFuture(HOUR) });
   assert.equal((await listWith(key)).status, 200);
   await server.advance(HOUR - 60_000);
@@ -90,7 +90,7 @@ test('a key that has expired is refused', async () => {
   assert.equal((await withToken<AgentKey>('GET', `${KEYS}/${id}`)).body.status, 'expired');
 });
 
-test('unknown, revoked, expired and mistyped keys are refused with the same words', async () => {
+test('unknown, revoked, expired and malformed keys are refused with the same message', async () => {
   const revoked = await issueKey();
   await withToken('DELETE', `${KEYS}/${revoked.id}`);
   const expired = await issueKey({ expiresAt: inFuture(60_000) });
@@ -106,7 +106,7 @@ test('unknown, revoked, expired and mistyped keys are refused with the same word
   assert.equal(new Set(words).size, 1, words.join('\n'));
 });
 
-test('the key may stand in X-BB-API-Key, in any case; two different ones are refused', async () => {
+test('accepts the key in X-BB-API-Key, in any case, and refuses two different keys', async () => {
   const other = await issueKey();
   const list = (headers: Record<string, string>) => server.api('GET', SESSIONS, { key: null, headers });
   assert.equal((await list({ 'x-bb-api-key': server.key })).status, 200);
@@ -120,7 +120,7 @@ test('the key may stand in X-BB-API-Key, in any case; two different ones are ref
   assert.equal(inQuery.body.code, 'missing_credentials');
 });
 
-test('the wrong kind of credential is refused, and the right kind is named', async () => {
+test('refuses the wrong kind of credential, and names the right one', async () => {
   const browser = await server.api('GET', SESSIONS, { key: token });
   assert.equal(browser.status, 401);
   assert.match(browser.body.message, /bak_/);
@@ -129,7 +129,7 @@ test('the wrong kind of credential is refused, and the right kind is named', asy
   assert.match(account.body.message, /bpt_/);
 });
 
-test('a key without browsers:connect can work with sessions but not drive them', async () => {
+test('a key without browsers:connect can manage sessions but not connect', async () => {
   const { key } = await issueKey({ scopes: ['browsers:read', 'browsers:write'] });
   const created = await server.api<CreatedSession>('POST', SESSIONS, { body: { keepAlive: true }, key });
   assert.equal(created.status, 201);
@@ -145,7 +145,7 @@ test('a key without browsers:connect can work with sessions but not drive them',
   assert.equal(released.body.status, 'COMPLETED');
 });
 
-test('each scope opens its own operations only', async () => {
+test('each scope allows only its own operations', async () => {
   const reader = (await issueKey({ scopes: ['browsers:read'] })).key;
   const writer = (await issueKey({ scopes: ['browsers:write'] })).key;
   assert.equal((await listWith(reader)).status, 200);
@@ -165,7 +165,7 @@ for (const [what, wish, path] of [
   ['a name of another type', { name: 7 }, 'name'],
   ['an address range that is none', { cidrAllow: ['localhost'] }, 'cidrAllow[0]'],
 ] as const)
-  test(`a key with ${what} is refused`, async () => {
+  test(`refuses a key with ${what}`, async () => {
     const { status, body } = await withToken('POST', KEYS, { name: 'test', ...wish });
     assert.equal(status, 400);
     assert.equal(body.code, 'invalid_request');
@@ -176,13 +176,13 @@ for (const [what, wish, path] of [
     );
   });
 
-test('an unknown field is refused here: a key with a mistyped restriction would be too strong', async () => {
+test('refuses an unknown field, because a key with a misspelt restriction would be too powerful', async () => {
   const { status, body } = await withToken('POST', KEYS, { name: 'test', scope: ['browsers:read'] });
   assert.equal(status, 400);
   assert.equal(body.code, 'unknown_field');
 });
 
-test('a key can be confined to addresses', async () => {
+test('a key can be restricted to address ranges', async () => {
   const elsewhere = await issueKey({ cidrAllow: ['203.0.113.0/24'] });
   const refused = await listWith(elsewhere.key);
   assert.equal(refused.status, 403);
@@ -191,7 +191,7 @@ test('a key can be confined to addresses', async () => {
   assert.equal((await listWith(here.key)).status, 200);
 });
 
-test('a change of a key needs the version it was made from, and takes effect at once', async () => {
+test('a change of a key requires its revision, and takes effect at once', async () => {
   const { id, key } = await issueKey({ expiresAt: inFuture(2 * HOUR) });
   const path = `${KEYS}/${id}`;
   assert.equal((await listWith(key)).status, 200);
@@ -211,7 +211,7 @@ test('a change of a key needs the version it was made from, and takes effect at 
   assert.equal(scopes.body.code, 'unknown_field');
 });
 
-test('a rotated key works beside its successor until the grace is over', async () => {
+test('a rotated key works until the end of its grace period', async () => {
   const old = await issueKey({ scopes: ['browsers:read'] });
   const rotated = await withToken<IssuedAgentKey>('POST', `${KEYS}/${old.id}/rotate`, { graceSeconds: 600 });
   assert.equal(rotated.status, 201);
@@ -225,7 +225,7 @@ test('a rotated key works beside its successor until the grace is over', async (
 
 // ---- applications -----------------------------------------------------------------------------------------------------
 
-test('applications are made, read, renamed from the version that was read, and listed in pages', async () => {
+test('creates, reads and lists applications, and renames them with their revision', async () => {
   const made = await withToken<Application>('POST', '/v1/applications', { name: ' Shop agent ' });
   assert.equal(made.status, 201);
   assert.equal(made.body.name, 'Shop agent');
@@ -253,7 +253,7 @@ test('applications are made, read, renamed from the version that was read, and l
 
 // ---- tokens -----------------------------------------------------------------------------------------------------------
 
-test('a token never gives more than it has, and never the right to make tokens', async () => {
+test('a token cannot grant more than it has, nor the right to create tokens', async () => {
   const issue = (wish: object, key = token) =>
     server.api<IssuedToken & ErrorBody>('POST', TOKENS, { key, body: { name: 'ci', ...wish } });
   const made = await issue({ scopes: ['applications:read'] });
@@ -269,7 +269,7 @@ test('a token never gives more than it has, and never the right to make tokens',
   assert.equal((await issue({ scopes: ['applications:read'], expiresAt: inFuture(400 * 24 * HOUR) })).status, 400);
 });
 
-test('a token reads itself, is listed without itself, and is revoked at once', async () => {
+test('a token reads itself, is listed without its secret, and is revoked at once', async () => {
   const made = await withToken<IssuedToken>('POST', TOKENS, { name: 'short', scopes: ['keys:write'] });
   const { id, token: text } = made.body;
   const current = await server.api<Token>('GET', `${TOKENS}/current`, { key: text });
@@ -282,7 +282,7 @@ test('a token reads itself, is listed without itself, and is revoked at once', a
   assert.equal((await withToken('DELETE', `${TOKENS}/${id}`)).status, 404);
 });
 
-test('a token ends by itself after 90 days', async () => {
+test('a token expires after 90 days', async () => {
   const made = await withToken<IssuedToken>('POST', TOKENS, { name: 'quarter', scopes: ['applications:read'] });
   const days = (Date.parse(String(made.body.expiresAt)) - server.now().getTime()) / (24 * HOUR);
   assert.ok(Math.abs(days - 90) < 0.01, `${days} days`);
@@ -290,4 +290,4 @@ test('a token ends by itself after 90 days', async () => {
   assert.equal((await server.api('GET', '/v1/applications', { key: made.body.token })).status, 401);
 });
 
-test('whatever came before, nothing is left', () => server.settles());
+test('leaves nothing behind', () => server.settles());

@@ -9,9 +9,9 @@ import { browserOf } from '../harness/session-processes.ts';
 import { eventually } from '../harness/until.ts';
 
 const SECOND = 1000;
-/** Longer than the two seconds that it is by itself: the clock goes on while a busy machine lets a client in. */
+/** Longer than the default of two seconds, so that a client can connect in time on a busy machine. */
 const GRACE_MS = 20 * SECOND;
-/** Ping distance: a client that has answered one is known to live. */
+/** The interval of pings. A client that answers one is considered alive. */
 const PING_MS = 30 * SECOND;
 
 const server = await startServer({ clock: 'test', env: { BERTH_DISCONNECT_GRACE: `${GRACE_MS / SECOND}` } });
@@ -21,7 +21,7 @@ const assertRuns = async (id: string): Promise<void> => assert.equal((await serv
 const told = async (id: string, types: string): Promise<SessionEventPage['data']> =>
   (await server.api<SessionEventPage>('GET', `/v1/browsers/sessions/${id}/events?type=${types}`)).body.data;
 
-/** Once the server has seen its last client leave, the time in which another may come passes. */
+/** Waits until the server has noticed the disconnect, and advances the clock by the grace period. */
 async function graceIsOver(id: string): Promise<void> {
   await eventually(
     'the last client to be gone',
@@ -38,14 +38,14 @@ async function assertEnded(id: string, status: Session['status'], endReason: Ses
   assert.ok(Date.parse(session.endedAt ?? '') >= Date.parse(session.startedAt));
 }
 
-test('a session ends at its time limit, connected or not, kept or not; its client hears 4001', async () => {
+test('a session ends at its time limit, with or without clients and keepAlive, and its client is closed with 4001', async () => {
   const kept = await server.createSession({ timeout: 120, keepAlive: true });
   const alone = await server.createSession({ timeout: 120 });
   const client = await CdpClient.connect(kept.connectUrl);
   await server.advance(50 * SECOND);
   await assertRuns(kept.id);
   await assertRuns(alone.id);
-  // In steps, in which it is heard of: one that is not for 65 seconds would be taken for gone.
+  // In steps, because a client that sends nothing for 65 seconds is considered gone.
   await client.send('Browser.getVersion');
   await server.advance(35 * SECOND);
   await client.ask('Browser.getVersion');
@@ -58,7 +58,7 @@ test('a session ends at its time limit, connected or not, kept or not; its clien
   await server.settles();
 });
 
-test('a time limit that was made longer is the one that holds', async () => {
+test('an extended time limit takes effect', async () => {
   const { id } = await server.createSession({ timeout: 60, keepAlive: true });
   const changed = await server.api<Session>('POST', `/v1/browsers/sessions/${id}`, { body: { timeout: 120 } });
   assert.equal(changed.status, 200);
@@ -68,7 +68,7 @@ test('a time limit that was made longer is the one that holds', async () => {
   await assertEnded(id, 'TIMED_OUT', 'timed_out');
 });
 
-test('a session that nobody connects to ends after 300 seconds; a kept one waits', async () => {
+test('a session without clients ends after 300 seconds, except with keepAlive', async () => {
   const alone = await server.createSession();
   const kept = await server.createSession({ keepAlive: true });
   await server.advance(240 * SECOND);
@@ -79,7 +79,7 @@ test('a session that nobody connects to ends after 300 seconds; a kept one waits
   await server.release(kept.id);
 });
 
-test('after its last client has left, a session waits a while for another', async () => {
+test('after the last client disconnected, a session waits for another during the grace period', async () => {
   const { id, connectUrl } = await server.createSession();
   const first = await CdpClient.connect(connectUrl);
   const second = await CdpClient.connect(connectUrl);
@@ -95,7 +95,7 @@ test('after its last client has left, a session waits a while for another', asyn
   await assertEnded(id, 'COMPLETED', 'client_disconnected');
 });
 
-test('a client that is cut off counts as one that left', async () => {
+test('a client whose connection broke counts as disconnected', async () => {
   const { id, connectUrl } = await server.createSession();
   const client = await CdpClient.connect(connectUrl);
   client.cut();
@@ -103,7 +103,7 @@ test('a client that is cut off counts as one that left', async () => {
   await assertEnded(id, 'COMPLETED', 'client_disconnected');
 });
 
-test('a kept session outlives its clients, and the next one comes by the same address', async () => {
+test('a session with keepAlive survives its clients, and the next one connects to the same address', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   await client.close();
@@ -123,7 +123,7 @@ test('Browser.close ends a session', async () => {
   await assertEnded(id, 'COMPLETED', 'browser_closed');
 });
 
-test('Browser.close on a kept session takes leave of that client only', async () => {
+test('Browser.close disconnects only that client from a session with keepAlive', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const stays = await CdpClient.connect(connectUrl);
   const leaves = await CdpClient.connect(connectUrl);
@@ -139,7 +139,7 @@ test('Browser.close on a kept session takes leave of that client only', async ()
   await server.release(id);
 });
 
-test('a release closes the clients with 1000, and the address is dead from then on', async () => {
+test('a release closes the clients with 1000, and the address answers 410 from then on', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   await server.release(id);
@@ -150,7 +150,7 @@ test('a release closes the clients with 1000, and the address is dead from then 
   assert.deepEqual(refused.body.details, { status: 'COMPLETED', endReason: 'released' });
 });
 
-test('a browser that dies ends its session as crashed; the clients hear 4002', async () => {
+test('a browser that dies ends its session as crashed, and its clients are closed with 4002', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   process.kill(browserOf(id).pid, 'SIGKILL');
@@ -159,7 +159,7 @@ test('a browser that dies ends its session as crashed; the clients hear 4002', a
   await server.settles();
 });
 
-test('a client that commands nothing for 600 seconds is closed with 4003, and leaves like any other', async () => {
+test('a client without commands for 600 seconds is closed with 4003, and counts as disconnected', async () => {
   const { id, connectUrl } = await server.createSession();
   const idle = await CdpClient.connect(connectUrl);
   const busy = await CdpClient.connect(connectUrl);
@@ -196,7 +196,7 @@ test('SIGTERM closes the clients with 1001 and leaves the session to the next se
   await server.release(id);
 });
 
-test('after a restart an ordinary session waits for its client anew, at least 30 seconds, and then ends', async () => {
+test('after a restart, a session waits for its client at least 30 seconds, and then ends', async () => {
   const { id, connectUrl } = await server.createSession();
   const client = await CdpClient.connect(connectUrl);
   await eventually('the client to be noted', async () => (await told(id, 'client.connected')).length > 0);
@@ -208,7 +208,7 @@ test('after a restart an ordinary session waits for its client anew, at least 30
   await assertEnded(id, 'COMPLETED', 'client_disconnected');
 });
 
-test('SIGINT ends all sessions as drained before the server goes', async () => {
+test('SIGINT ends all sessions as drained before the server exits', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const other = await server.createSession();
   const client = await CdpClient.connect(connectUrl);
@@ -219,7 +219,7 @@ test('SIGINT ends all sessions as drained before the server goes', async () => {
   await assertEnded(other.id, 'COMPLETED', 'drained');
 });
 
-test('a server that is stopping takes no new sessions, and says that another try is fine', async () => {
+test('a server that is stopping refuses creates, and allows to retry', async () => {
   const { connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   const stopping = server.kill('SIGINT');

@@ -1,4 +1,4 @@
-// A crowd before ten seats: never one too many, refusals that say what is full, and a line that keeps its order.
+// Many concurrent creates for ten slots: the limit is never exceeded, refusals name the limit, and the queue keeps its order.
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { test } from 'node:test';
@@ -48,19 +48,19 @@ const running = async (): Promise<Session[]> => {
 
 const nameOf = (session: Session | undefined): unknown => session?.userMetadata?.name;
 
-/** A caller who hangs up: resolves when its request is on its way. */
+/** A caller that disconnects. Resolves when its request was sent. */
 async function leaver(waitSeconds: number): Promise<{ hangUp: () => void }> {
   const sent = request(`${server.url}${SESSIONS}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${server.key}`, prefer: `wait=${waitSeconds}` },
     agent: false,
   });
-  sent.on('error', () => {}); // it hangs up
+  sent.on('error', () => {}); // the test disconnects
   await new Promise<void>(resolve => sent.end(resolve));
   return { hangUp: () => void sent.destroy() };
 }
 
-test('of a hundred creates at once ten begin, and ninety hear which limit is full', async () => {
+test('of a hundred concurrent creates, ten start and ninety are refused with the limit', async () => {
   await setLimits(server, token, { maxConcurrent: SEATS, maxWaiting: LINE });
   const beganMs = performance.now();
   const answers = await Promise.all(Array.from({ length: 100 }, (_, index) => create(`crowd ${index}`)));
@@ -87,12 +87,12 @@ test('of a hundred creates at once ten begin, and ninety hear which limit is ful
   const { usage } = await readLimits(server, token);
   const { maxCreatesPerMinute, ...others } = usage.browsers;
   assert.deepEqual(others, { maxConcurrent: SEATS, maxWaiting: 0, maxStoredBytes: 0 });
-  // Where ten browsers took a minute to start, the first creates are forgotten.
+  // If ten browsers took a minute to start, the first creates are outside of the window.
   const leastCreates = performance.now() - beganMs < MINUTE_MS ? SEATS : 0;
   assert.ok(maxCreatesPerMinute >= leastCreates && maxCreatesPerMinute <= SEATS, `${maxCreatesPerMinute} creates`);
 });
 
-test('ten run, five wait, five are refused; who leaves frees its place, and the line is served in order', async () => {
+test('ten creates run, five wait and five are refused; a caller that disconnects leaves the queue, which is served in order', async () => {
   const callers: Array<Promise<Created>> = [];
   for (const name of ['one', 'two']) {
     callers.push(create(name, 55));
@@ -114,7 +114,7 @@ test('ten run, five wait, five are refused; who leaves frees its place, and the 
   assert.deepEqual([hasty.status, hasty.body.details?.scope], [429, 'application']);
   third.hangUp();
   await untilWaiting(4);
-  // It may be gone again before a look at the line sees it; its answer says where it stood.
+  // A create may leave the queue before it is observed there; its answer contains its position.
   const { status, headers, body } = await create('six', 1);
   assert.deepEqual(
     [status, body.code, body.details?.position, body.details?.waiting],
@@ -137,7 +137,7 @@ test('ten run, five wait, five are refused; who leaves frees its place, and the 
   await server.settles();
 });
 
-test('applications that wait for the same slots get them by turns, and who has left starts no browser', async () => {
+test('applications share free slots in turns, and a caller that disconnected starts no browser', async () => {
   const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: 'Other' } });
   const issued = await server.api<IssuedAgentKey>('POST', `/v1/applications/${made.body.id}/agent-keys`, {
     key: token,
@@ -182,7 +182,7 @@ test('applications that wait for the same slots get them by turns, and who has l
   assert.match(await metrics(), /^berth_refused_creates_total\{why="concurrent"\} \d+$/m);
 });
 
-test('a service that stops sends away who waits, and its successor knows who still runs', async () => {
+test('a stopping service refuses queued creates, and the next server counts running sessions', async () => {
   const standing = await running();
   assert.ok(standing.length > 0);
   await setLimits(server, token, { maxConcurrent: standing.length });
@@ -199,7 +199,7 @@ test('a service that stops sends away who waits, and its successor knows who sti
 
 const metrics = async (): Promise<string> => (await server.api('GET', '/metrics')).text;
 
-/** Of every application, starting and running. */
+/** Sessions of all applications, starting and running. */
 async function berthSessions(): Promise<number> {
   const found = [...(await metrics()).matchAll(/^berth_sessions\{status="\w+"\} (\d+)$/gm)];
   return found.reduce((sum, [, count]) => sum + Number(count), 0);

@@ -1,4 +1,4 @@
-// Limits of an application as its owner sees them, and the two that need no crowd: creates a minute, and time limits.
+// Limits of an application as its owner sees them, and the limits on creates per minute and on time limits.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
@@ -17,12 +17,12 @@ const path = `/v1/applications/${server.applicationId}/limits`;
 const replace = (body: unknown, headers: Record<string, string> = {}) =>
   server.api<ErrorBody & Limits>('PUT', path, { key: token, body, headers });
 
-/** The version that stands now. */
+/** The current revision. */
 const ifMatch = async (): Promise<{ 'if-match': string }> => ({
   'if-match': `"${(await readLimits(server, token)).revision}"`,
 });
 
-test('a fresh application has the defaults, under the ceiling of the installation', async () => {
+test('a new application has the default limits, below the ceiling of the installation', async () => {
   const { status, headers, body } = await server.api<Limits>('GET', path, { key: token });
   assert.equal(status, 200);
   assert.equal(headers.etag, '"1"');
@@ -35,7 +35,7 @@ test('a fresh application has the defaults, under the ceiling of the installatio
   });
 });
 
-test('what is put replaces all of it, and only by who has read the last version', async () => {
+test('a PUT replaces all limits, and requires the current revision', async () => {
   const first = await replace({ browsers: { maxConcurrent: 3, maxWaiting: 7 } }, await ifMatch());
   assert.equal(first.status, 200);
   assert.equal(first.headers.etag, `"${first.body.revision}"`);
@@ -51,7 +51,7 @@ test('what is put replaces all of it, and only by who has read the last version'
   assert.deepEqual(empty.body.configured.browsers, BROWSER_LIMITS_DEFAULT);
 });
 
-test('null, strange fields and numbers out of range are refused by name', async () => {
+test('refuses null, unknown fields and numbers out of range, and names them', async () => {
   const { revision } = await readLimits(server, token);
   const refused: ReadonlyArray<readonly [unknown, string, string]> = [
     [{ browsers: { maxConcurrent: null } }, 'invalid_request', 'browsers.maxConcurrent'],
@@ -71,7 +71,7 @@ test('null, strange fields and numbers out of range are refused by name', async 
   assert.equal((await readLimits(server, token)).revision, revision);
 });
 
-test('only a token with the scope, of a member, comes near; an agent key does not', async () => {
+test('requires a token with the scope and membership, and refuses agent keys', async () => {
   for (const method of ['GET', 'PUT']) {
     const byKey = await server.api(method, path, { body: method === 'PUT' ? {} : undefined });
     assert.deepEqual([byKey.status, byKey.body.code], [401, 'invalid_credentials']);
@@ -88,7 +88,7 @@ test('only a token with the scope, of a member, comes near; an agent key does no
   assert.deepEqual([refused.status, refused.body.code], [403, 'permission_denied']);
 });
 
-test('a session lives as long as the application says, and no longer than it allows', async () => {
+test('a session gets the default time limit of the application, and at most the maximum', async () => {
   await setLimits(server, token, { defaultTimeout: 600, maxTimeout: 1200 });
   const session = await server.createSession();
   assert.equal(Date.parse(session.expiresAt) - Date.parse(session.createdAt), 600 * SECOND);
@@ -107,7 +107,7 @@ test('a session lives as long as the application says, and no longer than it all
   assert.deepEqual([project?.defaultTimeout, project?.concurrency], [600, 4]);
 });
 
-test('creates of a minute are counted over any sixty seconds, and the refusal says when to come back', async () => {
+test('counts creates in any 60 seconds, and the refusal says when to retry', async () => {
   await server.advance(61 * SECOND);
   await setLimits(server, token, { maxCreatesPerMinute: 2 });
   const create = () => server.api<ErrorBody & Session>('POST', '/v1/browsers/sessions');
@@ -137,7 +137,7 @@ test('creates of a minute are counted over any sixty seconds, and the refusal sa
   await server.release(third.body.id);
 });
 
-test('a limit below its use ends nothing and admits nothing; raising it lets in who waits', async () => {
+test('a limit below the current use ends no session and refuses creates; raising it admits queued ones', async () => {
   await server.advance(61 * SECOND);
   await setLimits(server, token, {});
   const standing = await server.createSession();

@@ -1,5 +1,5 @@
-// Every limit of a session and of its gateway, reached from outside: sizes, counts, room, and who is let in at all. The
-// server has room for one session, so each test gives its own back.
+// Every limit of a session and of the gateway, reached from outside: sizes, numbers, slots and authentication. The server has
+// one slot, so each test releases its session.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { IssuedAgentKey } from '../../contract/agent-keys.ts';
@@ -41,7 +41,7 @@ async function keyWith(...scopes: string[]): Promise<string> {
   return key;
 }
 
-/** The address without its key. */
+/** The connect address without its key. */
 const bare = ({ connectUrl }: CreatedSession): string => connectUrl.split('?', 1)[0] ?? '';
 
 const evaluating = (id: number, sessionId: string, expression: string): string =>
@@ -52,7 +52,7 @@ const evaluating = (id: number, sessionId: string, expression: string): string =
     sessionId,
   });
 
-test('50 MB go in, and more than a client may send comes out, whole, in one message each', () =>
+test('passes 50 MB to the browser, and a larger message to the client, each in one message', () =>
   withSession(async ({ connectUrl }) => {
     const client = await CdpClient.connect(connectUrl);
     const page = await client.attachToPage();
@@ -63,7 +63,7 @@ test('50 MB go in, and more than a client may send comes out, whole, in one mess
     await client.close();
   }));
 
-test('a message above 96 MiB closes its sender with 1009, and nobody else', () =>
+test('a message above 96 MiB closes only its client, with 1009', () =>
   withSession(async ({ id, connectUrl }) => {
     const client = await CdpClient.connect(connectUrl);
     const other = await CdpClient.connect(connectUrl);
@@ -75,14 +75,14 @@ test('a message above 96 MiB closes its sender with 1009, and nobody else', () =
     await other.close();
   }));
 
-test('a binary message closes its sender with 1003', () =>
+test('a binary message closes its client with 1003', () =>
   withSession(async ({ connectUrl }) => {
     const client = await CdpClient.connect(connectUrl);
     client.say(Buffer.from('{"id":1,"method":"Browser.getVersion"}'));
     assert.equal((await client.closed()).code, 1003);
   }));
 
-test('the twenty-first client is refused before the upgrade, and let in when another has left', () =>
+test('refuses the twenty-first client before the upgrade, and accepts it after another has disconnected', () =>
   withSession(async ({ connectUrl }) => {
     const clients = await Promise.all(Array.from({ length: CLIENTS_MAX }, () => CdpClient.connect(connectUrl)));
     const { status, headers, body } = await refusedUpgrade(connectUrl);
@@ -108,7 +108,7 @@ test('the twenty-first client is refused before the upgrade, and let in when ano
     await Promise.all([next, ...stayers].map(client => client.close()));
   }));
 
-test('a thirtieth client in a crowd that comes at once finds twenty inside, not more', () =>
+test('of thirty clients that connect at once, twenty are accepted', () =>
   withSession(async ({ connectUrl }) => {
     const outcomes = await Promise.allSettled(Array.from({ length: 30 }, () => CdpClient.connect(connectUrl)));
     const inside = outcomes.flatMap(outcome => (outcome.status === 'fulfilled' ? [outcome.value] : []));
@@ -116,7 +116,7 @@ test('a thirtieth client in a crowd that comes at once finds twenty inside, not 
     await Promise.all(inside.map(client => client.close()));
   }));
 
-test('the fifty-first browser context is refused with words; one disposed of makes room', () =>
+test('refuses the fifty-first browser context, and accepts another after one was disposed of', () =>
   withSession(async ({ connectUrl }) => {
     const client = await CdpClient.connect(connectUrl);
     const made = Array.from({ length: CONTEXTS_MAX }, () => client.send('Target.createBrowserContext'));
@@ -129,7 +129,7 @@ test('the fifty-first browser context is refused with words; one disposed of mak
     await client.close();
   }));
 
-test('when all slots are taken a create is refused, may be tried again, and works after a release', async () => {
+test('refuses a create when all slots are in use, and accepts it after a release', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const { status, headers, body } = await server.api('POST', SESSIONS, { body: {} });
   assert.equal(status, 503);
@@ -147,7 +147,7 @@ test('when all slots are taken a create is refused, may be tried again, and work
   await server.release(next.id);
 });
 
-test('who may not connect hears why: 401, 403, 404', () =>
+test('refuses connections with 401, 403 and 404, with the reason', () =>
   withSession(async session => {
     const address = bare(session);
     const altered = `${session.connectUrl.slice(0, -1)}${session.connectUrl.endsWith('A') ? 'B' : 'A'}`;
@@ -192,7 +192,7 @@ test('who may not connect hears why: 401, 403, 404', () =>
     }
   }));
 
-test('an agent key that may connect is enough, in either header', () =>
+test('accepts an agent key with browsers:connect in either header', () =>
   withSession(async session => {
     const key = await keyWith('browsers:connect');
     for (const headers of [{ authorization: `Bearer ${key}` }, { 'x-bb-api-key': key }]) {
@@ -202,7 +202,7 @@ test('an agent key that may connect is enough, in either header', () =>
     }
   }));
 
-test('the address of a session that has ended answers 410 and how it ended', async () => {
+test('the address of an ended session answers 410 with the end reason', async () => {
   const session = await server.createSession();
   await server.release(session.id);
   const { status, body } = await refusedUpgrade(session.connectUrl);
@@ -211,7 +211,7 @@ test('the address of a session that has ended answers 410 and how it ended', asy
   assert.deepEqual(body.details, { status: 'COMPLETED', endReason: 'released' });
 });
 
-test('a plain GET on the connect address is told to upgrade', () =>
+test('a GET on the connect address answers 426', () =>
   withSession(async ({ connectUrl }) => {
     const { pathname, search } = new URL(connectUrl);
     const { status, headers, body } = await server.api('GET', `${pathname}${search}`, { key: null });
@@ -220,7 +220,7 @@ test('a plain GET on the connect address is told to upgrade', () =>
     assert.equal(body.code, 'upgrade_required');
   }));
 
-/** A key that may do everything, in an application of its own. */
+/** A key with all scopes, in its own application. */
 async function foreignKey(): Promise<string> {
   const { stdout } = await server.berth('tokens', 'create', '--json');
   const { token }: { token: string } = JSON.parse(stdout);

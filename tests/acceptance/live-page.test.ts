@@ -1,5 +1,5 @@
-// The live view as people use it: the real page in a real browser beside, driving a page in a session. What was typed, clicked,
-// dropped and chosen is read back from that page over CDP.
+// The live view as viewers use it: the real page in a second browser, which controls a page of a session. What was typed,
+// clicked, dropped and chosen is read back from that page over CDP.
 import assert from 'node:assert/strict';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
@@ -73,13 +73,13 @@ interface Desk {
   readonly id: string;
   /** The page in the session. */
   readonly page: Page;
-  /** The live view of it, in a browser beside. */
+  /** Its live view, in a second browser. */
   readonly view: Page;
   readonly watched: Watched;
   readonly end: () => Promise<void>;
 }
 
-/** `mac`: the person's machine is one. */
+/** `mac`: the viewer uses a Mac. */
 async function openDesk({ look = DESK, mac = false } = {}): Promise<Desk> {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const browser = await chromium.connectOverCDP(connectUrl);
@@ -101,7 +101,7 @@ async function openDesk({ look = DESK, mac = false } = {}): Promise<Desk> {
   return { id, page, view, watched, end };
 }
 
-/** Where a point of the session's page stands in the live view. */
+/** Converts a point of the session's page to a point in the live view. */
 async function at(view: Page, x: number, y: number): Promise<{ x: number; y: number }> {
   const box = await view.locator('#canvas').boundingBox();
   assert.ok(box);
@@ -117,14 +117,14 @@ const takeControl = async (view: Page): Promise<void> => {
   await view.getByRole('button', { name: 'Take control' }).click();
   await view.getByRole('button', { name: 'Give back' }).waitFor();
 };
-/** The notice goes away by itself, so it is looked out for before the keys are pressed. */
+/** The notice disappears by itself, so waiting for it starts before the keys are pressed. */
 const copying = async (view: Page, keys: string): Promise<void> => {
   await Promise.all([view.getByText('Copied to your clipboard.').waitFor(), view.keyboard.press(keys)]);
 };
 const textOf = (page: Page): Promise<string> => page.inputValue('#text');
 const heard = (page: Page): Promise<string[]> => page.evaluate('heard');
 
-test('keys arrive as what they are: letters, signs, arrows, shortcuts', async () => {
+test('sends letters, symbols, arrow keys and shortcuts', async () => {
   const { page, view, end } = await openDesk();
   await takeControl(view);
   await click(view, 200, 60);
@@ -150,12 +150,12 @@ test('keys arrive as what they are: letters, signs, arrows, shortcuts', async ()
   await end();
 });
 
-test('a sign behind AltGr is typed, and is no shortcut', async () => {
+test('a character typed with AltGr is not a shortcut', async () => {
   const { page, view, end } = await openDesk();
   await takeControl(view);
   await click(view, 200, 60);
   const devtools = await view.context().newCDPSession(view);
-  // As Windows has it: AltGr is Control and Alt together.
+  // As on Windows, AltGr is Control and Alt together.
   const held = { modifiers: 1 | 2, location: 2 };
   await devtools.send('Input.dispatchKeyEvent', { type: 'rawKeyDown', key: 'AltGraph', code: 'AltRight', ...held });
   for (const [key, code] of [
@@ -170,7 +170,7 @@ test('a sign behind AltGr is typed, and is no shortcut', async () => {
   await end();
 });
 
-test('on a Mac the shortcuts are those of the Mac', async () => {
+test('uses the shortcuts of a Mac for a viewer on a Mac', async () => {
   const { page, view, end } = await openDesk({ mac: true });
   await takeControl(view);
   await click(view, 200, 60);
@@ -182,7 +182,7 @@ test('on a Mac the shortcuts are those of the Mac', async () => {
   await view.keyboard.press('Meta+z');
   await eventually('the undo', async () => (await textOf(page)) === 'apple');
   await view.keyboard.press('ArrowRight');
-  // A Mac makes the paste of the key; here the key is told to.
+  // On a Mac the key triggers a paste event; in this test it is dispatched.
   const devtools = await view.context().newCDPSession(view);
   const paste = { key: 'v', code: 'KeyV', windowsVirtualKeyCode: 86, modifiers: 4, commands: ['paste'] };
   await devtools.send('Input.dispatchKeyEvent', { type: 'rawKeyDown', ...paste });
@@ -190,7 +190,7 @@ test('on a Mac the shortcuts are those of the Mac', async () => {
   await end();
 });
 
-test('a composition arrives as one, and so does a dead key', async () => {
+test('sends compositions and dead keys', async () => {
   const { page, view, end } = await openDesk();
   await takeControl(view);
   await click(view, 200, 60);
@@ -206,7 +206,7 @@ test('a composition arrives as one, and so does a dead key', async () => {
   await end();
 });
 
-test('ten kilobytes of text are pasted whole, and what is copied comes to the clipboard of the person', async () => {
+test("pastes ten kilobytes of text, and copies to the viewer's clipboard", async () => {
   const { page, view, end } = await openDesk();
   await takeControl(view);
   await click(view, 200, 60);
@@ -222,7 +222,7 @@ test('ten kilobytes of text are pasted whole, and what is copied comes to the cl
   await end();
 });
 
-test('what is dragged in haste is dropped all the same', async () => {
+test('drops what is dragged, even if the mouse moves quickly', async () => {
   const { page, view, end } = await openDesk();
   await takeControl(view);
   const devtools = await view.context().newCDPSession(view);
@@ -233,10 +233,10 @@ test('what is dragged in haste is dropped all the same', async () => {
     });
   for (const [n, steps] of [[1], [0.2, 1], [0.01, 0.5, 1], [0.2, 0.5, 0.8, 1]].entries()) {
     await page.evaluate('heard.length = 0');
-    // Each time elsewhere: the second press of a double click drags nothing.
+    // Each time at another place: the second press of a double click starts no drag.
     const [from, to] = [await at(view, 30 + 20 * n, 290), await at(view, 400, 290)];
     await view.mouse.move(from.x, from.y);
-    // Nobody waits for anything: a busy machine hands it all over at once.
+    // Without waiting, so that a busy machine sends all events at once.
     const press = mouse('mousePressed', from);
     const moves = steps.map(step => mouse('mouseMoved', { ...from, x: from.x + (to.x - from.x) * step }));
     await Promise.all([press, ...moves, mouse('mouseReleased', to)]);
@@ -249,7 +249,7 @@ test('what is dragged in haste is dropped all the same', async () => {
   await end();
 });
 
-test('the wheel scrolls, things are dragged and dropped, a finger touches, the pointer changes its shape', async () => {
+test('scrolls, drags and drops, touches, and shows the cursor of the page', async () => {
   const { page, view, end } = await openDesk();
   await takeControl(view);
   const [from, to] = [await at(view, 60, 290), await at(view, 400, 290)];
@@ -277,7 +277,7 @@ test('the wheel scrolls, things are dragged and dropped, a finger touches, the p
   await end();
 });
 
-test('a click lands after a flood of moves', async () => {
+test('a click after many moves is at the right place', async () => {
   const { page, view, end } = await openDesk();
   await takeControl(view);
   for (let step = 0; step < 300; step++) {
@@ -289,9 +289,9 @@ test('a click lands after a flood of moves', async () => {
   await end();
 });
 
-test('dialogs, the list of a select and the question for a file are drawn by the live view and answered in it', async () => {
+test('shows dialogs, select lists and file choosers, and sends the answers', async () => {
   const { page, view, end } = await openDesk();
-  // Playwright dismisses dialogs that nobody listens to; its answer waits while a person drives.
+  // Playwright dismisses dialogs without a listener; its answer is queued while a viewer has control.
   page.on('dialog', () => {});
   await takeControl(view);
   await click(view, 610, 215);
@@ -327,7 +327,7 @@ test('dialogs, the list of a select and the question for a file are drawn by the
   await end();
 });
 
-test('in frames, of this site and of another, a list is drawn where it stands and text is copied', async () => {
+test('shows select lists and copies text in frames of the same and of another site', async () => {
   const { page, view, end } = await openDesk();
   await page.goto(`${pages.a}/framing`);
   await takeControl(view);
@@ -357,7 +357,7 @@ test('in frames, of this site and of another, a list is drawn where it stands an
   await end();
 });
 
-test('what a page downloads is offered to whoever may drive, and to nobody else', async () => {
+test('offers downloads only to viewers who may take control', async () => {
   const { id, page, view, end } = await openDesk();
   const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug?readOnly=true`);
   const looking = await view.context().newPage();
@@ -378,7 +378,7 @@ test('what a page downloads is offered to whoever may drive, and to nobody else'
   await end();
 });
 
-test('on a phone a finger and the on-screen keyboard drive', async () => {
+test('on a small screen, works with touch and the on-screen keyboard', async () => {
   const { page, view, watched, end } = await openDesk({ look: PHONE });
   assert.deepEqual(await watched.seriousFindings(), []);
   assert.equal(await watched.overflows(), false);
@@ -406,7 +406,7 @@ for (const [name, look] of [
   ['at a desk, dark', DESK_DARK],
   ['on a phone, dark', PHONE_DARK],
 ] as const)
-  test(`nothing serious for accessibility, watching and driving: ${name}`, async () => {
+  test(`has no serious accessibility findings while watching and controlling: ${name}`, async () => {
     const { view, watched, end } = await openDesk({ look });
     assert.deepEqual(await watched.seriousFindings(), []);
     await takeControl(view);
@@ -414,7 +414,7 @@ for (const [name, look] of [
     await end();
   });
 
-test('tabs, address and history are there to drive; whoever watches moves nothing', async () => {
+test('a viewer with control can use tabs, address and history; other viewers change nothing', async () => {
   const { page, view, end } = await openDesk();
   const iconic = await page.context().newPage();
   await iconic.goto(`${pages.url}/iconic`);
@@ -440,7 +440,7 @@ test('tabs, address and history are there to drive; whoever watches moves nothin
   await end();
 });
 
-test('Enter in the address bar opens the address and presses nothing in the page', async () => {
+test('Enter in the address bar opens the address and is not sent to the page', async () => {
   const { page, view, end } = await openDesk();
   await page.goto(`${pages.url}/pay`);
   await takeControl(view);
@@ -456,7 +456,7 @@ test('Enter in the address bar opens the address and presses nothing in the page
   await end();
 });
 
-test('Tab and Escape belong to the page, F6 leaves it, and a key that is held then is released in it', async () => {
+test('Tab and Escape are sent to the page, F6 leaves it, and pressed keys are then released', async () => {
   const { page, view, end } = await openDesk();
   await page.goto(`${pages.url}/pay`);
   await takeControl(view);
@@ -476,7 +476,7 @@ test('Tab and Escape belong to the page, F6 leaves it, and a key that is held th
   await end();
 });
 
-test('inside a sandboxed frame it works, and says when the session is over', async () => {
+test('works in a sandboxed frame, and tells the embedding page when the session has ended', async () => {
   const { id, page, view } = await openDesk();
   const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${id}/debug`);
   const embedding = await view.context().newPage();
@@ -490,7 +490,7 @@ test('inside a sandboxed frame it works, and says when the session is over', asy
   await frame.getByRole('button', { name: 'Take control' }).click();
   await frame.getByRole('button', { name: 'Give back' }).waitFor();
   assert.equal(await frame.locator('#bar').isHidden(), true);
-  // Dialogs are answered although the frame allows no forms.
+  // Dialogs can be answered although the frame does not allow forms.
   page.on('dialog', () => {});
   const asked = page.evaluate("prompt('Name?', 'nobody')");
   await frame.getByRole('textbox', { name: 'Answer' }).fill('Anna');

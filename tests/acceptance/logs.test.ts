@@ -1,4 +1,4 @@
-// The log of a session: what the page did is what the log says, whoever listens; as a list, as a stream and as a HAR file.
+// The log of a session: it matches what the page did, whatever clients enable; as a list, a stream and a HAR file.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
@@ -56,7 +56,7 @@ const pages = await openPages({
   '/service.js': scriptOf('first words of the service worker', '/from-service'),
   '/from-service': 'ok',
 });
-// A frame of another site has a process of its own; both workers belong to no page.
+// A frame of another site has its own process; both workers belong to no page.
 pages.set('/apart', (_, response) => {
   response.writeHead(200, { 'content-type': 'text/html' });
   response.end(`<!doctype html><title>Apart</title><iframe src="${pages.b}/elsewhere"></iframe><script>
@@ -65,7 +65,7 @@ pages.set('/apart', (_, response) => {
   </script>`);
 });
 
-/** A script that says something, and asks for something. */
+/** A script that logs a message and sends a request. */
 function scriptOf(words: string, path: string): Page {
   return (_, response) => {
     response.writeHead(200, { 'content-type': 'text/javascript' });
@@ -85,7 +85,7 @@ async function listed(id: string, query = ''): Promise<SessionLog[]> {
   return body;
 }
 
-/** The log once it has an entry that is wanted; what came before stands before it. */
+/** Waits until the log has an entry of this kind; earlier entries are then stored too. */
 const logWith = (id: string, what: string, isWanted: (entry: SessionLog) => boolean): Promise<SessionLog[]> =>
   eventually(
     what,
@@ -117,14 +117,14 @@ await world.client.send('Runtime.evaluate', { expression: 'window.open("/popup")
 const isPopup = (entry: SessionLog): boolean =>
   entry.method === 'Page.lifecycleEvent' && entry.pageId === 1 && entry.request?.params.name === 'load';
 await logWith(world.session.id, 'the popup to be loaded', isPopup);
-// The worker, the frame and the socket take their own time.
+// The worker, the frame and the socket need a moment.
 const isWhole = (entries: readonly SessionLog[]): boolean =>
   ['first words of the worker', 'first words of the popup', 'in the frame'].every(words => saidBy(entries, words)) &&
   askedBy(entries, '/from-worker') !== undefined &&
   methodsOf(entries).has('Network.webSocketClosed');
 const log = await eventually('the worker, the frame and the socket', () => listed(world.session.id), isWhole);
 
-test('what the page said is there, its workers, frames and popups from their first words on', () => {
+test('records console messages of the page, its workers, frames and popups from the start', () => {
   const said = log.filter(({ method }) => method === 'Runtime.consoleAPICalled');
   for (const words of ['first words', 'bad', 'in the frame'])
     assert.ok(
@@ -138,7 +138,7 @@ test('what the page said is there, its workers, frames and popups from their fir
   assert.ok(log.some(entry => entry.method === 'Log.entryAdded' && textOf(entry).includes('404')));
 });
 
-test('what the page asked for is there: redirects, the cache, failures, a socket, and what the worker asked for', () => {
+test('records requests: redirects, cached and failed ones, a socket, and those of the worker', () => {
   const sent = log.filter(({ method }) => method === 'Network.requestWillBeSent').map(urlOf);
   for (const path of [
     '/world',
@@ -166,7 +166,7 @@ test('what the page asked for is there: redirects, the cache, failures, a socket
   assert.ok(!bodies.includes('"hello"') && !bodies.includes('a=b'), 'bodies and messages are not logged');
 });
 
-test('frames of other sites, shared workers and service workers are heard from their first words on', async () => {
+test('records frames of other sites, shared workers and service workers from the start', async () => {
   const { session, client } = await visited('/apart');
   const hasAll = (entries: readonly SessionLog[]): boolean =>
     APART.every(({ words, path }) => saidBy(entries, words) && askedBy(entries, path));
@@ -182,7 +182,7 @@ const APART = [
   { words: 'first words of the service worker', path: '/from-service', pageId: -1 },
 ];
 
-test('entries have the form that readers of such logs know, in the order of their times', () => {
+test('entries have the documented format and are ordered by time', () => {
   for (const entry of log) {
     assert.equal(entry.sessionId, world.session.id);
     assert.ok(Number.isInteger(entry.pageId));
@@ -195,7 +195,7 @@ test('entries have the form that readers of such logs know, in the order of thei
   assert.ok(log.every(({ timestamp = 0 }) => timestamp >= created && timestamp <= Date.now()));
 });
 
-test('a part of the log by kind, by cursor, by length', async () => {
+test('lists a part of the log by kind, cursor and limit', async () => {
   const { id } = world.session;
   const console = await listed(id, '?type=console');
   assert.deepEqual([...methodsOf(console)].sort(), [
@@ -217,7 +217,7 @@ test('a part of the log by kind, by cursor, by length', async () => {
   assert.deepEqual((await logsOf(id, `?after=${after}`)).body, []);
 });
 
-test('what a client asked of the browser is there with the answer, and without what it typed', async () => {
+test('records commands of clients with their answers, and without typed text', async () => {
   const { session, client, page } = await visited('/next');
   const typed = 'correct-horse-7';
   await client.evaluate('6 * 7', page);
@@ -247,7 +247,7 @@ test('what a client asked of the browser is there with the answer, and without w
   await server.release(session.id);
 });
 
-test('a navigation that the session may not make is there', async () => {
+test("records a navigation that the session's rules refused", async () => {
   const session = await server.createSession({ browserSettings: { allowedDomains: ['a.test'] } });
   const client = await CdpClient.connect(session.connectUrl);
   const page = await client.attachToPage();
@@ -260,7 +260,7 @@ test('a navigation that the session may not make is there', async () => {
   await server.release(session.id);
 });
 
-test('the HAR file of a running session is one that DevTools imports', async () => {
+test('the HAR file of a running session can be imported by DevTools', async () => {
   const { id } = world.session;
   const asked = await server.api<unknown>('GET', pathOf(id), { headers: { accept: 'application/har+json' } });
   assert.match(String(asked.headers['content-type']), /^application\/har\+json/);
@@ -287,7 +287,7 @@ test('the HAR file of a running session is one that DevTools imports', async () 
   assertHar(JSON.parse(named.text));
 });
 
-test('the log as it happens, until the session has ended, and again behind an entry', async () => {
+test('streams the log until the session has ended, and continues after a given entry', async () => {
   const { session, client, page } = await visited('/next');
   const headers = { authorization: `Bearer ${server.key}` };
   const stream = await EventStream.open(server.url + pathOf(session.id), headers);
@@ -321,13 +321,13 @@ test('the log as it happens, until the session has ended, and again behind an en
   assert.equal(over.status, 204);
 });
 
-test('official clients find the log where they look for it', async () => {
+test('official clients find the log at their address', async () => {
   const answer = await server.api<SessionLog[]>('GET', `/v1/sessions/${world.session.id}/logs`);
   assert.equal(answer.status, 200);
   assert.ok(answer.body.length >= log.length);
 });
 
-test('a session without a log has none, and says so', async () => {
+test('a session without a log has no entries, and says so', async () => {
   const session = await server.createSession({ browserSettings: { logSession: false } });
   const client = await CdpClient.connect(session.connectUrl);
   const page = await client.attachToPage();
@@ -340,7 +340,7 @@ test('a session without a log has none, and says so', async () => {
   }
 });
 
-test('questions that make no sense, and those of others, are refused', async () => {
+test('refuses invalid queries, and those of other applications', async () => {
   const refused = async (path: string, options = {}): Promise<[number, string]> => {
     const { status, body } = await server.api<ErrorBody>('GET', path, options);
     return [status, body.code];
@@ -354,7 +354,7 @@ test('questions that make no sense, and those of others, are refused', async () 
   assert.deepEqual(await refused(pathOf('01a1fa50-5319-7450-a6b3-c787ada50631', '?format=har')), [404, 'not_found']);
 });
 
-test('a month after the end there is no log any more, and the answer says why', async () => {
+test('a month after the end the log is deleted, and the answer says why', async () => {
   const { session, client } = await visited('/next');
   await logWith(session.id, 'the log to begin', ({ method }) => method === 'Page.frameNavigated');
   for (const { id } of [session, world.session]) await server.release(id);

@@ -1,5 +1,5 @@
-// What a session may reach: host rules, advertisements, a budget of bytes. Each holds from the first byte of a warm
-// browser and of a cold one, and for a successor of the server too.
+// What a session may reach: host rules, ad blocking, a budget of bytes. All of them apply from the first byte, to warm and
+// new browsers, and after an adoption.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
@@ -34,7 +34,7 @@ const server = await startServer({
     BERTH_WARM: '1',
   },
 });
-/** Hosts that fail, each in a way of its own, and what was asked of them. */
+/** Hosts that fail in different ways, and the requests that they received. */
 const heard: string[] = [];
 async function failing(fail: (socket: Socket) => void): Promise<number> {
   const port = await freePort();
@@ -77,7 +77,7 @@ const status = async (page: Page, url: string): Promise<number | undefined> =>
 
 const policy = (networkPolicy: object): object => ({ browserSettings: { networkPolicy } });
 
-test('default deny reaches what is allowed, with its subdomains, and nothing else', () =>
+test('default deny allows only the listed hosts and their subdomains', () =>
   withSession(policy({ default: 'deny', allow: ['*.A.test.', 'bücher.test'] }), async (page, { id }) => {
     for (const host of ['a.test', 'www.a.test', 'xn--bcher-kva.test']) assert.equal(await status(page, at(host)), 200);
     const before = pages.hits('/plain');
@@ -102,7 +102,7 @@ test('default deny reaches what is allowed, with its subdomains, and nothing els
     assert.deepEqual(told[0]?.actor, { kind: 'browser' });
   }));
 
-test('default allow reaches all but what is denied, and the longest entry decides', () =>
+test('default allow refuses the listed hosts, and the longest matching entry decides', () =>
   withSession(policy({ deny: ['a.test'], allow: ['www.a.test'] }), async page => {
     assert.deepEqual(
       [await status(page, at('a.test')), await status(page, at('www.a.test')), await status(page, at('b.test'))],
@@ -110,7 +110,7 @@ test('default allow reaches all but what is denied, and the longest entry decide
     );
   }));
 
-test('the rules hold when a later server has taken the session over', async () => {
+test('the rules still apply after another server has adopted the session', async () => {
   const session = await server.createSession({ keepAlive: true, ...policy({ default: 'deny', allow: ['a.test'] }) });
   await server.restart();
   await drive(session, async page => {
@@ -119,7 +119,7 @@ test('the rules hold when a later server has taken the session over', async () =
   await server.release(session.id);
 });
 
-test('hosts of advertisements are blocked where that is asked for', () =>
+test('blocks hosts of advertisements if blockAds is set', () =>
   withSession({ browserSettings: { blockAds: true } }, async (page, { id }) => {
     const seen = [];
     for (const host of ['a.test', 'b.test', 'ads.b.test', 'good.b.test']) seen.push(await status(page, at(host)));
@@ -127,11 +127,11 @@ test('hosts of advertisements are blocked where that is asked for', () =>
     await toldOf(server, id, 'network.refused', ({ hostname, rule }) => hostname === 'b.test' && rule === 'ad');
   }));
 
-test('plain http that fails has an error and no answer, as without a proxy, and is not asked for twice', () =>
+test('a failed plain HTTP request gives a network error, as without a proxy, and is not repeated', () =>
   withSession({}, async (page, _session, browser) => {
     const ends = /net::ERR_(EMPTY_RESPONSE|CONNECTION_CLOSED)/;
     assert.equal(await status(page, at('a.test')), 200);
-    // Over a new connection to the proxy, and over one that has served before, where a browser would ask again.
+    // Over a new connection to the proxy, and over a reused one, on which Chromium would repeat the request.
     for (const [port, error] of [
       [nobody, /net::ERR_CONNECTION_RESET/],
       [resetting, /net::ERR_CONNECTION_RESET/],
@@ -161,14 +161,14 @@ test('plain http that fails has an error and no answer, as without a proxy, and 
       }
   }));
 
-test('a plain request shows the headers of a browser without a proxy', () =>
+test('a plain HTTP request has the headers of a browser without a proxy', () =>
   withSession({}, async page => {
     const headers = await (await page.goto(at('a.test', '/echo')))?.request().allHeaders();
     assert.equal(headers?.connection, 'keep-alive');
     assert.equal(headers?.['proxy-connection'], undefined);
   }));
 
-test('entries that are no host names are refused by their places', async () => {
+test('refuses entries that are not host names, and names them', async () => {
   const networkPolicy = { allow: ['a.test', 'https://a.test'], deny: ['a*.test'] };
   const { status, body } = await server.api<ErrorBody>('POST', '/v1/browsers/sessions', {
     body: { browserSettings: { networkPolicy } },
@@ -177,7 +177,7 @@ test('entries that are no host names are refused by their places', async () => {
   assert.match(body.message, /browserSettings\.networkPolicy\.allow\.1 is "https:\/\/a\.test"; expected a host name/);
 });
 
-test('a session that has used up its bytes ends, soon and by that name', async () => {
+test('a session that used up its budget of bytes ends with egress_limit', async () => {
   const budget = BIG_BYTES / 2;
   const session = await server.createSession({ keepAlive: true, browserSettings: { egressBytes: budget } });
   const browser = await chromium.connectOverCDP(session.connectUrl);

@@ -1,5 +1,5 @@
-// What a page can notice of us: each line of docs/what-pages-notice.md, compared with a Chromium that is started by hand.
-// Nobody drives the pages while they look; they tell their server what they have found.
+// What a page can notice of Berth: each line of docs/what-pages-notice.md, compared with a Chromium started by hand. No client
+// is connected meanwhile; the pages report to their server.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { ByHand } from '../harness/by-hand.ts';
@@ -9,7 +9,7 @@ import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-/** The lines that say what is different, as a page finds it. */
+/** The lines of the document about observable differences. */
 const OURS: Readonly<Record<string, unknown>> = { WebRTC: ['complete'] };
 
 const looks = lookPages();
@@ -29,19 +29,19 @@ const withLog = await look(logged.connectUrl, 'side-1');
 const withoutLog = await look(unlogged.connectUrl, 'side-2');
 
 for (const line of noticedLines())
-  test(`a page finds ${line} as the documentation says`, () => {
+  test(`a page observes ${line} as documented`, () => {
     assert.notEqual(onChromium[line], undefined);
     const expected = line in OURS ? OURS[line] : onChromium[line];
     assert.deepEqual(withoutLog[line], expected);
     assert.deepEqual(withLog[line], expected);
   });
 
-test('no header tells of a proxy', () => {
+test('no header reveals a proxy', () => {
   for (const seen of [withLog, withoutLog])
     assert.doesNotMatch(JSON.stringify(seen.headers), /"(proxy-|via|x-forwarded|forwarded)/i);
 });
 
-test('the documentation has a line for everything that a page looks at', () => {
+test('the document has a line for everything that the page checks', () => {
   assert.deepEqual([...noticedLines()].sort(), Object.keys(onChromium).sort());
 });
 

@@ -1,5 +1,5 @@
-// Every operation of the table is sent every field wrong in every way that its schema allows, and answers each with a
-// refusal that names the field. Nothing is made by that. (That each answer is described is seen to by the harness.)
+// Sends every operation every field with every kind of invalid value, and expects a refusal that names the field and has no
+// effect. (The harness checks that each answer is documented.)
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type TSchema, Type } from 'typebox';
@@ -24,7 +24,7 @@ interface Sent {
   readonly body?: string | Buffer;
 }
 
-/** At the native path, or the only one; with ids that lead nowhere. */
+/** The native path, or the only one, with ids that do not exist. */
 function send(id: OperationId, { path = pathOf(id), query, headers = {}, body }: Sent): Promise<HttpAnswer<ErrorBody>> {
   const { method, credential } = operation(id);
   return server.api(method, query === undefined ? path : `${path}?${query}`, {
@@ -41,7 +41,7 @@ const pathOf = (id: OperationId, names: Readonly<Record<string, string>> = {}): 
       names[name] ?? (name === 'appId' ? server.applicationId : name === 'pageId' ? '0' : UNKNOWN_ID),
   );
 
-/** One line for each answer that is not as it should be. */
+/** A line for each unexpected answer. */
 async function complaintsOf(
   cases: ReadonlyArray<
     readonly [what: string, sent: Promise<HttpAnswer<ErrorBody>>, ok: (answer: HttpAnswer<ErrorBody>) => boolean]
@@ -55,7 +55,7 @@ async function complaintsOf(
   return lines;
 }
 
-/** It is refused, and the refusal names the field, or what holds it, and says something. */
+/** Whether the request was refused with a message that names the field, or the object that contains it. */
 const names =
   (path: string, code = 'invalid_request') =>
   ({ status, body }: HttpAnswer<ErrorBody>): boolean => {
@@ -73,7 +73,7 @@ const is =
 
 const AT_ONCE = 8;
 
-/** A few at a time: there are hundreds. */
+/** Runs a few requests at a time, because there are hundreds. */
 async function inTurn<T>(items: readonly T[], work: (item: T) => Promise<string[]>): Promise<string[]> {
   const queue = [...items];
   const lines: string[] = [];
@@ -90,9 +90,9 @@ for (const id of OPERATION_IDS.filter(one => bodyOf(one) !== undefined)) {
   const schema = bodyOf(id) ?? assert.fail(id);
   const { unknownFields = 'ignore' } = operation(id);
 
-  test(`${id}: every field of the body, wrong in every way`, async () => {
+  test(`${id}: refuses every invalid field of the body`, async () => {
     const all = wrongValues(schema);
-    // What official clients send besides is passed over, and would make something.
+    // Fields that official clients send in addition are ignored, so the request would succeed.
     const wrong = unknownFields === 'ignore' ? all.filter(({ isExtra }) => !isExtra) : all;
     assert.ok(wrong.length > 0 || Object.keys(propertiesOf(schema)).length === 0);
     const lines = await inTurn(wrong, ({ path, how, value, isExtra }) => {
@@ -103,7 +103,7 @@ for (const id of OPERATION_IDS.filter(one => bodyOf(one) !== undefined)) {
     assert.deepEqual(lines, []);
   });
 
-  test(`${id}: a body that is no object, or none that can be read`, async () => {
+  test(`${id}: refuses a body that is not an object or not JSON`, async () => {
     const lines = await inTurn(['[]', '"text"', '7', 'null', '{', '{"a":1,}', '\u0000'], body =>
       complaintsOf([[body, send(id, { body }), is(400, 'invalid_request')]]),
     );
@@ -114,7 +114,7 @@ for (const id of OPERATION_IDS.filter(one => bodyOf(one) !== undefined)) {
 }
 
 for (const id of OPERATION_IDS.filter(one => operation(one).query !== undefined))
-  test(`${id}: every parameter of the query, wrong in every way`, async () => {
+  test(`${id}: refuses every invalid query parameter`, async () => {
     const schema = operation(id).query ?? assert.fail(id);
     const right = Object.entries(Object(rightValue(schema))).map(([name, value]) => `${name}=${value}`);
     const texts = wrongValues(schema).flatMap(({ path, how, value }) => {
@@ -136,7 +136,7 @@ for (const id of OPERATION_IDS.filter(one => operation(one).query !== undefined)
     assert.deepEqual(lines, []);
   });
 
-/** A query is text: numbers in it are read, and what no number was asked for stays text. */
+/** Query values are text: only those of numeric parameters are parsed. */
 function isRightText(schema: TSchema, name: string, text: string): boolean {
   const property = propertiesOf(schema)[name];
   const asked: unknown = property && 'type' in property ? property.type : undefined;
@@ -148,7 +148,7 @@ const wrongTexts = (schema: TSchema, name: string, value: unknown): boolean =>
   !fits(schema, { ...Object(rightValue(schema)), [name]: value });
 
 for (const id of OPERATION_IDS.filter(one => operation(one).tag !== 'Service' && operation(one).mount !== 'compat'))
-  test(`${id}: a query parameter that it does not know`, async () => {
+  test(`${id}: refuses an unknown query parameter`, async () => {
     const right = Object.entries(Object(rightValue(operation(id).query ?? Type.Object({})))).map(
       ([name, value]) => `${name}=${value}`,
     );
@@ -158,7 +158,7 @@ for (const id of OPERATION_IDS.filter(one => operation(one).tag !== 'Service' &&
   });
 
 for (const id of OPERATION_IDS.filter(one => operation(one).params !== undefined && one !== 'readLinkedFile'))
-  test(`${id}: ids in the path that are none`, async () => {
+  test(`${id}: answers 404 to invalid ids in the path`, async () => {
     const params = propertiesOf(operation(id).params ?? assert.fail(id));
     const lines = await inTurn(Object.entries(params), ([name, property]) =>
       complaintsOf(
@@ -180,7 +180,7 @@ const rightBody = (id: OperationId): Sent => {
 };
 
 for (const id of OPERATION_IDS.filter(one => operation(one).upload !== undefined))
-  test(`${id}: what is no upload`, async () => {
+  test(`${id}: refuses a body that is not an upload`, async () => {
     const form = (...parts: ReadonlyArray<readonly [name: string, file?: string]>): Sent => ({
       headers: { 'content-type': 'multipart/form-data; boundary=x' },
       body: `${parts.map(([name, file]) => `--x\r\ncontent-disposition: form-data; name="${name}"${file === undefined ? '' : `; filename="${file}"`}\r\n\r\nx\r\n`).join('')}--x--\r\n`,
@@ -213,14 +213,14 @@ for (const id of OPERATION_IDS.filter(one => operation(one).upload !== undefined
   });
 
 let target: Promise<string> | undefined;
-/** Of uploads into a session, one that runs is wanted before anything of the body is looked at. */
+/** Uploads into a session are checked only if the session is running. */
 function uploadTarget(id: OperationId): Promise<string> {
   if (!pathOf(id).includes('/sessions/')) return Promise.resolve(UNKNOWN_ID);
   target ??= server.createSession({ keepAlive: true }).then(session => session.id);
   return target;
 }
 
-test('nothing was made by all that', async () => {
+test('created nothing', async () => {
   if (target) await server.release(await target);
   const made = await server.api<Array<{ id: string }>>('GET', '/v1/browsers/sessions');
   assert.deepEqual(

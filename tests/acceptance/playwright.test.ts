@@ -17,11 +17,11 @@ async function withSession(body: object, work: (session: CreatedSession) => Prom
   try {
     await work(session);
   } finally {
-    await server.release(session.id).catch(() => {}); // where the session ended with its client
+    await server.release(session.id).catch(() => {}); // the session may have ended with its client
   }
 }
 
-/** The page that every session has from the start. */
+/** The page that every session has at its start. */
 function firstPage(browser: Browser): Page {
   const page = browser.contexts()[0]?.pages()[0];
   assert.ok(page, 'there is a default context with a page');
@@ -35,7 +35,7 @@ const withPage = (work: (page: Page, browser: Browser, session: CreatedSession) 
     await browser.close();
   });
 
-test('a page is visited, read, filled and clicked', () =>
+test('opens, reads, fills and clicks a page', () =>
   withPage(async page => {
     const response = await page.goto(pages.a);
     assert.equal(response?.status(), 200);
@@ -53,7 +53,7 @@ test('a page is visited, read, filled and clicked', () =>
     assert.equal(await page.title(), 'Grüße 🚢');
   }));
 
-test('a page, its frame and its worker are online, until the client says otherwise', () =>
+test('a page, its frame and its worker are online until the client changes it', () =>
   withPage(async page => {
     await page.goto(pages.a);
     const online = () =>
@@ -71,7 +71,7 @@ test('a page, its frame and its worker are online, until the client says otherwi
     assert.deepEqual(await online(), [true, true, true]);
   }));
 
-test('WebRTC tells a page no address', () =>
+test('WebRTC reveals no address to a page', () =>
   withSession({}, async ({ connectUrl }) => {
     const client = await CdpClient.connect(connectUrl);
     const gather = `new Promise(done => {
@@ -86,14 +86,14 @@ test('WebRTC tells a page no address', () =>
     await client.close();
   }));
 
-test('the http address of a session leads there too', () =>
+test('connects with the http address of a session', () =>
   withSession({}, async ({ connectUrl }) => {
     const browser = await chromium.connectOverCDP(connectUrl.replace(/^ws/, 'http'));
     await firstPage(browser).goto(pages.a);
     await browser.close();
   }));
 
-test('an agent key in the headers opens the address without its signing key', () =>
+test('connects with an agent key in the headers instead of the signing key', () =>
   withSession({}, async ({ connectUrl }) => {
     const headers = { authorization: `Bearer ${server.key}` };
     const browser = await chromium.connectOverCDP(connectUrl.replace(/\?.*/, ''), { headers });
@@ -101,7 +101,7 @@ test('an agent key in the headers opens the address without its signing key', ()
     await browser.close();
   }));
 
-test('a screenshot shows what the page shows, pixel for pixel', () =>
+test('a screenshot equals what the page shows', () =>
   withPage(async page => {
     await page.setViewportSize({ width: 400, height: 200 });
     await page.goto(`${pages.a}/colours`);
@@ -112,7 +112,7 @@ test('a screenshot shows what the page shows, pixel for pixel', () =>
     assert.equal(picture.colourAt(50, 150), '#ffffff');
   }));
 
-test('WebSockets, redirects and large answers of sites come through', () =>
+test('WebSockets, redirects and large answers of sites work', () =>
   withPage(async page => {
     await page.goto(`${pages.a}/socket`);
     await page.waitForFunction("document.title === 'HELLO'");
@@ -122,7 +122,7 @@ test('WebSockets, redirects and large answers of sites come through', () =>
     assert.equal(bytes, 8 * 1024 ** 2);
   }));
 
-test('a context of its own has its own time zone, language, cookies and page', () =>
+test('a browser context has its own time zone, language, cookies and page', () =>
   withPage(async (page, browser) => {
     const context = await browser.newContext({ timezoneId: 'Asia/Tokyo', locale: 'de-DE' });
     const own = await context.newPage();
@@ -137,7 +137,7 @@ test('a context of its own has its own time zone, language, cookies and page', (
     await context.close();
   }));
 
-test('popups come by window.open and by links, and can be driven', () =>
+test('popups from window.open and links can be controlled', () =>
   withPage(async page => {
     await page.goto(`${pages.a}/popups`);
     for (const opener of ['#open', '#blank']) {
@@ -148,7 +148,7 @@ test('popups come by window.open and by links, and can be driven', () =>
     }
   }));
 
-test('requests are intercepted and answered by the client', () =>
+test('a client can intercept and answer requests', () =>
   withPage(async page => {
     const before = pages.hits('/next');
     await page.route('**/next', route => route.fulfill({ contentType: 'text/html', body: '<title>Mine</title>' }));
@@ -160,7 +160,7 @@ test('requests are intercepted and answered by the client', () =>
     assert.equal(await page.title(), 'Next');
   }));
 
-test('50 MB go each way', () =>
+test('passes 50 MB in each direction', () =>
   withPage(async page => {
     const text = 'x'.repeat(50 * MB);
     assert.equal(await page.evaluate(sent => sent.length, text), 50 * MB);
@@ -169,7 +169,7 @@ test('50 MB go each way', () =>
     assert.ok(back.startsWith('yyy') && back.endsWith('yyy'));
   }));
 
-test('two clients work at once; one that leaves takes neither the pages nor the session of the other', () =>
+test('two clients work at once, and one that disconnects does not affect the other', () =>
   withSession({}, async session => {
     const one = await chromium.connectOverCDP(session.connectUrl);
     const two = await chromium.connectOverCDP(session.connectUrl);
@@ -182,7 +182,7 @@ test('two clients work at once; one that leaves takes neither the pages nor the 
         .contexts()[0]
         ?.pages()
         .map(page => page.url()) ?? [];
-    // Each hears of the other's pages by its own connection.
+    // Each client is told of the other's pages on its own connection.
     await eventually('both to see the pages of the default context', () => shared(one).includes(`${pages.b}/`));
     await one.close();
     assert.equal(await pageOfTwo.title(), 'Home');
@@ -203,7 +203,7 @@ test('answers and events of two clients do not mix', () =>
     await Promise.all(clients.map(browser => browser.close()));
   }));
 
-test('a client that comes back to a kept session finds the page as it was: heap, scroll and form', () =>
+test('a reconnecting client finds the page unchanged: heap, scroll position and form', () =>
   withSession({ keepAlive: true }, async session => {
     const first = await chromium.connectOverCDP(session.connectUrl);
     const page = firstPage(first);
@@ -217,7 +217,7 @@ test('a client that comes back to a kept session finds the page as it was: heap,
     await second.close();
   }));
 
-test('contexts that Playwright made go with it; one that was made to stay is there for the next client', () =>
+test('browser contexts of Playwright are removed with it, and persistent ones stay for the next client', () =>
   withSession({ keepAlive: true }, async session => {
     const first = await chromium.connectOverCDP(session.connectUrl);
     await (await first.newContext()).newPage();
@@ -233,7 +233,7 @@ test('contexts that Playwright made go with it; one that was made to stay is the
       left => Array.isArray(left) && left.join() === browserContextId,
     );
     const second = await chromium.connectOverCDP(session.connectUrl);
-    // It was told to open its page, and nobody has waited for that.
+    // It was asked to open its page, which nobody waited for.
     await eventually(
       'the page in the context that stays',
       () => second.contexts().map(context => context.pages().map(page => page.url())),
@@ -244,7 +244,7 @@ test('contexts that Playwright made go with it; one that was made to stay is the
     await second.close();
   }));
 
-test('a client that closes the last page finds a fresh one when it comes back', () =>
+test('a client that closes the last page finds a new one when it reconnects', () =>
   withSession({ keepAlive: true }, async session => {
     const first = await chromium.connectOverCDP(session.connectUrl);
     await firstPage(first).close();
@@ -256,7 +256,7 @@ test('a client that closes the last page finds a fresh one when it comes back', 
     await second.close();
   }));
 
-test('a page does not get at what only this machine may see', async () => {
+test('a page cannot reach services that only this machine may reach', async () => {
   const closed = await openPages();
   await withPage(async page => {
     const refused = await page.goto(closed.url);
@@ -270,7 +270,7 @@ test('a page does not get at what only this machine may see', async () => {
   });
 });
 
-test('close ends the session, and does not end a kept one', async () => {
+test('close ends a session, but not one with keepAlive', async () => {
   const session = await server.createSession();
   await (await chromium.connectOverCDP(session.connectUrl)).close();
   const ended = await server.ended(session.id);
@@ -283,4 +283,4 @@ test('close ends the session, and does not end a kept one', async () => {
   });
 });
 
-test('whatever came before, nothing is left', () => server.settles());
+test('leaves nothing behind', () => server.settles());

@@ -1,4 +1,4 @@
-// Windows that pages open: they need nobody to let them go on, and a client that wants to be there first is.
+// Windows that pages open: they start without waiting for a client, but a client that attaches first can prepare them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium, type Page } from 'playwright-core';
@@ -14,7 +14,7 @@ const pages = await openPages({
 });
 const server = await startServer({ pages });
 
-test('a page opens windows while only a client is there that attaches to nothing by itself', async () => {
+test('a page opens windows while a client is connected that does not auto-attach', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   const page = await client.attachToPage();
@@ -29,7 +29,7 @@ test('a page opens windows while only a client is there that attaches to nothing
   await server.release(id);
 });
 
-test('a page opens a window while no client is there at all', async () => {
+test('a page opens a window while no client is connected', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   const page = await client.attachToPage();
@@ -42,7 +42,7 @@ test('a page opens a window while no client is there at all', async () => {
   await server.release(id);
 });
 
-test('what Playwright puts into every page is in a popup before its first script, with another client beside it', async () => {
+test('init scripts of Playwright run first in a popup, with another client connected', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const idle = await CdpClient.connect(connectUrl);
   await idle.attachToPage();

@@ -1,5 +1,5 @@
-// Upstream proxies: real programs over HTTP, HTTPS and SOCKS5, with passwords. Every kind of request goes by them from the
-// first one on, names are theirs to resolve, and what is secret stays so. Proxies that are dead, wrong or slow are named.
+// Upstream proxies: real programs over HTTP, HTTPS and SOCKS5, with passwords. All kinds of requests go through them from the
+// first one, they resolve names, and secrets are not revealed. Proxies that are down, misconfigured or slow give named errors.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -42,15 +42,15 @@ const https = await openHttpProxy(tls);
 const liar = await openHttpProxy(untrusted);
 const socks = await openSocksProxy();
 const mortal = await openHttpProxy();
-/** Takes its time, and breaks off, when a test says so. */
+/** A proxy that delays or aborts when told by the test. */
 const moody = await openHttpProxy();
-/** Accepts, and never says a word. */
+/** Accepts connections and never sends anything. */
 const silent = await listening(createServer(() => {}));
-/** Answers CONNECT as a web server does. */
+/** Answers CONNECT like a web server. */
 const web = await listening(
   createServer(socket => socket.end('HTTP/1.1 405 Method Not Allowed\r\n\r\n').on('error', () => {})),
 );
-/** Takes what is said to it, and hangs up without a word. */
+/** Reads the request and closes the connection without an answer. */
 const rude = await listening(createServer(socket => socket.once('data', () => socket.end()).on('error', () => {})));
 const nobody = await freePort();
 
@@ -86,11 +86,11 @@ const server = await startServer({
 });
 const hidden = `http://${HIDDEN}:${pages.port}`;
 
-/** What every HTTP proxy is asked for when it is tried. */
+/** What the check of an HTTP proxy requests. */
 const PROBED = 'berth-probe.invalid';
-/** A host that the moody proxy is asked for from the beginning: how long that is waited for, other tests use. */
+/** A host that is requested from the proxy at the start; other tests use the waiting time. */
 const NEVER = 'never.test';
-/** Longer than any tunnel is tried for: it is the session's own limit that ends it. */
+/** Longer than the limit for tunnels, so that the session's own limit applies. */
 const GIVEN_UP_MS = 120_000;
 
 async function listening(server: Server): Promise<number> {
@@ -129,15 +129,15 @@ moody.holdBack([NEVER]);
 const patient = await server.createSession({ keepAlive: true, proxies: [external(moody)] });
 const patientBrowser = await chromium.connectOverCDP(patient.connectUrl);
 const patientPage = patientBrowser.contexts()[0]?.pages()[0];
-// Not awaited here, so not a rejection either.
+// Handled, so that it is not reported as an unhandled rejection.
 const neverAnswered = patientPage
   ?.goto(`https://${NEVER}/`, { timeout: GIVEN_UP_MS })
   .then(() => 'it was there', String);
 
-/** What sessions showed while they ran. */
+/** What sessions returned while they were running. */
 const bytesOf = new Map<string, number>();
 
-/** Pages, fetches, a worker, a WebSocket, a big body and a download. */
+/** Pages, fetches, a worker, a WebSocket, a large body and a download. */
 async function everyKind(page: Page): Promise<void> {
   assert.equal((await page.goto(hidden))?.status(), 200);
   assert.equal(await page.evaluate(() => fetch('/next').then(answer => answer.status)), 200);
@@ -157,7 +157,7 @@ for (const [name, proxy] of [
   ['HTTPS', https],
   ['SOCKS5', socks],
 ] as const)
-  test(`over ${name} every kind of request goes by the proxy, which resolves the name`, () =>
+  test(`all kinds of requests go through ${name}, which resolves the name`, () =>
     withSession([external(proxy)], async (page, { id }) => {
       await everyKind(page);
       const running = await server.read(id);
@@ -165,19 +165,19 @@ for (const [name, proxy] of [
       bytesOf.set(id, running.proxyBytes);
     }));
 
-test('what went by proxies stands in the row of an ended session', async () => {
+test('the row of an ended session has the bytes sent through proxies', async () => {
   assert.equal(bytesOf.size, 3);
   for (const [id, bytes] of bytesOf) assert.ok((await server.read(id)).proxyBytes >= bytes, id);
 });
 
-test('plain requests are asked for by URL, tunnels by CONNECT', () => {
+test('plain requests are sent by URL, tunnels by CONNECT', () => {
   for (const { asked } of [http, https]) {
     assert.ok(asked.includes(`http ${HIDDEN}:${pages.port}`), asked.join());
     assert.ok(asked.includes(`connect ${HIDDEN}:${pages.port}`), asked.join());
   }
 });
 
-test('rules are tried in order, the first that fits decides, and what none fits goes direct', () =>
+test('rules are tried in order, the first match decides, and other hosts are connected directly', () =>
   withSession(
     [
       { type: 'none', domainPattern: '^a\\.test$' },
@@ -188,7 +188,7 @@ test('rules are tried in order, the first that fits decides, and what none fits 
       const [before, beforeTls] = [http.asked.length, https.asked.length];
       assert.equal((await page.goto(`${pages.a}/next`))?.status(), 200);
       assert.deepEqual([http.asked.length, https.asked.length], [before, beforeTls]);
-      // Only the session's own static names know b.test; the proxy does not.
+      // Only the session's static host names include b.test; the proxy does not know it.
       assert.notEqual((await page.goto(`${pages.b}/next`))?.status(), 200);
       assert.match(https.asked.slice(beforeTls).join(), /^http b\.test:/);
       assert.equal((await page.goto(`${hidden}/next`))?.status(), 200);
@@ -197,7 +197,7 @@ test('rules are tried in order, the first that fits decides, and what none fits 
     },
   ));
 
-test('forbidden addresses are not asked of a proxy either', () =>
+test('forbidden addresses are not requested from a proxy either', () =>
   withSession([external(http)], async (page, { id }) => {
     const before = http.asked.length;
     for (const host of [
@@ -213,7 +213,7 @@ test('forbidden addresses are not asked of a proxy either', () =>
     await toldOf(server, id, 'network.refused', ({ rule }) => rule === 'metadata');
   }));
 
-test("the operator's pools serve by place, with their time zone", async () => {
+test("selects the operator's pools by place, with their time zone", async () => {
   const rule = { type: 'browserbase', geolocation: { country: 'jp', city: 'TOKYO' } };
   for (const proxies of [true, [rule]])
     await withSession(proxies, async page => {
@@ -256,10 +256,10 @@ const UNUSABLE = [
   ['address_refused', external({ server: 'http://10.0.0.1:3128' })],
 ] as const;
 
-/** It is eight seconds by our own limit; a kernel would go on for minutes. A busy machine may take its time. */
+/** The limit is eight seconds, while the kernel's would be minutes. Allows for a busy machine. */
 const TOLD_WITHIN_MS = 100_000;
 
-test('a proxy that cannot be used fails the create, by name and soon', async () => {
+test('an unusable proxy fails the create soon, and is named', async () => {
   await Promise.all(
     UNUSABLE.map(async ([reason, rule]) => {
       const began = Date.now();
@@ -274,7 +274,7 @@ test('a proxy that cannot be used fails the create, by name and soon', async () 
   await server.settles([patient.id]);
 });
 
-test('rules that cannot be meant are refused by their places', async () => {
+test('refuses invalid rules, and names them', async () => {
   for (const [path, rule] of [
     ['proxies.0.domainPattern', { type: 'none', domainPattern: '(a' }],
     ['proxies.0.domainPattern', { type: 'none', domainPattern: '(?=a)b' }],
@@ -290,12 +290,12 @@ test('rules that cannot be meant are refused by their places', async () => {
   }
 });
 
-test('a pattern that would take other engines for ever is run in no time', () =>
+test('a pattern that would take other engines exponential time is matched quickly', () =>
   withSession([external(http, { domainPattern: '^(([a-z])+.)+[A-Z]([a-z])+$' })], async page => {
     assert.notEqual((await page.goto(`http://${'a'.repeat(60)}.test:${pages.port}/`))?.status(), 200);
   }));
 
-test('a proxy that dies breaks tunnels by name and is told of; the session goes on', () =>
+test('a proxy that fails breaks tunnels with a named error and an event, and the session keeps running', () =>
   withSession([external(mortal)], async (page, { id }) => {
     assert.equal((await page.goto(hidden))?.status(), 200);
     await mortal.close();
@@ -307,7 +307,7 @@ test('a proxy that dies breaks tunnels by name and is told of; the session goes 
     assert.equal((await server.read(id)).status, 'RUNNING');
   }));
 
-test('a proxy that takes its time is waited for: at the create, for pages, for tunnels', async () => {
+test('waits for a slow proxy: at the create, for pages and for tunnels', async () => {
   moody.holdBack([PROBED, HIDDEN, NEVER]);
   const probes = (): number => moody.asked.filter(asked => asked === `connect ${PROBED}:443`).length;
   const before = probes();
@@ -337,7 +337,7 @@ test('a proxy that takes its time is waited for: at the create, for pages, for t
   await server.release(id);
 });
 
-test('a proxy that never answers for a host costs the page that request, by name; the session goes on', async () => {
+test('a proxy that never answers for a host fails only that request, and the session keeps running', async () => {
   assert.match(String(await neverAnswered), /ERR_TUNNEL_CONNECTION_FAILED/);
   const [told] = await toldOf(server, patient.id, 'proxy.failed');
   assert.deepEqual([told?.detail.proxy, told?.detail.reason], ['proxies.0', 'proxy_timed_out']);
@@ -347,7 +347,7 @@ test('a proxy that never answers for a host costs the page that request, by name
   await server.release(patient.id);
 });
 
-test('a proxy that breaks off in the middle of a body breaks off for the page, not for the session', () =>
+test('a proxy that aborts a body fails the request of the page, not the session', () =>
   withSession([external(moody)], async (page, { id }) => {
     await page.goto(hidden);
     pages.set('/endless', (_, response) => {
@@ -367,7 +367,7 @@ test('a proxy that breaks off in the middle of a body breaks off for the page, n
     assert.equal((await server.read(id)).status, 'RUNNING');
   }));
 
-test('a host that breaks off in the middle breaks off for the page, not for the session', () =>
+test('a host that aborts a body fails the request of the page, not the session', () =>
   withSession([external(socks)], async page => {
     await page.goto(hidden);
     pages.set('/half', (_, response) => {
@@ -379,7 +379,7 @@ test('a host that breaks off in the middle breaks off for the page, not for the 
     assert.equal((await page.goto(hidden))?.status(), 200);
   }));
 
-test('a session goes on by its proxies when a later server has taken it over; nothing secret shows anywhere', async () => {
+test('an adopted session keeps using its proxies, and no secret is stored or shown in plain text', async () => {
   const session = await server.createSession({ keepAlive: true, proxies: [external(http)] });
   await server.restart();
   const browser = await chromium.connectOverCDP(session.connectUrl);
@@ -406,13 +406,13 @@ test('a session goes on by its proxies when a later server has taken it over; no
   await server.release(session.id);
 });
 
-/** Of everything that the server keeps: its database, the log of that, the sessions' folders. */
+/** All stored data of the server: database, its log, session folders. */
 function filesWith(text: string): readonly string[] {
   const { stdout } = spawnSync('grep', ['-rlaF', '--devices=skip', '-e', text, server.dataDir], { encoding: 'utf8' });
   return stdout.split('\n').filter(line => line !== '');
 }
 
-/** Of every process of this machine but the proxy's own, whose command line is ours. */
+/** The command lines of all processes, except the test's own proxy. */
 const commandLines = (): string[] =>
   readdirSync('/proc')
     .filter(name => /^\d+$/.test(name))

@@ -20,7 +20,7 @@ async function withBrowser(work: (browser: Browser, session: CreatedSession) => 
   await server.release(session.id);
 }
 
-test('the first page is there, and can be visited, read and clicked', () =>
+test('the first page can be opened, read and clicked', () =>
   withBrowser(async browser => {
     const [page] = await browser.pages();
     assert.ok(page);
@@ -31,7 +31,7 @@ test('the first page is there, and can be visited, read and clicked', () =>
     assert.equal(await page.evaluate(() => 6 * 7), 42);
   }));
 
-test('a screenshot shows what the page shows', () =>
+test('a screenshot equals what the page shows', () =>
   withBrowser(async browser => {
     const page = await browser.newPage();
     await page.setViewport({ width: 400, height: 200 });
@@ -43,7 +43,7 @@ test('a screenshot shows what the page shows', () =>
     );
   }));
 
-test('popups come by window.open and by links', () =>
+test('popups open from window.open and links', () =>
   withBrowser(async browser => {
     const page = await browser.newPage();
     await page.goto(`${pages.a}/popups`);
@@ -53,7 +53,7 @@ test('popups come by window.open and by links', () =>
       const popup = await soon('the popup', opened);
       await eventually(
         'the popup to load',
-        // A question asked while its page comes has no answer.
+        // A command sent while the page is being replaced gets no answer.
         () => popup?.title().catch(() => ''),
         title => title === 'Next',
       );
@@ -62,7 +62,7 @@ test('popups come by window.open and by links', () =>
     }
   }));
 
-test('requests are intercepted and answered by the client', () =>
+test('a client can intercept and answer requests', () =>
   withBrowser(async browser => {
     const page = await browser.newPage();
     await page.setRequestInterception(true);
@@ -77,7 +77,7 @@ test('requests are intercepted and answered by the client', () =>
     assert.equal(await page.title(), 'Home');
   }));
 
-test('a context of its own is apart from the others, and goes when it is closed', () =>
+test('a browser context is separate from others, and is removed when closed', () =>
   withBrowser(async browser => {
     const context = await browser.createBrowserContext();
     const page = await context.newPage();
@@ -90,7 +90,7 @@ test('a context of its own is apart from the others, and goes when it is closed'
     assert.equal(browser.browserContexts().length, 1);
   }));
 
-test('disconnect and close leave a kept session running, and the next client finds its pages', async () => {
+test('disconnect and close leave a session with keepAlive running, and the next client finds its pages', async () => {
   const session = await server.createSession({ keepAlive: true });
   const first = await connect(session);
   const [page] = await first.pages();
@@ -112,11 +112,11 @@ test('disconnect and close leave a kept session running, and the next client fin
   await server.release(session.id);
 });
 
-test('close ends an ordinary session', async () => {
+test('close ends a session', async () => {
   const session = await server.createSession();
   await (await connect(session)).close();
   const ended = await server.ended(session.id);
   assert.deepEqual([ended.status, ended.endReason], ['COMPLETED', 'browser_closed']);
 });
 
-test('whatever came before, nothing is left', () => server.settles());
+test('leaves nothing behind', () => server.settles());

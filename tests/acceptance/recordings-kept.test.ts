@@ -1,4 +1,4 @@
-// What becomes of recordings: who may ask for files, when, and what is left of them when their time is over.
+// Retention of recordings: who may request files, when, and what remains after the retention period.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ const pages = await openPages();
 const server = await startServer({ clock: 'test', pages });
 const downloads = (id: string): string => `/v1/browsers/sessions/${id}/recording/downloads`;
 
-test('replays and files are there for 31 days, then they are gone, and every answer says so', async () => {
+test('replays and files are available for 31 days, then every answer says that they have expired', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   await eventually('a picture', () => existsSync(join(server.dataDir, 'recordings', id, '0', 'page.json')));
   for (const method of ['GET', 'POST']) {
@@ -51,11 +51,11 @@ test('replays and files are there for 31 days, then they are gone, and every ans
   assert.notEqual((await fetch(/#EXT-X-MAP:URI="([^"]+)"/.exec(whole)?.[1] ?? '')).status, 200);
 });
 
-test('who names a session that is not there, or not theirs, hears nothing else', async () => {
+test('answers 404 for a session that does not exist or belongs to another application', async () => {
   const { status, body } = await server.api('POST', downloads('0190a000-0000-7000-8000-000000000001'));
   assert.deepEqual([status, body.code], [404, 'not_found']);
 });
 
-/** Every object that is stored of what was recorded. */
+/** All stored objects of recordings. */
 const stored = (id: string): string[] =>
   filesUnder(join(server.dataDir, 'artifacts', 'objects')).filter(path => path.includes(join(id, 'recording')));

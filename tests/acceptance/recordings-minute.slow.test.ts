@@ -1,5 +1,5 @@
-// A minute of a page as it was: as long as the page lived, to the millisecond what the list says, every colour when the
-// page's own clock said so.
+// A recording of one minute: as long as the page existed, with the times in the list exact to the millisecond, and each colour
+// at the time at which the page painted it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
@@ -19,7 +19,7 @@ const COLOURS = [
 const STEP_MS = 5_000;
 const MINUTE_MS = 60_000;
 const TOLERANCE_MS = 1_000;
-/** Pacing, and a machine with much to do. */
+/** Tolerance for pacing and for a busy machine. */
 const LATE_MS = 500;
 const STORED_MS = 60_000;
 
@@ -36,7 +36,7 @@ const pages = await openPages({
 });
 const server = await startServer({ pages });
 
-test('a minute is a minute, and what was seen at a time of day is there at that time', async () => {
+test('a recording of a minute has its exact duration, and each picture at its time', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   const asked = Date.now();
@@ -71,7 +71,7 @@ test('a minute is a minute, and what was seen at a time of day is there at that 
   for (const bytes of [film, await fetchFilm(whole)]) assertTimes(bytes, startedMs, closing);
 });
 
-/** In the middle of every step, and soon behind its beginning, its colour is to be seen. */
+/** The colour is visible in the middle of its step, and soon after its start. */
 function assertTimes(film: Buffer, startedMs: number, endMs: number): void {
   const frames = framesOf(film);
   const first = Math.ceil(startedMs / STEP_MS) + 1;

@@ -1,5 +1,4 @@
-// Recordings: what a page showed, when it showed it, as HLS while the session runs and as a file after; for every page, and
-// for nobody who did not want it.
+// Recordings: HLS playlists while the session runs, and MP4 files afterwards, for every page, unless recording is disabled.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +22,7 @@ const COLOURS = [
   [0, 0, 255],
 ] as const;
 const STEP_MS = 3_000;
-/** What a frame may be late behind the page's own word: pacing, and a machine with much to do. */
+/** How late a frame may be, compared with the page's own clock. Allows for pacing and a busy machine. */
 const LATE_S = 2;
 
 const pages = await openPages({
@@ -41,7 +40,7 @@ const pages = await openPages({
 });
 const server = await startServer({ pages });
 
-/** When the page painted each of the steps, in seconds, once it has painted all of them. */
+/** When the page painted each of the steps, in seconds; waits until all are painted. */
 const paintedBy = (client: CdpClient, page: string): Promise<readonly number[]> =>
   eventually(
     'all the steps to be painted',
@@ -49,18 +48,18 @@ const paintedBy = (client: CdpClient, page: string): Promise<readonly number[]> 
     ({ length }) => length === COLOURS.length,
   );
 
-/** The recorder has a picture in the colour, and it is the newest of the session. */
+/** Waits until the newest picture of the session has the colour. */
 const isRecordedIn = (id: string, colour: readonly number[]): Promise<unknown> =>
   eventually(`a picture in ${colour}`, async () => {
     const answer = await fetched(`/v1/browsers/sessions/${id}/picture`);
     return answer.status === 200 && isColour(colourOf(Buffer.from(await answer.arrayBuffer())), colour);
   });
 
-/** From then on the page has something to show. */
+/** From this moment on, the page is painted. */
 const isBegun = (id: string, page: number): Promise<unknown> =>
   eventually(`page ${page} to be recorded`, () => existsSync(join(server.dataDir, 'recordings', id, String(page))));
 
-test('a running session is watched as it goes on, and seen whole and exactly afterwards', async () => {
+test('a running session can be watched, and the complete recording is exact afterwards', async () => {
   const asked = Date.now();
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
@@ -88,7 +87,7 @@ test('a running session is watched as it goes on, and seen whole and exactly aft
   assert.ok(!parsed.isMasterPlaylist && parsed.endlist);
   const film = await fetchFilm(whole);
   const seconds = parsed.segments.reduce((sum, { duration }) => sum + duration, 0);
-  // The page was there from somewhere in the create to somewhere in the release.
+  // The page existed from some time during the create to some time during the release.
   const [least, most] = [(releasing - navigated) / 1000, (Date.parse(endedAt ?? '') - asked) / 1000];
   assert.ok(seconds > least - 1 && seconds < most + 1, `${seconds} of ${least} to ${most}`);
   assertSteps(film, painted);
@@ -120,7 +119,7 @@ async function assertFile(id: string, seconds: number, painted: readonly number[
   assert.ok(Buffer.from(await part.arrayBuffer()).equals(film.subarray(10, 20)));
 }
 
-/** Each colour is shown for as long as it was painted, by the page's own clock. */
+/** Each colour is shown for as long as the page painted it. */
 function assertSteps(film: Buffer, painted: readonly number[]): void {
   const frames = framesOf(film);
   const starts = COLOURS.map(colour => frames.find(frame => isColour(frame.colour, colour))?.at);
@@ -137,7 +136,7 @@ function assertSteps(film: Buffer, painted: readonly number[]): void {
   );
 }
 
-test('right after a release, replays and files are those of all pages', async () => {
+test('right after a release, replays and files include all pages', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const browser = await chromium.connectOverCDP(connectUrl);
   const context = browser.contexts()[0] ?? assert.fail('a session has a context');
@@ -187,7 +186,7 @@ async function released(id: string): Promise<Session> {
   return server.ended(id);
 }
 
-test('a player plays it, from a playlist that grows to its end, and seeks', async () => {
+test('a player plays the growing playlist to its end, and seeks', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   const page = await client.attachToPage();
@@ -201,7 +200,7 @@ test('a player plays it, from a playlist that grows to its end, and seeks', asyn
   assert.ok(isColour(seen.colourAt.green, COLOURS[1]), JSON.stringify(seen));
 });
 
-test('popups, pages of own contexts and pages that close are recorded, each for its own time', async () => {
+test('popups, pages of browser contexts and closed pages are recorded, each for its own time', async () => {
   const { id, connectUrl } = await server.createSession();
   const browser = await chromium.connectOverCDP(connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
@@ -214,7 +213,7 @@ test('popups, pages of own contexts and pages that close are recorded, each for 
   await own.goto(`${pages.url}/green`);
   await eventually('all to be seen', () => popup?.waitForLoadState().then(() => true));
   for (const number of [0, 1, 2]) await isBegun(id, number);
-  // What they show by now is recorded by then.
+  // What they show now has been recorded then.
   await new Promise(resolve => setTimeout(resolve, 1_500));
   await popup?.close();
   await new Promise(resolve => setTimeout(resolve, 1_000));
@@ -229,7 +228,7 @@ test('popups, pages of own contexts and pages that close are recorded, each for 
   const films = new Map<string, Buffer>();
   for (const pageId of ['0', '1', '2'])
     films.set(pageId, await fetchFilm(await playlistWhen(server, id, pageId, text => text.includes('ENDLIST'))));
-  // Not before all of it is stored are the times the last word.
+  // The times are final only when all of it is stored.
   const replays = await replaysOf(server, id);
   assert.deepEqual(
     replays.map(({ pageId }) => pageId),
@@ -246,7 +245,7 @@ test('popups, pages of own contexts and pages that close are recorded, each for 
   }
 });
 
-test('a session that is not to be recorded leaves nothing, and says so', async () => {
+test('a session with recording disabled stores nothing, and says so', async () => {
   const { id } = await server.createSession({ recordSession: false, browserSettings: { recordSession: false } });
   await new Promise(resolve => setTimeout(resolve, 1_000));
   assert.ok(!existsSync(join(server.dataDir, 'recordings', id)));
@@ -261,7 +260,7 @@ test('a session that is not to be recorded leaves nothing, and says so', async (
   }
 });
 
-test('files of recordings are for keys that may have files', async () => {
+test('files require the scope for files', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const path = `/v1/browsers/sessions/${id}/recording/downloads`;
   const keys = `/v1/applications/${server.applicationId}/agent-keys`;
@@ -279,7 +278,7 @@ test('files of recordings are for keys that may have files', async () => {
   await released(id);
 });
 
-test('credentials, numbers and limits are looked at', async () => {
+test('checks credentials, numbers and limits', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   await client.send('Page.navigate', { url: `${pages.url}/green` }, await client.attachToPage());
@@ -320,4 +319,4 @@ const fetched = (path: string): Promise<Response> =>
 
 const isJpeg = (bytes: Uint8Array): boolean => bytes.length > 1_000 && bytes[0] === 0xff && bytes[1] === 0xd8;
 
-test('whatever came before, nothing is left', () => server.settles());
+test('leaves nothing behind', () => server.settles());

@@ -1,4 +1,4 @@
-// The server as an ordinary user: the same sessions in the same jail, surviving the same kill, with nothing left behind.
+// The server as an ordinary user: the same sessions in the same jail, which survive a kill, and nothing is left behind.
 import assert from 'node:assert/strict';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { test } from 'node:test';
@@ -10,12 +10,12 @@ import { startServer } from '../harness/server.ts';
 import { browserOf, processesOf } from '../harness/session-processes.ts';
 
 const pages = await openPages();
-/** Not opened to sessions. */
+/** A port that sessions cannot reach. */
 const closed = await openPages();
 const user = makeOrdinaryUser();
 const server = await startServer({ user, pages });
 
-/** Effective user id, as the machine sees it; undefined: it has ended. */
+/** Effective user id in the initial namespace. Undefined if the process has ended. */
 function uidOf(pid: number): number | undefined {
   try {
     return Number(/^Uid:\t\d+\t(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
@@ -24,7 +24,7 @@ function uidOf(pid: number): number | undefined {
   }
 }
 
-test('the server says in which form its sessions are jailed, and runs as that user', () => {
+test('the server reports how sessions are jailed, and runs as the user', () => {
   assert.ok(
     server.log().some(line => line.includes('isolation: rootless')),
     server.log().join('\n'),
@@ -32,7 +32,7 @@ test('the server says in which form its sessions are jailed, and runs as that us
   assert.equal(uidOf(server.pid), user.uid);
 });
 
-test('a session works as it does for root', async () => {
+test('a session works as it does with root', async () => {
   const session = await server.createSession({ keepAlive: true });
   const browser = await chromium.connectOverCDP(session.connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
@@ -46,12 +46,12 @@ test('a session works as it does for root', async () => {
   await server.settles();
 });
 
-test('its browser is in namespaces of its own, and no process of it is anybody else', async () => {
+test('its browser runs in its own namespaces, and all of its processes belong to the user', async () => {
   const session = await server.createSession({ keepAlive: true });
   const { pid } = browserOf(session.id);
   for (const kind of ['net', 'pid', 'mnt', 'user', 'ipc', 'uts'])
     assert.notEqual(readlinkSync(`/proc/${pid}/ns/${kind}`), readlinkSync(`/proc/${server.pid}/ns/${kind}`), kind);
-  // Some come and go: who has ended since the list was made is nobody's any more.
+  // Processes that have ended since the list was made are ignored.
   const owned = processesOf(session.id).map(one => [one.command, uidOf(one.pid)] as const);
   const seen = owned.filter(([, uid]) => uid !== undefined);
   assert.ok(seen.length > 0);
@@ -59,7 +59,7 @@ test('its browser is in namespaces of its own, and no process of it is anybody e
   await server.release(session.id);
 });
 
-test('a page that is left in the middle of a kill is there again afterwards', async () => {
+test('a page is unchanged after the server was killed and restarted', async () => {
   const session = await server.createSession({ keepAlive: true });
   const before = await CdpClient.connect(session.connectUrl);
   const page = await before.attachToPage();
@@ -73,14 +73,14 @@ test('a page that is left in the middle of a kill is there again afterwards', as
   await server.settles();
 });
 
-test('keys are made beside the running server by the same user', async () => {
+test('the same user can create keys while the server runs', async () => {
   const { code, stdout, stderr } = await server.berth('keys', 'create', '--json');
   assert.equal(code, 0, stderr);
   const { key } = JSON.parse(stdout);
   assert.equal((await server.api('GET', '/v1/browsers/sessions', { key })).status, 200);
 });
 
-test('stop ends the server and every browser that it would have left', async () => {
+test('stop ends the server and every browser that it left running', async () => {
   const { id } = await server.createSession({ keepAlive: true });
   const { code, stdout, stderr } = await server.berth('stop', '--json');
   assert.equal(code, 0, stderr);

@@ -1,4 +1,4 @@
-// The official SDK, unmodified, on both base addresses: what it reads of our answers, and how often it calls.
+// The official SDK, unmodified, on both base addresses: what it reads from answers, and how often it sends requests.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Browserbase, { APIError } from '@browserbasehq/sdk';
@@ -16,7 +16,7 @@ const sdk = clientAt('');
 const creates = (asked: readonly Asked[]): Asked[] =>
   asked.filter(({ method, path }) => method === 'POST' && path.endsWith('/sessions'));
 
-/** What the call was refused with, and how often it was sent. */
+/** The error of a call, and how often it was sent. */
 async function refusal(call: PromiseLike<unknown>): Promise<{ error: APIError; times: number }> {
   proxy.taken();
   try {
@@ -31,7 +31,7 @@ async function refusal(call: PromiseLike<unknown>): Promise<{ error: APIError; t
 for (const path of ['', '/', '/v1/browsers']) {
   const client = clientAt(path);
 
-  test(`with the base address ${path || 'of the server'}, a session is created, read, found and released`, async () => {
+  test(`creates, reads, finds and releases a session with the base address ${path || 'of the server'}`, async () => {
     const run = crypto.randomUUID();
     const created = await client.sessions.create({ userMetadata: { run } });
     assert.equal(created.status, 'RUNNING');
@@ -56,7 +56,7 @@ for (const path of ['', '/', '/v1/browsers']) {
   });
 }
 
-test('create({}) and create() make an ordinary session', async () => {
+test('create({}) and create() create a session with defaults', async () => {
   for (const params of [{}, undefined]) {
     const session = await sdk.sessions.create(params);
     assert.equal(session.keepAlive, false);
@@ -64,7 +64,7 @@ test('create({}) and create() make an ordinary session', async () => {
   }
 });
 
-test('create with every field of the SDK that is offered keeps what it says', async () => {
+test('create accepts every field of the SDK that is supported', async () => {
   const session = await sdk.sessions.create({
     projectId: server.applicationId,
     api_timeout: 120,
@@ -90,16 +90,16 @@ test('create with every field of the SDK that is offered keeps what it says', as
   await sdk.sessions.update(session.id, { status: 'REQUEST_RELEASE' });
 });
 
-test('a time limit beside another field is understood', async () => {
+test('a time limit together with another field takes effect', async () => {
   const params = { timeout: 90, keepAlive: true };
   const session = await sdk.sessions.create(params);
   assert.equal(Date.parse(session.expiresAt) - Date.parse(session.createdAt), 90_000);
   await sdk.sessions.update(session.id, { status: 'REQUEST_RELEASE' });
 });
 
-test('a time limit alone is taken for an option of the request: the session lasts an hour all the same', async () => {
+test('the SDK treats a time limit alone as a request option, so the session gets the default of an hour', async () => {
   proxy.taken();
-  // It waits so many milliseconds for the answer: of a smaller number a cold start on a busy machine leaves nothing.
+  // The number is the SDK's timeout in milliseconds: with a smaller one, a cold start on a busy machine would time out.
   const session = await sdk.sessions.create({ timeout: 21_600 });
   assert.deepEqual([...new Set(creates(proxy.taken()).map(({ body }) => body))], ['{}']);
   assert.equal(Date.parse(session.expiresAt) - Date.parse(session.createdAt), 3_600_000);
@@ -111,7 +111,7 @@ async function releaseAll(): Promise<void> {
     await sdk.sessions.update(id, { status: 'REQUEST_RELEASE' });
 }
 
-test('a refused write is sent once, whatever the status, and the message reaches the user', async () => {
+test('a refused write is sent once, whatever the status, and its message reaches the user', async () => {
   const { id } = await sdk.sessions.create({});
   await sdk.sessions.update(id, { status: 'REQUEST_RELEASE' });
   const ended = await refusal(sdk.post(`/v1/sessions/${id}`, { body: { userMetadata: {} } }));
@@ -127,12 +127,12 @@ test('a refused write is sent once, whatever the status, and the message reaches
   assert.equal(guarded.times, 1);
 });
 
-test('a create without room waits as it is told, and gets the place that becomes free', async () => {
+test('a create without a free slot is repeated after the given time, and succeeds when a slot is free', async () => {
   const first = await sdk.sessions.create({ keepAlive: true });
   const second = await sdk.sessions.create({ keepAlive: true });
   proxy.taken();
   const seen: Asked[] = [];
-  // It asks again after the five seconds it is told; how often that is, on a busy machine, is not what this is about.
+  // It retries after the given five seconds; how often depends on the machine, and is not tested here.
   const third = sdk.sessions.create({}, { maxRetries: 8 });
   await eventually('the first refusal', () => seen.push(...proxy.taken()) > 0);
   assert.deepEqual(
@@ -142,7 +142,7 @@ test('a create without room waits as it is told, and gets the place that becomes
   await server.release(first.id);
   assert.equal((await third).status, 'RUNNING');
   seen.push(...creates(proxy.taken()));
-  // Where the machine is busy the place may become free later than it asks again, and it asks once more.
+  // On a busy machine the slot may be free only after the retry, which is then repeated.
   const told = creates(seen).map(({ status }) => status);
   assert.deepEqual([told.at(-1), [...new Set(told.slice(0, -1))]], [201, [503]]);
   assert.deepEqual(
@@ -153,7 +153,7 @@ test('a create without room waits as it is told, and gets the place that becomes
   await releaseAll();
 });
 
-test('a wrong key is refused in the words that the SDK shows', async () => {
+test('a wrong key is refused with a message that the SDK shows', async () => {
   const client = new Browserbase({ apiKey: 'bak_wrong', baseURL: proxy.url });
   const { error, times } = await refusal(client.sessions.list());
   assert.equal(error.status, 401);
@@ -172,7 +172,7 @@ test('the project is the application, with its usage', async () => {
   assert.equal(usage.proxyBytes, 0);
 });
 
-test('Stagehand’s own two calls create a session under the caller’s key and end it', async () => {
+test("the two calls of Stagehand start a session with the caller's key and end it", async () => {
   const started = await server.api<{ success: boolean; data: { sessionId: string; available: boolean } }>(
     'POST',
     '/v1/sessions/start',
@@ -198,7 +198,7 @@ test('Stagehand’s own two calls create a session under the caller’s key and 
   assert.ok(!server.log().some(line => line.includes('sk-very-secret')));
 });
 
-test('with the mount turned off its paths do not exist', async () => {
+test('without the compatibility mount, its paths do not exist', async () => {
   const native = await startServer({ env: { BERTH_COMPAT: 'off' } });
   for (const path of ['/v1/sessions', '/v1/browsers/v1/sessions', '/v1/projects']) {
     const { status, body } = await native.api<ErrorBody>('GET', path);
@@ -207,4 +207,4 @@ test('with the mount turned off its paths do not exist', async () => {
   assert.equal((await native.api('GET', '/v1/browsers/sessions')).status, 200);
 });
 
-test('whatever came before, nothing is left', () => server.settles());
+test('leaves nothing behind', () => server.settles());

@@ -1,4 +1,4 @@
-// The way back: a session's own pages reach this session's connect address, and nothing else of ours.
+// Connections from inside: pages of a session can reach its own connect address, and nothing else of the service.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CdpClient } from '../harness/cdp.ts';
@@ -18,7 +18,7 @@ await client.visit(pages.a, page);
 
 const inPage = (expression: string): Promise<unknown> => client.evaluate(expression, page);
 
-/** Opens a WebSocket from inside the page and says one command on it; resolves with what came back. */
+/** Opens a WebSocket from the page and sends one command. Resolves to the answer. */
 const socketInPage = (url: string): Promise<unknown> =>
   inPage(`new Promise(resolve => {
     const socket = new WebSocket(${JSON.stringify(url)});
@@ -27,18 +27,18 @@ const socketInPage = (url: string): Promise<unknown> =>
     socket.onerror = () => resolve('refused');
   })`);
 
-test('a page reaches the connect address of its own session, and commands its own browser', async () => {
+test('a page can use the connect address of its own session', async () => {
   const answer: { id?: number; result?: { product?: string } } = Object(await socketInPage(session.connectUrl));
   assert.equal(answer.id, 1);
   assert.match(String(answer.result?.product), /^Chrome\//);
 });
 
-test('it needs the signing key as anybody else', async () => {
+test('a page needs the signing key too', async () => {
   assert.equal(await socketInPage(session.connectUrl.replace(/\?.*/, '')), 'refused');
   assert.equal(await socketInPage(`${session.connectUrl}x`), 'refused');
 });
 
-test("another session's connect address is refused, with the right key of that one too", async () => {
+test("refuses another session's connect address, even with its key", async () => {
   assert.equal(await socketInPage(other.connectUrl), 'refused');
   const outside = await CdpClient.connect(other.connectUrl);
   await outside.send('Browser.getVersion');
@@ -54,7 +54,7 @@ for (const path of [
   `${SESSIONS}/${session.id}`,
   `${SESSIONS}/${session.id}/connect/json/version`,
 ])
-  test(`nothing else of ours is to be had from inside: ${path}`, async () => {
+  test(`refuses other paths of the service from inside: ${path}`, async () => {
     const before = server.log().length;
     const status = await inPage(
       `fetch(${JSON.stringify(`${server.url}${path}?signingKey=${session.signingKey}`)}, { mode: 'no-cors' }).then(answer => answer.text(), () => 'failed')`,
@@ -71,14 +71,14 @@ for (const path of [
     await client.visit(pages.a, page);
   });
 
-test('our address under other names and spellings leads to no other session', async () => {
+test('other names and spellings of the address lead to no other session', async () => {
   const { port } = new URL(server.url);
   const { pathname, search } = new URL(other.connectUrl);
   for (const host of ['localhost', '127.1', '0x7f000001', '[::1]', '[::ffff:127.0.0.1]', '0.0.0.0', 'a.test'])
     assert.equal(await socketInPage(`ws://${host}:${port}${pathname}${search}`), 'refused', host);
 });
 
-test('a socket from inside with the origin of an extension does not keep the session alive', async () => {
+test('a socket from an extension inside does not keep the session alive', async () => {
   const brief: CreatedSession = await server.createSession();
   const inside = await CdpClient.connect(brief.connectUrl, {
     origin: 'chrome-extension://abcdefghijklmnopabcdefghijklmnop',
@@ -90,7 +90,7 @@ test('a socket from inside with the origin of an extension does not keep the ses
   assert.equal((await inside.closed()).code, 1000);
 });
 
-test('in the end, nothing is left', async () => {
+test('leaves nothing behind', async () => {
   await client.close();
   await server.release(session.id);
   await server.release(other.id);

@@ -34,7 +34,7 @@ async function withSession<T>(body: object, work: (session: CreatedSession) => P
   }
 }
 
-test('a create without a body answers 201, a running session with all defaults, and where it is', async () => {
+test('a create without a body answers 201 with a running session with defaults, and its Location', async () => {
   const { status, headers, body: session } = await create();
   assert.equal(status, 201);
   assert.equal(headers.location, `${SESSIONS}/${session.id}`);
@@ -62,7 +62,7 @@ test('a create without a body answers 201, a running session with all defaults, 
   await server.release(id);
 });
 
-test('a create with an empty JSON body is the same as one without', async () => {
+test('a create with an empty JSON body equals one without a body', async () => {
   const { status, body } = await server.api<CreatedSession>('POST', SESSIONS, {
     body: '',
     headers: { 'content-type': 'application/json' },
@@ -71,7 +71,7 @@ test('a create with an empty JSON body is the same as one without', async () => 
   await server.release(body.id);
 });
 
-test('a create with every field that is offered keeps what it can and names what has no effect yet', async () => {
+test('a create with every supported field applies them, and warns of those without effect', async () => {
   const { status, body } = await create({
     projectId: server.applicationId,
     timeout: 90,
@@ -122,13 +122,13 @@ test('a create with every field that is offered keeps what it can and names what
   await server.release(body.id);
 });
 
-test('settings that are sent at their defaults give no warning', () =>
+test('settings sent with their defaults give no warning', () =>
   withSession(
     { recordSession: false, viewport: { width: 1280 }, browserSettings: { maskInputs: 'password' } },
     async session => assert.deepEqual(session.warnings, []),
   ));
 
-test('a region that official clients have built in is accepted, and the answer says where the session really runs', () =>
+test('accepts a region of official clients, and the answer names the region in which the session runs', () =>
   withSession({ region: 'us-east-1' }, async session => {
     assert.equal(session.region, 'hafen');
     assert.deepEqual(
@@ -137,7 +137,7 @@ test('a region that official clients have built in is accepted, and the answer s
     );
   }));
 
-test('unknown fields are named in the warnings, however deep they stand', () =>
+test('names unknown fields at every depth in warnings', () =>
   withSession({ keepalive: true, browserSettings: { viewPort: {}, viewport: { depth: 3 } } }, async session => {
     assert.equal(session.keepAlive, false);
     const read = await server.api<CreatedSession>('GET', `/v1/browsers/sessions/${session.id}`);
@@ -152,7 +152,7 @@ test('unknown fields are named in the warnings, however deep they stand', () =>
     ]);
   }));
 
-test('a caller who wants strict handling gets 400 for an unknown field, and no session', async () => {
+test('refuses an unknown field with 400 for a caller that wants strict handling, and creates no session', async () => {
   const before = (await list('')).body.length;
   const { status, body } = await create<ErrorBody>({ keepalive: true }, { prefer: 'handling=strict' });
   assert.equal(status, 400);
@@ -205,7 +205,7 @@ const GUARDS: ReadonlyArray<readonly [string, object]> = [
 ];
 
 for (const [field, body] of GUARDS)
-  test(`what guards the caller and is not built is refused, not ignored: ${JSON.stringify(body)}`, async () => {
+  test(`refuses an unavailable setting that would protect the caller: ${JSON.stringify(body)}`, async () => {
     const { status, body: error, headers } = await create<ErrorBody>(body);
     assert.equal(status, 422);
     assert.equal(error.code, 'feature_unavailable');
@@ -234,7 +234,7 @@ const BAD: ReadonlyArray<readonly [string, object]> = [
 ];
 
 for (const [path, body] of BAD)
-  test(`a wrong value is refused by its path: ${JSON.stringify(body).slice(0, 70)}`, async () => {
+  test(`refuses an invalid value and names its path: ${JSON.stringify(body).slice(0, 70)}`, async () => {
     const { status, body: error } = await create<ErrorBody>(body);
     assert.equal(status, 400, JSON.stringify(error));
     assert.equal(error.code, 'invalid_request');
@@ -246,12 +246,12 @@ for (const [path, body] of BAD)
     assert.ok(issues.every(issue => issue.message.length > 5));
   });
 
-test('metadata of exactly 512 characters is fine', () =>
+test('accepts metadata of exactly 512 characters', () =>
   withSession({ userMetadata: { long: 'x'.repeat(501) } }, async ({ userMetadata }) =>
     assert.equal(JSON.stringify(userMetadata).length, 512),
   ));
 
-test('the same setting in two places may agree, and is refused where it does not', async () => {
+test('accepts equal values of a setting in two places, and refuses different ones', async () => {
   await withSession(
     { viewport: { width: 800 }, browserSettings: { viewport: { width: 800, height: 720 } } },
     async () => {},
@@ -262,13 +262,13 @@ test('the same setting in two places may agree, and is refused where it does not
   assert.deepEqual(body.details, { paths: ['recordSession', 'browserSettings.recordSession'] });
 });
 
-test("another application's id as projectId is told apart: 403", async () => {
+test('refuses the projectId of another application with 403', async () => {
   const { status, body } = await create<ErrorBody>({ projectId: UNKNOWN_ID });
   assert.equal(status, 403);
   assert.equal(body.code, 'project_mismatch');
 });
 
-test('a read shows the connection fields while it runs; list and update never do', () =>
+test('a read includes the connect address of a running session, while lists and updates do not', () =>
   withSession({ userMetadata: { look: 'here' } }, async created => {
     const read = await server.read(created.id);
     assert.equal(read.connectUrl, created.connectUrl);
@@ -287,7 +287,7 @@ test('a read shows the connection fields while it runs; list and update never do
       for (const field of ['connectUrl', 'signingKey', 'seleniumRemoteUrl']) assert.ok(!(field in shown), field);
   }));
 
-test('sessions are found by the strings in their metadata, and by nothing else', async () => {
+test('finds sessions by strings in their metadata', async () => {
   const mark = crypto.randomUUID();
   const made = [
     await server.createSession({ userMetadata: { mark, who: { name: "O'Neil\\" }, count: 7 } }),
@@ -313,14 +313,14 @@ for (const q of [
   "user_metadata['a']:'b' OR user_metadata['a']:'c'",
   "user_metadata['a']:'b'; DROP TABLE sessions",
 ])
-  test(`a metadata filter that cannot be read is refused: ${q}`, async () => {
+  test(`refuses an invalid metadata filter: ${q}`, async () => {
     const { status, body } = await server.api('GET', `${SESSIONS}?q=${encodeURIComponent(q)}`);
     assert.equal(status, 400);
     assert.equal(body.code, 'invalid_query');
     assert.match(body.message, /position \d+/);
   });
 
-test('a list is newest first, comes in pages, and each page names the next', async () => {
+test('lists the newest sessions first, in pages with a link to the next', async () => {
   const mark = crypto.randomUUID();
   const ids: string[] = [];
   for (let count = 0; count < 3; count++) {
@@ -347,7 +347,7 @@ test('a list is newest first, comes in pages, and each page names the next', asy
   );
 });
 
-test('a list can be confined to states', () =>
+test('lists sessions with the given statuses', () =>
   withSession({}, async ({ id }) => {
     const ids = async (status: string) => (await list(`status=${status}`)).body.map(session => session.id);
     assert.ok((await ids('RUNNING')).includes(id));
@@ -365,13 +365,13 @@ for (const query of [
   'limit=1&limit=2',
   'before=me',
 ])
-  test(`a list query that makes no sense is refused: ${query}`, async () => {
+  test(`refuses an invalid list query: ${query}`, async () => {
     const { status, body } = await server.api('GET', `${SESSIONS}?${query}`);
     assert.equal(status, 400);
     assert.equal(body.code, 'invalid_request');
   });
 
-test('metadata and time limit can be changed while it runs; what is left out stays', () =>
+test('changes metadata and the time limit of a running session, and keeps omitted fields', () =>
   withSession({ timeout: 600, userMetadata: { a: '1' } }, async ({ id, createdAt }) => {
     assert.deepEqual((await update(id, { userMetadata: { b: '2' } })).body.userMetadata, { b: '2' });
     const longer = (await update(id, { timeout: 1200 })).body;
@@ -389,7 +389,7 @@ test('metadata and time limit can be changed while it runs; what is left out sta
     assert.deepEqual((await server.read(id)).userMetadata, { b: '2' });
   }));
 
-test('a release is answered once the browser is gone', async () => {
+test('answers a release when the browser is gone', async () => {
   const { id } = await server.createSession();
   assert.notDeepEqual(
     sessionLeftovers(server.dataDir).filter(left => left.includes(id)),
@@ -401,7 +401,7 @@ test('a release is answered once the browser is gone', async () => {
   assert.equal(ended.endReason, 'released');
   assert.match(ended.endedAt ?? '', TIME);
   const left = sessionLeftovers(server.dataDir).filter(each => each.includes(id));
-  // Its folder is out of the way, and may be in the bin for a moment.
+  // Its folder has been moved, and may be in the bin for a moment.
   assert.deepEqual(
     left.filter(each => !each.startsWith('folder trash/')),
     [],
@@ -413,7 +413,7 @@ test('a release is answered once the browser is gone', async () => {
   );
 });
 
-test('a second release is refused as not running, and must not be sent again; on the compatibility mount it is fine', async () => {
+test('refuses a second release as not running, except on the compatibility mount', async () => {
   const { id } = await server.createSession();
   await server.release(id);
   const again = await update<ErrorBody>(id, { status: 'REQUEST_RELEASE' });
@@ -431,7 +431,7 @@ test('a second release is refused as not running, and must not be sent again; on
   }
 });
 
-test('ten releases at once agree on one end', async () => {
+test('ten concurrent releases lead to one end', async () => {
   const { id } = await server.createSession();
   const answers = await Promise.all(Array.from({ length: 10 }, () => update(id, { status: 'REQUEST_RELEASE' })));
   for (const { status, body } of answers) assert.ok(status === 409 || body.status === 'COMPLETED', `${status}`);
@@ -439,7 +439,7 @@ test('ten releases at once agree on one end', async () => {
   assert.equal(ends.size, 1);
 });
 
-test('a release while the browser is starting cancels the start', async () => {
+test('a release during the start cancels it', async () => {
   chromium.mood('hangs');
   const mark = crypto.randomUUID();
   const creating = create({ userMetadata: { mark } });
@@ -469,7 +469,7 @@ test('a release while the browser is starting cancels the start', async () => {
   await server.settles();
 });
 
-test('a browser that does not start is said to the caller, and the session stands as failed', async () => {
+test('a failed start is answered with an error, and the session has the status ERROR', async () => {
   chromium.mood('fails');
   const mark = crypto.randomUUID();
   const { status, body, headers } = await create<ErrorBody>({ userMetadata: { mark } }).finally(() =>
@@ -485,7 +485,7 @@ test('a browser that does not start is said to the caller, and the session stand
   await server.settles();
 });
 
-test('a browser that hangs at its start is given up in time: 504', async () => {
+test('a browser that hangs during its start is given up with 504', async () => {
   chromium.mood('hangs');
   const { status, body } = await create<ErrorBody>().finally(() => chromium.mood('well'));
   assert.equal(status, 504);
@@ -493,7 +493,7 @@ test('a browser that hangs at its start is given up in time: 504', async () => {
   await server.settles();
 });
 
-test("another application's session does not exist: 404 for read and release, absent from lists", async () => {
+test('a session of another application is not found, and not in lists', async () => {
   const made = await server.berth('tokens', 'create', '--json');
   const { token } = JSON.parse(made.stdout);
   const application = await server.api<{ id: string }>('POST', '/v1/applications', {
@@ -518,4 +518,4 @@ test("another application's session does not exist: 404 for read and release, ab
   });
 });
 
-test('whatever came before, nothing is left', () => server.settles());
+test('leaves nothing behind', () => server.settles());

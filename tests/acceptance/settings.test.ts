@@ -1,5 +1,5 @@
-// Settings of a session, proved where they must hold: in the first page, a popup, a window of its own, a worker of each
-// kind, and in what servers are told. Warm and cold browsers must not differ.
+// Settings of a session, checked where they must apply: the first page, a popup, a new window, workers of each kind, and
+// requests to servers. Warm and new browsers must not differ.
 import assert from 'node:assert/strict';
 import { createServer } from 'node:https';
 import { after, test } from 'node:test';
@@ -17,7 +17,7 @@ const WISHED = {
   geolocation: { latitude: 52.5, longitude: 13.4, accuracy: 5 },
 };
 
-/** What a realm knows of itself, as an expression that runs in pages and workers alike. */
+/** An expression that reads the settings, in pages and in workers. */
 const SELF = `({
   userAgent: navigator.userAgent,
   language: navigator.language,
@@ -41,7 +41,7 @@ const script = (source: string) => (_: unknown, response: import('node:http').Se
 };
 
 const pages = await openPages({
-  // Read while the page is parsed: a setting that came late would show.
+  // Read during parsing, so that a setting that is applied late is detected.
   '/early': `<!doctype html><title>Early</title><script>globalThis.early = { ...${SELF}, width: innerWidth, height: innerHeight }</script>`,
   '/document.pdf': (_, response) => {
     response.writeHead(200, { 'content-type': 'application/pdf' });
@@ -66,13 +66,13 @@ async function drive<T>(browserSettings: object, use: (page: Page, browser: Brow
     assert.ok(page, 'the default context has a page');
     return await use(page, browser);
   } finally {
-    // In this order: one whose client has left ends by itself, and then there is nothing to release.
+    // In this order, because a session ends by itself after its client has disconnected.
     await server.release(session.id);
     await browser.close();
   }
 }
 
-/** Waits until this many browsers wait: one as an empty create asks for, and one with the settings used last. */
+/** Waits for this many warm browsers: one with defaults, and one with the most recently used settings. */
 const warmBrowsers = (count: number): Promise<unknown> =>
   eventually(
     `${count} warm browsers`,
@@ -91,7 +91,7 @@ const IN_WORKERS = {
 };
 
 for (const round of ['a browser started for it', 'a warm browser that waited with the same settings'])
-  test(`${round}: every setting holds in page, popup, window, frame and workers`, async () => {
+  test(`${round}: every setting applies in page, popup, window, frame and workers`, async () => {
     await drive(WISHED, async page => {
       await page.goto(`${pages.url}/early`);
       const { width, height, ...self } = (await page.evaluate('early')) as typeof EXPECTED & {
@@ -128,7 +128,7 @@ for (const round of ['a browser started for it', 'a warm browser that waited wit
     await warmBrowsers(2);
   });
 
-test('a page learns the position without anybody being asked, in a popup too', async () => {
+test('a page gets the position without a permission prompt, also in a popup', async () => {
   await drive(WISHED, async page => {
     const where = `new Promise((done, failed) => navigator.geolocation.getCurrentPosition(({ coords }) => done([coords.latitude, coords.longitude, coords.accuracy]), failed))`;
     await page.goto(`${pages.url}/`);
@@ -140,7 +140,7 @@ test('a page learns the position without anybody being asked, in a popup too', a
   });
 });
 
-test('what a client sets itself wins, and others keep what the session has', async () => {
+test("overrides of a client take effect for it, and other clients keep the session's settings", async () => {
   await drive(WISHED, async (page, browser) => {
     const own = await browser.newContext({
       timezoneId: 'America/New_York',
@@ -158,7 +158,7 @@ test('what a client sets itself wins, and others keep what the session has', asy
   });
 });
 
-test('each page of a browser context that a client made has the viewport of the session, as has a page in a new window', async () => {
+test("every page of a client's browser context has the viewport of the session, and a page in a new window too", async () => {
   await drive(WISHED, async (page, browser) => {
     const own = await browser.newContext({ viewport: null });
     const opened = [await own.newPage(), ...(await Promise.all([own.newPage(), own.newPage()]))];
@@ -174,7 +174,7 @@ test('each page of a browser context that a client made has the viewport of the 
   });
 });
 
-test('an empty create has the documented size and says so everywhere', async () => {
+test('a create with defaults has the documented size everywhere', async () => {
   await drive({}, async page => {
     await page.goto(`${pages.url}/early`);
     const { width, height, language } = (await page.evaluate('early')) as {
@@ -186,7 +186,7 @@ test('an empty create has the documented size and says so everywhere', async () 
   });
 });
 
-test('a PDF is shown where the session wants the viewer, also by a browser that waited, and is a download elsewhere', async () => {
+test('shows a PDF with enablePdfViewer, also in a warm browser, and downloads it otherwise', async () => {
   const sees = async (page: Page): Promise<unknown> => {
     await page.goto(`${pages.url}/`);
     const enabled = await page.evaluate('[navigator.pdfViewerEnabled, navigator.mimeTypes.length > 0]');
@@ -208,7 +208,7 @@ test('a PDF is shown where the session wants the viewer, also by a browser that 
   }
 });
 
-test('certificate errors stop a page unless the session ignores them, in a worker too', async () => {
+test('certificate errors block a page unless the session ignores them, also in a worker', async () => {
   const secure = createServer(selfSigned('127.0.0.1'), (_, response) => response.end('<title>Secret</title>secure'));
   await new Promise<void>(listening => secure.listen(0, '127.0.0.1', listening));
   const { port } = secure.address() as import('node:net').AddressInfo;

@@ -1,4 +1,4 @@
-// Stagehand 3 from npm, unmodified, without a model: on our sessions directly, and as it is installed, through its own API's
+// Stagehand 3 from npm, unmodified, without a model: directly on sessions, and in its default configuration through the API
 // address.
 import '../harness/only-loopback.ts';
 import assert from 'node:assert/strict';
@@ -25,7 +25,7 @@ const client = (more: object = {}): Stagehand =>
     ...more,
   });
 
-/** Opens a page, reads it, clicks, looks at it. */
+/** Opens a page, reads it, clicks, and takes a screenshot. */
 async function drive(stagehand: Stagehand): Promise<void> {
   const [page] = stagehand.context.pages();
   assert.ok(page);
@@ -34,7 +34,7 @@ async function drive(stagehand: Stagehand): Promise<void> {
   assert.equal(await page.evaluate('1 + 1'), 2);
   assert.deepEqual(await page.evaluate('[innerWidth, innerHeight]'), [1288, 711]);
   await page.locator('#next').click();
-  // A click says nothing of when its page comes; a question asked while it comes has no answer.
+  // A click does not wait for the new page, and a command sent meanwhile gets no answer.
   await eventually(
     'the next page',
     () =>
@@ -68,14 +68,14 @@ async function drivenAndGone(stagehand: Stagehand): Promise<void> {
   assert.equal((await server.ended(id)).status, 'COMPLETED');
 }
 
-test('directly on our sessions', () => drivenAndGone(client({ disableAPI: true })));
+test('works directly on sessions', () => drivenAndGone(client({ disableAPI: true })));
 
-test('as it is installed, told to drive the browser itself', async () => {
+test('works in its default configuration, controlling the browser itself', async () => {
   process.env.STAGEHAND_API_URL = `${server.url}/v1`;
   await drivenAndGone(client());
 });
 
-test('it goes on with a session that is there, and leaves it there', async () => {
+test('continues with an existing session, and leaves it running', async () => {
   const kept = await server.createSession({ keepAlive: true });
   for (const disableAPI of [true, false]) {
     const stagehand = client({ disableAPI, keepAlive: true, browserbaseSessionID: kept.id });
@@ -90,11 +90,11 @@ test('it goes on with a session that is there, and leaves it there', async () =>
   await server.release(kept.id);
 });
 
-test('a wrong key is told as what it is', async () => {
+test('reports a wrong key as such', async () => {
   await assert.rejects(client({ apiKey: 'bak_wrong' }).init(), /unauthorized/i);
 });
 
-test('nothing left this machine, no log has its keys, and nothing is left', async () => {
+test('sends nothing off the machine, logs no keys, and leaves nothing behind', async () => {
   assert.deepEqual(triedToLeave(), []);
   assert.ok(!server.log().some(line => line.includes(MODEL_KEY)));
   assert.deepEqual(await living(), []);

@@ -1,5 +1,5 @@
-// Stagehand 4 from npm, unmodified, without a model: its extension is uploaded, loaded into our browser, and calls back to
-// the session's address from inside it.
+// Stagehand 4 from npm, unmodified, without a model: its extension is uploaded, loaded into the browser, and connects to the
+// session's address from inside.
 import '../harness/only-loopback.ts';
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -24,9 +24,9 @@ const server = await startServer({ pages });
 const proxy = await countingProxy(server.url);
 
 for (const path of ['', '/v1/browsers'])
-  test(`launched with the base address ${path || 'of the server'}: drives pages, closes, leaves nothing`, async () => {
+  test(`launches with the base address ${path || 'of the server'}, controls pages, closes, and leaves nothing behind`, async () => {
     proxy.taken();
-    // Nothing but our page may be reached: what calls home would be refused, and told in the events.
+    // Only the test's page may be reached: other requests are refused, and recorded as events.
     const ours: object = { networkPolicy: { default: 'deny', allow: ['a.test'] } };
     const options = { apiKey: server.key, baseUrl: `${proxy.url}${path}` };
     const browser = await browserbase.launch({ ...options, browserSettings: { blockAds: false, ...ours } });
@@ -71,7 +71,7 @@ for (const path of ['', '/v1/browsers'])
     assert.deepEqual(asked, ['POST extensions', 'POST sessions', 'POST sessions/ID', 'DELETE extensions/ID']);
   });
 
-test('when its program is killed the session ends, although the extension is still connected', async () => {
+test('the session ends when the program is killed, although the extension is still connected', async () => {
   const script = join(CHECKOUT, 'tests/harness/stagehand4-client.ts');
   const program = spawn(process.execPath, [script, server.url, server.key, pages.a], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -88,7 +88,7 @@ test('when its program is killed the session ends, although the extension is sti
   }
 });
 
-test('nothing left this machine, no log has its keys, and nothing is left', async () => {
+test('sends nothing off the machine, logs no keys, and leaves nothing behind', async () => {
   assert.deepEqual(triedToLeave(), []);
   assert.ok(!server.log().some(line => line.includes(MODEL.apiKey)));
   const living = await server.api<Session[]>('GET', `${SESSIONS}?status=PENDING,RUNNING`);

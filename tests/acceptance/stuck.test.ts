@@ -1,4 +1,4 @@
-// Pages whose renderer does not answer must not keep other clients out: they are held back until they answer, then shown.
+// Pages whose renderer hangs must not prevent other clients from connecting. They are hidden from clients until they answer.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Browser, chromium, type Page } from 'playwright-core';
@@ -9,7 +9,7 @@ import { rendererThatComputes } from '../harness/session-processes.ts';
 import { eventually, soon } from '../harness/until.ts';
 
 const CONNECT_MS = 30_000;
-/** An amount of work, not of time: on a busy machine it stands out all the same. */
+/** A number of operations instead of a time, so that the test also works on a busy machine. */
 const COMPUTE = 'let sum = 0; for (let n = 0; n < 3e8; n++) sum += n; void sum;';
 
 const pages = await openPages();
@@ -24,10 +24,10 @@ const connectPuppeteer = ({ connectUrl }: CreatedSession): Promise<PuppeteerBrow
 const pagesOf = (browser: Browser): Page[] => browser.contexts()[0]?.pages() ?? [];
 const urlsOf = (shown: ReadonlyArray<{ url(): string }>): string[] => shown.map(page => page.url()).sort();
 
-/** The page of this address, the only one of a site. */
+/** The page with this address, which is the only one of its site. */
 async function theOnly<P extends { url(): string }>(shown: () => P[] | Promise<P[]>, url: string): Promise<P> {
-  // Where two renderers take the machine, the healthy one may answer too late as well: then it comes a little later, and
-  // whoever connects has an empty page beside it.
+  // With two hanging renderers on a busy machine, the healthy page may be slow too. It is then shown later, and clients first
+  // get an empty page.
   const sites = async (): Promise<P[]> => (await shown()).filter(page => page.url() !== 'about:blank');
   await eventually(
     `${url} and nothing else`,
@@ -43,7 +43,7 @@ function firstPage(browser: Browser): Page {
   return page;
 }
 
-/** A new page of this address. Names differ, so that each page has a renderer of its own. */
+/** A new page with this address. Host names differ, so that each page has its own renderer. */
 async function openPage(browser: Browser, url: string): Promise<Page> {
   const page = await browser.contexts()[0]?.newPage();
   assert.ok(page);
@@ -51,9 +51,9 @@ async function openPage(browser: Browser, url: string): Promise<Page> {
   return page;
 }
 
-/** Sends its renderer round for ever; resolves, when it is on the way, with what lets it come to rest. */
+/** Starts an endless loop in the renderer. Resolves when it runs, with a function that ends it. */
 async function loop(page: Page): Promise<() => Promise<unknown>> {
-  // A channel that is opened later would itself wait for the loop to end.
+  // Opened first, because a channel that is opened later would wait for the end of the loop.
   const channel = await page.context().newCDPSession(page);
   const began = page.waitForEvent('console', message => message.text() === 'looping');
   page.evaluate("console.log('looping'); for (;;);").catch(() => {}); // ends with the page, or when it is terminated
@@ -61,14 +61,14 @@ async function loop(page: Page): Promise<() => Promise<unknown>> {
   return () => soon('the loop to end', channel.send('Runtime.terminateExecution'));
 }
 
-/** Stops its renderer as a whole; returns what lets it go on. */
+/** Stops the renderer process. Returns a function that continues it. */
 async function freeze(session: CreatedSession, page: Page): Promise<() => void> {
   const { pid } = await rendererThatComputes(session.id, () => page.evaluate(COMPUTE));
   process.kill(pid, 'SIGSTOP');
   return () => void process.kill(pid, 'SIGCONT');
 }
 
-test('with one renderer in a loop and one stopped, other clients come in and use the healthy page', async () => {
+test('with a looping and a stopped renderer, other clients can connect and use the healthy page', async () => {
   const session = await server.createSession({ keepAlive: true });
   const first = await connectPlaywright(session);
   await firstPage(first).goto(`${pages.url}/`);
@@ -98,7 +98,7 @@ test('with one renderer in a loop and one stopped, other clients come in and use
   await server.release(session.id);
 });
 
-/** The page comes to those who are connected already, and answers them. */
+/** The page is shown to connected clients when it answers again. */
 async function appears(playwright: Browser, puppeteer: PuppeteerBrowser, url: string): Promise<void> {
   const isIt = (page: { url(): string }): boolean => page.url() === url;
   const one = await eventually(`${url} in Playwright`, () => pagesOf(playwright).find(isIt));
@@ -107,7 +107,7 @@ async function appears(playwright: Browser, puppeteer: PuppeteerBrowser, url: st
   assert.equal(await other?.title(), 'Next');
 }
 
-test('when every page is stuck, a client that comes finds a new one', async () => {
+test('a client that connects while every page hangs gets a new page', async () => {
   const session = await server.createSession({ keepAlive: true });
   const first = await connectPlaywright(session);
   await firstPage(first).goto(`${pages.a}/next`);
@@ -119,7 +119,7 @@ test('when every page is stuck, a client that comes finds a new one', async () =
   await server.release(session.id);
 });
 
-test('a client that comes before a page gets stuck goes on with the others, and can close it', async () => {
+test('a client that connected before a page hung can use the others, and close it', async () => {
   const session = await server.createSession({ keepAlive: true });
   const first = await connectPlaywright(session);
   const second = await connectPlaywright(session);

@@ -1,4 +1,5 @@
-// A person takes over from an agent and gives back: whose input passes when, and what the agent's handles are worth after.
+// A viewer takes control from the agent and gives it back: whose input is dispatched when, and whether the agent's handles
+// stay valid.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
@@ -21,7 +22,7 @@ const debug = async (id: string, query = ''): Promise<DebugUrls> => {
   assert.equal(status, 200);
   return body;
 };
-/** They are told beside the work: control has changed hands before it stands there. */
+/** Events are written in parallel, so they may be stored slightly after control has changed. */
 const hasEvents = (id: string, wanted: readonly string[]): Promise<unknown> =>
   eventually(
     `the events ${wanted}`,
@@ -33,7 +34,7 @@ const hasEvents = (id: string, wanted: readonly string[]): Promise<unknown> =>
     told => told === wanted.join(),
   );
 
-/** How often the server has seen a viewer of the session leave, as its log says. */
+/** How often a viewer of the session has disconnected, from the server's log. */
 const timesLeft = (id: string): number =>
   server.log().filter(line => line.includes('live.left') && line.includes(id)).length;
 
@@ -48,7 +49,7 @@ async function agentOnForm(settings: object = {}) {
   return { id, connectUrl, browser, page, viewer };
 }
 
-test('the agent waits while a person drives, goes on when they give back, and finds its handles as they were', async () => {
+test('input of the agent waits while a viewer has control, continues afterwards, and its handles stay valid', async () => {
   const { id, browser, page, viewer } = await agentOnForm();
   const field = await page.$('#name');
   assert.ok(field);
@@ -72,7 +73,7 @@ test('the agent waits while a person drives, goes on when they give back, and fi
   await server.release(id);
 });
 
-test('with takeover refuse the agent hears at once that a person drives', async () => {
+test('with takeover refuse, input of the agent is refused at once', async () => {
   const { id, browser, page, viewer } = await agentOnForm({ takeover: 'refuse' });
   await viewer.take();
   await assert.rejects(page.keyboard.type('x'), /a person controls this session/);
@@ -85,7 +86,7 @@ test('with takeover refuse the agent hears at once that a person drives', async 
   await server.release(id);
 });
 
-test('what waited too long is refused by name, and later input passes', async () => {
+test('input that waits too long is refused with its name, and later input passes', async () => {
   const { id, connectUrl, viewer, browser } = await agentOnForm();
   const client = await CdpClient.connect(connectUrl);
   const channel = await client.attachToPage();
@@ -94,7 +95,7 @@ test('what waited too long is refused by name, and later input passes', async ()
   await client.send('Runtime.evaluate', { expression: '1' }, channel);
   for (let step = 0; step < 4; step++) {
     await server.advance(9_000);
-    // Told of a pointer, the person was heard: otherwise the next leap makes them silent for too long.
+    // The viewer's input was received, so the clock can be advanced without a timeout of the viewer.
     const pointers = (): number => viewer.messages.filter(({ type }) => type === 'cursor').length;
     const before = pointers();
     viewer.drive({ type: 'mouse', action: 'move', x: 1, y: 1, button: 'none', buttons: 0, clicks: 0, modifiers: 0 });
@@ -109,7 +110,7 @@ test('what waited too long is refused by name, and later input passes', async ()
   await server.release(id);
 });
 
-test('a second person is told no; a link for watching takes nothing and sends no input, whatever it says', async () => {
+test('refuses control to a second viewer, and input from a view-only address', async () => {
   const { id, browser, page, viewer } = await agentOnForm();
   const urls = await debug(id, '?readOnly=true');
   assert.equal('wsUrl' in urls, false);
@@ -133,7 +134,7 @@ test('a second person is told no; a link for watching takes nothing and sends no
   await server.release(id);
 });
 
-test('whoever loses their connection comes back to their control; whoever stays away loses it', async () => {
+test('a viewer that reconnects in time keeps control, and otherwise loses it', async () => {
   const { id, browser, page, viewer } = await agentOnForm();
   await viewer.take();
   const { holder, fence } = viewer;
@@ -141,14 +142,14 @@ test('whoever loses their connection comes back to their control; whoever stays 
   const back = await LiveViewer.open((await debug(id)).debuggerUrl, holder);
   await eventually('control to be theirs again', () => back.last('control')?.who === 'you');
   assert.ok(back.fence > fence);
-  // The server must know that they are gone, or it renews their control while the clock leaps.
+  // The server must have noticed the disconnect, or it renews control while the clock is advanced.
   await back.close();
   await eventually(
     'both of their connections to be gone',
     () => timesLeft(id),
     times => times === 2,
   );
-  // Not from before the leap: then it would itself have waited for too long when control ends.
+  // Sent after the clock was advanced, or it would itself wait too long.
   await server.advance(29_000);
   const typing = page.keyboard.type('on');
   await server.advance(2_000);
@@ -159,7 +160,7 @@ test('whoever loses their connection comes back to their control; whoever stays 
   await server.release(id);
 });
 
-test('revoked addresses show their people out and let nobody in', async () => {
+test('revoking addresses disconnects their viewers, and refuses new ones', async () => {
   const { id, browser, viewer } = await agentOnForm();
   const { debuggerUrl } = await eventually(
     'the page with its title',
@@ -175,7 +176,7 @@ test('revoked addresses show their people out and let nobody in', async () => {
   await browser.close();
 });
 
-test('an address is good for its session, its page and its time', async () => {
+test('an address is valid for its session, its page and its time', async () => {
   const { id, browser, viewer } = await agentOnForm();
   const other = await server.createSession({ keepAlive: true });
   const { debuggerUrl } = await debug(id);

@@ -1,4 +1,4 @@
-// Spans as a collector gets them: the caller's trace goes on in ours, and each part of a create is inside it.
+// Spans as a collector receives them: they continue the caller's trace, and contain the parts of a create.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ErrorBody } from '../../contract/common.ts';
@@ -26,7 +26,7 @@ const CALLER = 'b7ad6b7169203331';
 const create = (body: object, headers: Record<string, string> = {}) =>
   server.api<CreatedSession>('POST', '/v1/browsers/sessions', { body, headers });
 
-test('a create is a span under the caller’s, with its parts inside, each with session and request id', async () => {
+test("a create is a child of the caller's span, and contains its parts with session and request id", async () => {
   const { status, body: session } = await create(
     { browserSettings: { locale: 'de-DE' } },
     { traceparent: `00-${TRACE}-${CALLER}-01`, 'x-request-id': 'request-of-the-test' },
@@ -61,8 +61,8 @@ test('a create is a span under the caller’s, with its parts inside, each with 
   await server.release(session.id);
 });
 
-test('a create that finds a warm browser is a claim', async () => {
-  // One as an empty create asks for, and one with the locale of the test before.
+test('a create with a warm browser has a claim span', async () => {
+  // One with defaults, and one with the locale of the previous test.
   const warm = async () => (await server.api<string>('GET', '/metrics')).text;
   await eventually('the warm browsers', warm, text => /^berth_warm_browsers 2$/m.test(text), 60_000);
   const { body: session } = await create({}, { traceparent: `00-${TRACE.replace('0', '1')}-${CALLER}-01` });
@@ -90,7 +90,7 @@ test('a connection is one span, from the upgrade to its end', async () => {
   await server.release(session.id);
 });
 
-test('a refusal is an answer, not a failure; its code stands on the span', async () => {
+test('a refusal does not mark the span as failed, and its code is an attribute', async () => {
   const { body } = await server.api<ErrorBody>('GET', '/v1/browsers/sessions/01a1fa50-5319-7450-a6b3-c787ada50631');
   const span = await receiver.span(
     'readSession',
@@ -101,7 +101,7 @@ test('a refusal is an answer, not a failure; its code stands on the span', async
   assert.notEqual(span.status, FAILED);
 });
 
-test('what is no traceparent begins a trace; a caller that records nothing has nothing recorded', async () => {
+test('an invalid traceparent starts a new trace, and an unsampled one records nothing', async () => {
   for (const traceparent of ['', 'hello', `00-${'0'.repeat(32)}-${CALLER}-01`, `ff-${TRACE}-${CALLER}-01`]) {
     const requestId = `strange-${traceparent.length}-${traceparent.slice(0, 2)}`;
     await server.api('GET', '/v1/browsers/sessions', { headers: { traceparent, 'x-request-id': requestId } });
@@ -116,7 +116,7 @@ test('what is no traceparent begins a trace; a caller that records nothing has n
   assert.ok(!receiver.spans.some(it => it.attributes['berth.request_id'] === 'not-to-be-recorded'));
 });
 
-test('the log names the trace, and probes are not traced', async () => {
+test('the log contains the trace id, and probes are not traced', async () => {
   await server.api('GET', '/healthz');
   const { body: session } = await create({}, { 'x-request-id': 'in-log-and-trace' });
   const span = await receiver.span('createSession', it => it.attributes['berth.request_id'] === 'in-log-and-trace');
@@ -128,7 +128,7 @@ test('the log names the trace, and probes are not traced', async () => {
   await server.release(session.id);
 });
 
-test('they come where the settings say, with the headers that they say, and no secret', async () => {
+test('spans are sent to the configured address with the configured headers, and without secrets', async () => {
   const { path, headers } = receiver.requests[0] ?? assert.fail('nothing came');
   assert.equal(path, '/v1/traces');
   assert.equal(headers['content-type'], 'application/json');
@@ -137,13 +137,13 @@ test('they come where the settings say, with the headers that they say, and no s
   assert.ok(!all.includes(server.key) && !all.includes('signingKey'));
 });
 
-test('a collector that is away costs nothing but spans', async () => {
+test('an unavailable collector loses only spans', async () => {
   const lonely = await startServer({
     env: { BERTH_SLOTS: '2', BERTH_WARM: '0', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' },
   });
   const session = await lonely.createSession();
   await lonely.release(session.id);
   await lonely.kill('SIGINT');
-  // What it has written last may be read after its end.
+  // The last lines may be written after the process has ended.
   await eventually('the line in the log', () => lonely.log().some(line => line.includes('trace.not_sent')));
 });

@@ -1,5 +1,5 @@
-// Uploads as callers send them and pages read them: whole or not at all, under names that lead nowhere else, found again
-// when the answer was lost.
+// Uploads as callers send them and pages read them: complete or not at all, under safe names, and visible when the answer
+// was lost.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { readdirSync } from 'node:fs';
@@ -50,7 +50,7 @@ async function withForm(session: CreatedSession, work: (page: Page) => Promise<v
   await browser.close();
 }
 
-/** As Stagehand's kind does: by absolute path, over CDP. */
+/** As clients like Stagehand do it: by absolute path, over CDP. */
 async function attach(page: Page, files: readonly string[]): Promise<string[]> {
   const client = await page.context().newCDPSession(page);
   const { root } = await client.send('DOM.getDocument');
@@ -81,7 +81,7 @@ describe('an upload', () => {
       assert.deepEqual([told?.actor.kind, told?.detail.checksum], ['agentKey', sha256('hello')]);
     }));
 
-  it('replaces the file of its name, as a whole', () =>
+  it('atomically replaces a file of the same name', () =>
     withSession(async session => {
       await send(session.id, 'cv.pdf', 'first');
       await Promise.all(['second', 'third'].map(bytes => send(session.id, 'cv.pdf', bytes)));
@@ -93,7 +93,7 @@ describe('an upload', () => {
       });
     }));
 
-  it('comes from the official client too, and Playwright’s own way works beside it', () =>
+  it("works with the official client, and beside Playwright's own way", () =>
     withSession(async session => {
       const client = new Browserbase({ apiKey: server.key, baseURL: server.url });
       const file = new File([randomBytes(1000)], 'from sdk.bin');
@@ -110,7 +110,7 @@ describe('an upload', () => {
     }));
 
   for (const name of ['../escape', '/etc/passwd', 'a/b', '..', '.', 'a\\b', 'x'.repeat(300), '☂'.repeat(86)])
-    it(`is refused under the name ${JSON.stringify(name.slice(0, 16))}`, () =>
+    it(`is refused with the name ${JSON.stringify(name.slice(0, 16))}`, () =>
       withSession(async session => {
         const answer = await send(session.id, name, 'x');
         assert.deepEqual([answer.status, answer.body.code], [400, 'invalid_file'], answer.text);
@@ -118,7 +118,7 @@ describe('an upload', () => {
       }));
 
   for (const name of ['...', '.hidden', 'שלום\u200f.txt', '\u202egpj.exe', `${'☂'.repeat(85)}`])
-    it(`is kept under the odd but harmless name ${JSON.stringify(name.slice(0, 16))}`, () =>
+    it(`is accepted with the unusual name ${JSON.stringify(name.slice(0, 16))}`, () =>
       withSession(async session => {
         assert.equal((await send(session.id, name, 'x')).body.fileName, name);
         await withForm(session, async page => {
@@ -126,7 +126,7 @@ describe('an upload', () => {
         });
       }));
 
-  it('is refused without a file, with two, as something else, or too large', () =>
+  it('is refused without a file, with two files, with another content type, or if too large', () =>
     withSession(async session => {
       const path = `/v1/browsers/sessions/${session.id}/uploads`;
       const code = async (options: object): Promise<unknown[]> => {
@@ -157,7 +157,7 @@ describe('an upload', () => {
       );
     }));
 
-  it('is refused by a session that has ended, is unknown, or is somebody else’s', () =>
+  it('is refused for a session that has ended, is unknown, or belongs to another application', () =>
     withSession(async session => {
       const made = await upload('a', 'x');
       const path = `/v1/browsers/sessions/${session.id}/uploads`;
@@ -171,7 +171,7 @@ describe('an upload', () => {
       assert.equal(refused.headers['x-should-retry'], 'false');
     }));
 
-  it('that stops half-way leaves nothing', () =>
+  it('leaves nothing if it is interrupted', () =>
     withSession(async session => {
       const { body, headers = {} } = await upload('half.bin', randomBytes(500_000));
       assert.ok(Buffer.isBuffer(body));
@@ -190,7 +190,7 @@ describe('an upload', () => {
       assert.equal((await send(session.id, 'half.bin', 'whole')).status, 200);
     }));
 
-  it('whose answer was lost is seen on the session, and the resend makes no second file', () =>
+  it('is visible on the session if its answer was lost, and a resend creates no second file', () =>
     withSession(async session => {
       const key = { 'idempotency-key': randomUUID() };
       assert.equal((await send(session.id, 'once.txt', 'bytes', key)).status, 200);
@@ -204,7 +204,7 @@ describe('an upload', () => {
       assert.equal((await send(session.id, 'once.txt', 'other bytes', key)).status, 409);
     }));
 
-  it('cannot be written by the browser, and goes with the session’s end; its row stays', async () => {
+  it('cannot be modified by the browser, and is deleted with the session, while its row remains', async () => {
     const session = await server.createSession({ keepAlive: true });
     await send(session.id, 'a.txt', 'kept');
     await withForm(session, async page => {

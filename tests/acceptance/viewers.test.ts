@@ -1,4 +1,4 @@
-// Many people at one window: all see the same, and whoever is slow makes nobody late, not the recorder either.
+// Many viewers of one session: all see the same, and a slow one delays neither the others nor the recorder.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Browser, chromium, type Page } from 'playwright-core';
@@ -20,7 +20,7 @@ const COLOURS = [
 ] as const;
 const MOVES = 3_000;
 const SLOW_BITS_A_SECOND = 200_000;
-/** Of a picture of the page of words: the better part of a second of such a link. */
+/** Size of a picture of the text page: most of a second on such a connection. */
 const WORDS_BYTES_LEAST = 12_000;
 
 const pages = await openPages({
@@ -28,7 +28,7 @@ const pages = await openPages({
   '/words': `<!doctype html><title>Words</title><style>html{background:#000;color:#888}p{margin:0 0 400px}</style><p>${'words on a page '.repeat(24)}</p>`,
   '/busy': `<!doctype html><title>Busy</title><script>
     globalThis.moves = 0; globalThis.pressed = [];
-    // Each move costs the page so much that it is the slowest of all, on a busy machine too.
+// Each move takes the page so long that it is the bottleneck, even on a busy machine.
     addEventListener('mousemove', () => { moves++; const until = performance.now() + 30; while (performance.now() < until); });
     addEventListener('mousedown', ({ clientX }) => pressed.push(clientX));
   </script>`,
@@ -48,7 +48,7 @@ async function openPage(
   return { id, browser, page, url: body.debuggerUrl };
 }
 
-/** Paints the page, and waits until the picture of the viewer shows it. */
+/** Paints the page, and waits until the viewer gets the picture. */
 async function paintFor(viewer: LiveViewer, page: Page, colour: readonly number[]): Promise<void> {
   await page.evaluate(`document.documentElement.style.background = 'rgb(${colour})'`);
   await eventually(`a picture in ${colour}`, () => viewer.newest && isColour(colourOf(viewer.newest.jpeg), colour));
@@ -57,10 +57,10 @@ async function paintFor(viewer: LiveViewer, page: Page, colour: readonly number[
 const sees = (viewer: LiveViewer, other: LiveViewer): boolean =>
   viewer.newest !== undefined && other.newest !== undefined && viewer.newest.jpeg.equals(other.newest.jpeg);
 
-/** All of them, in their order. */
+/** All of them, in order. */
 async function filmShowsColours(id: string): Promise<void> {
   const whole = await playlistWhen(server, id, '0', text => text.includes('ENDLIST'));
-  // What was painted before the page had its size is a film of its own.
+  // What was painted before the page had its final size is in another run.
   const frames = framesOf(await fetchFilm(whole.slice(whole.lastIndexOf('#EXT-X-MAP'))));
   const times = COLOURS.map(colour => frames.findIndex(frame => isColour(frame.colour, colour)));
   assert.ok(
@@ -69,7 +69,7 @@ async function filmShowsColours(id: string): Promise<void> {
   );
 }
 
-test('ten people see the same page', async () => {
+test('ten viewers see the same page', async () => {
   const { id, browser, page, url } = await openPage('/plain');
   const viewers = await Promise.all(Array.from({ length: 10 }, () => LiveViewer.open(url)));
   const [first] = viewers;
@@ -84,7 +84,7 @@ test('ten people see the same page', async () => {
   await server.release(id);
 });
 
-test('whoever reads nothing makes neither others nor the film late, and sees the newest when they read again', async () => {
+test('a viewer that stops reading delays neither others nor the recording, and gets the newest picture afterwards', async () => {
   const { id, browser, page, url } = await openPage('/plain');
   const [fast, slow] = [await LiveViewer.open(url), await LiveViewer.open(url)];
   await eventually('a picture for both', () => fast.frames > 0 && slow.frames > 0);
@@ -103,7 +103,7 @@ test('whoever reads nothing makes neither others nor the film late, and sees the
   await filmShowsColours(id);
 });
 
-test('behind a link of 200 kbit/s the newest picture comes next, and neither others nor the film are late', async () => {
+test('a viewer at 200 kbit/s gets the newest picture next, and delays neither others nor the recording', async () => {
   const { id, browser, page, url } = await openPage('/words');
   const slowLink = await openSlowLink(Number(new URL(server.url).port), SLOW_BITS_A_SECOND);
   const [fast, slow] = [await LiveViewer.open(url), await LiveViewer.open(slowLink.over(url))];
@@ -116,7 +116,7 @@ test('behind a link of 200 kbit/s the newest picture comes next, and neither oth
   const [before, beforeBytes] = [slow.frames, slowLink.passed];
   await eventually('the slow one to see the newest', () => sees(slow, fast));
   const more = { frames: slow.frames - before, bytes: slowLink.passed - beforeBytes };
-  // One that was on its way, and the newest.
+  // The one in flight, and the newest.
   assert.ok(more.frames <= 2 && more.bytes < 3 * size, `nothing had piled up: ${JSON.stringify({ ...more, size })}`);
   for (const viewer of [fast, slow]) await viewer.close();
   slowLink.close();
@@ -125,7 +125,7 @@ test('behind a link of 200 kbit/s the newest picture comes next, and neither oth
   await filmShowsColours(id);
 });
 
-test('whoever looks at a session that nobody else does leaves the page pretending what the agent wanted', async () => {
+test('watching a session does not change the overrides of the agent', async () => {
   const { id, browser, page, url } = await openPage('/plain', { recordSession: false, logSession: false });
   await page.setViewportSize({ width: 640, height: 480 });
   await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
@@ -145,7 +145,7 @@ test('whoever looks at a session that nobody else does leaves the page pretendin
   await server.release(id);
 });
 
-test('a flood of moves reaches a busy page as few, and the press behind it lands where the mouse is', async () => {
+test('many moves reach a busy page as few, and the following press is at the right place', async () => {
   const { id, browser, page, url } = await openPage('/busy');
   const viewer = await LiveViewer.open(url);
   await eventually('a picture', () => viewer.frames > 0);

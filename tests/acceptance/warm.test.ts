@@ -1,4 +1,4 @@
-// Warm browsers: handed out once, replaced when they die, gone when the server goes, and honest when they cannot start.
+// Warm browsers: claimed once, replaced when they die, removed with the server, and reported when they cannot start.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
@@ -23,7 +23,7 @@ const warm = (server: TestServer, count: number): Promise<unknown> =>
     60_000,
   );
 
-test('an empty create takes a browser that waits, and others take its place; nobody shares one', async () => {
+test('a create with defaults claims a warm browser, which is replaced, and no browser is shared', async () => {
   const server = await startServer({ env: { BERTH_WARM: '2', BERTH_SLOTS: '4' } });
   await warm(server, 2);
   for (const { id } of boxesOf(server.dataDir))
@@ -49,7 +49,7 @@ test('an empty create takes a browser that waits, and others take its place; nob
       [id],
     );
   await Promise.all(sessions.map(session => server.release(session.id)));
-  // Not before that: a session whose client has left ends by itself, and then there is nothing to release.
+  // Only then, because a session ends by itself after its client has disconnected.
   for (const { browser } of marks) await browser.close();
   const started = (browser: string) => metric(server, `berth_session_start_seconds_count{browser="${browser}"}`);
   const [hits, misses] = await Promise.all([
@@ -60,16 +60,16 @@ test('an empty create takes a browser that waits, and others take its place; nob
   assert.equal(hits + misses, 4);
 });
 
-test('a create that finds one on its way takes it over, with its full share of the machine', async () => {
+test('a create claims a browser that is still starting, and gives it its full share of the processor', async () => {
   const moody = await moodyChromium();
   moody.mood('slow');
   const server = await startServer({ env: { BERTH_WARM: '1', BERTH_SLOTS: '2', BERTH_CHROMIUM: moody.path } });
-  // Before its box stands it is not taken over: it could not be given its share. Where nobody looked for so long that it
-  // has come meanwhile, it is taken all the same.
+  // It can be claimed only when its box exists, which is needed to set the share. If it has started meanwhile, it is claimed as
+  // a warm one.
   await eventually('a browser to be on its way, and its box to stand', () => boxesOf(server.dataDir).some(boxStands));
   const [coming] = boxesOf(server.dataDir);
   assert.ok(coming);
-  // The kernel shows it before the server has heard of it; what is answered now was asked after that.
+  // The kernel shows the process before the server knows of it, so the server is asked afterwards.
   await metric(server, 'berth_warm_browsers');
   const session = await server.createSession();
   assert.deepEqual(
@@ -85,7 +85,7 @@ test('a create that finds one on its way takes it over, with its full share of t
   await browser.close();
 });
 
-test('one that was started before Chromium was replaced is handed to nobody, and replaced', async () => {
+test('a warm browser from before an upgrade of Chromium is not claimed, but replaced', async () => {
   const moody = await moodyChromium();
   const server = await startServer({ env: { BERTH_WARM: '1', BERTH_CHROMIUM: moody.path } });
   await warm(server, 1);
@@ -104,7 +104,7 @@ test('one that was started before Chromium was replaced is handed to nobody, and
   await server.release(session.id);
 });
 
-test('one that dies while it waits is never handed out', async () => {
+test('a warm browser that has died is not claimed', async () => {
   const server = await startServer({ env: { BERTH_WARM: '1' } });
   await warm(server, 1);
   const [box] = boxesOf(server.dataDir);
@@ -123,7 +123,7 @@ test('one that dies while it waits is never handed out', async () => {
   await browser.close();
 });
 
-test('an old one is replaced, and settings that nobody asks for are forgotten', async () => {
+test('an old warm browser is replaced, and settings that are no longer requested are dropped', async () => {
   const server = await startServer({ env: { BERTH_WARM: '1' }, clock: 'test' });
   await server.advance(3_000);
   await warm(server, 1);
@@ -138,7 +138,7 @@ test('an old one is replaced, and settings that nobody asks for are forgotten', 
   );
 });
 
-test('after SIGKILL of the server the waiting ones are swept, those in use are adopted', async () => {
+test('after SIGKILL of the server, warm browsers are removed and those of sessions are adopted', async () => {
   const server = await startServer({ env: { BERTH_WARM: '2' } });
   await warm(server, 2);
   const session = await server.createSession({ keepAlive: true });
@@ -160,7 +160,7 @@ test('after SIGKILL of the server the waiting ones are swept, those in use are a
   await server.release(session.id);
 });
 
-test('browsers that do not start show in /readyz and are not tried without end', async () => {
+test('failing starts are reported by /readyz and not repeated endlessly', async () => {
   const moody = await moodyChromium();
   const server = await startServer({ env: { BERTH_WARM: '1', BERTH_CHROMIUM: moody.path } });
   await warm(server, 1);
