@@ -17,6 +17,7 @@ import { ask, type HttpAnswer } from './http.ts';
 import { serverLeftovers, sessionLeftovers } from './leftovers.ts';
 import type { OrdinaryUser } from './ordinary-user.ts';
 import type { Pages } from './pages.ts';
+import { keepProbe, prepareDataFolder } from './prepared-data-folder.ts';
 import { eventually, soon, WITHIN_MS } from './until.ts';
 
 export const CHECKOUT = join(import.meta.dirname, '../..');
@@ -27,13 +28,15 @@ const ORPHAN_LOOK_MS = 1_000;
 /** What a process wrote last is read a moment after its end is known. */
 const LAST_WORDS_MS = 10_000;
 const HOUR_MS = 3_600_000;
+/** A look for leftovers reads the files of every process of the machine. */
+const LEFT_EVERY_MS = 100;
 const WATCH_ANSWERS = pathToFileURL(join(import.meta.dirname, 'watch-answers.ts')).href;
 const UNDESCRIBED_SHOWN = 20;
 
 export interface ServerOptions {
   /** Settings beside the harness's own; undefined takes one away. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** A folder that a predecessor has used; it is not removed in the end. */
+  /** A folder that a predecessor has used, or an empty one, for a first start; it is not removed in the end. */
   readonly dataDir?: string;
   readonly port?: number;
   /** Pages that sessions may reach, under their names too. */
@@ -64,9 +67,16 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   const server = new TestServer(options, await freePort());
   after(() => server.close());
   options.user?.endings.push(() => server.close());
+  const isPrepared = mayBePrepared(options);
+  if (isPrepared) await prepareDataFolder(server.dataDir);
   await server.start();
+  if (isPrepared) keepProbe(server.dataDir);
   return server;
 }
+
+/** A test of the first start names a folder of its own. */
+const mayBePrepared = ({ dataDir, user, env, isMeasured }: ServerOptions): boolean =>
+  !dataDir && !user && !isMeasured && env?.BERTH_ISOLATION === undefined;
 
 export class TestServer {
   readonly url: string;
@@ -251,7 +261,7 @@ export class TestServer {
       const keep = new Set(typeof running === 'function' ? running() : running);
       return [...sessionLeftovers(this.dataDir, keep), ...(await this.#openRows(keep))];
     };
-    await eventually('nothing to be left of the sessions', look, left => left.length === 0).catch(error => {
+    await nothingLeft('nothing to be left of the sessions', look).catch(error => {
       throw new Error(`${error instanceof Error ? error.message : error}\n${this.#tail()}`);
     });
   }
@@ -273,7 +283,7 @@ export class TestServer {
       await this.#sweepAfterKill();
       this.#demandDescribed();
       const look = (): string[] => [...sessionLeftovers(this.dataDir), ...serverLeftovers(this.dataDir)];
-      await eventually('nothing to be left of the server', look, left => left.length === 0);
+      await nothingLeft('nothing to be left of the server', look);
     } catch (error) {
       throw new Error(`${error instanceof Error ? error.message : error}\n${this.#tail()}`);
     } finally {
@@ -378,6 +388,10 @@ export function runBerth(
   const closed = once(child, 'close').then(([code]) => ({ code: typeof code === 'number' ? code : null, ...said }));
   return soon(`berth ${args.join(' ')} to end`, closed, STOPPED_MS).finally(() => child.kill('SIGKILL'));
 }
+
+const nothingLeft = async (what: string, look: () => string[] | Promise<string[]>): Promise<void> => {
+  await eventually(what, look, left => left.length === 0, WITHIN_MS, LEFT_EVERY_MS);
+};
 
 /** A test file that is cut off must not leave a server and its browsers behind. */
 function endWithThisProcess(child: ChildProcess, env: Record<string, string>): void {

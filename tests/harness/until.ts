@@ -8,12 +8,13 @@ const LATER_EVERY_MS = 100;
 /** Long, because only what never comes takes so long: a machine with much else to do must not fail a test. */
 export const WITHIN_MS = 60_000;
 
-/** Looks until what is seen satisfies; gives it back. */
+/** Looks until what is seen satisfies; gives it back. `everyMs`: between two looks, where each costs much. */
 export async function eventually<T>(
   what: string,
   look: () => Promise<T> | T,
   satisfies: (seen: T) => boolean = Boolean,
   withinMs = WITHIN_MS,
+  everyMs?: number,
 ): Promise<T> {
   const deadline = performance.now() + withinMs;
   for (let looks = 1; ; looks++) {
@@ -21,7 +22,7 @@ export async function eventually<T>(
     if (satisfies(seen)) return seen;
     if (performance.now() > deadline)
       throw new Error(`waited ${withinMs} ms for ${what}; last seen: ${inspect(seen, { depth: 5 })}`);
-    await new Promise(resolve => setTimeout(resolve, looks < QUICK_LOOKS ? EVERY_MS : LATER_EVERY_MS));
+    await new Promise(resolve => setTimeout(resolve, everyMs ?? (looks < QUICK_LOOKS ? EVERY_MS : LATER_EVERY_MS)));
   }
 }
 
