@@ -427,10 +427,10 @@ async function openBrowserHost(
     slots,
     edition: () => editionOf(executable),
     startBox: async ({ id, launch, background, preparation = {} }, signal) => {
-      const policies = await policyFolders.of(launch.policies);
+      const policies = await policyFolders.prepare(launch.policies);
       const locale =
         launch.locale &&
-        (await localeFolders.of(executable, launch.locale).catch(error => {
+        (await localeFolders.prepare(executable, launch.locale).catch(error => {
           policies.release();
           throw error;
         }));
@@ -455,7 +455,7 @@ async function openBrowserHost(
       return started;
     },
     meetBrowser: (box, signal) =>
-      trace.during('browser.meet', () => Browser.meet(box, log.with({ box: box.session }), signal)),
+      trace.during('browser.meet', () => Browser.connect(box, log.with({ box: box.session }), signal)),
     adoptBrowser: (box, signal) => Browser.adopt(box, log.with({ box: box.session }), signal),
     openEgress: box => {
       let owner: SessionId | undefined;

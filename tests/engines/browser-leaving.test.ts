@@ -15,7 +15,7 @@ test('nothing is warned of where a browser is closed while a client and an obser
     const client = await bare.browser.openClient(policy, {
       message: () => {},
       rest: () => {},
-      hold: () => {},
+      setPaused: () => {},
       failed: () => {},
       readLong: async message => work(message),
     });

@@ -61,8 +61,8 @@ async function observe({ browser }: BareBrowser): Promise<{ heard: Heard[]; targ
     target: target => {
       targets.push(target);
       target.on((method, params) => void heard.push({ target, method, params }));
-      for (const method of ['Runtime.enable', 'Network.enable', 'Page.enable', 'Log.enable']) target.say(method);
-      if (target.kind === 'page') target.say('Page.startScreencast', { format: 'jpeg', quality: 80 });
+      for (const method of ['Runtime.enable', 'Network.enable', 'Page.enable', 'Log.enable']) target.post(method);
+      if (target.kind === 'page') target.post('Page.startScreencast', { format: 'jpeg', quality: 80 });
     },
   });
   return { heard, targets, close: () => observing.close() };
@@ -243,7 +243,7 @@ test('an observer hears the first message and the first request of popups, worke
     );
   for (const path of ['/popup', '/framed', '/asked-by-worker'])
     await eventually(`${path} to be heard`, () => asked(path));
-  const kinds = observing.targets.map(({ kind, fresh }) => `${kind} ${fresh}`);
+  const kinds = observing.targets.map(({ kind, isNew: fresh }) => `${kind} ${fresh}`);
   for (const kind of ['page true', 'worker true', 'iframe true']) assert.ok(kinds.includes(kind), kinds.join());
   const worker = observing.targets.find(target => target.kind === 'worker');
   assert.equal(worker?.parent?.kind, 'page');
@@ -283,7 +283,7 @@ test('an observer of a browser that was adopted hears of everything again, and w
   assert.deepEqual(answer.result?.result, { type: 'string', value: '[object Window]' });
   const observing = await observe(bare);
   assert.ok(observing.targets.filter(target => target.kind === 'page').length >= 2);
-  assert.ok(observing.targets.every(target => !target.fresh));
+  assert.ok(observing.targets.every(target => !target.isNew));
   await client.close();
   await observing.close();
 });

@@ -439,7 +439,7 @@ class FakeTab implements TargetChannel {
     return {};
   }
 
-  say(): void {}
+  post(): void {}
 
   show(jpeg: Buffer): void {
     this.#picture = jpeg;

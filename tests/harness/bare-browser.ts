@@ -40,8 +40,8 @@ export async function startBareBrowser(log: Log = silentLog): Promise<BareBrowse
   };
   const pid = startChromium(folder, pipes, scope);
   const signal = new AbortController().signal;
-  let browser = await Browser.meet(pipes, log, signal);
-  await browser.take({ viewport: VIEWPORT });
+  let browser = await Browser.connect(pipes, log, signal);
+  await browser.applySettings({ viewport: VIEWPORT });
   scope.defer(() => browser.close());
   const url = await bridge(() => browser, scope);
   const adopt = async (): Promise<Browser> => {
@@ -98,7 +98,7 @@ async function bridge(browser: () => Browser, scope: Scope): Promise<string> {
     client = await browser().openClient(policy, {
       message: message => socket.send(message.toString('utf8')),
       rest: () => {},
-      hold: () => {},
+      setPaused: () => {},
       failed: () => socket.terminate(),
       readLong: async message => work(message),
     });

@@ -49,7 +49,7 @@ export const extensionsWatcher = (parts: LoadingParts): Watcher => ({
 
   attend: async (live, row, signal) => {
     const kept = storedExtensions(row);
-    for (const { id, checksum } of kept) live.browser.extensions.offer(id, folderFor(parts, live, checksum));
+    for (const { id, checksum } of kept) live.browser.extensions.register(id, folderFor(parts, live, checksum));
     // A session that is already running was adopted; the previous process has loaded its extensions.
     if (row.status === 'PENDING') await load(parts, live, kept, signal);
     return undefined;
@@ -125,7 +125,8 @@ async function load(
         details: { field: FIELD, id: one.id },
       });
     });
-    if (!loaded.isAlive) parts.log.warn('extension.worker_not_started', { sessionId: live.id, extensionId: one.id });
+    if (!loaded.isWorkerRunning)
+      parts.log.warn('extension.worker_not_started', { sessionId: live.id, extensionId: one.id });
   }
 }
 

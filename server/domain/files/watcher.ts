@@ -25,7 +25,7 @@ export const filesWatcher = ({ keeper, salvage, uploads, prompt }: FilesWatcherP
 
   attend: async (live, row) => {
     const watch = new DownloadWatch(keeper, live);
-    live.browser.tellOfDownloads(watch);
+    live.browser.onDownloads(watch);
     if (row.status === 'RUNNING') await watch.resume();
     return { leave: () => watch.leave() };
   },

@@ -33,7 +33,7 @@ export class Favicons {
     const { resource } = await target.send('Network.loadNetworkResource', asked, LOAD_MS);
     const { success, stream } = Object(resource);
     if (success !== true || typeof stream !== 'string') return;
-    const bytes = await readAll(target, stream).finally(() => target.say('IO.close', { handle: stream }));
+    const bytes = await readAll(target, stream).finally(() => target.post('IO.close', { handle: stream }));
     if (!bytes || bytes.length === 0) return;
     // Browsers draw whatever bitmap format it is; only SVG must be declared.
     const type = bytes[0] === LESS_THAN ? 'image/svg+xml' : 'image/png';

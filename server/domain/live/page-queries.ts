@@ -107,7 +107,7 @@ export async function chooseOptions(
   options: readonly number[],
 ): Promise<void> {
   for (const index of options) await worlds.call(target, objectId, CHOOSE, [index]);
-  target.say('Runtime.releaseObject', { objectId });
+  target.post('Runtime.releaseObject', { objectId });
 }
 
 const numberOf = (value: unknown): number => (typeof value === 'number' ? value : 0);

@@ -99,7 +99,7 @@ export class PageWorlds {
     const { node } = await target.send('DOM.describeNode', { objectId }, ASK_MS).catch((): JsonObject => ({}));
     const id = Object(node).frameId;
     const { value } = await this.call(target, objectId, FRAME_BOX, []);
-    target.say('Runtime.releaseObject', { objectId });
+    target.post('Runtime.releaseObject', { objectId });
     if (typeof id !== 'string') return undefined;
     const { x, y } = Object(value);
     corner.x += typeof x === 'number' ? x : 0;
@@ -129,7 +129,7 @@ export class PageWorlds {
       if (method.startsWith('Page.frame')) known.clear();
     });
     target.whenGone(() => this.#worlds.delete(target));
-    target.say('Page.enable');
+    target.post('Page.enable');
     return known;
   }
 }

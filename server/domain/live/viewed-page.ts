@@ -65,7 +65,7 @@ export class ViewedPage implements Closeable {
     this.#worlds = new PageWorlds(target, remoteFrames);
     this.#changed = changed;
     this.#listening = target.on((method, params) => this.#event(method, params));
-    target.say('Page.enable');
+    target.post('Page.enable');
     void this.#readHistory();
   }
 
@@ -79,16 +79,16 @@ export class ViewedPage implements Closeable {
 
   /** A viewer takes or gives back control. During control, file choosers are intercepted and shown to the viewer. */
   setControlled(on: boolean): void {
-    this.#target.say('Page.setInterceptFileChooserDialog', { enabled: on });
+    this.#target.post('Page.setInterceptFileChooserDialog', { enabled: on });
     if (!on) this.#update({ select: null, files: null });
   }
 
   toFront(): void {
-    this.#target.say('Page.bringToFront');
+    this.#target.post('Page.bringToFront');
   }
 
   closePage(): void {
-    this.#target.say('Page.close');
+    this.#target.post('Page.close');
   }
 
   mouse({ action, x, y, button, buttons, clicks, modifiers }: Input<'mouse'>): void {
@@ -100,7 +100,7 @@ export class ViewedPage implements Closeable {
       // Send the pending move first, so that the press happens where the viewer sees the mouse.
       if (button === 'left') return action === 'down' ? this.#press(event) : this.#release(event);
       this.#flushMove();
-      this.#target.say(MOUSE, event);
+      this.#target.post(MOUSE, event);
     });
   }
 
@@ -155,21 +155,21 @@ export class ViewedPage implements Closeable {
   /** False for URLs that a viewer may not open. */
   navigate(url: string): boolean {
     if (!NAVIGABLE.test(url)) return false;
-    this.#target.say('Page.navigate', { url });
+    this.#target.post('Page.navigate', { url });
     return true;
   }
 
   async history(action: Input<'history'>['action']): Promise<void> {
-    if (action === 'reload') return this.#target.say('Page.reload');
-    if (action === 'stop') return this.#target.say('Page.stopLoading');
+    if (action === 'reload') return this.#target.post('Page.reload');
+    if (action === 'stop') return this.#target.post('Page.stopLoading');
     const { currentIndex, entries } = await this.#target.send('Page.getNavigationHistory');
     const index = numberOf(currentIndex) + (action === 'back' ? -1 : 1);
     const entry = Array.isArray(entries) ? Object(entries[index]) : {};
-    if (typeof entry.id === 'number') this.#target.say('Page.navigateToHistoryEntry', { entryId: entry.id });
+    if (typeof entry.id === 'number') this.#target.post('Page.navigateToHistoryEntry', { entryId: entry.id });
   }
 
   dialog(accept: boolean, promptText: string): void {
-    this.#target.say('Page.handleJavaScriptDialog', { accept, promptText });
+    this.#target.post('Page.handleJavaScriptDialog', { accept, promptText });
   }
 
   choose(options: readonly number[]): void {
@@ -185,7 +185,7 @@ export class ViewedPage implements Closeable {
     this.#chooser = undefined;
     this.#update({ files: null });
     if (chooser !== undefined && paths.length > 0)
-      this.#target.say('DOM.setFileInputFiles', { files: [...paths], backendNodeId: chooser });
+      this.#target.post('DOM.setFileInputFiles', { files: [...paths], backendNodeId: chooser });
   }
 
   /** The CSS cursor at a point. Undefined if it was asked less than CURSOR_EVERY_MS ago. */
@@ -222,7 +222,7 @@ export class ViewedPage implements Closeable {
       await this.#moved;
       await this.#answered(dragged);
     }
-    this.#target.say(MOUSE, event);
+    this.#target.post(MOUSE, event);
   }
 
   /** At most one move is unacknowledged; of those that arrive meanwhile, only the newest is sent. */
@@ -246,7 +246,7 @@ export class ViewedPage implements Closeable {
 
   #flushMove(): void {
     const next = this.#takeMove();
-    if (next) this.#target.say(MOUSE, next);
+    if (next) this.#target.post(MOUSE, next);
   }
 
   async #answered(event: JsonObject): Promise<void> {
@@ -255,7 +255,7 @@ export class ViewedPage implements Closeable {
 
   /** Does not wait for the answer: a click that opens a dialog is answered only when the dialog is closed. */
   #input(method: string, params: JsonObject): void {
-    this.#inOrder(() => this.#target.say(method, params));
+    this.#inOrder(() => this.#target.post(method, params));
   }
 
   /** Runs the step at once, or after the steps that are queued. False if the queue is full. */

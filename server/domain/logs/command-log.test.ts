@@ -19,7 +19,7 @@ test('redacts typed text from a console message that arrives in the same turn of
   const log = new SessionLog({ application, session, rows, clock: systemClock, log: silentLog });
   const commands = new CommandLog({ log, pageOf: () => 1, clock: systemClock });
   const message = Buffer.from(JSON.stringify({ id: 1, method: 'Input.insertText', params: { text: SECRET } }));
-  const answered = commands.asked({ method: 'Input.insertText', targetIds: ['page'], message });
+  const answered = commands.onCommand({ method: 'Input.insertText', targetIds: ['page'], message });
   log.add({ at: 1, kind: 'console', method: 'Runtime.consoleAPICalled', params: { text: `input ${SECRET}` } });
   answered?.(Buffer.from('{"id":1,"result":{}}'));
   log.add({ at: 2, kind: 'console', method: 'Runtime.consoleAPICalled', params: { text: 'over' } });

@@ -60,7 +60,7 @@ export class CommandLog implements CommandTap {
     parts.log.catchUp = () => this.#runDeferred(this.#queue.length);
   }
 
-  asked(overheard: Overheard): ((answer: Buffer) => void) | undefined {
+  onCommand(overheard: Overheard): ((answer: Buffer) => void) | undefined {
     const { log, clock } = this.#parts;
     const isLogged = log.takes('command') && (this.#hasCredit() || log.drop('command', 'rate'));
     if (!isLogged && !TYPING_COMMANDS.has(overheard.method)) return undefined;

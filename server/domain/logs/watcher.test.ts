@@ -64,10 +64,10 @@ class Scene {
       openerId: undefined,
       url: '',
       parent: undefined,
-      fresh: true,
+      isNew: true,
       isGone: false,
       send: async () => ({}),
-      say: method => void this.asked.push(`${kind} ${method}`),
+      post: method => void this.asked.push(`${kind} ${method}`),
       on: listener => {
         listener('Runtime.consoleAPICalled', { type: 'log', args: [{ type: 'string', value: kind }] });
         return { close() {} };

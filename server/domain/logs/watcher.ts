@@ -85,12 +85,12 @@ class Recorder {
     if (page !== undefined) this.#pageOf.set(target.id, page);
     if (target.kind !== 'page') target.whenGone(() => this.#pageOf.delete(target.id));
     target.on((method, params) => this.#handle(target, page, method, params));
-    if (this.#parts.console) target.say('Runtime.enable');
-    target.say('Log.enable');
-    target.say('Network.enable', NO_BODIES);
+    if (this.#parts.console) target.post('Runtime.enable');
+    target.post('Log.enable');
+    target.post('Network.enable', NO_BODIES);
     if (target.kind !== 'page' && target.kind !== 'iframe') return;
-    target.say('Page.enable');
-    target.say('Page.setLifecycleEventsEnabled', { enabled: true });
+    target.post('Page.enable');
+    target.post('Page.setLifecycleEventsEnabled', { enabled: true });
   }
 
   #handle(target: ObservedTarget, page: number | undefined, method: string, params: UntrustedObject): void {
@@ -108,7 +108,7 @@ class Recorder {
   #add(kind: LogKind, target: ObservedTarget, page: number | undefined, method: string, params: UntrustedObject): void {
     const entry = this.#entries.of(kind, method, params, this.#parts.clock.now().getTime());
     // When console events are enabled, pages send earlier messages again. An earlier process has stored most of them.
-    if (kind === 'console' && !target.fresh && entry && entry.at <= this.#log.consoleUntilMs) return;
+    if (kind === 'console' && !target.isNew && entry && entry.at <= this.#log.consoleUntilMs) return;
     if (entry) this.#log.add({ ...entry, ...(page === undefined ? {} : { page }) });
   }
 }

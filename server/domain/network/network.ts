@@ -188,7 +188,7 @@ export class Network implements Watcher {
     const inAll = documents ? hostJudge(documents) : everywhere;
     return live.browser.guardNavigations({
       allows: (hostname, frame) => inAll(hostname) && (frame === 'inner' || inPages(hostname)),
-      refused: (hostname, { url = hostname, targetId }) => {
+      onRefused: (hostname, { url = hostname, targetId }) => {
         const rule = inAll(hostname) ? 'allowed_domains' : 'network_policy';
         ledger.count(rule === 'network_policy' ? 'network.refused' : 'navigation.refused', { hostname, rule });
         this.#parts.blocked(live.id, { url, reason: rule, targetId });

@@ -96,7 +96,7 @@ export class BringUp {
   }
 
   async #settle(row: SessionRow, booted: Booted, signal: AbortSignal): Promise<LiveSession> {
-    await this.#parts.trace.during('browser.take', () => booted.browser.take(claimSettings(row.settings)));
+    await this.#parts.trace.during('browser.take', () => booted.browser.applySettings(claimSettings(row.settings)));
     return this.#live(row, booted, signal);
   }
 

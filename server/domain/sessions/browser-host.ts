@@ -9,13 +9,13 @@ import type { Preparation } from './attendance.ts';
 import type { LaunchSettings } from './settings.ts';
 
 export type { BrowserClient } from '../../engines/browser/browser.ts';
-export type { ReadLong } from '../../engines/browser/envelope-job.ts';
+export type { ReadLongMessage as ReadLong } from '../../engines/browser/envelope-job.ts';
 export type {
   ClientListener,
   Command,
   CommandTap,
-  Overheard,
   Policy,
+  TappedCommand as Overheard,
   Verdict,
 } from '../../engines/browser/mux-client.ts';
 export type { ObservedTarget } from '../../engines/browser/observation.ts';

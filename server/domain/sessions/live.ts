@@ -83,7 +83,7 @@ export class LiveSession {
     this.applicationId = row.applicationId;
     this.keepAlive = row.keepAlive;
     this.browser = parts.browser;
-    this.browser.belongsTo(row.id);
+    this.browser.setSessionId(row.id);
     this.box = parts.box;
     this.egress = parts.egress;
     this.presence = presence;

@@ -15,7 +15,7 @@ export interface LaunchSettings {
   readonly policies?: JsonObject;
 }
 
-type ClaimSettings = Parameters<Browser['take']>[0];
+type ClaimSettings = Parameters<Browser['applySettings']>[0];
 type WarningCode = 'captcha_not_supported' | 'ignored';
 
 /** Where a setting takes effect. */

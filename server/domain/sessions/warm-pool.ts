@@ -163,7 +163,7 @@ export class WarmPool {
   /** What most sessions ask for is not asked of it again when it is claimed. */
   async #prepare({ browser, scope }: Booted): Promise<void> {
     try {
-      await browser.take(claimSettings({}));
+      await browser.applySettings(claimSettings({}));
     } catch (error) {
       await scope.close();
       throw error;

@@ -1,5 +1,5 @@
-// One running Chromium as the rest of the server knows it: open a client on it, ask it something, hear that it broke.
-// Starting its process is engines/slots' work; this file speaks to it over the two FIFOs.
+// The interface of the rest of the server to one running Chromium: opens clients on it, sends commands, and reports
+// failure. engines/slots starts the process; this file communicates with it over the two FIFOs.
 
 import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,16 +21,16 @@ import { Observation, type Observer } from './observation.ts';
 import { PageAttachment } from './page-attachment.ts';
 import { DOWNLOADS } from './policies.ts';
 
-/** From the first byte to the first page. Under the 30 s that a create may take. */
+/** Limit from the first byte to the first page. Below the 30 s limit of a create. */
 const READY_MS = 25_000;
-/** A page that has not answered by then is held back from the client that connects. */
+/** A page that does not answer within this time is withheld from the client that connects. */
 const PROBE_MS = 2_500;
 const DETACH_MS = 5_000;
 
 export interface BrowserPipes {
   readonly fifoIn: string;
   readonly fifoOut: string;
-  /** A folder that the browser cannot see; the channels are noted there for a successor. */
+  /** A folder that the browser cannot see. Channels are recorded there so that a restarted server can detach them. */
   readonly notes: string;
   /** The session folder as the browser sees it. */
   readonly folderInBox: string;
@@ -48,13 +48,13 @@ export interface PageInfo {
   readonly id: string;
   readonly url: string;
   readonly title: string;
-  /** Empty where the page has none, or does not answer. */
+  /** Empty if the page has none or does not answer. */
   readonly faviconUrl: string;
 }
 
 const NO_VIEWPORT: Viewport = { width: 0, height: 0 };
 
-export interface TakeWish {
+export interface SessionSettings {
   readonly viewport: Viewport;
   readonly geolocation?: Geolocation;
 }
@@ -69,10 +69,10 @@ export interface BrowserVersion {
 
 export interface BrowserClient {
   receive(message: Buffer): void;
-  /** Calls back once the browser has read what waits for it; undefined when nothing much waits. */
-  pressure(relieved: () => void): boolean;
-  /** Bytes of messages that wait here, from it and for it. */
-  readonly keptBytes: number;
+  /** Whether the browser reads too slowly. If so, `drained` is called once it has caught up. */
+  isBackpressured(drained: () => void): boolean;
+  /** Bytes of messages that are buffered here, in both directions. */
+  readonly bufferedBytes: number;
   close(): Promise<void>;
 }
 
@@ -83,13 +83,13 @@ export class Browser implements Closeable {
   #observation: Observation | undefined;
   #guardsNavigations = false;
   readonly #pipes: BrowserPipes;
-  /** Those of the session; a client may have what is here and nothing else. */
+  /** The extensions of the session. A client may load these and no others. */
   readonly extensions: Extensions;
   readonly #log: Log;
   readonly #scope = new Scope();
   #version: BrowserVersion | undefined;
   #viewport: Viewport = NO_VIEWPORT;
-  /** The browser context that pages are in when nobody made one. */
+  /** The context of pages that were created without naming one. */
   #defaultContextId: string | undefined;
 
   private constructor(pipes: BrowserPipes, log: Log) {
@@ -102,27 +102,27 @@ export class Browser implements Closeable {
     this.extensions = new Extensions(this.#control);
   }
 
-  /** Speaks to a Chromium that was just started. Returns when its first page is there. */
-  static async meet(pipes: BrowserPipes, log: Log, signal: AbortSignal): Promise<Browser> {
+  /** Connects to a Chromium that was just started. Resolves when its first page exists. */
+  static async connect(pipes: BrowserPipes, log: Log, signal: AbortSignal): Promise<Browser> {
     const browser = new Browser(pipes, log);
-    // On a machine that starts many at once the first answer takes most of the time there is.
+    // When many browsers start at once, most of the time passes before the first answer.
     return browser.#ready(signal, () => browser.#openControl(READY_MS));
   }
 
-  /** Speaks to a Chromium that a former process started: ends the channels that one left behind, keeps the pages. */
+  /** Connects to a Chromium that a former process started. Detaches the channels of that process and keeps the pages. */
   static async adopt(pipes: BrowserPipes, log: Log, signal: AbortSignal): Promise<Browser> {
     const browser = new Browser(pipes, log);
     return browser.#ready(signal, async () => {
-      browser.#mux.pipe.endHalfMessage();
+      browser.#mux.pipe.endPartialMessage();
       const orphans = browser.#notedChannels();
       await browser.#openControl();
-      await browser.#letGo(orphans);
+      await browser.#detachChannels(orphans);
     });
   }
 
-  /** Where its messages take long it is told whose they are. */
-  belongsTo(sessionId: string): void {
-    this.#mux.pipe.belongsTo(sessionId);
+  /** Names the session in reports about messages that took long to handle. */
+  setSessionId(sessionId: string): void {
+    this.#mux.pipe.setSessionId(sessionId);
   }
 
   get version(): BrowserVersion {
@@ -130,64 +130,64 @@ export class Browser implements Closeable {
     return this.#version;
   }
 
-  /** Resolves when the pipe breaks, with why. */
+  /** Resolves with the reason when the pipe breaks. */
   get failed(): Promise<Error> {
     return this.#mux.failed;
   }
 
-  /** Browser contexts that clients made and that still stand. */
+  /** Browser contexts that clients created and that still exist. */
   async contextIds(): Promise<readonly string[]> {
     const { browserContextIds } = await this.#control.send('Target.getBrowserContexts');
     return Array.isArray(browserContextIds) ? browserContextIds.filter(id => typeof id === 'string') : [];
   }
 
-  /** A browser context that a client has just made gets what the session asked for, before the client hears of it. */
-  async equipContext(contextId: string): Promise<void> {
-    await this.keepDownloads(contextId);
-    await this.#control.locateContext(contextId);
+  /** Applies the session's settings to a new browser context before the client that created it gets the answer. */
+  async prepareContext(contextId: string): Promise<void> {
+    await this.captureDownloads(contextId);
+    await this.#control.grantGeolocation(contextId);
   }
 
-  /** Downloads of this context (default: every one) are kept in the session's own folder under their GUID. */
-  async keepDownloads(contextId?: string): Promise<void> {
+  /** Saves downloads of one context (default: of all) in the session's folder, each file named by its GUID. */
+  async captureDownloads(contextId?: string): Promise<void> {
     if (contextId === undefined) {
-      await this.#keepDownloadsOf({});
-      for (const id of await this.contextIds()) await this.#keepDownloadsOf({ browserContextId: id }).catch(() => {});
-    } else await this.#keepDownloadsOf({ browserContextId: contextId });
+      await this.#captureDownloads({});
+      for (const id of await this.contextIds()) await this.#captureDownloads({ browserContextId: id }).catch(() => {});
+    } else await this.#captureDownloads({ browserContextId: contextId });
   }
 
-  /** Gives the running browser what its session asked for; the first client comes after this. */
-  async take({ viewport, geolocation }: TakeWish): Promise<void> {
+  /** Applies the settings of the session to the running browser, before the first client connects. */
+  async applySettings({ viewport, geolocation }: SessionSettings): Promise<void> {
     await this.#resize(viewport);
-    if (geolocation) await this.#control.locate(geolocation);
+    if (geolocation) await this.#control.setGeolocation(geolocation);
   }
 
   get uploadFolder(): string {
     return this.#pipes.uploadsInBox;
   }
 
-  /** What a client's own setDownloadBehavior becomes: its path is of its machine, the files belong to the session. */
+  /** Replaces the path of a client's setDownloadBehavior, which names a folder on the client's machine. */
   get downloadFolder(): string {
     return `${this.#pipes.folderInBox}/${DOWNLOADS}`;
   }
 
-  /** Downloads of every browser context, whoever began them. */
-  tellOfDownloads(listener: DownloadListener): void {
-    this.#control.tellOfDownloads(listener);
+  /** Reports the downloads of every browser context, whether a client or a page started them. */
+  onDownloads(listener: DownloadListener): void {
+    this.#control.onDownloads(listener);
   }
 
-  /** Which context it is in is not told, so each is asked; one that is over is cancelled already. */
+  /** Chromium does not say which context a download belongs to, so the command goes to each. A finished download fails. */
   async cancelDownload(guid: string): Promise<void> {
     const contexts = await this.contextIds();
     for (const context of [{}, ...contexts.map(browserContextId => ({ browserContextId }))])
       await this.#control.send('Browser.cancelDownload', { guid, ...context }).catch(() => {});
   }
 
-  /** Of the default context: those of contexts that clients made go with these. */
+  /** Cookies of the default context. Those of other contexts are deleted with their context. */
   async cookies(): Promise<readonly Cookie[]> {
     return cookiesIn(await this.#control.send('Storage.getCookies'));
   }
 
-  /** Sets them in the default context. One that Chromium refuses takes none of the others with it; returns how many it refused. */
+  /** Sets cookies in the default context. A refused cookie does not affect the others. Returns the number of refused ones. */
   async setCookies(cookies: readonly Cookie[]): Promise<number> {
     const wanted = cookies.map(cookieToSet).filter(cookie => cookie !== undefined);
     if (wanted.length === 0) return cookies.length;
@@ -198,30 +198,30 @@ export class Browser implements Closeable {
     return cookies.length - set;
   }
 
-  /** Chromium closes by itself and writes down what it has in memory; the pipe breaks when it is gone. */
+  /** Asks Chromium to exit, so that it writes its profile to disk. Resolves when it answers or the pipe breaks. */
   async shutDown(): Promise<void> {
     await Promise.race([this.#control.send('Browser.close'), this.#mux.failed]).catch(() => {});
   }
 
-  /** A channel of its own for one client. Pages that do not answer are held back from it until they do. */
+  /** Opens a channel for one client. Unresponsive pages are withheld from it until they answer. */
   async openClient(policy: Policy, listener: ClientListener, tap?: CommandTap): Promise<BrowserClient> {
-    const stuck = await this.#control.unresponsivePages(PROBE_MS);
-    await this.#ensurePage(stuck);
-    const tabs = await this.#control.tabsOf(stuck);
+    const unresponsive = await this.#control.unresponsivePages(PROBE_MS);
+    await this.#ensurePage(unresponsive);
+    const tabs = await this.#control.tabsOf(unresponsive);
     const client = new MuxClient(this.#mux, this.#holds, policy, listener, tap);
-    for (const page of stuck) {
+    for (const page of unresponsive) {
       const tabId = tabs.get(page);
       const targets = tabId === undefined ? [page.targetId] : [tabId, page.targetId];
       for (const target of targets) client.withhold(target);
-      void this.#control.responds(page).then(answers => {
+      void this.#control.waitForResponse(page).then(answers => {
         if (answers) for (const target of targets) client.reveal(target);
       });
     }
-    await client.open(id => this.#note(`+${id}`));
+    await client.open(id => this.#appendNote(`+${id}`));
     return this.#clientHandle(client);
   }
 
-  /** A client to whom one page is all there is. Undefined: there is no such page (any more). */
+  /** Opens a client that can reach one page only. Undefined if the page does not exist. */
   async openPageClient(
     targetId: string,
     policy: Policy,
@@ -231,7 +231,7 @@ export class Browser implements Closeable {
     const client = new MuxClient(this.#mux, this.#holds, policy, listener);
     const attachment = new PageAttachment(this.#mux, targetId, client, listener.pageGone);
     try {
-      client.openOnPage(await attachment.open(id => this.#note(`+${id}`)));
+      client.openOnPage(await attachment.open(id => this.#appendNote(`+${id}`)));
     } catch (error) {
       if (attachment.channelId && !this.#mux.isClosed) await this.#detach(attachment.channelId);
       if (error instanceof ProtocolFailure) return undefined;
@@ -240,23 +240,22 @@ export class Browser implements Closeable {
     return this.#clientHandle(client, () => attachment.close());
   }
 
-  /** The files of DevTools that this Chromium brings with it, by path. Only where `devtools:` pages may be opened. */
+  /** The DevTools files that are bundled with this Chromium, by path. Works only where `devtools:` pages may be opened. */
   readFrontEnd(): Promise<ReadonlyMap<string, Buffer>> {
     return readFrontEnd(this.#control);
   }
 
-  /** An empty page in front of the others, in the context that pages are in when nobody made one. */
+  /** Opens an empty page in the foreground of the default context. */
   async newPage(): Promise<void> {
     await this.#control.send('Target.createTarget', { url: 'about:blank' });
   }
 
-  /** The pages as they are now. */
   async listPages(): Promise<readonly PageInfo[]> {
     const infos = await this.#control.pageInfos();
     return Promise.all(infos.map(async info => ({ ...info, faviconUrl: await this.#control.faviconOf(info.id) })));
   }
 
-  /** Tells of every page, popup, frame and worker, those that are there and those that come, until it is closed. */
+  /** Reports every existing and new page, popup, frame and worker until the result is closed. */
   async observe(observer: Observer): Promise<Closeable> {
     const observation = this.#observation ?? this.#openObservation();
     this.#observation = observation;
@@ -265,18 +264,18 @@ export class Browser implements Closeable {
     return {
       close: async () => {
         await added.close();
-        if (!observation.isWanted) await this.#endObservation(observation);
+        if (!observation.hasObservers) await this.#stopObservation(observation);
       },
     };
   }
 
-  /** From now on documents come only from where the rule says, whoever asks for them. */
+  /** From now on documents are loaded only from hosts that the rule allows. */
   async guardNavigations(rule: NavigationRule): Promise<void> {
     this.#guardsNavigations = true;
-    await new NavigationGuard(this.#mux, rule).open(id => this.#note(`+${id}`));
+    await new NavigationGuard(this.#mux, rule).open(id => this.#appendNote(`+${id}`));
   }
 
-  /** A client that stood nearer to the network than we do could lead a request elsewhere after we have judged it. */
+  /** While true, clients may not enable Fetch on the browser: they could redirect a request after the guard checked it. */
   get guardsNavigations(): boolean {
     return this.#guardsNavigations;
   }
@@ -287,23 +286,28 @@ export class Browser implements Closeable {
   }
 
   #openObservation(): Observation {
-    return new Observation(this.#mux, this.#holds, id => this.#note(`+${id}`));
+    return new Observation(this.#mux, this.#holds, id => this.#appendNote(`+${id}`));
   }
 
-  /** Nobody looks any more: what comes now is not held for us, and what clients have made pages pretend goes on. */
-  async #endObservation(observation: Observation): Promise<void> {
+  /** New targets no longer wait for us. Detaching resets overrides that clients have set, so these are set again. */
+  async #stopObservation(observation: Observation): Promise<void> {
     if (this.#observation !== observation) return;
     this.#observation = undefined;
     await observation.opened.catch(() => {});
     const { channelId, documents } = observation;
     if (channelId && !this.#mux.isClosed) await this.#detach(channelId);
-    for (const id of documents) this.#mux.sayOverridesAgain(id, observation);
+    for (const id of documents) this.#mux.restoreOverrides(id, observation);
     observation.close();
   }
 
   async #ready(signal: AbortSignal, open: () => Promise<void>): Promise<Browser> {
     try {
-      await within(READY_MS, 'Chromium to be ready', async () => Promise.race([open(), this.#broken()]), signal);
+      await within(
+        READY_MS,
+        'Chromium to be ready',
+        async () => Promise.race([open(), this.#rejectOnFailure()]),
+        signal,
+      );
       return this;
     } catch (error) {
       await this.close();
@@ -311,12 +315,12 @@ export class Browser implements Closeable {
     }
   }
 
-  async #broken(): Promise<never> {
+  async #rejectOnFailure(): Promise<never> {
     throw await this.#mux.failed;
   }
 
   async #openControl(firstAnswerMs?: number): Promise<void> {
-    await this.#control.open(id => this.#note(`+${id}`), firstAnswerMs);
+    await this.#control.open(id => this.#appendNote(`+${id}`), firstAnswerMs);
     const version = await this.#control.send('Browser.getVersion');
     this.#version = {
       product: textAt(version, 'product') ?? '',
@@ -325,12 +329,12 @@ export class Browser implements Closeable {
       revision: textAt(version, 'revision') ?? '',
       jsVersion: textAt(version, 'jsVersion') ?? '',
     };
-    await this.#keepDownloadsOf({});
+    await this.#captureDownloads({});
     const page = await this.#control.firstPage();
     this.#defaultContextId = await this.#findDefaultContext(page.contextId);
   }
 
-  /** Exactly this many pixels for the page. Chromium gives a new window the size of the last one, in every browser context. */
+  /** Gives the page exactly this size. Chromium opens new windows of every context in the size of the last one. */
   async #resize(viewport: Viewport): Promise<void> {
     if (viewport.width === this.#viewport.width && viewport.height === this.#viewport.height) return;
     const page = await this.#control.firstPage();
@@ -349,7 +353,7 @@ export class Browser implements Closeable {
     return this.#control.pages.find(page => page.contextId !== undefined && !own.has(page.contextId))?.contextId;
   }
 
-  /** Clients read `contexts()[0].pages()[0]` right after connecting: one page of the default context always exists, and answers. */
+  /** Clients read `contexts()[0].pages()[0]` right after connecting, so the default context needs a page that answers. */
   async #ensurePage(stuck: readonly Page[]): Promise<void> {
     const inDefault = this.#control.pages.some(
       page => page.contextId === this.#defaultContextId && !stuck.includes(page),
@@ -360,32 +364,32 @@ export class Browser implements Closeable {
   #clientHandle(client: MuxClient, rootOf: () => string | undefined = () => client.channelId): BrowserClient {
     return {
       receive: message => client.receive(message),
-      get keptBytes() {
-        return client.keptBytes;
+      get bufferedBytes() {
+        return client.bufferedBytes;
       },
-      pressure: relieved => {
+      isBackpressured: relieved => {
         if (!this.#mux.pipe.isFull) return false;
         this.#mux.pipe.onDrain(relieved);
         return true;
       },
       close: async () => {
         const root = rootOf();
-        if (root) await this.#letGo([root]);
+        if (root) await this.#detachChannels([root]);
         client.close();
       },
     };
   }
 
   /**
-   * What a channel had set for downloads ends with it, and a download that begins then goes where nobody looks. So what we
-   * want is said in the same breath, and Chromium reads both at once: there is no moment in between.
+   * Detaching a channel resets the download behavior that it has set, and a download that starts then would be lost. So
+   * the commands to capture downloads follow in the same write, and Chromium handles both without a gap.
    */
-  async #letGo(channels: readonly string[]): Promise<void> {
-    const contexts = await this.contextIds().catch(() => []); // of a browser that is going
-    if (this.#mux.isClosed) return; // and took its channels with it
+  async #detachChannels(channels: readonly string[]): Promise<void> {
+    const contexts = await this.contextIds().catch(() => []); // the browser may be exiting
+    if (this.#mux.isClosed) return;
     const gone = channels.map(channel => this.#detach(channel));
     const wanted = [{}, ...contexts.map(browserContextId => ({ browserContextId }))];
-    const kept = wanted.map(context => this.#keepDownloadsOf(context).catch(() => {})); // contexts may go with their client
+    const kept = wanted.map(context => this.#captureDownloads(context).catch(() => {})); // a context may end with its client
     await Promise.all([...gone, ...kept]);
   }
 
@@ -393,10 +397,10 @@ export class Browser implements Closeable {
     try {
       await within(DETACH_MS, 'Chromium to detach a channel', () => this.#mux.detachFromBrowser(channelId));
     } catch (error) {
-      // All channels of a browser that has been closed meanwhile are gone.
+      // If the browser was closed meanwhile, its channels no longer exist.
       if (!this.#mux.isClosed) this.#log.warn('browser.detach_failed', { channel: channelId, error });
     }
-    this.#note(`-${channelId}`);
+    this.#appendNote(`-${channelId}`);
   }
 
   async #setCookies(cookies: readonly JsonObject[]): Promise<boolean> {
@@ -409,13 +413,13 @@ export class Browser implements Closeable {
     }
   }
 
-  #keepDownloadsOf(context: JsonObject): Promise<JsonObject> {
+  #captureDownloads(context: JsonObject): Promise<JsonObject> {
     const behavior = { behavior: 'allowAndName', downloadPath: this.downloadFolder, eventsEnabled: true };
     return this.#control.send('Browser.setDownloadBehavior', { ...behavior, ...context });
   }
 
-  /** Written before the first byte of a client passes: what a dead server's channels hold would hang the browser. */
-  #note(line: string): void {
+  /** Written before the first byte of a client is forwarded: targets held by channels of a dead server hang the browser. */
+  #appendNote(line: string): void {
     appendFileSync(join(this.#pipes.notes, 'channels'), `${line}\n`, { mode: 0o600 });
   }
 

@@ -1,11 +1,11 @@
-// Cookies as Chromium gives them, and as it takes them back. Pure.
+// Converts cookies between the format that Chromium returns and the format that it accepts.
 
 import { isObject, type JsonObject } from '../../kit/json.ts';
-/** A cookie in the words of CDP (`Network.Cookie`), kept as it came. */
+/** A `Network.Cookie` of CDP, unchanged. */
 export type Cookie = JsonObject;
 
-/** What `Storage.setCookies` knows; the rest of a cookie follows from these. */
-const TAKEN = [
+/** The fields that `Storage.setCookies` accepts. The other fields of a cookie are derived from them. */
+const SETTABLE_FIELDS = [
   'name',
   'value',
   'domain',
@@ -22,10 +22,12 @@ const TAKEN = [
 export const cookiesIn = (answer: JsonObject): readonly Cookie[] =>
   Array.isArray(answer.cookies) ? answer.cookies.filter(isObject) : [];
 
-/** A session cookie has no end. One whose partition has no name cannot be set by anybody. */
+/** A session cookie has no expiry. Undefined for a cookie with an opaque partition key, which cannot be set. */
 export function cookieToSet(cookie: Cookie): JsonObject | undefined {
   if (cookie.partitionKeyOpaque === true) return undefined;
-  const taken = Object.fromEntries(TAKEN.flatMap(name => (cookie[name] === undefined ? [] : [[name, cookie[name]]])));
+  const taken = Object.fromEntries(
+    SETTABLE_FIELDS.flatMap(name => (cookie[name] === undefined ? [] : [[name, cookie[name]]])),
+  );
   const lasts = cookie.session !== true && typeof cookie.expires === 'number' && cookie.expires >= 0;
   return { ...taken, ...(lasts ? { expires: cookie.expires ?? -1 } : {}) };
 }

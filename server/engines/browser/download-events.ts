@@ -1,5 +1,5 @@
-// What Chromium tells of downloads, as its root channel hears it: of every browser context. It comes from a browser that
-// may be hostile, so only its form is taken for granted here, never its words.
+// Download events of all browser contexts, as they arrive on a root channel. The browser may be hostile: the shape of an
+// event is validated here, and its texts stay untrusted.
 
 import { type JsonObject, textAt } from '../../kit/json.ts';
 export interface DownloadListener {
@@ -7,14 +7,14 @@ export interface DownloadListener {
     readonly guid: string;
     readonly url: string;
     readonly suggestedName: string;
-    /** The frame that it began in; the main frame of a page has the page's name. */
+    /** The id of the frame that started it. The main frame of a page has the id of the page. */
     readonly frame: string;
   }): void;
   progressed(progress: {
     readonly guid: string;
     readonly state: 'inProgress' | 'completed' | 'canceled';
     readonly receivedBytes: number;
-    /** As the site said; 0 where it did not. */
+    /** As declared by the site; 0 if it was not declared. */
     readonly totalBytes: number;
   }): void;
 }
@@ -22,22 +22,26 @@ export interface DownloadListener {
 const GUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const STATES = ['inProgress', 'completed', 'canceled'] as const;
 
-/** Whether it can be the name of a download's file. */
+/** Whether the text has the form of a download GUID, which names the file. */
 export const isDownloadGuid = (text: string): boolean => GUID.test(text);
 
-export function tellOfDownload(method: string | undefined, params: JsonObject | undefined, to: DownloadListener): void {
+export function dispatchDownloadEvent(
+  method: string | undefined,
+  params: JsonObject | undefined,
+  listener: DownloadListener,
+): void {
   const guid = textAt(params, 'guid');
   if (guid === undefined || !isDownloadGuid(guid)) return;
   if (method === 'Browser.downloadWillBegin')
-    to.began({
+    listener.began({
       guid,
       url: textAt(params, 'url') ?? '',
       suggestedName: textAt(params, 'suggestedFilename') ?? '',
       frame: textAt(params, 'frameId') ?? '',
     });
-  const state = STATES.find(word => word === textAt(params, 'state'));
+  const state = STATES.find(one => one === textAt(params, 'state'));
   if (method !== 'Browser.downloadProgress' || !state) return;
-  to.progressed({
+  listener.progressed({
     guid,
     state,
     receivedBytes: bytesAt(params, 'receivedBytes'),

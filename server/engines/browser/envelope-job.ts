@@ -1,17 +1,17 @@
-// Reads the envelope of a long message in a worker thread: whoever sends 90 MB of small values chooses a second of work.
+// Reads the envelope of a long message in a worker thread, because 90 MB of small values take a second.
 import type { Job } from '../../kit/worker-pool.ts';
 import { BadEnvelope, type Envelope, readEnvelope } from './envelope.ts';
 
-/** The message is moved to the thread and back, not copied. */
+/** The message is transferred to the thread and back, not copied. */
 export interface ReadMessage {
   readonly message: Uint8Array;
-  readonly read: Envelope | { readonly bad: string; readonly code: number; readonly id: number | undefined };
+  readonly read: Envelope | { readonly error: string; readonly code: number; readonly id: number | undefined };
 }
 
-/** `of`: the session that the message is for. It is empty afterwards; the result has it. */
-export type ReadLong = (message: Buffer, of: string) => Promise<ReadMessage>;
+/** `of`: the session that the message is for. The buffer is detached afterwards; the result contains it again. */
+export type ReadLongMessage = (message: Buffer, of: string) => Promise<ReadMessage>;
 
-/** The largest message takes a second. */
+/** The largest message takes 1 s. */
 const LIMIT_MS = 20_000;
 
 export const READ_ENVELOPE: Job<Uint8Array, ReadMessage> = {
@@ -25,6 +25,6 @@ export function work(message: Uint8Array): ReadMessage {
     return { message, read: readEnvelope(Buffer.from(message.buffer, message.byteOffset, message.byteLength)) };
   } catch (error) {
     if (!(error instanceof BadEnvelope)) throw error;
-    return { message, read: { bad: error.message, code: error.code, id: error.id } };
+    return { message, read: { error: error.message, code: error.code, id: error.id } };
   }
 }

@@ -55,7 +55,7 @@ const BAD = [
   `{"id":1,"method":"A.b","params":${'['.repeat(300)}${']'.repeat(300)}}`,
   '{"id":3000000000,"method":"A.b"}',
 ];
-/** Values that are no JSON, as the parameter of a command. */
+/** Invalid JSON values, each used as the parameter of a command. */
 const BAD_VALUES = [
   ...['tru', 'true false', '01', '1.', '-', '.5', '+1', '1e', '1e999', 'nan', '', '{"b":}', '{b:1}', '{"b":1,}', '{,}'],
   ...['[1,]', '[1 2]', '[,1]', '[1}', '{"b" 1}', '{"b":1:2}', '"\\q"', '"\\x41"', '"\\u12"', '"a', '1,,"c":2'],
@@ -66,12 +66,12 @@ for (const text of [...BAD, ...BAD_VALUES.map(value => `{"id":1,"method":"A.b","
     assert.throws(() => read(text), BadEnvelope);
   });
 
-test('a message of 20 MB is read without parsing it', () => {
+test('reads the envelope of a 20 MB message', () => {
   const big = JSON.stringify({ id: 9, method: 'Runtime.evaluate', params: { expression: 'x"\\'.repeat(5_000_000) } });
   assert.equal(read(big).id, 9);
 });
 
-test('errors have the codes of Chromium, and the id where it could be read', () => {
+test('reports errors with the codes of Chromium, and with the id if it could be read', () => {
   const refused = (text: string): unknown[] => {
     try {
       return [read(text)];

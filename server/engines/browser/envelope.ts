@@ -1,24 +1,24 @@
-// Reads the outer members of one CDP message from a client (id, method, sessionId) and passes over what is inside without
-// making values of it. It accepts a subset of what Chromium accepts, so that both always see the same message: strict JSON,
-// no NUL (it would end the message early on the pipe), no member twice. Chromium answers what it cannot read without an
-// id, and nobody would know whose message that was: so nothing of the kind is sent to it.
+// Reads the outer members of one CDP message from a client (id, method, sessionId) and skips nested values without
+// parsing them. It accepts a subset of what Chromium accepts, so that both always see the same message: strict JSON, no
+// NUL (it would end the message early on the pipe), no duplicate member. Chromium answers a message that it cannot parse
+// without an id, and such an answer cannot be assigned to a client, so no such message is forwarded.
 import { parseJson } from '../../kit/foreign.ts';
-import { holdsAt } from './holds-at.ts';
+import { matchesAt } from './matches-at.ts';
 import { INVALID_REQUEST, PARSE_ERROR } from './messages.ts';
 
 export interface Envelope {
   readonly id: number;
   readonly method: string;
-  /** Absent: the message is for the client's own root channel. */
+  /** Undefined if the message is for the client's own root channel. */
   readonly sessionId: string | undefined;
-  /** Where the opening brace stands. */
+  /** The index of the opening brace. */
   readonly start: number;
 }
 
 export class BadEnvelope extends Error {
   override readonly name = 'BadEnvelope';
   readonly code: number;
-  /** Where it could be read. */
+  /** Undefined if it could not be read. */
   readonly id: number | undefined;
   constructor(message: string, code = PARSE_ERROR, id?: number) {
     super(message);
@@ -40,12 +40,12 @@ const MEMBERS_MAX = 16;
 const DEPTH_MAX = 250;
 /** Chromium reads ids of 32 bits. */
 const ID_MAX = 2 ** 31 - 1;
-/** A number of so many digits is not too large. */
-const DIGITS_SAFE = 300;
+/** A number with at most this many digits fits into a double. */
+const SAFE_DIGITS = 300;
 const LITERALS = ['true', 'false', 'null'].map(one => Buffer.from(one));
-/** Byte by byte this far, because most strings are short and searching has a price of its own. */
-const STRETCH_BYTES = 512;
-/** The members of every command. Comparing bytes is cheaper than making text of them. */
+/** Strings are scanned byte by byte up to this length: most are short, and calling `indexOf` costs more than that. */
+const BYTEWISE_MAX = 512;
+/** The members of every command. Comparing bytes is cheaper than decoding them. */
 const KNOWN_NAMES = ['id', 'method', 'params', 'sessionId'].map(name => ({ name, quoted: Buffer.from(`"${name}"`) }));
 
 const MINUS = 0x2d;
@@ -85,7 +85,7 @@ export function readEnvelope(message: Buffer): Envelope {
     if (names.length >= MEMBERS_MAX) throw new BadEnvelope(`a message has at most ${MEMBERS_MAX} members`);
     const nameEnd = stringEnd(message, at);
     const name = nameAt(message, at, nameEnd);
-    if (names.includes(name)) throw new BadEnvelope(`member ${JSON.stringify(name)} is there twice`);
+    if (names.includes(name)) throw new BadEnvelope(`duplicate member ${JSON.stringify(name)}`);
     at = skipBlank(message, nameEnd);
     if (message[at] !== COLON) throw new BadEnvelope(`a colon must follow ${JSON.stringify(name)}`);
     at = skipBlank(message, at + 1);
@@ -104,13 +104,13 @@ export function readEnvelope(message: Buffer): Envelope {
   if (id === undefined || !Number.isInteger(id) || Math.abs(id) > ID_MAX)
     throw new BadEnvelope("Message must have integer 'id' property", INVALID_REQUEST);
   if (method === undefined) throw new BadEnvelope("Message must have string 'method' property", INVALID_REQUEST, id);
-  if (sessionId === '') throw new BadEnvelope("'sessionId' must not be empty when it is there", INVALID_REQUEST, id);
+  if (sessionId === '') throw new BadEnvelope("'sessionId' must not be empty", INVALID_REQUEST, id);
   return { id, method, sessionId, start };
 }
 
 function nameAt(message: Buffer, at: number, end: number): string {
   for (const { name, quoted } of KNOWN_NAMES)
-    if (quoted.length === end - at && holdsAt(message, at, quoted)) return name;
+    if (quoted.length === end - at && matchesAt(message, at, quoted)) return name;
   return stringAt(message, at, end);
 }
 
@@ -125,7 +125,7 @@ function stringAt(message: Buffer, at: number, end: number): string {
   const text = message.toString('utf8', at + 1, end - 1);
   if (!text.includes('\\')) return text;
   const read = parseJson(`"${text}"`);
-  if (typeof read !== 'string') throw new BadEnvelope('a string has a broken escape');
+  if (typeof read !== 'string') throw new BadEnvelope('a string has an invalid escape');
   return read;
 }
 
@@ -134,11 +134,11 @@ function stringEnd(message: Buffer, at: number): number {
   if (message[at] !== QUOTE) throw new BadEnvelope('a string was expected');
   let quote = at;
   for (let index = at + 1; ; ) {
-    for (const stretch = index + STRETCH_BYTES; index < stretch && index < message.length; ) {
+    for (const stretch = index + BYTEWISE_MAX; index < stretch && index < message.length; ) {
       if (message[index] === QUOTE) return index + 1;
       index = message[index] === BACKSLASH ? escapeEnd(message, index) : index + 1;
     }
-    // It is a long one: what has neither quotes nor escapes is passed over at once.
+    // A long string: skip to the next quote or escape at once.
     if (quote < index) quote = message.indexOf(QUOTE, index);
     if (quote < 0) throw new BadEnvelope('a string is not closed');
     const slash = message.subarray(index, quote).indexOf(BACKSLASH);
@@ -151,7 +151,7 @@ function escapeEnd(message: Buffer, at: number): number {
   const end = at + (letter === LETTER_U ? 6 : 2);
   let isGood = ESCAPED[letter] === 1;
   for (let index = at + 2; index < end; index++) isGood &&= HEX[message[index] ?? 0] === 1;
-  if (!isGood) throw new BadEnvelope('a string has a broken escape');
+  if (!isGood) throw new BadEnvelope('a string has an invalid escape');
   return end;
 }
 
@@ -163,7 +163,7 @@ function valueEnd(message: Buffer, at: number): number {
     const first = message[index];
     if (first === OPEN || first === OPEN_LIST) {
       closers.push(first === OPEN ? CLOSE : CLOSE_LIST);
-      if (closers.length > DEPTH_MAX) throw new BadEnvelope(`values may be nested ${DEPTH_MAX} deep`);
+      if (closers.length > DEPTH_MAX) throw new BadEnvelope(`values may be nested at most ${DEPTH_MAX} deep`);
       index = skipBlank(message, index + 1);
       if (message[index] !== closers.at(-1)) {
         if (first === OPEN) index = memberValue(message, index);
@@ -186,16 +186,16 @@ function valueEnd(message: Buffer, at: number): number {
   }
 }
 
-/** Passes over the name of a member and the colon: where its value begins. */
+/** Skips the name of a member and the colon. Returns the index at which its value begins. */
 function memberValue(message: Buffer, at: number): number {
   const colon = skipBlank(message, stringEnd(message, at));
   if (message[colon] !== COLON) throw new BadEnvelope('a colon must follow the name of a member');
   return skipBlank(message, colon + 1);
 }
 
-/** The index after a number or a literal; what may follow it is the caller's business. */
+/** The index after a number or a literal. The caller checks what follows. */
 function scalarEnd(message: Buffer, at: number): number {
-  const literal = LITERALS.find(one => holdsAt(message, at, one));
+  const literal = LITERALS.find(one => matchesAt(message, at, one));
   if (literal) return at + literal.length;
   const whole = message[at] === MINUS ? at + 1 : at;
   let index = message[whole] === ZERO ? whole + 1 : digitsEnd(message, whole);
@@ -205,8 +205,8 @@ function scalarEnd(message: Buffer, at: number): number {
     const sign = message[index + 1];
     index = digitsEnd(message, sign === MINUS || sign === PLUS ? index + 2 : index + 1);
   }
-  // Chromium reads no number that is too large for a double.
-  if ((hasExponent || index - at > DIGITS_SAFE) && !Number.isFinite(Number(message.toString('latin1', at, index))))
+  // Chromium refuses a number that is too large for a double.
+  if ((hasExponent || index - at > SAFE_DIGITS) && !Number.isFinite(Number(message.toString('latin1', at, index))))
     throw new BadEnvelope('a number is too large');
   return index;
 }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findNames } from './front-end-names.ts';
+import { findReferences } from './front-end-names.ts';
 
-const named = (path: string, content: string): string[] => [...findNames(path, Buffer.from(content))];
+const named = (path: string, content: string): string[] => [...findReferences(path, Buffer.from(content))];
 
-test('imports, workers, pictures and styles name files beside their own', () => {
+test('finds the files that imports, workers, images and styles refer to', () => {
   const text = `import"../shell/shell.js";import*as a from"./a-b.js";const b=()=>import('../../panels/x/x.js');
     new URL("../../Images/3d.svg",import.meta.url);new Worker(new URL('../w/w-entrypoint.js', import.meta.url))`;
   assert.deepEqual(named('entrypoints/app/app.js', text), [
@@ -19,8 +19,8 @@ test('imports, workers, pictures and styles name files beside their own', () => 
   assert.deepEqual(named('models/issues/issues.js', 'file: "cookie.md"'), ['models/issues/descriptions/cookie.md']);
 });
 
-test('what leads elsewhere, or stands in a picture, is no name', () => {
+test('ignores other origins, absolute paths, folders and the content of images', () => {
   assert.deepEqual(named('a.js', 'import "https://example.com/x.js"; fetch("/v1/x.json"); x = "./folder/"'), []);
   assert.deepEqual(named('a.png', '"./x.js"'), []);
-  assert.deepEqual(named('a.js', 'import "../../../../v1/x.js"'), ['v1/x.js'], 'never above the root');
+  assert.deepEqual(named('a.js', 'import "../../../../v1/x.js"'), ['v1/x.js'], 'stays below the root');
 });

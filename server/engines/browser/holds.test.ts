@@ -9,7 +9,7 @@ const client = { name: 'client' };
 
 const channel = (id: string, targetId?: string): Channel => ({
   id,
-  owner: { incoming() {}, fail() {}, rest() {} },
+  owner: { incoming() {}, fail() {}, batchEnd() {} },
   parent: undefined,
   targetId,
   pending: new Map(),
@@ -17,59 +17,59 @@ const channel = (id: string, targetId?: string): Channel => ({
 
 function freeing(holds: Holds, ours: Channel, type = 'page', scope?: string): () => boolean {
   let free = false;
-  holds.whenFree(ours, type, scope, () => {
+  holds.whenNotHeld(ours, type, scope, () => {
     free = true;
   });
   return () => free;
 }
 
-test('a target that no client holds is free at once', () => {
+test('resumes a target at once if no client holds it', () => {
   const holds = new Holds();
   holds.autoAttach(client, channel('root'), { ...HELD, waitForDebuggerOnStart: false });
   holds.autoAttach(client, channel('other', 'another page'), HELD);
   assert.equal(freeing(holds, channel('ours', 'popup'))(), true);
 });
 
-test('one that a client holds is free when the client lets it go, whoever was told first', () => {
+test('resumes a held target when the client resumes it, in either order of attachment', () => {
   const holds = new Holds();
   holds.autoAttach(client, channel('root'), HELD);
   const first = channel('theirs', 'popup');
   const told = freeing(holds, channel('ours', 'popup'));
-  holds.told(client, first, 'page', true);
+  holds.attached(client, first, 'page', true);
   assert.equal(told(), false);
   holds.resumed(first);
   assert.equal(told(), true);
   const second = channel('theirs 2', 'popup 2');
-  holds.told(client, second, 'page', true);
+  holds.attached(client, second, 'page', true);
   holds.resumed(second);
   assert.equal(freeing(holds, channel('ours 2', 'popup 2'))(), true);
 });
 
-test('it is free when the client that held it is gone', () => {
+test('resumes a held target when the channels of the client are gone', () => {
   const holds = new Holds();
   const root = channel('root');
   const theirs = channel('theirs', 'popup');
   holds.autoAttach(client, root, HELD);
-  holds.told(client, theirs, 'page', true);
+  holds.attached(client, theirs, 'page', true);
   const free = freeing(holds, channel('ours', 'popup'));
   for (const one of [root, theirs]) {
     assert.equal(free(), false);
-    holds.left(one);
+    holds.detached(one);
   }
   assert.equal(free(), true);
 });
 
-test('a client that filters the kind out holds nothing of it; one that is told of tabs may', () => {
+test('ignores clients whose filter excludes the type, but waits for clients that attach to tabs', () => {
   const holds = new Holds();
   const root = channel('root');
   holds.autoAttach(client, root, { ...HELD, filter: [{ type: 'page', exclude: true }, {}] });
-  assert.equal(freeing(holds, channel('ours', 'popup'))(), false, 'its tabs are taken');
+  assert.equal(freeing(holds, channel('ours', 'popup'))(), false, 'the filter includes tabs');
   holds.autoAttach(client, root, { ...HELD, filter: [{ type: 'worker' }, { exclude: true }] });
   assert.equal(freeing(holds, channel('ours 2', 'popup 2'))(), true);
   holds.forget('ours');
 });
 
-test('workers are held from their page', () => {
+test('holds workers only for clients that are attached to their page', () => {
   const holds = new Holds();
   holds.autoAttach(client, channel('theirs', 'page'), HELD);
   assert.equal(freeing(holds, channel('ours', 'worker'), 'worker', 'another page')(), true);

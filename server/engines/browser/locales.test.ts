@@ -15,4 +15,4 @@ for (const [wanted, known] of [
   ['xx-YY', 'en-US'],
   ['abcdefgh', 'en-US'],
 ] as const)
-  test(`the locale ${wanted} is ${known} for dates and numbers`, () => assert.equal(knownLocale(wanted), known));
+  test(`reduces the locale ${wanted} to ${known}`, () => assert.equal(knownLocale(wanted), known));

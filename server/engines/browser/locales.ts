@@ -1,5 +1,5 @@
-// Chromium on Linux takes its locale (dates, numbers, Intl) from the environment, and only one it has a file of texts for.
-// A folder with the English texts under the wanted name makes any locale work (tried for nine); texts stay English.
+// Chromium on Linux takes its locale (dates, numbers, Intl) from the environment, and accepts only locales for which it has
+// a file of UI texts. A copy of the English file under the name of the locale makes any locale work (tried for nine).
 import { access, copyFile, link, mkdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../../kit/clock.ts';
@@ -7,18 +7,18 @@ import { SingleFlight } from '../../kit/single-flight.ts';
 import { type SharedFolder, SharedFolders } from './shared-folders.ts';
 
 const ENGLISH = 'en-US';
-/** Folders of locales that no browser has; all of them share the bytes of one file. */
+/** Limit of folders that no browser uses. They are hard links to one file and take almost no disk. */
 const UNUSED_LOCALES_MAX = 16;
 
 export interface LocaleFolder {
-  /** To be seen by Chromium in place of its own `locales`; none where it needs no such folder. */
+  /** Mounted over Chromium's own `locales`. Empty if that folder is sufficient. */
   readonly mounts: ReadonlyArray<{ readonly from: string; readonly to: string }>;
   readonly env: Readonly<Record<string, string>>;
-  /** The browser has ended. */
+  /** To be called when the browser has ended. */
   release(): void;
 }
 
-/** What a locale asks of dates and numbers: private use, and what ICU does not know, is left out. */
+/** The locale without private-use subtags and without subtags that ICU does not know. */
 export function knownLocale(locale: string): string {
   const [known] = Intl.DateTimeFormat.supportedLocalesOf([locale]);
   return known === undefined ? ENGLISH : new Intl.DateTimeFormat(known).resolvedOptions().locale;
@@ -26,7 +26,7 @@ export function knownLocale(locale: string): string {
 
 export class LocaleFolders {
   readonly #folders: SharedFolders;
-  /** Where the one copy of the texts stands, on the disk of the folders. */
+  /** Where the copy of the English file is kept. On the same disk as the folders, because they link to it. */
   readonly #copies: string;
 
   readonly #copying = new SingleFlight<string, string>();
@@ -38,8 +38,8 @@ export class LocaleFolders {
     this.#copies = join(folder, 'texts');
   }
 
-  async of(executable: string, wanted: string): Promise<LocaleFolder> {
-    const locale = knownLocale(wanted);
+  async prepare(executable: string, requested: string): Promise<LocaleFolder> {
+    const locale = knownLocale(requested);
     const own = join(dirname(executable), 'locales');
     const texts = join(own, `${ENGLISH}.pak`);
     const env = { LANGUAGE: locale.replaceAll('-', '_') };
@@ -55,7 +55,7 @@ export class LocaleFolders {
     });
   }
 
-  /** Made anew when Chromium was replaced. Browsers that run keep the file that they have. */
+  /** Copied again when Chromium was upgraded. Running browsers keep the old file. */
   async #copyOf(texts: string): Promise<string> {
     const { size, mtimeMs } = await stat(texts);
     const copy = join(this.#copies, `${size}-${Math.trunc(mtimeMs)}.pak`);

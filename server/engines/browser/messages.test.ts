@@ -5,7 +5,7 @@ import { answerId, channelOf, isTargetEvent, parseEvent, withoutChannel, without
 const CHANNEL = '0123456789ABCDEF0123456789ABCDEF';
 const bytes = (text: string): Buffer => Buffer.from(text);
 
-test('the channel is the last member, whatever the message quotes inside', () => {
+test('reads the channel from the last member only', () => {
   assert.equal(channelOf(bytes(`{"id":1,"result":{},"sessionId":"${CHANNEL}"}`)), CHANNEL);
   assert.equal(channelOf(bytes(`{"id":1,"result":{"text":"\\"sessionId\\":\\"${CHANNEL}\\""}}`)), undefined);
   assert.equal(channelOf(bytes(`{"id":1,"result":{"sessionId":"${CHANNEL}"}}`)), undefined);
@@ -14,19 +14,19 @@ test('the channel is the last member, whatever the message quotes inside', () =>
   assert.equal(channelOf(bytes(`"sessionId":"${CHANNEL}"}`)), undefined);
 });
 
-test('without its channel a message is whole again', () => {
+test('removes the channel and leaves valid JSON', () => {
   const message = bytes(`{"id":1,"result":{"a":"ä"},"sessionId":"${CHANNEL}"}`);
   assert.equal(String(withoutChannel(message)), '{"id":1,"result":{"a":"ä"}}');
 });
 
-test('taking the channel off one message leaves its neighbours of the same read alone', () => {
+test('removes the channel without changing other messages of the same buffer', () => {
   const one = `{"id":1,"result":{},"sessionId":"${CHANNEL}"}`;
   const read = bytes(`${one}\0${one}\0`);
   withoutChannel(read.subarray(0, one.length));
   assert.equal(String(read.subarray(one.length + 1, -1)), one);
 });
 
-test('a sent request names Connection as a browser without a proxy does, and nothing else changes', () => {
+test('renames the Proxy-Connection header of a sent request and changes nothing else', () => {
   const sent = (headers: string): string =>
     `{"method":"Network.requestWillBeSentExtraInfo","params":{"headers":{${headers}}},"sessionId":"${CHANNEL}"}`;
   const changed = (text: string): string => String(withoutProxyHeader(bytes(text)));
@@ -44,21 +44,21 @@ test('a sent request names Connection as a browser without a proxy does, and not
     assert.equal(changed(text), text);
 });
 
-test('the id of an answer, and none of an event', () => {
+test('reads the id of an answer, and returns undefined for an event', () => {
   assert.equal(answerId(bytes('{"id":1234567,"result":{}}')), 1234567);
   assert.equal(answerId(bytes('{"id":-5,"error":{}}')), -5);
   assert.equal(answerId(bytes('{"method":"A.b","params":{"id":1}}')), undefined);
   assert.equal(answerId(bytes('{"i')), undefined);
 });
 
-test('events of the Target domain are told from others', () => {
+test('recognizes events of the Target domain', () => {
   assert.equal(isTargetEvent(bytes('{"method":"Target.targetCreated","params":{}}')), true);
   assert.equal(isTargetEvent(bytes('{"method":"Targets.x"}')), false);
   assert.equal(isTargetEvent(bytes('{"method":"Tar')), false);
   assert.equal(isTargetEvent(bytes('{"id":1,"result":{"method":"Target."}}')), false);
 });
 
-test('the picture of a frame is taken from the bytes, whatever its length; what is not base64 stays as it is', () => {
+test('decodes the picture of a screencast frame of any length, and leaves invalid base64 as it is', () => {
   for (const length of [1, 2, 3, 24_575, 24_576, 24_577, 100_000]) {
     const picture = Buffer.from(Array.from({ length }, (_, index) => (index * 7 + length) % 256));
     const params = { data: picture.toString('base64'), metadata: { timestamp: 1.5 }, sessionId: 4 };

@@ -1,9 +1,9 @@
-// How Chromium writes its messages, as far as routing needs it: `sessionId` is the last member of every message on a
-// channel, `id` the first of every answer, `method` the first of every event (measured on Chromium 156).
+// Reads the parts of Chromium's messages that routing needs, without parsing them: `sessionId` is the last member of every
+// message on a channel, `id` the first of every answer, `method` the first of every event (measured on Chromium 156).
 
 import { parseJson } from '../../kit/foreign.ts';
 import { isObject, type JsonObject } from '../../kit/json.ts';
-import { holdsAt } from './holds-at.ts';
+import { matchesAt } from './matches-at.ts';
 
 /** `"sessionId":"` + 32 hex digits + `"}`. */
 const SUFFIX_BYTES = 47;
@@ -14,15 +14,15 @@ const CLOSE = 0x7d;
 const ANSWER_HEAD = Buffer.from('{"id":');
 const TARGET_EVENT_HEAD = Buffer.from('{"method":"Target.');
 
-/** The channel a message came on, or undefined for the bare root. */
+/** The id of the channel of a message, or undefined for the root of the pipe. */
 export function channelOf(message: Buffer): string | undefined {
   const at = message.length - SUFFIX_BYTES;
   if (at < 1 || message[message.length - 1] !== CLOSE || message[message.length - 2] !== QUOTE) return undefined;
-  if (!holdsAt(message, at, SUFFIX_HEAD)) return undefined;
+  if (!matchesAt(message, at, SUFFIX_HEAD)) return undefined;
   return message.toString('latin1', message.length - 2 - SESSION_ID_BYTES, message.length - 2);
 }
 
-/** The same message as the root of a connection says it: without the channel. Reuses the bytes; the message is ours alone. */
+/** The message without its `sessionId`, as on the root of a connection. Changes the buffer, which nobody else uses. */
 export function withoutChannel(message: Buffer): Buffer {
   const comma = message.length - SUFFIX_BYTES - 1;
   message[comma] = CLOSE;
@@ -31,7 +31,7 @@ export function withoutChannel(message: Buffer): Buffer {
 
 /** The id of an answer, or undefined for an event. */
 export function answerId(message: Buffer): number | undefined {
-  if (!holdsAt(message, 0, ANSWER_HEAD)) return undefined;
+  if (!matchesAt(message, 0, ANSWER_HEAD)) return undefined;
   let at = ANSWER_HEAD.length;
   const negative = message[at] === 0x2d;
   if (negative) at++;
@@ -41,23 +41,23 @@ export function answerId(message: Buffer): number | undefined {
 }
 
 const SENT_HEAD = Buffer.from('{"method":"Network.requestWillBeSentExtraInfo"');
-const PROXY_PART = Buffer.from('Proxy-');
-/** Inside a text each of these quotes would have a backslash before it. */
+const PROXY_PREFIX = Buffer.from('Proxy-');
+/** Cannot match inside a string, where each of these quotes would be escaped. */
 const PROXY_CONNECTION = Buffer.from('"Proxy-Connection":"');
 
 /**
- * The headers of a sent request as a browser without a proxy names them: to its egress proxy it says Proxy-Connection for
- * Connection, and the host gets the latter. Reuses the bytes; the message is ours alone.
+ * Renames Proxy-Connection to Connection in the headers of a sent request. The browser sends the former to our egress
+ * proxy, and the proxy sends the latter to the host. Changes the buffer, which nobody else uses.
  */
 export function withoutProxyHeader(message: Buffer): Buffer {
-  if (!holdsAt(message, 0, SENT_HEAD)) return message;
+  if (!matchesAt(message, 0, SENT_HEAD)) return message;
   const found = message.indexOf(PROXY_CONNECTION, SENT_HEAD.length);
   if (found < 0) return message;
-  message.copyWithin(found + 1, found + 1 + PROXY_PART.length);
-  return message.subarray(0, message.length - PROXY_PART.length);
+  message.copyWithin(found + 1, found + 1 + PROXY_PREFIX.length);
+  return message.subarray(0, message.length - PROXY_PREFIX.length);
 }
 
-export const isTargetEvent = (message: Buffer): boolean => holdsAt(message, 0, TARGET_EVENT_HEAD);
+export const isTargetEvent = (message: Buffer): boolean => matchesAt(message, 0, TARGET_EVENT_HEAD);
 
 export interface ProtocolError {
   readonly code: number;
@@ -72,16 +72,16 @@ export interface Incoming {
   readonly result?: JsonObject;
   readonly error?: ProtocolError;
   readonly sessionId?: string;
-  /** Of a frame of a screencast, whose `data` is empty then. */
+  /** The decoded picture of a screencast frame. `params.data` is empty then. */
   readonly picture?: Buffer;
 }
 
-/** Parses what Chromium wrote. Throws on what is no message: a fragment right after adopting a pipe, or a broken browser's. */
+/** Throws on an invalid message: a fragment right after a pipe was adopted, or the output of a broken browser. */
 export const parseIncoming = (message: Buffer): Incoming => incomingIn(message.toString('utf8'));
 
 function incomingIn(text: string): Incoming {
   const value = parseJson(text);
-  if (!isIncoming(value)) throw new Error('a message of the browser is not one of the protocol');
+  if (!isIncoming(value)) throw new Error('the browser sent a message that is not a CDP message');
   return value;
 }
 
@@ -100,11 +100,11 @@ const isError = (value: unknown): boolean =>
   isObject(value) && typeof value.code === 'number' && typeof value.message === 'string';
 
 /**
- * The same, with the picture of a frame taken from the bytes: as a text of half a megabyte, twice, several times a second,
- * it would keep the garbage collector busy (measured: most of what recording costs us).
+ * Like parseIncoming, but decodes the picture of a screencast frame directly from the bytes. As strings, half a megabyte
+ * twice per frame would keep the garbage collector busy (measured: most of the cost of recording).
  */
 export function parseEvent(message: Buffer): Incoming {
-  if (!holdsAt(message, 0, FRAME_HEAD)) return parseIncoming(message);
+  if (!matchesAt(message, 0, FRAME_HEAD)) return parseIncoming(message);
   const end = message.indexOf(QUOTE, FRAME_HEAD.length);
   const picture = end < 0 ? undefined : base64In(message, FRAME_HEAD.length, end);
   if (!picture) return parseIncoming(message);
@@ -112,26 +112,26 @@ export function parseEvent(message: Buffer): Incoming {
 }
 
 const FRAME_HEAD = Buffer.from('{"method":"Page.screencastFrame","params":{"data":"');
-/** Short enough to be young and soon forgotten; four characters are three bytes. */
-const PART_CHARACTERS = 32 * 1024;
+/** Small enough for the young generation of the garbage collector. A multiple of 4, since 4 characters are 3 bytes. */
+const CHUNK_CHARACTERS = 32 * 1024;
 const PADDING = 0x3d;
 
-/** Undefined where it is not base64 as Chromium writes it. */
+/** Undefined if it is not padded base64, as Chromium writes it. */
 function base64In(message: Buffer, from: number, to: number): Buffer | undefined {
   const padding = (message[to - 1] === PADDING ? 1 : 0) + (message[to - 2] === PADDING ? 1 : 0);
   if (to <= from || (to - from) % 4 !== 0) return undefined;
   const bytes = Buffer.allocUnsafeSlow(((to - from) / 4) * 3 - padding);
   let written = 0;
-  for (let at = from; at < to; at += PART_CHARACTERS)
-    written += bytes.write(message.toString('latin1', at, Math.min(at + PART_CHARACTERS, to)), written, 'base64');
+  for (let at = from; at < to; at += CHUNK_CHARACTERS)
+    written += bytes.write(message.toString('latin1', at, Math.min(at + CHUNK_CHARACTERS, to)), written, 'base64');
   return written === bytes.length ? bytes : undefined;
 }
 
 export const encode = (message: object): Buffer => Buffer.from(JSON.stringify(message));
 
-/** CDP's own code for "no such session". */
+/** CDP's code for an unknown session. */
 export const NO_SUCH_SESSION = -32001;
-/** CDP's own code for a command that the server did not carry out. */
+/** CDP's code for a command that failed. */
 export const SERVER_ERROR = -32000;
 export const INVALID_REQUEST = -32600;
 export const PARSE_ERROR = -32700;

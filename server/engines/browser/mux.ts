@@ -1,6 +1,6 @@
-// Routes messages between one browser's pipe and the channels that speak on it. Each client has one channel of its own
-// (`Target.attachToBrowserTarget`), so ids need no rewriting and a message is forwarded as the same bytes. The bare root
-// of the pipe carries attach and detach only: Chromium's answers for unknown sessions arrive there without a channel.
+// Routes messages between one browser's pipe and its channels. Each client has its own root channel
+// (`Target.attachToBrowserTarget`), so ids need no rewriting and a message is forwarded as the same bytes. The root of the
+// pipe is used for attach and detach only: Chromium's answers for unknown sessions arrive there without a channel.
 
 import { randomInt } from 'node:crypto';
 import type { OnFailure } from '../../kit/guard.ts';
@@ -17,39 +17,39 @@ import {
   withoutChannel,
   withoutProxyHeader,
 } from './messages.ts';
-import { type OverridingChannel, overridesAgain } from './overrides.ts';
+import { type OverridingChannel, overrideCommands } from './overrides.ts';
 import { Pipe } from './pipe.ts';
 
 const ROOT_ANSWER_MS = 15_000;
-/** Messages of one browser whose handling failed. Chromium itself writes none; one that writes more is not Chromium any more. */
+/** Messages of one browser that may fail to be handled. Chromium writes none; beyond this the browser is compromised or broken. */
 const UNREADABLE_MAX = 100;
-/** Channels of one browser at once: of the server and of all clients, to pages, frames and workers. */
+/** Limit of open channels of one browser: those of the server and of all clients, to pages, frames and workers. */
 const CHANNELS_MAX = 20_000;
-/** Above every id of a former process whose answer may still come. */
+/** Root ids start at a random number, so that they differ from those of a former process whose answers may still arrive. */
 const ROOT_ID_BASE_MAX = 1_000_000_000;
 
-/** What happens to the answer of a command that the mux or the policy wants to see. */
+/** Receives the answer of a command and returns what the client gets. */
 export type OnAnswer = (answer: Incoming) => Incoming | Promise<Incoming>;
 
-/** Waits on after a crash of its target: it brings the page back, and Chromium does answer it. */
-export const outlivesCrash: OnAnswer = answer => answer;
+/** Marks commands that stay pending after a crash of their target: they revive the page, and Chromium answers them. */
+export const keepAfterCrash: OnAnswer = answer => answer;
 
 export interface Channel extends OverridingChannel {
   readonly owner: ChannelOwner;
-  /** The root channel of its owner has none. */
+  /** Undefined for the root channel of its owner. */
   readonly parent: Channel | undefined;
-  /** Commands without an answer yet. */
+  /** Unanswered commands, by id. */
   readonly pending: Map<number, OnAnswer | undefined>;
-  /** Who hears the answers of commands besides their owner. */
-  overheard?: Map<number, (answer: Buffer) => void>;
+  /** Listeners for answers besides the owner, by the id of the command. */
+  answerTaps?: Map<number, (answer: Buffer) => void>;
 }
 
 export interface ChannelOwner {
   incoming(channel: Channel, message: Buffer): void;
-  /** The browser will not answer this command: the owner must hear it from us. */
+  /** The browser will not answer this command, so the owner gets an error. */
   fail(channel: Channel, id: number, message: string, onAnswer: OnAnswer | undefined): void;
   /** All messages of one read were delivered. */
-  rest(): void;
+  batchEnd(): void;
 }
 
 export class ProtocolFailure extends Error {
@@ -67,30 +67,30 @@ export class Mux implements Closeable {
   readonly #rootPending = new Map<number, (answer: Incoming) => void>();
   readonly #failed = Promise.withResolvers<Error>();
   #rootId = randomInt(ROOT_ID_BASE_MAX);
-  /** Below those of every client: nobody waits for these answers. */
+  /** Below the ids of clients. Answers to these commands are ignored. */
   #ownId = -ROOT_ID_BASE_MAX;
-  readonly #touched = new Set<ChannelOwner>();
-  readonly #unreadable: OnFailure;
-  #lost = 0;
+  readonly #batchOwners = new Set<ChannelOwner>();
+  readonly #onUnreadable: OnFailure;
+  #unreadableCount = 0;
   #closed = false;
 
-  /** `unreadable`: hears what the handling of a message threw; the message is lost, the browser goes on. */
+  /** `unreadable` is called when handling a message throws. The message is dropped and the browser keeps running. */
   constructor(fifoIn: string, fifoOut: string, unreadable: OnFailure) {
-    this.#unreadable = unreadable;
+    this.#onUnreadable = unreadable;
     this.#pipe = new Pipe(fifoIn, fifoOut, {
       message: message => this.#route(message),
       oversized: (head, tail) => this.#oversized(head, tail),
-      rest: () => this.#rest(),
-      unreadable: error => this.lost(error),
+      batchEnd: () => this.#endBatch(),
+      unreadable: error => this.reportUnreadable(error),
       failed: error => this.#failed.resolve(error),
     });
   }
 
-  /** Something that the browser said could not be handled. One that goes on like this is given up. */
-  lost(error: unknown): void {
-    if (++this.#lost <= UNREADABLE_MAX) this.#unreadable(error);
-    if (this.#lost === UNREADABLE_MAX)
-      this.#failed.resolve(new Error(`${UNREADABLE_MAX} messages of the browser could not be read`));
+  /** A message could not be handled. After UNREADABLE_MAX of them the browser counts as failed. */
+  reportUnreadable(error: unknown): void {
+    if (++this.#unreadableCount <= UNREADABLE_MAX) this.#onUnreadable(error);
+    if (this.#unreadableCount === UNREADABLE_MAX)
+      this.#failed.resolve(new Error(`${UNREADABLE_MAX} messages of the browser could not be handled`));
   }
 
   /** Resolves when the pipe breaks. */
@@ -102,33 +102,33 @@ export class Mux implements Closeable {
     return this.#pipe;
   }
 
-  /** Nothing that is said from now on would be answered. */
+  /** Once closed, commands are no longer answered. */
   get isClosed(): boolean {
     return this.#closed;
   }
 
-  /** Opens a channel to the browser itself, which answers and events then come on. */
+  /** Opens a channel to the browser itself. */
   async attachToBrowser(
     owner: ChannelOwner,
     beforeUse: (channelId: string) => void,
     withinMs = ROOT_ANSWER_MS,
   ): Promise<Channel> {
-    const result = await this.#root('Target.attachToBrowserTarget', {}, withinMs);
+    const result = await this.#sendOnRoot('Target.attachToBrowserTarget', {}, withinMs);
     const id = textAt(result, 'sessionId');
     if (!id) throw new Error('Target.attachToBrowserTarget answered without a session');
     beforeUse(id);
     return this.open(id, owner, undefined, undefined);
   }
 
-  /** Ends a root channel at the browser; what it enabled, held or intercepted ends with it. */
+  /** Detaches a root channel. This also ends what it has enabled, held or intercepted. */
   async detachFromBrowser(channelId: string): Promise<void> {
     const channel = this.#channels.get(channelId);
     if (channel) this.drop(channel);
-    await this.#root('Target.detachFromTarget', { sessionId: channelId });
+    await this.#sendOnRoot('Target.detachFromTarget', { sessionId: channelId });
   }
 
   open(id: string, owner: ChannelOwner, parent: Channel | undefined, targetId: string | undefined): Channel {
-    if (this.#channels.size >= CHANNELS_MAX) throw new Error(`the browser has opened ${CHANNELS_MAX} channels`);
+    if (this.#channels.size >= CHANNELS_MAX) throw new Error(`the browser has more than ${CHANNELS_MAX} channels`);
     const channel: Channel = { id, owner, parent, targetId, pending: new Map() };
     this.#channels.set(id, channel);
     return channel;
@@ -138,17 +138,17 @@ export class Mux implements Closeable {
     return this.#channels.get(id);
   }
 
-  /** Says again what the channels on this target, but for those of `except`, have set on it. */
-  sayOverridesAgain(targetId: string, except: ChannelOwner, name?: string): void {
+  /** Sets the overrides of all channels on this target again, except for the channels of `except`. */
+  restoreOverrides(targetId: string, except: ChannelOwner, name?: string): void {
     for (const channel of this.#channels.values())
       if (channel.targetId === targetId && channel.owner !== except)
-        for (const message of overridesAgain(channel, () => --this.#ownId, name)) this.#pipe.send([message]);
+        for (const message of overrideCommands(channel, () => --this.#ownId, name)) this.#pipe.send([message]);
   }
 
-  /** Forgets a channel and all below it; their pending commands are answered with an error. */
+  /** Removes a channel and its children. Their pending commands are answered with an error. */
   drop(channel: Channel): void {
     const gone = new Set([channel]);
-    // A channel is opened after the one above it.
+    // A channel is opened after its parent.
     for (const other of this.#channels.values()) if (other.parent && gone.has(other.parent)) gone.add(other);
     for (const each of [...gone].reverse()) {
       this.#channels.delete(each.id);
@@ -159,15 +159,15 @@ export class Mux implements Closeable {
   /** A crashed target never answers: its pending commands get an error instead of silence. */
   targetCrashed(targetId: string): void {
     for (const channel of this.#channels.values())
-      if (channel.targetId === targetId) this.failPending(channel, 'Target crashed', outlivesCrash);
-    this.#rest();
+      if (channel.targetId === targetId) this.failPending(channel, 'Target crashed', keepAfterCrash);
+    this.#endBatch();
   }
 
   failPending(channel: Channel, message: string, except?: OnAnswer): void {
     const pending = [...channel.pending].filter(([, onAnswer]) => except === undefined || onAnswer !== except);
     for (const [id] of pending) channel.pending.delete(id);
     for (const [id, onAnswer] of pending) channel.owner.fail(channel, id, message, onAnswer);
-    this.#touched.add(channel.owner);
+    this.#batchOwners.add(channel.owner);
   }
 
   async close(): Promise<void> {
@@ -179,10 +179,10 @@ export class Mux implements Closeable {
     this.#rootPending.clear();
     for (const channel of this.#channels.values()) this.failPending(channel, 'Browser closed');
     this.#channels.clear();
-    this.#rest();
+    this.#endBatch();
   }
 
-  async #root(method: string, params: JsonObject, withinMs = ROOT_ANSWER_MS): Promise<JsonObject> {
+  async #sendOnRoot(method: string, params: JsonObject, withinMs = ROOT_ANSWER_MS): Promise<JsonObject> {
     if (this.#closed) throw new Error('the browser is closed');
     const id = ++this.#rootId;
     const answered = Promise.withResolvers<Incoming>();
@@ -202,7 +202,7 @@ export class Mux implements Closeable {
     if (id === undefined) return this.#rootMessage(message);
     const channel = this.#channels.get(id);
     if (!channel) return;
-    this.#touched.add(channel.owner);
+    this.#batchOwners.add(channel.owner);
     channel.owner.incoming(channel, withoutProxyHeader(message));
   }
 
@@ -211,7 +211,7 @@ export class Mux implements Closeable {
     try {
       parsed = parseIncoming(message);
     } catch {
-      return; // the rest of a message whose beginning a former process read
+      return; // the end of a message of which a former process read the beginning
     }
     if (typeof parsed.id === 'number') this.#rootPending.get(parsed.id)?.(parsed);
   }
@@ -222,17 +222,17 @@ export class Mux implements Closeable {
     if (!channel || id === undefined || !channel.pending.has(Number(id))) return;
     const onAnswer = channel.pending.get(Number(id));
     channel.pending.delete(Number(id));
-    channel.owner.fail(channel, Number(id), 'The answer is larger than 256 MiB. Ask for less at once.', onAnswer);
-    this.#touched.add(channel.owner);
+    channel.owner.fail(channel, Number(id), 'The answer is larger than 256 MiB. Request less data at once.', onAnswer);
+    this.#batchOwners.add(channel.owner);
   }
 
-  #rest(): void {
-    for (const owner of this.#touched) owner.rest();
-    this.#touched.clear();
+  #endBatch(): void {
+    for (const owner of this.#batchOwners) owner.batchEnd();
+    this.#batchOwners.clear();
   }
 }
 
-/** The error answer as the browser would have written it, for the client's side of a channel. */
+/** An error answer in the browser's format, as the owner of the channel sees it. */
 export function errorAnswer(channel: Channel | undefined, id: number, message: string, code = SERVER_ERROR): Buffer {
   const error = { code, message };
   return encode(channel?.parent ? { id, error, sessionId: channel.id } : { id, error });
@@ -241,6 +241,6 @@ export function errorAnswer(channel: Channel | undefined, id: number, message: s
 export const noSuchSession = (id: number): Buffer =>
   encode({ id, error: { code: NO_SUCH_SESSION, message: 'Session with given id not found.' } });
 
-/** A message as the owner of the channel sees it: its root channel has no name. */
+/** A message as the owner of the channel sees it: without `sessionId` on its root channel. */
 export const asSeenByOwner = (channel: Channel, message: Buffer): Buffer =>
   channel.parent ? message : withoutChannel(message);

@@ -1,39 +1,39 @@
-// The server's own eyes in one browser: a channel on every page, popup, out-of-process frame and worker, from its first
-// message on. New targets are held until observers have said what they want to hear; holds.ts keeps clients undisturbed.
+// Opens a channel of the server to every page, popup, out-of-process frame and worker, from its first message on. New
+// targets are held until the observers have sent their first commands. holds.ts keeps this from disturbing clients.
 
 import { guarded, type OnFailure } from '../../kit/guard.ts';
 import { type JsonObject, objectAt, textAt } from '../../kit/json.ts';
 import type { Closeable } from '../../kit/scope.ts';
-import { Asker, COMMAND_MS } from './asker.ts';
+import { COMMAND_MS, CommandSender } from './command-sender.ts';
 import type { Holds } from './holds.ts';
 import { type Incoming, SERVER_ERROR } from './messages.ts';
 import type { Channel, ChannelOwner, Mux, OnAnswer } from './mux.ts';
 
 export type TargetKind = 'page' | 'iframe' | 'worker' | 'shared_worker' | 'service_worker';
-const OF_THE_BROWSER: readonly TargetKind[] = ['page', 'service_worker', 'shared_worker'];
-const OF_A_TARGET: readonly TargetKind[] = ['iframe', 'worker'];
+const ROOT_KINDS: readonly TargetKind[] = ['page', 'service_worker', 'shared_worker'];
+const CHILD_KINDS: readonly TargetKind[] = ['iframe', 'worker'];
 
-/** `picture`: of a frame of a screencast, instead of its `data`. */
+/** `picture`: the decoded picture of a screencast frame. */
 export type OnEvent = (method: string, params: JsonObject, picture?: Buffer) => void;
 
-/** One target with a channel of ours. What is asked while an observer is told of it comes before its first script. */
+/** One target. Commands that an observer sends in its `target` callback take effect before the first script runs. */
 export interface ObservedTarget {
   readonly id: string;
   readonly kind: TargetKind;
   readonly contextId: string | undefined;
   readonly openerId: string | undefined;
-  /** As it was when we met; about:blank for most that are new. */
+  /** The URL when we were attached; about:blank for most new targets. */
   readonly url: string;
-  /** What it is part of: the page or frame of a frame or worker. */
+  /** The page or frame that contains this frame or worker. */
   readonly parent: ObservedTarget | undefined;
-  /** Met at its start and held: nothing of it was missed. */
-  readonly fresh: boolean;
+  /** Whether we were attached before its first script, so that no event was missed. */
+  readonly isNew: boolean;
   readonly isGone: boolean;
   send(method: string, params?: JsonObject, ms?: number): Promise<JsonObject>;
-  /** The same where nobody waits for the answer and the target may be gone by then. */
-  say(method: string, params?: JsonObject): void;
+  /** Sends a command and ignores the answer and errors. */
+  post(method: string, params?: JsonObject): void;
   on(listener: OnEvent): Closeable;
-  /** Called once when it is closed, or at once when it is. */
+  /** Calls the listener once when the target is closed, or at once if it is closed already. */
   whenGone(listener: () => void): void;
 }
 
@@ -44,86 +44,86 @@ export interface Observer {
 export class Observation implements ChannelOwner {
   readonly #mux: Mux;
   readonly #holds: Holds;
-  readonly #asker: Asker;
+  readonly #asker: CommandSender;
   readonly #targets = new Map<string, Target>();
   readonly #observers = new Set<Observer>();
-  /** Every target that is there has been told of. */
+  /** Resolves when all existing targets were reported. */
   readonly opened: Promise<void>;
   #root: Channel | undefined;
 
   constructor(mux: Mux, holds: Holds, beforeUse: (channelId: string) => void) {
     this.#mux = mux;
     this.#holds = holds;
-    this.#asker = new Asker(mux);
+    this.#asker = new CommandSender(mux);
     this.opened = this.#open(beforeUse);
-    this.opened.catch(() => {}); // whoever observes hears of it
+    this.opened.catch(() => {}); // observers await it and get the error
   }
 
   get channelId(): string | undefined {
     return this.#root?.id;
   }
 
-  /** Its targets that show something: pages, and frames with a process of their own. */
+  /** Target ids of pages and of out-of-process frames. */
   get documents(): readonly string[] {
     return [...this.#targets.values()].filter(({ kind }) => kind === 'page' || kind === 'iframe').map(({ id }) => id);
   }
 
-  /** The observer hears of every target that is there, and of every one that comes. */
+  /** Reports every existing and every new target to the observer. */
   add(observer: Observer): Closeable {
     this.#observers.add(observer);
-    for (const target of this.#targets.values()) this.#tell(observer, target);
+    for (const target of this.#targets.values()) this.#notify(observer, target);
     return { close: () => void this.#observers.delete(observer) };
   }
 
-  get isWanted(): boolean {
+  get hasObservers(): boolean {
     return this.#observers.size > 0;
   }
 
-  /** The browser is gone, or let go. */
+  /** To be called when the browser has exited or the channel was detached. */
   close(): void {
     for (const target of [...this.#targets.values()]) this.#forget(target);
   }
 
   incoming(channel: Channel, message: Buffer): void {
-    const event = this.#asker.event(channel, message);
+    const event = this.#asker.receive(channel, message);
     if (!event?.method) return;
     if (event.method === 'Target.attachedToTarget') return this.#attached(channel, event);
     if (event.method === 'Target.detachedFromTarget') return this.#detached(textAt(event.params, 'sessionId'));
-    this.#targets.get(channel.id)?.heard(event.method, event.params ?? {}, event.picture);
+    this.#targets.get(channel.id)?.emit(event.method, event.params ?? {}, event.picture);
   }
 
   fail(_channel: Channel, id: number, message: string, onAnswer: OnAnswer | undefined): void {
     void onAnswer?.({ id, error: { code: SERVER_ERROR, message } });
   }
 
-  rest(): void {}
+  batchEnd(): void {}
 
   async #open(beforeUse: (channelId: string) => void): Promise<void> {
     this.#root = await this.#mux.attachToBrowser(this, beforeUse);
-    await this.#asker.send(this.#root, 'Target.setAutoAttach', autoAttach(OF_THE_BROWSER));
+    await this.#asker.send(this.#root, 'Target.setAutoAttach', autoAttach(ROOT_KINDS));
   }
 
   #attached(parent: Channel, { params }: Incoming): void {
     const info = objectAt(params, 'targetInfo');
     const targetId = textAt(info, 'targetId');
     const channelId = textAt(params, 'sessionId');
-    const kind = [...OF_THE_BROWSER, ...OF_A_TARGET].find(one => one === info?.type);
+    const kind = [...ROOT_KINDS, ...CHILD_KINDS].find(one => one === info?.type);
     if (!info || targetId === undefined || channelId === undefined || kind === undefined) return;
     const channel = this.#mux.open(channelId, this, parent, targetId);
     const fresh = params?.waitingForDebugger === true;
     const met = { id: targetId, kind, fresh, info, parent: this.#targets.get(parent.id) };
-    const target = new Target(met, channel, this.#asker, this.#lost);
+    const target = new Target(met, channel, this.#asker, this.#onError);
     this.#targets.set(channelId, target);
-    target.say('Target.setAutoAttach', autoAttach(OF_A_TARGET));
-    for (const observer of this.#observers) this.#tell(observer, target);
-    // Also where it does not wait: Chromium lets `window.open` hang otherwise.
-    this.#holds.whenFree(channel, kind, parent.targetId, () => target.say('Runtime.runIfWaitingForDebugger'));
+    target.post('Target.setAutoAttach', autoAttach(CHILD_KINDS));
+    for (const observer of this.#observers) this.#notify(observer, target);
+    // Also if it does not wait: otherwise `window.open` hangs in Chromium.
+    this.#holds.whenNotHeld(channel, kind, parent.targetId, () => target.post('Runtime.runIfWaitingForDebugger'));
   }
 
-  readonly #lost: OnFailure = error => this.#mux.lost(error);
+  readonly #onError: OnFailure = error => this.#mux.reportUnreadable(error);
 
-  /** One observer that fails takes nothing from the others, and holds up nobody's page. */
-  readonly #tell = guarded(this.#lost, (observer: Observer, target: ObservedTarget) => observer.target(target));
+  /** An observer that throws must not affect other observers or keep a page waiting. */
+  readonly #notify = guarded(this.#onError, (observer: Observer, target: ObservedTarget) => observer.target(target));
 
   #detached(channelId: string | undefined): void {
     const channel = channelId === undefined ? undefined : this.#mux.find(channelId);
@@ -135,7 +135,7 @@ export class Observation implements ChannelOwner {
   #forget(target: Target): void {
     this.#targets.delete(target.channelId);
     this.#holds.forget(target.channelId);
-    target.left();
+    target.markGone();
   }
 }
 
@@ -146,7 +146,7 @@ const autoAttach = (kinds: readonly TargetKind[]): JsonObject => ({
   filter: [...kinds.map(type => ({ type })), { exclude: true }],
 });
 
-interface Met {
+interface TargetParams {
   readonly id: string;
   readonly kind: TargetKind;
   readonly fresh: boolean;
@@ -161,19 +161,24 @@ class Target implements ObservedTarget {
   readonly openerId: string | undefined;
   readonly url: string;
   readonly parent: ObservedTarget | undefined;
-  readonly fresh: boolean;
+  readonly isNew: boolean;
   readonly #channel: Channel;
-  readonly #asker: Asker;
+  readonly #asker: CommandSender;
   readonly #listeners = new Set<OnEvent>();
   readonly #onGone: Array<() => void> = [];
   readonly #lost: OnFailure;
   #gone = false;
 
-  constructor({ id, kind, fresh, info, parent }: Met, channel: Channel, asker: Asker, lost: OnFailure) {
+  constructor(
+    { id, kind, fresh, info, parent }: TargetParams,
+    channel: Channel,
+    asker: CommandSender,
+    lost: OnFailure,
+  ) {
     this.#lost = lost;
     this.id = id;
     this.kind = kind;
-    this.fresh = fresh;
+    this.isNew = fresh;
     this.parent = parent;
     this.contextId = textAt(info, 'browserContextId');
     this.openerId = textAt(info, 'openerId');
@@ -191,11 +196,11 @@ class Target implements ObservedTarget {
   }
 
   async send(method: string, params: JsonObject = {}, ms = COMMAND_MS): Promise<JsonObject> {
-    if (this.#gone) throw new Error(`${method}: the target is gone`);
+    if (this.#gone) throw new Error(`${method}: the target is closed`);
     return this.#asker.send(this.#channel, method, params, ms);
   }
 
-  say(method: string, params: JsonObject = {}): void {
+  post(method: string, params: JsonObject = {}): void {
     this.send(method, params).catch(() => {});
   }
 
@@ -209,7 +214,7 @@ class Target implements ObservedTarget {
     else this.#onGone.push(listener);
   }
 
-  heard(method: string, params: JsonObject, picture?: Buffer): void {
+  emit(method: string, params: JsonObject, picture?: Buffer): void {
     for (const listener of this.#listeners) {
       try {
         listener(method, params, picture);
@@ -219,7 +224,7 @@ class Target implements ObservedTarget {
     }
   }
 
-  left(): void {
+  markGone(): void {
     if (this.#gone) return;
     this.#gone = true;
     this.#listeners.clear();

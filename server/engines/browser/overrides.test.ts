@@ -1,25 +1,25 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Channel } from './mux.ts';
-import { noteOverride, overridesAgain } from './overrides.ts';
+import { noteOverride, overrideCommands } from './overrides.ts';
 
 const channel = (targetId?: string): Channel => ({
   id: 'CHANNEL',
-  owner: { incoming: () => {}, fail: () => {}, rest: () => {} },
+  owner: { incoming: () => {}, fail: () => {}, batchEnd: () => {} },
   parent: undefined,
   targetId,
   pending: new Map(),
 });
 
-function said(to: Channel, name?: string): unknown[] {
+function repeated(to: Channel, name?: string): unknown[] {
   let id = 0;
-  return overridesAgain(to, () => --id, name).map(message => JSON.parse(message.toString('utf8')));
+  return overrideCommands(to, () => --id, name).map(message => JSON.parse(message.toString('utf8')));
 }
 
 const note = (to: Channel, method: string, params: object): void =>
   noteOverride(to, method, Buffer.from(JSON.stringify({ id: 7, method, params })));
 
-test('the last of each kind is said again, under other ids, in the order in which they were set', () => {
+test('repeats the last command of each method with new ids, in the order in which they were sent', () => {
   const page = channel('PAGE');
   note(page, 'Emulation.setTimezoneOverride', { timezoneId: 'Asia/Tokyo' });
   note(page, 'Emulation.setEmulatedMedia', { media: 'screen' });
@@ -31,27 +31,27 @@ test('the last of each kind is said again, under other ids, in the order in whic
     params: { timezoneId: 'Europe/Berlin' },
     sessionId: 'CHANNEL',
   };
-  assert.deepEqual(said(page), [
+  assert.deepEqual(repeated(page), [
     { id: -1, ...media },
     { id: -2, ...zone },
   ]);
-  assert.deepEqual(said(page, 'Emulation.setEmulatedMedia'), [{ id: -1, ...media }]);
+  assert.deepEqual(repeated(page, 'Emulation.setEmulatedMedia'), [{ id: -1, ...media }]);
 });
 
-test('what was cleared stays cleared', () => {
+test('repeats the clear command of a cleared override', () => {
   const page = channel('PAGE');
   note(page, 'Emulation.setDeviceMetricsOverride', { width: 1 });
   note(page, 'Emulation.clearDeviceMetricsOverride', {});
-  assert.deepEqual(said(page), [
+  assert.deepEqual(repeated(page), [
     { id: -1, method: 'Emulation.clearDeviceMetricsOverride', params: {}, sessionId: 'CHANNEL' },
   ]);
 });
 
-test('nothing is kept of the browser itself, nor what is longer than any override', () => {
+test('ignores commands to the browser itself and commands above the size limit', () => {
   const root = channel();
   note(root, 'Emulation.setEmulatedMedia', { media: 'print' });
-  assert.deepEqual(said(root), []);
+  assert.deepEqual(repeated(root), []);
   const page = channel('PAGE');
   note(page, 'Emulation.setUserAgentOverride', { userAgent: 'x'.repeat(20_000) });
-  assert.deepEqual(said(page), []);
+  assert.deepEqual(repeated(page), []);
 });

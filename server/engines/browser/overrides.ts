@@ -1,20 +1,20 @@
-// What clients have told a page to pretend: its size, touch, media, network. Chromium keeps some of that once for a page and not for
-// each channel, so a channel that leaves resets what another has set (measured: device metrics, touch, media type). What a
-// client has said last is remembered with its channel, and said again when a channel of ours has left.
+// Overrides that clients set on a page: size, touch, media, network. Chromium keeps some of them per page and not per
+// channel, so a channel that detaches resets what another has set (measured: device metrics, touch, media type). The last
+// command of each kind is kept with its channel and sent again when another channel was detached.
 
 import { parseJson } from '../../kit/foreign.ts';
 import { isObject } from '../../kit/json.ts';
 import { encode } from './messages.ts';
 
-/** What of a channel matters here. */
+/** The part of a channel that this file uses. */
 export interface OverridingChannel {
   readonly id: string;
   readonly targetId: string | undefined;
-  /** What it has set on its target, by the name of the override. */
+  /** Commands with which this channel has set overrides on its target, by method. */
   overrides?: Map<string, Buffer>;
 }
 
-const OF_THE_NETWORK: ReadonlySet<string> = new Set([
+const OTHER_OVERRIDES: ReadonlySet<string> = new Set([
   'Network.setBlockedURLs',
   'Network.setCacheDisabled',
   'Network.setBypassServiceWorker',
@@ -24,29 +24,29 @@ const OF_THE_NETWORK: ReadonlySet<string> = new Set([
   'Page.setBypassCSP',
   'Page.setAdBlockingEnabled',
 ]);
-/** Nothing that is set is longer; each kind of override is kept once for a channel. */
+/** Longer commands are not kept. No usual override is that long. */
 const BYTES_MAX = 16 * 1024;
 
-/** What is cleared is what was set: both have one name. Undefined: this overrides nothing. */
+/** The name of the override: the method that sets it, also for the method that clears it. Undefined for other methods. */
 export function overrideOf(method: string): string | undefined {
-  if (OF_THE_NETWORK.has(method) || method.startsWith('Emulation.set')) return method;
+  if (OTHER_OVERRIDES.has(method) || method.startsWith('Emulation.set')) return method;
   return method.startsWith('Emulation.clear') ? method.replace('.clear', '.set') : undefined;
 }
 
-/** A command is on its way to the browser. */
+/** Remembers a command that is sent to the browser, if it sets or clears an override. */
 export function noteOverride(channel: OverridingChannel, method: string, message: Buffer): void {
   const name = overrideOf(method);
   if (name === undefined || channel.targetId === undefined) return;
   channel.overrides ??= new Map();
-  channel.overrides.delete(name); // the order of the last ones counts
+  channel.overrides.delete(name); // moves it to the end of the order
   if (message.length <= BYTES_MAX) channel.overrides.set(name, Buffer.from(message));
 }
 
-/** The same commands under other ids. `name`: only this one. */
-export function overridesAgain(channel: OverridingChannel, newId: () => number, name?: string): readonly Buffer[] {
+/** The remembered commands with new ids. `name`: only this override. */
+export function overrideCommands(channel: OverridingChannel, newId: () => number, name?: string): readonly Buffer[] {
   const wanted = [...(channel.overrides ?? [])].filter(([one]) => name === undefined || one === name);
   return wanted.flatMap(([, message]) => {
-    const said = parseJson(message);
-    return isObject(said) ? [encode({ ...said, id: newId(), sessionId: channel.id })] : [];
+    const command = parseJson(message);
+    return isObject(command) ? [encode({ ...command, id: newId(), sessionId: channel.id })] : [];
   });
 }

@@ -1,7 +1,7 @@
-// A channel on one page for a client that is to have nothing else. It hangs on a channel to the browser that is ours alone:
-// when the page goes we hear of it there, and everything ends with it.
+// A channel on one page for a client that may reach nothing else. Its parent is a channel of the server to the browser,
+// which receives the event when the page is closed.
 import { objectAt, textAt } from '../../kit/json.ts';
-import { Asker } from './asker.ts';
+import { CommandSender } from './command-sender.ts';
 import { SERVER_ERROR } from './messages.ts';
 import type { Channel, ChannelOwner, Mux, OnAnswer } from './mux.ts';
 
@@ -10,23 +10,23 @@ export class PageAttachment implements ChannelOwner {
   readonly #targetId: string;
   readonly #client: ChannelOwner;
   readonly #gone: () => void;
-  readonly #asker: Asker;
+  readonly #asker: CommandSender;
   #root: Channel | undefined;
   #page: Channel | undefined;
 
-  /** `gone`: the page went, or Chromium took the channel away. */
+  /** `gone` is called when the page was closed or Chromium has detached the channel. */
   constructor(mux: Mux, targetId: string, client: ChannelOwner, gone: () => void) {
     this.#mux = mux;
     this.#targetId = targetId;
     this.#client = client;
     this.#gone = gone;
-    this.#asker = new Asker(mux);
+    this.#asker = new CommandSender(mux);
   }
 
   async open(beforeUse: (channelId: string) => void): Promise<Channel> {
     this.#root = await this.#mux.attachToBrowser(this, beforeUse);
     await this.#asker.send(this.#root, 'Target.attachToTarget', { targetId: this.#targetId, flatten: true });
-    if (!this.#page) throw new Error('Chromium attached to a page without saying so');
+    if (!this.#page) throw new Error('Chromium attached to a page without sending Target.attachedToTarget');
     return this.#page;
   }
 
@@ -34,14 +34,14 @@ export class PageAttachment implements ChannelOwner {
     return this.#root?.id;
   }
 
-  /** What the client still waits for is answered. Gives the channel that is to be detached. */
+  /** Answers the client's pending commands with an error. Returns the channel to detach. */
   close(): string | undefined {
     if (this.#page) this.#mux.drop(this.#page);
     return this.#root?.id;
   }
 
   incoming(channel: Channel, message: Buffer): void {
-    const event = this.#asker.event(channel, message);
+    const event = this.#asker.receive(channel, message);
     const sessionId = textAt(event?.params, 'sessionId');
     if (event?.method === 'Target.attachedToTarget' && sessionId !== undefined && !this.#page) {
       const targetId = textAt(objectAt(event.params, 'targetInfo'), 'targetId');
@@ -57,5 +57,5 @@ export class PageAttachment implements ChannelOwner {
     void onAnswer?.({ id, error: { code: SERVER_ERROR, message } });
   }
 
-  rest(): void {}
+  batchEnd(): void {}
 }

@@ -9,21 +9,21 @@ import { Pipe } from './pipe.ts';
 const END_MS = 60_000;
 const READ_BYTES = 1024 ** 2;
 
-interface World {
+interface Fixture {
   readonly pipe: Pipe;
-  /** What the browser has written, in order; `rest` marks the end of a read. */
-  readonly heard: string[];
-  /** The messages themselves. */
+  /** Everything that the listener received, in order; `batchEnd` marks the end of a read. */
+  readonly events: string[];
+  /** The received messages. */
   readonly kept: Buffer[];
-  /** Resolves when that many messages came. */
+  /** Resolves when this many messages have arrived. */
   messages(count: number): Promise<string[]>;
   /** Writes as the browser. */
   write(text: string): void;
-  /** One read as the browser: the bytes that are there. */
+  /** Reads the available bytes as the browser. */
   read(): string;
 }
 
-function openWorld(context: TestContext): World {
+function openFixture(context: TestContext): Fixture {
   const folder = mkdtempSync(join(tmpdir(), 'berth-pipe-'));
   const [fifoIn, fifoOut] = [join(folder, 'in'), join(folder, 'out')];
   execFileSync('mkfifo', [fifoIn, fifoOut]);
@@ -40,7 +40,7 @@ function openWorld(context: TestContext): World {
       for (const look of waiting) look();
     },
     oversized: () => assert.fail('nothing here is too large'),
-    rest: () => heard.push('rest'),
+    batchEnd: () => heard.push('batchEnd'),
     unreadable: error => heard.push(String(error)),
     failed: error => assert.fail(error),
   });
@@ -49,10 +49,10 @@ function openWorld(context: TestContext): World {
     for (const descriptor of [reading, writing]) closeSync(descriptor);
     rmSync(folder, { recursive: true });
   });
-  const messages = (): string[] => heard.filter(each => each !== 'rest');
+  const messages = (): string[] => heard.filter(each => each !== 'batchEnd');
   return {
     pipe,
-    heard,
+    events: heard,
     kept,
     messages: count =>
       new Promise(resolve => {
@@ -70,28 +70,28 @@ function openWorld(context: TestContext): World {
   };
 }
 
-test('messages of one read come one by one, then the rest', { timeout: END_MS }, async context => {
-  const { heard, messages, write } = openWorld(context);
+test('delivers the messages of one read one by one, then the end of the batch', { timeout: END_MS }, async context => {
+  const { events: heard, messages, write } = openFixture(context);
   write('{"a":1}\0{"b":"ä"}\0\0');
   await messages(2);
   await new Promise(resolve => setImmediate(resolve));
-  assert.deepEqual(heard, ['{"a":1}', '{"b":"ä"}', 'rest']);
+  assert.deepEqual(heard, ['{"a":1}', '{"b":"ä"}', 'batchEnd']);
 });
 
-test('a message that the listener throws on ends there, and those behind it come', {
+test('delivers the next messages after the listener threw on one', {
   timeout: END_MS,
 }, async context => {
-  const { heard, messages, write } = openWorld(context);
+  const { events: heard, messages, write } = openFixture(context);
   write('1\0poison\0{"a":\0');
   await messages(4);
   await new Promise(resolve => setImmediate(resolve));
-  assert.deepEqual(heard, ['1', 'poison', 'Error: poison', '{"a":', 'rest']);
+  assert.deepEqual(heard, ['1', 'poison', 'Error: poison', '{"a":', 'batchEnd']);
 });
 
-test('a message that comes in pieces is put together, and the next is not mixed into it', {
+test('joins a message that arrives in pieces and separates it from the next', {
   timeout: END_MS,
 }, async context => {
-  const { messages, write, heard } = openWorld(context);
+  const { messages, write, events: heard } = openFixture(context);
   const long = 'x'.repeat(30_000);
   for (const piece of [`${long}1`, `${long}2`, `${long}3\0short\0half`]) {
     const reads = heard.length;
@@ -102,8 +102,8 @@ test('a message that comes in pieces is put together, and the next is not mixed 
   assert.deepEqual(await messages(3), [`${long}1${long}2${long}3`, 'short', 'half done']);
 });
 
-test('what was handed on stays as it was when more is read', { timeout: END_MS }, async context => {
-  const { kept, messages, write } = openWorld(context);
+test('does not change a delivered message when more is read', { timeout: END_MS }, async context => {
+  const { kept, messages, write } = openFixture(context);
   write(`${'a'.repeat(1000)}\0`);
   await messages(1);
   write(`${'b'.repeat(1000)}\0`);
@@ -111,10 +111,10 @@ test('what was handed on stays as it was when more is read', { timeout: END_MS }
   assert.deepEqual(kept.map(String), ['a'.repeat(1000), 'b'.repeat(1000)]);
 });
 
-test('all that is said in one turn leaves in one write, each message with its NUL', {
+test('writes all messages of one turn at once, each ended by a NUL', {
   timeout: END_MS,
 }, async context => {
-  const { pipe, read } = openWorld(context);
+  const { pipe, read } = openFixture(context);
   pipe.send([Buffer.from('{"id":1'), Buffer.from('}')]);
   pipe.send([Buffer.from('{"id":2}')]);
   assert.throws(read, /EAGAIN/);
@@ -122,10 +122,10 @@ test('all that is said in one turn leaves in one write, each message with its NU
   assert.equal(read(), '{"id":1}\0{"id":2}\0');
 });
 
-test('a message larger than the FIFO arrives whole, behind and before small ones', {
+test('sends a message larger than the FIFO completely, in order with small ones', {
   timeout: END_MS,
 }, async context => {
-  const { pipe, read } = openWorld(context);
+  const { pipe, read } = openFixture(context);
   const large = 'y'.repeat(300_000);
   for (const text of ['small', large, 'last']) pipe.send([Buffer.from(text)]);
   let all = '';
@@ -140,8 +140,8 @@ test('a message larger than the FIFO arrives whole, behind and before small ones
   assert.equal(all, `small\0${large}\0last\0`);
 });
 
-test('after close nothing is sent', { timeout: END_MS }, async context => {
-  const { pipe, read } = openWorld(context);
+test('sends nothing after close', { timeout: END_MS }, async context => {
+  const { pipe, read } = openFixture(context);
   pipe.send([Buffer.from('said before')]);
   await pipe.close();
   pipe.send([Buffer.from('said after')]);

@@ -1,16 +1,16 @@
-// The pipe to one Chromium: two named FIFOs that Chromium itself holds open, so it outlives this process.
-// Messages are JSON ended by a NUL. This file frames them; it does not know what they say.
+// The pipe to one Chromium: two named FIFOs that Chromium itself holds open, so that it can outlive this process.
+// Messages are JSON ended by a NUL. This file splits and joins them; it does not parse them.
 import { constants, openSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { loopWatch, type Work } from '../../kit/loop-watch.ts';
 import { Scope } from '../../kit/scope.ts';
 import { wholeBufferOf } from '../../kit/whole-buffer.ts';
 
-/** The largest message from the browser that is put together; a longer one is skipped and reported. */
+/** The largest message from the browser that is accepted. A longer one is skipped and reported. */
 export const INCOMING_BYTES_MAX = 256 * 1024 ** 2;
-/** Chromium 156 closes its pipe for good at 110 MiB; 99 MiB passes. */
+/** Chromium 156 closes its pipe at a message of 110 MiB; 99 MiB passes. */
 export const OUTGOING_BYTES_MAX = 96 * 1024 ** 2;
-/** What may wait for a browser that does not read; clients hear an error for more. Any one message fits. */
+/** Limit of bytes that wait for a slow browser. Beyond it commands of clients are refused. Larger than any one message. */
 export const OUTGOING_WAITING_BYTES_MAX = 128 * 1024 ** 2;
 const WAITING_BYTES_FULL = 4 * 1024 ** 2;
 const READ_BUFFER_BYTES = 1024 ** 2;
@@ -22,8 +22,8 @@ export interface PipeListener {
   /** A message was longer than INCOMING_BYTES_MAX: its first and last bytes. */
   oversized(head: Buffer, tail: Buffer): void;
   /** All messages of one read were delivered. */
-  rest(): void;
-  /** A listener threw while it was handed a message. That message ends there; the others go on. */
+  batchEnd(): void;
+  /** A listener threw while it handled a message. The following messages are delivered. */
   unreadable(error: unknown): void;
   failed(error: Error): void;
 }
@@ -57,9 +57,9 @@ export class Pipe {
       onread: {
         buffer,
         callback: (length: number) => {
-          // The read buffer is used again: one copy for all messages of this read, which are handed on as parts of it.
+          // The read buffer is reused, so it is copied once per read. Messages are slices of the copy.
           loopWatch.enter(this.#work);
-          this.#take(Buffer.from(buffer.subarray(0, length)));
+          this.#split(Buffer.from(buffer.subarray(0, length)));
           loopWatch.leave();
           return true;
         },
@@ -72,13 +72,13 @@ export class Pipe {
     this.#incoming.resume();
   }
 
-  /** Whether so much waits for Chromium to read it that a client should be asked to wait. */
+  /** Whether so many bytes wait for Chromium that clients should pause. */
   get isFull(): boolean {
     return this.#outgoing.writableLength > WAITING_BYTES_FULL;
   }
 
-  /** Whom the browser works for from now on. */
-  belongsTo(sessionId: string): void {
+  /** The session that is named in reports about slow handling. */
+  setSessionId(sessionId: string): void {
     this.#work = { ...this.#work, sessionId };
   }
 
@@ -90,7 +90,7 @@ export class Pipe {
     this.#outgoing.once('drain', drained);
   }
 
-  /** Sends the parts as one message. The parts must not contain a NUL. All messages of one turn leave in one write. */
+  /** Sends the parts as one message. The parts must not contain a NUL. All messages of one turn are written at once. */
   send(parts: readonly Buffer[]): void {
     if (this.#closed) return;
     if (!this.#flushPlanned) {
@@ -101,8 +101,8 @@ export class Pipe {
     this.#queue(NUL);
   }
 
-  /** One NUL: ends a message that a former process may have left half written. */
-  endHalfMessage(): void {
+  /** Writes one NUL, which ends a message that a former process may have written in part. */
+  endPartialMessage(): void {
     this.#outgoing.write(NUL);
   }
 
@@ -116,7 +116,7 @@ export class Pipe {
     this.#unsentBytes += part.length;
   }
 
-  /** Small messages are copied together: one system call for all that was said in this turn of the event loop. */
+  /** Small messages are joined, so that one turn of the event loop needs one system call. */
   readonly #flush = (): void => {
     this.#flushPlanned = false;
     const unsent = this.#unsent;
@@ -133,7 +133,7 @@ export class Pipe {
     this.#outgoing.uncork();
   };
 
-  #take(chunk: Buffer): void {
+  #split(chunk: Buffer): void {
     let from = 0;
     for (let end = chunk.indexOf(0, from); end >= 0; end = chunk.indexOf(0, from)) {
       this.#finish(chunk.subarray(from, end));
@@ -141,7 +141,7 @@ export class Pipe {
     }
     if (from < chunk.length) this.#keep(chunk.subarray(from));
     try {
-      this.#listener.rest();
+      this.#listener.batchEnd();
     } catch (error) {
       this.#listener.unreadable(error);
     }
@@ -163,7 +163,7 @@ export class Pipe {
       return this.#listener.oversized(head, Buffer.concat([this.#tail, last]).subarray(-256));
     }
     const message = this.#partsBytes === 0 ? last : Buffer.concat([...this.#parts, last]);
-    if (this.#partsBytes > 0) this.#forgetParts();
+    if (this.#partsBytes > 0) this.#freeParts();
     if (message.length > 0) this.#listener.message(message);
   }
 
@@ -177,18 +177,18 @@ export class Pipe {
     if (this.#partsBytes <= INCOMING_BYTES_MAX) return;
     this.#skippedHead = Buffer.from((this.#parts[0] ?? NUL).subarray(0, 256));
     this.#tail = Buffer.from(part.subarray(-256));
-    this.#forgetParts();
+    this.#freeParts();
   }
 
-  /** Their memory is given back at once: left to the collector, large messages make it stop everybody twice as often. */
-  #forgetParts(): void {
+  /** Frees the memory at once. Left to the garbage collector, large messages double the number of its pauses. */
+  #freeParts(): void {
     for (const part of this.#parts) for (const buffer of wholeBufferOf(part)) buffer.transfer(0);
     this.#parts.length = 0;
     this.#partsBytes = 0;
   }
 }
 
-/** O_RDWR, so that neither side ever sees end-of-file while the other is being replaced. */
+/** O_RDWR, so that neither side sees end-of-file while the other is replaced. */
 function openFifo(path: string, options: object): Socket {
   const descriptor = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
   return new Socket({ fd: descriptor, ...options });

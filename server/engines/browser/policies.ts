@@ -1,5 +1,5 @@
-// The managed policies that every jailed Chromium reads: what pages, extensions and clients may not open whatever way
-// they try. The gateway refuses the same with a clearer message; this is what holds when something steps around it.
+// The managed policies of every jailed Chromium. They block what pages, extensions and clients may not open. The gateway
+// refuses the same with a clearer message; the policies also hold if something bypasses it.
 
 import { createHash } from 'node:crypto';
 import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import type { Clock } from '../../kit/clock.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import { type SharedFolder, SharedFolders } from './shared-folders.ts';
 
-/** Where a browser's downloads and uploads stand in its box; `file:` pages of these two may be opened. */
+/** Folders of downloads and uploads in the box. `file:` URLs in these two folders may be opened. */
 export const DOWNLOADS = 'downloads';
 export const UPLOADS_IN_BOX = '/tmp/.uploads';
 
@@ -17,19 +17,19 @@ export const BLOCKED_SCHEMES = ['file', 'chrome', 'devtools', 'view-source', 'ch
 const POLICIES = {
   URLBlocklist: BLOCKED_SCHEMES.map(scheme => (scheme === 'view-source' ? 'view-source:*' : `${scheme}://*`)),
   URLAllowlist: [`file:///session/${DOWNLOADS}/*`, `file://${UPLOADS_IN_BOX}/*`],
-  CommandLineFlagSecurityWarningsEnabled: false, // its bar takes 56 pixels from the first tab and from no other
-  DeveloperToolsAvailability: 1, // CDP stays; the DevTools window of a page does not exist here
-  SafeBrowsingProtectionLevel: 0, // its lists are fetched from the vendor
+  CommandLineFlagSecurityWarningsEnabled: false, // its bar takes 56 pixels from the first tab only
+  DeveloperToolsAvailability: 1, // CDP stays enabled; 2 would disable it too
+  SafeBrowsingProtectionLevel: 0, // fetches its lists from the vendor
   BrowserSignin: 0,
   SyncDisabled: true,
-  PasswordManagerEnabled: false, // would offer to keep what agents type
+  PasswordManagerEnabled: false, // would offer to save what agents type
   AutofillCreditCardEnabled: false,
   AutofillAddressEnabled: false,
   TranslateEnabled: false,
   SpellCheckServiceEnabled: false,
   SearchSuggestEnabled: false,
-  NetworkPredictionOptions: 2, // nothing is fetched before somebody asks
-  DnsOverHttpsMode: 'off', // names are resolved by the egress proxy alone
+  NetworkPredictionOptions: 2, // no prefetching
+  DnsOverHttpsMode: 'off', // only the egress proxy resolves names
   QuicAllowed: false,
   BackgroundModeEnabled: false,
   DefaultBrowserSettingEnabled: false,
@@ -39,12 +39,12 @@ const POLICIES = {
   AlwaysOpenPdfExternally: true, // PDFs are downloaded, not shown in the tab
 } as const;
 
-/** Sets of policies that no browser has; certificates make some of them large. */
+/** Limits of policy folders that no browser uses. Certificates make some of them large. */
 const UNUSED_POLICIES_MAX = 16;
 const UNUSED_POLICY_BYTES_MAX = 64 * 1024 ** 2;
 const FILE = join('policies', 'managed', 'berth.json');
 
-/** One folder (`/etc/chromium` of a box) for each set of policies. */
+/** Prepares one folder for each set of policies. It is mounted as `/etc/chromium` of a box. */
 export class PolicyFolders {
   readonly #folders: SharedFolders;
 
@@ -59,9 +59,9 @@ export class PolicyFolders {
     });
   }
 
-  /** `more`: policies over those of every browser. */
-  of(more: JsonObject = {}): Promise<SharedFolder> {
-    const text = `${JSON.stringify({ ...POLICIES, ...more }, undefined, 2)}\n`;
+  /** `extra`: policies in addition to those of every browser. */
+  prepare(extra: JsonObject = {}): Promise<SharedFolder> {
+    const text = `${JSON.stringify({ ...POLICIES, ...extra }, undefined, 2)}\n`;
     const name = createHash('sha256').update(text).digest('hex').slice(0, 32);
     return this.#folders.use(name, folder => write(join(folder, FILE), text));
   }

@@ -8,7 +8,7 @@ import { SharedFolders } from './shared-folders.ts';
 
 const HOUR_MS = 3_600_000;
 
-describe('folders that browsers share', () => {
+describe('SharedFolders', () => {
   const parent = mkdtempSync(join(tmpdir(), 'berth-shared-'));
   after(() => rmSync(parent, { recursive: true }));
   const clock = new HandClock();
@@ -23,28 +23,28 @@ describe('folders that browsers share', () => {
   };
   const names = (): string[] => readdirSync(parent).sort();
 
-  it('are made once, stay while they are used, and go by when they were used last', async () => {
+  it('removes unused folders beyond the limit, least recently used first', async () => {
     const folders = open();
     const first = await use(folders, 'first');
     for (const name of ['a', 'b', 'c']) (await use(folders, name)).release();
-    assert.deepEqual(names(), ['a', 'b', 'c', 'first'], 'the newest was in use when it was last looked');
+    assert.deepEqual(names(), ['a', 'b', 'c', 'first'], 'the newest was in use when folders were last removed');
     (await use(folders, 'a')).release();
     (await use(folders, 'd')).release();
     assert.deepEqual(names(), ['a', 'c', 'd', 'first']);
     first.release();
     first.release();
     (await use(folders, 'a')).release();
-    assert.deepEqual(names(), ['a', 'c', 'd'], 'it was used longest ago');
+    assert.deepEqual(names(), ['a', 'c', 'd'], 'the first was used least recently');
   });
 
-  it('go by their bytes too', async () => {
+  it('removes unused folders beyond the byte limit', async () => {
     const folders = open();
     (await use(folders, 'large')).release();
     (await use(folders, 'a')).release();
     assert.ok(!names().includes('large'));
   });
 
-  it('of a former process stay as long as its browsers may live', async () => {
+  it('keeps folders of a former process as long as its browsers may run', async () => {
     const before = names();
     await clock.advance(1000);
     const folders = open();
@@ -55,7 +55,7 @@ describe('folders that browsers share', () => {
     assert.ok(before.every(name => !names().includes(name)));
   });
 
-  it('that are asked for while they are removed are made again', async () => {
+  it('creates a folder again that is requested while it is removed', async () => {
     const folders = open();
     const all = Array.from({ length: 20 }, (_, number) => `n${number % 5}`);
     const held = await Promise.all(

@@ -1,47 +1,47 @@
-// Folders that started browsers see, each made from a name and shared by all that ask for it. Those that nobody uses any
-// more are removed, the one that was used longest ago first, once there are more than a bound.
+// Folders that are mounted into boxes and shared by all browsers that request the same name. Unused folders are removed,
+// least recently used first, when there are more than a limit.
 import { mkdir, readdir, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../kit/clock.ts';
 import { Turns } from '../../kit/turns.ts';
 
-/** Removed by one use at most: a browser waits for it. */
-const REMOVED_AT_ONCE_MAX = 32;
+/** One use removes at most this many folders, because a browser start waits for it. */
+const REMOVED_PER_USE_MAX = 32;
 
-export interface SharedFoldersParts {
-  /** Where they stand; nothing else stands there. */
+export interface SharedFoldersOptions {
+  /** The folder that contains them and nothing else. */
   readonly parent: string;
-  /** Of folders that no browser uses. */
+  /** Limit of folders that no browser uses. */
   readonly unusedMax: number;
   readonly unusedBytesMax: number;
   readonly bytesOf: (folder: string) => Promise<number>;
-  /** A browser of a former process may use a folder for so long after its start. */
+  /** Browsers of a former process may use a folder for this long after they started. */
   readonly lifetimeMs: number;
   readonly clock: Clock;
 }
 
 export interface SharedFolder {
   readonly path: string;
-  /** The browser that sees it has ended. */
+  /** To be called when the browser has ended. */
   release(): void;
 }
 
 export class SharedFolders {
-  readonly #parts: SharedFoldersParts;
+  readonly #options: SharedFoldersOptions;
   readonly #turns = new Turns<string>();
-  readonly #uses = new Map<string, number>();
-  /** Browsers that were started before are of a former process, and are not counted. */
+  readonly #useCounts = new Map<string, number>();
+  /** Browsers that started earlier belong to a former process and are not in the use counts. */
   readonly #countedSinceMs: number;
 
-  constructor(parts: SharedFoldersParts) {
-    this.#parts = parts;
+  constructor(parts: SharedFoldersOptions) {
+    this.#options = parts;
     this.#countedSinceMs = parts.clock.now().getTime();
   }
 
-  /** `fill` puts the folder's files in place; it is called for each use, and finds what earlier ones have left. */
+  /** `fill` writes the files of the folder. It is called for each use and may find the files of earlier calls. */
   async use(name: string, fill: (folder: string) => Promise<void>): Promise<SharedFolder> {
-    const path = join(this.#parts.parent, name);
-    this.#uses.set(name, (this.#uses.get(name) ?? 0) + 1);
+    const path = join(this.#options.parent, name);
+    this.#useCounts.set(name, (this.#useCounts.get(name) ?? 0) + 1);
     let isReleased = false;
     const release = (): void => {
       if (isReleased) return;
@@ -52,7 +52,7 @@ export class SharedFolders {
       await this.#turns.take(name, async () => {
         await mkdir(path, { recursive: true, mode: 0o755 });
         await fill(path);
-        const now = this.#parts.clock.now();
+        const now = this.#options.clock.now();
         await utimes(path, now, now);
       });
       await this.#removeUnused();
@@ -64,46 +64,46 @@ export class SharedFolders {
   }
 
   #release(name: string): void {
-    const left = (this.#uses.get(name) ?? 1) - 1;
-    if (left > 0) this.#uses.set(name, left);
-    else this.#uses.delete(name);
+    const left = (this.#useCounts.get(name) ?? 1) - 1;
+    if (left > 0) this.#useCounts.set(name, left);
+    else this.#useCounts.delete(name);
   }
 
   async #removeUnused(): Promise<void> {
-    const { parent, unusedMax, unusedBytesMax } = this.#parts;
-    const unused = (await readdir(parent)).filter(name => !this.#uses.has(name));
-    const looked = await Promise.all(unused.map(name => this.#look(name)));
+    const { parent, unusedMax, unusedBytesMax } = this.#options;
+    const unused = (await readdir(parent)).filter(name => !this.#useCounts.has(name));
+    const folders = await Promise.all(unused.map(name => this.#inspect(name)));
     let bytes = 0;
     let count = 0;
     const surplus: string[] = [];
-    for (const one of looked.sort((left, right) => right.usedMs - left.usedMs)) {
+    for (const one of folders.sort((left, right) => right.usedMs - left.usedMs)) {
       if (this.#mayBeOfFormerProcess(one.usedMs)) continue;
       bytes += one.bytes;
       count++;
       if (count > unusedMax || bytes > unusedBytesMax) surplus.push(one.name);
     }
-    for (const name of surplus.slice(-REMOVED_AT_ONCE_MAX)) await this.#remove(name);
+    for (const name of surplus.slice(-REMOVED_PER_USE_MAX)) await this.#remove(name);
   }
 
-  async #look(name: string): Promise<{ name: string; usedMs: number; bytes: number }> {
-    const path = join(this.#parts.parent, name);
-    // One that is just being removed is oldest, and has nothing.
+  async #inspect(name: string): Promise<{ name: string; usedMs: number; bytes: number }> {
+    const path = join(this.#options.parent, name);
+    // A folder that is being removed counts as oldest and empty.
     const [usedMs, bytes] = await Promise.all([
       stat(path)
         .then(({ mtimeMs }) => mtimeMs)
         .catch(() => 0),
-      this.#parts.bytesOf(path).catch(() => 0),
+      this.#options.bytesOf(path).catch(() => 0),
     ]);
     return { name, usedMs, bytes };
   }
 
   #remove(name: string): Promise<void> {
     return this.#turns.take(name, async () => {
-      if (!this.#uses.has(name)) await rm(join(this.#parts.parent, name), { recursive: true, force: true });
+      if (!this.#useCounts.has(name)) await rm(join(this.#options.parent, name), { recursive: true, force: true });
     });
   }
 
   #mayBeOfFormerProcess(usedMs: number): boolean {
-    return usedMs < this.#countedSinceMs && this.#parts.clock.now().getTime() - usedMs < this.#parts.lifetimeMs;
+    return usedMs < this.#countedSinceMs && this.#options.clock.now().getTime() - usedMs < this.#options.lifetimeMs;
   }
 }

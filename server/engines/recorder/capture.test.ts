@@ -28,7 +28,7 @@ class Tab implements TargetChannel {
     return {};
   }
 
-  say(method: string): void {
+  post(method: string): void {
     this.said.push(method);
   }
 

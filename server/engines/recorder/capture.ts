@@ -108,7 +108,7 @@ export class Capture implements Closeable {
     if (this.#closing.signal.aborted) return;
     this.#closing.abort(new Error('the capture is closed'));
     void this.#listening.close();
-    if (!this.#parts.channel.isGone) this.#parts.channel.say('Page.stopScreencast');
+    if (!this.#parts.channel.isGone) this.#parts.channel.post('Page.stopScreencast');
   }
 
   /** Somebody came to look, or nobody looks any more. */
@@ -230,7 +230,7 @@ export class Capture implements Closeable {
   #stop(): void {
     this.#running = false;
     this.#runOver = this.#runSeen;
-    this.#parts.channel.say('Page.stopScreencast');
+    this.#parts.channel.post('Page.stopScreencast');
   }
 
   /** A screencast that starts shows a frame whether or not the page has changed. */
@@ -242,7 +242,7 @@ export class Capture implements Closeable {
   /** Gives the moment from which on Chromium could send what followed this frame. */
   #allow(run: number): number {
     this.#allowedMs = this.#parts.clock.monotonicMs();
-    this.#parts.channel.say('Page.screencastFrameAck', { sessionId: run });
+    this.#parts.channel.post('Page.screencastFrameAck', { sessionId: run });
     const allowed = { atMs: this.#allowedMs, done: this.#doneWith };
     this.#allowed = [...this.#allowed, allowed].slice(-this.#inFlight);
     return this.#allowed.at(-this.#inFlight)?.atMs ?? Number.NEGATIVE_INFINITY;

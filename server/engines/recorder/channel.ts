@@ -8,7 +8,7 @@ export interface TargetChannel {
   readonly parent: TargetChannel | undefined;
   readonly isGone: boolean;
   send(method: string, params?: JsonObject, ms?: number): Promise<JsonObject>;
-  say(method: string, params?: JsonObject): void;
+  post(method: string, params?: JsonObject): void;
   /** `picture`: of a frame of a screencast, instead of its `data`. */
   on(listener: (method: string, params: JsonObject, picture?: Buffer) => void): Closeable;
   whenGone(listener: () => void): void;

@@ -133,8 +133,8 @@ class MaskedTarget {
     channel.on(method => {
       if (method.startsWith('Page.frame')) this.#areKnown = false;
     });
-    channel.say('Page.enable');
-    channel.say('Page.addScriptToEvaluateOnNewDocument', {
+    channel.post('Page.enable');
+    channel.post('Page.addScriptToEvaluateOnNewDocument', {
       source: this.#script,
       worldName: WORLD,
       runImmediately: true,
@@ -194,7 +194,7 @@ class MaskedTarget {
       const rects = await quadsOf(this.channel, { objectId });
       return rects.map(rect => hull(moved(rect, { x: left, y: top }), moved(rect, { x: right, y: bottom })));
     } finally {
-      this.channel.say('Runtime.releaseObject', { objectId });
+      this.channel.post('Runtime.releaseObject', { objectId });
     }
   }
 }

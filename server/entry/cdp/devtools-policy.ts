@@ -113,7 +113,7 @@ export function devtoolsPolicy(parts: DevtoolsPolicyParts): Policy {
       return overrides(method) ? override(command, overridden) : client.judge(command);
     return { refuse: `${method} is refused here: DevTools was opened on one page, and this is not about that page.` };
   };
-  return { watched: client.watched, alsoWatched: () => true, judge };
+  return { watched: client.watched, isWatched: () => true, judge };
 }
 
 /** The front end looks for a file on every site that names a workspace folder on this machine. */
@@ -142,7 +142,7 @@ function override({ method, params }: Command, overridden: Set<string>): Verdict
     overridden.add(name);
     return PASS;
   }
-  return overridden.has(name) ? { yield: true } : { answer: CLEARED[method] ?? {} };
+  return overridden.has(name) ? { restoreOthers: true } : { answer: CLEARED[method] ?? {} };
 }
 
 /** The answers of commands that return more than {}. */

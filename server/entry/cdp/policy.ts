@@ -118,7 +118,7 @@ export function clientPolicy(parts: PolicyParts): Policy {
     takeover && alsoWatched(command.method)
       ? afterTakeover(takeover.judgeInput(command.method), () => judgeAlone(command))
       : judgeAlone(command);
-  return { watched, alsoWatched, judge, heard: message => traces.heard(message) };
+  return { watched, isWatched: alsoWatched, judge, onEvent: message => traces.heard(message) };
 }
 
 function afterTakeover(
@@ -127,7 +127,7 @@ function afterTakeover(
 ): Verdict | Promise<Verdict> {
   if (input === 'pass') return judge();
   if ('refuse' in input) return input;
-  return { aside: input.wait.then(free => (free === 'pass' ? judge() : free)) };
+  return { defer: input.wait.then(free => (free === 'pass' ? judge() : free)) };
 }
 
 /** A request that a client continues at browser level bypasses the navigation guard, and may change its URL. */
@@ -149,7 +149,7 @@ function saveInSessionFolder(params: JsonObject, folder: string): Verdict {
 const restoreDownloadBehavior = (browser: Browser): Verdict => ({
   pass: true,
   onAnswer: async answer => {
-    await browser.keepDownloads().catch(() => {}); // the browser is ending
+    await browser.captureDownloads().catch(() => {}); // the browser is ending
     return answer;
   },
 });
@@ -267,7 +267,7 @@ async function newContext(params: JsonObject, browser: Browser): Promise<Verdict
     pass: true,
     onAnswer: async answer => {
       const id = answer.result?.browserContextId;
-      if (typeof id === 'string') await browser.equipContext(id);
+      if (typeof id === 'string') await browser.prepareContext(id);
       return answer;
     },
   };

@@ -99,7 +99,7 @@ export class Relay implements AttachedClient {
     const listener = {
       message: (message: Buffer) => this.#send(message),
       rest: () => this.#flush(),
-      hold: (on: boolean) => (on ? socket.pause() : socket.resume()),
+      setPaused: (on: boolean) => (on ? socket.pause() : socket.resume()),
       failed: (error: unknown) => this.#failed(error),
       pageGone: () => void this.bye(PAGE_GONE),
       readLong: (message: Buffer) => readLong(message, live.id),
@@ -185,7 +185,7 @@ export class Relay implements AttachedClient {
     loopWatch.enter(this.#work);
     this.#client.receive(message);
     loopWatch.leave();
-    if (this.#client.pressure(() => this.#parts.socket.resume())) this.#parts.socket.pause();
+    if (this.#client.isBackpressured(() => this.#parts.socket.resume())) this.#parts.socket.pause();
   }
 
   /** Frames are written directly to the connection, all of one turn in one write. `ws` handles incoming and control frames. */
@@ -222,7 +222,7 @@ export class Relay implements AttachedClient {
 
   #waitingBytes(): number {
     const { connection } = this.#parts;
-    return connection.writableLength + this.#arrivingBytes + this.#earlyBytes + (this.#client?.keptBytes ?? 0);
+    return connection.writableLength + this.#arrivingBytes + this.#earlyBytes + (this.#client?.bufferedBytes ?? 0);
   }
 
   /** Deferred, so that the answer to Browser.close is sent first. */

@@ -1,4 +1,4 @@
-// Commands of the server's own channels and their answers: each with a name, an end and an id of its own.
+// Sends commands on the server's own channels and matches the answers to them. Every command has a time limit.
 
 import { reason } from '../../kit/fault.ts';
 import type { JsonObject } from '../../kit/json.ts';
@@ -8,7 +8,7 @@ import { type Channel, type Mux, ProtocolFailure } from './mux.ts';
 
 export const COMMAND_MS = 15_000;
 
-export class Asker {
+export class CommandSender {
   readonly #mux: Mux;
   #id = 0;
 
@@ -19,18 +19,18 @@ export class Asker {
   send(channel: Channel, method: string, params: JsonObject = {}, ms = COMMAND_MS): Promise<JsonObject> {
     if (this.#mux.isClosed) throw new Error('the browser is closed');
     const id = ++this.#id;
-    const answered = Promise.withResolvers<JsonObject>();
+    const result = Promise.withResolvers<JsonObject>();
     channel.pending.set(id, answer => {
-      if (answer.error) answered.reject(new ProtocolFailure(method, answer.error.code, answer.error.message));
-      else answered.resolve(answer.result ?? {});
+      if (answer.error) result.reject(new ProtocolFailure(method, answer.error.code, answer.error.message));
+      else result.resolve(answer.result ?? {});
       return answer;
     });
     this.#mux.pipe.send([encode({ id, method, params, sessionId: channel.id })]);
-    return within(ms, `Chromium to answer ${method}`, () => answered.promise).finally(() => channel.pending.delete(id));
+    return within(ms, `Chromium to answer ${method}`, () => result.promise).finally(() => channel.pending.delete(id));
   }
 
-  /** Hands an answer to whoever asked; gives back what is an event. */
-  event(channel: Channel, message: Buffer): Incoming | undefined {
+  /** Resolves the command that a message answers. Returns the message if it is an event. */
+  receive(channel: Channel, message: Buffer): Incoming | undefined {
     const id = answerId(message);
     if (id === undefined) return parseEvent(message);
     const onAnswer = channel.pending.get(id);
@@ -41,7 +41,7 @@ export class Asker {
   }
 }
 
-/** Whoever waits for it hears of one that cannot be read. */
+/** An answer that cannot be parsed becomes an error, so that the caller does not wait until the timeout. */
 function readAnswer(id: number, message: Buffer): Incoming {
   try {
     return parseIncoming(message);
