@@ -19,7 +19,7 @@ export interface SpanSource {
 /** `server`: somebody outside waits for it. */
 export type SpanKind = 'server' | 'internal';
 
-export interface SpanWish {
+export interface SpanOptions {
   readonly kind?: SpanKind;
   /** The caller's header. Absent: the span that is under way. */
   readonly traceparent?: string | undefined;
@@ -83,7 +83,7 @@ export class Tracer {
   }
 
   /** A span that the caller ends. */
-  begin(name: string, { kind = 'internal', traceparent, common = {} }: SpanWish = {}): Span {
+  begin(name: string, { kind = 'internal', traceparent, common = {} }: SpanOptions = {}): Span {
     if (!this.#source) return NO_SPAN;
     const outer = underWay.getStore();
     const attributes = { ...outer?.common, ...common };

@@ -21,7 +21,7 @@ export interface Job<Input, Output> extends JobFacts {
   readonly carries?: (input: Input) => Output;
 }
 
-export interface JobWish {
+export interface JobOptions {
   /** The session or application that it is done for: each gets its turn, however much another one asks for. */
   readonly of: string;
   /** Buffers of the input that are moved to the thread and are empty here afterwards. */
@@ -59,13 +59,13 @@ export class WorkFailed extends Error {
 
 /** What is asked of the pool by those who use it. */
 export interface Workers {
-  run<Input, Output>(job: Job<Input, Output>, input: Input, wish: JobWish): Promise<Output>;
+  run<Input, Output>(job: Job<Input, Output>, input: Input, options: JobOptions): Promise<Output>;
 }
 
 interface Waiting {
   readonly job: JobFacts;
   readonly input: unknown;
-  readonly wish: JobWish;
+  readonly options: JobOptions;
   readonly answer: PromiseWithResolvers<unknown>;
 }
 
@@ -93,14 +93,14 @@ export class WorkerPool implements Workers, Closeable {
     return this.#threads.size;
   }
 
-  run<Input, Output>(job: Job<Input, Output>, input: Input, wish: JobWish): Promise<Output> {
+  run<Input, Output>(job: Job<Input, Output>, input: Input, options: JobOptions): Promise<Output> {
     const answer = Promise.withResolvers<unknown>();
-    const refused = this.#refusal(job.name, wish.of);
+    const refused = this.#refusal(job.name, options.of);
     if (refused) answer.reject(refused);
     else {
-      const mine = this.#waiting.get(wish.of) ?? [];
-      this.#waiting.set(wish.of, mine);
-      mine.push({ job, input, wish, answer });
+      const mine = this.#waiting.get(options.of) ?? [];
+      this.#waiting.set(options.of, mine);
+      mine.push({ job, input, options, answer });
       this.#waitingCount++;
       this.#assign();
     }
@@ -175,7 +175,7 @@ export class WorkerPool implements Workers, Closeable {
   }
 
   #begin(thread: Thread, waiting: Waiting): void {
-    const { job, input, wish } = waiting;
+    const { job, input, options } = waiting;
     thread.current = waiting;
     thread.worker.ref();
     clearTimeout(thread.timer);
@@ -185,7 +185,7 @@ export class WorkerPool implements Workers, Closeable {
       void this.#end(thread, late);
     }, job.limitMs);
     const order: Order = { id: ++this.#nextId, module: job.module, input };
-    thread.worker.postMessage(order, [...(wish.moved ?? [])]);
+    thread.worker.postMessage(order, [...(options.moved ?? [])]);
   }
 
   #settle(thread: Thread, outcome: Outcome): void {

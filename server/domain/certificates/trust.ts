@@ -12,10 +12,10 @@ const FIELD = 'proxySettings.caCertificates';
 export const trustWatcher = (rows: Pick<CertificateRows, 'ders'>): Watcher => ({
   name: 'certificates',
 
-  check: async (caller, { asks }) => {
-    if (!asks.caCertificates) return undefined;
-    await trusted(rows, caller.applicationId, asks.caCertificates);
-    return { kept: { ids: asks.caCertificates } };
+  check: async (caller, { forWatchers }) => {
+    if (!forWatchers.caCertificates) return undefined;
+    await trusted(rows, caller.applicationId, forWatchers.caCertificates);
+    return { kept: { ids: forWatchers.caCertificates } };
   },
 
   prepare: async row => {

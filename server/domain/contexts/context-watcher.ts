@@ -12,7 +12,7 @@ import type { Log } from '../../kit/log.ts';
 import { within } from '../../kit/wait.ts';
 import { fault } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
-import type { SessionWish } from '../sessions/api.ts';
+import type { SessionRequest } from '../sessions/api.ts';
 import type { Attendance, Preparation, Remains } from '../sessions/attendance.ts';
 import type { LiveSession } from '../sessions/live.ts';
 import type { Checked, Watcher } from '../sessions/watchers.ts';
@@ -45,7 +45,7 @@ interface StoredUse {
   readonly persist: boolean;
 }
 
-type Asked = NonNullable<SessionWish['asks']['context']>;
+type Asked = NonNullable<SessionRequest['forWatchers']['context']>;
 
 export class ContextWatcher implements Watcher {
   readonly name = 'context';
@@ -57,7 +57,7 @@ export class ContextWatcher implements Watcher {
 
   async check(
     caller: AgentCaller,
-    { asks: { context: asked } }: SessionWish,
+    { forWatchers: { context: asked } }: SessionRequest,
     session: SessionId,
     signal: AbortSignal,
   ): Promise<Checked | undefined> {

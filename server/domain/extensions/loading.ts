@@ -40,10 +40,10 @@ interface StoredExtension {
 export const extensionsWatcher = (parts: LoadingParts): Watcher => ({
   name: 'extensions',
 
-  check: async (caller, { asks }) => {
-    if (!asks.extensionIds) return undefined;
+  check: async (caller, { forWatchers }) => {
+    if (!forWatchers.extensionIds) return undefined;
     if (!parts.isJailed) throw needsJail();
-    const rows = await requireExtensions(parts, caller.applicationId, asks.extensionIds);
+    const rows = await requireExtensions(parts, caller.applicationId, forWatchers.extensionIds);
     return { kept: { loaded: rows.map(({ id, checksum }) => ({ id, checksum })) } };
   },
 

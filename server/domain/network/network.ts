@@ -15,7 +15,7 @@ import type { Seal } from '../../kit/seal.ts';
 import { fault } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { BlockedNavigation } from '../logs/log-book.ts';
-import type { SessionView, SessionWish } from '../sessions/api.ts';
+import type { SessionRequest, SessionView } from '../sessions/api.ts';
 import type { Attendance, Preparation } from '../sessions/attendance.ts';
 import type { LiveSession } from '../sessions/live.ts';
 import type { Checked, Watcher } from '../sessions/watchers.ts';
@@ -90,15 +90,16 @@ export class Network implements Watcher {
 
   async check(
     _caller: AgentCaller,
-    { asks, settings }: SessionWish,
+    { forWatchers, settings }: SessionRequest,
     id: SessionId,
     signal: AbortSignal,
   ): Promise<Checked | undefined> {
     const { engine, seal } = this.#parts;
     if (settings.blockAds && !engine.blocksAds) throw unavailable('browserSettings.blockAds', 'has no list of hosts');
-    const domains = asks.allowedDomains && hostNames(asks.allowedDomains, 'browserSettings.allowedDomains');
-    const rules = asks.networkPolicy && this.#hostRules(asks.networkPolicy);
-    const asked: Routes = asks.proxies ? routesOf(asks.proxies, id, engine) : { routes: [] };
+    const domains =
+      forWatchers.allowedDomains && hostNames(forWatchers.allowedDomains, 'browserSettings.allowedDomains');
+    const rules = forWatchers.networkPolicy && this.#hostRules(forWatchers.networkPolicy);
+    const asked: Routes = forWatchers.proxies ? routesOf(forWatchers.proxies, id, engine) : { routes: [] };
     await this.#assertProxiesReachable(asked.routes, signal);
     const { routes, timeZone } = asked;
     if (!rules && !domains && routes.length === 0) return undefined;

@@ -11,7 +11,7 @@ import type { Delivery } from './deliveries.ts';
 import type { KeptSettings, SettingsAt } from './settings.ts';
 
 /** A create body after validation: aliases merged, refusals made, defaults that are ours applied. */
-export interface SessionWish {
+export interface SessionRequest {
   /** As the caller named it; the domain compares it with the key's application. */
   readonly projectId?: string;
   /** Seconds from creation. Absent: the default. */
@@ -23,20 +23,20 @@ export interface SessionWish {
   readonly regionAsked?: string;
   readonly userMetadata: JsonObject;
   readonly settings: KeptSettings;
-  readonly asks: SessionAsks;
+  readonly forWatchers: WatcherSettings;
   /** Begin the answer's `warnings`; the domain adds its own behind them. */
   readonly warnings: readonly Warning[];
 }
 
 /** What the create names that a watcher judges, as given; empty lists are left out. Never stored as it is. */
-export interface SessionAsks extends SettingsAt<'check'> {
+export interface WatcherSettings extends SettingsAt<'check'> {
   readonly caCertificates?: readonly string[];
   readonly proxies?: NonNullable<CreateSession['proxies']>;
 }
 
 /** A session as the contract shows it. Connect fields are there only where this caller may see them. */
 export type SessionView = Session & {
-  /** `SessionWish.regionAsked` of its create. Never answered under this name. */
+  /** `SessionRequest.regionAsked` of its create. Never answered under this name. */
   readonly regionAsked?: string;
 };
 
@@ -68,7 +68,7 @@ export interface CreateManner {
 
 export interface CreatedSession {
   readonly session: SessionView;
-  /** The whole list: those of the wish, then the domain's own. */
+  /** The whole list: those of the request, then the domain's own. */
   readonly warnings: readonly Warning[];
   /** Absent where an earlier create's session was given. */
   readonly quota?: Quota;
@@ -77,7 +77,7 @@ export interface CreatedSession {
 }
 
 export interface Sessions {
-  create(caller: AgentCaller, wish: SessionWish, manner: CreateManner): Promise<CreatedSession>;
+  create(caller: AgentCaller, request: SessionRequest, manner: CreateManner): Promise<CreatedSession>;
   /** A session that a create has made before, as a create answers it: not before its browser is up. */
   again(caller: AgentCaller, id: SessionId): Promise<SessionView>;
   list(caller: AgentCaller, query: SessionListQuery): Promise<{ sessions: SessionView[]; nextBefore?: string }>;

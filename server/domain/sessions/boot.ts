@@ -16,7 +16,7 @@ export interface Booted {
   readonly scope: Scope;
 }
 
-export interface BootWish {
+export interface BootRequest {
   /** Names the box; the session's own id, or one that no session has. */
   readonly id: SessionId;
   readonly launch: LaunchSettings;
@@ -29,10 +29,10 @@ export interface BootWish {
 /** What a row keeps of a box, so that a successor finds it. */
 export const noteOf = (box: Box): BoxJson => ({ ...box.record, id: box.session });
 
-export async function boot(browserHost: BrowserHost, wish: BootWish, signal: AbortSignal): Promise<Booted> {
-  const box = await browserHost.startBox(wish, signal);
+export async function boot(browserHost: BrowserHost, request: BootRequest, signal: AbortSignal): Promise<Booted> {
+  const box = await browserHost.startBox(request, signal);
   return equip(browserHost, box, async () => {
-    await wish.stands?.(box);
+    await request.stands?.(box);
     return browserHost.meetBrowser(box, signal);
   });
 }

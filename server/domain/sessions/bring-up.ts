@@ -74,8 +74,8 @@ export class BringUp {
     const warm = isItsOwn ? undefined : await trace.during('session.claim', () => pool.claim(launch, signal));
     if (warm) return this.#claimed(row, warm);
     const stands = (box: Box): Promise<void> => this.#note(row, box);
-    const wish = { id: row.id, launch, background: false, stands, ...(preparation ? { preparation } : {}) };
-    return trace.during('session.launch', () => boot(browserHost, wish, signal));
+    const request = { id: row.id, launch, background: false, stands, ...(preparation ? { preparation } : {}) };
+    return trace.during('session.launch', () => boot(browserHost, request, signal));
   }
 
   /** Its box is written with the move to RUNNING: until then no successor would adopt it, and every one would sweep it. */

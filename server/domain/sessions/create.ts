@@ -19,7 +19,7 @@ import { configuredLimits, effectiveLimits } from '../limits/browser-limits.ts';
 import type { Limits } from '../limits/limits.ts';
 import type { AdmissionQueue, Attempt } from '../limits/queue.ts';
 import { type Refusal, refusal, refusalFault } from '../limits/refusals.ts';
-import type { CreatedSession, CreateManner, SessionView, SessionWish } from './api.ts';
+import type { CreatedSession, CreateManner, SessionRequest, SessionView } from './api.ts';
 import { noteOf } from './boot.ts';
 import { BROWSER_START_MS, type BringUp } from './bring-up.ts';
 import type { Deliveries, Delivery } from './deliveries.ts';
@@ -83,25 +83,25 @@ export class Creates {
     this.#parts = parts;
   }
 
-  async create(caller: AgentCaller, wish: SessionWish, manner: CreateManner): Promise<CreatedSession> {
+  async create(caller: AgentCaller, request: SessionRequest, manner: CreateManner): Promise<CreatedSession> {
     if (this.#isStopping) throw stopping();
-    assertProject(caller.applicationId, wish.projectId);
-    const { warnings } = wish;
+    assertProject(caller.applicationId, request.projectId);
+    const { warnings } = request;
     const lost = manner.delivery && (await this.#findLost(caller, manner.delivery));
     if (lost) return { session: lost, warnings, waitedMs: 0 };
-    const running = this.#run(caller, wish, manner);
+    const running = this.#run(caller, request, manner);
     this.#running.add(running);
     const { row, ...admitted } = await running.finally(() => this.#running.delete(running));
     return { session: this.#view(caller, row), warnings, ...admitted };
   }
 
-  async #run(caller: AgentCaller, wish: SessionWish, manner: CreateManner) {
+  async #run(caller: AgentCaller, request: SessionRequest, manner: CreateManner) {
     const { bringUp, watchers, deliveries, clock, started } = this.#parts;
     const beganMs = clock.monotonicMs();
     const id = newId<SessionId>(clock.now());
     await bringUp.demandDiskRoom();
-    const { kept, undo } = await watchers.check(caller, wish, id, manner.signal);
-    const place = () => this.#place({ ...this.#newRow(caller, wish, manner, kept), id }, wish, manner);
+    const { kept, undo } = await watchers.check(caller, request, id, manner.signal);
+    const place = () => this.#place({ ...this.#newRow(caller, request, manner, kept), id }, request, manner);
     const { got, waitedMs } = await this.#admit(caller, manner, place).catch(async error => {
       await undo();
       throw error;
@@ -132,7 +132,7 @@ export class Creates {
   }
 
   /** One attempt: the transaction that counts, decides and inserts. */
-  async #place(row: NewSession, { timeout }: SessionWish, { run }: CreateManner): Promise<Attempt<PlacedSession>> {
+  async #place(row: NewSession, { timeout }: SessionRequest, { run }: CreateManner): Promise<Attempt<PlacedSession>> {
     const { rows, trace } = this.#parts;
     const { id, createdAt } = row;
     trace.share({ 'berth.session_id': id });
@@ -161,7 +161,7 @@ export class Creates {
   /** Made for each attempt: the times count from when the session is placed. */
   #newRow(
     caller: AgentCaller,
-    wish: SessionWish,
+    request: SessionRequest,
     { delivery }: CreateManner,
     kept: JsonObject,
   ): Omit<NewSession, 'id'> {
@@ -171,18 +171,18 @@ export class Creates {
       applicationId: caller.applicationId,
       hostId: host,
       keyId: caller.keyId,
-      region: wish.region ?? defaultRegion,
-      keepAlive: wish.keepAlive,
-      userMetadata: wish.userMetadata,
+      region: request.region ?? defaultRegion,
+      keepAlive: request.keepAlive,
+      userMetadata: request.userMetadata,
       settings: {
-        ...wish.settings,
+        ...request.settings,
         ...kept,
-        ...(wish.regionAsked === undefined ? {} : { regionAsked: wish.regionAsked }),
-        ...(wish.warnings.length > 0 ? { warnings: wish.warnings.map(warning => ({ ...warning })) } : {}),
+        ...(request.regionAsked === undefined ? {} : { regionAsked: request.regionAsked }),
+        ...(request.warnings.length > 0 ? { warnings: request.warnings.map(warning => ({ ...warning })) } : {}),
       },
       createdAt: now,
-      expiresAt: plus(now, 1000 * (wish.timeout ?? TIMEOUT_DEFAULT_SECONDS)),
-      ...(wish.keepAlive ? {} : { connectBy: plus(now, FIRST_CONNECT_MS) }),
+      expiresAt: plus(now, 1000 * (request.timeout ?? TIMEOUT_DEFAULT_SECONDS)),
+      ...(request.keepAlive ? {} : { connectBy: plus(now, FIRST_CONNECT_MS) }),
       ...(delivery ? { createDigest: delivery.digest } : {}),
     };
   }

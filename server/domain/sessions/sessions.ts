@@ -19,9 +19,9 @@ import type {
   CreateManner,
   SessionChange,
   SessionListQuery,
+  SessionRequest,
   Sessions,
   SessionView,
-  SessionWish,
 } from './api.ts';
 import type { Creates } from './create.ts';
 import type { Endings } from './endings.ts';
@@ -52,8 +52,8 @@ export class SessionService implements Sessions {
     this.#parts = parts;
   }
 
-  create(caller: AgentCaller, wish: SessionWish, manner: CreateManner): Promise<CreatedSession> {
-    return this.#parts.creates.create(caller, wish, manner);
+  create(caller: AgentCaller, request: SessionRequest, manner: CreateManner): Promise<CreatedSession> {
+    return this.#parts.creates.create(caller, request, manner);
   }
 
   again(caller: AgentCaller, id: SessionId): Promise<SessionView> {

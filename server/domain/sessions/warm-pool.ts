@@ -143,8 +143,8 @@ export class WarmPool {
       coming.box = box;
     };
     try {
-      const wish = { id: newId<SessionId>(clock.now()), launch, background: true, stands };
-      const booted = await boot(browserHost, wish, signal);
+      const request = { id: newId<SessionId>(clock.now()), launch, background: true, stands };
+      const booted = await boot(browserHost, request, signal);
       await this.#prepare(booted);
       this.#failures = 0;
       if (coming.isPromised) coming.arrived.resolve(booted);

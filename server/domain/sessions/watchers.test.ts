@@ -4,12 +4,12 @@ import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';
 import type { AgentCaller } from '../identity/caller.ts';
-import type { SessionWish } from './api.ts';
+import type { SessionRequest } from './api.ts';
 import { type Watcher, Watchers } from './watchers.ts';
 
 const id = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d10' as SessionId;
 const caller: AgentCaller = Object.create(null);
-const wish: SessionWish = { keepAlive: false, userMetadata: {}, settings: {}, asks: {}, warnings: [] };
+const request: SessionRequest = { keepAlive: false, userMetadata: {}, settings: {}, forWatchers: {}, warnings: [] };
 const row: SessionRow = Object.create(null);
 const signal = new AbortController().signal;
 const remains = { folder: '/nowhere', uploads: '/nowhere', uid: undefined };
@@ -23,7 +23,7 @@ describe('watchers', () => {
       { name: 'b', check: async () => undefined },
       { name: 'c', check: async () => ({ kept: { two: 2 } }) },
     );
-    assert.deepEqual((await two.check(caller, wish, id, signal)).kept, { a: { one: 1 }, c: { two: 2 } });
+    assert.deepEqual((await two.check(caller, request, id, signal)).kept, { a: { one: 1 }, c: { two: 2 } });
   });
 
   test('undoes earlier checks in reverse order when a watcher refuses, and only once', async () => {
@@ -33,9 +33,9 @@ describe('watchers', () => {
       check: async () => ({ undo: async () => void undone.push(name) }),
     });
     const refusing: Watcher = { name: 'r', check: () => Promise.reject(new Error('no')) };
-    await assert.rejects(watchers(undoing('a'), undoing('b'), refusing).check(caller, wish, id, signal), /no/);
+    await assert.rejects(watchers(undoing('a'), undoing('b'), refusing).check(caller, request, id, signal), /no/);
     assert.deepEqual(undone, ['b', 'a']);
-    const { undo } = await watchers(undoing('c')).check(caller, wish, id, signal);
+    const { undo } = await watchers(undoing('c')).check(caller, request, id, signal);
     await undo();
     await undo();
     assert.deepEqual(undone, ['b', 'a', 'c']);

@@ -8,7 +8,7 @@ import type { JsonObject } from '../../kit/json.ts';
 import type { Log } from '../../kit/log.ts';
 import { within } from '../../kit/wait.ts';
 import type { AgentCaller } from '../identity/caller.ts';
-import type { SessionView, SessionWish } from './api.ts';
+import type { SessionRequest, SessionView } from './api.ts';
 import type { Attendance, Preparation, Remains } from './attendance.ts';
 import type { LiveSession } from './live.ts';
 import { joinLaunchSettings } from './settings.ts';
@@ -20,7 +20,12 @@ export interface Watcher {
   /** Its part of `SessionRow.settings` stands under this name. */
   readonly name: string;
   /** Before the row is written: whether what the create names can be had. Throws the fault that is answered. */
-  check?(caller: AgentCaller, wish: SessionWish, id: SessionId, signal: AbortSignal): Promise<Checked | undefined>;
+  check?(
+    caller: AgentCaller,
+    request: SessionRequest,
+    id: SessionId,
+    signal: AbortSignal,
+  ): Promise<Checked | undefined>;
   /**
    * What this session's browser must find when it starts. Undefined: any warm one will do. What is only values can be given
    * to a warm browser that was started with the same ones.
@@ -60,7 +65,12 @@ export class Watchers {
   }
 
   /** One after the other; when one refuses, what the ones before it did is undone. */
-  async check(caller: AgentCaller, wish: SessionWish, id: SessionId, signal: AbortSignal): Promise<Required<Checked>> {
+  async check(
+    caller: AgentCaller,
+    request: SessionRequest,
+    id: SessionId,
+    signal: AbortSignal,
+  ): Promise<Required<Checked>> {
     const kept: Record<string, JsonObject> = {};
     const undoes: Array<() => Promise<void>> = [];
     const undo = async (): Promise<void> => {
@@ -69,7 +79,7 @@ export class Watchers {
     };
     try {
       for (const watcher of this.#list) {
-        const checked = await watcher.check?.(caller, wish, id, signal);
+        const checked = await watcher.check?.(caller, request, id, signal);
         if (checked?.kept) kept[watcher.name] = checked.kept;
         if (checked?.undo) undoes.push(() => checked.undo?.() ?? Promise.resolve());
       }

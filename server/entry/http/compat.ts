@@ -36,8 +36,8 @@ export const compatHandlers = ({ sessions, applications, limits, regions }: Comp
   startSession: async ({ caller, body, manner }: In<'startSession'>): Promise<Answer> => {
     if (body.browserbaseSessionID !== undefined)
       return started((await sessions.read(caller, body.browserbaseSessionID)).id);
-    const wish = normaliseCreate(body.browserbaseSessionCreateParams ?? {}, { mount: 'compat', regions });
-    const created = await sessions.create(caller, wish, manner);
+    const request = normaliseCreate(body.browserbaseSessionCreateParams ?? {}, { mount: 'compat', regions });
+    const created = await sessions.create(caller, request, manner);
     return { ...started(created.session.id), headers: admittedHeaders(created, manner) };
   },
 

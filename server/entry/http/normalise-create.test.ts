@@ -10,7 +10,7 @@ const COMPAT: Where = { ...NATIVE, mount: 'compat' };
 const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
 const OTHER_ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11';
 
-const PLAIN = { keepAlive: false, userMetadata: {}, settings: {}, asks: {}, warnings: [] };
+const PLAIN = { keepAlive: false, userMetadata: {}, settings: {}, forWatchers: {}, warnings: [] };
 
 test('an empty body gives the defaults', () => assert.deepEqual(normaliseCreate({}, NATIVE), PLAIN));
 
@@ -46,9 +46,9 @@ for (const [field, body] of UNAVAILABLE)
     assert.equal(refusal(body, NATIVE, 'feature_unavailable').details?.field, field));
 
 test('on the compatibility mount, unavailable settings are ignored with a warning', () => {
-  const wish = normaliseCreate({ browserSettings: { verified: true, os: 'mac' } }, COMPAT);
+  const request = normaliseCreate({ browserSettings: { verified: true, os: 'mac' } }, COMPAT);
   assert.deepEqual(
-    wish.warnings.map(({ code, path }) => [code, path]),
+    request.warnings.map(({ code, path }) => [code, path]),
     [
       ['ignored', 'browserSettings.verified'],
       ['ignored', 'browserSettings.os'],
@@ -90,7 +90,7 @@ for (const [code, name, browserSettings] of WARNED)
 
 test('passes settings that watchers check on once, without empty lists', () => {
   const networkPolicy = { deny: ['a.test'] };
-  const { settings, asks } = normaliseCreate(
+  const { settings, forWatchers } = normaliseCreate(
     {
       extensionId: ID,
       proxySettings: { caCertificates: [OTHER_ID, OTHER_ID] },
@@ -99,7 +99,7 @@ test('passes settings that watchers check on once, without empty lists', () => {
     NATIVE,
   );
   assert.deepEqual(settings, {});
-  assert.deepEqual(asks, {
+  assert.deepEqual(forWatchers, {
     extensionIds: [ID, OTHER_ID],
     caCertificates: [OTHER_ID],
     networkPolicy,
@@ -141,8 +141,8 @@ test('accepts regions of official clients with a warning', () => {
 });
 
 test('a configured region with such a name gives no warning', () => {
-  const wish = normaliseCreate({ region: 'us-east-1' }, { mount: 'native', regions: ['us-east-1'] });
-  assert.deepEqual([wish.region, wish.regionAsked, wish.warnings], ['us-east-1', undefined, []]);
+  const request = normaliseCreate({ region: 'us-east-1' }, { mount: 'native', regions: ['us-east-1'] });
+  assert.deepEqual([request.region, request.regionAsked, request.warnings], ['us-east-1', undefined, []]);
 });
 
 const BAD: ReadonlyArray<readonly [string, CreateSession]> = [

@@ -1,4 +1,4 @@
-// Converts a create body into a SessionWish: merges aliases, refuses what is not available, warns of what has no effect. Pure.
+// Converts a create body into a SessionRequest: merges aliases, refuses what is not available, warns of what has no effect. Pure.
 import { isDeepStrictEqual } from 'node:util';
 import type { Warning } from '../../../contract/common.ts';
 import {
@@ -8,7 +8,7 @@ import {
   VIEWPORT_DEFAULT,
 } from '../../../contract/sessions.ts';
 import { fault, invalidRequest } from '../../domain/faults.ts';
-import type { SessionAsks, SessionWish } from '../../domain/sessions/api.ts';
+import type { SessionRequest, WatcherSettings } from '../../domain/sessions/api.ts';
 import { checkedMetadata } from '../../domain/sessions/metadata.ts';
 import { settingsAt, settingsWithoutEffect } from '../../domain/sessions/settings.ts';
 
@@ -18,7 +18,7 @@ export interface Where {
   readonly regions: readonly string[];
 }
 
-export function normaliseCreate(body: CreateSession, where: Where): SessionWish {
+export function normaliseCreate(body: CreateSession, where: Where): SessionRequest {
   const settings = mergeAliases(body);
   refuseOsAlone(settings);
   refuseUnknownLocale(settings);
@@ -32,7 +32,7 @@ export function normaliseCreate(body: CreateSession, where: Where): SessionWish 
     ...region.chosen,
     userMetadata,
     settings: settingsAt(settings, 'launch', 'claim', 'watcher'),
-    asks: asksOf(body, settings),
+    forWatchers: watcherSettingsOf(body, settings),
     warnings: [...region.warnings, ...warningsFor(settings)],
   };
 }
@@ -161,8 +161,10 @@ const warningsFor = (settings: BrowserSettings): Warning[] =>
 // ---- what the domain gets ------------------------------------------------------------------------------------------
 
 /** What watchers check. An empty list is omitted: it requests nothing. */
-function asksOf({ proxies, proxySettings }: CreateSession, settings: BrowserSettings): SessionAsks {
+function watcherSettingsOf({ proxies, proxySettings }: CreateSession, settings: BrowserSettings): WatcherSettings {
   const caCertificates = [...new Set(proxySettings?.caCertificates)];
-  const asks = { ...settingsAt(settings, 'check'), caCertificates, ...(proxies ? { proxies } : {}) };
-  return Object.fromEntries(Object.entries(asks).filter(([, value]) => !Array.isArray(value) || value.length > 0));
+  const forWatchers = { ...settingsAt(settings, 'check'), caCertificates, ...(proxies ? { proxies } : {}) };
+  return Object.fromEntries(
+    Object.entries(forWatchers).filter(([, value]) => !Array.isArray(value) || value.length > 0),
+  );
 }

@@ -20,7 +20,7 @@ import type { IdentityVerbs } from '../../domain/identity/identity.ts';
 import { WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
 import type { Logs } from '../../domain/logs/api.ts';
 import type { Recordings } from '../../domain/recordings/api.ts';
-import type { Sessions, SessionView, SessionWish } from '../../domain/sessions/api.ts';
+import type { SessionRequest, Sessions, SessionView } from '../../domain/sessions/api.ts';
 import { systemClock } from '../../kit/clock.ts';
 import type { AccountId, ApplicationId, KeyId, TokenId } from '../../kit/ids.ts';
 import type { Log, LogFields } from '../../kit/log.ts';
@@ -95,7 +95,7 @@ const CONTEXTS: ContextVerbs = {
 };
 
 const SESSIONS: Sessions = {
-  create: async (_, wish) => ({ session: VIEW, warnings: wish.warnings, waitedMs: 0 }),
+  create: async (_, request) => ({ session: VIEW, warnings: request.warnings, waitedMs: 0 }),
   again: async () => VIEW,
   list: async () => ({ sessions: [VIEW], nextBefore: ID }),
   read: async () => VIEW,
@@ -589,12 +589,12 @@ for (const prefix of ['/v1', '/v1/browsers/v1'])
   });
 
 test('Stagehand can start and end a session, and its other fields are ignored', async () => {
-  const wishes: SessionWish[] = [];
+  const requests: SessionRequest[] = [];
   const starting = await serve({
     sessions: {
       ...SESSIONS,
-      create: async (_, wish) => {
-        wishes.push(wish);
+      create: async (_, request) => {
+        requests.push(request);
         return { session: VIEW, warnings: [], waitedMs: 0 };
       },
     },
@@ -602,11 +602,11 @@ test('Stagehand can start and end a session, and its other fields are ignored', 
   const body = { modelName: 'm', browserbaseSessionCreateParams: { keepAlive: true } };
   const { status, body: started } = await starting('POST', '/v1/sessions/start', { key: KEY, body });
   assert.deepEqual([status, started], [200, { success: true, data: { sessionId: ID, available: false } }]);
-  assert.equal(wishes[0]?.keepAlive, true);
+  assert.equal(requests[0]?.keepAlive, true);
   const taken = await starting('POST', '/v1/sessions/start', { key: KEY, body: { browserbaseSessionID: ID } });
   assert.equal(taken.body.data.sessionId, ID);
   assert.deepEqual((await starting('POST', `/v1/sessions/${ID}/end`, { key: KEY })).body, { success: true });
-  assert.equal(wishes.length, 1);
+  assert.equal(requests.length, 1);
 });
 
 test('a repeated release is a conflict on the native mount, and succeeds on the compatibility mount', async () => {

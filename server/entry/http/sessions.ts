@@ -15,8 +15,8 @@ const FOREIGN_REGION_DEFAULT = 'us-west-2';
 
 export const sessionHandlers = (sessions: Sessions, regions: readonly string[]) => ({
   createSession: async ({ caller, body, mount, warnings, manner }: In<'createSession'>): Promise<Answer> => {
-    const wish = normaliseCreate(body, { mount, regions });
-    const created = await sessions.create(caller, { ...wish, warnings: [...warnings, ...wish.warnings] }, manner);
+    const request = normaliseCreate(body, { mount, regions });
+    const created = await sessions.create(caller, { ...request, warnings: [...warnings, ...request.warnings] }, manner);
     const answered = createdAnswer(created.session, mount, created.warnings);
     return { ...answered, headers: { ...answered.headers, ...admittedHeaders(created, manner) } };
   },

@@ -88,7 +88,7 @@ export interface ContextRows {
   keep(
     application: ApplicationId,
     context: ContextId,
-    wish: KeepVersion,
+    request: KeepVersion,
     session?: { readonly id: SessionId; readonly events: (kept: Kept) => readonly SessionNews[] },
   ): Promise<Kept | undefined>;
   /** It will not be kept: its objects are to be removed. */

@@ -72,12 +72,12 @@ export const contexts = (db: Db, announcer: Announcer): ContextRows => ({
       return true;
     }),
 
-  keep: async (application, context, wish, session) => {
+  keep: async (application, context, request, session) => {
     let news: readonly SessionNews[] = [];
     const kept = await db.transaction().execute(async trx => {
       const standing = await lock(trx, application, context);
       if (!standing) return undefined;
-      const done = await keep(trx, standing, wish, session?.id);
+      const done = await keep(trx, standing, request, session?.id);
       news = session?.events(done) ?? [];
       await recordNews(trx, news);
       return done;
@@ -141,10 +141,10 @@ async function hasArchive(trx: Db, context: ContextId, archiveOf: VersionId): Pr
 
 // ---- a new version -------------------------------------------------------------------------------------------------
 
-async function keep(trx: Db, standing: ContextRow, wish: KeepVersion, session: string | undefined): Promise<Kept> {
-  const { id, facts, now } = wish;
+async function keep(trx: Db, standing: ContextRow, request: KeepVersion, session: string | undefined): Promise<Kept> {
+  const { id, facts, now } = request;
   const version = standing.version + 1;
-  const previous = await retire(trx, standing, wish);
+  const previous = await retire(trx, standing, request);
   const row = {
     ...{ contextId: standing.id, applicationId: standing.applicationId, state: 'kept' as const, version },
     ...{ source: facts.source, sessionId: facts.sessionId ?? null, partial: facts.partial, dueAt: null },
