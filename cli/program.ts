@@ -3,7 +3,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import about from '../package.json' with { type: 'json' };
 import type { CreateKeyOptions, ListKeysOptions } from './commands/keys.ts';
-import type { CreateTokenOptions } from './commands/tokens.ts';
+import type { CreateTokenOptions, JsonOption } from './commands/tokens.ts';
 import { exitCodeHelp } from './exit-codes.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -98,10 +98,13 @@ function addKeys(program: Command, terminal: Terminal): void {
 }
 
 function addTokens(program: Command, terminal: Terminal): void {
-  program
+  const tokens = program
     .command('tokens')
-    .description('Manage personal access tokens, with which scripts manage applications and keys.')
-    .helpCommand(false)
+    .description(
+      'Manage personal access tokens, with which scripts manage applications and keys. Works while the service runs.',
+    )
+    .helpCommand(false);
+  tokens
     .command('create')
     .description('Create a personal access token and print it. It is shown only once, because only its hash is stored.')
     .option('--name <NAME>', 'the name of the token', 'cli')
@@ -112,6 +115,19 @@ function addTokens(program: Command, terminal: Terminal): void {
     .option('--json', 'print {"id","token"}')
     .action(async (options: CreateTokenOptions) =>
       (await import('./commands/tokens.ts')).createToken(terminal, options),
+    );
+  tokens
+    .command('list')
+    .description('List personal access tokens, without the tokens themselves. Those of console links are among them.')
+    .option('--json', 'print a JSON array')
+    .action(async (options: JsonOption) => (await import('./commands/tokens.ts')).listTokens(terminal, options));
+  tokens
+    .command('revoke')
+    .description('Revoke a personal access token immediately. This cannot be undone.')
+    .argument('<TOKEN_ID>', 'the id of the token')
+    .option('--json', 'print {"id","revoked"}')
+    .action(async (id: string, options: JsonOption) =>
+      (await import('./commands/tokens.ts')).revokeToken(terminal, id, options),
     );
 }
 

@@ -49,6 +49,9 @@ export interface Local extends Closeable {
   sweepPlan(): ReturnType<typeof sweepPlan>;
   sweep(): ReturnType<typeof sweep>;
   createToken(wish: TokenWish): Promise<{ row: TokenRow; token: Secret }>;
+  /** Of the account; also those that console links signed in with. */
+  listTokens(): Promise<TokenRow[]>;
+  revokeToken(id: string): Promise<void>;
   /** One that signs in to the console for a day. */
   createConsoleToken(): Promise<Secret>;
 }
@@ -74,7 +77,7 @@ export async function openLocal(env: Environment, log: Log = silentLog, clock: C
     store,
     application: idOrName => findApplication(store, applications, account, idOrName),
     createKey: (application, wish) => keys.issue(application, { ...baseOf(wish), ...keyScopes(wish.scopes) }),
-    listKeys: application => allKeys(store, application, clock),
+    listKeys: application => allOf(query => store.keys.list(application, clock.now(), query)),
     revokeKey: (application, id) => keys.end(application, id),
     createToken: async wish =>
       tokens.issue((await account()).id, {
@@ -82,6 +85,11 @@ export async function openLocal(env: Environment, log: Log = silentLog, clock: C
         ...(wish.applicationIds ? { applicationIds: [...wish.applicationIds] } : {}),
         ...(wish.cidrAllow ? { cidrAllow: [...wish.cidrAllow] } : {}),
       }),
+    listTokens: async () => {
+      const { id } = await account();
+      return allOf(query => store.tokens.list(id, clock.now(), query));
+    },
+    revokeToken: async id => tokens.end((await account()).id, id),
     createConsoleToken: async () => (await tokens.issue((await account()).id, consoleTokenRequest(clock))).token,
     sweepPlan: () => sweepPlan({ rows: store.retention, clock }),
     sweep: () => sweepNow(config, store, clock, log),
@@ -157,14 +165,14 @@ function only(found: readonly ApplicationRow[], idOrName: string): ApplicationRo
   });
 }
 
-async function allKeys(store: Store, application: ApplicationId, clock: Clock): Promise<KeyRow[]> {
-  const rows: KeyRow[] = [];
+/** Every row of a list, in its order. */
+async function allOf<Row extends { readonly id: string }>(
+  list: (query: { readonly limit: number; readonly before?: Row['id'] }) => Promise<Row[]>,
+): Promise<Row[]> {
+  const rows: Row[] = [];
   for (;;) {
     const last = rows.at(-1);
-    const page = await store.keys.list(application, clock.now(), {
-      limit: PAGE,
-      ...(last ? { before: last.id } : {}),
-    });
+    const page = await list({ limit: PAGE, ...(last ? { before: last.id } : {}) });
     rows.push(...page);
     if (page.length < PAGE) return rows;
   }

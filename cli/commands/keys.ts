@@ -2,7 +2,8 @@
 import { type Local, openLocal } from '../../server/local.ts';
 import { CommandFailed } from '../command-failed.ts';
 import { EXIT } from '../exit-codes.ts';
-import { printJson, type Terminal, table } from '../terminal.ts';
+import { printJson, type Terminal } from '../terminal.ts';
+import { listed, printTable } from './credential-list.ts';
 
 export interface CreateKeyOptions {
   readonly application?: string;
@@ -37,35 +38,10 @@ export function listKeys(terminal: Terminal, options: ListKeysOptions): Promise<
   return withLocal(terminal, async local => {
     const application = await local.application(options.application);
     const rows = await local.listKeys(application.id);
-    const now = Date.now();
-    const keys = rows.map(row => ({
-      id: row.id,
-      applicationId: row.applicationId,
-      name: row.name,
-      prefix: row.prefix,
-      scopes: row.scopes,
-      status: row.revokedAt ? 'revoked' : row.expiresAt && row.expiresAt.getTime() <= now ? 'expired' : 'active',
-      createdAt: row.createdAt.toISOString(),
-      ...(row.expiresAt ? { expiresAt: row.expiresAt.toISOString() } : {}),
-      ...(row.revokedAt ? { revokedAt: row.revokedAt.toISOString() } : {}),
-      ...(row.lastUsedAt ? { lastUsedAt: row.lastUsedAt.toISOString() } : {}),
-    }));
+    const now = new Date();
+    const keys = rows.map(row => ({ ...listed(row, now), applicationId: row.applicationId }));
     if (options.json) return printJson(terminal, keys);
-    const heading = ['ID', 'NAME', 'PREFIX', 'STATUS', 'CREATED', 'LAST USED', 'SCOPES'];
-    terminal.print(
-      table([
-        heading,
-        ...keys.map(key => [
-          key.id,
-          key.name,
-          key.prefix,
-          key.status,
-          key.createdAt,
-          key.lastUsedAt ?? 'never',
-          key.scopes.join(' '),
-        ]),
-      ]),
-    );
+    printTable(terminal, keys);
   });
 }
 

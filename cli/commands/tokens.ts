@@ -1,6 +1,7 @@
-// `berth tokens`: creates personal access tokens, directly in the database.
+// `berth tokens`: creates, lists and revokes personal access tokens, directly in the database.
 import type { Local } from '../../server/local.ts';
 import { printJson, type Terminal } from '../terminal.ts';
+import { listed, printTable } from './credential-list.ts';
 import { withLocal } from './keys.ts';
 
 export interface CreateTokenOptions {
@@ -9,6 +10,10 @@ export interface CreateTokenOptions {
   readonly application?: readonly string[];
   readonly cidr?: readonly string[];
   readonly expires?: Date;
+  readonly json?: true;
+}
+
+export interface JsonOption {
   readonly json?: true;
 }
 
@@ -25,6 +30,26 @@ export function createToken(terminal: Terminal, options: CreateTokenOptions): Pr
     const until = row.expiresAt ? `, valid until ${row.expiresAt.toISOString()}` : '';
     terminal.say(`Personal access token ${row.id}${until}. It is shown only once:\n`);
     terminal.print(`${token.reveal()}\n`);
+  });
+}
+
+export function listTokens(terminal: Terminal, options: JsonOption): Promise<void> {
+  return withLocal(terminal, async local => {
+    const now = new Date();
+    const tokens = (await local.listTokens()).map(row => ({
+      ...listed(row, now),
+      ...(row.applicationIds ? { applicationIds: row.applicationIds } : {}),
+    }));
+    if (options.json) return printJson(terminal, tokens);
+    printTable(terminal, tokens);
+  });
+}
+
+export function revokeToken(terminal: Terminal, id: string, options: JsonOption): Promise<void> {
+  return withLocal(terminal, async local => {
+    await local.revokeToken(id);
+    if (options.json) return printJson(terminal, { id, revoked: true });
+    terminal.say(`Personal access token ${id} has been revoked.\n`);
   });
 }
 

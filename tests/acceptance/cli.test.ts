@@ -12,7 +12,7 @@ import { runBerth, startServer } from '../harness/server.ts';
 import { processesOf } from '../harness/session-processes.ts';
 import { eventually } from '../harness/until.ts';
 
-const EXIT = { done: 0, failed: 1, usage: 2 } as const;
+const EXIT = { done: 0, failed: 1, usage: 2, notFound: 4 } as const;
 const SESSIONS = '/v1/browsers/sessions';
 
 const server = await startServer();
@@ -61,6 +61,32 @@ test('a token created on the command line can be used for account operations', a
   assert.equal(code, EXIT.done);
   const { token } = JSON.parse(stdout);
   assert.equal((await server.api('GET', '/v1/applications', { key: token })).status, 200);
+});
+
+test('lists tokens without their secrets; a token revoked here is refused by the server', async () => {
+  const { id, token } = JSON.parse((await server.berth('tokens', 'create', '--json', '--name', 'nightly')).stdout);
+  const statusOf = async (): Promise<string | undefined> => {
+    const { stdout } = await server.berth('tokens', 'list', '--json');
+    assert.ok(!stdout.includes(token));
+    const listed: Array<{ id: string; name: string; status: string }> = JSON.parse(stdout);
+    return listed.find(one => one.id === id && one.name === 'nightly')?.status;
+  };
+  assert.equal(await statusOf(), 'active');
+  assert.equal((await server.berth('tokens', 'revoke', id)).code, EXIT.done);
+  assert.notEqual(await statusOf(), 'active');
+  await eventually(
+    'the server to refuse it',
+    async () => (await server.api('GET', '/v1/applications', { key: token })).status,
+    status => status === 401,
+  );
+  assert.equal((await server.berth('tokens', 'revoke', crypto.randomUUID())).code, EXIT.notFound);
+});
+
+test('a start with bad settings names each of them and ends with the code for bad usage', async () => {
+  const { code, stderr } = await runBerth(['keys', 'list'], { ...server.env, BERTH_SLOT: '4', BERTH_WARM: 'x' });
+  assert.equal(code, EXIT.usage);
+  assert.match(stderr, /BERTH_SLOT is not a setting; the nearest one is BERTH_SLOTS/);
+  assert.match(stderr, /BERTH_WARM is "x"/);
 });
 
 test('doctor lists all requirements, and reports none as missing on a suitable machine', async () => {

@@ -107,6 +107,12 @@ export class Tokens {
     if (id !== tokenId && !caller.scopes.has(MANAGE_TOKENS_SCOPE)) throw scopeMissing([MANAGE_TOKENS_SCOPE]);
     const row = await this.#get(accountId, id);
     if (caller.applicationIds && row.id !== tokenId && row.issuedBy !== tokenId) throw notFound('Token', id);
+    await this.end(accountId, id);
+  }
+
+  /** Revokes a token without checking a caller: for the command line. */
+  async end(accountId: AccountId, id: string): Promise<void> {
+    const row = await this.#get(accountId, id);
     const ended = await this.#parts.store.tokens.revoke(accountId, row.id, this.#parts.clock.now());
     this.#parts.changed(row.hash.toString('hex'));
     if (!ended) throw notFound('Token', id);

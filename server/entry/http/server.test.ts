@@ -186,7 +186,7 @@ const IDENTITY: IdentityVerbs = {
     end: unasked,
     rotate: unasked,
   },
-  tokens: { create: unasked, issue: unasked, list: unasked, current: unasked, revoke: async () => {} },
+  tokens: { create: unasked, issue: unasked, list: unasked, current: unasked, end: unasked, revoke: async () => {} },
 };
 
 const lines: Array<LogFields & { event: string }> = [];
