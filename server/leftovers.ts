@@ -5,7 +5,7 @@ import { type Config, readConfig } from './config.ts';
 import { wholeAmong } from './domain/files/whole-files.ts';
 import type { Salvage } from './engines/artifacts/salvage.ts';
 import { DOWNLOADS } from './engines/browser/policies.ts';
-import { jailedForm, layGround } from './engines/slots/open-slots.ts';
+import { createBoxHost, jailedForm } from './engines/slots/open-slots.ts';
 import type { Form, Remains } from './engines/slots/slots.ts';
 import { sweep } from './engines/slots/sweep.ts';
 import { openStore } from './engines/store/open-store.ts';
@@ -74,15 +74,15 @@ async function sweepAll(
   const sessionOf = new Map(rows.map(row => [boxOf(row), row.id]));
   const swept = new Set<string>();
   for (const form of formsOf(config.isolation)) {
-    const ground = layGround(groundWish(config, log, clock), form);
+    const host = createBoxHost(boxHostOptions(config, log, clock), form);
     try {
       const moveFiles = async (box: string, { folder }: Remains): Promise<void> => {
         const session = sessionOf.get(box);
         if (session) await salvageDownloads(salvage, session, folder);
       };
-      for (const session of await sweep(ground, new Set(), moveFiles)) swept.add(session);
+      for (const session of await sweep(host, new Set(), moveFiles)) swept.add(session);
     } finally {
-      await ground.close();
+      await host.close();
     }
   }
   return [...swept];
@@ -94,7 +94,7 @@ function formsOf(isolation: Config['isolation']): readonly Form[] {
   return isolation === 'slot' ? [jailedForm()] : [jailedForm(), 'process'];
 }
 
-const groundWish = (config: Config, log: Log, clock: Clock): Parameters<typeof layGround>[0] => ({
+const boxHostOptions = (config: Config, log: Log, clock: Clock): Parameters<typeof createBoxHost>[0] => ({
   dataDir: config.dataDir,
   size: config.slots,
   isolation: config.isolation,

@@ -47,7 +47,7 @@ import { closedPolicy } from './engines/egress/policy.ts';
 import { createResolver } from './engines/egress/resolve.ts';
 import { editionOf, findChromium } from './engines/slots/chromium.ts';
 import { openSlots } from './engines/slots/open-slots.ts';
-import type { BoxPlace, DiskRoom, Program, Slots } from './engines/slots/slots.ts';
+import type { BoxLayout, DiskRoom, Program, Slots } from './engines/slots/slots.ts';
 import { lockDataFolder } from './engines/store/data-folder.ts';
 import { openStore } from './engines/store/open-store.ts';
 import type { Store } from './engines/store/store.ts';
@@ -438,7 +438,7 @@ async function openBrowserHost(
         policies.release();
         if (locale) locale.release();
       };
-      const program = ({ folder, egressPort, ownSandbox }: BoxPlace): Program => ({
+      const program = ({ folder, egressPort, ownSandbox }: BoxLayout): Program => ({
         executable,
         args: [...(launch.switches ?? []), ...switches({ folder, egressPort, sandbox: ownSandbox, ...launch })],
         mounts: [

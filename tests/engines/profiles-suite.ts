@@ -24,9 +24,9 @@ import { constants, createZstdCompress } from 'node:zlib';
 import { type Packed, Profiles, type Seal, type Sealed, type Staging } from '../../server/engines/profiles/profiles.ts';
 import { Sealer } from '../../server/engines/profiles/sealed-stream.ts';
 import { TAR_END, tarHeader, tarPadding } from '../../server/engines/profiles/tar-writer.ts';
-import type { Ground } from '../../server/engines/slots/ground.ts';
+import type { BoxHost } from '../../server/engines/slots/box-host.ts';
 import { firstUid, readInstallId } from '../../server/engines/slots/install.ts';
-import { layGround } from '../../server/engines/slots/open-slots.ts';
+import { createBoxHost } from '../../server/engines/slots/open-slots.ts';
 import { removeFolder } from '../../server/engines/slots/remove-folder.ts';
 import { readTar } from '../../server/engines/slots/run-tar.ts';
 import type { Form } from '../../server/engines/slots/slots.ts';
@@ -71,7 +71,7 @@ const isEmpty = (list: readonly unknown[]): boolean => list.length === 0;
 
 export function profilesSuite(form: Form): void {
   let dataDir = '';
-  let ground: Ground;
+  let host: BoxHost;
   let profiles: Profiles;
   let uid: number | undefined;
   let count = 0;
@@ -81,10 +81,10 @@ export function profilesSuite(form: Form): void {
       dataDir = await makeDataDir();
       const isolation = form === 'process' ? 'process' : 'slot';
       const wish = { dataDir, size: 3, isolation, limits: LIMITS, listenIsLoopback: true } as const;
-      ground = layGround({ ...wish, log: silentLog, clock: systemClock }, form);
+      host = createBoxHost({ ...wish, log: silentLog, clock: systemClock }, form);
       const keeper: ConstructorParameters<typeof Profiles>[0]['keeper'] = {
-        readTar: (...asked) => readTar(ground, ...asked),
-        writeFiles: (...asked) => writeFiles(ground, ...asked),
+        readTar: (...asked) => readTar(host, ...asked),
+        writeFiles: (...asked) => writeFiles(host, ...asked),
         remove: removeFolder,
       };
       profiles = new Profiles({ root: join(dataDir, 'contexts'), secret: new Secret('x'.repeat(32)), keeper });
@@ -92,7 +92,7 @@ export function profilesSuite(form: Form): void {
       writeFileSync(join(dataDir, 'host-secret'), SECRET_OF_THE_HOST);
     });
     after(async () => {
-      ground.cgroups.close();
+      host.cgroups.close();
       await removeDataDir(dataDir);
     });
 

@@ -9,7 +9,7 @@ import type { Limits } from '../../server/engines/slots/cgroups.ts';
 import { findChromium } from '../../server/engines/slots/chromium.ts';
 import { openSlots } from '../../server/engines/slots/open-slots.ts';
 import { markedProcesses } from '../../server/engines/slots/process-table.ts';
-import type { Box, BoxPlace, BoxWish, Form, Program, Slots } from '../../server/engines/slots/slots.ts';
+import type { Box, BoxLayout, BoxRequest, Form, Program, Slots } from '../../server/engines/slots/slots.ts';
 import { systemClock } from '../../server/kit/clock.ts';
 import { newId, type SessionId } from '../../server/kit/ids.ts';
 import { silentLog } from '../../server/kit/log.ts';
@@ -35,13 +35,13 @@ export function openLab(form: Form, dataDir: string, limits: Partial<Limits> = {
 export const newSession = (): SessionId => newId<SessionId>(systemClock.now());
 
 /** The guest program, at the path that the box sees. */
-export function guest(place: BoxPlace): Program {
+export function guest(place: BoxLayout): Program {
   const folder = place.jailed ? '/guest' : FOLDER;
   const mounts = place.jailed ? [{ from: FOLDER, to: '/guest' }] : [];
   return { executable: process.execPath, args: [`${folder}/slots-guest.cjs`], mounts };
 }
 
-export function chromium(place: BoxPlace): Program {
+export function chromium(place: BoxLayout): Program {
   const executable = findChromium();
   if (!executable) throw new Error('the suite needs Chromium');
   const args = [
@@ -65,9 +65,9 @@ export function chromium(place: BoxPlace): Program {
 
 export const wishFor = (
   session: SessionId,
-  program: BoxWish['program'] = guest,
+  program: BoxRequest['program'] = guest,
   lifetimeMs = LIFETIME_MS,
-): BoxWish => ({
+): BoxRequest => ({
   ...{ session, program, lifetimeMs },
 });
 

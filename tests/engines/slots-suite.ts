@@ -10,7 +10,7 @@ import { after, before, describe, test } from 'node:test';
 import { CdpPipe } from '../../server/engines/slots/cdp-pipe.ts';
 import type { Limits } from '../../server/engines/slots/cgroups.ts';
 import { childrenOf, findProcess, innermostPid, isAlive } from '../../server/engines/slots/process-table.ts';
-import type { Box, BoxRecord, BoxWish, Form, Slots } from '../../server/engines/slots/slots.ts';
+import type { Box, BoxRecord, BoxRequest, Form, Slots } from '../../server/engines/slots/slots.ts';
 import { isFault } from '../../server/kit/fault.ts';
 import type { SessionId } from '../../server/kit/ids.ts';
 import { isObject } from '../../server/kit/json.ts';
@@ -121,7 +121,7 @@ export function slotsSuite(form: Form): void {
 
     test('a program starts only when its folder is filled, however long that takes', async () => {
       const session = newSession();
-      const fill: BoxWish['fill'] = async ({ folder }) => {
+      const fill: BoxRequest['fill'] = async ({ folder }) => {
         await until(
           GONE_WITHIN_MS,
           'the rest to be made',

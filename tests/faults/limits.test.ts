@@ -117,7 +117,7 @@ test('a session folder beyond its bound ends the session as disk_limit', async (
   const { code, reason } = await client.closed(ENDED_MS);
   assert.deepEqual({ code, reason }, { code: 4002, reason: 'session ended: disk_limit' });
   await assertEnded(server, session.id, 'ERROR', 'disk_limit');
-  await assertTold(session, 'disk_limit', 'service', /passed its bound/);
+  await assertTold(session, 'disk_limit', 'service', /passed its limit/);
   assert.ok(await answersFor(neighbour));
   await server.settles([neighbour.id]);
 });

@@ -80,7 +80,7 @@ export class BringUp {
 
   /** Its box is written with the move to RUNNING: until then no successor would adopt it, and every one would sweep it. */
   #claimed(row: SessionRow, warm: Booted): Booted {
-    warm.box.hasten();
+    warm.box.raisePriority();
     this.#tellOf(row, warm.box);
     return warm;
   }

@@ -116,7 +116,7 @@ export class WarmPool {
     const coming = this.#coming;
     if (!coming?.box || coming.isPromised || coming.print !== print) return undefined;
     coming.isPromised = true;
-    coming.box.hasten();
+    coming.box.raisePriority();
     try {
       return await within(START_MS, 'a browser that is coming', () => coming.arrived.promise, signal);
     } catch (error) {

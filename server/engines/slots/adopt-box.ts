@@ -1,47 +1,47 @@
-// Finds the box of a former process of ours again, by pid and start time, and gives it a new egress listener.
+// Finds the box that an earlier server process started, by pid and start time, and opens a new egress listener for it.
 import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
+import type { BoxHost } from './box-host.ts';
 import { BoxProcesses } from './box-processes.ts';
 import { Cgroup } from './cgroup.ts';
-import { placeOf } from './chain.ts';
+import { layoutOf } from './chain.ts';
 import { openLoopbackListener, reopenListener } from './egress-listener.ts';
-import type { Ground } from './ground.ts';
 import { bootId, isAlive } from './process-table.ts';
 import { RunningBox } from './running-box.ts';
 import type { BoxRecord } from './slots.ts';
 
-/** Undefined when there is nothing to adopt; what is left of it is then for the sweep. */
+/** Undefined if the box cannot be adopted; the sweep then removes what is left of it. */
 export async function adoptBox(
-  ground: Ground,
+  host: BoxHost,
   session: SessionId,
   record: BoxRecord,
   onLeft: () => void,
   signal: AbortSignal,
 ): Promise<RunningBox | undefined> {
   const leader = { pid: record.pid, startTicks: record.startTicks };
-  const folder = ground.folderOf(session);
+  const folder = host.folderOf(session);
   const notes = await folder.readNotes();
-  if (record.form !== ground.form || record.bootId !== bootId() || !isAlive(leader) || !notes) return undefined;
+  if (record.form !== host.form || record.bootId !== bootId() || !isAlive(leader) || !notes) return undefined;
   const cgroup = new Cgroup(notes.cgroupFolders);
-  const place = placeOf(record.form, folder.box, notes.egressPort, ground.ownSandbox);
-  const processes = new BoxProcesses({ leader, cgroup, jailed: place.jailed, mark: ground.markOf(session) });
-  if (place.jailed && !processes.first) return undefined;
-  const opening = place.jailed
-    ? reopenListener(record.form, leader.pid, ground.listener, signal)
+  const layout = layoutOf(record.form, folder.box, notes.egressPort, host.ownSandbox);
+  const processes = new BoxProcesses({ leader, cgroup, jailed: layout.jailed, mark: host.markOf(session) });
+  if (layout.jailed && !processes.init) return undefined;
+  const opening = layout.jailed
+    ? reopenListener(record.form, leader.pid, host.listener, signal)
     : openLoopbackListener(notes.egressPort);
   const egress = await opening.catch(error => {
     signal.throwIfAborted();
-    ground.log.warn('box.adopt_failed', { session, reason: reason(error) });
+    host.log.warn('box.adopt_failed', { session, reason: reason(error) });
     return undefined;
   });
   if (!egress) return undefined;
-  const { clock, log, limits } = ground;
+  const { clock, log, limits } = host;
   return new RunningBox({
     ...{
       session,
       record,
-      uid: ground.uidOf(record.slot),
-      place,
+      uid: host.uidOf(record.slot),
+      layout,
       folder,
       processes,
       cgroup,

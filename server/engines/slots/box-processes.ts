@@ -1,5 +1,5 @@
-// The processes of one box: who they are, whether any is left, and their end. A box is over when its pid 1 is: the
-// kernel ends and reaps everything else in the pid namespace first.
+// Finds and kills the processes of one box. When pid 1 of the box has ended, the kernel has ended and reaped every other
+// process of its pid namespace.
 import { until } from '../../kit/wait.ts';
 import type { Cgroup } from './cgroup.ts';
 import {
@@ -14,24 +14,24 @@ import {
   processesOfSession,
 } from './process-table.ts';
 
-/** Whose child is the program: in a jail bubblewrap, without one `timeout`. A child starts under its parent's name. */
-const LAST_OF_CHAIN: ReadonlySet<string> = new Set(['bwrap', 'timeout']);
-/** The programs around the box go by themselves when its pid 1 is dead, each reaped by its own parent. */
-const LEAVES_WITHIN_MS = 500;
+/** The parent of the program: bubblewrap in a jail, `timeout` without one. Until its exec, a child has its parent's name. */
+const CHAIN_END: ReadonlySet<string> = new Set(['bwrap', 'timeout']);
+/** The programs around the box exit by themselves when its pid 1 is dead, each reaped by its parent. */
+const CHAIN_EXIT_WITHIN_MS = 500;
 const KILLED_WITHIN_MS = 20_000;
-const LOOK_EVERY_MS = 5;
+const CHECK_EVERY_MS = 5;
 
-export interface BoxProcessesWish {
-  /** `timeout`, and before it the programs of the chain. */
+export interface BoxProcessesOptions {
+  /** The spawned process: the programs of the chain, finally `timeout`. */
   readonly leader: Process;
   readonly cgroup: Cgroup;
-  /** Without a jail there is no pid namespace; all that descends from the leader shares its session. */
+  /** Without a jail there is no pid namespace; the descendants of the leader share its process session. */
   readonly jailed: boolean;
-  /** What stands in the environment of the chain's programs. */
+  /** The value of `MARK_VARIABLE` in the environment of the chain's programs. */
   readonly mark: string;
 }
 
-/** Names the box in the environment of the programs that lead into it; the jail clears it inside. */
+/** Identifies the box in the environment of the chain's programs. Inside the jail the environment is cleared. */
 export const MARK_VARIABLE = 'BERTH_BOX';
 
 export class BoxProcesses {
@@ -39,26 +39,26 @@ export class BoxProcesses {
   readonly #cgroup: Cgroup;
   readonly #jailed: boolean;
   readonly #mark: string;
-  #first: Process | undefined;
+  #init: Process | undefined;
 
-  constructor({ leader, cgroup, jailed, mark }: BoxProcessesWish) {
+  constructor({ leader, cgroup, jailed, mark }: BoxProcessesOptions) {
     this.leader = leader;
     this.#cgroup = cgroup;
     this.#jailed = jailed;
     this.#mark = mark;
   }
 
-  /** Pid 1 of the box's own pid namespace; undefined while bubblewrap has not made it. */
-  get first(): Process | undefined {
-    this.#first ??= this.#jailed ? findFirst(this.leader) : undefined;
-    return this.#first;
+  /** Pid 1 of the box's pid namespace; undefined until bubblewrap has created it. */
+  get init(): Process | undefined {
+    this.#init ??= this.#jailed ? findInit(this.leader) : undefined;
+    return this.#init;
   }
 
-  /** Whether the chain has come to its end, and the program that it is for has taken over its last process. */
-  stands(): boolean {
-    const parent = this.#jailed ? this.first : this.leader;
-    if (!parent || !isAlive(parent) || !LAST_OF_CHAIN.has(commandOf(parent.pid))) return false;
-    return childrenOf(parent.pid).some(child => !LAST_OF_CHAIN.has(commandOf(child)));
+  /** Whether the last process of the chain has become the program. */
+  isRunning(): boolean {
+    const parent = this.#jailed ? this.init : this.leader;
+    if (!parent || !isAlive(parent) || !CHAIN_END.has(commandOf(parent.pid))) return false;
+    return childrenOf(parent.pid).some(child => !CHAIN_END.has(commandOf(child)));
   }
 
   leaderIsAlive(): boolean {
@@ -66,9 +66,11 @@ export class BoxProcesses {
   }
 
   #left(search: boolean): readonly Process[] {
-    const known = [this.leader, this.first].filter(process => process !== undefined).filter(isAlive);
-    const ofSession = this.#jailed ? [] : processesOfSession(this.leader.pid).filter(one => this.#mayBeOurs(one));
-    return [...known, ...this.#cgroup.processes(), ...ofSession, ...(search || !this.first ? this.#marked() : [])];
+    const known = [this.leader, this.init].filter(process => process !== undefined).filter(isAlive);
+    const ofSession = this.#jailed
+      ? []
+      : processesOfSession(this.leader.pid).filter(process => this.#isNotOlder(process));
+    return [...known, ...this.#cgroup.processes(), ...ofSession, ...(search || !this.init ? this.#marked() : [])];
   }
 
   #marked(): readonly Process[] {
@@ -76,25 +78,25 @@ export class BoxProcesses {
   }
 
   /**
-   * Kills until nothing is left, looking again each time: what is killed may have been forking. `search` looks through
-   * all processes for the box's mark: while the chain is under way, not all that it started hangs together.
+   * Kills repeatedly until no process is left, because processes may fork meanwhile. `search` also finds processes by the
+   * box's mark: during the start, not all of them are descendants of the leader.
    */
   async end({ search } = { search: false }): Promise<void> {
-    await this.#endFromWithin();
+    await this.#killInit();
     await until(
       KILLED_WITHIN_MS,
       `the processes of box ${this.leader.pid} to end`,
       () => this.#killAll(search),
-      LOOK_EVERY_MS,
+      CHECK_EVERY_MS,
     );
   }
 
-  async #endFromWithin(): Promise<void> {
-    // While the leader lives, its children still say who the box's pid 1 is.
-    if (!this.first) return;
-    killProcess(this.first);
+  async #killInit(): Promise<void> {
+    // `init` is found through the children of the leader, so it must be known before the leader dies.
+    if (!this.init) return;
+    killProcess(this.init);
     const left = () => (this.leaderIsAlive() ? undefined : true);
-    await until(LEAVES_WITHIN_MS, 'the chain of a box to leave', left, LOOK_EVERY_MS).catch(() => {});
+    await until(CHAIN_EXIT_WITHIN_MS, 'the chain of a box to exit', left, CHECK_EVERY_MS).catch(() => {});
   }
 
   #killAll(search: boolean): true | undefined {
@@ -105,14 +107,14 @@ export class BoxProcesses {
     return undefined;
   }
 
-  /** The number of a session of processes may be given out again; who is older than our leader is not of it. */
-  #mayBeOurs(process: Process): boolean {
+  /** Process session ids are reused: a process older than the leader is not part of the box. */
+  #isNotOlder(process: Process): boolean {
     return BigInt(process.startTicks) >= BigInt(this.leader.startTicks);
   }
 }
 
-/** leader (`timeout`) -> bubblewrap outside -> bubblewrap inside, which is pid 1 there. */
-function findFirst(leader: Process): Process | undefined {
+/** leader (`timeout`) -> bubblewrap outside -> bubblewrap inside, which is pid 1 of the box. */
+function findInit(leader: Process): Process | undefined {
   if (!isAlive(leader)) return undefined;
   const inside = childrenOf(leader.pid)
     .flatMap(child => childrenOf(child))

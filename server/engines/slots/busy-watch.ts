@@ -1,15 +1,15 @@
-// Looks how busy a box keeps the processor. One that keeps it busy is scheduled as idle: it has all that is left, and
-// another session, which wants a millisecond now and then, does not wait for its turn to end.
+// Measures the processor use of a box. A busy box is scheduled as idle: it gets the time that no other box wants, and a
+// session that needs a millisecond now and then does not wait for it.
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Cgroup } from './cgroup.ts';
 
-/** Longer than the processor time of one click, shorter than what a person notices as a stop. */
-const LOOK_EVERY_MS = 200;
-/** In processors, over the time since the last look. A page that plays or animates stays below it. */
+/** Longer than the processor time of one click, shorter than a delay that a person notices. */
+const CHECK_EVERY_MS = 200;
+/** Processors used on average since the last check. A page that plays video or animates stays below it. */
 const BUSY_FROM = 0.6;
-/** A box that gets less than this as idle is scheduled as before, so that none is starved. */
+/** An idle-scheduled box that gets less than this is scheduled normally again, so that it is not starved. */
 const BUSY_UNTIL = 0.3;
 
 export interface BusyWatchOptions {
@@ -22,7 +22,7 @@ export class BusyWatch {
   readonly #options: BusyWatchOptions;
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
-  /** Undefined until the first look: a former server may have left an adopted box scheduled as idle. */
+  /** Undefined until the first check: an earlier server may have left an adopted box scheduled as idle. */
   #isBusy: boolean | undefined;
 
   constructor(options: BusyWatchOptions) {
@@ -40,17 +40,17 @@ export class BusyWatch {
     let usedMs = cgroup.usedMs();
     let atMs = clock.monotonicMs();
     while (usedMs !== undefined) {
-      await clock.sleep(LOOK_EVERY_MS, this.#stop.signal).catch(() => {});
+      await clock.sleep(CHECK_EVERY_MS, this.#stop.signal).catch(() => {});
       if (this.#stop.signal.aborted) return;
       const usedNowMs = cgroup.usedMs();
       const nowMs = clock.monotonicMs();
-      if (usedNowMs !== undefined && nowMs > atMs) this.#judge((usedNowMs - usedMs) / (nowMs - atMs));
+      if (usedNowMs !== undefined && nowMs > atMs) this.#schedule((usedNowMs - usedMs) / (nowMs - atMs));
       usedMs = usedNowMs;
       atMs = nowMs;
     }
   }
 
-  #judge(processors: number): void {
+  #schedule(processors: number): void {
     const isBusy = processors > (this.#isBusy ? BUSY_UNTIL : BUSY_FROM);
     if (isBusy !== this.#isBusy) this.#options.cgroup.scheduleAsIdle(isBusy);
     this.#isBusy = isBusy;

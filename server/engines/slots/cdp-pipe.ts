@@ -1,5 +1,5 @@
-// A few DevTools calls over a box's FIFOs, for the probe only: JSON messages that end in NUL. The real conversation with
-// a browser is engines/browser.
+// A minimal CDP client over a box's FIFOs, for the probe only: JSON messages that end in NUL. Everything else uses
+// engines/browser.
 
 import { constants, openSync } from 'node:fs';
 import { Socket } from 'node:net';
@@ -16,8 +16,8 @@ export type CdpObject = Readonly<Record<string, unknown>>;
 export type CdpListener = (method: string, params: CdpObject) => void;
 
 export class CdpPipe {
-  readonly #towards: Socket;
-  readonly #from: Socket;
+  readonly #input: Socket;
+  readonly #output: Socket;
   readonly #onEvent: CdpListener;
   readonly #waiting = new Map<number, PromiseWithResolvers<CdpObject>>();
   #unread = Buffer.alloc(0);
@@ -25,24 +25,24 @@ export class CdpPipe {
 
   constructor(fifoIn: string, fifoOut: string, onEvent: CdpListener = () => {}) {
     this.#onEvent = onEvent;
-    // Read and write: neither end waits for the other, and neither sees an end of file.
+    // O_RDWR: opening does not wait for the other end, and no end of file is ever seen.
     const flags = constants.O_RDWR | constants.O_NONBLOCK;
-    this.#towards = new Socket({ fd: openSync(fifoIn, flags), readable: false, writable: true });
-    this.#from = new Socket({ fd: openSync(fifoOut, flags), readable: true, writable: false });
+    this.#input = new Socket({ fd: openSync(fifoIn, flags), readable: false, writable: true });
+    this.#output = new Socket({ fd: openSync(fifoOut, flags), readable: true, writable: false });
     const read = (chunk: Buffer): void => this.#read(chunk);
-    this.#from.on(
+    this.#output.on(
       'data',
       guarded(() => this.close(), read),
     );
-    for (const socket of [this.#towards, this.#from]) socket.on('error', () => {});
+    for (const socket of [this.#input, this.#output]) socket.on('error', () => {});
   }
 
-  /** The `result`, or an error with the browser's message. */
+  /** Returns `result`; throws with the browser's message if the call failed. */
   async call(method: string, params: CdpObject = {}, channel?: string, signal?: AbortSignal): Promise<CdpObject> {
     const id = ++this.#lastId;
     const answer = Promise.withResolvers<CdpObject>();
     this.#waiting.set(id, answer);
-    this.#towards.write(`${JSON.stringify({ id, method, params, ...(channel ? { sessionId: channel } : {}) })}\0`);
+    this.#input.write(`${JSON.stringify({ id, method, params, ...(channel ? { sessionId: channel } : {}) })}\0`);
     try {
       const { result, error } = await within(
         ANSWERED_WITHIN_MS,
@@ -59,8 +59,8 @@ export class CdpPipe {
 
   close(): void {
     for (const answer of this.#waiting.values()) answer.reject(new Error('the pipe was closed'));
-    this.#towards.destroy();
-    this.#from.destroy();
+    this.#input.destroy();
+    this.#output.destroy();
   }
 
   #read(chunk: Buffer): void {

@@ -1,21 +1,21 @@
-// One box's cgroup: a folder of the same name in each hierarchy. Lists and kills what is in it, counts its processor time
-// and its out-of-memory kills, sets how it is scheduled beside others, and is removed when it is empty.
+// The cgroup of one box: a folder of the same name in each hierarchy. Lists and kills its processes, reads its processor
+// time and out-of-memory kills, and sets its share of processor time.
 import { existsSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { until } from '../../kit/wait.ts';
 import { findProcess, type Process } from './process-table.ts';
 
-/** A group whose last process has just been reaped is busy for a moment longer. */
+/** A cgroup stays busy (EBUSY) for a moment after its last process was reaped. */
 const REMOVE_WITHIN_MS = 5000;
-const LOOK_EVERY_MS = 3;
-/** v1 counts shares in 1024ths, v2 weights in hundredths; a folder has the file of its version, or none. */
+const CHECK_EVERY_MS = 3;
+/** The file and the value of an ordinary group, on v1 and on v2. A folder has the file of its version, or neither. */
 const SHARE_FILES = [
   ['cpu.shares', 1024],
   ['cpu.weight', 100],
 ] as const;
 const SHARE_MIN = 2;
-/** Of an ordinary group; for kernels before 5.15, which cannot schedule a group as idle. */
-const SHARE_AS_IDLE = 0.02;
+/** As a fraction of an ordinary group. Used by kernels before 5.15, which cannot schedule a group as idle. */
+const IDLE_SHARE = 0.02;
 
 export class Cgroup {
   readonly folders: readonly string[];
@@ -36,21 +36,21 @@ export class Cgroup {
     return [...pids].map(findProcess).filter(found => found !== undefined);
   }
 
-  /** How much processor time it gets when others want some too; an ordinary group has 1. */
+  /** Its share of processor time under contention, relative to an ordinary group. */
   setShare(share: number): void {
     this.#share = share;
     if (!this.#isIdle) this.#writeShare(share);
   }
 
-  /** Scheduled as idle, it runs when no other group of the server's boxes wants the processor, and is interrupted at once when one does. */
+  /** An idle group runs only when no other group of the server's boxes wants the processor, and is preempted at once. */
   scheduleAsIdle(isIdle: boolean): void {
     this.#isIdle = isIdle;
-    const known = this.#writeEach('cpu.idle', isIdle ? '1' : '0');
+    const isSupported = this.#writeEach('cpu.idle', isIdle ? '1' : '0');
     if (!isIdle) this.#writeShare(this.#share);
-    else if (!known) this.#writeShare(SHARE_AS_IDLE);
+    else if (!isSupported) this.#writeShare(IDLE_SHARE);
   }
 
-  /** Processor time that its processes have used; undefined where the kernel does not count it for a group. */
+  /** Processor time used by its processes; undefined if the kernel does not count it for this group. */
   usedMs(): number | undefined {
     for (const folder of this.folders) {
       const microseconds = /^usage_usec (\d+)$/m.exec(read(join(folder, 'cpu.stat')))?.[1];
@@ -61,7 +61,7 @@ export class Cgroup {
     return undefined;
   }
 
-  /** v2 can end all at once, also those that are just being forked. Elsewhere the caller kills `processes()` until none is left. */
+  /** On v2, kills all processes at once, even those being forked. On v1 the caller kills `processes()` until none is left. */
   killAtOnce(): void {
     for (const folder of this.folders) {
       const file = join(folder, 'cgroup.kill');
@@ -69,7 +69,7 @@ export class Cgroup {
     }
   }
 
-  /** How many processes of the box the kernel has killed for want of memory. */
+  /** How many processes the kernel has killed at the memory limit. */
   outOfMemoryKills(): number {
     const counts = this.folders
       .flatMap(folder => [join(folder, 'memory.events'), join(folder, 'memory.oom_control')])
@@ -82,7 +82,7 @@ export class Cgroup {
       this.#writeEach(file, String(Math.max(SHARE_MIN, Math.round(share * ordinary))));
   }
 
-  /** Whether a folder has the file. */
+  /** Returns whether any folder has the file. */
   #writeEach(file: string, text: string): boolean {
     const files = this.folders.map(folder => join(folder, file)).filter(existsSync);
     for (const path of files) writeFileSync(path, text);
@@ -91,7 +91,7 @@ export class Cgroup {
 
   async remove(): Promise<void> {
     const isRemoved = (): true | undefined => (this.folders.map(removed).every(Boolean) ? true : undefined);
-    await until(REMOVE_WITHIN_MS, 'a cgroup to become empty', isRemoved, LOOK_EVERY_MS);
+    await until(REMOVE_WITHIN_MS, 'a cgroup to become empty', isRemoved, CHECK_EVERY_MS);
   }
 }
 

@@ -1,5 +1,5 @@
-// cgroup v2 is laid out in a folder here, because a machine has either v1 or v2; what the kernel answers to each of these
-// writes was tried in a virtual machine. v1 is run for real by tests/engines/slots.test.ts where root has it.
+// Imitates cgroup v2 in an ordinary folder, because a machine has either v1 or v2. How the kernel answers each of these
+// writes was verified in a virtual machine. tests/engines/slots.test.ts uses the real v1 where root has it.
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,14 +22,14 @@ const sources = (type: string, options: string, membership: string) => ({
   pid: 4321,
 });
 
-/** A group in which controllers are on offer and already given to children. */
+/** Imitates a group that has controllers and has enabled them for its children. */
 function delegated(path: string, enabled = 'cpu memory pids'): void {
   mkdirSync(join(top, path), { recursive: true });
   writeFileSync(join(top, path, 'cgroup.controllers'), 'cpu io memory pids\n');
   writeFileSync(join(top, path, 'cgroup.subtree_control'), enabled);
 }
 
-test('v2: makes a box below our own group and writes its limits', () => {
+test('v2: creates the cgroup of a box below our own group and writes its limits', () => {
   delegated('berth.service');
   delegated('berth.service/berth-cafe0000');
   const cgroups = new Cgroups('cafe0000', sources('cgroup2', 'rw,nsdelegate', '0::/berth.service\n'));
@@ -47,14 +47,14 @@ test('v2: makes a box below our own group and writes its limits', () => {
   assert.equal(written('cpu.max'), '150000 100000');
 });
 
-test('v2: a successor that was moved to the leaf finds the group above it', () => {
+test('v2: a process that was moved to the leaf finds the group above it', () => {
   delegated('berth.service');
   delegated('berth.service/berth-cafe0000');
   const moved = sources('cgroup2', 'rw', '0::/berth.service/berth-main\n');
   assert.deepEqual(new Cgroups('cafe0000', moved).folders, [join(top, 'berth.service/berth-cafe0000')]);
 });
 
-test('v2: controllers that are not on offer are absent', () => {
+test('v2: reports controllers that are not available as absent', () => {
   mkdirSync(join(top, 'user.slice'));
   writeFileSync(join(top, 'user.slice/cgroup.controllers'), '\n');
   writeFileSync(join(top, 'cgroup.controllers'), 'hugetlb\n');
@@ -63,7 +63,7 @@ test('v2: controllers that are not on offer are absent', () => {
   assert.deepEqual(cgroups.make('session', LIMITS).folders, []);
 });
 
-test('v1: each hierarchy holds its controllers, below the group that we are in', () => {
+test('v1: uses the controllers of each hierarchy, below our own group', () => {
   mkdirSync(join(top, 'own'));
   const v1 = sources('cgroup', 'rw,cpu,cpuacct', '3:cpu,cpuacct:/own\n0::/\n');
   const cgroups = new Cgroups('cafe0000', v1);
@@ -73,7 +73,7 @@ test('v1: each hierarchy holds its controllers, below the group that we are in',
   assert.equal(readFileSync(join(folder, 'cpu.cfs_quota_us'), 'utf8'), '150000');
 });
 
-test('a folder that a doctor took away meanwhile is made again', () => {
+test('creates the parent folder again if it was removed meanwhile', () => {
   mkdirSync(join(top, 'own'));
   const cgroups = new Cgroups('cafe0000', sources('cgroup', 'rw,pids', '3:pids:/own\n'));
   cgroups.close();
@@ -91,7 +91,7 @@ test('counts out-of-memory kills on both versions', () => {
   assert.equal(new Cgroup([top]).outOfMemoryKills(), 0);
 });
 
-test('reads the processor time of a box on both versions, and knows none where nothing counts it', () => {
+test('reads the processor time on both versions, undefined if the kernel does not count it', () => {
   assert.equal(new Cgroup([top]).usedMs(), undefined);
   writeFileSync(join(top, 'cpuacct.usage'), '2500000\n');
   assert.equal(new Cgroup([top]).usedMs(), 2.5);
@@ -99,21 +99,21 @@ test('reads the processor time of a box on both versions, and knows none where n
   assert.equal(new Cgroup([top]).usedMs(), 7.25);
 });
 
-test('a box that is scheduled as idle has its share again afterwards', () => {
+test('restores the share of a box that is no longer scheduled as idle', () => {
   const cgroup = new Cgroup([top]);
   for (const file of ['cpu.idle', 'cpu.weight']) writeFileSync(join(top, file), '');
   const written = (file: string) => readFileSync(join(top, file), 'utf8');
   cgroup.setShare(0.1);
   cgroup.scheduleAsIdle(true);
   assert.deepEqual([written('cpu.idle'), written('cpu.weight')], ['1', '10']);
-  // The kernel refuses a weight for a group that is scheduled as idle.
+  // The kernel refuses to set the weight of an idle group.
   cgroup.setShare(0.5);
   assert.equal(written('cpu.weight'), '10');
   cgroup.scheduleAsIdle(false);
   assert.deepEqual([written('cpu.idle'), written('cpu.weight')], ['0', '50']);
 });
 
-test('a kernel that cannot schedule a box as idle gives it a small share instead', () => {
+test('gives an idle box a small share on a kernel without cpu.idle', () => {
   const cgroup = new Cgroup([top]);
   writeFileSync(join(top, 'cpu.shares'), '');
   cgroup.scheduleAsIdle(true);

@@ -1,12 +1,12 @@
-// Finds where on this machine a cgroup per box can be made, on v1 and v2 alike, and makes them. Says which controllers
-// are absent. One box's cgroup is in cgroup.ts.
+// Finds where on this machine a cgroup for each box can be created, on v1 and v2, and creates it. Lists the controllers that
+// are absent. The cgroup of one box is in cgroup.ts.
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { Cgroup } from './cgroup.ts';
 
 export const CONTROLLERS = ['memory', 'pids', 'cpu'] as const;
 export type Controller = (typeof CONTROLLERS)[number];
-/** v1 counts processor time in a hierarchy of its own on some machines; on v2 `cpu` does. Nothing is refused without it. */
+/** v1 counts processor time in a separate hierarchy on some machines; on v2 `cpu` counts it. Optional. */
 const COUNTERS = ['cpuacct'] as const;
 type Counter = (typeof COUNTERS)[number];
 
@@ -26,14 +26,14 @@ interface Hierarchy {
   readonly controllers: readonly string[];
 }
 
-interface Place {
+interface Location {
   readonly version: 1 | 2;
   readonly folder: string;
 }
 
-/** Length of the period in which a box may use `cpus` times as much processor time. */
+/** The CFS period. In each period a box may use `cpus` times as much processor time. */
 const CPU_PERIOD_US = 100_000;
-/** On v2 a group that has children with limits may hold no process itself: ours moves here. */
+/** On v2 a group whose children have limits must not contain processes: this process moves to this child group. */
 const OWN_LEAF = 'berth-main';
 
 export interface CgroupSources {
@@ -51,44 +51,45 @@ const sourcesOfThisProcess = (): CgroupSources => ({
 export class Cgroups {
   readonly #base: string;
   readonly #sources: CgroupSources;
-  #places: ReadonlyMap<Controller | Counter, Place>;
+  #locations: ReadonlyMap<Controller | Counter, Location>;
 
   constructor(install: string, sources = sourcesOfThisProcess()) {
     this.#base = `berth-${install}`;
     this.#sources = sources;
-    this.#places = this.#findPlaces();
+    this.#locations = this.#findLocations();
   }
 
-  #findPlaces(): ReadonlyMap<Controller | Counter, Place> {
+  #findLocations(): ReadonlyMap<Controller | Counter, Location> {
     const hierarchies = readHierarchies(this.#sources);
-    const places = new Map<Controller | Counter, Place>();
+    const locations = new Map<Controller | Counter, Location>();
     for (const controller of [...CONTROLLERS, ...COUNTERS]) {
-      const place = findPlace(controller, hierarchies, this.#base, this.#sources.pid);
-      if (place) places.set(controller, place);
+      const location = findLocation(controller, hierarchies, this.#base, this.#sources.pid);
+      if (location) locations.set(controller, location);
     }
-    return places;
+    return locations;
   }
 
   get absent(): readonly Controller[] {
-    return CONTROLLERS.filter(controller => !this.#places.has(controller));
+    return CONTROLLERS.filter(controller => !this.#locations.has(controller));
   }
 
   get versions(): readonly (1 | 2)[] {
-    return [...new Set([...this.#places.values()].map(place => place.version))];
+    return [...new Set([...this.#locations.values()].map(location => location.version))];
   }
 
-  /** The folders, one a hierarchy, that hold the cgroups of this data folder's boxes. */
+  /** The parent folders of the boxes' cgroups, one for each hierarchy. */
   get folders(): readonly string[] {
-    return [...new Set([...this.#places.values()].map(place => place.folder))];
+    return [...new Set([...this.#locations.values()].map(location => location.folder))];
   }
 
   make(name: string, limits: Limits): Cgroup {
-    // A doctor beside us may have taken the folder away while it was empty.
-    if (!this.folders.every(folder => existsSync(folder))) this.#places = this.#findPlaces();
+    // `berth doctor` may have removed the folder while it was empty.
+    if (!this.folders.every(folder => existsSync(folder))) this.#locations = this.#findLocations();
     const cgroup = new Cgroup(this.folders.map(folder => join(folder, name)));
     try {
       for (const folder of cgroup.folders) mkdirSync(folder);
-      for (const [controller, place] of this.#places) limit(controller, place, join(place.folder, name), limits);
+      for (const [controller, location] of this.#locations)
+        limit(controller, location, join(location.folder, name), limits);
     } catch (error) {
       for (const folder of cgroup.folders) removeFolder(folder);
       throw error;
@@ -96,13 +97,13 @@ export class Cgroups {
     return cgroup;
   }
 
-  /** Takes away the folders of this data folder, where no box is left in them. */
+  /** Removes the parent folders that contain no box. */
   close(): void {
     for (const folder of this.folders) removeFolder(folder);
   }
 }
 
-function limit(controller: Controller | Counter, { version }: Place, folder: string, limits: Limits): void {
+function limit(controller: Controller | Counter, { version }: Location, folder: string, limits: Limits): void {
   const write = (file: string, value: string | number): void => writeFileSync(join(folder, file), String(value));
   const writeIfThere = (file: string, value: string | number): boolean => attempt(() => write(file, value));
   const quota = Math.round(limits.cpus * CPU_PERIOD_US);
@@ -119,21 +120,21 @@ function limit(controller: Controller | Counter, { version }: Place, folder: str
   if (controller === 'memory' && version === 2) {
     write('memory.max', limits.memoryBytes);
     writeIfThere('memory.swap.max', 0);
-    // One page out of memory must not take the whole session with it.
+    // Off: when one renderer runs out of memory, the rest of the browser must survive.
     writeIfThere('memory.oom.group', 0);
   }
 }
 
-// ---- where -----------------------------------------------------------------------------------------------------------
+// ---- locations -----------------------------------------------------------------------------------------------------------
 
-function findPlace(
+function findLocation(
   controller: Controller | Counter,
   hierarchies: readonly Hierarchy[],
   base: string,
   pid: number,
-): Place | undefined {
+): Location | undefined {
   for (const hierarchy of hierarchies) {
-    // First below our own group, so that bounds set on the whole service hold for its boxes too.
+    // Below our own group first, so that limits on the service apply to its boxes too.
     for (const parent of new Set([hierarchy.own, hierarchy.mountPoint])) {
       const folder = join(parent, base);
       const ready =
@@ -146,7 +147,7 @@ function findPlace(
   return undefined;
 }
 
-/** v2: lets `folder`, a child of `parent`, give the controller to its own children. */
+/** v2: enables the controller for the children of `folder`, which is a child of `parent`. */
 function delegate(
   controller: Controller | Counter,
   parent: string,
@@ -195,7 +196,7 @@ function readHierarchies({ mountinfo, membership }: CgroupSources): readonly Hie
 const withoutLeaf = (path: string): string =>
   path.endsWith(`/${OWN_LEAF}`) ? path.slice(0, -OWN_LEAF.length - 1) : path;
 
-// ---- files that may not be there ---------------------------------------------------------------------------------------
+// ---- files that may not exist ---------------------------------------------------------------------------------------
 
 function attempt(work: () => void): boolean {
   try {

@@ -1,4 +1,4 @@
-// Finds the browser: the real binary, not the launcher in /usr/bin, which is a shell script that adds switches of its own.
+// Finds the Chromium binary. The launcher in /usr/bin is a shell script that adds switches, so it is not used.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
@@ -20,7 +20,7 @@ export const findChromium = (explicit?: string): string | undefined =>
 
 export const placesOfChromium: readonly string[] = PLACES;
 
-/** "Chromium 156.0.7200.0", or undefined when it does not even say that. */
+/** "Chromium 156.0.7200.0", or undefined if the binary does not run. */
 export async function versionOfChromium(path: string): Promise<string | undefined> {
   return within(VERSION_WITHIN_MS, 'chromium --version', async signal => {
     const child = spawn(path, ['--version'], { stdio: ['ignore', 'pipe', 'ignore'], env: { PATH: TOOL_PATH }, signal });
@@ -29,7 +29,7 @@ export async function versionOfChromium(path: string): Promise<string | undefine
   }).catch(() => undefined);
 }
 
-/** Changes when another Chromium is put in its place; undefined while there is none. */
+/** A fingerprint of the file, to notice an upgrade; undefined if the file does not exist. */
 export function editionOf(path: string): string | undefined {
   const stats = statSync(path, { throwIfNoEntry: false });
   return stats && `${path} ${stats.ino} ${stats.mtimeMs} ${stats.size}`;

@@ -1,4 +1,4 @@
-// Each message of a failed box that was seen on a real machine leads to its own cure.
+// Error messages of failed boxes, as seen on real machines, and the remedy for each.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -17,4 +17,5 @@ const SEEN: readonly (readonly [message: string, cure: RegExp])[] = [
   ['something never seen', /berth doctor/],
 ];
 
-for (const [message, cure] of SEEN) test(`"${message}" has its cure`, () => assert.match(cureFor(message), cure));
+for (const [message, cure] of SEEN)
+  test(`gives the remedy for "${message}"`, () => assert.match(cureFor(message), cure));

@@ -1,16 +1,16 @@
-// From the message that a failed box left to what the operator can do about it. Each message was seen once on a real
-// machine or in a real container.
+// What the operator can do about the error of a box that failed to start. Each message was seen on a real machine or in a
+// real container.
 
 const USER_NAMESPACES =
   'Allow unprivileged user namespaces: `sysctl -w user.max_user_namespaces=10000`, on Debian also `sysctl -w kernel.unprivileged_userns_clone=1`, ' +
   'on Ubuntu 24.04 and later `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0` or AppArmor profiles for unshare and bwrap. ' +
   'In a container, use a seccomp profile that allows clone, unshare, mount, umount2, pivot_root, chroot, setns and sethostname.';
 const SECCOMP_PROFILE =
-  'The container forbids it: use a seccomp profile that allows clone, unshare, mount, umount2, pivot_root, chroot, setns and sethostname.';
+  'The container forbids it. Use a seccomp profile that allows clone, unshare, mount, umount2, pivot_root, chroot, setns and sethostname.';
 const UNMASKED_PROC =
-  'The container masks /proc: run it with --security-opt systempaths=unconfined (Docker), --security-opt unmask=ALL (Podman), or procMount: Unmasked with hostUsers: false (Kubernetes).';
+  'The container masks /proc. Run it with --security-opt systempaths=unconfined (Docker), --security-opt unmask=ALL (Podman), or procMount: Unmasked with hostUsers: false (Kubernetes).';
 const ORDINARY_USER =
-  'Root without its capabilities cannot make boxes: run the server as an ordinary user (in a container --user 1000:1000), or give it all of root.';
+  'Root without its capabilities cannot create boxes. Run the server as an ordinary user (in a container --user 1000:1000), or with all capabilities of root.';
 
 const CURES: readonly (readonly [RegExp, string])[] = [
   [/Can't mount proc/, UNMASKED_PROC],
@@ -26,7 +26,7 @@ const CURES: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-const ANY = 'Run `berth doctor` and mend what it names.';
+const ANY = 'Run `berth doctor` and fix what it reports.';
 
 export const cureFor = (why: string): string => CURES.find(([message]) => message.test(why))?.[1] ?? ANY;
 

@@ -1,14 +1,14 @@
-// Whether the disk under the data folder has room for one more session. What a single session may take is limit-watch.ts.
+// Whether the disk of the data folder has room for one more session. limit-watch.ts enforces the limit of each session.
 import { statfs } from 'node:fs/promises';
 import type { DiskRoom } from './slots.ts';
 
 /**
- * Below this no session is started: the database shares the disk, and its log alone may need as much. A browser needs
- * some tens of megabytes before its first page.
+ * With less free space no session is started. The database shares the disk, and its write-ahead log alone may need this
+ * much. A browser needs some tens of megabytes before its first page.
  */
-const LEAST_BYTES = 256 * 1024 ** 2;
+const MIN_FREE_BYTES = 256 * 1024 ** 2;
 
 export async function diskRoom(folder: string): Promise<DiskRoom> {
   const { bavail, bsize } = await statfs(folder);
-  return { freeBytes: bavail * bsize, leastBytes: LEAST_BYTES };
+  return { freeBytes: bavail * bsize, leastBytes: MIN_FREE_BYTES };
 }

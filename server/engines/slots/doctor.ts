@@ -1,13 +1,13 @@
-// What this machine has of what browsers need, line by line, each with its cure. Examines; mends nothing.
+// Checks that this machine has what browsers need. One finding a line, with a remedy. Changes nothing.
 import { mkdirSync, readdirSync, statfsSync } from 'node:fs';
 import { freemem, totalmem } from 'node:os';
 import { reason } from '../../kit/fault.ts';
+import { hardLimitOfOpenFiles } from './box-host.ts';
 import { Cgroups, CONTROLLERS } from './cgroups.ts';
 import { findChromium, placesOfChromium, versionOfChromium } from './chromium.ts';
 import { cureForUserNamespaces } from './cures.ts';
-import { hardLimitOfOpenFiles } from './ground.ts';
 import { readInstallId } from './install.ts';
-import { jailedForm, layGround, type OpenSlotsWish } from './open-slots.ts';
+import { createBoxHost, jailedForm, type OpenSlotsOptions } from './open-slots.ts';
 import { type ProbeResult, probe } from './probe.ts';
 import { absentTools, findTool, JAIL_TOOLS, TOOLS } from './tools.ts';
 import { userNamespacesRefusal } from './user-namespaces.ts';
@@ -15,36 +15,36 @@ import { userNamespacesRefusal } from './user-namespaces.ts';
 export interface Finding {
   readonly name: string;
   readonly ok: boolean;
-  /** Whether the server refuses to start, or sessions cannot run, without it. */
+  /** Whether the server cannot start, or sessions cannot run, without it. */
   readonly required: boolean;
   readonly detail: string;
-  /** Empty when all is well. */
+  /** What the operator can do. Empty when `ok`. */
   readonly cure: string;
 }
 
 const GIB = 1024 ** 3;
-/** Below these a single ordinary session gets into trouble. */
-const MEMORY_LEAST_BYTES = GIB;
-const DISK_LEAST_BYTES = 2 * GIB;
-const OPEN_FILES_LEAST = 4096;
+/** With less than these, even a single ordinary session may fail. */
+const MIN_MEMORY_BYTES = GIB;
+const MIN_DISK_BYTES = 2 * GIB;
+const MIN_OPEN_FILES = 4096;
 
-export async function examine(wish: OpenSlotsWish, signal?: AbortSignal): Promise<readonly Finding[]> {
-  mkdirSync(wish.dataDir, { recursive: true });
-  const jailWanted = wish.isolation !== 'process';
-  const chromium = findChromium(wish.chromiumPath);
+export async function examine(options: OpenSlotsOptions, signal?: AbortSignal): Promise<readonly Finding[]> {
+  mkdirSync(options.dataDir, { recursive: true });
+  const jailWanted = options.isolation !== 'process';
+  const chromium = findChromium(options.chromiumPath);
   return [
     userNamespaces(jailWanted),
     tools(jailWanted),
-    await chromiumLine(wish, chromium),
+    await chromiumLine(options, chromium),
     tool('ffmpeg', false, 'recordings', 'ffmpeg'),
-    tool('certutil', false, "sessions with a certificate of one's own", 'libnss3-tools'),
+    tool('certutil', false, 'sessions with custom certificates', 'libnss3-tools'),
     fonts(),
-    cgroups(wish.dataDir),
+    cgroups(options.dataDir),
     memory(),
-    disk(wish.dataDir),
+    disk(options.dataDir),
     sharedMemory(),
     openFiles(),
-    await realThing(wish, jailWanted, chromium, signal),
+    await browserInBox(options, jailWanted, chromium, signal),
   ];
 }
 
@@ -68,7 +68,7 @@ const install = (...packages: readonly string[]): string =>
 
 function userNamespaces(required: boolean): Finding {
   const refusal = userNamespacesRefusal();
-  if (refusal === undefined) return good('user namespaces', required, 'can be made');
+  if (refusal === undefined) return good('user namespaces', required, 'can be created');
   return bad('user namespaces', required, refusal, cureForUserNamespaces);
 }
 
@@ -78,9 +78,9 @@ function tools(required: boolean): Finding {
   return bad('system tools', required, `not found: ${absent.join(', ')}`, install(...absent.map(name => TOOLS[name])));
 }
 
-async function chromiumLine(wish: OpenSlotsWish, path: string | undefined): Promise<Finding> {
+async function chromiumLine(options: OpenSlotsOptions, path: string | undefined): Promise<Finding> {
   const cure = `${install('chromium')} Or name the real binary in BERTH_CHROMIUM.`;
-  if (!path) return bad('chromium', true, `not at ${wish.chromiumPath ?? placesOfChromium.join(', ')}`, cure);
+  if (!path) return bad('chromium', true, `not at ${options.chromiumPath ?? placesOfChromium.join(', ')}`, cure);
   const version = await versionOfChromium(path);
   return version
     ? good('chromium', true, `${version} at ${path}`)
@@ -100,7 +100,7 @@ function fonts(): Finding {
   return bad(
     'fonts',
     false,
-    'none: pages are rendered without letters',
+    'none: pages are rendered without text',
     install('fonts-liberation', 'fonts-noto-color-emoji'),
   );
 }
@@ -114,15 +114,15 @@ function cgroups(dataDir: string): Finding {
   return bad(
     'cgroups',
     false,
-    `${detail}; cannot be used: ${found.absent.join(', ')}`,
-    'Sessions run, but are bounded less well. Start as root, or delegate a cgroup to this user (systemd: Delegate=yes in the unit).',
+    `${detail}; not usable: ${found.absent.join(', ')}`,
+    'Sessions run, but with weaker limits. Start as root, or delegate a cgroup to this user (systemd: Delegate=yes in the unit).',
   );
 }
 
 function memory(): Finding {
   const [all, free] = [totalmem(), freemem()];
-  const detail = `${gib(all)} in all, ${gib(free)} free`;
-  if (all >= MEMORY_LEAST_BYTES) return good('memory', false, detail);
+  const detail = `${gib(all)} total, ${gib(free)} free`;
+  if (all >= MIN_MEMORY_BYTES) return good('memory', false, detail);
   return bad(
     'memory',
     false,
@@ -134,56 +134,56 @@ function memory(): Finding {
 function disk(dataDir: string): Finding {
   const { bavail, bsize } = statfsSync(dataDir);
   const detail = `${gib(bavail * bsize)} free at ${dataDir}`;
-  if (bavail * bsize >= DISK_LEAST_BYTES) return good('disk', false, detail);
-  return bad('disk', false, detail, 'Free some space, or point BERTH_DATA_DIR elsewhere.');
+  if (bavail * bsize >= MIN_DISK_BYTES) return good('disk', false, detail);
+  return bad('disk', false, detail, 'Free some space, or set BERTH_DATA_DIR to a folder on another disk.');
 }
 
-/** A jail mounts its own; only browsers without one use the machine's. */
+/** A jail mounts its own /dev/shm; only browsers without a jail use the machine's. */
 function sharedMemory(): Finding {
   try {
     const { blocks, bsize } = statfsSync('/dev/shm');
     return good('/dev/shm', false, `${gib(blocks * bsize)}; boxes have their own`);
   } catch (error) {
-    return bad('/dev/shm', false, reason(error), 'Mount a tmpfs there. Jailed sessions do without it.');
+    return bad('/dev/shm', false, reason(error), 'Mount a tmpfs there. Jailed sessions do not need it.');
   }
 }
 
 function openFiles(): Finding {
-  const most = hardLimitOfOpenFiles();
-  if (most >= OPEN_FILES_LEAST) return good('open files', false, `at most ${most}`);
+  const limit = hardLimitOfOpenFiles();
+  if (limit >= MIN_OPEN_FILES) return good('open files', false, `at most ${limit}`);
   return bad(
     'open files',
     false,
-    `at most ${most}`,
-    `Raise the limit to ${OPEN_FILES_LEAST} (ulimit -Hn; systemd: LimitNOFILE=).`,
+    `at most ${limit}`,
+    `Raise the limit to ${MIN_OPEN_FILES} (ulimit -Hn; systemd: LimitNOFILE=).`,
   );
 }
 
-async function realThing(
-  wish: OpenSlotsWish,
+async function browserInBox(
+  options: OpenSlotsOptions,
   jailWanted: boolean,
   chromium: string | undefined,
   signal?: AbortSignal,
 ): Promise<Finding> {
   const form = jailWanted ? jailedForm() : 'process';
   const name = `a browser in a box (${form})`;
-  if (!chromium) return bad(name, true, 'not tried: there is no Chromium', 'See chromium.');
-  mkdirSync(`${wish.dataDir}/sessions`, { recursive: true, mode: 0o711 });
-  const result = await tried(wish, form, chromium, signal);
-  if (result.ok) return good(name, true, 'started, jailed as it should be, ended');
+  if (!chromium) return bad(name, true, 'not tested: Chromium was not found', 'See the line "chromium".');
+  mkdirSync(`${options.dataDir}/sessions`, { recursive: true, mode: 0o711 });
+  const result = await tryProbe(options, form, chromium, signal);
+  if (result.ok) return good(name, true, 'started, isolated as expected, ended');
   return bad(name, true, result.why, result.cure);
 }
 
-async function tried(
-  wish: OpenSlotsWish,
+async function tryProbe(
+  options: OpenSlotsOptions,
   form: 'root' | 'rootless' | 'process',
   chromium: string,
   signal?: AbortSignal,
 ): Promise<ProbeResult> {
   try {
-    const ground = layGround(wish, form);
-    const result = await probe(ground, chromium, signal);
-    await ground.close();
+    const host = createBoxHost(options, form);
+    const result = await probe(host, chromium, signal);
+    await host.close();
     return result;
   } catch (error) {
     return { ok: false, why: reason(error), cure: '' };

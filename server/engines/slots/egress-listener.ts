@@ -1,5 +1,5 @@
-// Gets the listening socket that listener.pl opened inside a box's network namespace, or opens one on loopback for a
-// box without one. What is done with the connections is not known here.
+// Receives the listening socket that listener.pl opened inside a box's network namespace, or opens one on loopback for a
+// box without a jail.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, Server, type Socket } from 'node:net';
@@ -9,32 +9,32 @@ import { EGRESS_PORT_IN_JAIL, reenter } from './chain.ts';
 import type { Form } from './slots.ts';
 import { TOOL_PATH } from './tools.ts';
 
-/** Number of the system call, by `process.arch`; Perl knows only numbers. */
+/** System call numbers by `process.arch`; Perl's `syscall` takes numbers. */
 const SENDMSG: Readonly<Partial<Record<NodeJS.Architecture, number>>> = { x64: 46, arm64: 211 };
 const HELPER = fileURLToPath(new URL('listener.pl', import.meta.url));
 
-/** The helper's command line. */
+/** The command that runs listener.pl. */
 export function listenerCommand(): readonly string[] {
   const sendmsg = SENDMSG[process.arch];
-  if (sendmsg === undefined) throw new Error(`no boxes on ${process.arch}`);
+  if (sendmsg === undefined) throw new Error(`boxes are not supported on ${process.arch}`);
   return ['perl', HELPER, String(EGRESS_PORT_IN_JAIL), String(sendmsg)];
 }
 
 const HANDED_OVER_WITHIN_MS = 10_000;
 const LOOPBACK = '127.0.0.1';
 
-/** Takes the socket from a child process in whose descendants the helper runs, and lets the helper go. */
+/** Receives the socket over the channel of a child process whose descendant runs listener.pl, then tells listener.pl to exit. */
 export async function takeListener(child: ChildProcess, signal: AbortSignal): Promise<Server> {
   try {
-    return await takeInTime(child, signal);
+    return await takeBeforeTimeout(child, signal);
   } catch (error) {
-    // A socket that comes too late would keep its network namespace for as long as we live.
+    // A socket that arrives too late would keep its network namespace for the lifetime of this process.
     child.on('message', (_, handle) => (handle instanceof Server ? void handle.close() : undefined));
     throw error;
   }
 }
 
-function takeInTime(child: ChildProcess, signal: AbortSignal): Promise<Server> {
+function takeBeforeTimeout(child: ChildProcess, signal: AbortSignal): Promise<Server> {
   return within(
     HANDED_OVER_WITHIN_MS,
     'the egress listener of a box',
@@ -42,7 +42,7 @@ function takeInTime(child: ChildProcess, signal: AbortSignal): Promise<Server> {
       const [message, handle] = await nextMessage(child, waiting);
       if (!(handle instanceof Server)) throw new Error(`no egress listener: ${JSON.stringify(message)}`);
       child.send('taken', () => {});
-      return refusingUntilUsed(handle);
+      return refuseUntilTaken(handle);
     },
     signal,
   );
@@ -50,12 +50,12 @@ function takeInTime(child: ChildProcess, signal: AbortSignal): Promise<Server> {
 
 async function nextMessage(child: ChildProcess, signal: AbortSignal): Promise<readonly unknown[]> {
   const left = once(child, 'disconnect', { signal }).then(() => {
-    throw new Error('the helper that opens the egress listener ended without a word');
+    throw new Error('listener.pl ended without passing the egress listener');
   });
   return Promise.race([once(child, 'message', { signal }), left]);
 }
 
-/** A second listener for a box whose first belonged to a former process. */
+/** Opens a listener for an adopted box, whose first listener belonged to an earlier server process. */
 export async function reopenListener(
   form: Form,
   pid: number,
@@ -76,12 +76,12 @@ export async function reopenListener(
   }
 }
 
-/** `port` 0: any free one. */
+/** `port` 0: any free port. */
 export async function openLoopbackListener(port: number): Promise<Server> {
   const server = createServer();
   server.listen({ host: LOOPBACK, port });
   await once(server, 'listening');
-  return refusingUntilUsed(server);
+  return refuseUntilTaken(server);
 }
 
 export function portOf(server: Server): number {
@@ -90,8 +90,8 @@ export function portOf(server: Server): number {
   return address.port;
 }
 
-/** Until the egress proxy takes over, a connection is refused rather than left hanging for ever. */
-function refusingUntilUsed(server: Server): Server {
+/** Until the egress proxy takes over, connections are closed instead of left waiting. */
+function refuseUntilTaken(server: Server): Server {
   const refuse = (socket: Socket): void => void socket.destroy();
   server.on('connection', refuse);
   server.once('newListener', () => void server.off('connection', refuse));

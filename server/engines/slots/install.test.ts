@@ -1,4 +1,4 @@
-// The id of a data folder, and the user ids that follow from it.
+// The install id of a data folder, and the user ids derived from it.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { firstUid, readInstallId, UIDS_PER_INSTALL } from './install.ts';
 
 const WHOLE_MACHINE = '         0          0 4294967295\n';
 
-test('an install id is made once, for us alone to read', () => {
+test('creates the install id once, with mode 0600, and rejects a malformed one', () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-install-'));
   try {
     const id = readInstallId(folder);
@@ -27,13 +27,13 @@ test('an install id is made once, for us alone to read', () => {
   }
 });
 
-test('two installs get user ids that do not overlap, above those of people and services', () => {
+test('gives two installs separate user id ranges from 200000 on', () => {
   const [one, other] = [firstUid('00000001', WHOLE_MACHINE), firstUid('00000002', WHOLE_MACHINE)];
   assert.ok(one !== undefined && other !== undefined && one >= 200_000 && other >= 200_000);
   assert.ok(Math.abs(one - other) >= UIDS_PER_INSTALL);
 });
 
-test('in a user namespace with few ids the range lies within it', () => {
+test('picks a range within the mapped ids of a small user namespace', () => {
   for (const install of ['00000001', 'ffffffff', '12345678']) {
     const uid = firstUid(install, '0 100000 65536');
     assert.ok(uid !== undefined && uid >= 10_000 && uid + UIDS_PER_INSTALL <= 65_536, String(uid));

@@ -1,22 +1,22 @@
-// Looks at a running box every few seconds: how much its folder holds, and how often the kernel killed for want of memory.
+// Checks a running box every two seconds: the size of its folder, and the number of out-of-memory kills.
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Cgroup } from './cgroup.ts';
 import { type Measured, measure } from './measure.ts';
 
-/** A fast writer gets this much further than the bound before it is seen. */
-const LOOK_EVERY_MS = 2000;
+/** A fast writer can pass the disk limit for this long. */
+const CHECK_EVERY_MS = 2000;
 /**
- * A browser whose main process was killed is seen to be gone within this, also by a server that has much else to do; a look
- * may come in between.
+ * The end of a browser is noticed within this time after its main process was killed, even by a busy server. A check may
+ * fall in between.
  */
-const GONE_SEEN_WITHIN_MS = 5000;
-/** A profile has some thousands of files. More than these, or deeper, and looking at them all becomes the attack. */
+const EXIT_SEEN_WITHIN_MS = 5000;
+/** A profile has some thousands of files. Walking many more, or deeper folders, would itself be a denial of service. */
 const ENTRIES_MAX = 200_000;
 const DEPTH_MAX = 128;
 
-export interface LimitWatchWish {
+export interface LimitWatchOptions {
   readonly folder: string;
   readonly diskBytes: number;
   readonly cgroup: Cgroup;
@@ -26,22 +26,22 @@ export interface LimitWatchWish {
 }
 
 export class LimitWatch {
-  readonly #wish: LimitWatchWish;
+  readonly #options: LimitWatchOptions;
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
   #memoryKillsSeen: number;
   #memoryKillSeenMs = Number.NEGATIVE_INFINITY;
 
-  constructor(wish: LimitWatchWish) {
-    this.#wish = wish;
-    this.#memoryKillsSeen = wish.cgroup.outOfMemoryKills();
+  constructor(options: LimitWatchOptions) {
+    this.#options = options;
+    this.#memoryKillsSeen = options.cgroup.outOfMemoryKills();
     this.#running = this.#run();
   }
 
-  /** Whether the kernel has killed for want of memory just now. An earlier kill was a renderer's: the box lived on. */
+  /** Whether there was an out-of-memory kill just now. Earlier kills hit a renderer, and the box survived. */
   justRanOutOfMemory(): boolean {
     this.#countMemoryKills();
-    return this.#wish.clock.monotonicMs() - this.#memoryKillSeenMs < GONE_SEEN_WITHIN_MS;
+    return this.#options.clock.monotonicMs() - this.#memoryKillSeenMs < EXIT_SEEN_WITHIN_MS;
   }
 
   async close(): Promise<void> {
@@ -51,21 +51,21 @@ export class LimitWatch {
 
   async #run(): Promise<void> {
     while (!this.#stop.signal.aborted) {
-      await this.#look().catch(error => this.#wish.log.warn('box.measure_failed', { reason: reason(error) }));
-      await this.#wish.clock.sleep(LOOK_EVERY_MS, this.#stop.signal).catch(() => {});
+      await this.#check().catch(error => this.#options.log.warn('box.measure_failed', { reason: reason(error) }));
+      await this.#options.clock.sleep(CHECK_EVERY_MS, this.#stop.signal).catch(() => {});
     }
   }
 
   #countMemoryKills(): void {
-    const kills = this.#wish.cgroup.outOfMemoryKills();
-    if (kills > this.#memoryKillsSeen) this.#memoryKillSeenMs = this.#wish.clock.monotonicMs();
+    const kills = this.#options.cgroup.outOfMemoryKills();
+    if (kills > this.#memoryKillsSeen) this.#memoryKillSeenMs = this.#options.clock.monotonicMs();
     this.#memoryKillsSeen = kills;
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     this.#countMemoryKills();
-    const bounds = { bytes: this.#wish.diskBytes, entries: ENTRIES_MAX, depth: DEPTH_MAX };
-    const measured = await measure(this.#wish.folder, bounds, this.#stop.signal);
-    if (measured.over && !this.#stop.signal.aborted) this.#wish.onDiskLimit(measured);
+    const bounds = { bytes: this.#options.diskBytes, entries: ENTRIES_MAX, depth: DEPTH_MAX };
+    const measured = await measure(this.#options.folder, bounds, this.#stop.signal);
+    if (measured.over && !this.#stop.signal.aborted) this.#options.onDiskLimit(measured);
   }
 }

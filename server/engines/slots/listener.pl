@@ -1,19 +1,19 @@
-# Runs for a moment inside a box's network namespace: listens there, hands the listening socket to the server over the
-# channel of Node's `child_process`, and exits when the server has it. Node has no setns; this is how it gets a socket
-# there. In Perl, because it starts forty times faster than Node, once for each browser. The message is one that Node's
-# channel takes for a handle: a line of JSON, with the descriptor beside it (SCM_RIGHTS).
+# Runs briefly inside a box's network namespace: opens a listening socket, passes it to the server over the channel of Node's
+# `child_process`, and exits when the server has it. Node has no setns, so it cannot open the socket itself. In Perl,
+# because it starts forty times faster than Node, and runs once for each browser. The message has the format that Node uses
+# to pass handles: a line of JSON, with the descriptor as ancillary data (SCM_RIGHTS).
 use strict;
 use warnings;
 
 my ($port, $sendmsg) = @ARGV;
 
-# As <sys/socket.h> of Linux has them, on every machine that we run on. The module Socket would take longer than all else.
+# Values of <sys/socket.h> on Linux, the same on all supported architectures. Loading the module Socket would take longer than everything else.
 my ($AF_INET, $SOCK_STREAM, $SOL_SOCKET, $SO_REUSEADDR, $SCM_RIGHTS) = (2, 1, 1, 2, 1);
 my $BACKLOG = 511;
-# Longest life of this helper, should the server die before it takes the socket.
+# Limits the lifetime of this helper if the server dies before it takes the socket.
 my $LIFETIME_S = 15;
-# A helper of a server that was killed in the middle of this may hold the port until it notices.
-my ($AGAIN_S, $TRIES_MAX) = (0.05, 100);
+# A helper of a server that was killed during the handover may hold the port for a while.
+my ($RETRY_S, $TRIES_MAX) = (0.05, 100);
 
 alarm $LIFETIME_S;
 open(my $channel, '+<&=', $ENV{NODE_CHANNEL_FD}) or die "no channel: $!\n";
@@ -30,7 +30,7 @@ setsockopt($listener, $SOL_SOCKET, $SO_REUSEADDR, 1) or fail("setsockopt: $!");
 my $tries = 1;
 until (bind($listener, pack('S n C4 x8', $AF_INET, $port, 127, 0, 0, 1))) {
   fail("bind: $!") if $tries++ == $TRIES_MAX;
-  select(undef, undef, undef, $AGAIN_S);
+  select(undef, undef, undef, $RETRY_S);
 }
 listen($listener, $BACKLOG) or fail("listen: $!");
 

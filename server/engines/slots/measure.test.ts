@@ -1,4 +1,4 @@
-// The bounds of the walk and what it must not be misled by: links, holes, odd names.
+// The limits of the walk, and hostile content: links, sparse files, names that are not UTF-8.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-test('adds up what files take on disk, in folders too', async () => {
+test('adds up the disk space of files, in subfolders too', async () => {
   mkdirSync(join(folder, 'deep/er'), { recursive: true });
   writeFileSync(join(folder, 'deep/er/file'), Buffer.alloc(1_000_000, 1));
   const { bytes, entries, over } = await measure(folder, WIDE);
@@ -25,7 +25,7 @@ test('adds up what files take on disk, in folders too', async () => {
   assert.equal(over, undefined);
 });
 
-test('a hole in a file takes nothing', async () => {
+test('counts no space for the hole of a sparse file', async () => {
   writeFileSync(join(folder, 'sparse'), 'x');
   truncateSync(join(folder, 'sparse'), 10 ** 9);
   assert.ok((await measure(folder, WIDE)).bytes < 100_000);
@@ -37,14 +37,14 @@ test('does not follow links', async () => {
   assert.equal((await measure(folder, WIDE)).entries, 2);
 });
 
-test('sees files whose names are not text', async () => {
+test('counts files whose names are not UTF-8', async () => {
   writeFileSync(Buffer.concat([Buffer.from(`${folder}/`), Buffer.from([0xff, 0xfe, 0x0a])]), Buffer.alloc(50_000, 1));
   const { bytes, entries } = await measure(folder, WIDE);
   assert.equal(entries, 1);
   assert.ok(bytes >= 50_000);
 });
 
-test('stops at each bound and says which', async () => {
+test('stops at each limit and returns which one', async () => {
   for (let n = 0; n < 20; n++) writeFileSync(join(folder, String(n)), Buffer.alloc(10_000, 1));
   mkdirSync(join(folder, 'a/b/c'), { recursive: true });
   assert.equal((await measure(folder, { ...WIDE, bytes: 50_000 })).over, 'bytes');
@@ -52,7 +52,7 @@ test('stops at each bound and says which', async () => {
   assert.equal((await measure(folder, { ...WIDE, depth: 2 })).over, 'depth');
 });
 
-test('folders that are nested deeper than a path can say are too deep, not empty', async () => {
+test('reports folders nested deeper than PATH_MAX as too deep, not as empty', async () => {
   const name = 'd'.repeat(250);
   const nest = `cd "$1"; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do mkdir ${name}; cd -P ./${name}; done`;
   execFileSync('sh', ['-c', `${nest}; head -c 50000 /dev/zero > hidden`, 'sh', folder]);
@@ -63,6 +63,6 @@ test('folders that are nested deeper than a path can say are too deep, not empty
   }
 });
 
-test('a folder that is not there holds nothing', async () => {
+test('returns zero for a folder that does not exist', async () => {
   assert.deepEqual(await measure(join(folder, 'none'), WIDE), { bytes: 0, entries: 0 });
 });

@@ -1,8 +1,7 @@
-// How much a hostile folder holds, looked at without following a link and without ever taking long: the walk stops as soon
-// as a bound is passed. What follows from that is somebody else's business.
+// Measures the size of a hostile folder. The walk follows no links and stops as soon as a limit is passed.
 //
-// Every box is looked at every few seconds, so the walk asks the kernel directly: through the thread pool each entry costs
-// ten times as much processor time. It lets others work after each handful.
+// Every box is measured every few seconds. The walk uses synchronous calls, because through the thread pool each entry costs
+// ten times as much processor time. It yields to the event loop after every 100 entries.
 import { type Dir, type Dirent, lstatSync, opendirSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
@@ -16,13 +15,13 @@ export interface Measured {
   /** Space taken on disk, not the apparent size. */
   readonly bytes: number;
   readonly entries: number;
-  /** The bound at which the walk stopped. */
+  /** The limit at which the walk stopped. */
   readonly over?: keyof Bounds;
 }
 
 const BLOCK_BYTES = 512;
-/** About a millisecond. */
-const ENTRIES_A_TURN = 100;
+/** Takes about a millisecond. */
+const ENTRIES_PER_TURN = 100;
 const SLASH = Buffer.from('/');
 
 interface Folder {
@@ -30,7 +29,7 @@ interface Folder {
   readonly depth: number;
 }
 
-/** `signal`: what was seen until then. */
+/** When `signal` aborts, returns the sum so far. */
 export async function measure(folder: string, bounds: Bounds, signal?: AbortSignal): Promise<Measured> {
   const waiting: Folder[] = [{ path: Buffer.from(folder), depth: 0 }];
   let [bytes, entries] = [0, 0];
@@ -43,7 +42,7 @@ export async function measure(folder: string, bounds: Bounds, signal?: AbortSign
       if (bytes > bounds.bytes) return { bytes, entries, over: 'bytes' };
       if (entries > bounds.entries) return { bytes, entries, over: 'entries' };
       if (entry.isFolder) waiting.push({ path: entry.path, depth: next.depth + 1 });
-      if (entries % ENTRIES_A_TURN === 0) await nextTurn();
+      if (entries % ENTRIES_PER_TURN === 0) await nextTurn();
       if (signal?.aborted) return { bytes, entries };
     }
   }
@@ -56,7 +55,7 @@ interface Entry {
   readonly isFolder: boolean;
 }
 
-/** Names are bytes: a name that is not UTF-8 must not hide a file. What vanishes meanwhile is not there. */
+/** Names are read as bytes, so that a name that is not UTF-8 cannot hide a file. Entries that vanish meanwhile are left out. */
 function* entriesOf(path: Buffer): Generator<Entry | 'too deep', void> {
   const folder = attempt(() => opendirSync(path, { encoding: 'buffer' as BufferEncoding }));
   if (folder === 'too deep') yield folder;
@@ -77,7 +76,7 @@ function* entriesIn(folder: Dir, path: Buffer): Generator<Entry | 'too deep', vo
   }
 }
 
-/** With the encoding `buffer` the name is a Buffer, which the types of `opendir` do not know. */
+/** With the encoding `buffer` the name is a Buffer; the type definitions of `opendir` do not say so. */
 function joined(path: Buffer, entry: Dirent): Buffer {
   const name: unknown = entry.name;
   return Buffer.concat([path, SLASH, Buffer.isBuffer(name) ? name : Buffer.from(entry.name)]);
@@ -85,7 +84,7 @@ function joined(path: Buffer, entry: Dirent): Buffer {
 
 const GONE = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'ELOOP']);
 
-/** A path that is longer than the kernel takes is too deep: nobody hides a file behind it. */
+/** A path longer than the kernel's limit counts as too deep, so that no file can hide there. */
 function attempt<T>(look: () => T): T | 'too deep' | undefined {
   try {
     return look();

@@ -1,4 +1,4 @@
-// What a form of isolation cannot do on this machine, in sentences for the operator.
+// The protections that a form of isolation lacks on this machine, as sentences for the operator.
 import type { Controller } from './cgroups.ts';
 import type { Form } from './slots.ts';
 
@@ -17,20 +17,20 @@ const WITHOUT_CGROUP: Record<Exclude<Form, 'process'>, Record<Controller, string
 };
 
 const ONE_USER =
-  'All sessions run as the user of this server; what keeps them apart are namespaces alone, not user ids. Start as root for a user id each.';
+  'All sessions run as the user of this server: only namespaces separate them. Start the server as root to give each its own user id.';
 
 export const UNPROTECTED: readonly string[] = [
-  "No jail: a browser's client can read and write every file of this server's user, other sessions' included.",
+  "No jail: a browser's client can read and write every file of this server's user, including other sessions' files.",
   "No network namespace: a browser's client can reach this machine's loopback, private networks and cloud metadata, past the egress proxy.",
   'No process separation: a compromised browser can see and signal other processes of this user.',
-  'No jail for ffmpeg, which decodes pictures that a browser chose: it runs as the user of this server, bounded in memory and processor time only.',
+  'No jail for ffmpeg, which decodes untrusted pictures: it runs as the user of this server, with limits on memory and processor time only.',
   "Chromium's own sandbox is off when the server runs as root.",
 ];
 
 const OFFLINE =
   'No interface of kind dummy, ifb or veth in this kernel: `navigator.onLine` is false in every page. Load one of these modules.';
 
-export function missingIn(form: Form, absent: readonly Controller[], hasLink: boolean): readonly string[] {
+export function missingFeatures(form: Form, absent: readonly Controller[], hasLink: boolean): readonly string[] {
   if (form === 'process') return UNPROTECTED;
   const limits = absent.map(controller => WITHOUT_CGROUP[form][controller]);
   return [...(form === 'rootless' ? [ONE_USER] : []), ...limits, ...(hasLink ? [] : [OFFLINE])];

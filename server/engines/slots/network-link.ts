@@ -1,12 +1,12 @@
-// The second interface of a box's network namespace. It leads nowhere; but with loopback alone Chromium takes the machine
-// for offline, and `navigator.onLine` is false in every page. Which kind of interface the kernel has is tried once.
+// The second interface of a box's network namespace. It has no route. Without it Chromium considers the machine offline,
+// and `navigator.onLine` is false in every page. Which kinds of interface the kernel supports is tested once.
 import { spawnSync } from 'node:child_process';
 import type { Form } from './slots.ts';
 import { TOOL_PATH } from './tools.ts';
 
 /**
- * The cheapest first. What is sent into the first two is dropped; a pair has its other end in the same namespace.
- * Each is told to have no address of its own making (IPv6, link-local).
+ * Cheapest first. dummy and ifb drop every packet; veth has its peer in the same namespace.
+ * Automatic addresses (IPv6, link-local) are switched off.
  */
 const KINDS = [
   ['link add eth0 type dummy'],
@@ -14,7 +14,7 @@ const KINDS = [
   ['link add eth0 type veth peer name eth1', 'link set eth1 addrgenmode none', 'link set eth1 up'],
 ] as const;
 
-/** RFC 5737: an address of nobody. As a single one it brings no route, and it is the same in every box. */
+/** From a block reserved for documentation (RFC 5737). A /32 adds no route. All boxes have the same address. */
 const ADDRESS = '192.0.2.1/32';
 const TRIED_WITHIN_MS = 5_000;
 
@@ -25,7 +25,7 @@ export type LinkCommands = readonly string[];
 
 export const LOOPBACK_ONLY: LinkCommands = [LOOPBACK];
 
-/** What makes the interfaces of a box here; loopback alone where the kernel knows none of the kinds. */
+/** Commands that create a box's interfaces; only loopback if the kernel supports none of the kinds. */
 export function linkCommands(form: Form): LinkCommands {
   if (form === 'process') return [];
   const all = KINDS.map(make => [

@@ -1,5 +1,5 @@
-// Remembers that the probe has passed, for as long as nothing that it depends on has changed: same boot, kernel,
-// Chromium, bubblewrap, form and user. A failure is never remembered.
+// Remembers that the probe passed, until something that it depends on changes: boot, kernel, Chromium, bubblewrap, form or
+// user. A failure is not remembered.
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { release } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { bootId } from './process-table.ts';
 import type { Form } from './slots.ts';
 import { findTool } from './tools.ts';
 
-/** Raised when the probe asks for more than before. */
+/** Increase it when the probe checks more. */
 const PROBE_VERSION = 2;
 
 export class ProbeCache {

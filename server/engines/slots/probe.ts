@@ -1,34 +1,33 @@
-// Runs the real thing once: starts a box with Chromium and asks it how well it is locked up. Whoever opens the slots
-// serves nobody unless this passes.
+// Starts one box with Chromium and checks from inside that it is isolated. The server does not start unless this passes.
 
 import type { Socket } from 'node:net';
 import { reason } from '../../kit/fault.ts';
 import { newId, type SessionId } from '../../kit/ids.ts';
 import { isObject } from '../../kit/json.ts';
 import { until, within } from '../../kit/wait.ts';
+import type { BoxHost } from './box-host.ts';
 import { CdpPipe } from './cdp-pipe.ts';
 import { cureFor } from './cures.ts';
-import type { Ground } from './ground.ts';
 import { UIDS_PER_INSTALL } from './install.ts';
 import { type Namespace, namespaceOf } from './process-table.ts';
 import type { RunningBox } from './running-box.ts';
-import type { BoxPlace } from './slots.ts';
-import { tryToStartBox } from './start-box.ts';
+import type { BoxLayout } from './slots.ts';
+import { tryStartBox } from './start-box.ts';
 
 export type ProbeResult = { readonly ok: true } | { readonly ok: false; readonly why: string; readonly cure: string };
 
-/** The last user id of this data folder, so that a doctor beside a running server meets no session's. */
+/** The last user id of this data folder, so that `berth doctor` beside a running server does not use a session's. */
 const PROBE_SLOT = UIDS_PER_INSTALL - 1;
 const PROBE_WITHIN_MS = 60_000;
 const PAGE_WITHIN_MS = 15_000;
-const SEPARATE: readonly Namespace[] = ['net', 'pid', 'mnt', 'user', 'ipc', 'uts'];
+const PRIVATE_NAMESPACES: readonly Namespace[] = ['net', 'pid', 'mnt', 'user', 'ipc', 'uts'];
 const SANDBOXED = 'You are adequately sandboxed.';
-/** A name that cannot exist (RFC 2606): only our own listener can answer for it. */
+/** A name that cannot be resolved (RFC 2606): only the egress listener can answer. */
 const PROBE_PAGE = 'http://berth-probe.invalid/';
 
-export async function probe(ground: Ground, chromium: string, outer?: AbortSignal): Promise<ProbeResult> {
+export async function probe(host: BoxHost, chromium: string, outer?: AbortSignal): Promise<ProbeResult> {
   try {
-    await within(PROBE_WITHIN_MS, 'the isolation probe', signal => runProbe(ground, chromium, signal), outer);
+    await within(PROBE_WITHIN_MS, 'the isolation probe', signal => runProbe(host, chromium, signal), outer);
     return { ok: true };
   } catch (error) {
     outer?.throwIfAborted();
@@ -37,27 +36,27 @@ export async function probe(ground: Ground, chromium: string, outer?: AbortSigna
   }
 }
 
-async function runProbe(ground: Ground, chromium: string, signal: AbortSignal): Promise<void> {
-  const session = newId<SessionId>(ground.clock.now());
-  const program = (place: BoxPlace) => ({ executable: chromium, args: switches(place), mounts: [] });
-  const wish = { session, program, lifetimeMs: PROBE_WITHIN_MS };
-  const box = await tryToStartBox(ground, PROBE_SLOT, wish, () => {}, signal);
-  const enough = new AbortController();
-  const either = AbortSignal.any([signal, enough.signal]);
+async function runProbe(host: BoxHost, chromium: string, signal: AbortSignal): Promise<void> {
+  const session = newId<SessionId>(host.clock.now());
+  const program = (layout: BoxLayout) => ({ executable: chromium, args: switches(layout), mounts: [] });
+  const request = { session, program, lifetimeMs: PROBE_WITHIN_MS };
+  const box = await tryStartBox(host, PROBE_SLOT, request, () => {}, signal);
+  const finished = new AbortController();
+  const either = AbortSignal.any([signal, finished.signal]);
   try {
-    await Promise.race([ask(box, ground.form !== 'process', either), endedEarly(box)]);
+    await Promise.race([checkBox(box, host.form !== 'process', either), rejectOnEnd(box)]);
   } finally {
-    enough.abort();
+    finished.abort();
     await box.close();
   }
 }
 
-async function endedEarly(box: RunningBox): Promise<never> {
+async function rejectOnEnd(box: RunningBox): Promise<never> {
   const end = await box.gone;
-  throw new Error(`Chromium ${end.detail}, and said: ${box.stderrTail() || 'nothing'}`);
+  throw new Error(`Chromium ${end.detail}; standard error: ${box.stderrTail() || 'empty'}`);
 }
 
-async function ask(box: RunningBox, jailed: boolean, signal: AbortSignal): Promise<void> {
+async function checkBox(box: RunningBox, jailed: boolean, signal: AbortSignal): Promise<void> {
   const pipe = new CdpPipe(box.fifoIn, box.fifoOut);
   try {
     await pipe.call('Browser.getVersion', {}, undefined, signal);
@@ -73,15 +72,17 @@ async function ask(box: RunningBox, jailed: boolean, signal: AbortSignal): Promi
 }
 
 function checkNamespaces(box: RunningBox): void {
-  const first = box.firstPid();
-  const shared = SEPARATE.filter(kind => first === undefined || namespaceOf(first, kind) === namespaceOf('self', kind));
+  const init = box.initPid();
+  const shared = PRIVATE_NAMESPACES.filter(
+    kind => init === undefined || namespaceOf(init, kind) === namespaceOf('self', kind),
+  );
   if (shared.length > 0) throw new Error(`the box shares namespaces with this machine: ${shared.join(', ')}`);
 }
 
 async function openPage(pipe: CdpPipe, signal: AbortSignal): Promise<string> {
   const { targetId } = await pipe.call('Target.createTarget', { url: 'about:blank' }, undefined, signal);
   const { sessionId } = await pipe.call('Target.attachToTarget', { targetId, flatten: true }, undefined, signal);
-  if (typeof sessionId !== 'string') throw new Error('Target.attachToTarget gave no session');
+  if (typeof sessionId !== 'string') throw new Error('Target.attachToTarget returned no sessionId');
   return sessionId;
 }
 
@@ -99,7 +100,7 @@ async function checkListener(pipe: CdpPipe, channel: string, box: RunningBox, si
   box.egress.on('connection', answer);
   try {
     const { errorText } = await pipe.call('Page.navigate', { url: PROBE_PAGE }, channel, signal);
-    if (errorText !== undefined) throw new Error(`the egress listener was not reached from the box: ${errorText}`);
+    if (errorText !== undefined) throw new Error(`the box cannot reach the egress listener: ${errorText}`);
   } finally {
     box.egress.off('connection', answer);
   }
@@ -118,7 +119,7 @@ async function verdictOf(pipe: CdpPipe, channel: string, signal: AbortSignal): P
   return typeof text === 'string' && text.trim() !== '' ? text : undefined;
 }
 
-const switches = ({ folder, egressPort, ownSandbox }: BoxPlace): readonly string[] => [
+const switches = ({ folder, egressPort, ownSandbox }: BoxLayout): readonly string[] => [
   '--headless=new',
   '--no-first-run',
   '--no-default-browser-check',

@@ -1,4 +1,4 @@
-// Reads /proc: who is alive, whose child is whose. A pid alone is never trusted; a Process is a pid with its start time.
+// Reads /proc. Pids are reused, so a Process is a pid with its start time.
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 export interface Process {
@@ -7,7 +7,7 @@ export interface Process {
   readonly startTicks: string;
 }
 
-/** More entries of /proc than this are not looked at; no machine that we serve has as many. */
+/** Later entries of /proc are ignored. No supported machine has as many processes. */
 const PROCESSES_MAX = 200_000;
 
 export const bootId = (): string => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
@@ -18,25 +18,25 @@ interface Stat {
   readonly startTicks: string;
 }
 
-/** Undefined when there is no such process, or when it is dead and only waits to be reaped. */
+/** Undefined if there is no such process, or if it is a zombie. */
 function stat(pid: number): Stat | undefined {
-  const found = statOfAny(pid);
+  const found = statWithDead(pid);
   return found && found.state !== 'Z' && found.state !== 'X' ? found : undefined;
 }
 
-function statOfAny(pid: number): Stat | undefined {
+function statWithDead(pid: number): Stat | undefined {
   const text = readProc(`${pid}/stat`);
   if (text === undefined) return undefined;
-  // The command's name stands in brackets and may itself contain brackets and blanks.
+  // The command's name is in parentheses, and may itself contain parentheses and spaces.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   const [state, session, startTicks] = [fields[0], fields[3], fields[19]];
   if (!state || !session || !startTicks) return undefined;
   return { state, session: Number(session), startTicks };
 }
 
-/** A child that was spawned just now: it may have died already, but nobody has reaped it yet. */
+/** Finds a child that was just spawned, even if it is a zombie already. */
 export function findChild(pid: number): Process | undefined {
-  const startTicks = statOfAny(pid)?.startTicks;
+  const startTicks = statWithDead(pid)?.startTicks;
   return startTicks === undefined ? undefined : { pid, startTicks };
 }
 
@@ -53,15 +53,15 @@ export function killProcess(victim: Process): void {
   try {
     process.kill(victim.pid, 'SIGKILL');
   } catch {
-    // It went between the look and the signal.
+    // It ended between the check and the signal.
   }
 }
 
-/** Children of the process's first thread. */
+/** Children of the process's main thread. */
 export const childrenOf = (pid: number): readonly number[] =>
   (readProc(`${pid}/task/${pid}/children`) ?? '').split(' ').filter(Boolean).map(Number);
 
-/** The pid that the process has in the innermost pid namespace it is in. */
+/** The pid of the process in its innermost pid namespace. */
 export function innermostPid(pid: number): number | undefined {
   const line = /^NSpid:\t(.*)$/m.exec(readProc(`${pid}/status`) ?? '')?.[1];
   const last = line?.split(/\s+/).at(-1);
@@ -80,7 +80,7 @@ export function namespaceOf(pid: number | 'self', kind: Namespace): string | und
 
 export const commandOf = (pid: number): string => (readProc(`${pid}/comm`) ?? '').trim();
 
-/** Every living process of this session of processes (setsid), by the number of its leader. */
+/** The living processes of a process session (setsid), by the pid of its leader. */
 export const processesOfSession = (leader: number): readonly Process[] =>
   allPids().flatMap(pid => {
     const found = stat(pid);
@@ -88,11 +88,11 @@ export const processesOfSession = (leader: number): readonly Process[] =>
   });
 
 export interface Marked extends Process {
-  /** What stands after `BERTH_BOX=` in the environment that it was started with. */
+  /** The value of `BERTH_BOX` in its environment. */
   readonly mark: string;
 }
 
-/** Every living process that was started with the mark in its environment, as far as we may read that. */
+/** The living processes with this variable in their environment, as far as the server may read it. */
 export const markedProcesses = (variable: string): readonly Marked[] =>
   allPids().flatMap(pid => {
     const mark = environmentOf(pid)

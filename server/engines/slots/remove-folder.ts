@@ -1,17 +1,17 @@
-// Removes a folder whatever hostile programs have put there.
+// Removes a folder that hostile programs have written to.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { within } from '../../kit/wait.ts';
 import { TOOL_PATH } from './tools.ts';
 
-/** Removing many files from a slow disk takes its time. */
+/** Long enough for many files on a slow disk. */
 const REMOVE_WITHIN_MS = 120_000;
 
-/** `rm` walks by open folders: no depth, name or link misleads it. Nothing that writes there may be alive any more. */
+/** `rm` works with folder descriptors, so depth, names and links cannot mislead it. The caller has ended every writer. */
 export async function removeFolder(path: string): Promise<void> {
   if (!existsSync(path) || (await succeeds('rm', ['-rf', '--one-file-system', '--', path]))) return;
-  // An ordinary user cannot enter folders from which the box took the permissions.
+  // An ordinary user cannot enter folders whose permissions the box removed.
   await succeeds('chmod', ['-R', 'u+rwX', '--', path]);
   if (!(await succeeds('rm', ['-rf', '--one-file-system', '--', path]))) throw new Error(`cannot remove ${path}`);
 }

@@ -1,5 +1,4 @@
-// One box from the moment its program runs until nothing of it is left. Knows how it ended, and takes everything
-// away again. How it is started or found again is start-box.ts and adopt-box.ts.
+// One running box: watches it, finds out how it ended, and cleans up. start-box.ts starts one, adopt-box.ts adopts one.
 import type { Server } from 'node:net';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
@@ -13,19 +12,19 @@ import { UPLOADS_IN_JAIL } from './jail.ts';
 import { LimitWatch } from './limit-watch.ts';
 import type { Measured } from './measure.ts';
 import type { SessionFolder } from './session-folder.ts';
-import type { Box, BoxEnd, BoxPlace, BoxRecord, Remains } from './slots.ts';
+import type { Box, BoxEnd, BoxLayout, BoxRecord, Remains } from './slots.ts';
 import { type ExitCode, SIGNALLED, type SpawnedChain } from './spawn-chain.ts';
 
-/** How often we look whether a box that is not our child still runs. */
-const ADOPTED_LOOK_EVERY_MS = 250;
+/** How often an adopted box, which is not a child process, is checked for being alive. */
+const ADOPTED_CHECK_EVERY_MS = 250;
 const SIGKILL = 9;
 const SIGTERM = 15;
 
-export interface RunningBoxWish {
+export interface RunningBoxOptions {
   readonly session: SessionId;
   readonly record: BoxRecord;
   readonly uid: number | undefined;
-  readonly place: BoxPlace;
+  readonly layout: BoxLayout;
   readonly folder: SessionFolder;
   readonly processes: BoxProcesses;
   readonly cgroup: Cgroup;
@@ -33,7 +32,7 @@ export interface RunningBoxWish {
   readonly diskBytes: number;
   readonly clock: Clock;
   readonly log: Log;
-  /** Absent when it is not our child. */
+  /** Absent for an adopted box. */
   readonly child?: SpawnedChain;
   /** Gives the slot back. */
   readonly onLeft: () => void;
@@ -53,92 +52,97 @@ export class RunningBox implements Box {
   readonly egress: Server;
   readonly egressPort: number;
   readonly gone: Promise<BoxEnd>;
-  readonly #wish: RunningBoxWish;
+  readonly #options: RunningBoxOptions;
   readonly #watch: LimitWatch;
   readonly #busy: BusyWatch;
-  readonly #letGo = new AbortController();
+  readonly #abandoned = new AbortController();
   #ending: BoxEnd | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(wish: RunningBoxWish) {
-    this.#wish = wish;
-    this.session = wish.session;
-    this.record = wish.record;
-    this.fifoIn = wish.folder.fifoIn;
-    this.fifoOut = wish.folder.fifoOut;
-    this.notes = wish.folder.notes;
-    this.folder = wish.folder.box;
-    this.folderInBox = wish.place.folder;
-    this.uploads = wish.folder.uploads;
-    this.uploadsInBox = wish.place.jailed ? UPLOADS_IN_JAIL : wish.folder.uploads;
-    this.uid = wish.uid;
-    this.egress = wish.egress;
-    this.egressPort = wish.place.egressPort;
-    this.#watch = new LimitWatch({ ...wish, folder: wish.folder.box, onDiskLimit: over => this.#endForDisk(over) });
-    this.#busy = new BusyWatch(wish);
+  constructor(options: RunningBoxOptions) {
+    this.#options = options;
+    this.session = options.session;
+    this.record = options.record;
+    this.fifoIn = options.folder.fifoIn;
+    this.fifoOut = options.folder.fifoOut;
+    this.notes = options.folder.notes;
+    this.folder = options.folder.box;
+    this.folderInBox = options.layout.folder;
+    this.uploads = options.folder.uploads;
+    this.uploadsInBox = options.layout.jailed ? UPLOADS_IN_JAIL : options.folder.uploads;
+    this.uid = options.uid;
+    this.egress = options.egress;
+    this.egressPort = options.layout.egressPort;
+    this.#watch = new LimitWatch({
+      ...options,
+      folder: options.folder.box,
+      onDiskLimit: over => this.#endForDisk(over),
+    });
+    this.#busy = new BusyWatch(options);
     this.gone = this.#waitUntilGone();
   }
 
-  hasten(): void {
-    this.#wish.cgroup.setShare(1);
+  raisePriority(): void {
+    this.#options.cgroup.setShare(1);
   }
 
   stderrTail(): string {
-    return this.#wish.child?.stderr.text() ?? '';
+    return this.#options.child?.stderr.text() ?? '';
   }
 
-  /** Pid 1 of the box's own pid namespace, as this machine counts. */
-  firstPid(): number | undefined {
-    return this.#wish.processes.first?.pid;
+  /** The pid, on this machine, of the process that is pid 1 in the box's pid namespace. */
+  initPid(): number | undefined {
+    return this.#options.processes.init?.pid;
   }
 
   async end(): Promise<Remains> {
     this.#ending ??= { why: 'closed', detail: 'closed by the server' };
-    await this.#wish.processes.end();
+    await this.#options.processes.end();
     await this.gone;
-    return this.#wish.folder.remains();
+    return this.#options.folder.remains();
   }
 
   close(): Promise<void> {
     this.#ending ??= { why: 'closed', detail: 'closed by the server' };
-    this.#closing ??= this.#takeAway();
+    this.#closing ??= this.#cleanUp();
     return this.#closing;
   }
 
   async abandon(): Promise<void> {
     if (this.#closing) return this.#closing;
     this.#closing = Promise.resolve();
-    this.#letGo.abort();
+    this.#abandoned.abort();
     await this.#watch.close();
     await this.#busy.close();
     this.egress.close();
-    this.#wish.child?.stderr.close();
-    this.#wish.child?.process.unref();
-    this.#wish.onLeft();
+    this.#options.child?.stderr.close();
+    this.#options.child?.process.unref();
+    this.#options.onLeft();
   }
 
   // ---- the end ---------------------------------------------------------------------------------------------------------
 
-  /** Never settles for a box that was let go: nobody here knows any more. */
+  /** Does not settle after `abandon`. */
   async #waitUntilGone(): Promise<BoxEnd> {
-    const code = await (this.#wish.child?.exited ?? this.#adoptedLeft());
+    const code = await (this.#options.child?.exited ?? this.#adoptedEnded());
     const end = this.#ending ?? this.#classify(code);
-    await this.#wish.processes.end().catch(error => this.#complain('box.end_failed', error));
+    await this.#options.processes.end().catch(error => this.#logError('box.end_failed', error));
     return end;
   }
 
-  async #adoptedLeft(): Promise<undefined> {
-    while (this.#wish.processes.leaderIsAlive() && !this.#letGo.signal.aborted)
-      await this.#wish.clock.sleep(ADOPTED_LOOK_EVERY_MS, this.#letGo.signal).catch(() => {});
-    return this.#letGo.signal.aborted ? new Promise(() => {}) : undefined;
+  async #adoptedEnded(): Promise<undefined> {
+    while (this.#options.processes.leaderIsAlive() && !this.#abandoned.signal.aborted)
+      await this.#options.clock.sleep(ADOPTED_CHECK_EVERY_MS, this.#abandoned.signal).catch(() => {});
+    return this.#abandoned.signal.aborted ? new Promise(() => {}) : undefined;
   }
 
   #classify(code: ExitCode | undefined): BoxEnd {
     if (this.#watch.justRanOutOfMemory() && (code === undefined || code === SIGNALLED + SIGKILL))
-      return { why: 'out_of_memory', detail: 'the kernel ended the browser at the memory limit of the box' };
-    if (code === undefined) return { why: 'exited', detail: 'ended; it was not our child, so how is not known' };
+      return { why: 'out_of_memory', detail: 'the kernel killed the browser at the memory limit of the session' };
+    if (code === undefined)
+      return { why: 'exited', detail: 'ended; its exit code is unknown, because a former server started it' };
     if (code === SIGNALLED + SIGKILL || code === SIGNALLED + SIGTERM)
-      return { why: 'killed', detail: `ended from outside by signal ${code - SIGNALLED}, or at its longest lifetime` };
+      return { why: 'killed', detail: `killed by signal ${code - SIGNALLED} from outside, or at its maximum lifetime` };
     const how = code > SIGNALLED ? `crashed with signal ${code - SIGNALLED}` : `exited with code ${code}`;
     return { why: 'exited', detail: how };
   }
@@ -147,14 +151,14 @@ export class RunningBox implements Box {
     if (this.#ending) return;
     this.#ending = {
       why: 'disk_limit',
-      detail: `the session folder passed its bound (${over}): ${bytes} bytes in ${entries} entries`,
+      detail: `the session folder passed its limit (${over}): ${bytes} bytes in ${entries} entries`,
     };
-    this.#wish.processes.end().catch(error => this.#complain('box.end_failed', error));
+    this.#options.processes.end().catch(error => this.#logError('box.end_failed', error));
   }
 
-  /** Every step is attempted: a folder that cannot be removed must not keep the slot. */
-  async #takeAway(): Promise<void> {
-    const { processes, cgroup, folder, child, onLeft } = this.#wish;
+  /** Runs every step even if one fails: a folder that cannot be removed must not keep the slot. */
+  async #cleanUp(): Promise<void> {
+    const { processes, cgroup, folder, child, onLeft } = this.#options;
     const scope = new Scope();
     scope.defer(onLeft);
     scope.defer(() => folder.remove());
@@ -168,7 +172,7 @@ export class RunningBox implements Box {
     await scope.close();
   }
 
-  #complain(event: string, error: unknown): void {
-    this.#wish.log.error(event, { session: this.session, reason: reason(error) });
+  #logError(event: string, error: unknown): void {
+    this.#options.log.error(event, { session: this.session, reason: reason(error) });
   }
 }

@@ -1,17 +1,17 @@
-// The slots of this process: which are taken, and by which box.
+// The slots of this process, and the box in each.
 import type { Readable } from 'node:stream';
 import { Fault } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import { adoptBox } from './adopt-box.ts';
+import type { BoxHost } from './box-host.ts';
 import { diskRoom } from './disk-room.ts';
-import type { Ground } from './ground.ts';
 import { removeFolder } from './remove-folder.ts';
 import { readTar } from './run-tar.ts';
 import type { RunningBox } from './running-box.ts';
 import type {
   Box,
   BoxRecord,
-  BoxWish,
+  BoxRequest,
   DiskRoom,
   Form,
   HelperBounds,
@@ -29,14 +29,14 @@ export class RunningSlots implements Slots {
   readonly isolation: Isolation;
   readonly size: number;
   readonly missing: readonly string[];
-  readonly #ground: Ground;
+  readonly #host: BoxHost;
   readonly #taken = new Map<SessionId, number>();
   readonly #boxes = new Set<RunningBox>();
 
-  constructor(ground: Ground, size: number, missing: readonly string[]) {
-    this.#ground = ground;
-    this.form = ground.form;
-    this.isolation = ground.form === 'process' ? 'process' : 'slot';
+  constructor(host: BoxHost, size: number, missing: readonly string[]) {
+    this.#host = host;
+    this.form = host.form;
+    this.isolation = host.form === 'process' ? 'process' : 'slot';
     this.size = size;
     this.missing = missing;
   }
@@ -46,37 +46,37 @@ export class RunningSlots implements Slots {
   }
 
   diskRoom(): Promise<DiskRoom> {
-    return diskRoom(this.#ground.sessionsDir);
+    return diskRoom(this.#host.sessionsDir);
   }
 
-  async start(wish: BoxWish, signal: AbortSignal): Promise<Box> {
+  async start(request: BoxRequest, signal: AbortSignal): Promise<Box> {
     signal.throwIfAborted();
-    const slot = this.#take(wish.session, this.#freeSlot());
-    return this.#keep(wish.session, leave => startBox(this.#ground, slot, wish, leave, signal));
+    const slot = this.#take(request.session, this.#freeSlot());
+    return this.#keep(request.session, leave => startBox(this.#host, slot, request, leave, signal));
   }
 
   async adopt(session: SessionId, record: BoxRecord, signal: AbortSignal): Promise<Box | undefined> {
-    // It runs already; better two boxes with one user id than a session ended for it.
+    // The box already runs. Two boxes with the same user id are better than ending a session.
     if ([...this.#taken.values()].includes(record.slot))
-      this.#ground.log.warn('slot.shared', { session, slot: record.slot });
+      this.#host.log.warn('slot.shared', { session, slot: record.slot });
     this.#take(session, record.slot);
-    return this.#keep(session, leave => adoptBox(this.#ground, session, record, leave, signal));
+    return this.#keep(session, leave => adoptBox(this.#host, session, record, leave, signal));
   }
 
   sweep(keep: ReadonlySet<SessionId>, salvage?: Salvage): Promise<readonly string[]> {
-    return sweep(this.#ground, new Set([...keep, ...this.#taken.keys()]), salvage);
+    return sweep(this.#host, new Set([...keep, ...this.#taken.keys()]), salvage);
   }
 
-  readTar<T>(...asked: [string, readonly string[], (tar: Readable) => Promise<T>, AbortSignal]): Promise<T> {
-    return readTar(this.#ground, ...asked);
+  readTar<T>(...args: [string, readonly string[], (tar: Readable) => Promise<T>, AbortSignal]): Promise<T> {
+    return readTar(this.#host, ...args);
   }
 
   writeFiles(folder: string, files: AsyncIterable<NewFile>, signal: AbortSignal): Promise<void> {
-    return writeFiles(this.#ground, folder, files, signal);
+    return writeFiles(this.#host, folder, files, signal);
   }
 
   helper(program: string, args: readonly string[], bounds: HelperBounds): HelperCommand | undefined {
-    return this.#ground.helper(program, args, bounds);
+    return this.#host.helper(program, args, bounds);
   }
 
   remove(folder: string): Promise<void> {
@@ -84,10 +84,10 @@ export class RunningSlots implements Slots {
   }
 
   async close(): Promise<void> {
-    const ends = await Promise.allSettled([...this.#boxes].map(box => box.close()));
-    await this.#ground.close();
-    const failures = ends.flatMap(end => (end.status === 'rejected' ? [end.reason] : []));
-    if (failures.length > 0) throw new AggregateError(failures, `${failures.length} boxes did not close`);
+    const results = await Promise.allSettled([...this.#boxes].map(box => box.close()));
+    await this.#host.close();
+    const failures = results.flatMap(result => (result.status === 'rejected' ? [result.reason] : []));
+    if (failures.length > 0) throw new AggregateError(failures, `${failures.length} boxes failed to close`);
   }
 
   #freeSlot(): number {
@@ -105,7 +105,7 @@ export class RunningSlots implements Slots {
     return slot;
   }
 
-  /** The slot is free again when the box has left, or never came. */
+  /** The slot is freed when the box is gone, or when it could not be opened. */
   async #keep<B extends RunningBox | undefined>(
     session: SessionId,
     open: (leave: () => void) => Promise<B>,

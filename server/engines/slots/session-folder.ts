@@ -1,12 +1,12 @@
-// The folder of one session on disk: notes (ours), uploads (ours, shown to the box) and box (hostile). Makes it, finds
-// it again, and removes it whatever the box has put there.
+// The folder of one session: notes (written by the server), uploads (written by the server, read-only in the box) and box
+// (hostile). Creates it, reads it after a restart, and removes it.
 import { existsSync } from 'node:fs';
 import { chmod, chown, lstat, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Remains } from './slots.ts';
 import type { Trash } from './trash.ts';
 
-/** What a successor must know of a box beside its record. */
+/** What a restarted server needs in addition to the box's record. */
 export interface BoxNotes {
   readonly egressPort: number;
   readonly cgroupFolders: readonly string[];
@@ -14,7 +14,6 @@ export interface BoxNotes {
 
 export class SessionFolder {
   readonly path: string;
-
   readonly #trash: Trash;
 
   constructor(sessionsDir: string, session: string, trash: Trash) {
@@ -42,10 +41,10 @@ export class SessionFolder {
     return existsSync(this.path);
   }
 
-  /** Fails when the folder is there already. `uid` is who the box's processes are, if not we. */
+  /** Throws if the folder exists. `uid` is the user id of the box's processes, if it differs from the server's. */
   async make(uid: number | undefined): Promise<void> {
     await mkdir(this.path, { mode: 0o711 });
-    // The process's umask may have taken bits away that the box's user needs.
+    // The umask may have removed permissions that the box's user needs.
     await chmod(this.path, 0o711);
     const parts = await Promise.allSettled([
       mkdir(this.notes, { mode: 0o700 }),
@@ -77,13 +76,13 @@ export class SessionFolder {
     return text === undefined ? undefined : asNotes(text);
   }
 
-  /** The box's folder was given to the box's user when it was made. */
+  /** The owner of the box's folder is the box's user. */
   async remains(): Promise<Remains> {
     const uid = (await lstat(this.box).catch(() => undefined))?.uid;
     return { folder: this.box, uploads: this.uploads, uid: uid === process.getuid?.() ? undefined : uid };
   }
 
-  /** Nothing of the box may be alive any more. Its files are removed soon. */
+  /** Call after every process of the box has ended. The files are removed in the background. */
   remove(): Promise<void> {
     return this.#trash.take(this.path);
   }

@@ -1,72 +1,72 @@
-// A slot is a place to run one browser: network namespace with our egress listener in it, user id, cgroup, jail,
-// session folder. This file is what the rest of the server knows of it; start.ts makes one.
+// The interfaces of slots and boxes that the rest of the server uses. A box is the running jail of one browser: network
+// namespace with an egress listener, user id, cgroup, jail and session folder. start-box.ts starts one.
 import type { Server } from 'node:net';
 import type { Readable } from 'node:stream';
 import type { SessionId } from '../../kit/ids.ts';
 import type { Closeable } from '../../kit/scope.ts';
 
-/** `slot`: jailed. `process`: no jail at all, only by explicit choice or on a loopback listener. */
+/** `slot`: jailed. `process`: no jail; only if configured, or if the server listens on loopback only. */
 export type Isolation = 'slot' | 'process';
-/** How a jailed box is made: `root` has a user id and cgroup of its own, `rootless` is an ordinary user's namespaces. */
+/** `root`: each box has its own user id and cgroup. `rootless`: namespaces of an ordinary user. `process`: no jail. */
 export type Form = 'root' | 'rootless' | 'process';
 
-/** A path of this machine that the box sees read-only. */
+/** A path of this machine that is mounted read-only in the box. */
 export interface ReadOnlyMount {
   readonly from: string;
   readonly to: string;
 }
 
 export interface Program {
-  /** Absolute path of the real binary; seen at the same path in the box. */
+  /** Absolute path of the binary; the same inside the box. */
   readonly executable: string;
-  /** Arguments; paths are those of the box (`/session/...`), see `BoxPlace.folder`. */
+  /** Paths in arguments are those inside the box (`/session/...`), see `BoxLayout.folder`. */
   readonly args: readonly string[];
   readonly mounts: readonly ReadOnlyMount[];
-  /** Besides HOME, PATH, LANG and TMPDIR. Readable by the program's pages' operator: never a secret. */
+  /** In addition to HOME, PATH, LANG and TMPDIR. The client of the browser can read it: no secrets. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** What the arguments of a program may depend on. */
-export interface BoxPlace {
-  /** The session folder as the program sees it: `/session` in a jail, the real folder without one. */
+/** What the program's arguments may depend on. */
+export interface BoxLayout {
+  /** The session folder as seen by the program: `/session` in a jail, the real folder without one. */
   readonly folder: string;
   /** The program reaches the egress listener at 127.0.0.1 on this port. */
   readonly egressPort: number;
   /** False in the form `process`. */
   readonly jailed: boolean;
-  /** False: Chromium's own sandbox cannot work here (no jail, and root or no user namespaces), so `--no-sandbox` is needed. */
+  /** False if Chromium's own sandbox cannot work (no jail, and root or no user namespaces): then `--no-sandbox` is needed. */
   readonly ownSandbox: boolean;
 }
 
-export interface BoxWish {
+export interface BoxRequest {
   readonly session: SessionId;
-  /** Called once the place is known and before anything runs in it. */
-  readonly program: (place: BoxPlace) => Program;
-  /** The outside hard limit (`timeout -s KILL`): the browser dies then, whoever is left. */
+  /** Called when the layout is known, before anything runs. */
+  readonly program: (place: BoxLayout) => Program;
+  /** Enforced by `timeout -s KILL` around the browser, so it holds even if the server is gone. */
   readonly lifetimeMs: number;
-  /** Nobody waits for it: it gets little processor time while others want it, until `hasten`. */
+  /** Starts with a small share of processor time, until `raisePriority`. For warm browsers. */
   readonly background?: boolean;
-  /** Puts files into the box's folder before anything runs in it; they must belong to `uid`, if there is one. */
-  readonly fill?: (place: Pick<Remains, 'folder' | 'uid'>, signal: AbortSignal) => Promise<void>;
+  /** Writes files into the box's folder before the program runs. They must belong to `uid`, if there is one. */
+  readonly fill?: (target: Pick<Remains, 'folder' | 'uid'>, signal: AbortSignal) => Promise<void>;
 }
 
-/** What is left of a box when none of its processes is. */
+/** What is left of a box when all its processes have ended. */
 export interface Remains {
-  /** The session folder; hostile: never follow a link in it. */
+  /** The session folder. Hostile: do not follow links in it. */
   readonly folder: string;
-  /** Ours, and only read by the box. */
+  /** Written by the server; read-only in the box. */
   readonly uploads: string;
-  /** Who the box's processes were on this machine, if not we. */
+  /** The user id of the box's processes on this machine, if it differs from the server's. */
   readonly uid: number | undefined;
 }
 
-/** Everything a successor process needs to find a box again. JSON; kept in the session's row. */
+/** What a restarted server needs to adopt the box. Stored as JSON in the session's row. */
 export interface BoxRecord {
   readonly form: Form;
   readonly slot: number;
-  /** The process that all others of the box die with. */
+  /** The process whose end ends all others of the box. */
   readonly pid: number;
-  /** Field 22 of /proc/PID/stat, with the boot id: a pid alone may be somebody else by now. */
+  /** Field 22 of /proc/PID/stat. With the boot id it identifies the process: pids are reused. */
   readonly startTicks: string;
   readonly bootId: string;
 }
@@ -74,52 +74,52 @@ export interface BoxRecord {
 export interface Box extends Closeable {
   readonly session: SessionId;
   readonly record: BoxRecord;
-  /** Named FIFOs that the program holds as descriptors 3 (towards it) and 4 (from it). */
+  /** FIFOs that the program holds as descriptors 3 (its input) and 4 (its output). */
   readonly fifoIn: string;
   readonly fifoOut: string;
-  /** A folder of ours beside the box's own, which the box cannot see: small state for a successor. */
+  /** A folder for the server's own notes, for use after a restart. Not visible in the box. */
   readonly notes: string;
-  /** The session folder as we see it (hostile: never follow a link in it), and as the box sees it. */
+  /** The session folder on this machine (hostile: do not follow links in it), and its path inside the box. */
   readonly folder: string;
   readonly folderInBox: string;
-  /** Ours; its files the box reads at /tmp/.uploads, or without a jail right here. */
+  /** Written by the server. The box reads it at /tmp/.uploads, or without a jail at this path. */
   readonly uploads: string;
-  /** The same folder as the box sees it. */
+  /** Path of `uploads` inside the box. */
   readonly uploadsInBox: string;
-  /** Who the box's processes are on this machine, if not we. */
+  /** The user id of the box's processes on this machine, if it differs from the server's. */
   readonly uid: number | undefined;
-  /** Connections of the box to 127.0.0.1:3128 (`process`: a loopback port) arrive here; already listening. */
+  /** Receives the box's connections to 127.0.0.1:3128 (`process`: a loopback port). Already listening. */
   readonly egress: Server;
   readonly egressPort: number;
-  /** Resolves once every process of the box is gone, with why if it is known. */
+  /** Resolves when every process of the box has ended, with the reason if it is known. */
   readonly gone: Promise<BoxEnd>;
-  /** Somebody waits for it now: it gets its full share of processor time. */
-  hasten(): void;
-  /** The last lines that the program wrote to its error output. */
+  /** Gives a `background` box its full share of processor time. */
+  raisePriority(): void;
+  /** The last lines that the program wrote to standard error. */
   stderrTail(): string;
-  /** Kills every process and waits until they are gone. The folder stays until `close`. */
+  /** Kills every process and waits until they have ended. The folder stays until `close`. */
   end(): Promise<Remains>;
-  /** Ends it, removes folder and cgroup, frees the slot. Idempotent. */
+  /** Ends the box, removes its folder and cgroup, and frees the slot. Idempotent. */
   close(): Promise<void>;
-  /** Lets go of a running box without touching it (a successor adopts it). */
+  /** Releases the resources of this process without touching the running box, which the next server adopts. */
   abandon(): Promise<void>;
 }
 
-/** The body is as long as it says, and is to be read before the next file. */
+/** `body` has exactly `size` bytes, and must be read before the next file is requested. */
 export interface NewFile {
-  /** Relative, without steps up. */
+  /** Relative path, without `..`. */
   readonly name: string;
   readonly size: number;
   readonly body: AsyncIterable<Buffer>;
 }
 
-/** What a helper program may take; each of its processes may take as much memory. */
+/** Resource limits of a helper program. The memory limit applies to each of its processes. */
 export interface HelperBounds {
   readonly memoryBytes: number;
   readonly cpuSeconds: number;
 }
 
-/** A command to spawn, in a process group of its own. */
+/** A command to spawn in its own process group. */
 export interface HelperCommand {
   readonly file: string;
   readonly args: readonly string[];
@@ -132,7 +132,7 @@ export interface BoxEnd {
 
 export interface DiskRoom {
   readonly freeBytes: number;
-  /** With less than this, no box should be started. */
+  /** With less free space no box should be started. */
   readonly leastBytes: number;
 }
 
@@ -141,19 +141,19 @@ export interface Slots extends Closeable {
   readonly form: Form;
   /** How many boxes may run at once. */
   readonly size: number;
-  /** How many hold a place now, from before their first process until nothing of them is left. */
+  /** How many slots are in use. A slot is in use from before the box's first process until the box is removed. */
   readonly taken: number;
-  /** What this form cannot do here, each as one sentence for the operator. */
+  /** The protections that are missing on this machine, each as one sentence for the operator. */
   readonly missing: readonly string[];
-  /** How full the disk is that all session folders share. */
+  /** Free space of the disk that holds the session folders. */
   diskRoom(): Promise<DiskRoom>;
   /** Takes a free slot and starts the program in it. */
-  start(wish: BoxWish, signal: AbortSignal): Promise<Box>;
-  /** Finds a box of a former process: same process, slot marked used, a new egress listener in its namespace. Undefined when it is gone. */
+  start(options: BoxRequest, signal: AbortSignal): Promise<Box>;
+  /** Adopts a box that an earlier server started: takes its slot and opens a new egress listener. Undefined if it is gone. */
   adopt(session: SessionId, record: BoxRecord, signal: AbortSignal): Promise<Box | undefined>;
   /**
-   * Hands a tar of these entries of a folder to `take`, read as the folder's owner in a jail with nothing else in it. The
-   * folder is hostile, and so is what stands in the tar.
+   * Passes a tar of these entries of a folder to `take`. tar runs as the folder's owner, in a jail that holds nothing else.
+   * The folder is hostile, and so is the content of the tar.
    */
   readTar<T>(
     folder: string,
@@ -162,20 +162,20 @@ export interface Slots extends Closeable {
     signal: AbortSignal,
   ): Promise<T>;
   /**
-   * Fills the folder of a box in which nothing ran yet; all of it belongs to the folder's owner. Names must lead nowhere
-   * else. Files that are there already make it fail.
+   * Writes files into the folder of a box that has not started; they belong to the folder's owner. The caller has checked
+   * that names stay inside the folder. Throws if a file exists.
    */
   writeFiles(folder: string, files: AsyncIterable<NewFile>, signal: AbortSignal): Promise<void>;
   /**
-   * The command that runs a program on bytes which a browser chose: jailed where boxes are, bounded everywhere. It reaches
-   * only the descriptors that it is started with. Undefined when the program is not installed.
+   * The command that runs a program on untrusted bytes: in a jail if boxes are jailed, always with resource limits. The
+   * program can use only the descriptors that it is started with. Undefined if the program is not installed.
    */
   helper(program: string, args: readonly string[], bounds: HelperBounds): HelperCommand | undefined;
-  /** Removes a folder that may hold anything. */
+  /** Removes a folder with hostile content. */
   remove(folder: string): Promise<void>;
   /**
-   * Ends and removes every process, cgroup and folder of this data folder that belongs to none of these sessions. Returns
-   * their ids. `salvage` is called for each when nothing of it lives, before its folder goes.
+   * Ends and removes the processes, cgroups and folders of all sessions of this data folder except `keep`. Returns the ids of
+   * the removed sessions. `salvage` is called for each when its processes have ended, before its folder is removed.
    */
   sweep(
     keep: ReadonlySet<SessionId>,

@@ -1,4 +1,4 @@
-// Spawns the chain of programs of one box, and waits until it has come to its end: the program runs, the listener is ours.
+// Spawns the chain of programs of one box, and waits until the program runs and the server has the egress listener.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Server } from 'node:net';
@@ -12,41 +12,41 @@ import { findChild, type Process } from './process-table.ts';
 import { StderrTail } from './stderr-tail.ts';
 import { TOOL_PATH } from './tools.ts';
 
-/** From the spawn until the last program of the chain runs; a loaded machine takes a while. */
-const STANDS_WITHIN_MS = 10_000;
-const LOOK_EVERY_MS = 5;
-/** When a part of the chain is gone, how long until it shows that all of it is. */
-const DIES_WITHIN_MS = 1000;
-/** A shell's way to say "ended by signal N" is an exit code of 128 + N. */
+/** From the spawn until the last program of the chain runs, on a loaded machine. */
+const STARTED_WITHIN_MS = 10_000;
+const CHECK_EVERY_MS = 5;
+/** After another failure, how long to wait for the exit of the chain. */
+const EXIT_SEEN_WITHIN_MS = 1000;
+/** As in a shell, exit code 128 + N means "ended by signal N". */
 export const SIGNALLED = 128;
 
-/** As a shell would put it. */
+/** 0 to 255; `SIGNALLED` + N if signal N ended it. */
 export type ExitCode = number;
 
 export interface SpawnedChain {
   readonly process: ChildProcess;
-  /** The pid stays with the last program that outlives the others, `timeout`. */
+  /** The spawned process, which becomes `timeout`. */
   readonly leader: Process;
   readonly exited: Promise<ExitCode>;
   readonly stderr: StderrTail;
-  /** Opens the gate of a gated one. */
-  readonly letGo: () => void;
+  /** Starts the program of a gated chain. */
+  readonly openGate: () => void;
 }
 
-/** In a session of its own, so that what ends our terminal or our group does not end the box. */
+/** Spawned in its own process session (setsid), so that signals to our terminal or process group do not reach the box. */
 export function spawnChain({ file, args }: Command, mark: string, gated: boolean): SpawnedChain {
   const process = spawn(file, args, {
     detached: true,
     stdio: [gated ? 'pipe' : 'ignore', 'ignore', 'pipe', 'ignore', 'ignore', 'ipc'],
-    // Nothing of our own environment: it holds secrets.
+    // The server's own environment is not passed on: it holds secrets.
     env: { PATH: TOOL_PATH, LANG: 'C.UTF-8', [MARK_VARIABLE]: mark },
     cwd: '/',
   });
   const exited = once(process, 'exit').then(([code, signal]) => exitCode(code, signal));
   exited.catch(() => {});
-  process.stdin?.on('error', () => {}); // that it died is told by its end
-  const letGo = (): void => void process.stdin?.end(FILLED);
-  return { process, leader: leaderOf(process), exited, stderr: new StderrTail(stderrOf(process)), letGo };
+  process.stdin?.on('error', () => {}); // reported by `exited`
+  const openGate = (): void => void process.stdin?.end(FILLED);
+  return { process, leader: leaderOf(process), exited, stderr: new StderrTail(stderrOf(process)), openGate };
 }
 
 function leaderOf(child: ChildProcess): Process {
@@ -56,7 +56,7 @@ function leaderOf(child: ChildProcess): Process {
 }
 
 function stderrOf(child: ChildProcess): Readable {
-  if (!child.stderr) throw new Error('the chain has no error output');
+  if (!child.stderr) throw new Error('the chain has no standard error');
   return child.stderr;
 }
 
@@ -67,45 +67,45 @@ function exitCode(code: unknown, signal: unknown): ExitCode {
 }
 
 /**
- * Resolves with the egress listener. `loopback` is the one of a box without a jail, which has no helper. The program can
- * run from `letGo` on.
+ * Resolves with the egress listener. `loopback` is the listener of a box without a jail. The program can start once
+ * `gateOpened` has resolved.
  */
-export async function untilItStands(
+export async function waitUntilRunning(
   chain: SpawnedChain,
   processes: BoxProcesses,
   loopback: Server | undefined,
-  letGo: Promise<void>,
+  gateOpened: Promise<void>,
   signal: AbortSignal,
 ): Promise<Server> {
-  const died = diedEarly(chain);
-  const enough = new AbortController();
-  const either = AbortSignal.any([signal, enough.signal]);
+  const exited = rejectOnExit(chain);
+  const finished = new AbortController();
+  const either = AbortSignal.any([signal, finished.signal]);
   if (loopback) chain.process.disconnect();
-  const stands = (): true | undefined => (processes.stands() ? true : undefined);
-  const standing = letGo.then(() =>
-    until(STANDS_WITHIN_MS, 'the program of a box to run', stands, LOOK_EVERY_MS, either),
+  const isRunning = (): true | undefined => (processes.isRunning() ? true : undefined);
+  const running = gateOpened.then(() =>
+    until(STARTED_WITHIN_MS, 'the program of a box to run', isRunning, CHECK_EVERY_MS, either),
   );
   const taking = loopback ? Promise.resolve(loopback) : takeListener(chain.process, either);
   try {
-    const [egress] = await Promise.race([Promise.all([taking, standing]), died]);
+    const [egress] = await Promise.race([Promise.all([taking, running]), exited]);
     return egress;
   } catch (error) {
     taking.then(egress => egress.close()).catch(() => {});
-    if (!signal.aborted) await preferDeath(died);
+    if (!signal.aborted) await rethrowExit(exited);
     throw error;
   } finally {
-    enough.abort();
+    finished.abort();
   }
 }
 
-/** That it died is the reason, whatever else failed through it; only it may show a moment later. */
-const preferDeath = (died: Promise<never>): Promise<void> =>
-  within(DIES_WITHIN_MS, 'the chain to die', () => died).catch(error => {
+/** The exit of the chain is the real reason for other failures, but may be seen a moment later. */
+const rethrowExit = (exited: Promise<never>): Promise<void> =>
+  within(EXIT_SEEN_WITHIN_MS, 'the chain to exit', () => exited).catch(error => {
     if (!(error instanceof WaitExpired)) throw error;
   });
 
-async function diedEarly({ exited, stderr }: SpawnedChain): Promise<never> {
+async function rejectOnExit({ exited, stderr }: SpawnedChain): Promise<never> {
   const code = await exited;
   await stderr.ended();
-  throw new Error(`it ended at once with code ${code}, and said: ${stderr.text() || 'nothing'}`);
+  throw new Error(`it ended during the start with code ${code}; standard error: ${stderr.text() || 'empty'}`);
 }

@@ -1,5 +1,5 @@
-// Form `root`: the box's user may not be able to walk to what it must see (a project under /root, a data folder with mode
-// 0700). Such folders and files are bound to fixed mount points, inside the box's own mount namespace.
+// Form `root`: the box's user may lack access to a parent of a mounted path (a project under /root, a data folder with mode
+// 0700). Such folders and files are bind-mounted on fixed mount points, inside the box's own mount namespace.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -9,7 +9,7 @@ import type { Program } from './slots.ts';
 const OTHERS_MAY_READ = 0o004;
 const OTHERS_MAY_ENTER = 0o001;
 
-/** Once at start. Only root writes to /run; what is made here is empty and only ever covered. */
+/** Called once at start. Only root can write to /run; the folders stay empty and serve only as mount points. */
 export function makeStage(): void {
   mkdirSync(STAGE, { recursive: true, mode: 0o711 });
   mkdirSync(STAGED_SESSION, { recursive: true, mode: 0o700 });
@@ -21,7 +21,7 @@ export async function stageMounts(program: Program): Promise<readonly StagedMoun
   return Promise.all(hidden.map(async (mount, index) => ({ ...mount, stage: await mountPoint(mount.from, index) })));
 }
 
-/** A folder is covered by a folder, a file by a file. */
+/** Folders need a folder as mount point, files need a file. */
 async function mountPoint(from: string, index: number): Promise<string> {
   if ((await stat(from)).isDirectory()) {
     const folder = `${STAGE}/folder-${index}`;

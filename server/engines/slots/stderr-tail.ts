@@ -1,4 +1,4 @@
-// Keeps the last lines that a program wrote to its error output, and nothing more.
+// Keeps the last 8 KiB that a program wrote to its standard error.
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { guarded } from '../../kit/guard.ts';
@@ -27,10 +27,10 @@ export class StderrTail {
     return this.#kept.toString('utf8').trim();
   }
 
-  /** Until what was written has been read, or for a moment: a descendant may hold the other end open. */
+  /** Waits until the stream closes, but not for long: a descendant may keep the other end open. */
   async ended(): Promise<void> {
     if (this.#stream.closed) return;
-    await within(ENDED_WITHIN_MS, 'the error output to end', signal => once(this.#stream, 'close', { signal })).catch(
+    await within(ENDED_WITHIN_MS, 'standard error to end', signal => once(this.#stream, 'close', { signal })).catch(
       () => {},
     );
   }

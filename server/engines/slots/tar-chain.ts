@@ -1,16 +1,16 @@
-// The command that runs `tar` on a folder which the box's user owns, as that user, in a jail that holds the program, its
-// libraries and that folder: what it reads through a planted link is then nothing of this machine. Each program replaces
-// itself by the next, and none leaves the process group: whoever kills that has killed tar and the jail around it. It is to
-// be started in a session of its own, away from any terminal. Pure.
+// The command that runs `tar` on a folder of a box, as the box's user, in a jail that holds only tar, its libraries and that
+// folder, so that a planted link cannot lead to other files of this machine. Each program execs the next, and all stay in one
+// process group, so killing the group kills tar and its jail. The caller starts it in its own process session. Builds the
+// command, starts nothing.
 import { STAGED_SESSION } from './chain.ts';
 import type { Form } from './slots.ts';
 
-export interface TarChainWish {
+export interface TarChainOptions {
   readonly form: Form;
-  /** Form `root`: who owns the folder. */
+  /** Form `root`: the owner of the folder. */
   readonly uid: number | undefined;
   readonly folder: string;
-  /** A tar of these entries of the folder comes out. */
+  /** The entries of the folder to put into the tar. */
   readonly names: readonly string[];
   readonly tar: string;
   readonly fileBytes: number;
@@ -18,11 +18,11 @@ export interface TarChainWish {
 
 const TAR_IN_JAIL = '/usr/bin/tar';
 const FOLDER_IN_JAIL = '/folder';
-/** Far more than tar needs; a name or a header cannot make it take more. */
+/** Far more than tar needs for any name or header. */
 const MEMORY_BYTES = 256 * 1024 ** 2;
 const OPEN_FILES = 256;
 
-/** A folder that is full of traps is read as it is: links stay links, pipes are not opened, what cannot be read is left out. */
+/** For hostile folders: links are stored as links, FIFOs are not opened, unreadable files are left out. */
 const READ = [
   ...['--create', '--file=-', '--format=pax', '--pax-option=delete=atime,delete=ctime', '--numeric-owner'],
   ...['--hard-dereference', '--one-file-system', '--ignore-failed-read', '--warning=none'],
@@ -33,35 +33,35 @@ export interface TarCommand {
   readonly args: readonly string[];
 }
 
-export function tarChain(wish: TarChainWish): TarCommand {
-  const command = quotedAll(lastCommand(wish));
-  const shell = ['sh', '-c', ['set -e', 'umask 077', ...stage(wish), `exec ${command}`].join('\n')];
+export function tarChain(options: TarChainOptions): TarCommand {
+  const command = quotedAll(lastCommand(options));
+  const shell = ['sh', '-c', ['set -e', 'umask 077', ...stage(options), `exec ${command}`].join('\n')];
   const [file = '', ...args] =
-    wish.form === 'root' ? ['unshare', '--mount', '--propagation', 'private', '--', ...shell] : shell;
+    options.form === 'root' ? ['unshare', '--mount', '--propagation', 'private', '--', ...shell] : shell;
   return { file, args };
 }
 
-/** The user cannot walk through the data folder; so the folder comes to a place that everybody can reach. */
-const stage = ({ form, folder }: TarChainWish): readonly string[] =>
+/** The box's user cannot enter the data folder, so the folder is bind-mounted where it can. */
+const stage = ({ form, folder }: TarChainOptions): readonly string[] =>
   form === 'root' ? [`mount --bind ${quotedAll([folder, STAGED_SESSION])}`] : [];
 
-function lastCommand(wish: TarChainWish): readonly string[] {
-  const { form, folder, names, tar } = wish;
+function lastCommand(options: TarChainOptions): readonly string[] {
+  const { form, folder, names, tar } = options;
   const args = [...READ, '--', ...names];
-  if (form === 'process') return [...bounds(wish), tar, '-C', folder, ...args];
-  return [...privileges(wish), ...bounds(wish), 'bwrap', ...jail(wish), '--', TAR_IN_JAIL, ...args];
+  if (form === 'process') return [...bounds(options), tar, '-C', folder, ...args];
+  return [...privileges(options), ...bounds(options), 'bwrap', ...jail(options), '--', TAR_IN_JAIL, ...args];
 }
 
-function privileges({ form, uid }: TarChainWish): readonly string[] {
+function privileges({ form, uid }: TarChainOptions): readonly string[] {
   const drop = ['--inh-caps=-all', '--bounding-set=-all', '--no-new-privs', '--'];
   return form === 'root' ? ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', ...drop] : [];
 }
 
-const bounds = ({ fileBytes }: TarChainWish): readonly string[] => [
+const bounds = ({ fileBytes }: TarChainOptions): readonly string[] => [
   ...['prlimit', `--nofile=${OPEN_FILES}`, `--fsize=${fileBytes}`, `--data=${MEMORY_BYTES}`, '--core=0', '--'],
 ];
 
-const jail = ({ form, folder, tar }: TarChainWish): readonly string[] => [
+const jail = ({ form, folder, tar }: TarChainOptions): readonly string[] => [
   ...['--unshare-user', '--uid', '1000', '--gid', '1000', '--unshare-pid', '--unshare-ipc', '--unshare-net'],
   ...['--unshare-uts', '--die-with-parent'],
   ...['/usr/lib', '/usr/lib64', '/etc/ld.so.cache'].flatMap(path => ['--ro-bind-try', path, path]),

@@ -1,11 +1,11 @@
-// The programs of the system that a box is made with, and where they are looked for. Never the caller's own PATH: it
-// may name folders that others can write to.
+// The system programs that boxes need, and where they are searched. The PATH of the environment is not used: it may contain
+// folders that others can write to.
 import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
 
 export const TOOL_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
-/** Each program with the Debian package that brings it. */
+/** Each program with its Debian package. */
 export const TOOLS = {
   bwrap: 'bubblewrap',
   unshare: 'util-linux',
@@ -25,7 +25,7 @@ export const TOOLS = {
 
 export type Tool = keyof typeof TOOLS;
 
-/** What each form of a box needs. */
+/** Needed for jailed boxes. */
 export const JAIL_TOOLS: readonly Tool[] = [
   'bwrap',
   'unshare',

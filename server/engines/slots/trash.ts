@@ -1,5 +1,5 @@
-// Where the folders of boxes that are gone wait to be removed. A folder is moved here in a moment, so that nobody who ends a
-// session waits for its files; they are removed in the background, at the next start where we die before.
+// Removes session folders in the background. A folder is moved to the trash at once, so that the end of a session does not
+// wait for the removal of its files. The next start removes what a killed server left.
 import { existsSync, mkdirSync } from 'node:fs';
 import { readdir, rename } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -18,16 +18,16 @@ export class Trash {
     if (existsSync(this.#folder)) this.#empty();
   }
 
-  /** The path is free when this returns. Nothing of the box may be alive any more. */
+  /** The path is free when this returns. Call after every process of the box has ended. */
   async take(path: string): Promise<void> {
     if (!existsSync(path)) return;
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
-    // Sessions have ids that no other ever has; a doctor's box, too.
+    // Session ids are unique, so the name is free in the trash.
     await rename(path, join(this.#folder, basename(path))).catch(() => removeFolder(path));
     this.#empty();
   }
 
-  /** Resolves when what was taken is removed. */
+  /** Resolves when everything taken so far is removed. */
   async close(): Promise<void> {
     while (this.#emptying) await this.#emptying;
   }
@@ -38,7 +38,7 @@ export class Trash {
     });
   }
 
-  /** What could not be removed is tried again with the next folder, and at the next start. */
+  /** Folders that could not be removed are tried again with the next folder, and at the next start. */
   async #removeAll(): Promise<void> {
     const failed = new Set<string>();
     const next = async (): Promise<string | undefined> =>

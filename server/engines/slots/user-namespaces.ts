@@ -1,10 +1,10 @@
-// Whether this user may make user namespaces here, tried with the program that will make them.
+// Tests whether this user may create user namespaces, with the program that creates them for boxes.
 import { spawnSync } from 'node:child_process';
 import { TOOL_PATH } from './tools.ts';
 
 const TRIED_WITHIN_MS = 5000;
 
-/** Undefined when it works, otherwise what the system said. */
+/** Undefined if it works, otherwise the error message of the system. */
 export function userNamespacesRefusal(): string | undefined {
   const options = { timeout: TRIED_WITHIN_MS, env: { PATH: TOOL_PATH }, encoding: 'utf8' as const };
   const tried = spawnSync('unshare', ['--user', '--map-current-user', 'true'], options);

@@ -1,41 +1,41 @@
-// Fills the folder of a box that has not run yet. Nobody but us could have put anything there, so no link can lead away;
-// each file is made anew all the same, and given to the folder's owner through the open file, never by its name.
+// Writes files into the folder of a box that has not started. Only this server has written there, so there can be no hostile
+// links. Even so, files are opened with O_EXCL and O_NOFOLLOW, and their owner is set through the open descriptor.
 import { constants } from 'node:fs';
 import { chown, type FileHandle, lstat, mkdir, open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isCode } from '../../kit/durable.ts';
-import type { Ground } from './ground.ts';
+import type { BoxHost } from './box-host.ts';
 import type { NewFile } from './slots.ts';
 
-/** So many small files are written at once, from memory. */
+/** Small files are read into memory and written concurrently, at most this many. */
 const SMALL_AT_ONCE = 8;
 const SMALL_BYTES_MAX = 1024 ** 2;
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
-/** Resolves, or rejects, when nothing is written any more. */
+/** Settles only after the last write has finished. */
 export async function writeFiles(
-  ground: Ground,
+  host: BoxHost,
   folder: string,
   files: AsyncIterable<NewFile>,
   signal: AbortSignal,
 ): Promise<void> {
-  const filling = new Filling(ground, folder, await ownerOf(ground, folder), signal);
+  const writer = new FolderWriter(host, folder, await ownerOf(host, folder), signal);
   try {
-    for await (const file of files) await filling.take(file);
+    for await (const file of files) await writer.add(file);
   } finally {
-    await filling.settled();
+    await writer.settled();
   }
-  filling.demandAll();
+  writer.throwIfFailed();
 }
 
-async function ownerOf(ground: Ground, folder: string): Promise<number | undefined> {
-  return ground.form === 'root' ? ground.demandOwnUid((await lstat(folder)).uid) : undefined;
+async function ownerOf(host: BoxHost, folder: string): Promise<number | undefined> {
+  return host.form === 'root' ? host.requireOwnUid((await lstat(folder)).uid) : undefined;
 }
 
-class Filling {
-  readonly #ground: Ground;
+class FolderWriter {
+  readonly #host: BoxHost;
   readonly #folder: string;
   readonly #uid: number | undefined;
   readonly #signal: AbortSignal;
@@ -43,36 +43,36 @@ class Filling {
   readonly #writing = new Set<Promise<void>>();
   #failure: { readonly error: unknown } | undefined;
 
-  constructor(ground: Ground, folder: string, uid: number | undefined, signal: AbortSignal) {
-    this.#ground = ground;
+  constructor(host: BoxHost, folder: string, uid: number | undefined, signal: AbortSignal) {
+    this.#host = host;
     this.#folder = folder;
     this.#uid = uid;
     this.#signal = signal;
     this.#folders.set('.', Promise.resolve());
   }
 
-  /** Returns when the body is read. */
-  async take(file: NewFile): Promise<void> {
+  /** Resolves when the body has been read; a small file may still be being written. */
+  async add(file: NewFile): Promise<void> {
     this.#signal.throwIfAborted();
-    this.demandAll();
-    if (file.size > this.#ground.limits.diskBytes)
-      throw new Error(`${JSON.stringify(file.name)} is larger than the folder of a box may be`);
+    this.throwIfFailed();
+    if (file.size > this.#host.limits.diskBytes)
+      throw new Error(`${JSON.stringify(file.name)} is larger than the disk limit of a session`);
     if (file.size > SMALL_BYTES_MAX) return this.#write(file.name, handle => this.#copy(file, handle));
-    const bytes = await collected(file);
+    const bytes = await readAll(file);
     while (this.#writing.size >= SMALL_AT_ONCE) await Promise.race(this.#writing);
-    this.#beside(this.#write(file.name, handle => handle.writeFile(bytes)));
+    this.#startWrite(this.#write(file.name, handle => handle.writeFile(bytes)));
   }
 
   async settled(): Promise<void> {
     await Promise.all(this.#writing);
   }
 
-  /** Throws what went wrong with a file that was written beside others. */
-  demandAll(): void {
+  /** Throws the first error of a concurrent write. */
+  throwIfFailed(): void {
     if (this.#failure) throw this.#failure.error;
   }
 
-  #beside(work: Promise<void>): void {
+  #startWrite(work: Promise<void>): void {
     const watched = work
       .catch(error => {
         this.#failure ??= { error };
@@ -120,7 +120,7 @@ class Filling {
   }
 }
 
-async function collected({ body }: NewFile): Promise<Buffer> {
+async function readAll({ body }: NewFile): Promise<Buffer> {
   const parts: Buffer[] = [];
   for await (const part of body) parts.push(part);
   return Buffer.concat(parts);

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-# Makes x64.bpf and arm64.bpf, the system call filters of boxes and helpers, with libseccomp. Run it on Debian 12 with
+# Creates x64.bpf and arm64.bpf, the seccomp filters of boxes and helpers, with libseccomp. Run it on Debian 12 with
 # python3-seccomp and golang-github-containers-common (0.50.1) installed:
 #
 #     /usr/bin/python3 server/engines/slots/seccomp/make.py
 #
-# The list of calls that are allowed is the one that Podman and Buildah keep for containers, without those that need a
-# capability. What differs from it stands below, with the reason. What is not allowed answers ENOSYS, so that programs
-# that know newer calls fall back to older ones, or EPERM where that is said.
+# The allowed calls are those of the default profile of Podman and Buildah, without those that need a capability. The
+# differences are listed below, with reasons. Other calls return ENOSYS, so that programs fall back to older calls; the
+# calls in REFUSED return EPERM.
 import errno
 import json
 import os
@@ -19,17 +19,17 @@ PROFILE = sys.argv[1] if len(sys.argv) > 1 else '/usr/share/containers/seccomp.j
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 ARCHITECTURES = {'x64': ('x86_64', 'amd64'), 'arm64': ('aarch64', 'arm64')}
 
-# Chromium's own sandbox needs it, in a user namespace of its own.
+# Chromium's own sandbox calls it in its own user namespace.
 ALSO_ALLOWED = ['chroot']
 
-# Allowed to containers; nothing that runs in a jail of ours needs it.
+# Allowed to containers, but not needed by any program in a jail.
 REFUSED = [
-    # Mounts: the jail is complete before the filter holds.
+    # Mounts: the jail is complete before the filter is installed.
     'mount', 'umount', 'umount2', 'pivot_root', 'move_mount', 'open_tree', 'fsopen', 'fsconfig', 'fsmount', 'fspick',
     'mount_setattr', 'setns', 'name_to_handle_at', 'open_by_handle_at', 'quotactl', 'quotactl_fd',
     # Other processes' memory and descriptors.
     'ptrace', 'process_vm_readv', 'process_vm_writev', 'process_madvise', 'pidfd_getfd', 'kcmp',
-    # Large parts of the kernel with a history of holes.
+    # Large parts of the kernel with a history of vulnerabilities.
     'add_key', 'keyctl', 'request_key', 'bpf', 'perf_event_open', 'userfaultfd', 'io_uring_setup', 'io_uring_enter',
     'io_uring_register', 'fanotify_init', 'fanotify_mark', 'modify_ldt', 'vmsplice', 'remap_file_pages',
     # The machine itself.
@@ -38,12 +38,12 @@ REFUSED = [
     'iopl', 'ioperm', 'vhangup', 'lookup_dcookie', 'uselib', 'ustat', 'sysfs', '_sysctl', 'nfsservctl', 'mknod', 'mknodat',
     'move_pages', 'migrate_pages', 'mbind', 'set_mempolicy', 'ioprio_set',
 ]
-# Its flags stand behind a pointer, where a filter cannot look. The C library falls back to clone.
+# Its flags are passed by pointer, which a filter cannot inspect. The C library falls back to clone.
 ABSENT = ['clone3']
 
-# Namespaces that Chromium's sandbox does not make: mount, cgroup, UTS, IPC, time.
+# Namespaces that Chromium's sandbox does not create: mount, cgroup, UTS, IPC, time.
 NAMESPACES = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x00000080
-# UNIX, IPv4, IPv6; and of netlink the routes, by which Chromium learns of interfaces, and the events of devices.
+# UNIX, IPv4, IPv6. Of netlink only NETLINK_ROUTE, which Chromium uses to list interfaces, and NETLINK_KOBJECT_UEVENT.
 FAMILIES = [1, 2, 10]
 AF_NETLINK, NETLINK = 16, [0, 15]
 
@@ -68,7 +68,7 @@ def make(name, arch, debian_name):
     filter.add_arch(Arch(arch))
     # Calls by another architecture's numbers (i386 on x86-64).
     filter.set_attr(Attr.ACT_BADARCH, ERRNO(errno.ENOSYS))
-    # bubblewrap sets it, as everything around a jail does.
+    # No new privileges; bubblewrap sets it anyway.
     filter.set_attr(Attr.CTL_NNP, 1)
 
     def rule(action, syscall, *args):

@@ -1,4 +1,4 @@
-// What all boxes of this process stand on, looked up once: the form, ids, limits, cgroups and folders of this data folder.
+// What all boxes of this process share, determined once: form, user ids, limits, cgroups and folders of the data folder.
 import { readFileSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import type { Clock } from '../../kit/clock.ts';
@@ -13,15 +13,15 @@ import type { Form, HelperBounds, HelperCommand } from './slots.ts';
 import { findTool, isExecutable } from './tools.ts';
 import { Trash } from './trash.ts';
 
-/** The user id of helpers, which no box has; the last one of all is the probe's. */
+/** The user id of helpers, which no box uses. The probe uses the last one. */
 const HELPER_SLOT = UIDS_PER_INSTALL - 2;
 
-export interface GroundWish {
+export interface BoxHostOptions {
   readonly form: Form;
   readonly install: string;
   /** Form `root` only. */
   readonly firstUid: number | undefined;
-  /** Whether Chromium's own sandbox works; always so in a jail. */
+  /** Whether Chromium's own sandbox works; always true in a jail. */
   readonly ownSandbox: boolean;
   readonly dataDir: string;
   readonly cgroups: Cgroups;
@@ -30,7 +30,7 @@ export interface GroundWish {
   readonly log: Log;
 }
 
-export class Ground {
+export class BoxHost {
   readonly form: Form;
   readonly install: string;
   readonly ownSandbox: boolean;
@@ -45,29 +45,29 @@ export class Ground {
   readonly #firstUid: number | undefined;
   readonly #trash: Trash;
 
-  constructor(wish: GroundWish) {
-    this.form = wish.form;
-    this.install = wish.install;
-    this.ownSandbox = wish.ownSandbox;
-    this.cgroups = wish.cgroups;
-    this.limits = wish.limits;
-    this.clock = wish.clock;
-    this.log = wish.log;
-    this.links = linkCommands(wish.form);
-    this.sessionsDir = join(wish.dataDir, 'sessions');
-    this.#firstUid = wish.firstUid;
-    this.#trash = new Trash(wish.dataDir, wish.log);
+  constructor(options: BoxHostOptions) {
+    this.form = options.form;
+    this.install = options.install;
+    this.ownSandbox = options.ownSandbox;
+    this.cgroups = options.cgroups;
+    this.limits = options.limits;
+    this.clock = options.clock;
+    this.log = options.log;
+    this.links = linkCommands(options.form);
+    this.sessionsDir = join(options.dataDir, 'sessions');
+    this.#firstUid = options.firstUid;
+    this.#trash = new Trash(options.dataDir, options.log);
   }
 
   uidOf(slot: number): number | undefined {
     return this.#firstUid === undefined ? undefined : this.#firstUid + slot;
   }
 
-  /** Throws where it is not the user id of a box of ours. */
-  demandOwnUid(uid: number): number {
+  /** Throws unless it is the user id of a box of this data folder. */
+  requireOwnUid(uid: number): number {
     const first = this.#firstUid;
     if (first === undefined || uid < first || uid >= first + UIDS_PER_INSTALL)
-      throw new Error(`user id ${uid} is not one of our boxes'`);
+      throw new Error(`user id ${uid} does not belong to a box of this data folder`);
     return uid;
   }
 
@@ -82,7 +82,7 @@ export class Ground {
     return new SessionFolder(this.sessionsDir, session, this.#trash);
   }
 
-  /** No box stands on it any more. */
+  /** Call after every box is closed. */
   async close(): Promise<void> {
     this.cgroups.close();
     await this.#trash.close();
@@ -93,7 +93,7 @@ export class Ground {
   }
 }
 
-/** "Max open files  SOFT  HARD  files" */
+/** Parses the line "Max open files  SOFT  HARD  files". */
 export function hardLimitOfOpenFiles(): number {
   const hard = /^Max open files\s+\S+\s+(\S+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
   return hard === undefined || hard === 'unlimited' ? Number.POSITIVE_INFINITY : Number(hard);
