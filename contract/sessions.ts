@@ -25,12 +25,10 @@ export const END_REASONS = [
   'crashed',
   'out_of_memory',
   'start_failed',
-  'proxy_failed',
   'egress_limit',
   'disk_limit',
   'operator',
   'drained',
-  'host_lost',
   'service_restart',
 ] as const;
 

@@ -294,7 +294,7 @@ test('each end reason has its actor', async t => {
         {
           status: 'COMPLETED',
           reason: 'client_disconnected',
-          detail: 'its last client left, and none came back in time',
+          detail: 'the last client disconnected, and none returned in time',
         },
       ],
     );

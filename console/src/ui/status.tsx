@@ -33,12 +33,10 @@ const REASONS: Readonly<Record<EndReason, string>> = {
   crashed: 'The browser crashed',
   out_of_memory: 'The browser ran out of memory',
   start_failed: 'The browser did not start',
-  proxy_failed: 'The proxy failed',
   egress_limit: 'The network budget was used up',
   disk_limit: 'The disk limit was reached',
   operator: 'Ended by the operator',
   drained: 'The service was shut down',
-  host_lost: 'The host was lost',
   service_restart: 'Could not be continued after a service restart',
 };
 

@@ -1,12 +1,12 @@
-// What the rest of the server may ask about events; events.ts keeps the promise.
+// The interface of the event list; events.ts implements it.
 import type { SessionEvent } from '../../../contract/events.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 
 export interface EventQuery {
-  /** Only events behind this one. */
+  /** Only events after this one. */
   readonly after?: string;
   readonly session?: string;
-  /** Words separated by commas, as the caller wrote them. */
+  /** Types separated by commas. */
   readonly type?: string;
 }
 
@@ -16,8 +16,8 @@ export interface Events {
     query: EventQuery & { readonly limit: number },
   ): Promise<{ events: readonly SessionEvent[]; nextAfter?: string }>;
   /**
-   * What was, and then what happens. Yields at least every two seconds, nothing where nothing happened; rejects at its
-   * first step where it may not be followed, and is done at once where nothing will come any more.
+   * Stored events, then new ones. Yields at least every two seconds, an empty list if nothing happened. The first step rejects
+   * where the caller may not read them; the generator ends at once where no event can follow.
    */
   follow(caller: AgentCaller, query: EventQuery, signal: AbortSignal): AsyncGenerator<readonly SessionEvent[], void>;
 }

@@ -1,5 +1,5 @@
-// Reads events for callers: a page of them, or a stream that goes on. A stream holds nothing back: it reads the next
-// events when the one who follows asks for them, so a slow one costs a place and no memory.
+// Reads events for callers, as a list or as a stream. A stream buffers nothing: it reads the next events from the database
+// when its reader asks for them, so a slow reader needs no memory.
 import { EVENT_TYPES, type EventType, type SessionEvent } from '../../../contract/events.ts';
 import type { EventFilter, EventRows, SessionEventRow } from '../../engines/store/rows/events.ts';
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
@@ -13,10 +13,10 @@ import type { EventQuery, Events } from './api.ts';
 import { Streams } from './streams.ts';
 import { Wakes } from './wakes.ts';
 
-/** Notices say when to look; this is for one that was lost. */
+/** A stream is woken by notifications; this is for one that was lost. */
 const LOOK_MS = 2_000;
 const BATCH = 100;
-/** As many digits as the greatest number that JSON keeps, so that ids sort as text too. */
+/** As many digits as the largest integer in JSON, so that ids sort as text too. */
 const ID_DIGITS = 16;
 const LAST_TYPE: EventType = 'session.ended';
 
@@ -68,9 +68,9 @@ export class EventService implements Events, Closeable {
     signal.addEventListener('abort', () => wake.now(), { once: true });
     try {
       let after = query.after === undefined && !session ? await this.#newest(caller) : Number(query.after ?? 0);
-      // One step is always taken: an end without any is answered with 204, which readers take for the end of the session.
+      // At least one read: a stream without one is answered with 204, which readers take for the end of the session.
       do {
-        // The last event is always looked for, so that a stream of other types ends too.
+        // The last event is always read, so that a stream of other types ends too.
         const sought = session && types ? [...types, LAST_TYPE] : types;
         const page = await this.#parts.events.read(caller.applicationId, filterOf(after, session, sought, BATCH));
         after = page.through;
@@ -106,7 +106,7 @@ const stopping = (): Error =>
     advice: 'Open the stream again in a few seconds, with the id of the last event in Last-Event-ID.',
   });
 
-/** `session`: as it was when the stream began; one that had ended then has only what is left to read. */
+/** `session`: as it was when the stream began. If it had ended, only stored events are left. */
 const isLastPage = (page: Awaited<ReturnType<EventRows['read']>>, session: SessionRow | undefined): boolean =>
   session !== undefined && (page.events.some(({ type }) => type === LAST_TYPE) || (hasEnded(session) && !page.full));
 

@@ -1,4 +1,4 @@
-// The table itself is tried in tests/engines; here a map stands for it, so that other processes and crashes can be played.
+// The table itself is tested in tests/engines; here it is a map, so that other processes and crashes can be simulated.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TestClock } from '../../../tests/harness/test-clock.ts';
@@ -73,7 +73,7 @@ async function idle(): Promise<void> {
   for (let count = 0; count < 20; count++) await new Promise(resolve => setImmediate(resolve));
 }
 
-test('equal requests wait for the first and are answered from it; the row knows neither key nor body', async () => {
+test('answers equal requests from the first one, and stores neither key nor body', async () => {
   const { here, rows } = processes();
   const run = await first(here);
   const others = [1, 2, 3].map(() => here.begin(WRITE, signal));
@@ -84,7 +84,7 @@ test('equal requests wait for the first and are answered from it; the row knows 
   assert.doesNotMatch(JSON.stringify([...rows.rows.values()]), /keepAlive/);
 });
 
-test('when the first was refused the next one runs', async () => {
+test('runs the next equal request when the first was refused', async () => {
   const { here, rows } = processes();
   const run = await first(here);
   const others = [here.begin(WRITE, signal), here.begin(WRITE, signal)];
@@ -98,7 +98,7 @@ test('when the first was refused the next one runs', async () => {
   assert.equal(rows.begun, 2);
 });
 
-test('another request under the key is refused, at once while the first runs', async () => {
+test('refuses a different request with the same key, also while the first runs', async () => {
   const { here } = processes();
   const run = await first(here);
   for (const other of [{ body: {} }, { path: '/v1/sessions' }, { operation: 'startSession' }])
@@ -108,7 +108,7 @@ test('another request under the key is refused, at once while the first runs', a
   await first(here, { ...WRITE, key: 'another key', body: {} });
 });
 
-test('who waits thirty seconds for the first is told so; who leaves stops waiting', async () => {
+test('refuses an equal request after 30 seconds, and at once when its caller disconnects', async () => {
   const { here } = processes();
   const run = await first(here);
   const late = here.begin(WRITE, signal);
@@ -124,7 +124,7 @@ test('who waits thirty seconds for the first is told so; who leaves stops waitin
   run.abandon();
 });
 
-test('a first request of another process is looked at until it has its answer', async () => {
+test('polls a first request of another process until it has its response', async () => {
   const { here, elsewhere } = processes();
   const run = await first(elsewhere);
   const waiting = here.begin(WRITE, signal);
@@ -136,7 +136,7 @@ test('a first request of another process is looked at until it has its answer', 
   assert.deepEqual(await waiting, { again: { kept: { body: {} } } });
 });
 
-test('a run that died with its process: what it made is shown, nothing made runs anew, and doubt is said', async () => {
+test('after a crash answers with the session, runs again without one, and refuses where the effect is unknown', async () => {
   const made = processes();
   await first(made.here);
   made.rows.change({ sessionId: SESSION });
@@ -153,7 +153,7 @@ test('a run that died with its process: what it made is shown, nothing made runs
   );
 });
 
-test('a run that was abandoned here is judged by its row alone', async () => {
+test('answers from the row after a run was abandoned', async () => {
   const { here, rows } = processes();
   const run = await first(here);
   rows.change({ sessionId: SESSION });

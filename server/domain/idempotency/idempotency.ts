@@ -1,5 +1,5 @@
-// Writes under a key happen once: the first request runs, equal ones get its answer for a day, different ones are refused.
-// The row stands before the effect; what it keeps is enough to answer again and never a secret.
+// Requests with an idempotency key take effect once: the first runs, equal ones get its response for 24 hours, different ones
+// are refused. The row is written before the effect; it keeps what the response needs and never a secret.
 
 import { randomUUID } from 'node:crypto';
 import type { IdempotencyRow, IdempotencyRows, IdempotencyRun } from '../../engines/store/rows/idempotency.ts';
@@ -13,9 +13,9 @@ import { requestDigest } from './request-digest.ts';
 export type { IdempotencyRun };
 
 const KEPT_MS = 24 * 60 * 60_000;
-/** So long an equal request waits for the first one. */
+/** How long an equal request waits for the first one. */
 const RUNNING_MAX_MS = 30_000;
-/** Between two looks at a first request that another process runs. */
+/** Interval at which a first request of another process is checked. */
 const LOOK_MS = 250;
 const SWEEP_BATCH = 1_000;
 
@@ -25,11 +25,11 @@ export interface Write {
   readonly operation: string;
   readonly path: string;
   readonly body: unknown;
-  /** What it makes is written in one transaction with the row, so that a run that was cut off left all or nothing. */
+  /** Its effect is written in one transaction with the row, so that an interrupted run left all of it or nothing. */
   readonly isAtomic: boolean;
 }
 
-/** What an equal request is answered from. Without `kept` the first run was cut off after it made the session. */
+/** What an equal request is answered from. Without `kept` the first run was interrupted after it created the session. */
 export interface Again {
   readonly sessionId?: SessionId;
   readonly kept?: JsonObject;
@@ -37,14 +37,14 @@ export interface Again {
 
 export interface IdempotencyParts {
   readonly rows: IdempotencyRows;
-  /** Runs of this host that are not known here died with a former process. */
+  /** Runs of this host that this process does not know ended with a former process. */
   readonly host: HostId;
   readonly secret: Secret;
   readonly clock: Clock;
 }
 
 interface Running {
-  /** Of the request that runs; absent while its row is still being looked at. */
+  /** Of the request that runs; absent while its row is being read. */
   digest?: Buffer;
   readonly ended: Promise<void>;
 }
@@ -57,7 +57,7 @@ export class Idempotency {
     this.#parts = parts;
   }
 
-  /** A run that is the caller's to end, or what to answer from. Waits for an equal request that is under way. */
+  /** A run, which the caller must end, or what to answer from. Waits for an equal request that is running. */
   async begin(write: Write, signal: AbortSignal): Promise<{ run: Run } | { again: Again }> {
     const { clock } = this.#parts;
     const deadlineMs = clock.monotonicMs() + RUNNING_MAX_MS;
@@ -74,12 +74,12 @@ export class Idempotency {
     }
   }
 
-  /** Equal requests have equal digests; for creates that are recognised without a key. */
+  /** Equal for equal requests; for creates that are recognised without a key. */
   digestOf(operation: string, body: unknown): Buffer {
     return requestDigest(this.#parts.secret, [operation, body]);
   }
 
-  /** Forgets keys that are older than a day. */
+  /** Deletes keys that are older than 24 hours. */
   async sweep(): Promise<{ swept: number }> {
     return { swept: await this.#parts.rows.sweep(this.#parts.clock.now(), SWEEP_BATCH) };
   }
@@ -123,7 +123,7 @@ export class Idempotency {
     return 'free';
   }
 
-  /** Sleeps, at most until the first request has ended or the caller has left. */
+  /** Sleeps until the first request has ended or the caller has disconnected, at most `ms`. */
   async #pause(ended: Promise<void> | undefined, ms: number, signal: AbortSignal): Promise<void> {
     const over = new AbortController();
     const slept = this.#parts.clock.sleep(ms, AbortSignal.any([signal, over.signal])).catch(() => {});
@@ -148,7 +148,7 @@ export class Idempotency {
   }
 }
 
-/** The first request under a key. Ends exactly once, in one of three ways. */
+/** The first request with a key. Exactly one of its three methods is called. */
 export class Run {
   readonly row: IdempotencyRun;
   readonly #rows: IdempotencyRows;
@@ -160,17 +160,17 @@ export class Run {
     this.#forget = forget;
   }
 
-  /** It did what it did: equal requests are answered from this. */
+  /** It took effect: equal requests are answered from this. */
   keep(kept: JsonObject): Promise<void> {
     return this.#end(() => this.#rows.keep(this.row, kept));
   }
 
-  /** It was refused and did nothing: the key is free again. */
+  /** It was refused and had no effect: the key can be used again. */
   release(): Promise<void> {
     return this.#end(() => this.#rows.release(this.row));
   }
 
-  /** Nobody knows how far it came: the row alone says, as after a crash. */
+  /** Unknown whether it took effect: the row decides, as after a crash. */
   abandon(): void {
     this.#forget();
   }

@@ -6,16 +6,16 @@ import { requestDigest } from './request-digest.ts';
 const secret = new Secret('s'.repeat(32));
 const digest = (request: unknown): string => requestDigest(secret, request).toString('hex');
 
-test('equal requests have equal digests, whatever the order of their fields', () => {
+test('is equal for equal requests, whatever the order of their fields', () => {
   assert.equal(digest({ a: 1, b: { c: [1, 2], d: null } }), digest({ b: { d: null, c: [1, 2] }, a: 1 }));
   assert.equal(digest({ a: 1, b: undefined }), digest({ a: 1 }));
 });
 
-test('different ones have different digests', () => {
+test('differs for different requests', () => {
   const requests = [{}, [], '', '{}', null, 0, { a: 1 }, { a: '1' }, { a: [1, 2] }, { a: [2, 1] }, { 'a":1,"b': 1 }];
   assert.equal(new Set(requests.map(digest)).size, requests.length);
 });
 
-test('another secret gives another digest', () => {
+test('differs for another secret', () => {
   assert.notEqual(requestDigest(new Secret('t'.repeat(32)), {}).toString('hex'), digest({}));
 });

@@ -1,4 +1,4 @@
-// What stands for a request where the request itself must not be kept: a keyed digest, equal for equal requests.
+// A keyed digest that identifies a request where the request itself must not be stored.
 import { createHmac } from 'node:crypto';
 import type { Secret } from '../../kit/secret.ts';
 

@@ -1,4 +1,4 @@
-// Who ends a session, for each reason there is, and how that is said; for the event list.
+// For the event list: who ends a session for each reason, and the reason in words.
 import { END_REASONS, type EndReason } from '../../../contract/sessions.ts';
 import type { Actor } from '../../engines/store/rows/events.ts';
 import type { SessionEnd } from '../../engines/store/rows/sessions.ts';
@@ -12,27 +12,25 @@ const ACTORS: Readonly<Record<EndReason, Actor['kind']>> = {
   crashed: 'browser',
   out_of_memory: 'browser',
   start_failed: 'service',
-  proxy_failed: 'service',
   egress_limit: 'service',
   disk_limit: 'service',
   operator: 'operator',
   drained: 'operator',
-  host_lost: 'service',
   service_restart: 'service',
 };
 
-/** What happened, where whoever ends a session has not more to say. */
+/** Used where the code that ends the session gives no detail. */
 const WORDS: Readonly<Partial<Record<EndReason, string>>> = {
   released: 'a caller released it',
-  client_disconnected: 'its last client left, and none came back in time',
+  client_disconnected: 'the last client disconnected, and none returned in time',
   browser_closed: 'a client closed the browser',
   timed_out: 'its time limit was reached',
   connect_timeout: 'no client connected in time',
-  drained: 'the operator had the service end its sessions and stop',
+  drained: 'the operator stopped the service and ended its sessions',
 };
 
-/** The end with its actor and in words: its own, or those that go with such a reason. */
-export function told(end: SessionEnd): SessionEnd & { readonly by: Actor } {
+/** Adds the actor and the detail where the end has none. */
+export function withActorAndDetail(end: SessionEnd): SessionEnd & { readonly by: Actor } {
   const known = END_REASONS.find(word => word === end.reason);
   const detail = end.detail ?? (known && WORDS[known]);
   return {

@@ -1,5 +1,5 @@
-// The first thing a starting server does: every session that its predecessor left is either taken over with its browser
-// running, or ended with a reason; what belongs to no session is cleaned up.
+// Adoption, the first step of a starting server: every open session of the former process is either continued with its
+// running browser or ended with a reason, and boxes that belong to no session are removed.
 
 import type { BoxRecord } from '../../engines/slots/slots.ts';
 import type { SessionEnd, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
@@ -14,7 +14,7 @@ import type { BrowserHost } from './browser-host.ts';
 import type { Endings } from './endings.ts';
 import type { Watchers } from './watchers.ts';
 
-/** Browsers that are taken over at the same time. */
+/** Browsers adopted at the same time. */
 const AT_ONCE = 8;
 
 export interface AdoptParts {
@@ -84,13 +84,13 @@ const endOfLost = (row: SessionRow, refused: string | undefined): SessionEnd => 
     refused ??
     (row.status === 'PENDING'
       ? 'the service stopped while the browser was starting'
-      : 'the browser did not outlive the restart'),
+      : 'the browser did not survive the restart'),
 });
 
-/** A box that was started for its session has the session's name; a warm one had one before. */
+/** A box that was started for its session has the session's id as its name; one from the warm pool has another. */
 const boxIdOf = (row: SessionRow): SessionId => (typeof row.box?.id === 'string' ? (row.box.id as SessionId) : row.id);
 
-/** The row holds what engines/slots wrote there; anything else means there is nothing to adopt. */
+/** What engines/slots wrote into the row; undefined for anything else, which cannot be adopted. */
 function boxRecordOf(box: JsonObject | undefined): BoxRecord | undefined {
   if (!box) return undefined;
   const { form, slot, pid, startTicks, bootId } = box;

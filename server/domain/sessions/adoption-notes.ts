@@ -1,5 +1,5 @@
-// Which sessions are being taken over, noted on disk before it is tried. Where that ended the server, its successor ends the
-// session instead of trying again: what Chromium repeats to whoever comes would end that one too.
+// Notes on disk of the sessions that are being adopted, written before each attempt. If an attempt ended the server, the next
+// start ends the session instead of trying again, because Chromium would send the same messages again.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,16 +8,16 @@ import { reason } from '../../kit/fault.ts';
 import { boundedText, parseJson } from '../../kit/foreign.ts';
 import type { SessionId } from '../../kit/ids.ts';
 
-/** So long after it was taken over a session has shown that the server lives with it. */
+/** A server that runs this long after an adoption was not ended by it. */
 export const STABLE_MS = 30_000;
-/** A server may die of something else meanwhile, unseen (SIGKILL, no memory, no power); but not so often in a row. */
+/** A server may also die of another cause that nobody notes (SIGKILL, no memory, no power), but not this often in a row. */
 export const ATTEMPTS_MAX = 5;
 const REASON_CHARS_MAX = 500;
 
 interface Note {
-  /** Times that it was taken over without having become stable. */
+  /** Adoptions after which it did not become stable. */
   readonly attempts: number;
-  /** What ended the server in the midst of its handling. */
+  /** The error that ended the server during the adoption. */
   readonly ended?: string;
 }
 
@@ -34,14 +34,14 @@ export class AdoptionNotes {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
   }
 
-  /** Why a session may not be taken over again; undefined: it may. */
+  /** Why a session may not be adopted again; undefined: it may. */
   refusal(id: SessionId): string | undefined {
     const { attempts, ended } = this.#read(id);
     if (ended !== undefined) return `taking over its browser ended the service: ${ended}`;
     return attempts >= ATTEMPTS_MAX ? `the service ended ${attempts} times while it took over its browser` : undefined;
   }
 
-  /** Takes a session over. What is begun meanwhile is known to be of this session, for as long as it goes on. */
+  /** Runs an adoption. Asynchronous work that it starts is attributed to the session until that work ends. */
   async during<T>(id: SessionId, takeOver: () => Promise<T>): Promise<T> {
     const note = { attempts: this.#read(id).attempts + 1 };
     this.#open.set(id, note);
@@ -49,7 +49,7 @@ export class AdoptionNotes {
     const taken = await this.#handled.run(id, takeOver);
     this.#clock.sleep(STABLE_MS, this.#closing.signal).then(
       () => this.settle(id),
-      () => {}, // see close()
+      () => {}, // close() has settled it
     );
     return taken;
   }
@@ -60,14 +60,14 @@ export class AdoptionNotes {
     rmSync(this.#pathOf(id), { force: true });
   }
 
-  /** The process ends because of this. Whose handling it was is known by where it was thrown. */
+  /** The process ends because of this error, which is attributed to the session in whose work it was thrown. */
   processEnds(error: unknown): void {
     const id = this.#handled.getStore();
     const note = id === undefined ? undefined : this.#open.get(id);
     if (id && note) this.#write(id, { ...note, ended: boundedText(reason(error), REASON_CHARS_MAX) });
   }
 
-  /** The process stops in good order: nothing of what was taken over has ended it. */
+  /** The process stops normally, so no adoption has ended it. */
   close(): void {
     this.#closing.abort(new Error('the service stops'));
     for (const id of [...this.#open.keys()]) this.settle(id);
@@ -82,7 +82,7 @@ export class AdoptionNotes {
     };
   }
 
-  /** Synchronously: at a start nobody waits for us yet, and at the end there is no later. */
+  /** Synchronous: at the start no request waits yet, and at the end of the process there is no later turn. */
   #write(id: SessionId, note: Note): void {
     writeFileSync(this.#pathOf(id), JSON.stringify(note), { mode: 0o600 });
   }

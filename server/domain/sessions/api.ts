@@ -1,4 +1,4 @@
-// What the rest of the server may ask of the session domain, and the values it speaks in. sessions.ts keeps the promise.
+// The interface of the session domain and its values; sessions.ts implements it.
 
 import type { Warning } from '../../../contract/common.ts';
 import type { CreateSession, ProjectUsage, Session } from '../../../contract/sessions.ts';
@@ -12,7 +12,7 @@ import type { KeptSettings, SettingsAt } from './settings.ts';
 
 /** A create body after validation: aliases merged, refusals made, defaults that are ours applied. */
 export interface SessionRequest {
-  /** As the caller named it; the domain compares it with the key's application. */
+  /** As sent; the domain compares it with the key's application. */
   readonly projectId?: string;
   /** Seconds from creation. Absent: the default. */
   readonly timeout?: number;
@@ -24,7 +24,7 @@ export interface SessionRequest {
   readonly userMetadata: JsonObject;
   readonly settings: KeptSettings;
   readonly forWatchers: WatcherSettings;
-  /** Begin the answer's `warnings`; the domain adds its own behind them. */
+  /** Come first in the response's `warnings`; the domain appends its own. */
   readonly warnings: readonly Warning[];
 }
 
@@ -54,31 +54,31 @@ export interface SessionChange {
   readonly timeout?: number;
 }
 
-/** How a create was asked for, beside what was asked. */
-export interface CreateManner {
+/** How a create is to be handled, beside what it requests. */
+export interface CreateOptions {
   /** Aborted when the caller hangs up. Before it is placed a create then ends; a session that was placed stays. */
   readonly signal: AbortSignal;
-  /** Seconds the caller stands in line rather than being refused. */
+  /** Seconds that the create may wait in the queue. Absent: it is refused at once. */
   readonly waitSeconds?: number;
-  /** The create stands under a key. */
+  /** Present when the request has an `Idempotency-Key`. */
   readonly run?: IdempotencyRun;
-  /** The create stands under none, and its client would send it again. */
+  /** Present when it has none and its client sends it again after a lost response. */
   readonly delivery?: Delivery;
 }
 
 export interface CreatedSession {
   readonly session: SessionView;
-  /** The whole list: those of the request, then the domain's own. */
+  /** Those of the request, then the domain's own. */
   readonly warnings: readonly Warning[];
   /** Absent where an earlier create's session was given. */
   readonly quota?: Quota;
-  /** How long it stood in line. */
+  /** Time in the queue. */
   readonly waitedMs: number;
 }
 
 export interface Sessions {
-  create(caller: AgentCaller, request: SessionRequest, manner: CreateManner): Promise<CreatedSession>;
-  /** A session that a create has made before, as a create answers it: not before its browser is up. */
+  create(caller: AgentCaller, request: SessionRequest, options: CreateOptions): Promise<CreatedSession>;
+  /** The session of an earlier create, as a create returns it: once its browser is up. */
   again(caller: AgentCaller, id: SessionId): Promise<SessionView>;
   list(caller: AgentCaller, query: SessionListQuery): Promise<{ sessions: SessionView[]; nextBefore?: string }>;
   read(caller: AgentCaller, id: string): Promise<SessionView>;

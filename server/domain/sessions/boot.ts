@@ -1,5 +1,5 @@
-// A browser that was started and belongs to no session yet: box, egress proxy and the connection to Chromium. A session
-// gets one at its start, either made for it or from the warm pool.
+// Starts a browser: its box, its egress proxy and the connection to Chromium. A session gets one that is started for it or
+// one from the warm pool.
 import type { Box } from '../../engines/slots/slots.ts';
 import type { BoxJson } from '../../engines/store/rows/sessions.ts';
 import type { SessionId } from '../../kit/ids.ts';
@@ -22,11 +22,11 @@ export interface BootRequest {
   readonly launch: LaunchSettings;
   readonly background: boolean;
   readonly preparation?: Preparation;
-  /** The box stands and nothing was asked of the browser: the last moment to write down where it is. */
+  /** Called when the box runs and before anything is sent to the browser, so that the box can be recorded. */
   readonly stands?: (box: Box) => Promise<void>;
 }
 
-/** What a row keeps of a box, so that a successor finds it. */
+/** What a session's row keeps of its box, so that the next process finds it. */
 export const noteOf = (box: Box): BoxJson => ({ ...box.record, id: box.session });
 
 export async function boot(browserHost: BrowserHost, request: BootRequest, signal: AbortSignal): Promise<Booted> {

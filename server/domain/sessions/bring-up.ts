@@ -1,5 +1,5 @@
-// From a row to a running browser, and back from a former process's browser to a live session. Everything that was
-// started is undone in reverse when a step fails.
+// Starts the browser of a session, or connects to the one that a former process started. When a step fails, what was
+// started is undone in reverse.
 import type { Box, BoxRecord } from '../../engines/slots/slots.ts';
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import type { Clock } from '../../kit/clock.ts';
@@ -16,7 +16,7 @@ import { claimSettings, launchSettings } from './settings.ts';
 import type { WarmPool } from './warm-pool.ts';
 import type { Watchers } from './watchers.ts';
 
-/** A create answers within this, whatever happens. */
+/** A create returns within this. */
 export const BROWSER_START_MS = 30_000;
 
 export interface BringUpParts {
@@ -37,7 +37,7 @@ export class BringUp {
     this.#parts = parts;
   }
 
-  /** Refuses before anything was begun, while there is still room for what already runs. */
+  /** Refuses a create while there is still disk space for the sessions that run. */
   async demandDiskRoom(): Promise<void> {
     const room = await this.#parts.browserHost.slots.diskRoom();
     if (room.freeBytes < room.leastBytes) throw diskFull(room.freeBytes, room.leastBytes);
@@ -78,14 +78,14 @@ export class BringUp {
     return trace.during('session.launch', () => boot(browserHost, request, signal));
   }
 
-  /** Its box is written with the move to RUNNING: until then no successor would adopt it, and every one would sweep it. */
+  /** Its box is written with the move to RUNNING: until then the next process does not adopt it, but removes it. */
   #claimed(row: SessionRow, warm: Booted): Booted {
     warm.box.raisePriority();
     this.#tellOf(row, warm.box);
     return warm;
   }
 
-  /** Before anything is asked of a browser that was started for the session. */
+  /** Before anything is sent to a browser that was started for the session. */
   #note(row: SessionRow, box: Box): Promise<void> {
     this.#tellOf(row, box);
     return this.#parts.rows.setBox(row.id, noteOf(box), this.#parts.clock.now());

@@ -1,5 +1,5 @@
-// Who may attach to which session: the key in an address that was given to an agent key, or an agent key of its application
-// with the connect scope; either while that agent key lives. A session that is still starting is waited for.
+// Authorizes connections to a session: by the signing key in its connect address, or by an agent key of its application with
+// the connect scope; both only while that agent key is valid. Waits for a session that is still starting.
 import type { EventRows } from '../../engines/store/rows/events.ts';
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import type { Clock } from '../../kit/clock.ts';
@@ -14,7 +14,7 @@ import { hasEnded } from './session.ts';
 import { CONNECT_SCOPE, type Signing } from './signing.ts';
 import type { Starting } from './starting.ts';
 
-/** What a connecting client shows. */
+/** The credentials of a connecting client. */
 export interface Presented {
   readonly signingKey?: string;
   /** Checks the key in its headers, if it sent one; rejects with the fault that is to be answered. */
@@ -45,7 +45,7 @@ export class Connect {
     this.#parts = parts;
   }
 
-  /** The live session that these credentials open. 401 bad key, 404 unknown, 410 ended, 503 not ready. */
+  /** The live session. Throws 401 for a bad key, 404 unknown, 410 ended, 503 not ready. */
   async open(id: string, presented: Presented): Promise<Opened> {
     const { row, keyId } = await this.#authorized(id, presented);
     if (hasEnded(row) || row.end) throw sessionEnded(row);
@@ -56,7 +56,7 @@ export class Connect {
     throw fault('capacity', `The browser of session ${id} is not ready.`, { advice: 'Try again in a few seconds.' });
   }
 
-  /** A client that may connect and found no place stands in the session's events; one that only knocks does not. */
+  /** Adds an event for an authorized client that was refused because of the client limit. */
   refused(live: LiveSession, error: unknown): void {
     if (!isFault(error, 'client_limit')) return;
     const { events, clock, log } = this.#parts;
@@ -66,7 +66,7 @@ export class Connect {
       .catch(error => log.warn('session.event_not_written', { sessionId: live.id, error }));
   }
 
-  /** What `/json/version` answers: the address to connect to. */
+  /** The response of `/json/version`, with the address to connect to. */
   async discover(
     id: string,
     presented: Presented,

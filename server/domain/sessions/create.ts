@@ -19,7 +19,7 @@ import { configuredLimits, effectiveLimits } from '../limits/browser-limits.ts';
 import type { Limits } from '../limits/limits.ts';
 import type { AdmissionQueue, Attempt } from '../limits/queue.ts';
 import { type Refusal, refusal, refusalFault } from '../limits/refusals.ts';
-import type { CreatedSession, CreateManner, SessionRequest, SessionView } from './api.ts';
+import type { CreatedSession, CreateOptions, SessionRequest, SessionView } from './api.ts';
 import { noteOf } from './boot.ts';
 import { BROWSER_START_MS, type BringUp } from './bring-up.ts';
 import type { Deliveries, Delivery } from './deliveries.ts';
@@ -83,30 +83,30 @@ export class Creates {
     this.#parts = parts;
   }
 
-  async create(caller: AgentCaller, request: SessionRequest, manner: CreateManner): Promise<CreatedSession> {
+  async create(caller: AgentCaller, request: SessionRequest, options: CreateOptions): Promise<CreatedSession> {
     if (this.#isStopping) throw stopping();
     assertProject(caller.applicationId, request.projectId);
     const { warnings } = request;
-    const lost = manner.delivery && (await this.#findLost(caller, manner.delivery));
+    const lost = options.delivery && (await this.#findLost(caller, options.delivery));
     if (lost) return { session: lost, warnings, waitedMs: 0 };
-    const running = this.#run(caller, request, manner);
+    const running = this.#run(caller, request, options);
     this.#running.add(running);
     const { row, ...admitted } = await running.finally(() => this.#running.delete(running));
     return { session: this.#view(caller, row), warnings, ...admitted };
   }
 
-  async #run(caller: AgentCaller, request: SessionRequest, manner: CreateManner) {
+  async #run(caller: AgentCaller, request: SessionRequest, options: CreateOptions) {
     const { bringUp, watchers, deliveries, clock, started } = this.#parts;
     const beganMs = clock.monotonicMs();
     const id = newId<SessionId>(clock.now());
     await bringUp.demandDiskRoom();
-    const { kept, undo } = await watchers.check(caller, request, id, manner.signal);
-    const place = () => this.#place({ ...this.#newRow(caller, request, manner, kept), id }, request, manner);
-    const { got, waitedMs } = await this.#admit(caller, manner, place).catch(async error => {
+    const { kept, undo } = await watchers.check(caller, request, id, options.signal);
+    const place = () => this.#place({ ...this.#newRow(caller, request, options, kept), id }, request, options);
+    const { got, waitedMs } = await this.#admit(caller, options, place).catch(async error => {
       await undo();
       throw error;
     });
-    if (manner.delivery) deliveries.follow(id, manner.delivery);
+    if (options.delivery) deliveries.follow(id, options.delivery);
     const row = await this.#start(got.row);
     started(row, (clock.monotonicMs() - beganMs - waitedMs) / 1000);
     return { ...got, row, waitedMs };
@@ -115,9 +115,9 @@ export class Creates {
   // ---- admission -----------------------------------------------------------------------------------------------------
 
   /** Places the session, at once or after waiting in the queue; throws the refusal. */
-  async #admit(caller: AgentCaller, manner: CreateManner, attempt: () => Promise<Attempt<PlacedSession>>) {
+  async #admit(caller: AgentCaller, options: CreateOptions, attempt: () => Promise<Attempt<PlacedSession>>) {
     const { queue, limits, refused } = this.#parts;
-    const { signal, waitSeconds } = manner;
+    const { signal, waitSeconds } = options;
     const application = caller.applicationId;
     const outcome = await queue.enter({
       application,
@@ -132,7 +132,7 @@ export class Creates {
   }
 
   /** One attempt: the transaction that counts, decides and inserts. */
-  async #place(row: NewSession, { timeout }: SessionRequest, { run }: CreateManner): Promise<Attempt<PlacedSession>> {
+  async #place(row: NewSession, { timeout }: SessionRequest, { run }: CreateOptions): Promise<Attempt<PlacedSession>> {
     const { rows, trace } = this.#parts;
     const { id, createdAt } = row;
     trace.share({ 'berth.session_id': id });
@@ -162,7 +162,7 @@ export class Creates {
   #newRow(
     caller: AgentCaller,
     request: SessionRequest,
-    { delivery }: CreateManner,
+    { delivery }: CreateOptions,
     kept: JsonObject,
   ): Omit<NewSession, 'id'> {
     const { clock, host, defaultRegion } = this.#parts;

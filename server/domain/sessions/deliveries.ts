@@ -1,20 +1,20 @@
-// Whether the answer to a create arrived. An official client that hears nothing sends the create again, under no key: it
-// gets the session that it never heard of, and no second one.
+// Records whether the response to a create was delivered. Official clients that get no response send the create again
+// without an idempotency key: they then get the session of the first create instead of a second one.
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { HostId, KeyId, SessionId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
 
-/** Official clients have given up by then. */
+/** After this, official clients no longer send a create again. */
 const RESEND_MS = 120_000;
 
-/** A create that its client would send again. */
+/** A create that its client sends again after a lost response. */
 export interface Delivery {
   /** Of the body; equal for the same request. */
   readonly digest: Buffer;
   readonly isResend: boolean;
-  /** Resolves when the answer has left for a client that is still there, or never will. */
+  /** Whether the response was sent to a client that was still connected. */
   readonly arrived: Promise<boolean>;
 }
 
@@ -33,7 +33,7 @@ export class Deliveries {
     this.#parts = parts;
   }
 
-  /** Before the first request: what the former process owed did not arrive. */
+  /** Before the first request: responses that the former process had not sent are lost. */
   async recover(): Promise<void> {
     const lost = await this.#parts.rows.loseAnswers(this.#parts.host);
     if (lost > 0) this.#parts.log.info('session.answers_lost', { lost });
@@ -46,14 +46,14 @@ export class Deliveries {
     });
   }
 
-  /** The living session whose answer this client is waiting for; it is owed to this request from now on. */
+  /** The open session whose response this client did not get; from now on this request owes it. */
   async claim(key: KeyId, { digest, isResend }: Delivery): Promise<SessionRow | undefined> {
     if (!isResend) return undefined;
     await Promise.all(this.#writing);
     return this.#parts.rows.claimLost(key, digest, plus(this.#parts.clock.now(), -RESEND_MS));
   }
 
-  /** What cannot be written stays owed: at worst a resend begins another session. */
+  /** If it cannot be written the response stays owed: at worst a resend creates another session. */
   async #write(id: SessionId, delivered: boolean): Promise<void> {
     await this.#parts.rows.answered(id, delivered).catch(error => {
       this.#parts.log.warn('session.delivery_not_written', { sessionId: id, reason: reason(error) });

@@ -1,5 +1,5 @@
-// The one way a session ends: the decision is written first, then the browser is ended, then the row moves to its end
-// state. Whatever dies in between, the next look at the row finishes the work.
+// The only way in which a session ends: the decision is written, the browser is ended, and the row moves to its final status.
+// If the process dies in between, the task that ends due sessions completes the work from the row.
 import type { BoxEnd } from '../../engines/slots/slots.ts';
 import type { SessionEnd, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import type { Clock } from '../../kit/clock.ts';
@@ -9,7 +9,7 @@ import type { Log } from '../../kit/log.ts';
 import { SingleFlight } from '../../kit/single-flight.ts';
 import type { Tracer } from '../../kit/trace.ts';
 import { within } from '../../kit/wait.ts';
-import { told } from './actors.ts';
+import { withActorAndDetail } from './actors.ts';
 import type { LiveSession, LiveSessions } from './live.ts';
 import type { Starting } from './starting.ts';
 import type { Watchers } from './watchers.ts';
@@ -25,21 +25,21 @@ export interface EndingsParts {
   readonly trace: Tracer;
   readonly watchers: Watchers;
   readonly onEnd: (row: SessionRow) => void;
-  /** When what is kept of a session that ends at this time is due to go. */
+  /** When the files and the row of a session that ends at this time are due for deletion. */
   readonly dueTimes: (endedAt: Date) => { readonly filesDueAt: Date; readonly forgetDueAt: Date };
 }
 
 export class Endings {
   readonly #parts: EndingsParts;
   readonly #running = new SingleFlight<SessionId, SessionRow | undefined>();
-  /** Ends that could not be written, because the database was away. */
+  /** Ends that could not be written because the database did not respond. */
   readonly #owed = new Map<SessionId, SessionEnd>();
 
   constructor(parts: EndingsParts) {
     this.#parts = parts;
   }
 
-  /** Ends the session. The first decision stands, whoever asks later; returns the row in its end state, undefined if there is none. */
+  /** Ends the session; the first decision stands. Returns the row in its final status, undefined if there is none. */
   end(id: SessionId, end: SessionEnd): Promise<SessionRow | undefined> {
     return this.#running.run(id, () => this.#endOrOwe(id, end));
   }
@@ -53,7 +53,7 @@ export class Endings {
     });
   }
 
-  /** Makes up for the ends that could not be written. How many there were. */
+  /** Writes the ends that could not be written; returns their number. */
   async settle(): Promise<number> {
     const owed = [...this.#owed];
     await Promise.all(owed.map(([id, end]) => this.end(id, end)));
@@ -75,7 +75,9 @@ export class Endings {
   async #end(id: SessionId, end: SessionEnd): Promise<SessionRow | undefined> {
     const { rows, lives, starting, watchers, clock, log, trace, onEnd, dueTimes } = this.#parts;
     const began = clock.monotonicMs();
-    const decided = await trace.during('session.decide_end', () => rows.decideEnd(id, told(end), clock.now()));
+    const decided = await trace.during('session.decide_end', () =>
+      rows.decideEnd(id, withActorAndDetail(end), clock.now()),
+    );
     if (!decided) return rows.byId(id);
     const standing = decided.end ?? end;
     await starting.cancel(id);
@@ -102,7 +104,7 @@ export class Endings {
   }
 }
 
-/** The pipe often breaks a moment before the process is seen dead; the box knows why, so it is asked first. */
+/** The pipe often breaks shortly before the box reports its end; the box knows the reason, so it is given a moment. */
 async function endOfBox(live: LiveSession, seen: Pick<BoxEnd, 'why' | 'detail'>): Promise<SessionEnd> {
   const box = await within(BOX_VERDICT_MS, 'the box to be seen gone', () => live.box.gone).catch(() => undefined);
   const { why, detail } = box ?? seen;

@@ -1,5 +1,6 @@
-// Ends what is due: time limits, clients that never came or did not come back, ends that were decided and not finished,
-// and what happened while the database could not be told. The due times stand in the rows, so a look at any moment is right; the clock and prompts only say when to look.
+// Ends the sessions that are due: time limits, clients that did not connect or return in time, ends that were decided and not
+// finished, and changes that could not be written while the database was away. Due times are in the rows, so it may run at
+// any time.
 
 import type { SessionEnd, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import type { Clock } from '../../kit/clock.ts';
@@ -30,7 +31,7 @@ export async function expireSessions(parts: ExpireParts): Promise<{ ended: numbe
   return { ended: ends.length + settled };
 }
 
-/** Which end is due, if any. A client that is attached right now outweighs what the row said a moment ago. */
+/** The end that is due, if any. A client that is attached now counts more than the row, which may be older. */
 export function endOf(row: SessionRow, now: Date, clients: number): SessionEnd | undefined {
   if (row.end) return row.end;
   if (row.expiresAt <= now) return { status: 'TIMED_OUT', reason: 'timed_out' };

@@ -1,5 +1,4 @@
-// A session that runs in this process: its browser, box and clients, and the list of all of them. What is not here runs
-// on another host, or not at all.
+// A session that runs in this process: its browser, box and clients; and the list of all such sessions.
 import type { Box } from '../../engines/slots/slots.ts';
 import type { SessionEnd, SessionRow } from '../../engines/store/rows/sessions.ts';
 import { reason } from '../../kit/fault.ts';
@@ -52,7 +51,7 @@ interface Attending {
 type Call = (one: Attendance) => Promise<void> | void | undefined;
 
 export interface AttachedClient {
-  /** Whether its presence keeps the session alive; the session's own extensions do not count. */
+  /** Whether it keeps the session alive; the session's own extensions do not. */
   readonly counts: boolean;
   /** Closes its socket and its channel. */
   bye(farewell: Farewell): Promise<void>;
@@ -66,9 +65,9 @@ export class LiveSession {
   readonly box: Box;
   readonly presence: Presence;
   readonly egress: SessionEgress;
-  /** Hears what clients ask of the browser; set before the first of them comes. */
+  /** Receives the commands of clients; set before the first client connects. */
   tap: CommandTap | undefined;
-  /** Told where the session is listened to. */
+  /** Filled by the watcher that listens to the browser. */
   readonly responseTypes = new ResponseTypes();
   readonly #log: Log;
   readonly #scope: Scope;
@@ -99,7 +98,7 @@ export class LiveSession {
     return this.#clients.size;
   }
 
-  /** False once it is being closed: its browser's end is then no news. */
+  /** False once it is being closed: the end of its browser is then expected. */
   get stands(): boolean {
     return !this.#leaving;
   }
@@ -115,7 +114,7 @@ export class LiveSession {
     if (client.counts) this.presence.came();
   }
 
-  /** `why`: in words, where it did not leave by itself. */
+  /** `why`: in words, where the client did not disconnect by itself. */
   detach(client: AttachedClient, why?: string): void {
     if (!this.#clients.delete(client)) return;
     if (client.counts && !this.#leaving) this.presence.left(why);
@@ -125,11 +124,11 @@ export class LiveSession {
     this.#attendances.push({ name, attendance });
   }
 
-  /** Ends the browser and everything of it. `salvage` may look at what is left before that is removed. */
+  /** Ends the browser and its box. `salvage` runs before the session folder is removed. */
   async close(end: SessionEnd, salvage: (remains: Remains) => Promise<void>): Promise<void> {
     const trace = this.#trace;
     await trace.during('session.goodbye', () => this.#sayGoodbye(farewellOf(end)));
-    // A dead one answers nobody: whoever still asks it something shall hear that at once.
+    // A dead browser answers nothing: calls that still wait for it are rejected at once.
     if (this.#browserIsDead) await this.browser.close();
     else
       await trace.during('session.last_words', () =>
@@ -156,7 +155,7 @@ export class LiveSession {
     this.#attendances.length = 0;
   }
 
-  /** Lets go of it without ending it: a successor process takes over. */
+  /** Disconnects without ending the browser, which the next process adopts. */
   async abandon(): Promise<void> {
     await this.#sayGoodbye(FAREWELLS.restart);
     await this.partWatchers();
@@ -171,7 +170,7 @@ export class LiveSession {
     await this.presence.settled();
   }
 
-  /** At once, and one that fails takes nothing away from the others. */
+  /** Concurrently; one that fails does not affect the others. */
   #eachWatcher(what: string, ms: number, call: Call): Promise<void> {
     return this.#each(this.#attendances, what, ms, call);
   }

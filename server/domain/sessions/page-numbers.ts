@@ -1,5 +1,5 @@
-// The number of each page of a session, from 0 in the order in which they appeared: the same in logs, recordings and live
-// views, and after an adoption. Given out at once, written down a moment later.
+// Numbers the pages of a session from 0 in the order of their appearance: the same numbers in logs, recordings and live views,
+// and after an adoption. A number is assigned at once and written to the database afterwards.
 import type { PageRow, PageRows } from '../../engines/store/rows/pages.ts';
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import type { Clock } from '../../kit/clock.ts';
@@ -7,7 +7,7 @@ import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
 import type { ObservedTarget } from './browser-host.ts';
 
-/** Numbers have three digits; pages that appear after that have none. */
+/** Numbers have three digits; later pages have none. */
 export const PAGES_MAX = 1_000;
 
 export interface PageNumbersParts {
@@ -24,7 +24,7 @@ export class PageNumbers {
     this.#parts = parts;
   }
 
-  /** Whoever asks for the same live session gets the same numbers. */
+  /** The same object for the same live session. */
   of(live: object, row: SessionRow): Promise<SessionPages> {
     const opening = this.#open.get(live) ?? this.#begin(row);
     this.#open.set(live, opening);
@@ -52,24 +52,24 @@ export class SessionPages {
     this.#appearedAt = new Map(known.map(({ targetId, appearedAt }) => [targetId, appearedAt]));
   }
 
-  /** Of the page, or of the one that a frame or worker is part of. Undefined for what belongs to none, or came too late. */
+  /** Of the page, or of the page that a frame or worker belongs to. Undefined without a page, and beyond PAGES_MAX. */
   of(target: ObservedTarget): number | undefined {
     let page: ObservedTarget | undefined = target;
     while (page && page.kind !== 'page') page = page.parent;
     return page && this.#numberOf(page.id);
   }
 
-  /** Without giving one out: undefined also for a page that nobody asked for before. */
+  /** Without assigning one. */
   find(targetId: string): number | undefined {
     return this.#numbers.get(targetId);
   }
 
-  /** Of a page that has a number. */
+  /** Undefined for a page without a number. */
   appearedAt(targetId: string): Date | undefined {
     return this.#appearedAt.get(targetId);
   }
 
-  /** Resolves when every number that was given out is written down, or could not be. */
+  /** Resolves when every assigned number is written, or could not be written. */
   async written(): Promise<void> {
     await this.#writing;
   }
@@ -98,7 +98,7 @@ export class SessionPages {
       try {
         await rows.add(applicationId, id, pages);
       } catch (error) {
-        // The next page brings them along.
+        // They are written with the next page.
         this.#unwritten = [...pages, ...this.#unwritten];
         log.warn('session.pages_not_written', { sessionId: id, reason: reason(error) });
         return;

@@ -1,5 +1,5 @@
-// Which clients are attached to a session, written to its row in the order it happened: a client's coming clears the
-// timers, the last one's leaving starts the grace. The row's due time is what ends the session; see expire.ts.
+// Counts the clients of a session and writes each change to its row, in order: a client that connects clears the timers, and
+// the last one that disconnects starts the grace period. The due time in the row is what ends the session; see expire.ts.
 import type { SessionRows } from '../../engines/store/rows/sessions.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import type { SessionId } from '../../kit/ids.ts';
@@ -10,7 +10,7 @@ export interface PresenceParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly graceMs: number;
-  /** Asks the expirer to look after this many milliseconds. */
+  /** Makes the task that ends due sessions run after this many milliseconds. */
   readonly lookIn: (ms: number) => void;
 }
 
@@ -20,7 +20,7 @@ export class Presence {
   readonly #parts: PresenceParts;
   #count = 0;
   #written: Promise<void> = Promise.resolve();
-  /** What the row should say and does not, because the database was away. */
+  /** A change that could not be written because the database did not respond. */
   #unwritten: (() => Promise<void>) | undefined;
 
   constructor(id: SessionId, keepAlive: boolean, parts: PresenceParts) {
@@ -39,7 +39,7 @@ export class Presence {
     this.#write(() => this.#parts.rows.clientCame(this.#id, now, clients));
   }
 
-  /** `why`: in words, where it did not leave by itself. */
+  /** `why`: in words, where the client did not disconnect by itself. */
   left(why?: string): void {
     this.#count--;
     const [now, clients] = [this.#parts.clock.now(), this.#count];
@@ -49,12 +49,12 @@ export class Presence {
     if (releaseAt) void this.#written.then(() => this.#parts.lookIn(this.#parts.graceMs));
   }
 
-  /** Resolves when everything so far stands in the row. */
+  /** Resolves when all changes so far are written. */
   settled(): Promise<void> {
     return this.#written;
   }
 
-  /** Writes again what could not be written. */
+  /** Retries the change that could not be written. */
   async catchUp(): Promise<void> {
     if (!this.#unwritten) return;
     this.#write(this.#unwritten);

@@ -1,4 +1,4 @@
-// Reads the filters of the session list: the metadata query and the list of states. Pure; the store does the finding.
+// Parses the filters of the session list: the metadata query and the list of statuses. Pure.
 import { SESSION_STATUSES, type SessionStatus } from '../../../contract/sessions.ts';
 import type { MetadataTerm } from '../../engines/store/rows/sessions.ts';
 import { fault, invalidRequest } from '../faults.ts';
@@ -8,7 +8,7 @@ const AND = ' AND ';
 const TERMS_MAX = 20;
 const EXAMPLE = `${NAMESPACE}['key']:'value'`;
 
-/** `user_metadata['a']['b']:'c' AND user_metadata['d']:'e'`; inside quotes `\'` and `\\` mean themselves. */
+/** `user_metadata['a']['b']:'c' AND user_metadata['d']:'e'`; inside quotes, `\'` and `\\` stand for `'` and `\`. */
 export function parseMetadataQuery(text: string): MetadataTerm[] {
   const reader = new Reader(text);
   const terms = [reader.term()];
@@ -73,7 +73,7 @@ class Reader {
     return value;
   }
 
-  /** Steps over a backslash; the character behind it is then taken as itself. */
+  /** Skips a backslash; the character after it is taken literally. */
   #escape(): void {
     this.#at += 1;
     if (!this.#sees("'") && !this.#sees('\\')) this.fail("\\' or \\\\ after a backslash");

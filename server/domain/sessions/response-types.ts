@@ -1,12 +1,12 @@
-// Which types the servers of documents gave them, as the session's own channels hear it: a response that turns into a
-// download is told of before the download is, and the download itself is told of without its type.
+// Remembers the content types of document responses. Chromium reports a download without its type, but reports the response
+// that becomes the download before it.
 import { objectAt, textAt, type UntrustedObject } from '../logs/values.ts';
 
-/** Documents whose download may still begin. */
+/** Most recent documents. */
 const KEPT_MAX = 100;
 const URL_CHARACTERS_MAX = 4096;
 const TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/;
-/** What servers say of bytes that they know nothing about, or to have them saved. */
+/** Types that servers send for unknown content, or to have it saved. */
 const SAYS_NOTHING = new Set([
   ...['application/octet-stream', 'binary/octet-stream', 'application/binary', 'application/unknown'],
   ...['application/download', 'application/force-download', 'application/x-download', 'application/x-force-download'],
@@ -15,7 +15,7 @@ const SAYS_NOTHING = new Set([
 export class ResponseTypes {
   readonly #types = new Map<string, string>();
 
-  /** What a channel of ours hears; all but responses of documents is passed over. */
+  /** Takes an event of one of Berth's channels; all but responses of documents are ignored. */
   heard(method: string, params: UntrustedObject): void {
     if (method !== 'Network.responseReceived' || params.type !== 'Document') return;
     const response = objectAt(params, 'response');
@@ -29,7 +29,7 @@ export class ResponseTypes {
     if (this.#types.size > KEPT_MAX && oldest !== undefined) this.#types.delete(oldest);
   }
 
-  /** Of the download that begins at the address; undefined where its server said nothing that can be believed. */
+  /** Of a download from this address; undefined where its server sent no plausible type. */
   of(url: string): string | undefined {
     return this.#types.get(url);
   }

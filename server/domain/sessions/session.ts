@@ -1,4 +1,4 @@
-// The session record: its states and legal moves, and how a row becomes what callers see.
+// The statuses of a session and the moves between them, how a session is found, and how a row is shown to callers.
 import type { Warning } from '../../../contract/common.ts';
 import { END_REASONS, type EndReason, FOREIGN_REGIONS, type SessionStatus } from '../../../contract/sessions.ts';
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
@@ -7,7 +7,7 @@ import { isObject, textAt } from '../../kit/json.ts';
 import { notFound } from '../faults.ts';
 import type { SessionView } from './api.ts';
 
-/** From each state, where a session may go. The database holds the same rule; an end state has no way out. */
+/** The moves that are possible from each status. The database enforces the same rule; a final status has none. */
 export const MOVES = {
   PENDING: ['RUNNING', 'COMPLETED', 'TIMED_OUT', 'ERROR'],
   RUNNING: ['COMPLETED', 'TIMED_OUT', 'ERROR'],
@@ -31,7 +31,7 @@ export const hasEnded = (row: SessionRow): boolean => MOVES[row.status].length =
 
 export const isForeignRegion = (region: string): boolean => FOREIGN_REGIONS.some(name => name === region);
 
-/** What connects to a session; only in answers to callers who may connect, and only while it has not ended. */
+/** The connection fields; only in responses to callers who may connect, and only until the session has ended. */
 export interface ConnectFields {
   readonly connectUrl: string;
   readonly seleniumRemoteUrl: string;
@@ -69,7 +69,7 @@ export function warningsOf({ settings: { warnings } }: SessionRow): Warning[] {
   });
 }
 
-/** Kept by the watcher of contexts; lists show it too, so it is read from the row. */
+/** Stored by the watcher of contexts. Lists show it too, so it is read from the row. */
 function contextOf({ settings: { context } }: SessionRow): { contextId?: string } {
   const id = typeof context === 'object' && context !== null && 'id' in context ? context.id : undefined;
   return typeof id === 'string' ? { contextId: id } : {};

@@ -16,7 +16,7 @@ import { timeoutSeconds } from '../limits/admission.ts';
 import type { Limits } from '../limits/limits.ts';
 import type {
   CreatedSession,
-  CreateManner,
+  CreateOptions,
   SessionChange,
   SessionListQuery,
   SessionRequest,
@@ -52,8 +52,8 @@ export class SessionService implements Sessions {
     this.#parts = parts;
   }
 
-  create(caller: AgentCaller, request: SessionRequest, manner: CreateManner): Promise<CreatedSession> {
-    return this.#parts.creates.create(caller, request, manner);
+  create(caller: AgentCaller, request: SessionRequest, options: CreateOptions): Promise<CreatedSession> {
+    return this.#parts.creates.create(caller, request, options);
   }
 
   again(caller: AgentCaller, id: SessionId): Promise<SessionView> {

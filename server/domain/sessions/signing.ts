@@ -1,5 +1,5 @@
-// The key in a session's connect address: derived from the session, the agent key that it is answered to and the server's
-// secret, so that it can be answered again without being stored. It is dead when the session or the agent key is.
+// The signing key of a session's connect address: derived from the session, the agent key that it is issued to and the server's
+// secret, so that it can be issued again without being stored. It is valid as long as the session and the agent key.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { KeyId, SessionId } from '../../kit/ids.ts';
 import type { Secret } from '../../kit/secret.ts';
@@ -25,7 +25,7 @@ export class Signing {
     return `${PREFIX}${agentKey.replaceAll('-', '')}${signature.digest('base64url')}`;
   }
 
-  /** The agent key that this one was answered to; undefined where it is none of this session's. */
+  /** The agent key that it was issued to; undefined if it is not a signing key of this session. */
   agentKeyOf(id: SessionId, key: string): KeyId | undefined {
     const [, ...parts] = FORM.exec(key) ?? [];
     if (parts.length === 0) return undefined;

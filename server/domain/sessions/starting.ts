@@ -1,4 +1,4 @@
-// Sessions whose browser is being started by this process: a connecting client waits for it, a release cancels it.
+// Sessions whose browser this process is starting: a connecting client waits for the start, a release cancels it.
 import type { SessionId } from '../../kit/ids.ts';
 import type { LiveSession } from './live.ts';
 
@@ -16,12 +16,12 @@ export class Starting {
   readonly #starts = new Map<SessionId, Start>();
   readonly #onIdle: () => void;
 
-  /** `onIdle`: nobody waits for a browser any more. */
+  /** `onIdle`: called when no start is running any more. */
   constructor(onIdle: () => void) {
     this.#onIdle = onIdle;
   }
 
-  /** Runs the start; its outcome is also what waiting clients get. */
+  /** Runs the start; waiting clients get its outcome too. */
   async run(id: SessionId, start: (signal: AbortSignal) => Promise<LiveSession>): Promise<LiveSession> {
     const control = new AbortController();
     const started = start(control.signal);
@@ -43,7 +43,7 @@ export class Starting {
     return this.#starts.get(id)?.settled ?? Promise.resolve(undefined);
   }
 
-  /** Cancels the start and waits until nothing of it is left. */
+  /** Cancels the start and waits until it is undone. */
   async cancel(id: SessionId): Promise<void> {
     const start = this.#starts.get(id);
     if (!start) return;

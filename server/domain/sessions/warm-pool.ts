@@ -1,5 +1,5 @@
-// Started browsers that wait for a session, so that a create need not wait for Chromium. Some equal what an empty create
-// asks for; some have the settings that were asked for lately. A browser is handed out once and never taken back.
+// Warm browsers, so that a create need not wait for Chromium to start: some with the settings of an empty create, some with
+// settings that were requested recently. A browser is claimed once and never returned.
 import type { Box } from '../../engines/slots/slots.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
@@ -10,25 +10,25 @@ import { type Booted, boot } from './boot.ts';
 import type { BrowserHost } from './browser-host.ts';
 import { claimSettings, DEFAULT_LAUNCH, fingerprint, type LaunchSettings } from './settings.ts';
 
-/** A browser that waited this long is replaced: its memory has grown stale, and nothing is lost. */
+/** A browser that waited this long is replaced. */
 const WAIT_MAX_MS = 30 * 60_000;
-/** Settings nobody asked for this long are forgotten. */
+/** Settings that were not requested for this long are forgotten. */
 const RECENT_MS = 10 * 60_000;
 const START_MS = 30_000;
 const BACKOFF_LEAST_MS = 1_000;
 const BACKOFF_MOST_MS = 60_000;
-/** Browsers that fail one after the other before /readyz says so. */
+/** Failed starts in a row after which /readyz reports it. */
 const FAILURES_SICK = 3;
 
 interface Waiting {
   readonly print: string;
   readonly booted: Booted;
-  /** Of the Chromium that it was started from. */
+  /** The Chromium that it was started from. */
   readonly edition: string | undefined;
   readonly replaceAt: Date;
 }
 
-/** A browser that is just being started. A create that would find nothing waiting takes it over. */
+/** A browser that is being started. A create that finds no warm browser may claim it. */
 interface Coming {
   readonly print: string;
   readonly arrived: PromiseWithResolvers<Booted | undefined>;
@@ -37,12 +37,12 @@ interface Coming {
 }
 
 export interface WarmPoolParts {
-  /** How many equal an empty create; at most as many again have recent settings. */
+  /** Browsers with the settings of an empty create; at most as many more have recent settings. */
   readonly size: number;
   readonly browserHost: BrowserHost;
   readonly clock: Clock;
   readonly log: Log;
-  /** Sessions are being started right now: refilling waits for them, and somebody tends when they are done. */
+  /** Sessions are being started: refilling waits for them, and tend() is called when they are done. */
   readonly busy: () => boolean;
   readonly counted: (outcome: 'hit' | 'miss') => void;
 }
@@ -65,7 +65,7 @@ export class WarmPool {
     return this.#waiting.length;
   }
 
-  /** Whether browsers start at all; what is wrong otherwise. */
+  /** Whether browsers start. */
   get health(): { ok: boolean; detail: string } {
     const ok = this.#failures < FAILURES_SICK;
     return {
@@ -74,7 +74,7 @@ export class WarmPool {
     };
   }
 
-  /** A browser that was started with these settings, or undefined. It is the caller's from now on. */
+  /** A browser with these settings, which the caller now owns; undefined if there is none. */
   async claim(launch: LaunchSettings, signal: AbortSignal): Promise<Booted | undefined> {
     if (this.#parts.size === 0) return undefined;
     const print = fingerprint(launch);
@@ -84,7 +84,7 @@ export class WarmPool {
     return taken;
   }
 
-  /** Towards what should be: ends what is old or unwanted, starts what is missing, one after the other. */
+  /** Reconciles: ends browsers that are old or no longer wanted, and starts missing ones one after the other. */
   async tend(): Promise<{ started: number; ended: number }> {
     const ended = await this.#endUnwanted();
     let started = 0;
@@ -109,8 +109,8 @@ export class WarmPool {
   }
 
   /**
-   * What is half started is there sooner than what is not begun; but before its box stands it cannot be hastened, and gets
-   * only what others leave. Undefined also when it does not come.
+   * A browser that is being started is ready sooner than a new one. Before its box runs it has low priority, which cannot be
+   * raised, so it is not claimed then. Undefined also when its start fails.
    */
   async #takeComing(print: string, signal: AbortSignal): Promise<Booted | undefined> {
     const coming = this.#coming;
@@ -121,13 +121,13 @@ export class WarmPool {
       return await within(START_MS, 'a browser that is coming', () => coming.arrived.promise, signal);
     } catch (error) {
       coming.isPromised = false;
-      // It may have arrived in this very moment.
+      // It may have arrived meanwhile.
       void coming.arrived.promise.then(booted => booted?.scope.close());
       throw error;
     }
   }
 
-  /** What is to be started now. Nothing while somebody waits for a browser: it would take processor time from it. */
+  /** What to start now: nothing while a session is being started, which needs the processor time. */
   #next(): LaunchSettings | undefined {
     if (this.#closing.signal.aborted || this.#coming || this.#parts.busy() || this.#backingOff()) return undefined;
     return this.#missing();
@@ -160,7 +160,7 @@ export class WarmPool {
     }
   }
 
-  /** What most sessions ask for is not asked of it again when it is claimed. */
+  /** Applies the default settings, so that they need not be applied again at the claim. */
   async #prepare({ browser, scope }: Booted): Promise<void> {
     try {
       await browser.applySettings(claimSettings({}));
@@ -170,7 +170,7 @@ export class WarmPool {
     }
   }
 
-  /** One that dies while it waits is dropped at once, so that nobody is given a dead browser. */
+  /** A browser that dies while it waits is dropped at once, so that no session gets it. */
   #keep(waiting: Waiting): void {
     this.#waiting.push(waiting);
     const { box, browser, scope } = waiting.booted;
@@ -211,7 +211,7 @@ export class WarmPool {
     return unwanted.length;
   }
 
-  /** Of the Chromium that is installed now. While that is being replaced, what there is serves. */
+  /** Whether it was started from the installed Chromium. While Chromium is being replaced, every browser counts. */
   #isCurrent({ edition }: Waiting): boolean {
     const installed = this.#parts.browserHost.edition();
     return installed === undefined || edition === installed;

@@ -17,7 +17,7 @@ import type { IdempotencyRun } from '../../domain/idempotency/idempotency.ts';
 import type { AccountCaller, AgentCaller, Caller } from '../../domain/identity/caller.ts';
 import type { Callers, Presented } from '../../domain/identity/callers.ts';
 import { clientAddress } from '../../domain/identity/client-address.ts';
-import type { CreateManner } from '../../domain/sessions/api.ts';
+import type { CreateOptions } from '../../domain/sessions/api.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { isFault } from '../../kit/fault.ts';
 import { isUuid } from '../../kit/ids.ts';
@@ -58,7 +58,7 @@ export interface In<Id extends OperationId> extends Asked<Id> {
   /** The uploaded file, for operations that have one. */
   readonly file: UploadFor<Id>;
   /** For operations that create a session. */
-  readonly manner: CreateManner;
+  readonly options: CreateOptions;
   readonly presented: Presented;
   readonly wantsHtml: boolean;
   /** A HEAD request: the body of the answer is not sent. */
@@ -153,17 +153,17 @@ function performerOf(id: OperationId, mount: MountName, parts: BindParts) {
     const body = file ? { fileName: file.fileName, checksum: file.checksum } : given.body;
     const asked = { ...given, file, ...requestDetails(id, request, reply, mount, parts, body) };
     // Every part was validated by `readerOf`.
-    const handle = (manner: CreateManner): Promise<Answer> =>
-      parts.tracker.inSpan(request, () => handler({ ...asked, manner } as never));
+    const handle = (options: CreateOptions): Promise<Answer> =>
+      parts.tracker.inSpan(request, () => handler({ ...asked, options } as never));
     const work =
-      isResent(request) && operation(id).method === 'DELETE' ? () => removedBefore(handle(asked.manner)) : handle;
+      isResent(request) && operation(id).method === 'DELETE' ? () => removedBefore(handle(asked.options)) : handle;
     const key = parts.repeats.keyOf(id, request.headers['idempotency-key']);
     const answered = (answer: Answer): FastifyReply =>
       parts.tracker.attribute(request, () => send(reply, status, answer));
-    if (key === undefined) return answered(await work(asked.manner));
+    if (key === undefined) return answered(await work(asked.options));
     const replayed = (): void => void reply.header('idempotency-replayed', 'true');
     const write = { id, key, path: pathOf(request) };
-    const first = (run: IdempotencyRun): Promise<Answer> => work({ ...asked.manner, run });
+    const first = (run: IdempotencyRun): Promise<Answer> => work({ ...asked.options, run });
     return answered(await parts.repeats.answer(write, { ...asked, body }, first, replayed));
   };
 }
@@ -308,7 +308,7 @@ function requestDetails(
     mount,
     path: pathOf(request),
     signal: gone.signal,
-    manner: {
+    options: {
       signal: gone.signal,
       ...preferred(id, request, reply),
       ...(isResendable(id, request) ? { delivery: deliveryOf(request, repeats.digestOf(id, body), arrived) } : {}),

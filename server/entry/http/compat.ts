@@ -33,12 +33,12 @@ export const compatHandlers = ({ sessions, applications, limits, regions }: Comp
     return answer(await sessions.usage(caller));
   },
 
-  startSession: async ({ caller, body, manner }: In<'startSession'>): Promise<Answer> => {
+  startSession: async ({ caller, body, options }: In<'startSession'>): Promise<Answer> => {
     if (body.browserbaseSessionID !== undefined)
       return started((await sessions.read(caller, body.browserbaseSessionID)).id);
     const request = normaliseCreate(body.browserbaseSessionCreateParams ?? {}, { mount: 'compat', regions });
-    const created = await sessions.create(caller, request, manner);
-    return { ...started(created.session.id), headers: admittedHeaders(created, manner) };
+    const created = await sessions.create(caller, request, options);
+    return { ...started(created.session.id), headers: admittedHeaders(created, options) };
   },
 
   endSession: async ({ caller, params }: In<'endSession'>): Promise<Answer> => {

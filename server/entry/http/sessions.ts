@@ -2,7 +2,7 @@
 import type { Warning } from '../../../contract/common.ts';
 import { FOREIGN_REGIONS, type Session, type UpdateSession } from '../../../contract/sessions.ts';
 import type { AgentCaller } from '../../domain/identity/caller.ts';
-import type { CreatedSession, CreateManner, Sessions, SessionView } from '../../domain/sessions/api.ts';
+import type { CreatedSession, CreateOptions, Sessions, SessionView } from '../../domain/sessions/api.ts';
 import { isFault } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
@@ -14,11 +14,15 @@ import { normaliseCreate } from './normalise-create.ts';
 const FOREIGN_REGION_DEFAULT = 'us-west-2';
 
 export const sessionHandlers = (sessions: Sessions, regions: readonly string[]) => ({
-  createSession: async ({ caller, body, mount, warnings, manner }: In<'createSession'>): Promise<Answer> => {
+  createSession: async ({ caller, body, mount, warnings, options }: In<'createSession'>): Promise<Answer> => {
     const request = normaliseCreate(body, { mount, regions });
-    const created = await sessions.create(caller, { ...request, warnings: [...warnings, ...request.warnings] }, manner);
+    const created = await sessions.create(
+      caller,
+      { ...request, warnings: [...warnings, ...request.warnings] },
+      options,
+    );
     const answered = createdAnswer(created.session, mount, created.warnings);
-    return { ...answered, headers: { ...answered.headers, ...admittedHeaders(created, manner) } };
+    return { ...answered, headers: { ...answered.headers, ...admittedHeaders(created, options) } };
   },
 
   listSessions: async ({ caller, query, mount }: In<'listSessions'>): Promise<Answer> => {
@@ -63,7 +67,7 @@ const createdAnswer = (session: SessionView, mount: MountName, warnings: readonl
   answer({ ...shown(session, mount), warnings }, { location: `/v1/browsers/sessions/${session.id}` });
 
 /** Rate limit headers, and the time that the create waited in the queue. */
-export function admittedHeaders({ quota, waitedMs }: CreatedSession, { waitSeconds }: CreateManner) {
+export function admittedHeaders({ quota, waitedMs }: CreatedSession, { waitSeconds }: CreateOptions) {
   const numbers = quota
     ? {
         'x-ratelimit-limit': String(quota.limit),
