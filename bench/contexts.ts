@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import type { Context } from '../contract/contexts.ts';
-import { KEPT } from '../server/engines/profiles/checked-tar.ts';
+import { STORED_ENTRIES } from '../server/engines/profiles/checked-tar.ts';
 import { ByHand } from '../tests/harness/by-hand.ts';
 import { freePort } from '../tests/harness/free-port.ts';
 import { liftLimits } from '../tests/harness/limits.ts';
@@ -109,7 +109,7 @@ async function fillByHand(folder: string, site: string): Promise<string> {
   await keepData(browser.url, site);
   const profile = join(folder, 'profile');
   await browser.close(left => {
-    for (const name of KEPT)
+    for (const name of STORED_ENTRIES)
       if (existsSync(join(left, 'Default', name)))
         cpSync(join(left, 'Default', name), join(profile, 'Default', name), { recursive: true });
   });

@@ -45,7 +45,7 @@ export function openContexts({
   lookIn,
 }: ContextsWish) {
   const { contexts: rows, contextUses: uses, sessions, events } = store;
-  const profiles = new Profiles({ root: join(config.dataDir, 'contexts'), secret, keeper: slots });
+  const profiles = new Profiles({ root: join(config.dataDir, 'contexts'), secret, folders: slots });
   const keys = { archiveKey: contextVersionKey, cookiesKey: contextCookiesKey };
   const stored = new StoredVersions({ artifacts, profiles, ...keys });
   const loading = new Loading({ rows, uses, events, stored, profiles, clock, log });

@@ -3,7 +3,7 @@
 import { writeSync } from 'node:fs';
 import type { StateInput, StateJob, StateOutput } from '../domain/contexts/export.ts';
 import { shownCookies } from '../domain/contexts/storage-state.ts';
-import { LevelDbBroken } from '../engines/profiles/leveldb/bytes.ts';
+import { LevelDbError } from '../engines/profiles/leveldb/bytes.ts';
 import { readLocalStorage } from '../engines/profiles/local-storage.ts';
 
 /** As much as may be stored is written in a few seconds. */
@@ -24,7 +24,7 @@ export function work({ cookies, localStorage, descriptor }: StateInput): StateOu
     writeState(file, cookies ? asBuffer(cookies).toString() : '[]', new Map(files));
     return { bytes: file.end() };
   } catch (error) {
-    if (error instanceof LevelDbBroken || error instanceof SyntaxError) return { damaged: error.message };
+    if (error instanceof LevelDbError || error instanceof SyntaxError) return { damaged: error.message };
     throw error;
   }
 }

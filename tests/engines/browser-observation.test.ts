@@ -243,7 +243,7 @@ test('an observer hears the first message and the first request of popups, worke
     );
   for (const path of ['/popup', '/framed', '/asked-by-worker'])
     await eventually(`${path} to be heard`, () => asked(path));
-  const kinds = observing.targets.map(({ kind, isNew: fresh }) => `${kind} ${fresh}`);
+  const kinds = observing.targets.map(({ kind, isNew }) => `${kind} ${isNew}`);
   for (const kind of ['page true', 'worker true', 'iframe true']) assert.ok(kinds.includes(kind), kinds.join());
   const worker = observing.targets.find(target => target.kind === 'worker');
   assert.equal(worker?.parent?.kind, 'page');

@@ -82,12 +82,12 @@ export function profilesSuite(form: Form): void {
       const isolation = form === 'process' ? 'process' : 'slot';
       const wish = { dataDir, size: 3, isolation, limits: LIMITS, listenIsLoopback: true } as const;
       host = createBoxHost({ ...wish, log: silentLog, clock: systemClock }, form);
-      const keeper: ConstructorParameters<typeof Profiles>[0]['keeper'] = {
-        readTar: (...asked) => readTar(host, ...asked),
-        writeFiles: (...asked) => writeFiles(host, ...asked),
+      const folders: ConstructorParameters<typeof Profiles>[0]['folders'] = {
+        readTar: (...args) => readTar(host, ...args),
+        writeFiles: (...args) => writeFiles(host, ...args),
         remove: removeFolder,
       };
-      profiles = new Profiles({ root: join(dataDir, 'contexts'), secret: new Secret('x'.repeat(32)), keeper });
+      profiles = new Profiles({ root: join(dataDir, 'contexts'), secret: new Secret('x'.repeat(32)), folders });
       uid = form === 'root' ? firstUid(readInstallId(dataDir)) : undefined;
       writeFileSync(join(dataDir, 'host-secret'), SECRET_OF_THE_HOST);
     });
@@ -121,9 +121,9 @@ export function profilesSuite(form: Form): void {
       plant(join(box, 'profile'));
       if (!lstatSync(join(box, 'profile')).isSymbolicLink()) give(join(box, 'profile'));
       const staging = profiles.staging(id);
-      await staging.make();
+      await staging.create();
       await staging.markClean();
-      await staging.takeProfile(box);
+      await staging.moveProfile(box);
       return staging;
     }
 
@@ -214,9 +214,9 @@ export function profilesSuite(form: Form): void {
         mkdirSync(box, { recursive: true });
         plant(box);
         const staging = profiles.staging(id);
-        await staging.make();
+        await staging.create();
         await staging.markClean();
-        await staging.takeProfile(box);
+        await staging.moveProfile(box);
         assert.equal(await staging.hasProfile(), false);
       }
     });

@@ -104,7 +104,7 @@ export class ContextWatcher implements Watcher {
   async salvage(row: SessionRow, { folder }: Remains): Promise<void> {
     if (!storedUse(row)?.persist) return;
     const { profiles, uses, clock } = this.#parts;
-    if (row.end && isCleanEnd(row.end)) await profiles.staging(row.id).takeProfile(folder);
+    if (row.end && isCleanEnd(row.end)) await profiles.staging(row.id).moveProfile(folder);
     await uses.toSave(row.id, clock.now());
   }
 

@@ -154,7 +154,13 @@ export class Contexts {
     const now = clock.now();
     const id = newId<ContextId>(now);
     const named = name === undefined ? {} : { name: cleanName(name) };
-    const row = { id, applicationId: caller.applicationId, ...named, wrappedKey: profiles.makeKey(id), createdAt: now };
+    const row = {
+      id,
+      applicationId: caller.applicationId,
+      ...named,
+      wrappedKey: profiles.createKey(id),
+      createdAt: now,
+    };
     const outcome = await rows.insert(row, CONTEXTS_PER_APPLICATION_MAX);
     if (outcome === 'limit_reached') throw limitReached('contexts in this application', CONTEXTS_PER_APPLICATION_MAX);
     if (outcome === 'name_taken') throw nameTaken(named.name ?? '');
@@ -174,7 +180,7 @@ export class Contexts {
     if (!(await rows.reserve(row.applicationId, row.id, reserve))) throw notFound('Context', row.id);
     const staging = profiles.staging(id);
     try {
-      await staging.make();
+      await staging.create();
       const facts = { ...(await store(id, staging)), source };
       signal.throwIfAborted();
       const kept = await rows.keep(row.applicationId, row.id, { ...retention(clock.now()), id, facts });

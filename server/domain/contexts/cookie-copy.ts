@@ -29,7 +29,7 @@ export class CookieCopy {
   }
 
   static async begin(options: CookieCopyOptions): Promise<CookieCopy> {
-    await options.staging.make();
+    await options.staging.create();
     return new CookieCopy(options);
   }
 

@@ -11,7 +11,7 @@ test('queues at most 1,000 inputs in order while the page does not answer a pres
     id: 'page',
     on: () => ({ close: () => {} }),
     send: () => answer.promise,
-    say: (method: string, params: { text?: string } = {}) =>
+    post: (method: string, params: { text?: string } = {}) =>
       void (method === 'Input.insertText' && said.push(params.text ?? '')),
   } as unknown as ObservedTarget;
   const page = new ViewedPage(

@@ -45,11 +45,11 @@ export class Holds {
   }
 
   /** A client was attached to a target. */
-  attached(client: object, channel: Channel, type: string, waits: boolean): void {
+  attached(client: object, channel: Channel, type: string, isWaiting: boolean): void {
     const { targetId } = channel;
     if (targetId === undefined) return;
     const held = this.#held.get(targetId) ?? new Map<Channel, Held>();
-    this.#held.set(targetId, held.set(channel, { client, type, isWaiting: waits }));
+    this.#held.set(targetId, held.set(channel, { client, type, isWaiting }));
     this.#checkTarget(targetId);
   }
 
@@ -85,9 +85,9 @@ export class Holds {
    * Calls `resume` as soon as no client holds the target of our channel: at once, right after the first client has
    * resumed it, or when the clients that held it are gone. `scope` is the parent target; undefined for the browser.
    */
-  whenNotHeld(channel: Channel, type: string, scope: string | undefined, go: () => void): void {
-    if (channel.targetId === undefined) return go();
-    this.#waiting.set(channel.id, { targetId: channel.targetId, type, scope, resume: go, timer: undefined });
+  whenNotHeld(channel: Channel, type: string, scope: string | undefined, resume: () => void): void {
+    if (channel.targetId === undefined) return resume();
+    this.#waiting.set(channel.id, { targetId: channel.targetId, type, scope, resume, timer: undefined });
     this.#check(channel.id);
   }
 
@@ -124,8 +124,8 @@ export class Holds {
   #isTabHeld(waiting: Waiting): boolean {
     if (waiting.type !== PAGE) return false;
     const holders = new Set(this.#holders(waiting));
-    const waits = ({ type, isWaiting: waits, client }: Held): boolean => type === TAB && waits && holders.has(client);
-    return [...this.#held.values()].some(channels => [...channels.values()].some(waits));
+    const holdsTab = ({ type, isWaiting, client }: Held): boolean => type === TAB && isWaiting && holders.has(client);
+    return [...this.#held.values()].some(channels => [...channels.values()].some(holdsTab));
   }
 
   #setTimer(waiting: Waiting, expired: (() => void) | undefined): void {

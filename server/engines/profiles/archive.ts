@@ -1,5 +1,5 @@
-// The archive of a profile: a checked tar, compressed, sealed. Packed from a folder, which is hostile, and unpacked into a
-// new one by whoever `FolderKeeper` is.
+// The archive of a profile: a checked tar, compressed and sealed. It is packed from a hostile folder and unpacked into a
+// new one, both through `FolderAccess`.
 import { createHash, type Hash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import { Readable } from 'node:stream';
@@ -7,54 +7,54 @@ import { pipeline } from 'node:stream/promises';
 import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib';
 import {
   type CheckedFile,
-  type CheckWish,
+  type CheckOptions,
   checkedFiles,
   checkedTar,
+  emptyStats,
   isCookieFile,
-  noFacts,
   readFiles,
   tarOf,
 } from './checked-tar.ts';
 import type { DataKey } from './data-keys.ts';
-import { Opener, SealBroken, Sealer } from './sealed-stream.ts';
+import { Opener, SealError, Sealer } from './sealed-stream.ts';
 
-/** Local data is written once and read a few times: the fastest level is the right one. */
+/** The fastest level, because an archive is written once and read a few times. */
 const COMPRESSION = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
-/** Each piece is a turn of the event loop; Node's own size makes four times as many. */
-const UNPACKED_AT_ONCE_BYTES = 256 * 1024;
+/** Each chunk takes a turn of the event loop. Node's default size would need four times as many. */
+const UNPACKED_CHUNK_BYTES = 256 * 1024;
 
-export interface FolderKeeper {
+export interface FolderAccess {
   readTar<T>(
     folder: string,
     names: readonly string[],
-    take: (tar: Readable) => Promise<T>,
+    consume: (tar: Readable) => Promise<T>,
     signal: AbortSignal,
   ): Promise<T>;
   writeFiles(folder: string, files: AsyncIterable<CheckedFile>, signal: AbortSignal): Promise<void>;
 }
 
-/** Under which key and name something is sealed. */
+/** The key and the name with which data is sealed. */
 export interface Seal {
   readonly key: DataKey;
   readonly name: string;
 }
 
-export interface Packed {
-  /** What it unpacks to. */
+export interface PackedArchive {
+  /** Bytes of the files after unpacking. */
   readonly sizeBytes: number;
   readonly skipped: number;
   /** SHA-256 of the sealed file. */
   readonly checksum: Buffer;
 }
 
-/** Packs these entries of a hostile folder into a new file. */
+/** Packs the named entries of a hostile folder into a new file. */
 export async function packFolder(
-  keeper: FolderKeeper,
+  folders: FolderAccess,
   { folder, names, file, seal }: { folder: string; names: readonly string[]; file: string; seal: Seal },
   signal: AbortSignal,
-): Promise<Packed> {
+): Promise<PackedArchive> {
   if (names.length === 0) return packFiles(new Map(), file, seal, signal);
-  return keeper.readTar(folder, names, tar => sealInto(tar, file, seal, signal), signal);
+  return folders.readTar(folder, names, tar => sealInto(tar, file, seal, signal), signal);
 }
 
 export const packFiles = (
@@ -62,72 +62,77 @@ export const packFiles = (
   file: string,
   seal: Seal,
   signal: AbortSignal,
-): Promise<Packed> => sealInto(tarOf(files), file, seal, signal);
+): Promise<PackedArchive> => sealInto(tarOf(files), file, seal, signal);
 
 async function sealInto(
   tar: AsyncIterable<Buffer>,
   file: string,
   { key, name }: Seal,
   signal: AbortSignal,
-): Promise<Packed> {
-  const facts = noFacts();
+): Promise<PackedArchive> {
+  const stats = emptyStats();
   const hash = createHash('sha256');
   await pipeline(
-    Readable.from(checkedTar(tar, { strange: 'skip', facts })),
+    Readable.from(checkedTar(tar, { onUnexpected: 'skip', stats: stats })),
     createZstdCompress(COMPRESSION),
     new Sealer(key, name),
     (sealed: AsyncIterable<Buffer>) => hashed(sealed, hash),
     createWriteStream(file, { mode: 0o600, flush: true }),
     { signal },
   );
-  return { sizeBytes: facts.bytes, skipped: facts.skipped, checksum: hash.digest() };
+  return { sizeBytes: stats.bytes, skipped: stats.skipped, checksum: hash.digest() };
 }
 
-/** What is stored, with what its row says of it. */
-export interface Sealed {
+/** A stored archive, with the checksum and the seal from its row. */
+export interface SealedArchive {
   readonly body: Readable;
   readonly checksum: Buffer;
   readonly seal: Seal;
 }
 
 /**
- * Unpacks into a folder of its owner's. Each part of it is proven before it is used; where one is not, this fails, and what
- * was unpacked so far is to be thrown away.
+ * Unpacks into a folder. Every chunk is authenticated before it is used. If one is invalid, this throws, and the caller
+ * must remove what was unpacked so far.
  */
 export async function unpackInto(
-  keeper: FolderKeeper,
-  sealed: Sealed,
-  { folder, under, withCookies }: { folder: string; under: string; withCookies: boolean },
+  folders: FolderAccess,
+  sealed: SealedArchive,
+  { folder, prefix, withCookies }: { folder: string; prefix: string; withCookies: boolean },
   signal: AbortSignal,
 ): Promise<void> {
-  const wish: CheckWish = { strange: 'refuse', under, ...(withCookies ? {} : { without: isCookieFile }) };
-  await keeper.writeFiles(folder, checkedFiles(opened(sealed), wish), signal);
+  const options: CheckOptions = { onUnexpected: 'refuse', prefix, ...(withCookies ? {} : { exclude: isCookieFile }) };
+  await folders.writeFiles(folder, checkedFiles(decrypt(sealed), options), signal);
 }
 
-/** The same files sealed anew, under another key. */
-export async function resealInto(sealed: Sealed, file: string, seal: Seal, signal: AbortSignal): Promise<Packed> {
-  return sealInto(opened(sealed), file, seal, signal);
+/** Writes the same files to a new archive with another seal. */
+export async function resealInto(
+  sealed: SealedArchive,
+  file: string,
+  seal: Seal,
+  signal: AbortSignal,
+): Promise<PackedArchive> {
+  return sealInto(decrypt(sealed), file, seal, signal);
 }
 
 export const readArchived = (
-  sealed: Sealed,
+  sealed: SealedArchive,
   isWanted: (name: string) => boolean,
   bytesMax: number,
-): Promise<ReadonlyMap<string, Buffer>> => readFiles(opened(sealed), isWanted, bytesMax);
+): Promise<ReadonlyMap<string, Buffer>> => readFiles(decrypt(sealed), isWanted, bytesMax);
 
-async function* opened({ body, checksum, seal }: Sealed): AsyncGenerator<Buffer, void> {
+async function* decrypt({ body, checksum, seal }: SealedArchive): AsyncGenerator<Buffer, void> {
   const hash = createHash('sha256');
   const opener = new Opener(seal.key, seal.name);
-  const plain = createZstdDecompress({ chunkSize: UNPACKED_AT_ONCE_BYTES });
-  const flowing = pipeline(body, (bytes: AsyncIterable<Buffer>) => hashed(bytes, hash), opener, plain);
-  flowing.catch(() => {});
+  const plain = createZstdDecompress({ chunkSize: UNPACKED_CHUNK_BYTES });
+  const finished = pipeline(body, (bytes: AsyncIterable<Buffer>) => hashed(bytes, hash), opener, plain);
+  finished.catch(() => {});
   try {
     yield* plain;
   } catch {
-    // What broke says why; here only that it did is seen.
+    // `finished` rejects with the cause; the error seen here says only that the stream was closed.
   }
-  await flowing;
-  if (!hash.digest().equals(checksum)) throw new SealBroken('the stored bytes are not those that were stored');
+  await finished;
+  if (!hash.digest().equals(checksum)) throw new SealError('the checksum of the stored archive does not match');
 }
 
 async function* hashed(bytes: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<Buffer, void> {

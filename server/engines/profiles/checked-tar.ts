@@ -1,11 +1,11 @@
-// What may stand in the archive of a profile: ordinary files at known places, so many, so large, so deep. Everything else
-// that a hostile folder may hold (links, devices, pipes, odd names) is left out when it is packed, and refused when an
-// archive that should not have it is unpacked.
+// Restricts the archive of a profile to regular files at known paths, with limits on number, size and depth. Everything
+// else that a hostile folder may contain (links, devices, pipes, invalid names) is skipped when a folder is packed, and
+// refused when an archive is unpacked.
 import { readTarEntries, type TarEntry } from './tar-reader.ts';
 import { TAR_END, tarHeader, tarPadding } from './tar-writer.ts';
 
-/** Cookies, storage of sites, and what makes it work. No history, no passwords, no caches of the network, no settings. */
-export const KEPT = [
+/** Cookies and storage of sites. No history, passwords, network caches or settings. */
+export const STORED_ENTRIES = [
   'Cookies',
   'Cookies-journal',
   'Network',
@@ -19,56 +19,56 @@ const COOKIES = /^Default\/(Network\/)?Cookies(-journal)?$/;
 
 export const isCookieFile = (name: string): boolean => COOKIES.test(name);
 
-export interface TarBounds {
+export interface TarLimits {
   readonly bytes: number;
   readonly entries: number;
 }
 
-export const TAR_BOUNDS: TarBounds = { bytes: 1024 ** 3, entries: 50_000 };
-/** Entries of any kind, so that a folder full of what is left out is not walked for ever. */
-const SEEN_FOR_EACH = 4;
-/** A file's header, its name's header, and what fills up the last block; the rest is for what is left out. */
+export const TAR_LIMITS: TarLimits = { bytes: 1024 ** 3, entries: 50_000 };
+/** Limit of read entries per allowed entry, so that a folder full of skipped entries is not read without end. */
+const SEEN_PER_STORED = 4;
+/** Bytes of an entry besides its content: its header, the pax header of a long name, and padding. */
 const OVERHEAD_BYTES = 4096;
 const NAME_BYTES_MAX = 1024;
 const DEPTH_MAX = 16;
 
-/** More than a bound allows, or something that must not be there. */
-export class TarRefused extends Error {
-  override readonly name = 'TarRefused';
+/** A limit is exceeded, or an entry is not allowed. */
+export class TarRefusedError extends Error {
+  override readonly name = 'TarRefusedError';
 }
 
-/** Counted while it is copied. */
-export interface TarFacts {
+/** Counted while the tar is copied. */
+export interface TarStats {
   bytes: number;
   entries: number;
-  /** Entries that were left out. */
+  /** Entries that were skipped. */
   skipped: number;
 }
 
-export const noFacts = (): TarFacts => ({ bytes: 0, entries: 0, skipped: 0 });
+export const emptyStats = (): TarStats => ({ bytes: 0, entries: 0, skipped: 0 });
 
-export interface CheckWish {
-  /** What stands in the way is left out, or the reason to refuse the whole. */
-  readonly strange: 'skip' | 'refuse';
-  readonly bounds?: TarBounds;
-  /** Further files to leave out. */
-  readonly without?: (name: string) => boolean;
-  /** What the names begin with in the copy. */
-  readonly under?: string;
-  readonly facts?: TarFacts;
+export interface CheckOptions {
+  /** Whether an entry that is not allowed is skipped, or the whole tar is refused. */
+  readonly onUnexpected: 'skip' | 'refuse';
+  readonly limits?: TarLimits;
+  /** Returns true for further files to leave out. */
+  readonly exclude?: (name: string) => boolean;
+  /** Prepended to the names in the copy. */
+  readonly prefix?: string;
+  readonly stats?: TarStats;
 }
 
-/** What may pass: an ordinary file at a place that belongs to what is kept. */
+/** A regular file at an allowed path. */
 export interface CheckedFile {
   readonly name: string;
   readonly size: number;
-  /** To be read before the next one. */
+  /** Must be read before the next file is requested. */
   readonly body: AsyncIterable<Buffer>;
 }
 
-/** The same tar with what may pass, written anew: of the source's headers nothing survives but name and size. */
-export async function* checkedTar(source: AsyncIterable<Buffer>, wish: CheckWish): AsyncGenerator<Buffer, void> {
-  for await (const { name, size, body } of checkedFiles(source, wish)) {
+/** Copies the allowed files to a new tar. Only name and size are taken from the headers of the source. */
+export async function* checkedTar(source: AsyncIterable<Buffer>, options: CheckOptions): AsyncGenerator<Buffer, void> {
+  for await (const { name, size, body } of checkedFiles(source, options)) {
     yield tarHeader(name, size);
     yield* body;
     yield tarPadding(size);
@@ -76,18 +76,21 @@ export async function* checkedTar(source: AsyncIterable<Buffer>, wish: CheckWish
   yield TAR_END;
 }
 
-export async function* checkedFiles(source: AsyncIterable<Buffer>, wish: CheckWish): AsyncGenerator<CheckedFile, void> {
-  const { strange, bounds = TAR_BOUNDS, without, under = '', facts = noFacts() } = wish;
-  for await (const entry of boundedEntries(source, bounds)) {
-    if (entry.kind === 'folder' && entry.size === 0) continue; // Folders come with their files.
+export async function* checkedFiles(
+  source: AsyncIterable<Buffer>,
+  options: CheckOptions,
+): AsyncGenerator<CheckedFile, void> {
+  const { onUnexpected, limits = TAR_LIMITS, exclude, prefix = '', stats = emptyStats() } = options;
+  for await (const entry of limitedEntries(source, limits)) {
+    if (entry.kind === 'folder' && entry.size === 0) continue; // Folders are created for the files in them.
     const problem = problemOf(entry);
-    if (problem && strange === 'refuse') throw new TarRefused(`${JSON.stringify(entry.name)} ${problem}`);
-    if (problem) facts.skipped++;
-    if (problem || without?.(entry.name)) continue;
-    facts.entries++;
-    facts.bytes += entry.size;
-    demandWithin(facts, bounds);
-    yield { name: `${under}${entry.name}`, size: entry.size, body: entry.body };
+    if (problem && onUnexpected === 'refuse') throw new TarRefusedError(`${JSON.stringify(entry.name)} ${problem}`);
+    if (problem) stats.skipped++;
+    if (problem || exclude?.(entry.name)) continue;
+    stats.entries++;
+    stats.bytes += entry.size;
+    assertWithin(stats, limits);
+    yield { name: `${prefix}${entry.name}`, size: entry.size, body: entry.body };
   }
 }
 
@@ -99,11 +102,11 @@ export async function readFiles(
 ): Promise<ReadonlyMap<string, Buffer>> {
   const files = new Map<string, Buffer>();
   let bytes = 0;
-  for await (const { name, kind, size, body } of boundedEntries(source, TAR_BOUNDS)) {
+  for await (const { name, kind, size, body } of limitedEntries(source, TAR_LIMITS)) {
     if (kind !== 'file' || !isWanted(name)) continue;
     bytes += size;
-    if (bytes > bytesMax) throw new TarRefused(`what is to be read of it is larger than ${bytesMax} bytes`);
-    // Not joined at the end, which would be a long turn of the event loop. The body has exactly as many bytes.
+    if (bytes > bytesMax) throw new TarRefusedError(`the requested files have more than ${bytesMax} bytes`);
+    // Filled part by part: joining the parts at the end would block the event loop. The body has exactly `size` bytes.
     const file = Buffer.allocUnsafeSlow(size);
     let at = 0;
     for await (const part of body) at += part.copy(file, at);
@@ -112,7 +115,6 @@ export async function readFiles(
   return files;
 }
 
-/** A tar of these files. */
 export async function* tarOf(files: ReadonlyMap<string, Buffer>): AsyncGenerator<Buffer, void> {
   for (const [name, bytes] of files) {
     yield tarHeader(name, bytes.length);
@@ -122,29 +124,29 @@ export async function* tarOf(files: ReadonlyMap<string, Buffer>): AsyncGenerator
   yield TAR_END;
 }
 
-async function* boundedEntries(source: AsyncIterable<Buffer>, bounds: TarBounds): AsyncGenerator<TarEntry, void> {
-  const seenMax = SEEN_FOR_EACH * bounds.entries;
+async function* limitedEntries(source: AsyncIterable<Buffer>, limits: TarLimits): AsyncGenerator<TarEntry, void> {
+  const seenMax = SEEN_PER_STORED * limits.entries;
   let seen = 0;
-  for await (const entry of readTarEntries(source, bounds.bytes + seenMax * OVERHEAD_BYTES)) {
-    if (++seen > seenMax) throw new TarRefused(`it has more than ${seenMax} entries`);
+  for await (const entry of readTarEntries(source, limits.bytes + seenMax * OVERHEAD_BYTES)) {
+    if (++seen > seenMax) throw new TarRefusedError(`the archive has more than ${seenMax} entries`);
     yield entry;
   }
 }
 
-function demandWithin({ bytes, entries }: TarFacts, bounds: TarBounds): void {
-  if (bytes > bounds.bytes) throw new TarRefused(`it holds more than ${bounds.bytes} bytes`);
-  if (entries > bounds.entries) throw new TarRefused(`it holds more than ${bounds.entries} files`);
+function assertWithin({ bytes, entries }: TarStats, limits: TarLimits): void {
+  if (bytes > limits.bytes) throw new TarRefusedError(`the archive has more than ${limits.bytes} bytes`);
+  if (entries > limits.entries) throw new TarRefusedError(`the archive has more than ${limits.entries} files`);
 }
 
 function problemOf({ name, kind }: TarEntry): string | undefined {
-  if (kind !== 'file') return `is no ordinary file (${kind})`;
-  if (Buffer.byteLength(name) > NAME_BYTES_MAX) return 'has too long a name';
-  if (/[\0-\x1f\x7f\uFFFD]/.test(name)) return 'has a name that is no text';
-  const steps = name.split('/');
-  if (steps.length > DEPTH_MAX) return 'lies too deep';
-  if (steps.some(step => step === '' || step === '.' || step === '..')) return 'has a name that leads elsewhere';
-  const [profile, kept] = steps;
+  if (kind !== 'file') return `is not a regular file (${kind})`;
+  if (Buffer.byteLength(name) > NAME_BYTES_MAX) return `has a name of more than ${NAME_BYTES_MAX} bytes`;
+  if (/[\0-\x1f\x7f\uFFFD]/.test(name)) return 'has a name with invalid characters';
+  const segments = name.split('/');
+  if (segments.length > DEPTH_MAX) return `is nested more than ${DEPTH_MAX} levels deep`;
+  if (segments.some(step => step === '' || step === '.' || step === '..')) return 'has an invalid path';
+  const [profile, kept] = segments;
   const belongs =
-    profile === 'Default' && KEPT.some(known => known === kept) && (kept !== 'Network' || isCookieFile(name));
-  return belongs ? undefined : 'does not belong to what is kept';
+    profile === 'Default' && STORED_ENTRIES.some(known => known === kept) && (kept !== 'Network' || isCookieFile(name));
+  return belongs ? undefined : 'is not a part of a profile that is stored';
 }

@@ -1,4 +1,4 @@
-// Bytes that arrive in pieces of any size and are taken in pieces of another, without joining them again and again.
+// A byte queue: bytes are added in parts of any size and read in parts of another size, without repeated copies.
 
 export class Chunks {
   #parts: Buffer[] = [];
@@ -14,8 +14,8 @@ export class Chunks {
     this.#length += bytes.length;
   }
 
-  /** Exactly so many; there must be as many. */
-  take(length: number): Buffer {
+  /** Removes and returns exactly `length` bytes. Throws if there are fewer. */
+  read(length: number): Buffer {
     if (length > this.#length) throw new RangeError(`there are ${this.#length} bytes, not ${length}`);
     const whole = this.#parts.length === 1 ? this.#parts[0] : Buffer.concat(this.#parts);
     if (!whole || length === 0) return Buffer.alloc(0);

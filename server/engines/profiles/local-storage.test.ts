@@ -6,7 +6,7 @@ import { LOCAL_STORAGE, readLocalStorage, writeLocalStorage } from './local-stor
 
 const NOW = new Date('2026-11-20T10:00:00Z');
 
-test('what is written is read again: other alphabets, empty values, more than a block', async () => {
+test('reads what it has written: other alphabets, empty values, values longer than a block', async () => {
   const origins = [
     {
       origin: 'https://shop.example',
@@ -23,13 +23,13 @@ test('what is written is read again: other alphabets, empty values, more than a 
   assert.deepEqual(readLocalStorage(new Map()), []);
 });
 
-test('frames inside other sites are left out', async () => {
+test('leaves out the storage of third-party frames', async () => {
   const inside = 'https://a.example/^0https://b.example';
   const written = await writeLocalStorage([{ origin: inside, items: new Map([['a', 'b']]) }], NOW);
   assert.deepEqual(readLocalStorage(written), []);
 });
 
-test('a log that was cut off has its whole records', async () => {
+test('reads the complete records of a truncated log', async () => {
   const written = new Map(
     await writeLocalStorage([{ origin: 'https://a.example', items: new Map([['a', 'b']]) }], NOW),
   );
@@ -40,7 +40,7 @@ test('a log that was cut off has its whole records', async () => {
   assert.deepEqual(readLocalStorage(written), []);
 });
 
-test('known sums and packed bytes', async () => {
+test('computes known checksums, decompresses known bytes and refuses invalid ones', async () => {
   assert.equal(crc32c(Buffer.from('123456789')), 0xe3069283);
   assert.equal(unsnap(Buffer.from('09086162630903', 'hex')).toString(), 'abcabcabc');
   for (const bad of ['ff', '09086162', '09086162630909', '09086162630900', '01f0ff', 'ffffffff7f00'])

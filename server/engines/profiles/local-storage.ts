@@ -1,9 +1,9 @@
-// Local storage as Chromium keeps it in a profile, by origin. Storage of frames inside other sites is left out: the
-// exchange form has no place for it.
+// Reads and writes local storage in the format of a Chromium profile, by origin. Storage of third-party frames is left
+// out, because the storage state format cannot express it.
 import { Pace } from '../../kit/pace.ts';
 import { readDatabase, writeDatabase } from './leveldb/database.ts';
 
-/** Where it stands in an archive. */
+/** Its folder in an archive. */
 export const LOCAL_STORAGE = 'Default/Local Storage/leveldb/';
 
 export interface StoredOrigin {
@@ -24,12 +24,12 @@ export function readLocalStorage(archived: ReadonlyMap<string, Buffer>): readonl
     const [, origin = '', name = ''] = ITEM.exec(key) ?? [];
     if (!isOrigin(origin)) continue;
     const items = origins.get(origin) ?? new Map<string, string>();
-    origins.set(origin, items.set(decoded(Buffer.from(name, 'latin1')), decoded(value)));
+    origins.set(origin, items.set(decode(Buffer.from(name, 'latin1')), decode(value)));
   }
   return [...origins].map(([origin, items]) => ({ origin, items }));
 }
 
-/** The files of an archive that holds this and nothing else. `now`: what is old is forgotten by Chromium one day. */
+/** Returns the files of an archive that contains only this. `now`: the time of the last change; Chromium deletes old data. */
 export async function writeLocalStorage(
   origins: readonly StoredOrigin[],
   now: Date,
@@ -40,7 +40,7 @@ export async function writeLocalStorage(
     let bytes = 0;
     for (const [name, value] of items) {
       if (pace.isDue) await pace.rest();
-      const [key, text] = [encoded(name), encoded(value)];
+      const [key, text] = [encode(name), encode(value)];
       bytes += key.length + text.length;
       entries.set(`_${origin}\0${key.toString('latin1')}`, text);
     }
@@ -51,17 +51,17 @@ export async function writeLocalStorage(
 
 const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text;
 
-function decoded(bytes: Buffer): string {
+function decode(bytes: Buffer): string {
   const text = bytes.subarray(1);
   return bytes[0] === UTF16 ? text.toString('utf16le') : text.toString('latin1');
 }
 
-function encoded(text: string): Buffer {
+function encode(text: string): Buffer {
   const isLatin1 = !/[^\0-\xff]/.test(text);
   return Buffer.concat([Buffer.of(isLatin1 ? LATIN1 : UTF16), Buffer.from(text, isLatin1 ? 'latin1' : 'utf16le')]);
 }
 
-/** A protocol buffer: 1 the time of the last change, 2 the bytes. */
+/** A protocol buffer with the fields 1, the time of the last change, and 2, the number of bytes. */
 function metaOf(now: Date, bytes: number): Buffer {
   const modified = BigInt(now.getTime()) * 1000n + EPOCH_MICROSECONDS;
   return Buffer.concat([Buffer.of(0x08), bigVarint(modified), Buffer.of(0x10), bigVarint(BigInt(bytes))]);

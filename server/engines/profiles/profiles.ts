@@ -1,5 +1,5 @@
-// What the rest of the server knows of stored profiles: keys, staging, packing and unpacking. Where the packed files are
-// kept is not known here.
+// The interface of the rest of the server to stored profiles: keys, staging, packing and unpacking. The caller decides
+// where packed files are stored.
 
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -7,71 +7,71 @@ import { buffer } from 'node:stream/consumers';
 import type { JsonObject } from '../../kit/json.ts';
 import type { Secret } from '../../kit/secret.ts';
 import {
-  type FolderKeeper,
-  type Packed,
+  type FolderAccess,
+  type PackedArchive,
   packFiles,
   packFolder,
   readArchived,
   resealInto,
   type Seal,
-  type Sealed,
+  type SealedArchive,
   unpackInto,
 } from './archive.ts';
-import { TarRefused } from './checked-tar.ts';
+import { TarRefusedError } from './checked-tar.ts';
 import { DataKeys } from './data-keys.ts';
-import { LevelDbBroken } from './leveldb/bytes.ts';
+import { LevelDbError } from './leveldb/bytes.ts';
 import { LOCAL_STORAGE, type StoredOrigin, writeLocalStorage } from './local-storage.ts';
 import { openBytes, sealBytes } from './sealed-bytes.ts';
-import { SealBroken } from './sealed-stream.ts';
+import { SealError } from './sealed-stream.ts';
 import { Staging, stagedSessions } from './staging.ts';
-import { TarBroken } from './tar-reader.ts';
+import { TarError } from './tar-reader.ts';
 
-export type { Packed, Seal, Sealed } from './archive.ts';
+export type { PackedArchive as Packed, Seal, SealedArchive as Sealed } from './archive.ts';
 export type { StoredOrigin } from './local-storage.ts';
 export type { Staging } from './staging.ts';
 
-/** Local storage of a whole context is some megabytes; it is read into memory for an export. */
+/** Local storage of a context has a few megabytes. It is read into memory for an export. */
 const LOCAL_STORAGE_BYTES_MAX = 128 * 1024 ** 2;
 const COOKIES_BYTES_MAX = 64 * 1024 ** 2;
-/** Where Chromium has its profile in a box's folder. */
+/** The folder of the Chromium profile in the folder of a box. */
 const PROFILE = 'profile';
 
-export interface ProfilesWish {
-  /** A folder of ours, on the disk of the sessions' folders. */
+export interface ProfilesOptions {
+  /** The staging folder, on the same disk as the session folders. */
   readonly root: string;
   readonly secret: Secret;
-  readonly keeper: FolderKeeper & { remove(folder: string): Promise<void> };
+  readonly folders: FolderAccess & { remove(folder: string): Promise<void> };
 }
 
-/** The stored bytes are not what was stored: another try will find them no different. */
-const isDamage = (error: unknown): boolean =>
-  error instanceof SealBroken ||
-  error instanceof TarBroken ||
-  error instanceof TarRefused ||
-  error instanceof LevelDbBroken ||
+/** Whether the stored data is damaged, so that a retry cannot succeed. */
+const isDamaged = (error: unknown): boolean =>
+  error instanceof SealError ||
+  error instanceof TarError ||
+  error instanceof TarRefusedError ||
+  error instanceof LevelDbError ||
   error instanceof SyntaxError;
 
-/** A profile that is larger, or stranger, than may be kept. */
-const isRefusal = (error: unknown): boolean => error instanceof TarRefused || error instanceof TarBroken;
+/** Whether a profile may not be stored: too large, or an invalid tar. */
+const isRefused = (error: unknown): boolean => error instanceof TarRefusedError || error instanceof TarError;
 
-/** In Chromium's words. */
+/** Objects of the CDP type `Network.Cookie`. */
 export type CookieList = readonly JsonObject[];
 
 export class Profiles {
-  readonly #wish: ProfilesWish;
+  readonly #options: ProfilesOptions;
   readonly #keys: DataKeys;
 
-  readonly isDamage = isDamage;
-  readonly isRefusal = isRefusal;
+  readonly isDamage = isDamaged;
+  readonly isRefusal = isRefused;
 
-  constructor(wish: ProfilesWish) {
-    this.#wish = wish;
-    this.#keys = new DataKeys(wish.secret);
+  constructor(options: ProfilesOptions) {
+    this.#options = options;
+    this.#keys = new DataKeys(options.secret);
   }
 
-  /** A new key for a context, wrapped. */
-  makeKey(context: string): Buffer {
-    return this.#keys.make(context).wrapped;
+  /** Creates a key for a context. Returns it wrapped. */
+  createKey(context: string): Buffer {
+    return this.#keys.create(context).wrapped;
   }
 
   sealOf(context: string, wrapped: Buffer, name: string): Seal {
@@ -79,39 +79,39 @@ export class Profiles {
   }
 
   staging(id: string): Staging {
-    const { root, keeper } = this.#wish;
-    return new Staging(root, id, folder => keeper.remove(folder));
+    const { root, folders } = this.#options;
+    return new Staging(root, id, folder => folders.remove(folder));
   }
 
   stagedSessions(): Promise<readonly string[]> {
-    return stagedSessions(this.#wish.root);
+    return stagedSessions(this.#options.root);
   }
 
-  /** Seals the staged profile; done once. */
-  async pack(staging: Staging, seal: Seal, signal: AbortSignal): Promise<Packed> {
+  /** Packs the staged profile. If that was done before, returns the earlier result. */
+  async pack(staging: Staging, seal: Seal, signal: AbortSignal): Promise<PackedArchive> {
     const done = await staging.packed();
     if (done) return { ...done, checksum: Buffer.from(done.checksum, 'hex') };
-    await staging.freeArchive();
-    const names = await staging.keptNames();
-    const wish = { folder: staging.profile, names, file: staging.archiveFile, seal };
-    const packed = await packFolder(this.#wish.keeper, wish, signal);
-    await staging.notePacked({ ...packed, checksum: packed.checksum.toString('hex') });
+    await staging.discardArchive();
+    const names = await staging.storedNames();
+    const options = { folder: staging.profile, names, file: staging.archiveFile, seal };
+    const packed = await packFolder(this.#options.folders, options, signal);
+    await staging.recordPacked({ ...packed, checksum: packed.checksum.toString('hex') });
     return packed;
   }
 
-  /** Fills a new box's folder with the profile. When this fails, what it left is taken away. */
-  async unpack(sealed: Sealed, folder: string, withCookies: boolean, signal: AbortSignal): Promise<void> {
-    const { keeper } = this.#wish;
+  /** Unpacks the profile into the folder of a new box. On failure the unpacked part is removed. */
+  async unpack(sealed: SealedArchive, folder: string, withCookies: boolean, signal: AbortSignal): Promise<void> {
+    const { folders } = this.#options;
     try {
-      await unpackInto(keeper, sealed, { folder, under: `${PROFILE}/`, withCookies }, signal);
+      await unpackInto(folders, sealed, { folder, prefix: `${PROFILE}/`, withCookies }, signal);
     } catch (error) {
-      await keeper.remove(join(folder, PROFILE));
+      await folders.remove(join(folder, PROFILE));
       throw error;
     }
   }
 
-  /** The same archive under another key. */
-  async reseal(sealed: Sealed, staging: Staging, seal: Seal, signal: AbortSignal): Promise<Packed> {
+  /** Writes the same archive with another key. */
+  async reseal(sealed: SealedArchive, staging: Staging, seal: Seal, signal: AbortSignal): Promise<PackedArchive> {
     return resealInto(sealed, staging.archiveFile, seal, signal);
   }
 
@@ -124,25 +124,26 @@ export class Profiles {
     return Array.isArray(value) ? value : [];
   }
 
-  /** As JSON. */
+  /** Returns the cookies as JSON. */
   async openCookieText(sealed: Readable, seal: Seal): Promise<Buffer> {
     const bytes = await buffer(sealed);
-    if (bytes.length > COOKIES_BYTES_MAX) throw new Error(`cookies of ${bytes.length} bytes`);
+    if (bytes.length > COOKIES_BYTES_MAX)
+      throw new Error(`the stored cookies have ${bytes.length} bytes; the limit is ${COOKIES_BYTES_MAX}`);
     return openBytes(bytes, seal);
   }
 
-  /** The files of an archive in which local storage is; local-storage.ts reads them. */
-  localStorageFiles(sealed: Sealed): Promise<ReadonlyMap<string, Buffer>> {
+  /** Returns the local storage files of an archive, for local-storage.ts to read. */
+  localStorageFiles(sealed: SealedArchive): Promise<ReadonlyMap<string, Buffer>> {
     return readArchived(sealed, name => name.startsWith(LOCAL_STORAGE), LOCAL_STORAGE_BYTES_MAX);
   }
 
-  /** An archive with nothing but this local storage. */
+  /** Packs an archive that contains only this local storage. */
   async packLocalStorage(
     origins: readonly StoredOrigin[],
     staging: Staging,
     seal: Seal,
     { now, signal }: { now: Date; signal: AbortSignal },
-  ): Promise<Packed> {
+  ): Promise<PackedArchive> {
     return packFiles(await writeLocalStorage(origins, now), staging.archiveFile, seal, signal);
   }
 }

@@ -1,4 +1,4 @@
-// The sealed stream for what fits into memory: a session's cookies.
+// Seals and opens data that fits into memory: the cookies of a session.
 import { buffer } from 'node:stream/consumers';
 import type { Seal } from './archive.ts';
 import { Opener, Sealer } from './sealed-stream.ts';

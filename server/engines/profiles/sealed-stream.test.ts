@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { test } from 'node:test';
 import { Secret } from '../../kit/secret.ts';
-import { Opener, SealBroken, Sealer } from './sealed-stream.ts';
+import { Opener, SealError, Sealer } from './sealed-stream.ts';
 
 const KIB = 1024;
 const key = new Secret(randomBytes(32));
@@ -13,7 +13,7 @@ const key = new Secret(randomBytes(32));
 const seal = (plain: Buffer, name = 'n'): Promise<Buffer> =>
   buffer(Readable.from(pieces(plain, 10_007)).pipe(new Sealer(key, name)));
 
-/** What was handed on before it failed, and how it did. */
+/** The bytes that were passed on before the failure, and the failure. */
 async function open(sealed: Buffer, pieceBytes = 4_099, name = 'n', under = key) {
   const parts: Buffer[] = [];
   const failure = await pipeline(Readable.from(pieces(sealed, pieceBytes)), new Opener(under, name), async source => {
@@ -30,7 +30,7 @@ function* pieces(bytes: Buffer, length: number): Generator<Buffer, void> {
 }
 
 for (const length of [0, 1, 64 * KIB - 1, 64 * KIB, 64 * KIB + 1, 300_000])
-  test(`${length} bytes come back as they were, in whatever pieces they arrive`, async () => {
+  test(`opens ${length} sealed bytes unchanged, in parts of any size`, async () => {
     const plain = randomBytes(length);
     const sealed = await seal(plain);
     for (const pieceBytes of [1_000, sealed.length]) {
@@ -40,7 +40,7 @@ for (const length of [0, 1, 64 * KIB - 1, 64 * KIB, 64 * KIB + 1, 300_000])
     }
   });
 
-test('what was altered, cut off, swapped or continued is never handed on', async () => {
+test('never passes on bytes that were altered, truncated, swapped or appended', async () => {
   const plain = randomBytes(200_000);
   const sealed = await seal(plain);
   const chunk = 64 * KIB + 16;
@@ -59,7 +59,7 @@ test('what was altered, cut off, swapped or continued is never handed on', async
     nothing: Buffer.alloc(0),
     continued: Buffer.concat([sealed, Buffer.alloc(16)]),
     twice: Buffer.concat([sealed, sealed]),
-    'no seal at all': randomBytes(1000),
+    'not sealed': randomBytes(1000),
   };
   for (const at of [0, 8, head, head + chunk, sealed.length - 1]) {
     const altered = Buffer.from(sealed);
@@ -67,24 +67,24 @@ test('what was altered, cut off, swapped or continued is never handed on', async
     broken[`altered at ${at}`] = altered;
   }
   for (const [what, bytes] of Object.entries(broken)) {
-    const { plain: handedOn, failure } = await open(bytes);
-    assert.ok(failure instanceof SealBroken, `${what}: ${failure}`);
-    assert.ok(handedOn.equals(plain.subarray(0, handedOn.length)), `${what} handed on something else`);
+    const { plain: passedOn, failure } = await open(bytes);
+    assert.ok(failure instanceof SealError, `${what}: ${failure}`);
+    assert.ok(passedOn.equals(plain.subarray(0, passedOn.length)), `${what}: other bytes were passed on`);
   }
 });
 
-test('another key or another name opens nothing', async () => {
+test('fails to open with another key or another name', async () => {
   const sealed = await seal(Buffer.from('a cookie'));
   for (const { plain, failure } of [
     await open(sealed, 100, 'm'),
     await open(sealed, 100, 'n', new Secret(randomBytes(32))),
   ]) {
-    assert.ok(failure instanceof SealBroken);
+    assert.ok(failure instanceof SealError);
     assert.equal(plain.length, 0);
   }
 });
 
-test('the same bytes are never sealed the same way twice', async () => {
+test('seals the same bytes differently each time', async () => {
   const [one, two] = [await seal(Buffer.alloc(100)), await seal(Buffer.alloc(100))];
   assert.notDeepEqual(one, two);
 });

@@ -1,6 +1,6 @@
-// AES-256-GCM over a stream, in chunks that are each authenticated before a byte of them is handed on: nothing altered,
-// reordered, cut off or put under another name is ever seen by who reads. Each stream has a key of its own, derived from
-// the data key, a random salt and the name.
+// AES-256-GCM over a stream, in chunks that are each authenticated before their bytes are passed on. A reader never sees
+// bytes that were altered, reordered, truncated or sealed with another name. Each stream has its own key, derived from the
+// data key, a random salt and the name.
 //
 //   magic 8 | salt 32 | chunk (64 KiB + tag 16) ... | last chunk (0 to 64 KiB + tag 16)
 //
@@ -16,8 +16,8 @@ const CHUNK_BYTES = 64 * 1024;
 const TAG_BYTES = 16;
 const HEAD_BYTES = MAGIC.length + SALT_BYTES;
 
-export class SealBroken extends Error {
-  override readonly name = 'SealBroken';
+export class SealError extends Error {
+  override readonly name = 'SealError';
 }
 
 /** Plain bytes in, sealed bytes out. */
@@ -35,13 +35,13 @@ export class Sealer extends Transform {
 
   override _transform(bytes: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
     this.#waiting.add(bytes);
-    // The last chunk is known only at the end, so a full one waits for the next byte.
-    while (this.#waiting.length > CHUNK_BYTES) this.#seal(this.#waiting.take(CHUNK_BYTES), false);
+    // A full chunk waits for the next byte, because only the end of the stream shows which chunk is the last.
+    while (this.#waiting.length > CHUNK_BYTES) this.#seal(this.#waiting.read(CHUNK_BYTES), false);
     done();
   }
 
   override _flush(done: TransformCallback): void {
-    this.#seal(this.#waiting.take(this.#waiting.length), true);
+    this.#seal(this.#waiting.read(this.#waiting.length), true);
     done();
   }
 
@@ -53,7 +53,7 @@ export class Sealer extends Transform {
   }
 }
 
-/** Sealed bytes in, plain bytes out; fails with SealBroken before it hands on a byte that was not sealed so. */
+/** Sealed bytes in, plain bytes out. Fails with SealError before it passes on a byte that is not authentic. */
 export class Opener extends Transform {
   readonly #key: DataKey;
   readonly #name: string;
@@ -70,23 +70,23 @@ export class Opener extends Transform {
   override _transform(bytes: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
     this.#waiting.add(bytes);
     attempt(done, () => {
-      this.#begin();
+      this.#readHead();
       while (this.#streamKey && this.#waiting.length > CHUNK_BYTES + TAG_BYTES)
-        this.#open(this.#waiting.take(CHUNK_BYTES + TAG_BYTES), false);
+        this.#open(this.#waiting.read(CHUNK_BYTES + TAG_BYTES), false);
     });
   }
 
   override _flush(done: TransformCallback): void {
     attempt(done, () => {
-      if (!this.#streamKey || this.#waiting.length < TAG_BYTES) throw new SealBroken('the sealed data is cut off');
-      this.#open(this.#waiting.take(this.#waiting.length), true);
+      if (!this.#streamKey || this.#waiting.length < TAG_BYTES) throw new SealError('the sealed data is truncated');
+      this.#open(this.#waiting.read(this.#waiting.length), true);
     });
   }
 
-  #begin(): void {
+  #readHead(): void {
     if (this.#streamKey || this.#waiting.length < HEAD_BYTES) return;
-    if (!this.#waiting.take(MAGIC.length).equals(MAGIC)) throw new SealBroken('this is no sealed data');
-    this.#streamKey = streamKey(this.#key, this.#waiting.take(SALT_BYTES), this.#name);
+    if (!this.#waiting.read(MAGIC.length).equals(MAGIC)) throw new SealError('the data is not sealed');
+    this.#streamKey = streamKey(this.#key, this.#waiting.read(SALT_BYTES), this.#name);
   }
 
   #open(sealed: Buffer, isLast: boolean): void {
@@ -98,7 +98,7 @@ export class Opener extends Transform {
     try {
       decipher.final();
     } catch (error) {
-      throw new SealBroken('the sealed data was altered, or the key is another one', { cause: error });
+      throw new SealError('the sealed data was altered or the key is wrong', { cause: error });
     }
     this.push(plain);
   }

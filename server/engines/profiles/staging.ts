@@ -1,16 +1,16 @@
-// Where a session's context waits between the end of the session and its save: a folder of ours on the disk of the
-// sessions, with the cookies copied aside, the profile moved out of the box, and the sealed archive made of it. Every
-// step leaves something that says it is done, so that a later process goes on where this one died.
+// Stores a session's context between the end of the session and its save: a folder on the disk of the sessions, with a
+// copy of the cookies, the profile that was moved out of the box, and the sealed archive of it. Every step leaves a file
+// that records it, so that a later process can continue after a crash.
 import { lstat, mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isCode, moveDurably, writeSynced } from '../../kit/durable.ts';
 import { reason } from '../../kit/fault.ts';
-import { KEPT } from './checked-tar.ts';
+import { STORED_ENTRIES } from './checked-tar.ts';
 
-/** The sealed cookies of a session cannot be larger, or they are not read. */
+/** Larger cookie files are not read. */
 const COOKIES_BYTES_MAX = 64 * 1024 ** 2;
 
-export interface PackedNote {
+export interface PackedRecord {
   readonly sizeBytes: number;
   readonly skipped: number;
   /** Hex. */
@@ -36,30 +36,31 @@ export class Staging {
     return join(this.#folder, 'profile');
   }
 
-  async make(): Promise<void> {
+  async create(): Promise<void> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
   }
 
-  /** Replaces the copy; whoever dies in between leaves the one before. */
+  /** Replaces the copy atomically. */
   async writeCookies(sealed: Buffer): Promise<void> {
     await this.#write('cookies', sealed);
   }
 
-  /** The cookies that are sealed here; undefined when none were copied. */
+  /** The sealed cookies; undefined if none were copied. */
   async readCookies(): Promise<Buffer | undefined> {
-    const found = await lstat(this.cookiesFile).catch(absent);
+    const found = await lstat(this.cookiesFile).catch(undefinedIfMissing);
     if (!found) return undefined;
-    if (found.size > COOKIES_BYTES_MAX) throw new Error(`the cookies copied aside have ${found.size} bytes`);
+    if (found.size > COOKIES_BYTES_MAX)
+      throw new Error(`the staged cookies have ${found.size} bytes; the limit is ${COOKIES_BYTES_MAX}`);
     return readFile(this.cookiesFile);
   }
 
-  /** The browser has closed by itself, so what it left behind is whole. */
+  /** Records that the browser has exited by itself, so that its profile is complete. */
   async markClean(): Promise<void> {
     await this.#write('clean', Buffer.alloc(0));
   }
 
-  /** Takes the profile out of the box, where it is whole. The box's folder is real; what stands in it need not be. */
-  async takeProfile(boxFolder: string): Promise<void> {
+  /** Moves the profile out of the box if it is complete. The box's folder is trusted; its content is not. */
+  async moveProfile(boxFolder: string): Promise<void> {
     if (!(await this.#has('clean')) || (await this.#has('profile'))) return;
     const inBox = join(boxFolder, 'profile');
     if (!(await isFolder(inBox))) return;
@@ -70,33 +71,33 @@ export class Staging {
     return isFolder(this.profile);
   }
 
-  /** What there is of what is kept, as paths in the profile. Nothing that lives can change it any more. */
-  async keptNames(): Promise<readonly string[]> {
+  /** The existing entries that are stored, as paths in the profile. No running process can change them any more. */
+  async storedNames(): Promise<readonly string[]> {
     if (!(await isFolder(join(this.profile, 'Default')))) return [];
     const names: string[] = [];
-    for (const name of KEPT) {
-      const found = await lstat(join(this.profile, 'Default', name)).catch(absent);
+    for (const name of STORED_ENTRIES) {
+      const found = await lstat(join(this.profile, 'Default', name)).catch(undefinedIfMissing);
       if (found?.isFile() || found?.isDirectory()) names.push(`Default/${name}`);
     }
     return names;
   }
 
-  /** Of an archive that was begun and not finished. */
-  async freeArchive(): Promise<void> {
+  /** Removes an archive that was not finished. */
+  async discardArchive(): Promise<void> {
     await rm(this.archiveFile, { force: true });
   }
 
-  /** The archive is whole once this is written. The profile itself, which is in clear, goes. */
-  async notePacked(note: PackedNote): Promise<void> {
+  /** Records that the archive is complete, and removes the profile, which is not encrypted. */
+  async recordPacked(note: PackedRecord): Promise<void> {
     await this.#write('packed.json', Buffer.from(JSON.stringify(note)));
     await this.#remove(this.profile);
   }
 
-  async packed(): Promise<PackedNote | undefined> {
-    const text = await readFile(join(this.#folder, 'packed.json'), 'utf8').catch(absent);
+  async packed(): Promise<PackedRecord | undefined> {
+    const text = await readFile(join(this.#folder, 'packed.json'), 'utf8').catch(undefinedIfMissing);
     if (text === undefined) return undefined;
     const value: unknown = JSON.parse(text);
-    if (!isNote(value)) throw new Error('the note of a packed archive cannot be read');
+    if (!isPackedRecord(value)) throw new Error('the record of a packed archive is invalid');
     return value;
   }
 
@@ -113,16 +114,17 @@ export class Staging {
   }
 
   async #has(name: string): Promise<boolean> {
-    return (await lstat(join(this.#folder, name)).catch(absent)) !== undefined;
+    return (await lstat(join(this.#folder, name)).catch(undefinedIfMissing)) !== undefined;
   }
 }
 
 export const stagedSessions = (root: string): Promise<readonly string[]> =>
-  readdir(root).catch(error => absent(error) ?? []);
+  readdir(root).catch(error => undefinedIfMissing(error) ?? []);
 
-const isFolder = async (path: string): Promise<boolean> => (await lstat(path).catch(absent))?.isDirectory() ?? false;
+const isFolder = async (path: string): Promise<boolean> =>
+  (await lstat(path).catch(undefinedIfMissing))?.isDirectory() ?? false;
 
-const isNote = (value: unknown): value is PackedNote =>
+const isPackedRecord = (value: unknown): value is PackedRecord =>
   typeof value === 'object' &&
   value !== null &&
   'sizeBytes' in value &&
@@ -132,7 +134,7 @@ const isNote = (value: unknown): value is PackedNote =>
   'checksum' in value &&
   typeof value.checksum === 'string';
 
-function absent(error: unknown): undefined {
+function undefinedIfMissing(error: unknown): undefined {
   if (isCode(error, 'ENOENT') || isCode(error, 'ENOTDIR')) return undefined;
   throw new Error(`the staging folder cannot be read: ${reason(error)}`, { cause: error });
 }

@@ -1,9 +1,9 @@
-// Reads a tar that somebody hostile may have had a hand in: one entry after the other, with bounded memory. Knows what GNU
-// tar writes in its pax form; what is no file is named by its kind, and its body is passed over.
+// Reads an untrusted tar, one entry after the other, with bounded memory. Supports what GNU tar writes in pax format.
+// Entries that are not files are reported with their kind, and their bodies are skipped.
 import { Chunks } from './chunks.ts';
 
 const BLOCK_BYTES = 512;
-/** A pax header holds a name; more than this is none. */
+/** Limit of a pax header, which contains a name. */
 const PAX_BYTES_MAX = 64 * 1024;
 
 export type EntryKind = 'file' | 'folder' | 'link' | 'symbolic link' | 'device' | 'pipe' | 'other';
@@ -12,17 +12,17 @@ export interface TarEntry {
   readonly name: string;
   readonly kind: EntryKind;
   readonly size: number;
-  /** To be read before the next entry; what is left is passed over. */
+  /** Must be read before the next entry is requested; the rest is skipped. */
   readonly body: AsyncIterable<Buffer>;
 }
 
-export class TarBroken extends Error {
-  override readonly name = 'TarBroken';
+export class TarError extends Error {
+  override readonly name = 'TarError';
 }
 
-/** `bytesMax`: of the whole tar, headers and what is passed over included. */
+/** `bytesMax`: limit of the whole tar, including headers and skipped bodies. */
 export async function* readTarEntries(source: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<TarEntry, void> {
-  const blocks = new Blocks(metered(source, bytesMax));
+  const blocks = new Blocks(limited(source, bytesMax));
   try {
     yield* entriesOf(blocks);
   } finally {
@@ -34,14 +34,14 @@ async function* entriesOf(blocks: Blocks): AsyncGenerator<TarEntry, void> {
   let pax: ReadonlyMap<string, string> = new Map();
   for (let header = await blocks.header(); header; header = await blocks.header()) {
     const { kind, size: ownSize, name: ownName } = header;
-    if (kind === 'x') pax = parsePax(await blocks.small(ownSize));
-    else if (kind === 'g') await blocks.small(ownSize);
+    if (kind === 'x') pax = parsePax(await blocks.readSmall(ownSize));
+    else if (kind === 'g') await blocks.readSmall(ownSize);
     else {
       const size = pax.has('size') ? wholeNumber(pax.get('size')) : ownSize;
       const body = blocks.body(size);
       yield { name: pax.get('path') ?? ownName, kind: KINDS[kind] ?? 'other', size, body };
       for await (const _ of body);
-      await blocks.pass(padding(size));
+      await blocks.skip(padding(size));
       pax = new Map();
     }
   }
@@ -67,59 +67,59 @@ class Blocks {
     this.#source = source;
   }
 
-  /** Lets the source go, read to its end or not. */
+  /** Closes the source, even if it was not read to its end. */
   async close(): Promise<void> {
     await this.#source.return();
   }
 
-  /** Undefined at the end, which is a block of zeros; what stands behind it must be zeros too, and is read. */
+  /** Undefined at the end, which is a block of zeros. The rest of the source is read and must be zeros too. */
   async header(): Promise<{ name: string; kind: string; size: number } | undefined> {
     const block = await this.#exactly(BLOCK_BYTES);
     if (!block.every(byte => byte === 0)) return parseHeader(block);
     do {
-      const behind = this.#waiting.take(this.#waiting.length);
-      if (behind.some(byte => byte !== 0)) throw new TarBroken('it goes on behind its end');
-    } while (await this.#more());
+      const behind = this.#waiting.read(this.#waiting.length);
+      if (behind.some(byte => byte !== 0)) throw new TarError('the tar continues after its end');
+    } while (await this.#readMore());
     return undefined;
   }
 
-  async small(size: number): Promise<Buffer> {
-    if (size > PAX_BYTES_MAX) throw new TarBroken(`a header of ${size} bytes`);
+  async readSmall(size: number): Promise<Buffer> {
+    if (size > PAX_BYTES_MAX) throw new TarError(`a tar header has ${size} bytes; the limit is ${PAX_BYTES_MAX}`);
     const bytes = await this.#exactly(size);
-    await this.pass(padding(size));
+    await this.skip(padding(size));
     return bytes;
   }
 
   async *body(size: number): AsyncGenerator<Buffer, void> {
     for (let left = size; left > 0; ) {
-      if (this.#waiting.length === 0 && !(await this.#more())) throw new TarBroken('it is cut off');
-      const part = this.#waiting.take(Math.min(left, this.#waiting.length));
+      if (this.#waiting.length === 0 && !(await this.#readMore())) throw new TarError('the tar is truncated');
+      const part = this.#waiting.read(Math.min(left, this.#waiting.length));
       left -= part.length;
       yield part;
     }
   }
 
-  async pass(bytes: number): Promise<void> {
+  async skip(bytes: number): Promise<void> {
     await this.#exactly(bytes);
   }
 
   async #exactly(length: number): Promise<Buffer> {
-    while (this.#waiting.length < length) if (!(await this.#more())) throw new TarBroken('it is cut off');
-    return this.#waiting.take(length);
+    while (this.#waiting.length < length) if (!(await this.#readMore())) throw new TarError('the tar is truncated');
+    return this.#waiting.read(length);
   }
 
-  async #more(): Promise<boolean> {
+  async #readMore(): Promise<boolean> {
     const next = await this.#source.next();
     if (!next.done) this.#waiting.add(next.value);
     return !next.done;
   }
 }
 
-async function* metered(source: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<Buffer, void> {
+async function* limited(source: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<Buffer, void> {
   let bytes = 0;
   for await (const part of source) {
     bytes += part.length;
-    if (bytes > bytesMax) throw new TarBroken(`it has more than ${bytesMax} bytes`);
+    if (bytes > bytesMax) throw new TarError(`the tar has more than ${bytesMax} bytes`);
     yield part;
   }
 }
@@ -127,9 +127,9 @@ async function* metered(source: AsyncIterable<Buffer>, bytesMax: number): AsyncG
 const padding = (size: number): number => (BLOCK_BYTES - (size % BLOCK_BYTES)) % BLOCK_BYTES;
 
 function parseHeader(block: Buffer): { name: string; kind: string; size: number } {
-  const stated = octal(block.subarray(148, 156));
+  const expected = octal(block.subarray(148, 156));
   const sum = block.reduce((total, byte, at) => total + (at >= 148 && at < 156 ? 0x20 : byte), 0);
-  if (stated !== sum) throw new TarBroken('a header with a wrong sum');
+  if (expected !== sum) throw new TarError('a tar header has a wrong checksum');
   const prefix = text(block.subarray(345, 500));
   const name = text(block.subarray(0, 100));
   return {
@@ -139,10 +139,10 @@ function parseHeader(block: Buffer): { name: string; kind: string; size: number 
   };
 }
 
-/** Numbers of 8 GiB and more stand in the pax header; the binary form of old is not written by anybody we read. */
+/** Sizes from 8 GiB are in the pax header. The older binary format is not supported, because GNU tar does not use it here. */
 const octal = (field: Buffer): number => {
   const digits = text(field).trim();
-  if (!/^[0-7]+$/.test(digits)) throw new TarBroken('a header with a number that is none');
+  if (!/^[0-7]+$/.test(digits)) throw new TarError('a tar header has an invalid number');
   return Number.parseInt(digits, 8);
 };
 
@@ -151,7 +151,7 @@ function text(field: Buffer): string {
   return field.toString('utf8', 0, end < 0 ? field.length : end);
 }
 
-/** Records of "LENGTH KEY=VALUE\n", the length counting itself. */
+/** Records of "LENGTH KEY=VALUE\n". The length includes its own digits. */
 function parsePax(bytes: Buffer): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   for (let at = 0; at < bytes.length; ) {
@@ -159,7 +159,7 @@ function parsePax(bytes: Buffer): ReadonlyMap<string, string> {
     const length = wholeNumber(blank < 0 ? undefined : bytes.toString('latin1', at, blank));
     const record = bytes.toString('utf8', blank + 1, at + length - 1);
     const equals = record.indexOf('=');
-    if (length <= blank - at || equals < 0) throw new TarBroken('a header that cannot be read');
+    if (length <= blank - at || equals < 0) throw new TarError('a pax header is invalid');
     found.set(record.slice(0, equals), record.slice(equals + 1));
     at += length;
   }
@@ -169,6 +169,6 @@ function parsePax(bytes: Buffer): ReadonlyMap<string, string> {
 function wholeNumber(digits: string | undefined): number {
   const number = Number(digits);
   if (digits === undefined || !/^\d{1,15}$/.test(digits) || !Number.isSafeInteger(number))
-    throw new TarBroken('a header with a number that is none');
+    throw new TarError('a tar header has an invalid number');
   return number;
 }

@@ -1,10 +1,10 @@
-// Writes tar entries that are ordinary files, with nothing in their headers but name and size.
+// Writes tar entries of regular files. Their headers contain only name and size.
 
 const BLOCK_BYTES = 512;
 const NAME_BYTES = 100;
 const OCTAL_MAX = 8 ** 11;
 
-/** The header of a file; its bytes follow, and then `tarPadding`. */
+/** The header of a file. The content follows, then `tarPadding`. */
 export function tarHeader(name: string, size: number): Buffer {
   const short = Buffer.byteLength(name) <= NAME_BYTES && size < OCTAL_MAX;
   if (short) return header(name, size, '0');
@@ -34,7 +34,7 @@ function header(name: string, size: number, kind: string): Buffer {
   return block;
 }
 
-/** "LENGTH KEY=VALUE\n", the length counting itself. */
+/** "LENGTH KEY=VALUE\n". The length includes its own digits. */
 function record(key: string, value: string): string {
   const rest = ` ${key}=${value}\n`;
   const bytes = Buffer.byteLength(rest);

@@ -7,7 +7,7 @@ import { devtoolsPolicy } from './devtools-policy.ts';
 const browser = {
   downloadFolder: '/session/downloads',
   uploadFolder: '/tmp/.uploads',
-  keepDownloads: async () => {},
+  captureDownloads: async () => {},
   extensions: { folderOf: () => undefined, loadedIds: async () => [] },
 } as unknown as Browser;
 
@@ -107,14 +107,14 @@ test('answers the clearing of an override that DevTools has not set', async () =
   assert.deepEqual(byRule, { answer: { ruleIds: [] } }, 'the front end requires ruleIds');
   const size = { width: 400, height: 300, deviceScaleFactor: 1, mobile: true };
   assert.equal(word(await judge('Emulation.setDeviceMetricsOverride', size)), 'pass');
-  assert.equal(word(await judge('Emulation.clearDeviceMetricsOverride')), 'yield');
+  assert.equal(word(await judge('Emulation.clearDeviceMetricsOverride')), 'restoreOthers');
   assert.equal(
     word(await judge('Emulation.setGeolocationOverride')),
     'pass',
     'an unavailable position is an override too',
   );
   assert.equal(word(await judge('Emulation.setEmulatedMedia', { media: 'print' })), 'pass');
-  assert.equal(word(await judge('Emulation.setEmulatedMedia', media)), 'yield');
+  assert.equal(word(await judge('Emulation.setEmulatedMedia', media)), 'restoreOthers');
 });
 
 test('refuses input like that of the agent while a viewer has control', async () => {

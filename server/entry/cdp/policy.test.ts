@@ -12,9 +12,9 @@ const keptAgain: string[] = [];
 const browser = {
   downloadFolder: DOWNLOADS,
   uploadFolder: '/tmp/.uploads',
-  keepDownloads: async () => void keptAgain.push('kept'),
+  captureDownloads: async () => void keptAgain.push('kept'),
   contextIds: async () => contexts,
-  equipContext: async (id: string) => void kept.push(id),
+  prepareContext: async (id: string) => void kept.push(id),
   extensions: {
     folderOf: (path: string) => (path === '/session/extensions/own' ? path : undefined),
     loadedIds: async () => ['loaded'],

@@ -113,12 +113,12 @@ export function clientPolicy(parts: PolicyParts): Policy {
     return rules[method]?.(params, toBrowser) ?? PASS;
   };
   const { takeover } = parts;
-  const alsoWatched = (method: string): boolean => takeover?.control !== undefined && isInput(method);
+  const isWatched = (method: string): boolean => takeover?.control !== undefined && isInput(method);
   const judge = (command: Command): Verdict | Promise<Verdict> =>
-    takeover && alsoWatched(command.method)
+    takeover && isWatched(command.method)
       ? afterTakeover(takeover.judgeInput(command.method), () => judgeAlone(command))
       : judgeAlone(command);
-  return { watched, isWatched: alsoWatched, judge, onEvent: message => traces.heard(message) };
+  return { watched, isWatched, judge, onEvent: message => traces.heard(message) };
 }
 
 function afterTakeover(

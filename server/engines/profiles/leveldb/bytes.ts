@@ -1,7 +1,7 @@
-// Reads numbers and pieces out of bytes that may be anything: what is not there is an error, never a wrong answer.
+// Reads numbers and byte strings from untrusted data. Missing bytes are an error.
 
-export class LevelDbBroken extends Error {
-  override readonly name = 'LevelDbBroken';
+export class LevelDbError extends Error {
+  override readonly name = 'LevelDbError';
 }
 
 export class ByteReader {
@@ -17,7 +17,7 @@ export class ByteReader {
   }
 
   take(length: number): Buffer {
-    if (!(length >= 0) || length > this.left) throw new LevelDbBroken('it ends too early');
+    if (!(length >= 0) || length > this.left) throw new LevelDbError('the data ends too early');
     this.#at += length;
     return this.#bytes.subarray(this.#at - length, this.#at);
   }
@@ -26,7 +26,7 @@ export class ByteReader {
     return this.take(1).readUInt8();
   }
 
-  /** Numbers beyond 2^53 are none that we need. */
+  /** Numbers above 2^53 are not supported. */
   varint(): number {
     let value = 0;
     for (let factor = 1; factor < 2 ** 53; factor *= 128) {
@@ -34,18 +34,18 @@ export class ByteReader {
       value += (byte & 0x7f) * factor;
       if (byte < 0x80) return value;
     }
-    throw new LevelDbBroken('a number that is too long');
+    throw new LevelDbError('a number is too long');
   }
 
-  /** The last of so many. */
-  varints(count: number): number {
+  /** Reads this many numbers and returns the last. */
+  lastVarint(count: number): number {
     let last = 0;
     for (let left = count; left > 0; left--) last = this.varint();
     return last;
   }
 
-  /** A piece with its length before it. */
-  piece(): Buffer {
+  /** Bytes that are preceded by their length. */
+  lengthPrefixed(): Buffer {
     return this.take(this.varint());
   }
 }
@@ -57,4 +57,4 @@ export function varintOf(value: number): Buffer {
   return Buffer.from([...bytes, left]);
 }
 
-export const pieceOf = (bytes: Buffer): Buffer => Buffer.concat([varintOf(bytes.length), bytes]);
+export const lengthPrefixedOf = (bytes: Buffer): Buffer => Buffer.concat([varintOf(bytes.length), bytes]);

@@ -1,4 +1,4 @@
-// CRC-32 with Castagnoli's polynomial, as LevelDB sums its records.
+// CRC-32 with Castagnoli's polynomial, the checksum of LevelDB's records.
 
 const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   let value = byte;

@@ -1,7 +1,7 @@
-// A whole LevelDB as files in memory: all its living entries, or a new one that holds some. Chromium keeps local storage
-// so. Only what it needs: no snapshots, no comparators but bytes.
+// Reads all current entries of a LevelDB from files in memory, or writes a new one. Chromium stores local storage in this
+// format. Only what it uses is supported: no snapshots, and only the bytewise comparator.
 import { Pace } from '../../../kit/pace.ts';
-import { ByteReader, LevelDbBroken, pieceOf, varintOf } from './bytes.ts';
+import { ByteReader, LevelDbError, lengthPrefixedOf, varintOf } from './bytes.ts';
 import { logFileOf, logRecords } from './log-file.ts';
 import { tableEntries } from './table-file.ts';
 
@@ -9,10 +9,10 @@ const COMPARATOR = 'leveldb.BytewiseComparator';
 const [DELETED, PUT] = [0, 1] as const;
 const SUFFIX_BYTES = 8;
 const BATCH_HEADER_BYTES = 12;
-/** Of all entries, old ones too, as they are unpacked: compressed blocks may say much with few bytes. */
+/** Limit of all entries after decompression, including overwritten ones. A small compressed block may expand to a lot. */
 const ENTRIES_BYTES_MAX = 256 * 1024 ** 2;
 
-/** Entries by key, as Latin-1 text of its bytes. */
+/** Values by key. The bytes of the key are decoded as Latin-1. */
 export type Entries = ReadonlyMap<string, Buffer>;
 
 export function readDatabase(files: ReadonlyMap<string, Buffer>): Entries {
@@ -20,7 +20,7 @@ export function readDatabase(files: ReadonlyMap<string, Buffer>): Entries {
   const manifest = current === undefined ? undefined : files.get(current);
   if (!manifest) return new Map();
   const { tables, firstLog } = readManifest(manifest);
-  const newest = new Newest();
+  const newest = new NewestEntries();
   for (const [name, bytes] of files) {
     const [, digits, kind] = /^(\d+)\.(log|ldb|sst)$/.exec(name) ?? [];
     const number = Number(digits);
@@ -31,10 +31,10 @@ export function readDatabase(files: ReadonlyMap<string, Buffer>): Entries {
   return newest.living();
 }
 
-/** The files of a new database. */
+/** Returns the files of a new database. */
 export async function writeDatabase(entries: Entries): Promise<ReadonlyMap<string, Buffer>> {
   const edit = Buffer.concat([
-    ...[varintOf(NAME), pieceOf(Buffer.from(COMPARATOR))],
+    ...[varintOf(NAME), lengthPrefixedOf(Buffer.from(COMPARATOR))],
     ...[FIRST_LOG, LOG_NUMBER, NEXT_FILE, LOG_NUMBER + 1, LAST_CHANGE, 0].map(varintOf),
   ]);
   return new Map([
@@ -46,20 +46,20 @@ export async function writeDatabase(entries: Entries): Promise<ReadonlyMap<strin
 
 const LOG_NUMBER = 2;
 
-class Newest {
+class NewestEntries {
   readonly #entries = new Map<string, { readonly number: bigint; readonly value: Buffer | undefined }>();
   #bytes = 0;
 
   add(key: Buffer, number: bigint, value: Buffer | undefined): void {
     this.#bytes += key.length + (value?.length ?? 0);
-    if (this.#bytes > ENTRIES_BYTES_MAX) throw new LevelDbBroken(`more than ${ENTRIES_BYTES_MAX} bytes of entries`);
+    if (this.#bytes > ENTRIES_BYTES_MAX) throw new LevelDbError(`more than ${ENTRIES_BYTES_MAX} bytes of entries`);
     const name = key.toString('latin1');
     const standing = this.#entries.get(name);
     if (!standing || number >= standing.number) this.#entries.set(name, { number, value });
   }
 
   addInternal(key: Buffer, value: Buffer): void {
-    if (key.length < SUFFIX_BYTES) throw new LevelDbBroken('a key without a number');
+    if (key.length < SUFFIX_BYTES) throw new LevelDbError('a key has no sequence number');
     const suffix = key.readBigUInt64LE(key.length - SUFFIX_BYTES);
     const isPut = Number(suffix & 0xffn) === PUT;
     this.add(key.subarray(0, -SUFFIX_BYTES), suffix >> 8n, isPut ? value : undefined);
@@ -71,15 +71,15 @@ class Newest {
   }
 }
 
-function readBatch(batch: Buffer, newest: Newest): void {
+function readBatch(batch: Buffer, newest: NewestEntries): void {
   if (batch.length < BATCH_HEADER_BYTES) return;
   let number = batch.readBigUInt64LE();
   const source = new ByteReader(batch.subarray(BATCH_HEADER_BYTES));
   while (source.left > 0) {
     const kind = source.byte();
-    const key = source.piece();
-    if (kind !== PUT && kind !== DELETED) throw new LevelDbBroken('a change of a kind that is not known');
-    newest.add(key, number++, kind === PUT ? source.piece() : undefined);
+    const key = source.lengthPrefixed();
+    if (kind !== PUT && kind !== DELETED) throw new LevelDbError(`a batch has a record of the unknown kind ${kind}`);
+    newest.add(key, number++, kind === PUT ? source.lengthPrefixed() : undefined);
   }
 }
 
@@ -91,7 +91,7 @@ async function batchOf(entries: Entries): Promise<Buffer> {
   const pace = new Pace();
   for (const [key, value] of entries) {
     if (pace.isDue) await pace.rest();
-    parts.push(Buffer.of(PUT), pieceOf(Buffer.from(key, 'latin1')), pieceOf(value));
+    parts.push(Buffer.of(PUT), lengthPrefixedOf(Buffer.from(key, 'latin1')), lengthPrefixedOf(value));
   }
   return Buffer.concat(parts);
 }
@@ -100,7 +100,7 @@ const [NAME, FIRST_LOG, NEXT_FILE, LAST_CHANGE, COMPACTED_TO, REMOVED_TABLE, NEW
   1, 2, 3, 4, 5, 6, 7, 9,
 ] as const;
 
-/** Which tables live, and from which log on the tables do not have what it says. */
+/** The current tables, and the first log whose changes are not in a table yet. */
 function readManifest(manifest: Buffer): { tables: ReadonlySet<number>; firstLog: number } {
   const tables = new Set<number>();
   let firstLog = 0;
@@ -109,27 +109,27 @@ function readManifest(manifest: Buffer): { tables: ReadonlySet<number>; firstLog
     while (source.left > 0) {
       const tag = source.varint();
       if (tag === FIRST_LOG) firstLog = source.varint();
-      else if (tag === REMOVED_TABLE) tables.delete(source.varints(2));
+      else if (tag === REMOVED_TABLE) tables.delete(source.lastVarint(2));
       else if (tag === NEW_TABLE) addTable(source, tables);
-      else passOver(tag, source);
+      else skipField(tag, source);
     }
   }
   return { tables, firstLog };
 }
 
-function passOver(tag: number, source: ByteReader): void {
-  if (tag === NAME) source.piece();
+function skipField(tag: number, source: ByteReader): void {
+  if (tag === NAME) source.lengthPrefixed();
   else if (tag === NEXT_FILE || tag === LAST_CHANGE || tag === LOG_BEFORE) source.varint();
   else if (tag === COMPACTED_TO) {
     source.varint();
-    source.piece();
-  } else throw new LevelDbBroken(`a manifest with a part that is not known (${tag})`);
+    source.lengthPrefixed();
+  } else throw new LevelDbError(`the manifest has the unknown tag ${tag}`);
 }
 
-/** Level and number come first. */
+/** The level and the number of the file are the first two fields. */
 function addTable(source: ByteReader, tables: Set<number>): void {
-  tables.add(source.varints(2));
+  tables.add(source.lastVarint(2));
   source.varint();
-  source.piece();
-  source.piece();
+  source.lengthPrefixed();
+  source.lengthPrefixed();
 }

@@ -1,11 +1,11 @@
-// LevelDB's log format, which its write-ahead log and its manifest share: blocks of 32 KiB, records cut at their borders.
+// LevelDB's log format, used for its write-ahead log and its manifest: blocks of 32 KiB; records are split at block ends.
 import { crc32c } from './crc32c.ts';
 
 const BLOCK_BYTES = 32 * 1024;
 const HEADER_BYTES = 7;
 const [FULL, FIRST, MIDDLE, LAST] = [1, 2, 3, 4] as const;
 
-/** Whole records; what a writer had not finished, at the end, is not there yet. */
+/** Yields complete records. An unfinished record at the end of the file is ignored. */
 export function* logRecords(file: Buffer): Generator<Buffer, void> {
   let begun: Buffer[] = [];
   for (let at = 0; at + HEADER_BYTES <= file.length; ) {
@@ -56,5 +56,5 @@ function recordPart(part: Buffer, kind: number): Buffer {
   return Buffer.concat([header, part]);
 }
 
-/** LevelDB does not store the sum of bytes that hold sums themselves as it is. */
+/** LevelDB masks stored checksums, because the CRC of data that contains CRCs is weak. */
 const masked = (crc: number): number => ((((crc >>> 15) | (crc << 17)) >>> 0) + 0xa282ead8) >>> 0;

@@ -1,5 +1,5 @@
-// Entries of one of LevelDB's sorted tables (`.ldb`).
-import { ByteReader, LevelDbBroken } from './bytes.ts';
+// Reads the entries of a sorted table of LevelDB (`.ldb`).
+import { ByteReader, LevelDbError } from './bytes.ts';
 import { unsnap } from './snappy.ts';
 
 const FOOTER_BYTES = 48;
@@ -7,7 +7,7 @@ const MAGIC = 0xdb4775248b80fb57n;
 const TRAILER_BYTES = 5;
 
 export interface TableEntry {
-  /** With its number and kind behind it. */
+  /** Followed by its sequence number and kind. */
   readonly key: Buffer;
   readonly value: Buffer;
 }
@@ -15,7 +15,7 @@ export interface TableEntry {
 export function* tableEntries(file: Buffer): Generator<TableEntry, void> {
   const footer = file.subarray(-FOOTER_BYTES);
   if (footer.length < FOOTER_BYTES || footer.readBigUInt64LE(FOOTER_BYTES - 8) !== MAGIC)
-    throw new LevelDbBroken('a table without its end');
+    throw new LevelDbError('a table has no footer');
   const handles = new ByteReader(footer);
   blockAt(handles);
   for (const { value } of blockEntries(readBlock(file, blockAt(handles))))
@@ -30,26 +30,26 @@ interface Handle {
 const blockAt = (source: ByteReader): Handle => ({ offset: source.varint(), size: source.varint() });
 
 function readBlock(file: Buffer, { offset, size }: Handle): Buffer {
-  if (offset + size + TRAILER_BYTES > file.length) throw new LevelDbBroken('a block that is not there');
+  if (offset + size + TRAILER_BYTES > file.length) throw new LevelDbError('a block is outside the file');
   const bytes = file.subarray(offset, offset + size);
   const packing = file.readUInt8(offset + size);
   if (packing === 0) return bytes;
   if (packing === 1) return unsnap(bytes);
-  throw new LevelDbBroken(`a block packed in a way that is not known (${packing})`);
+  throw new LevelDbError(`a block has the unknown compression type ${packing}`);
 }
 
-/** Keys share their beginning with the one before; where that starts anew stands at the end of the block. */
+/** A key omits the prefix that it shares with the previous key. The restart points at the end of the block are skipped. */
 function* blockEntries(block: Buffer): Generator<TableEntry, void> {
-  if (block.length < 4) throw new LevelDbBroken('a block without its end');
+  if (block.length < 4) throw new LevelDbError('a block has no restart table');
   const restarts = block.readUInt32LE(block.length - 4);
   const end = block.length - 4 - 4 * restarts;
-  if (end < 0) throw new LevelDbBroken('a block without its end');
+  if (end < 0) throw new LevelDbError('a block has no restart table');
   const source = new ByteReader(block.subarray(0, end));
   let key = Buffer.alloc(0);
   while (source.left > 0) {
-    const [shared, fresh, length] = [source.varint(), source.varint(), source.varint()];
-    if (shared > key.length) throw new LevelDbBroken('a key without its beginning');
-    key = Buffer.concat([key.subarray(0, shared), source.take(fresh)]);
+    const [shared, added, length] = [source.varint(), source.varint(), source.varint()];
+    if (shared > key.length) throw new LevelDbError('a key shares more bytes than the previous key has');
+    key = Buffer.concat([key.subarray(0, shared), source.take(added)]);
     yield { key, value: source.take(length) };
   }
 }
