@@ -66,9 +66,13 @@ test('the API reference lists every operation with its path', async () => {
   for (const { method, path } of OPERATION_IDS.map(operation)) assert.ok(words.includes(`${method} ${path}`), path);
 });
 
-test('a page that does not exist answers 404 with the error body', async () => {
+test('a page that does not exist answers 404: programs get the error body, browsers a page with a way on', async () => {
   const { status, body } = await server.api('GET', '/docs/none', { key: null });
   assert.deepEqual([status, body.code], [404, 'route_not_found']);
+  const page = await server.api<string>('GET', '/docs/none', { key: null, headers: { accept: 'text/html,*/*;q=0.8' } });
+  assert.equal(page.status, 404);
+  assert.match(page.text, /<h1[^>]*>.*Page not found/s);
+  assert.match(page.text, /<a href="\/docs">start of the docs<\/a>/);
 });
 
 test('markup in a document is escaped', async () => {

@@ -45,7 +45,14 @@ export function buildDocs(outDir: string): void {
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, 'index.html'), pageHtml(entry, rendered, frame));
   }
+  const notFound = render('404.md', NOT_FOUND, file => addresses.get(file));
+  writeFileSync(join(outDir, '404.html'), pageHtml({ path: '404' }, notFound, frame));
 }
+
+const NOT_FOUND = `# Page not found
+
+There is no page at this address. Search above, or begin at the [start of the docs](index.md).
+`;
 
 const readText = (path: string): string => readFileSync(path, 'utf8');
 

@@ -12,6 +12,9 @@ const OPENAPI_YAML = new URL('../../../contract/generated/openapi.yaml', import.
 const SITE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
+/** For people whose browser asks for a page that does not exist; programs get the error body. */
+const NOT_FOUND = '404.html';
+
 export function serveDocs(app: FastifyInstance, version: string, site: WebFiles | undefined): void {
   serveSite(app, site);
   const yaml = readFileSync(OPENAPI_YAML, 'utf8');
@@ -28,9 +31,11 @@ function serveSite(app: FastifyInstance, site: WebFiles | undefined): void {
       if (!site) throw notBuilt('docs site');
       const path = (request.url.split('?', 1)[0] ?? '').slice('/docs'.length).replace(/^\/|\/$/g, '');
       const found = [path, path === '' ? 'index.html' : `${path}/index.html`].find(one => site.has(one));
+      reply.header('content-security-policy', SITE_POLICY);
+      if (found === undefined && site.has(NOT_FOUND) && request.headers.accept?.includes('text/html'))
+        return site.send(NOT_FOUND, request, reply.code(404), false);
       if (found === undefined)
         throw fault('route_not_found', `There is no page at ${request.url}.`, { advice: 'Begin at /docs.' });
-      reply.header('content-security-policy', SITE_POLICY);
       return site.send(found, request, reply, path.startsWith('assets/'));
     });
 }
