@@ -280,7 +280,7 @@ describe('downloads', () => {
         () => eventsOf(server, id, 'download.failed'),
         events => events.length > 0,
       );
-      assert.match(String(failed?.detail.reason), /passed their bound of 5000000 bytes/);
+      assert.match(String(failed?.detail.reason), /exceed their limit of 5000000 bytes/);
       assert.equal((await list(id)).total, 1);
       assert.equal((await server.read(id)).status, 'RUNNING');
       await page.click('#report');
