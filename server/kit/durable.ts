@@ -1,8 +1,8 @@
-// Files that are still there after a power cut: written beside, synced, renamed, and the folder that names them synced too.
+// Writes files that survive a power cut: written under another name, synced, renamed, and their folder synced too.
 import { type FileHandle, mkdir, open, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** A folder that another one prunes at the same moment is made again. */
+/** Attempts, because an empty folder may be pruned at the same moment and is then made again. */
 const TRIES_MAX = 5;
 
 /** Makes the names in a folder as durable as the files that they name. */
@@ -22,7 +22,7 @@ export async function makeFolder(folder: string): Promise<void> {
   for (let made = folder; made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
 }
 
-/** Renames a file of the same disk, synced already, to where it is to stand. */
+/** Moves a synced file to its final path on the same disk. */
 export async function moveDurably(from: string, to: string): Promise<void> {
   for (let attempt = 1; ; attempt += 1)
     try {
@@ -35,7 +35,7 @@ export async function moveDurably(from: string, to: string): Promise<void> {
     }
 }
 
-/** Puts a finished file of ours where others may read it, in place of the one that has its name, with all of it or none. */
+/** Moves a finished file to a path where others may read it, atomically replacing the file there. */
 export async function publishFile(from: string, to: string): Promise<void> {
   const file = await open(from, 'r');
   try {
@@ -48,7 +48,7 @@ export async function publishFile(from: string, to: string): Promise<void> {
   await syncFolder(dirname(to));
 }
 
-/** Runs `write` on a new file that only we may read, and returns once its bytes are on the disk. */
+/** Runs `write` on a new file that only this user may read; resolves once its bytes are on the disk. */
 export async function writeSynced<T>(path: string, write: (file: FileHandle) => Promise<T>): Promise<T> {
   const file = await open(path, 'wx', 0o600);
   try {

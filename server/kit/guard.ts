@@ -1,9 +1,9 @@
-// Where bytes of a page, client, browser or other server enter. What their handling throws, or rejects with, ends at the
-// entrance: whoever opened it decides what ends with it. `npm run check` knows the entrances (tools/entrances.ts).
+// Guards the entrances where bytes of a page, client, browser or other server arrive. An error while they are handled goes to
+// the code that opened the entrance, which decides what to close. `npm run check` knows the entrances (tools/entrances.ts).
 
 export type OnFailure = (error: unknown) => void;
 
-/** The same listener, which never throws and leaves no rejected promise behind. `failed` gets the error and what was said. */
+/** The same listener, but it never throws and leaves no unhandled rejection. `failed` gets the error and the arguments. */
 export function guarded<Said extends readonly unknown[]>(
   failed: (error: unknown, said: Said) => void,
   listener: (...said: Said) => unknown,

@@ -1,4 +1,4 @@
-// Writes a stream into a file and hashes it on the way: some chunks at once, while the next ones are being read.
+// Writes a stream into a file and hashes it: collected chunks are written together while the next ones are read.
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 
@@ -9,7 +9,7 @@ export interface Stored {
   readonly checksum: string;
 }
 
-/** Held in memory at most twice: while it is gathered, and while it is written. */
+/** Held in memory at most twice: being collected, and being written. */
 const GATHERED_BYTES = 1024 * 1024;
 
 export async function writeHashed(
@@ -25,7 +25,7 @@ export async function writeHashed(
   const flush = async (): Promise<void> => {
     await writing;
     writing = writeAll(file, gathered);
-    // Its failure is heard at the next flush; until then it must not end the process.
+    // A failure is thrown by the next flush; until then it must not be an unhandled rejection.
     writing.catch(() => {});
     gathered = [];
     gatheredBytes = 0;
@@ -52,7 +52,7 @@ async function writeAll(file: FileHandle, chunks: readonly Uint8Array[]): Promis
   }
 }
 
-/** What a short write has left over. */
+/** The rest after a short write. */
 function behind(chunks: readonly Uint8Array[], written: number): readonly Uint8Array[] {
   let bytes = written;
   const at = chunks.findIndex(chunk => {

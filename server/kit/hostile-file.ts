@@ -1,17 +1,17 @@
-// Opens a file in a folder that somebody hostile fills: step by step, never through a link, and only an ordinary file with
-// one name. What is opened is what was checked, whatever the folder becomes meanwhile.
+// Opens a file in a folder with hostile content: component by component, never through a link, and only a regular file with
+// one hard link. The opened file is the one that was checked, even if the folder changes meanwhile.
 import { constants } from 'node:fs';
 import { type FileHandle, open, opendir } from 'node:fs/promises';
 import { isCode } from './durable.ts';
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants;
 
-/** It is there, and it is nothing that one reads: a link, a pipe, a folder, somebody else's file. */
+/** It exists but must not be read: a link, a pipe, a folder, or a file of another user. */
 export class NotAPlainFile extends Error {
   override readonly name = 'NotAPlainFile';
 }
 
-/** `folder` is ours to name; `path` leads on from it, one name a part. Undefined when there is nothing. */
+/** `folder` is trusted, the components of `path` are not. Undefined where nothing exists. */
 export async function openHostile(
   folder: string,
   path: readonly [string, ...string[]],
@@ -23,7 +23,7 @@ export async function openHostile(
   try {
     at = await open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     for (const part of path.slice(0, -1)) at = await step(at, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-    // Without O_NONBLOCK a pipe that nobody writes to would never open.
+    // Without O_NONBLOCK, opening a pipe without a writer would block.
     at = await step(at, path.at(-1) ?? '', O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     await demandPlain(at, options.uid);
     return at;
@@ -36,7 +36,7 @@ export async function openHostile(
   }
 }
 
-/** There is no openat here; a descriptor's own path in /proc is the same thing. */
+/** Node has no openat(2); the path of a descriptor in /proc does the same. */
 async function step(from: FileHandle, part: string, flags: number): Promise<FileHandle> {
   try {
     return await open(`/proc/self/fd/${from.fd}/${part}`, flags);
@@ -52,7 +52,7 @@ async function demandPlain(file: FileHandle, uid: number | undefined): Promise<v
   if (found.uid !== (uid ?? process.getuid?.())) throw new NotAPlainFile('it belongs to somebody else');
 }
 
-/** The names in a folder on the way, at most so many; none where it is no folder. */
+/** The names in a folder, bounded in number; none where it is not a folder. */
 export async function namesInHostile(folder: string, name: string, most: number): Promise<readonly string[]> {
   let at: FileHandle | undefined;
   try {

@@ -27,5 +27,5 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 export const isUuid = (text: string): boolean => UUID.test(text);
 
-/** What a request is named by in its answer and in the log. */
+/** Identifies a request in its response and in the log. */
 export const newRequestId = (now: Date): string => `req_${newId(now).replaceAll('-', '')}`;

@@ -1,4 +1,4 @@
-// Log lines have a grammar: an event name (`session.create`), then fields. pino stands behind it in parts.ts.
+// The log: an event name (`session.create`) and fields. Implemented by pino.
 
 export type LogFields = Readonly<Record<string, unknown>>;
 

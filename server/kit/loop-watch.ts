@@ -1,16 +1,16 @@
-// What the event loop does, and for whom: whoever takes bytes from outside says so before it looks at them, and when it is
-// done. Two readings of the clock are all that this costs. A turn that kept all others waiting is told with its work.
+// Attributes time on the event loop: code that handles bytes from outside marks its begin and end, which costs two readings of
+// the clock. A long turn is reported with the work that it did.
 import { systemClock } from './clock.ts';
 import type { Closeable } from './scope.ts';
 
-/** A turn above this is told. */
+/** Longer turns are reported. */
 export const LONG_TURN_MS = 100;
-/** A timer of so many milliseconds shows how late others get their turn. */
+/** Interval of the timer that measures the delay of the loop. */
 const TICK_MS = 50;
-/** Of much that is under way at once only so much is told. */
+/** Most concurrent works that a report names. */
 const UNDER_WAY_MAX = 10;
 
-/** Never with anything of what a caller or a page said. */
+/** Never contains data of a caller or a page. */
 export interface Work {
   /** "messages of a browser", "exportContext", "clock.expire". */
   readonly what: string;
@@ -20,15 +20,15 @@ export interface Work {
 
 export interface LongTurn {
   readonly ms: number;
-  /** Of these the thread itself computed so much; the rest of the time the machine gave to others. */
+  /** Processor time of the thread; the rest of the time it did not run. */
   readonly cpuMs: number;
-  /** Absent: none of the entrances; what was under way then may have been it. */
+  /** Absent: outside the entrances; `underWay` may have caused it. */
   readonly ran: Work | undefined;
   readonly underWay: readonly Work[];
 }
 
 export interface LoopListener {
-  /** How late a timer came, in milliseconds; many times a second. */
+  /** Delay of the loop in milliseconds; many times a second. */
   delayed(ms: number): void;
   longTurn(turn: LongTurn): void;
 }
@@ -37,14 +37,14 @@ export interface LoopListener {
 class LoopWatch {
   #ran: Work | undefined;
   #beganMs = 0;
-  /** Of the time since the last tick so much was told already. */
+  /** Time since the last tick that was already reported. */
   #toldMs = 0;
   #toldCpuMs = 0;
   readonly #underWay = new Set<Work>();
   #listener: LoopListener | undefined;
   #cpuSinceTick: () => number = () => 0;
 
-  /** The work begins, and goes on until `leave` in this same turn. */
+  /** Begins work that ends with `leave` in the same turn. */
   enter(work: Work): void {
     this.#ran = work;
     this.#beganMs = systemClock.monotonicMs();
@@ -56,7 +56,7 @@ class LoopWatch {
     this.#ran = undefined;
   }
 
-  /** The work goes on over many turns; the function that is given ends it. */
+  /** Begins work over many turns; the returned function ends it. */
   begin(work: Work): () => void {
     this.#underWay.add(work);
     return () => void this.#underWay.delete(work);

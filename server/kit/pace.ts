@@ -1,15 +1,15 @@
-// Cuts long work into turns of the event loop: whoever loops over bytes or rows that somebody else chose asks `rest()`
-// between the steps, and others get their turn when the slice is used up.
+// Splits long work into turns of the event loop: loops over untrusted bytes or rows call `rest()` between steps, which yields
+// to other work when the time slice is used up.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { systemClock } from './clock.ts';
 
-/** Work that goes on for this long lets the others have a turn. */
+/** Length of the time slice. */
 const SLICE_MS = 4;
 
 export class Pace {
   #sinceMs = systemClock.monotonicMs();
 
-  /** Whether the slice is used up: then `await rest()`. Asking costs less than a promise for each step. */
+  /** Whether the slice is used up: then `await rest()`. Cheaper than a promise for each step. */
   get isDue(): boolean {
     return systemClock.monotonicMs() - this.#sinceMs > SLICE_MS;
   }

@@ -1,5 +1,5 @@
-// Work of one kind, of which so much is done at once for a session, an application and the process. What is beyond waits
-// in a line; line and wait have an end.
+// Limits concurrent work of one kind, for a session, an application and the process. Work beyond the limits waits in a bounded
+// queue, for a bounded time.
 import { type Bounds, type Owner, type Share, Totals } from './totals.ts';
 import { WaitExpired, within } from './wait.ts';
 
@@ -29,7 +29,7 @@ export class Places {
     this.#totals = new Totals(limits.atOnce);
   }
 
-  /** Rejects with `PlacesFull` where the line is full, or no place was free in time. */
+  /** Rejects with `PlacesFull` where the queue is full, or no place was free in time. */
   async run<T>(owner: Owner, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const share = this.#totals.open(owner);
     try {
@@ -55,7 +55,7 @@ export class Places {
     }
   }
 
-  /** Whose session or application has no place free is passed by. */
+  /** Starts waiting work; skips work whose session or application has no free place. */
   #fill(): void {
     for (const [share, begin] of this.#waiting) {
       if (share.take(1)) continue;

@@ -1,4 +1,4 @@
-// Whoever starts something returns the way to stop it; one scope holds them all and closes them in reverse.
+// Owns things that must be closed, and closes them in reverse order.
 
 export interface Closeable {
   close(): Promise<void> | void;
@@ -18,7 +18,7 @@ export class Scope implements Closeable {
     this.#undo.push(undo);
   }
 
-  /** Closes everything, last opened first. Every step is attempted; failures are gathered into one error. */
+  /** Closes everything, last opened first. Every step is attempted; failures are collected in one error. */
   close(): Promise<void> {
     this.#closing ??= this.#unwind();
     return this.#closing;

@@ -1,5 +1,5 @@
-// Text that only this installation can read again: AES-256-GCM under a key of its own for each purpose, made from the
-// installation's secret. What it is bound to must be said again when it is opened, so that it cannot be moved elsewhere.
+// Encrypts text that only this installation can decrypt: AES-256-GCM with a key for each purpose, derived from the
+// installation's secret. The context that it is bound to must be given again to open it, so that it cannot be moved elsewhere.
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import type { Secret } from './secret.ts';
 

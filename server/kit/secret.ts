@@ -10,7 +10,7 @@ export class Secret<T extends string | Buffer = string> {
     this.#value = value;
   }
 
-  /** The value itself. Each call of this is a place to look at in a review. */
+  /** The value itself. Every call deserves a look in a review. */
   reveal(): T {
     return this.#value;
   }

@@ -1,4 +1,4 @@
-// Counts what is held at once, for a session, an application and the process. Each of them has a bound.
+// Counts an amount that is held, for a session, an application and the process, each of which has a bound.
 
 export const BOUNDS = ['session', 'application', 'process'] as const;
 export type Bound = (typeof BOUNDS)[number];
@@ -75,7 +75,7 @@ export class Share {
     return this.#amount;
   }
 
-  /** Holds so much from now on, whatever the bounds say. */
+  /** Sets the amount, regardless of the bounds. */
   set(amount: number): void {
     if (this.#isClosed) return;
     for (const level of this.levels) level.sum += amount - this.#amount;
@@ -88,8 +88,8 @@ export class Share {
   }
 
   /**
-   * Holds so much more if every level has room for it; otherwise returns the level that has none. What is alone in its
-   * level may pass the level's bound, so that no single thing is refused for ever. `room` lowers bounds.
+   * Adds to the amount if every level has room for it; otherwise returns the level that has not. A single share in a level
+   * may exceed its bound, so that no single thing is refused forever. `room` lowers bounds.
    */
   take(more: number, room: Partial<Bounds> = {}): Level | undefined {
     const full = this.levels.find(

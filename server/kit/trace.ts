@@ -1,5 +1,5 @@
-// Spans: how long the parts of an answer took, and whose parts they are. Who wants them sent somewhere gives a source
-// (server/otel-trace.ts); without one, all of this is next to nothing. The span that is under way follows the calls.
+// Spans: how long the parts of a response took, and to what they belong. A source (server/otel-trace.ts) exports them; without
+// one, spans cost next to nothing. The current span follows asynchronous calls.
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 export type Attributes = Readonly<Record<string, string | number | boolean>>;
@@ -16,12 +16,12 @@ export interface SpanSource {
   begin(name: string, kind: SpanKind, parent: RawSpan | string | undefined, attributes: Attributes): RawSpan;
 }
 
-/** `server`: somebody outside waits for it. */
+/** `server`: handles a request. */
 export type SpanKind = 'server' | 'internal';
 
 export interface SpanOptions {
   readonly kind?: SpanKind;
-  /** The caller's header. Absent: the span that is under way. */
+  /** The caller's header. Absent: the current span. */
   readonly traceparent?: string | undefined;
   /** On this span and on every one that begins inside it. */
   readonly common?: Attributes;
@@ -29,7 +29,7 @@ export interface SpanOptions {
 
 const underWay = new AsyncLocalStorage<Span>();
 
-/** Work that was begun by a request and does not belong to it. */
+/** For work that a request starts but that does not belong to it. */
 export const outsideSpans = <T>(work: () => T): T => underWay.exit(work);
 
 export class Span {
@@ -60,7 +60,7 @@ export class Span {
     this.set(attributes);
   }
 
-  /** The first end counts. */
+  /** Only the first call counts. */
   end(error?: unknown): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -90,7 +90,7 @@ export class Tracer {
     return new Span(this.#source.begin(name, kind, traceparent ?? outer?.raw, attributes), attributes);
   }
 
-  /** The work as a span inside the one that is under way; where none is, only the work. */
+  /** Runs the work in a span inside the current one; without a current span, only runs the work. */
   async during<T>(name: string, work: () => Promise<T>): Promise<T> {
     if (!underWay.getStore()) return work();
     const span = this.begin(name);
@@ -104,7 +104,7 @@ export class Tracer {
     }
   }
 
-  /** Says something about the span that is under way, and about those that begin inside it. */
+  /** Adds attributes to the current span and those that begin inside it. */
   share(attributes: Attributes): void {
     underWay.getStore()?.share(attributes);
   }
@@ -121,7 +121,7 @@ export interface Traceparent {
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 const ZEROS = /^0+$/;
 
-/** W3C Trace Context; undefined for what is none, and then the trace begins here. */
+/** W3C Trace Context; undefined for an invalid header: the trace then begins here. */
 export function parseTraceparent(text: string): Traceparent | undefined {
   const [, version, traceId, spanId, flags, more] = TRACEPARENT.exec(text.trim()) ?? [];
   if (!version || !traceId || !spanId || !flags || version === 'ff' || (version === '00' && more)) return undefined;

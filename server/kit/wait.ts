@@ -1,4 +1,4 @@
-// Every wait has an end and a name: when it ends badly, the message says what we were waiting for.
+// Waits with a time limit and a name, which the error message says.
 import { setTimeout as timer } from 'node:timers/promises';
 
 export class WaitExpired extends Error {

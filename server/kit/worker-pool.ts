@@ -1,6 +1,6 @@
-// A few worker threads for work on bytes that somebody else chose, so that nobody waits for it who has nothing to do with
-// it. Bounded in threads, in what waits, in memory and in time for each job. A job that takes too long, needs too much or
-// dies fails with its name; its thread is replaced, and the other jobs go on. Without work there is no thread.
+// Worker threads for work on untrusted bytes, so that it does not block the event loop. Bounded in threads, queued jobs, memory
+// and time for each job. A job that takes too long, needs too much memory or dies fails alone; its thread is replaced. Idle
+// threads end.
 import { Worker } from 'node:worker_threads';
 import type { Closeable } from './scope.ts';
 import type { Order, Outcome } from './worker-thread.ts';
@@ -11,18 +11,18 @@ interface JobFacts {
   /** The address of a module that exports `work(input: Input): Output | Promise<Output>`. */
   readonly module: string;
   readonly limitMs: number;
-  /** Takes seconds: such jobs never have all threads at once. */
+  /** Takes seconds: such jobs never occupy all threads. */
   readonly isLong?: boolean;
 }
 
 /** A kind of work: which function, and how long it may take. `Input` and `Output` are what a structured clone can carry. */
 export interface Job<Input, Output> extends JobFacts {
-  /** Only for the types: nobody sets it. */
+  /** Only for the types; never set. */
   readonly carries?: (input: Input) => Output;
 }
 
 export interface JobOptions {
-  /** The session or application that it is done for: each gets its turn, however much another one asks for. */
+  /** The session or application that it is for: they take turns, however many jobs each has. */
   readonly of: string;
   /** Buffers of the input that are moved to the thread and are empty here afterwards. */
   readonly moved?: readonly ArrayBuffer[];
@@ -57,7 +57,7 @@ export class WorkFailed extends Error {
   }
 }
 
-/** What is asked of the pool by those who use it. */
+/** The pool as its users see it. */
 export interface Workers {
   run<Input, Output>(job: Job<Input, Output>, input: Input, options: JobOptions): Promise<Output>;
 }
@@ -78,7 +78,7 @@ interface Thread {
 export class WorkerPool implements Workers, Closeable {
   readonly #limits: WorkerPoolLimits;
   readonly #threads = new Set<Thread>();
-  /** By whom it is done for; who was served goes to the end. */
+  /** By session or application; the one that was served goes to the end. */
   readonly #waiting = new Map<string, Waiting[]>();
   #waitingCount = 0;
   #nextId = 0;
@@ -88,7 +88,7 @@ export class WorkerPool implements Workers, Closeable {
     this.#limits = { ...WORKER_POOL_LIMITS, ...limits };
   }
 
-  /** Threads that stand now. */
+  /** Number of threads. */
   get size(): number {
     return this.#threads.size;
   }
@@ -104,7 +104,7 @@ export class WorkerPool implements Workers, Closeable {
       this.#waitingCount++;
       this.#assign();
     }
-    // The job's module and its types were written by the same hand.
+    // The job declares the types of its own module.
     return answer.promise as Promise<Output>;
   }
 
@@ -157,7 +157,7 @@ export class WorkerPool implements Workers, Closeable {
     const { heapMb } = this.#limits;
     const worker = new Worker(new URL('./worker-thread.ts', import.meta.url), {
       name: 'berth-worker',
-      // Neither what the server was started with nor its settings are any business of a job.
+      // Jobs get neither the arguments nor the settings of the server.
       execArgv: [],
       env: {},
       resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 },
@@ -199,7 +199,7 @@ export class WorkerPool implements Workers, Closeable {
     this.#assign();
   }
 
-  /** Its job fails so; what waits gets another thread. */
+  /** Its job fails with this; waiting jobs get another thread. */
   async #end(thread: Thread, failure: (job: string) => WorkFailed): Promise<void> {
     if (!this.#threads.delete(thread)) return;
     clearTimeout(thread.timer);

@@ -1,5 +1,5 @@
-// What runs in a worker thread of the pool: one job after the other, each a module's function `work`. It answers each with
-// its result or with the words of its error.
+// Runs in each worker thread of the pool: calls the function `work` of a job's module, one job at a time, and posts the result
+// or the error message.
 import { readlinkSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { basename } from 'node:path';
@@ -18,7 +18,7 @@ export type Outcome = { readonly id: number } & ({ readonly output: unknown } | 
 const port = parentPort;
 if (!port) throw new Error('this file runs as a worker thread only');
 
-/** Everybody waits for the main thread: it goes first where both want a core. On Linux a thread has a priority of its own. */
+/** Lower priority than the main thread, which everything waits for. On Linux each thread has its own. */
 const NICENESS = 10;
 setPriority(Number(basename(readlinkSync('/proc/thread-self'))), NICENESS);
 
@@ -40,7 +40,7 @@ async function perform(module: string, input: unknown): Promise<unknown> {
   return loaded.work(input);
 }
 
-/** Whole buffers at the top of a result are moved and not copied. */
+/** Buffers at the top level of a result are moved, not copied. */
 function buffersIn(output: unknown): ArrayBuffer[] {
   const values =
     output instanceof Uint8Array

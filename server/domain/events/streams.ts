@@ -1,4 +1,4 @@
-// How many followers there are, by application; and the end of all of them when the service stops.
+// Counts the open streams of each application, and ends all streams when the service stops.
 import type { ApplicationId } from '../../kit/ids.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { fault } from '../faults.ts';
@@ -13,7 +13,7 @@ export class Streams implements Closeable {
     return this.#closing.signal;
   }
 
-  /** Rejects with 429 where there are too many; `leave` gives the place back. */
+  /** Throws 429 where there are too many; `leave` frees the place. */
   enter(application: ApplicationId): { leave(): void } {
     const open = this.#open.get(application) ?? 0;
     if (open >= STREAMS_PER_APPLICATION_MAX)

@@ -1,5 +1,5 @@
-// Wakes whoever follows events when some were committed, in this process or another. A wake says only that there is
-// something to look for; it may come for nothing, and one that is lost costs the time until the next look.
+// Wakes event streams when events were committed, in this process or another. A wake may be spurious; a lost one delays the
+// stream until its next poll.
 import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';

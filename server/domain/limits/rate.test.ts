@@ -4,7 +4,7 @@ import { isFault } from '../../kit/fault.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
 import { Rate } from './rate.ts';
 
-test('so many in any minute, each application for itself', () => {
+test('limits the requests of each application in any 60 seconds', () => {
   let nowMs = 0;
   const clock = { now: () => new Date(nowMs), monotonicMs: () => nowMs, sleep: async () => {} };
   const rate = new Rate('This', 2, clock);

@@ -1,17 +1,17 @@
-// How often an application may ask for one thing: so many in any minute, counted in this process.
+// Limits the requests of an application for one thing in any 60 seconds, counted in this process.
 import type { Clock } from '../../kit/clock.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
 import { fault } from '../faults.ts';
 
 const MINUTE_MS = 60_000;
-/** Applications whose askings are remembered; beyond it those that asked longest ago are forgotten. */
+/** Applications that are remembered; beyond it those with the oldest latest request are forgotten. */
 const APPLICATIONS_MAX = 10_000;
 
 export class Rate {
   readonly #what: string;
   readonly #perMinute: number;
   readonly #clock: Clock;
-  readonly #askedMs = new Map<ApplicationId, number[]>();
+  readonly #requestsMs = new Map<ApplicationId, number[]>();
 
   constructor(what: string, perMinute: number, clock: Clock) {
     this.#what = what;
@@ -19,16 +19,16 @@ export class Rate {
     this.#clock = clock;
   }
 
-  /** Counts it, or throws `rate_limited`. */
+  /** Counts a request, or throws `rate_limited`. */
   take(application: ApplicationId): void {
     const now = this.#clock.monotonicMs();
-    const recent = (this.#askedMs.get(application) ?? []).filter(at => now - at < MINUTE_MS);
+    const recent = (this.#requestsMs.get(application) ?? []).filter(at => now - at < MINUTE_MS);
     const [oldest] = recent;
     if (oldest !== undefined && recent.length >= this.#perMinute) throw this.#refused(MINUTE_MS - (now - oldest));
-    this.#askedMs.delete(application);
-    this.#askedMs.set(application, [...recent, now]);
-    const [first] = this.#askedMs.keys();
-    if (first !== undefined && this.#askedMs.size > APPLICATIONS_MAX) this.#askedMs.delete(first);
+    this.#requestsMs.delete(application);
+    this.#requestsMs.set(application, [...recent, now]);
+    const [first] = this.#requestsMs.keys();
+    if (first !== undefined && this.#requestsMs.size > APPLICATIONS_MAX) this.#requestsMs.delete(first);
   }
 
   #refused(waitMs: number) {

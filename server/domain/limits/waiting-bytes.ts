@@ -1,20 +1,20 @@
-// Bytes that wait in this process for somebody to read them: CDP clients, viewers, HTTP answers. Where a session, an
-// application or the process holds more than its bound, the connection with most of them is closed; the others stay.
+// Bytes that are buffered for slow readers: CDP clients, viewers, HTTP responses. Where a session, an application or the process
+// holds more than its bound, the connection with the largest buffer is closed; the others stay.
 import { type Bound, type Bounds, type Level, type Owner, type Share, Totals } from '../../kit/totals.ts';
 
 const MIB = 1024 ** 2;
-/** The largest message to a client has 256 MiB, and a client may be 64 MiB behind: so much must fit into a session. */
+/** The largest message to a client has 256 MiB, and a client may be 64 MiB behind: both must fit into a session. */
 export const UNREAD_BYTES_MAX: Bounds = { session: 320 * MIB, application: 512 * MIB, process: 1024 * MIB };
 
 export interface WaitingSource {
-  /** What waits now. Asked often. */
+  /** Bytes buffered now. Called often. */
   bytes(): number;
-  /** It has most of the bytes where there are too many. */
+  /** Called where it holds the most bytes of a level above its bound. */
   close(bound: Bound): void;
 }
 
 export interface Watched {
-  /** To be called whenever bytes were added, or have gone. */
+  /** To be called whenever bytes were added or removed. */
   note(): void;
   close(): void;
 }
@@ -48,13 +48,13 @@ export class WaitingBytes {
       if (level.sum <= level.max) continue;
       const largest = largestOf(level);
       const source = this.#sources.get(largest);
-      // It counts no more from now on: until it is closed nothing is added to it.
+      // It no longer counts: nothing is added to it until it is closed.
       this.#leave(largest);
       source?.close(level.bound);
     }
   }
 
-  /** What was read by its receiver meanwhile may not be known yet. */
+  /** Its receivers may have read some bytes since the last note. */
   #lookAgain(level: Level): void {
     for (const share of level.shares) share.set(this.#sources.get(share)?.bytes() ?? 0);
   }

@@ -14,7 +14,7 @@ const OTHER = '01a1fa50-5319-7450-a6b3-c787ada50632' as SessionId;
 
 const opened = (folder: string, clock = new HandClock()): AdoptionNotes => new AdoptionNotes(join(root, folder), clock);
 
-test('a session whose handling ended the process is refused, and no other one', async () => {
+test('refuses only the session whose adoption ended the process', async () => {
   const notes = opened('blamed');
   const poison = Promise.withResolvers<() => void>();
   await notes.during(OTHER, async () => true);
@@ -33,7 +33,7 @@ test('a session whose handling ended the process is refused, and no other one', 
   assert.equal(next.refusal(ID), undefined);
 });
 
-test('what is stable, and what a server leaves in order, counts for nothing', async () => {
+test('forgets the attempts of stable sessions and of a normal stop', async () => {
   const clock = new HandClock();
   for (let start = 0; start < 2 * ATTEMPTS_MAX; start++) {
     const notes = opened('stable', clock);
@@ -45,7 +45,7 @@ test('what is stable, and what a server leaves in order, counts for nothing', as
   assert.deepEqual(readdirSync(join(root, 'stable')), []);
 });
 
-test('servers that end unseen while they take a session over do not go on for ever', async () => {
+test('refuses a session after ATTEMPTS_MAX adoptions that ended the process unseen', async () => {
   for (let start = 0; start < ATTEMPTS_MAX; start++) {
     const notes = opened('unseen');
     assert.equal(notes.refusal(ID), undefined);
@@ -54,7 +54,7 @@ test('servers that end unseen while they take a session over do not go on for ev
   assert.match(opened('unseen').refusal(ID) ?? '', /^the service ended 5 times/);
 });
 
-test('a note that cannot be read refuses nothing', () => {
+test('ignores a note that cannot be read', () => {
   const notes = opened('spoiled');
   writeFileSync(join(root, 'spoiled', `${ID}.json`), '{"attempts":{"valueOf":1}');
   assert.equal(notes.refusal(ID), undefined);

@@ -1,18 +1,18 @@
-// What callers may keep with a session: one rule for create and update. Pure.
+// Validates the user metadata of a create or update. Pure.
 
 import type { Issue } from '../../../contract/common.ts';
 import { USER_METADATA_MAX_CHARACTERS } from '../../../contract/sessions.ts';
 import type { Json, JsonObject } from '../../kit/json.ts';
 import { invalidRequest } from '../faults.ts';
 
-/** The metadata itself; throws what is wrong with it. */
+/** Returns the metadata, or throws `invalid_request`. */
 export function checkedMetadata(metadata: JsonObject): JsonObject {
   const issues = [...listsIn(metadata, 'userMetadata')];
   const text = JSON.stringify(metadata);
   const { length } = text;
-  // Half characters arrive as \ud8xx from JSON.stringify; PostgreSQL can keep neither these nor NUL.
+  // JSON.stringify writes lone surrogates as \ud8xx; PostgreSQL can store neither these nor NUL.
   if (/(?<!\\)(\\\\)*\\u(0000|d[89a-f])/.test(text))
-    issues.push({ path: 'userMetadata', message: 'has a NUL or half a character; expected well-formed text' });
+    issues.push({ path: 'userMetadata', message: 'has a NUL or a lone surrogate; expected well-formed text' });
   if (length > USER_METADATA_MAX_CHARACTERS)
     issues.push({
       path: 'userMetadata',

@@ -23,7 +23,7 @@ const READS: ReadonlyArray<readonly [string, ReadonlyArray<readonly [readonly st
 ];
 
 for (const [text, terms] of READS)
-  test(`${text} is read`, () =>
+  test(`parses ${text}`, () =>
     assert.deepEqual(
       parseMetadataQuery(text),
       terms.map(([path, value]) => ({ path, value })),
@@ -48,13 +48,13 @@ const REFUSES: ReadonlyArray<readonly [string, number]> = [
 ];
 
 for (const [text, position] of REFUSES)
-  test(`${JSON.stringify(text)} is refused at ${position}`, () =>
+  test(`refuses ${JSON.stringify(text)} at position ${position}`, () =>
     assert.throws(
       () => parseMetadataQuery(text),
       error => isFault(error, 'invalid_query') && error.details?.position === position,
     ));
 
-test('a query of too many terms is refused', () => {
+test('refuses a query with too many terms', () => {
   const term = "user_metadata['a']:'b'";
   assert.equal(parseMetadataQuery(Array(20).fill(term).join(' AND ')).length, 20);
   assert.throws(
@@ -63,13 +63,13 @@ test('a query of too many terms is refused', () => {
   );
 });
 
-test('states are a list with commas, each once', () => {
+test('parses statuses separated by commas, without duplicates', () => {
   assert.deepEqual(parseStatuses('RUNNING'), ['RUNNING']);
   assert.deepEqual(parseStatuses('RUNNING, PENDING,RUNNING'), ['RUNNING', 'PENDING']);
 });
 
 for (const text of ['running', 'ENDED', 'RUNNING,', ','])
-  test(`state ${JSON.stringify(text)} is refused`, () =>
+  test(`refuses the status ${JSON.stringify(text)}`, () =>
     assert.throws(
       () => parseStatuses(text),
       error => isFault(error, 'invalid_request'),

@@ -10,12 +10,12 @@ function typeAfter(headers: unknown, type = 'Document'): string | undefined {
   return types.of(URL);
 }
 
-test('a document has the type that its server gave it, without parameters and in lower case', () => {
+test('returns the type that the server sent, in lower case and without parameters', () => {
   assert.equal(typeAfter({ 'Content-Type': 'Text/CSV; charset=utf-8' }), 'text/csv');
   assert.equal(typeAfter({ 'content-type': 'application/vnd.ms-excel' }), 'application/vnd.ms-excel');
 });
 
-test('what says nothing, is none, or is of something else is not believed', () => {
+test('ignores generic types, invalid types and other resources', () => {
   for (const value of [
     'application/octet-stream',
     'application/force-download',
@@ -31,7 +31,7 @@ test('what says nothing, is none, or is of something else is not believed', () =
   assert.equal(typeAfter({ 'content-type': 'image/png' }, 'Image'), undefined);
 });
 
-test('the last word on an address holds, and no more than a hundred are kept', () => {
+test('keeps the last type of an address, for at most 100 addresses', () => {
   const types = new ResponseTypes();
   const hear = (url: string, type: string): void =>
     types.heard('Network.responseReceived', { type: 'Document', response: { url, headers: { 'content-type': type } } });

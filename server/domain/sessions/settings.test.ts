@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { BrowserSettings } from '../../../contract/sessions.ts';
 import { claimSettings, DEFAULT_LAUNCH, fingerprint, launchSettings, settingsAt } from './settings.ts';
 
-test('launch settings become switches, variables and policies, joined with those that watchers prepared', () =>
+test('joins launch settings with those that watchers prepared', () =>
   assert.deepEqual(
     launchSettings(
       {
@@ -25,7 +25,7 @@ test('launch settings become switches, variables and policies, joined with those
     },
   ));
 
-test('settings that start the same browser have the same fingerprint, in whatever order they were given', () => {
+test('gives equal launch settings the same fingerprint, in any order', () => {
   const kept = { enablePdfViewer: false, ignoreCertificateErrors: false, viewport: { width: 900 }, logSession: false };
   assert.equal(fingerprint(launchSettings(kept)), fingerprint(DEFAULT_LAUNCH));
   const one = launchSettings({ locale: 'de-DE', userAgent: 'Agent/1.0', ignoreCertificateErrors: true });
@@ -34,7 +34,7 @@ test('settings that start the same browser have the same fingerprint, in whateve
   assert.notEqual(fingerprint(one), fingerprint(DEFAULT_LAUNCH));
 });
 
-test('a side of the viewport that is left out takes its default', () => {
+test('fills an omitted side of the viewport with its default', () => {
   assert.deepEqual(claimSettings({}), { viewport: { width: 1280, height: 720 } });
   const geolocation = { latitude: 1, longitude: 2 };
   assert.deepEqual(claimSettings({ viewport: { width: 360 }, geolocation, locale: 'de-DE' }), {
@@ -43,7 +43,7 @@ test('a side of the viewport that is left out takes its default', () => {
   });
 });
 
-test('settings are picked by where they take effect', () => {
+test('picks settings by where they take effect', () => {
   const given: BrowserSettings = {
     takeover: 'refuse',
     locale: 'de-DE',

@@ -10,24 +10,24 @@ const agentKey = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d12' as KeyId;
 const other = '0192f7c2-6a64-7a0e-9a53-0f1c3a2f7d13' as KeyId;
 const signing = new Signing(new Secret('s'.repeat(32)), 'https://browsers.example/base');
 
-test('a key opens its own session and no other, and says which agent key it was answered to', () => {
+test('accepts a key for its own session only, and returns its agent key', () => {
   const key = signing.keyOf(one, agentKey);
   assert.equal(signing.agentKeyOf(one, key), agentKey);
   for (const wrong of ['', `${key}x`, `x${key}`, key.slice(0, -1), signing.keyOf(two, agentKey)])
     assert.equal(signing.agentKeyOf(one, wrong), undefined, wrong);
 });
 
-test('a key cannot be made into that of another agent key', () => {
+test('refuses a key whose agent key was replaced', () => {
   const [mine, theirs] = [agentKey, other].map(id => id.replaceAll('-', '')) as [string, string];
   assert.equal(signing.agentKeyOf(one, signing.keyOf(one, agentKey).replace(mine, theirs)), undefined);
 });
 
-test('another secret gives another key', () => {
+test('gives another key for another secret', () => {
   const foreign = new Signing(new Secret('t'.repeat(32)), 'https://browsers.example');
   assert.equal(foreign.agentKeyOf(one, signing.keyOf(one, agentKey)), undefined);
 });
 
-test('the connect address is a WebSocket below the public URL', () => {
+test('builds the connect address from the public URL', () => {
   const { connectUrl, signingKey } = signing.fieldsOf(one, agentKey);
   assert.equal(connectUrl, `wss://browsers.example/base/v1/browsers/sessions/${one}/connect?signingKey=${signingKey}`);
 });

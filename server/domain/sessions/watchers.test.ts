@@ -17,7 +17,7 @@ const remains = { folder: '/nowhere', uploads: '/nowhere', uid: undefined };
 const watchers = (...list: Watcher[]): Watchers => new Watchers(list, silentLog);
 
 describe('watchers', () => {
-  test('what each keeps stands under its name', async () => {
+  test('stores what each watcher keeps under its name', async () => {
     const two = watchers(
       { name: 'a', check: async () => ({ kept: { one: 1 } }) },
       { name: 'b', check: async () => undefined },
@@ -41,7 +41,7 @@ describe('watchers', () => {
     assert.deepEqual(undone, ['b', 'a', 'c']);
   });
 
-  test('nothing prepared leaves the session to a warm browser; several preparations become one', async () => {
+  test('returns undefined without preparations, and merges several', async () => {
     assert.equal(await watchers({ name: 'a', prepare: async () => undefined }).prepare(row, signal), undefined);
     const filled: string[] = [];
     const filling = (name: string): Watcher => ({
@@ -62,7 +62,7 @@ describe('watchers', () => {
     assert.deepEqual(filled, ['/f/a', '/f/b']);
   });
 
-  test('one that cannot salvage takes nothing away from the others', async () => {
+  test('salvages with the others when one fails', async () => {
     const salvaged: string[] = [];
     const failing: Watcher = { name: 'a', salvage: () => Promise.reject(new Error('broken')) };
     const working: Watcher = { name: 'b', salvage: async (_row, { folder }) => void salvaged.push(folder) };

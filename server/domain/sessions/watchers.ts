@@ -13,13 +13,13 @@ import type { Attendance, Preparation, Remains } from './attendance.ts';
 import type { LiveSession } from './live.ts';
 import { joinLaunchSettings } from './settings.ts';
 
-/** Files are only moved aside; what takes longer is done later from rows. */
+/** Files are only moved; longer work is done later from rows. */
 const SALVAGE_MS = 30_000;
 
 export interface Watcher {
-  /** Its part of `SessionRow.settings` stands under this name. */
+  /** Key of its part of `SessionRow.settings`. */
   readonly name: string;
-  /** Before the row is written: whether what the create names can be had. Throws the fault that is answered. */
+  /** Before the row is written: checks what the create requests. Throws the fault that is returned. */
   check?(
     caller: AgentCaller,
     request: SessionRequest,
@@ -27,34 +27,34 @@ export interface Watcher {
     signal: AbortSignal,
   ): Promise<Checked | undefined>;
   /**
-   * What this session's browser must find when it starts. Undefined: any warm one will do. What is only values can be given
-   * to a warm browser that was started with the same ones.
+   * What this session's browser needs at its start. Undefined: any warm browser will do. A preparation of launch settings
+   * alone can be met by a warm browser that was started with the same ones.
    */
   prepare?(row: SessionRow, signal: AbortSignal): Promise<Preparation | undefined>;
   /**
-   * The browser is the session's and no client has spoken yet; also after an adoption by a later process. Watchers attend
-   * at once, but what one does before its first await is done before the next begins. A failure fails the start.
+   * The browser is up and no client has connected yet; also called after an adoption. Watchers are called concurrently in
+   * order: what one does before its first await is done before the next is called. A failure fails the start.
    */
   attend?(live: LiveSession, row: SessionRow, signal: AbortSignal): Promise<Attendance | undefined>;
   /**
-   * After every end, also of a session that a dead process left: nothing of the box lives, its folder stands for the last
-   * time, and is hostile. Safe to repeat, since we may die before the row says that the session ended.
+   * After every end, also of a session of a former process: no process of the box runs, and its folder, which is hostile, is
+   * about to be removed. Must be safe to repeat, since the process may die before the end is written.
    */
   salvage?(row: SessionRow, remains: Remains): Promise<void>;
-  /** The row has reached its end state. A prompt only: what must happen is found again in rows. */
+  /** The row has reached its final status. Only a prompt: what must happen is also found from rows. */
   ended?(row: SessionRow): void;
-  /** Fields that `GET /sessions/{id}` answers besides the session's own. */
+  /** Fields that it adds to `GET /sessions/{id}`. */
   describe?(row: SessionRow): Promise<Partial<SessionView>>;
 }
 
 export interface Checked {
   /** Kept in the row's settings under the watcher's name. No secret in clear. */
   readonly kept?: JsonObject;
-  /** The session is not made after all. */
+  /** Called when the session is not created after all. */
   undo?(): Promise<void>;
 }
 
-/** The list, asked as one. */
+/** The list, called as one. */
 export class Watchers {
   readonly #list: readonly Watcher[];
   readonly #log: Log;
@@ -112,7 +112,7 @@ export class Watchers {
     );
   }
 
-  /** One that fails takes nothing away from the others. */
+  /** One that fails does not affect the others. */
   async salvage(row: SessionRow, remains: Remains): Promise<void> {
     await Promise.all(
       this.#list.map(watcher =>
