@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { type Config, readConfig } from './config.ts';
 import { wholeAmong } from './domain/files/whole-files.ts';
-import type { Salvage } from './engines/artifacts/salvage.ts';
+import type { SalvagedFiles } from './engines/artifacts/salvage.ts';
 import { DOWNLOADS } from './engines/browser/policies.ts';
 import { createBoxHost, jailedForm } from './engines/slots/open-slots.ts';
 import type { Form, Remains } from './engines/slots/slots.ts';
@@ -108,7 +108,7 @@ const boxHostOptions = (config: Config, log: Log, clock: Clock): Parameters<type
 const boxOf = ({ id, box }: SessionRow): string => (typeof box?.id === 'string' ? box.id : id);
 
 /** The next server takes them in. */
-async function salvageDownloads(salvage: Salvage, session: string, folder: string): Promise<void> {
+async function salvageDownloads(salvage: SalvagedFiles, session: string, folder: string): Promise<void> {
   const names = await namesInHostile(folder, DOWNLOADS, NAMES_MAX);
   await salvage.moveIn(session, join(folder, DOWNLOADS), wholeAmong(names));
 }

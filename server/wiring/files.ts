@@ -17,7 +17,7 @@ import type { Watcher } from '../domain/sessions/watchers.ts';
 import type { Artifacts } from '../engines/artifacts/artifacts.ts';
 import { openDisk } from '../engines/artifacts/disk.ts';
 import { downloadKey, sessionPrefix } from '../engines/artifacts/keys.ts';
-import { Salvage } from '../engines/artifacts/salvage.ts';
+import { SalvagedFiles } from '../engines/artifacts/salvage.ts';
 import { Staging } from '../engines/artifacts/staging.ts';
 import { DOWNLOADS } from '../engines/browser/policies.ts';
 import type { Store } from '../engines/store/store.ts';
@@ -136,8 +136,8 @@ export async function openFiles(wish: FilesWish): Promise<Files> {
 export const openStaging = ({ dataDir }: Pick<Config, 'dataDir'>): Promise<Staging> =>
   Staging.open(join(dataDir, 'staging', 'outbox'));
 
-export const openSalvage = ({ dataDir }: Pick<Config, 'dataDir'>): Promise<Salvage> =>
-  Salvage.open(join(dataDir, 'staging', 'downloads'));
+export const openSalvage = ({ dataDir }: Pick<Config, 'dataDir'>): Promise<SalvagedFiles> =>
+  SalvagedFiles.open(join(dataDir, 'staging', 'downloads'));
 
 export const retentionParts = (wish: {
   readonly store: Store;

@@ -23,7 +23,7 @@ export interface LoadingParts {
   readonly rows: Pick<ExtensionRows, 'use'>;
   readonly artifacts: Pick<Artifacts, 'open'>;
   readonly keyOf: (application: ApplicationId, checksum: string) => ArtifactKey;
-  readonly packages: Pick<ExtensionPackages, 'place' | 'folderIn'>;
+  readonly packages: Pick<ExtensionPackages, 'unpack' | 'folderIn'>;
   readonly unpacking: Places;
   /** Without a jail, an extension could read the host's files. */
   readonly isJailed: boolean;
@@ -148,7 +148,7 @@ async function place(
     throw fault('unknown_extension', `The file of extension ${id} is missing.`, {
       advice: 'Upload the extension again and use the new id.',
     });
-  return packages.place(opened.body, live.box.folder, folderName(checksum), signal);
+  return packages.unpack(opened.body, live.box.folder, folderName(checksum), signal);
 }
 
 const folderName = (checksum: string): string => checksum.slice(0, FOLDER_CHARACTERS);

@@ -88,7 +88,7 @@ export class Keeper {
 
   /** Moves a file that no other process has open. */
   async keepMoved(row: DownloadRow, path: string): Promise<CompleteDownload | undefined> {
-    const { head, ...staged } = await this.parts.staging.take(path, SNIFFED_BYTES);
+    const { head, ...staged } = await this.parts.staging.moveIn(path, SNIFFED_BYTES);
     return this.#complete(row, staged, mimeTypeOf(head, row.filename));
   }
 

@@ -1,6 +1,6 @@
 // Downloads of ended sessions, whose files were moved aside before the box was removed. Complete files are stored, the others
 // are marked as failed. Works from rows and files only, so it may be killed at any time and repeated.
-import type { Salvage } from '../../engines/artifacts/salvage.ts';
+import type { SalvagedFiles } from '../../engines/artifacts/salvage.ts';
 import type { DownloadRow } from '../../engines/store/rows/downloads.ts';
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
 import { reason } from '../../kit/fault.ts';
@@ -12,7 +12,7 @@ const BATCH = 100;
 
 export interface LeftBehindParts {
   readonly keeper: Keeper;
-  readonly salvage: Salvage;
+  readonly salvage: SalvagedFiles;
   readonly sessions: Pick<SessionRows, 'byId'>;
 }
 
@@ -58,7 +58,7 @@ async function takeOf({ keeper, salvage, sessions }: LeftBehindParts, id: string
     if (row?.state === 'running' && isUuid(guid)) taken += await takeOne(keeper, row, salvage.pathOf(id, guid));
     await salvage.remove(id, guid);
   }
-  await salvage.forget(id);
+  await salvage.removeFolder(id);
   return taken;
 }
 

@@ -98,7 +98,7 @@ export class Outbox implements Closeable {
   /** At startup: removes staged files that no row refers to. */
   async recover(): Promise<number> {
     const { rows, staging, host } = this.#parts;
-    return staging.removeAllBut(await rows.staged(host));
+    return staging.removeExcept(await rows.staged(host));
   }
 
   async close(): Promise<void> {

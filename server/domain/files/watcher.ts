@@ -1,6 +1,6 @@
 // The watcher for files: follows downloads while the browser runs, moves them aside after it has ended, and lists uploads in
 // the session resource.
-import type { Salvage } from '../../engines/artifacts/salvage.ts';
+import type { SalvagedFiles } from '../../engines/artifacts/salvage.ts';
 import { namesInHostile } from '../../kit/hostile-file.ts';
 import type { Watcher } from '../sessions/watchers.ts';
 import { DownloadWatch } from './download-watch.ts';
@@ -14,7 +14,7 @@ const NAMES_MAX = 1_000_000;
 
 export interface FilesWatcherParts {
   readonly keeper: Keeper;
-  readonly salvage: Salvage;
+  readonly salvage: SalvagedFiles;
   readonly uploads: Uploads;
   /** Wakes the task that stores downloads of ended sessions. */
   readonly prompt: () => void;

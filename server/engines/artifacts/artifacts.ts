@@ -1,5 +1,5 @@
-// Where the bytes are kept that outlive a session: on the local disk or in an S3 bucket. What this interface promises is
-// what tests/engines/artifacts-suite.ts asks of both. Rows say what is kept; this only keeps it.
+// Stores bytes that outlive a session, on the local disk or in an S3 bucket. tests/engines/artifacts-suite.ts tests both
+// implementations of this interface. Database rows describe what is stored; this module only stores it.
 import type { Readable } from 'node:stream';
 import type { Stored } from '../../kit/hashed-write.ts';
 import type { Closeable } from '../../kit/scope.ts';
@@ -7,16 +7,16 @@ import type { ArtifactKey, ArtifactPrefix } from './keys.ts';
 
 export type { Stored };
 
-/** Both inclusive, as in HTTP, and inside the object. */
+/** Both inclusive, as in HTTP. Must be inside the object. */
 export interface ByteRange {
   readonly first: number;
   readonly last: number;
 }
 
 export interface OpenedArtifact {
-  /** Of the whole object. */
+  /** Size of the whole object. */
   readonly size: number;
-  /** The range, or everything. Read it to its end or destroy it. */
+  /** The bytes of the range, or of the whole object. Must be read to its end or destroyed. */
   readonly body: Readable;
 }
 
@@ -25,34 +25,34 @@ export interface PutOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface LinkWish {
+export interface LinkOptions {
   readonly expiresAt: Date;
   readonly verb: 'GET' | 'HEAD';
   readonly contentType: string;
-  /** The whole header value. */
+  /** The value of the Content-Disposition header. */
   readonly contentDisposition: string;
 }
 
 export interface Artifacts extends Closeable {
   readonly kind: 'disk' | 's3';
-  /** Stores a stream of any length with bounded memory. All or nothing: until it returns, what stood under the key stands. */
+  /** Stores a stream of any length with bounded memory. Atomic: until it resolves, the previous object stays readable. */
   put(key: ArtifactKey, body: AsyncIterable<Uint8Array>, options?: PutOptions): Promise<Stored>;
   /**
-   * Stores a file of ours and takes it away. On the same disk it is moved, whatever its size. When the file is gone and the
-   * object is there, it was stored before: nothing happens. Nobody else may hold the file open for writing.
+   * Stores a local file and removes it. On the same disk it is renamed. Does nothing if the file is missing and the object
+   * exists, because then it was stored before. No other process may have the file open for writing.
    */
   putFile(key: ArtifactKey, path: string, options?: PutOptions): Promise<void>;
-  /** Undefined when there is none. */
+  /** Undefined if the object does not exist. */
   open(key: ArtifactKey, range?: ByteRange): Promise<OpenedArtifact | undefined>;
-  /** The same in memory: for what is known to be small, of which there may be many. */
+  /** Reads an object into memory. For objects that are known to be small. */
   read(key: ArtifactKey, range?: ByteRange): Promise<Buffer | undefined>;
   stat(key: ArtifactKey): Promise<{ readonly size: number } | undefined>;
-  /** Every key that begins so, in no order. */
+  /** Lists all keys with this prefix, in no particular order. */
   list(prefix: ArtifactPrefix): AsyncIterable<ArtifactKey>;
-  /** What is not there is removed already. */
+  /** Ignores keys that do not exist. */
   remove(keys: readonly ArtifactKey[]): Promise<void>;
-  /** A link at which the store itself answers; undefined where it cannot, and the server must. */
-  signedUrl(key: ArtifactKey, wish: LinkWish): Promise<string | undefined>;
-  /** After a start: takes away what a killed server left half-written. */
+  /** Creates a link that the store itself serves. Undefined if it cannot; then the server must serve the object. */
+  signedUrl(key: ArtifactKey, options: LinkOptions): Promise<string | undefined>;
+  /** To be called after a start. Removes unfinished objects that a killed server has left. */
   recover(): Promise<void>;
 }

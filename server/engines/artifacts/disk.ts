@@ -1,5 +1,5 @@
-// Artifacts in a folder of the local disk: `objects/` named by key, `incoming/` for what is still being written. A key
-// shows whole objects only: written in `incoming`, synced, then renamed.
+// Stores artifacts in a folder of the local disk: `objects/` contains files named by key, `incoming/` unfinished files. A
+// file is written to `incoming`, synced and then renamed, so that `objects` contains complete objects only.
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, mkdir, open, opendir, rm, rmdir, stat, unlink } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
@@ -8,11 +8,11 @@ import { writeHashed } from '../../kit/hashed-write.ts';
 import type { Artifacts, ByteRange, OpenedArtifact, PutOptions, Stored } from './artifacts.ts';
 import { type ArtifactKey, type ArtifactPrefix, asKey } from './keys.ts';
 
-const READ_AT_ONCE_BYTES = 256 * 1024;
+const READ_CHUNK_BYTES = 256 * 1024;
 
 export async function openDisk(folder: string): Promise<Artifacts> {
   const disk = new Disk(folder);
-  await disk.make();
+  await disk.createFolders();
   return disk;
 }
 
@@ -26,7 +26,7 @@ class Disk implements Artifacts {
     this.#incoming = join(folder, 'incoming');
   }
 
-  async make(): Promise<void> {
+  async createFolders(): Promise<void> {
     for (const folder of [this.#objects, this.#incoming]) await mkdir(folder, { recursive: true, mode: 0o700 });
   }
 
@@ -44,13 +44,13 @@ class Disk implements Artifacts {
 
   async putFile(key: ArtifactKey, path: string, options: PutOptions = {}): Promise<void> {
     const file = await openOrUndefined(path);
-    if (!file) return this.#demandStored(key, path);
+    if (!file) return this.#assertStored(key, path);
     try {
       await file.sync();
       await moveDurably(path, this.#pathOf(key));
     } catch (error) {
       if (!isCode(error, 'EXDEV')) throw error;
-      await this.put(key, file.createReadStream({ autoClose: false, highWaterMark: READ_AT_ONCE_BYTES }), options);
+      await this.put(key, file.createReadStream({ autoClose: false, highWaterMark: READ_CHUNK_BYTES }), options);
       await unlink(path);
     } finally {
       await file.close();
@@ -62,16 +62,16 @@ class Disk implements Artifacts {
     if (!file) return undefined;
     const { size } = await file.stat();
     const bounds = range ? { start: range.first, end: range.last } : {};
-    return { size, body: file.createReadStream({ highWaterMark: READ_AT_ONCE_BYTES, ...bounds }) };
+    return { size, body: file.createReadStream({ highWaterMark: READ_CHUNK_BYTES, ...bounds }) };
   }
 
-  /** Three calls of the system and no stream: six hundred of them are a film. */
+  /** Uses three system calls and no stream, because a recording has hundreds of segments. */
   async read(key: ArtifactKey, range?: ByteRange): Promise<Buffer | undefined> {
     const file = await openOrUndefined(this.#pathOf(key));
     if (!file) return undefined;
     try {
       const { first, last } = range ?? { first: 0, last: (await file.stat()).size - 1 };
-      return await bytesOf(file, first, last - first + 1);
+      return await readExactly(file, first, last - first + 1);
     } finally {
       await file.close();
     }
@@ -97,7 +97,7 @@ class Disk implements Artifacts {
       const path = this.#pathOf(key);
       await unlink(path).then(() => folders.add(dirname(path)), ignoreAbsent);
     }
-    for (const folder of folders) await this.#forgetNames(folder);
+    for (const folder of folders) await this.#removeEmptyFolders(folder);
   }
 
   async signedUrl(): Promise<undefined> {
@@ -124,12 +124,12 @@ class Disk implements Artifacts {
     }
   }
 
-  async #demandStored(key: ArtifactKey, path: string): Promise<void> {
-    if (!(await this.stat(key))) throw new Error(`${path} is gone and was never stored as ${key}`);
+  async #assertStored(key: ArtifactKey, path: string): Promise<void> {
+    if (!(await this.stat(key))) throw new Error(`${path} is missing and was not stored as ${key}`);
   }
 
-  /** Makes removals durable, and takes away folders that are empty now. A put that loses its folder makes it again. */
-  async #forgetNames(folder: string): Promise<void> {
+  /** Makes removals durable and removes empty folders. A concurrent `put` creates its folder again if it was removed. */
+  async #removeEmptyFolders(folder: string): Promise<void> {
     await syncFolder(folder).catch(ignoreAbsent);
     for (let empty = folder; empty !== this.#objects; empty = dirname(empty))
       try {
@@ -141,11 +141,11 @@ class Disk implements Artifacts {
   }
 }
 
-async function bytesOf(file: FileHandle, from: number, length: number): Promise<Buffer> {
+async function readExactly(file: FileHandle, from: number, length: number): Promise<Buffer> {
   const bytes = Buffer.allocUnsafeSlow(length);
   for (let at = 0; at < length; ) {
     const { bytesRead } = await file.read(bytes, at, length - at, from + at);
-    if (bytesRead === 0) throw new Error(`a file ends ${length - at} bytes before what was asked of it`);
+    if (bytesRead === 0) throw new Error(`the file ends ${length - at} bytes before the end of the requested range`);
     at += bytesRead;
   }
   return bytes;

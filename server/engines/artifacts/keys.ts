@@ -1,5 +1,5 @@
-// Makes every key of every artifact; nothing else may. The application comes first, then what it belongs to, so that a
-// session or an application can be listed and removed by its prefix. A key is a safe relative path on any disk.
+// Creates the keys of all artifacts; no other file does. A key begins with the application and the resource, so that the
+// artifacts of a session or an application can be listed by prefix. A key is a safe relative path on any disk.
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';
 
 export type ArtifactKey = string & { readonly kind: 'artifact key' };
@@ -7,17 +7,17 @@ export type ArtifactPrefix = string & { readonly kind: 'artifact prefix' };
 
 const PART = /^[a-z0-9][a-z0-9-]{0,127}(\.[a-z0-9]{1,8})?$/;
 
-/** Ids, numbers and checksums only: a name that a caller or a page chose is never part of a key. */
+/** Parts are ids, numbers and checksums. Names that a caller or a page has chosen are never part of a key. */
 function path(...parts: readonly (string | number)[]): string {
   const bad = parts.find(part => !PART.test(String(part)));
-  if (bad !== undefined) throw new Error(`${JSON.stringify(bad)} cannot be part of an artifact's key`);
+  if (bad !== undefined) throw new Error(`${JSON.stringify(bad)} cannot be part of an artifact key`);
   return parts.join('/');
 }
 
 const key = (...parts: readonly (string | number)[]): ArtifactKey => path(...parts) as ArtifactKey;
 const prefix = (...parts: readonly (string | number)[]): ArtifactPrefix => `${path(...parts)}/` as ArtifactPrefix;
 
-/** For keys that come back from a row or a listing. */
+/** Validates a key from a row or a listing. */
 export function asKey(text: string): ArtifactKey {
   return key(...text.split('/'));
 }
@@ -37,18 +37,18 @@ export const downloadKey = (app: App, session: Session, download: string): Artif
 export const recordingPrefix = (app: App, session: Session): ArtifactPrefix =>
   prefix(app, 'sessions', session, 'recording');
 
-/** Segments of one size share one. */
+/** The init segment that segments of one size share. */
 export const recordingInitKey = (app: App, session: Session, page: number, run: number): ArtifactKey =>
   key(app, 'sessions', session, 'recording', page, `init-${run}.mp4`);
 
 export const recordingSegmentKey = (app: App, session: Session, page: number, segment: number): ArtifactKey =>
   key(app, 'sessions', session, 'recording', page, `${segment}.m4s`);
 
-/** One assembly of a page; a later one has an id of its own, so that links to the earlier one keep their bytes. */
+/** The MP4 file of a page. Each assembly has its own id, so that links to an earlier file keep working. */
 export const recordingFileKey = (app: App, session: Session, page: number, assembly: string): ArtifactKey =>
   key(app, 'sessions', session, 'recording', page, `${assembly}.mp4`);
 
-/** How a recorded session looked at its end. */
+/** The last picture of a recorded session. */
 export const pictureKey = (app: App, session: Session): ArtifactKey => key(app, 'sessions', session, 'picture.jpg');
 
 export const logKey = (app: App, session: Session, part: number): ArtifactKey =>
@@ -62,12 +62,12 @@ export const contextVersionKey = (app: App, context: string, version: string): A
 export const contextCookiesKey = (app: App, context: string, version: string): ArtifactKey =>
   key(app, 'contexts', context, `${version}.cookies`);
 
-/** The bytes of an extension are kept once for each application, however often they are uploaded. */
+/** The bytes of an extension are stored once for each application, even if they are uploaded several times. */
 export const extensionKey = (app: App, checksum: string): ArtifactKey => key(app, 'extensions', checksum);
 
 export const certificateKey = (app: App, certificate: string): ArtifactKey => key(app, 'certificates', certificate);
 
-/** All of them, as the domain gets them: it sees engines as types only. */
+/** All key functions. The domain receives them as a value, because it imports engines as types only. */
 export const artifactKeys = {
   sessionPrefix,
   uploadKey,

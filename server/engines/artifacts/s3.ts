@@ -1,5 +1,5 @@
-// Artifacts in an S3 bucket. Multipart while streaming, so that a whole object never stands in memory; the bucket shows an
-// object only when its last part is there.
+// Stores artifacts in an S3 bucket. Streams are uploaded in parts, so that memory is bounded. An object becomes visible
+// when its upload is completed.
 import { createHash, type Hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { unlink } from 'node:fs/promises';
@@ -19,19 +19,19 @@ import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import type { Clock } from '../../kit/clock.ts';
 import { isCode } from '../../kit/durable.ts';
 import type { Secret } from '../../kit/secret.ts';
-import type { Artifacts, ByteRange, LinkWish, OpenedArtifact, PutOptions, Stored } from './artifacts.ts';
+import type { Artifacts, ByteRange, LinkOptions, OpenedArtifact, PutOptions, Stored } from './artifacts.ts';
 import { type ArtifactKey, type ArtifactPrefix, asKey } from './keys.ts';
 
-/** S3 takes 10,000 parts, so this allows objects of 156 GiB; two of them are held in memory. */
+/** S3 allows 10,000 parts, which limits an object to 156 GiB. Two parts are in memory at a time. */
 const PART_BYTES = 16 * 1024 ** 2;
-const PARTS_AT_ONCE = 2;
-const REMOVED_AT_ONCE = 1000;
-const READ_AT_ONCE_BYTES = 1024 ** 2;
+const CONCURRENT_PARTS = 2;
+const DELETE_BATCH_KEYS = 1000;
+const READ_CHUNK_BYTES = 1024 ** 2;
 const CONNECT_MS = 5_000;
-/** Between two bytes, not for all of them. */
-const SILENCE_MS = 30_000;
+/** Limit between two reads, not of the whole transfer. */
+const SOCKET_IDLE_MS = 30_000;
 const ATTEMPTS = 3;
-/** Whoever writes one object for longer than this is dead. */
+/** An upload that is older than this was abandoned. */
 const ABANDONED_MS = 24 * 3600_000;
 
 export interface S3Options {
@@ -48,11 +48,11 @@ export function openS3({ endpoint, bucket, region, keys, pathStyle }: S3Options,
     forcePathStyle: pathStyle,
     ...(endpoint ? { endpoint } : {}),
     ...(keys ? { credentials: { accessKeyId: keys.accessKey, secretAccessKey: keys.secretKey.reveal() } } : {}),
-    // Stores that are not Amazon's often do not know the newer checksums.
+    // Other S3-compatible stores often do not support the newer checksums.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     maxAttempts: ATTEMPTS,
-    requestHandler: { connectionTimeout: CONNECT_MS, socketTimeout: SILENCE_MS },
+    requestHandler: { connectionTimeout: CONNECT_MS, socketTimeout: SOCKET_IDLE_MS },
   });
   return new S3(client, bucket, clock);
 }
@@ -72,32 +72,32 @@ class S3 implements Artifacts {
   async put(key: ArtifactKey, body: AsyncIterable<Uint8Array>, options: PutOptions = {}): Promise<Stored> {
     const hash = createHash('sha256');
     const seen = { size: 0 };
-    await this.#upload(key, hashing(body, hash, seen, options.signal), options);
+    await this.#upload(key, hashedStream(body, hash, seen, options.signal), options);
     return { size: seen.size, checksum: hash.digest('hex') };
   }
 
   async putFile(key: ArtifactKey, path: string, options: PutOptions = {}): Promise<void> {
     try {
-      await this.#upload(key, createReadStream(path, { highWaterMark: READ_AT_ONCE_BYTES }), options);
+      await this.#upload(key, createReadStream(path, { highWaterMark: READ_CHUNK_BYTES }), options);
       await unlink(path);
     } catch (error) {
       if (!isCode(error, 'ENOENT')) throw error;
-      if (!(await this.stat(key))) throw new Error(`${path} is gone and was never stored as ${key}`);
+      if (!(await this.stat(key))) throw new Error(`${path} is missing and was not stored as ${key}`);
     }
   }
 
   async open(key: ArtifactKey, range?: ByteRange): Promise<OpenedArtifact | undefined> {
     const bytes = range ? { Range: `bytes=${range.first}-${range.last}` } : {};
-    const command = new GetObjectCommand({ ...this.#named(key), ...bytes });
-    const answer = await this.#client.send(command).catch(absent);
+    const command = new GetObjectCommand({ ...this.#locate(key), ...bytes });
+    const answer = await this.#client.send(command).catch(undefinedIfMissing);
     if (!answer) return undefined;
     const size = range ? Number(/\/(\d+)$/.exec(answer.ContentRange ?? '')?.[1]) : answer.ContentLength;
     if (!(answer.Body instanceof Readable) || size === undefined || Number.isNaN(size))
-      throw new Error(`the object store answered ${key} without its bytes or its size`);
-    const asked = range && range.last - range.first + 1;
-    // Some stores take `0-0` for everything.
-    const tooMuch = asked !== undefined && answer.ContentLength !== asked;
-    return { size, body: tooMuch ? firstOf(answer.Body, asked) : answer.Body };
+      throw new Error(`the object store returned ${key} without a body or a size`);
+    const requested = range && range.last - range.first + 1;
+    // Some stores treat the range `0-0` as the whole object.
+    const tooMuch = requested !== undefined && answer.ContentLength !== requested;
+    return { size, body: tooMuch ? firstOf(answer.Body, requested) : answer.Body };
   }
 
   async read(key: ArtifactKey, range?: ByteRange): Promise<Buffer | undefined> {
@@ -106,7 +106,7 @@ class S3 implements Artifacts {
   }
 
   async stat(key: ArtifactKey): Promise<{ size: number } | undefined> {
-    const answer = await this.#client.send(new HeadObjectCommand(this.#named(key))).catch(absent);
+    const answer = await this.#client.send(new HeadObjectCommand(this.#locate(key))).catch(undefinedIfMissing);
     return answer && { size: answer.ContentLength ?? 0 };
   }
 
@@ -126,25 +126,28 @@ class S3 implements Artifacts {
   }
 
   async remove(keys: readonly ArtifactKey[]): Promise<void> {
-    for (let at = 0; at < keys.length; at += REMOVED_AT_ONCE) {
-      const Objects = keys.slice(at, at + REMOVED_AT_ONCE).map(Key => ({ Key }));
+    for (let at = 0; at < keys.length; at += DELETE_BATCH_KEYS) {
+      const Objects = keys.slice(at, at + DELETE_BATCH_KEYS).map(Key => ({ Key }));
       const Delete = { Objects, Quiet: true };
       const { Errors = [] } = await this.#client.send(new DeleteObjectsCommand({ Bucket: this.#bucket, Delete }));
       const [failed] = Errors.filter(({ Code }) => Code !== 'NoSuchKey');
-      if (failed) throw new Error(`the object store did not remove ${failed.Key}: ${failed.Code} ${failed.Message}`);
+      if (failed) throw new Error(`the object store could not remove ${failed.Key}: ${failed.Code} ${failed.Message}`);
     }
   }
 
-  async signedUrl(key: ArtifactKey, { expiresAt, verb, contentType, contentDisposition }: LinkWish): Promise<string> {
+  async signedUrl(
+    key: ArtifactKey,
+    { expiresAt, verb, contentType, contentDisposition }: LinkOptions,
+  ): Promise<string> {
     const shown = { ResponseContentType: contentType, ResponseContentDisposition: contentDisposition };
-    const named = this.#named(key);
+    const location = this.#locate(key);
     const now = this.#clock.now();
     const expiresIn = Math.floor((expiresAt.getTime() - now.getTime()) / 1000);
-    const command = verb === 'HEAD' ? new HeadObjectCommand(named) : new GetObjectCommand({ ...named, ...shown });
+    const command = verb === 'HEAD' ? new HeadObjectCommand(location) : new GetObjectCommand({ ...location, ...shown });
     return getSignedUrl(this.#client, command, { expiresIn, signingDate: now });
   }
 
-  /** The bucket may be shared with hosts that are alive: only what is a day old was left behind. */
+  /** Other running hosts may share the bucket, so only uploads that are a day old are removed. */
   async recover(): Promise<void> {
     const { Uploads = [] } = await this.#client.send(new ListMultipartUploadsCommand({ Bucket: this.#bucket }));
     const before = this.#clock.now().getTime() - ABANDONED_MS;
@@ -157,30 +160,30 @@ class S3 implements Artifacts {
     this.#client.destroy();
   }
 
-  #named(key: ArtifactKey) {
+  #locate(key: ArtifactKey) {
     return { Bucket: this.#bucket, Key: asKey(key) };
   }
 
   async #upload(key: ArtifactKey, Body: Readable, { contentType, signal }: PutOptions): Promise<void> {
-    const params = { ...this.#named(key), Body, ...(contentType ? { ContentType: contentType } : {}) };
-    const upload = new Upload({ client: this.#client, params, partSize: PART_BYTES, queueSize: PARTS_AT_ONCE });
-    const giveUp = (): void => void upload.abort();
-    signal?.addEventListener('abort', giveUp, { once: true });
+    const params = { ...this.#locate(key), Body, ...(contentType ? { ContentType: contentType } : {}) };
+    const upload = new Upload({ client: this.#client, params, partSize: PART_BYTES, queueSize: CONCURRENT_PARTS });
+    const abort = (): void => void upload.abort();
+    signal?.addEventListener('abort', abort, { once: true });
     try {
       signal?.throwIfAborted();
       await upload.done();
     } catch (error) {
-      // Why it was stopped says more than that it was.
+      // The reason of the signal is more useful than the error of the aborted upload.
       signal?.throwIfAborted();
       throw error;
     } finally {
-      signal?.removeEventListener('abort', giveUp);
+      signal?.removeEventListener('abort', abort);
       Body.destroy();
     }
   }
 }
 
-function hashing(
+function hashedStream(
   body: AsyncIterable<Uint8Array>,
   hash: Hash,
   seen: { size: number },
@@ -209,7 +212,7 @@ function firstOf(body: Readable, bytes: number): Readable {
   return Readable.from(cut(), { objectMode: false });
 }
 
-function absent(error: unknown): undefined {
+function undefinedIfMissing(error: unknown): undefined {
   if (error instanceof S3ServiceException && error.$metadata.httpStatusCode === 404) return undefined;
   throw error;
 }

@@ -1,26 +1,26 @@
-// Files of dead sessions, moved out of their boxes before those go: renamed only, so that an end never waits for them.
-// They are taken in later, and what they are is looked at then. The order of folders is session, then name.
+// Files of ended sessions that are moved out of the box before it is removed. They are only renamed, so that the end of a
+// session does not wait for them; they are read and stored later. Paths are <session>/<name>.
 import { chmod, chown, lstat, mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isCode, makeFolder, syncFolder } from '../../kit/durable.ts';
 
 const NAME = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-export class Salvage {
+export class SalvagedFiles {
   readonly #folder: string;
 
   private constructor(folder: string) {
     this.#folder = folder;
   }
 
-  static async open(folder: string): Promise<Salvage> {
+  static async open(folder: string): Promise<SalvagedFiles> {
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    return new Salvage(folder);
+    return new SalvagedFiles(folder);
   }
 
   /**
-   * Moves the plain files of these names from a folder in which nothing lives any more. Safe to repeat. What is no plain
-   * file with one name stays where it is, and goes with its box. Returns how many were moved.
+   * Moves regular files with these names out of a folder that no process uses any more. Safe to repeat. Other files, and
+   * files with several hard links, stay and are removed with the box. Returns the number of moved files.
    */
   async moveIn(session: string, from: string, names: readonly string[]): Promise<number> {
     const into = this.#folderOf(session);
@@ -31,14 +31,14 @@ export class Salvage {
       if (!NAME.test(name) || !found?.isFile() || found.nlink !== 1) continue;
       await makeFolder(into);
       await rename(path, join(into, name));
-      await this.#adopt(join(into, name));
+      await this.#takeOwnership(join(into, name));
       moved += 1;
     }
     if (moved > 0) await syncFolder(into);
     return moved;
   }
 
-  /** Sessions of which something was moved in. */
+  /** Sessions that have files here. */
   async sessions(): Promise<readonly string[]> {
     return (await readdir(this.#folder)).filter(name => NAME.test(name));
   }
@@ -48,7 +48,7 @@ export class Salvage {
   }
 
   pathOf(session: string, name: string): string {
-    if (!NAME.test(name)) throw new Error(`${JSON.stringify(name)} is no name of a salvaged file`);
+    if (!NAME.test(name)) throw new Error(`${JSON.stringify(name)} is not the name of a salvaged file`);
     return join(this.#folderOf(session), name);
   }
 
@@ -56,18 +56,18 @@ export class Salvage {
     await rm(this.pathOf(session, name), { force: true });
   }
 
-  /** Once it is empty. */
-  async forget(session: string): Promise<void> {
+  /** Removes the folder of a session. It must be empty. */
+  async removeFolder(session: string): Promise<void> {
     await rmdir(this.#folderOf(session)).catch(ignoreAbsent);
   }
 
   #folderOf(session: string): string {
-    if (!NAME.test(session)) throw new Error(`${JSON.stringify(session)} is no session`);
+    if (!NAME.test(session)) throw new Error(`${JSON.stringify(session)} is not a session id`);
     return join(this.#folder, session);
   }
 
-  /** It belonged to the box's user, who may have taken every right from it. */
-  async #adopt(path: string): Promise<void> {
+  /** The file belongs to the user of the box, who may have removed all permissions. */
+  async #takeOwnership(path: string): Promise<void> {
     if (process.getuid?.() === 0) await chown(path, 0, process.getgid?.() ?? 0);
     await chmod(path, 0o600);
   }

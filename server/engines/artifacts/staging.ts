@@ -1,5 +1,5 @@
-// Files of ours on the local disk that wait to be stored: whole, synced, each under a name of its own. What writes or moves
-// them here notes the name in a row; a name in no row is left over from a killed server.
+// Local files that wait to be stored: complete, synced and each with a unique name. The caller records the name in a row;
+// a file without a row was left by a killed server.
 import { createHash, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import { isCode, syncFolder, writeSynced } from '../../kit/durable.ts';
 import { writeHashed } from '../../kit/hashed-write.ts';
 import type { ByteRange, OpenedArtifact, Stored } from './artifacts.ts';
 
-const READ_AT_ONCE_BYTES = 256 * 1024;
+const READ_CHUNK_BYTES = 256 * 1024;
 const NAME = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export interface Staged extends Stored {
@@ -27,7 +27,7 @@ export class Staging {
     return new Staging(folder);
   }
 
-  /** Writes a stream into a new file. Nothing stays of one that breaks. */
+  /** Writes a stream to a new file. If the stream fails, the file is removed. */
   async write(body: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<Staged> {
     const name = randomUUID();
     try {
@@ -40,8 +40,8 @@ export class Staging {
     }
   }
 
-  /** Takes in a finished file of ours, of the same disk, and looks through it once; shows so many of its first bytes. */
-  async take(path: string, headBytes: number): Promise<Staged & { readonly head: Buffer }> {
+  /** Moves in a complete file from the same disk and computes its checksum. Returns also its first `headBytes` bytes. */
+  async moveIn(path: string, headBytes: number): Promise<Staged & { readonly head: Buffer }> {
     const name = randomUUID();
     const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
     try {
@@ -52,7 +52,7 @@ export class Staging {
       for await (const chunk of file.createReadStream({
         start: 0,
         autoClose: false,
-        highWaterMark: READ_AT_ONCE_BYTES,
+        highWaterMark: READ_CHUNK_BYTES,
       })) {
         hash.update(chunk);
         size += chunk.length;
@@ -66,7 +66,7 @@ export class Staging {
     }
   }
 
-  /** Of the disk that it is on, which is that of the sessions too. */
+  /** Free bytes of the disk of this folder, which is also the disk of the sessions. */
   async freeBytes(): Promise<number> {
     const { bavail, bsize } = await statfs(this.#folder);
     return bavail * bsize;
@@ -77,7 +77,7 @@ export class Staging {
   }
 
   pathOf(name: string): string {
-    if (!NAME.test(name)) throw new Error(`${JSON.stringify(name)} is no name of a staged file`);
+    if (!NAME.test(name)) throw new Error(`${JSON.stringify(name)} is not the name of a staged file`);
     return join(this.#folder, name);
   }
 
@@ -91,15 +91,15 @@ export class Staging {
     }
     const { size } = await file.stat();
     const bounds = range ? { start: range.first, end: range.last } : {};
-    return { size, body: file.createReadStream({ highWaterMark: READ_AT_ONCE_BYTES, ...bounds }) };
+    return { size, body: file.createReadStream({ highWaterMark: READ_CHUNK_BYTES, ...bounds }) };
   }
 
   async remove(name: string): Promise<void> {
     await rm(this.pathOf(name), { force: true });
   }
 
-  /** Only while nothing else of ours writes here: at a start. */
-  async removeAllBut(names: ReadonlySet<string>): Promise<number> {
+  /** To be called at a start, before anything writes here. */
+  async removeExcept(names: ReadonlySet<string>): Promise<number> {
     const left = (await readdir(this.#folder)).filter(name => NAME.test(name) && !names.has(name));
     for (const name of left) await this.remove(name);
     return left.length;

@@ -1,5 +1,5 @@
-// Reads a zip archive as what it is: hostile. Every entry is judged before anything is read of it, and what is inflated is
-// counted while it is inflated, whatever the archive says of itself.
+// Reads an untrusted zip archive. Every entry is checked before it is read, and inflated bytes are counted while they are
+// inflated, because the sizes that the archive declares may be wrong.
 
 import { createReadStream } from 'node:fs';
 import type { Readable } from 'node:stream';
@@ -17,39 +17,39 @@ import { refusal } from './refusal.ts';
 
 export const ENTRIES_MAX = 10_000;
 export const UNPACKED_BYTES_MAX = 500 * 1024 ** 2;
-/** Text compresses ten to thirty times; a bomb a thousand times. Small archives may do as they like. */
+/** Text compresses by a factor of 10 to 30, a zip bomb by 1000. The ratio of small archives is not limited. */
 const RATIO_MAX = 100;
 const RATIO_FREE_BYTES = 16 * 1024 ** 2;
 
 const STORED = 0;
 const DEFLATED = 8;
-/** File types in the upper half of the attributes, where a Unix wrote the archive. */
+/** Unix file types, in the upper half of the attributes if the archive was created on Unix. */
 const TYPE_MASK = 0o170000;
 const TYPE = { regular: 0o100000, folder: 0o040000, link: 0o120000 } as const;
 
 export interface ArchivedFile {
   readonly path: readonly string[];
   readonly isFolder: boolean;
-  /** The inflated bytes; the stream fails where they are not what the archive promised, or too many in all. */
+  /** The inflated bytes. The stream fails if size or checksum differ from the declared ones, or if a limit is exceeded. */
   read(): Promise<Readable>;
 }
 
-export interface ArchivePlace {
+export interface ArchiveLocation {
   readonly path: string;
-  /** Where in the file the archive begins, and where it ends. */
+  /** Offsets in the file at which the archive begins and ends. */
   readonly start: number;
   readonly end: number;
 }
 
-/** Calls `visit` for one entry after the other, in the order of the archive. */
-export async function eachFile(place: ArchivePlace, visit: (file: ArchivedFile) => Promise<void>): Promise<void> {
+/** Calls `visit` for one entry after the other, in archive order. */
+export async function eachFile(place: ArchiveLocation, visit: (file: ArchivedFile) => Promise<void>): Promise<void> {
   const zip = await openZip(place);
-  const bounds = new Bounds(place.end - place.start);
+  const bounds = new SizeLimit(place.end - place.start);
   const seen = new SeenNames();
   try {
     if (zip.entryCount > ENTRIES_MAX) throw tooManyEntries(zip.entryCount);
     for await (const entry of zip.eachEntry()) {
-      const file = judged(zip, entry, bounds);
+      const file = checkEntry(zip, entry, bounds);
       if (!file) continue;
       seen.add(file.path, file.isFolder);
       await visit(file);
@@ -61,16 +61,16 @@ export async function eachFile(place: ArchivePlace, visit: (file: ArchivedFile) 
   }
 }
 
-async function openZip({ path, start, end }: ArchivePlace): Promise<ZipFile> {
+async function openZip({ path, start, end }: ArchiveLocation): Promise<ZipFile> {
   const options = { lazyEntries: true, autoClose: false, decodeStrings: false, validateEntrySizes: true };
   try {
-    return await fromRandomAccessReaderPromise(new PartOfFile(path, start), end - start, options);
+    return await fromRandomAccessReaderPromise(new FileRange(path, start), end - start, options);
   } catch (error) {
-    throw refusal('not_a_zip', `it is no zip archive (${textOf(error)})`, 'Upload a .zip or a .crx (version 3).');
+    throw refusal('not_a_zip', `it is not a zip archive (${textOf(error)})`, 'Upload a .zip or a .crx (version 3).');
   }
 }
 
-class PartOfFile extends RandomAccessReader {
+class FileRange extends RandomAccessReader {
   readonly #path: string;
   readonly #start: number;
 
@@ -85,38 +85,38 @@ class PartOfFile extends RandomAccessReader {
   }
 }
 
-function judged(zip: ZipFile, entry: Entry, bounds: Bounds): ArchivedFile | undefined {
+function checkEntry(zip: ZipFile, entry: Entry, bounds: SizeLimit): ArchivedFile | undefined {
   const name = getFileNameLowLevel(entry.generalPurposeBitFlag, entry.fileNameRaw, entry.extraFields, true);
   const path = entryPath(name);
   const isFolder = name.endsWith('/');
-  demandOrdinary(name, entry, isFolder);
+  assertSupported(name, entry, isFolder);
   if (!path) return undefined;
-  bounds.announced(entry.uncompressedSize);
-  return { path, isFolder, read: () => inflated(zip, entry, bounds) };
+  bounds.addDeclared(entry.uncompressedSize);
+  return { path, isFolder, read: () => inflate(zip, entry, bounds) };
 }
 
-function demandOrdinary(name: string, entry: Entry, isFolder: boolean): void {
-  const shown = JSON.stringify(name);
-  if (entry.isEncrypted()) throw refusal('encrypted', `${shown} is encrypted`, 'Pack it without a password.');
+function assertSupported(name: string, entry: Entry, isFolder: boolean): void {
+  const quoted = JSON.stringify(name);
+  if (entry.isEncrypted()) throw refusal('encrypted', `${quoted} is encrypted`, 'Pack it without a password.');
   if (entry.compressionMethod !== STORED && entry.compressionMethod !== DEFLATED)
     throw refusal(
       'compression_method',
-      `${shown} is compressed by method ${entry.compressionMethod}`,
-      'Pack it stored or deflated.',
+      `${quoted} is compressed with method ${entry.compressionMethod}`,
+      'Use the methods "store" or "deflate".',
     );
   const type = (entry.externalFileAttributes >>> 16) & TYPE_MASK;
-  if (type === TYPE.link) throw refusal('link', `${shown} is a link`, 'Pack the file itself in its place.');
+  if (type === TYPE.link) throw refusal('link', `${quoted} is a link`, 'Replace it with the file itself.');
   if (type !== 0 && type !== (isFolder ? TYPE.folder : TYPE.regular))
-    throw refusal('special_file', `${shown} is no ordinary file or folder`, 'Leave it out.');
+    throw refusal('special_file', `${quoted} is not a regular file or folder`, 'Remove it from the package.');
 }
 
-async function inflated(zip: ZipFile, entry: Entry, bounds: Bounds): Promise<Readable> {
+async function inflate(zip: ZipFile, entry: Entry, bounds: SizeLimit): Promise<Readable> {
   const stream = await zip.openReadStreamPromise(entry);
   let sum = 0;
   const counted = new Transform({
     transform: (chunk: Buffer, _, done) => {
       sum = crc32(chunk, sum);
-      done(bounds.exceeded(chunk.length), chunk);
+      done(bounds.addInflated(chunk.length), chunk);
     },
     flush: done => done(sum === entry.crc32 ? null : new Error('the checksum of an entry does not match')),
   });
@@ -125,8 +125,8 @@ async function inflated(zip: ZipFile, entry: Entry, bounds: Bounds): Promise<Rea
   return stream.pipe(counted);
 }
 
-/** How much may come out of an archive of this size. */
-class Bounds {
+/** Limits the inflated bytes of an archive: absolute, and relative to its size. */
+class SizeLimit {
   readonly #ratioBytesMax: number;
   #announced = 0;
   #inflated = 0;
@@ -135,13 +135,13 @@ class Bounds {
     this.#ratioBytesMax = Math.max(RATIO_FREE_BYTES, RATIO_MAX * archiveBytes);
   }
 
-  announced(bytes: number): void {
+  addDeclared(bytes: number): void {
     this.#announced += bytes;
     const refused = this.#refusal(this.#announced);
     if (refused) throw refused;
   }
 
-  exceeded(bytes: number): Error | null {
+  addInflated(bytes: number): Error | null {
     this.#inflated += bytes;
     return this.#refusal(this.#inflated);
   }
@@ -151,13 +151,13 @@ class Bounds {
       return refusal(
         'too_large_unpacked',
         `it unpacks to more than ${UNPACKED_BYTES_MAX} bytes`,
-        'Leave out what the extension does not need.',
+        'Remove files that the extension does not need.',
       );
     if (bytes > this.#ratioBytesMax)
       return refusal(
         'compression_ratio',
         `it unpacks to more than ${RATIO_MAX} times its size`,
-        'An extension does not compress like that; pack what it needs only.',
+        'Remove files that the extension does not need.',
       );
     return null;
   }
@@ -166,15 +166,15 @@ class Bounds {
 const tooManyEntries = (count: number) =>
   refusal(
     'too_many_entries',
-    `it has ${count} entries; at most ${ENTRIES_MAX} are taken`,
-    'Leave out what it does not need.',
+    `it has ${count} entries; the limit is ${ENTRIES_MAX}`,
+    'Remove files that the extension does not need.',
   );
 
-/** What the reader of zips throws is about the archive; what the disk throws is not. */
+/** Errors of the zip reader mean a damaged archive; errors of the disk do not. */
 function asRefusal(error: unknown): unknown {
   const isOfDisk = error instanceof Error && 'syscall' in error;
   if (!(error instanceof Error) || error.name === 'Fault' || isOfDisk) return error;
-  return refusal('damaged', `the archive is damaged (${textOf(error)})`, 'Pack it anew.');
+  return refusal('damaged', `the archive is damaged (${textOf(error)})`, 'Pack it again.');
 }
 
 const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,10 +1,10 @@
-// The envelope of a .crx: who signed the archive in it, and where that archive begins. Only version 3, and only where the
-// signature of the extension's own key is right.
+// Reads the header of a .crx file: the key that signed the archive, and the offset of the archive. Only version 3 is
+// accepted, and only with a valid signature of the extension's own key.
 import { createHash, createPublicKey, createVerify, type KeyObject } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
-import type { ArchivePlace } from './archive.ts';
+import type { ArchiveLocation } from './archive.ts';
 import { refusal } from './refusal.ts';
 
 const MAGIC = 'Cr24';
@@ -12,12 +12,12 @@ const VERSION = 3;
 const FIXED_BYTES = 12;
 const HEADER_BYTES_MAX = 1024 ** 2;
 const ID_BYTES = 16;
-/** Numbers of the fields in the header's protocol buffers. */
+/** Field numbers in the protocol buffers of the header. */
 const FIELD = { rsa: 2, ecdsa: 3, signedData: 10_000, key: 1, signature: 2, id: 1 } as const;
 
 export interface Envelope {
-  readonly archive: ArchivePlace;
-  /** The extension's own key, where there is an envelope: its id is made from it. */
+  readonly archive: ArchiveLocation;
+  /** The extension's own key, from which its id is derived. Undefined for a plain .zip. */
   readonly publicKey?: Buffer;
 }
 
@@ -29,9 +29,9 @@ export async function openEnvelope(path: string): Promise<Envelope> {
     throw refusal('crx_version', `it is a .crx of version ${version}`, 'Pack it as .crx version 3, or upload a .zip.');
   const headerBytes = head.readUInt32LE(8);
   const start = FIXED_BYTES + headerBytes;
-  if (headerBytes > HEADER_BYTES_MAX || start > size) throw badSignature('its header is cut off');
+  if (headerBytes > HEADER_BYTES_MAX || start > size) throw badSignature('its header is truncated');
   const archive = { path, start, end: size };
-  return { archive, publicKey: await signer(head.subarray(FIXED_BYTES, start), archive) };
+  return { archive, publicKey: await verifiedKey(head.subarray(FIXED_BYTES, start), archive) };
 }
 
 async function readHead(path: string): Promise<{ head: Buffer; size: number }> {
@@ -46,22 +46,22 @@ async function readHead(path: string): Promise<{ head: Buffer; size: number }> {
   }
 }
 
-/** Of all signatures the one counts whose key makes the id that was signed. */
-async function signer(header: Buffer, archive: ArchivePlace): Promise<Buffer> {
+/** Returns the key whose id was signed, if its signature is valid. Other signatures are ignored. */
+async function verifiedKey(header: Buffer, archive: ArchiveLocation): Promise<Buffer> {
   const fields = readFields(header);
   const signedData = fields.find(({ number }) => number === FIELD.signedData)?.bytes;
   const id = signedData && readFields(signedData).find(({ number }) => number === FIELD.id)?.bytes;
-  if (!signedData || id?.length !== ID_BYTES) throw badSignature('it does not say whose it is');
+  if (!signedData || id?.length !== ID_BYTES) throw badSignature('it does not contain the id of the extension');
   for (const { number, bytes } of fields) {
     if (number !== FIELD.rsa && number !== FIELD.ecdsa) continue;
-    const proof = readFields(bytes);
-    const key = proof.find(({ number }) => number === FIELD.key)?.bytes;
-    const signature = proof.find(({ number }) => number === FIELD.signature)?.bytes;
+    const parts = readFields(bytes);
+    const key = parts.find(({ number }) => number === FIELD.key)?.bytes;
+    const signature = parts.find(({ number }) => number === FIELD.signature)?.bytes;
     if (!key || !signature || !idOf(key).equals(id)) continue;
     if (await verifies(keyOf(key), signature, signedData, archive)) return Buffer.from(key);
     throw badSignature('it was changed after it was signed');
   }
-  throw badSignature('its own key did not sign it');
+  throw badSignature('it is not signed with the key of the extension');
 }
 
 const idOf = (publicKey: Buffer): Buffer => createHash('sha256').update(publicKey).digest().subarray(0, ID_BYTES);
@@ -78,7 +78,7 @@ async function verifies(
   key: KeyObject,
   signature: Buffer,
   signedData: Buffer,
-  archive: ArchivePlace,
+  archive: ArchiveLocation,
 ): Promise<boolean> {
   const length = Buffer.alloc(4);
   length.writeUInt32LE(signedData.length);
@@ -94,7 +94,7 @@ interface Field {
   readonly bytes: Buffer;
 }
 
-/** The fields of a protocol buffer that hold bytes; others do not stand in these. */
+/** Reads a protocol buffer that contains only fields of bytes. */
 function readFields(buffer: Buffer): readonly Field[] {
   const fields: Field[] = [];
   let at = 0;
@@ -119,4 +119,4 @@ function readFields(buffer: Buffer): readonly Field[] {
 }
 
 const badSignature = (what: string) =>
-  refusal('crx_signature', `the envelope of the .crx cannot be trusted: ${what}`, 'Download or pack it anew.');
+  refusal('crx_signature', `the header of the .crx is invalid: ${what}`, 'Download or pack it again.');

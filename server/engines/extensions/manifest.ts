@@ -1,4 +1,4 @@
-// What manifest.json must say before Chromium is asked to load it. Chromium judges the rest. Pure.
+// Checks manifest.json before Chromium loads it. Chromium checks the rest.
 
 import { parseJson } from '../../kit/foreign.ts';
 import { isObject } from '../../kit/json.ts';
@@ -13,15 +13,15 @@ export interface Manifest {
   readonly version: string;
   readonly manifestVersion: number;
   readonly hasServiceWorker: boolean;
-  /** As it is, for writing it anew. */
+  /** All members, unchanged, so that the manifest can be written again. */
   readonly members: Readonly<Record<string, unknown>>;
 }
 
 export function readManifest(bytes: Buffer): Manifest {
   const members = parse(bytes.toString('utf8').replace(/^\uFEFF/, ''));
-  demandVersion(members.manifest_version);
-  for (const [path, expected, isSo] of EXPECTED)
-    if (!isSo(valueAt(members, path)))
+  assertVersion(members.manifest_version);
+  for (const [path, expected, isValid] of FIELD_CHECKS)
+    if (!isValid(valueAt(members, path)))
       throw refusal('manifest_field', `${path} in manifest.json is not ${expected}`, 'Correct the manifest.');
   return {
     name: String(members.name),
@@ -38,18 +38,18 @@ function parse(text: string): Readonly<Record<string, unknown>> {
   throw refusal('manifest_not_json', 'manifest.json is not a JSON object', 'Correct the manifest.');
 }
 
-/** Chromium lets a manifest have comments; a string may hold what looks like one. What is not closed goes to the end. */
+/** Chromium allows comments in a manifest. A string may contain what looks like one. An unclosed comment extends to the end. */
 const withoutComments = (text: string): string =>
   text.replace(/"(?:[^"\\]|\\[\s\S])*(?:"|\\?$)|\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g, found =>
     found.startsWith('"') ? found : ' ',
   );
 
-function demandVersion(version: unknown): void {
+function assertVersion(version: unknown): void {
   if (version === VERSION) return;
   throw refusal(
     'manifest_version',
     `manifest_version is ${JSON.stringify(version) ?? 'missing'}`,
-    `Chromium runs version ${VERSION} only; port the extension to it.`,
+    `Chromium supports only version ${VERSION}. Port the extension to it.`,
   );
 }
 
@@ -65,9 +65,9 @@ const listOf =
   value =>
     Array.isArray(value) && value.every(check);
 
-const EXPECTED: ReadonlyArray<readonly [path: string, expected: string, check: Check]> = [
-  ['name', `a text of 1 to ${NAME_CHARACTERS_MAX} characters`, isText],
-  ['version', 'one to four numbers joined by dots', isVersion],
+const FIELD_CHECKS: ReadonlyArray<readonly [path: string, expected: string, check: Check]> = [
+  ['name', `a string of 1 to ${NAME_CHARACTERS_MAX} characters`, isText],
+  ['version', 'one to four numbers separated by dots', isVersion],
   ['background', 'an object', optional(isObject)],
   ['background.service_worker', 'a text', optional(isText)],
   ['content_scripts', 'a list of objects', optional(listOf(isObject))],

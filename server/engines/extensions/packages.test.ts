@@ -22,7 +22,7 @@ const folder = mkdtempSync(join(tmpdir(), 'berth-extensions-'));
 after(() => rmSync(folder, { recursive: true }));
 const packages = new ExtensionPackages(join(folder, 'scratch'));
 
-const UNSTOPPED = new AbortController().signal;
+const NOT_ABORTED = new AbortController().signal;
 const MANIFEST = { manifest_version: 3, name: 'Tested', version: '1.2.3', background: { service_worker: 'sw.js' } };
 const manifest = (more: object = {}): ZipEntry => ({
   name: 'manifest.json',
@@ -36,38 +36,38 @@ function written(bytes: Buffer): string {
   return path;
 }
 
-test('an ordinary archive tells what its manifest says', async () => {
-  const facts = await packages.inspect(written(zip([manifest(), { name: 'js/sw.js', bytes: 'go()' }])));
-  assert.deepEqual(facts, { name: 'Tested', version: '1.2.3', manifestVersion: 3, hasServiceWorker: true });
+test('reads the manifest of an archive', async () => {
+  const info = await packages.inspect(written(zip([manifest(), { name: 'js/sw.js', bytes: 'go()' }])));
+  assert.deepEqual(info, { name: 'Tested', version: '1.2.3', manifestVersion: 3, hasServiceWorker: true });
 });
 
-test('a manifest may have comments, a mark of its encoding, and a key that gives the id', async () => {
+test('accepts a manifest with comments, a byte order mark and a key', async () => {
   const key = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ type: 'spki', format: 'der' });
   const text = `\uFEFF// made by hand\n{ "manifest_version": 3, /* so */ "name": "a//b", "version": "1", "key": "${key.toString('base64')}" }`;
-  const facts = await packages.inspect(written(zip([{ name: 'manifest.json', bytes: text }])));
-  assert.equal(facts.name, 'a//b');
-  assert.equal(facts.hasServiceWorker, false);
-  assert.match(String(facts.ownId), /^[a-p]{32}$/);
+  const info = await packages.inspect(written(zip([{ name: 'manifest.json', bytes: text }])));
+  assert.equal(info.name, 'a//b');
+  assert.equal(info.hasServiceWorker, false);
+  assert.match(String(info.ownId), /^[a-p]{32}$/);
 });
 
 const link = { name: 'passwd', bytes: '/etc/passwd', mode: 0o120777 };
 const many = Array.from({ length: 10_001 }, (_, index) => ({ name: `f${index}`, method: 0 }));
 const zeros = Buffer.alloc(20 * 1024 ** 2);
 
-/** What stands beside a good manifest, and why it is refused. */
+/** Invalid archives and the expected reasons. */
 const REFUSED: ReadonlyArray<readonly [what: string, reason: Reason, entries: readonly ZipEntry[]]> = [
-  ['a name that leads out', 'path_escape', [manifest(), { name: '../../evil.js' }]],
-  ['a name that leads out with backslashes', 'path_escape', [manifest(), { name: 'a\\..\\..\\evil.js' }]],
+  ['a name with ..', 'path_escape', [manifest(), { name: '../../evil.js' }]],
+  ['a name with .. and backslashes', 'path_escape', [manifest(), { name: 'a\\..\\..\\evil.js' }]],
   ['an absolute name', 'absolute_path', [manifest(), { name: '/etc/cron.d/evil' }]],
   ['a name with a drive', 'absolute_path', [manifest(), { name: 'C:/evil' }]],
   ['a name with a backslash', 'bad_name', [manifest(), { name: 'a\\b.js' }]],
   ['a name with a zero byte', 'bad_name', [manifest(), { name: 'a\0.js' }]],
   ['an empty part', 'bad_name', [manifest(), { name: 'a//b.js' }]],
   ['a name too long', 'bad_name', [manifest(), { name: 'x'.repeat(256) }]],
-  ['a name that Chromium keeps', 'bad_name', [manifest(), { name: '_secret.js' }]],
+  ['a name that Chromium reserves', 'bad_name', [manifest(), { name: '_secret.js' }]],
   ['a link', 'link', [manifest(), link]],
   ['a device', 'special_file', [manifest(), { name: 'null', mode: 0o020666 }]],
-  ['a folder that is a file', 'special_file', [manifest(), { name: 'a/', mode: 0o100644 }]],
+  ['a folder name with the type of a file', 'special_file', [manifest(), { name: 'a/', mode: 0o100644 }]],
   ['the same name twice', 'duplicate_name', [manifest(), { name: 'a.js' }, { name: 'a.js' }]],
   ['a second manifest', 'duplicate_name', [manifest(), manifest()]],
   ['a file where a folder is', 'duplicate_name', [manifest(), { name: 'a/b' }, { name: 'a' }]],
@@ -75,33 +75,33 @@ const REFUSED: ReadonlyArray<readonly [what: string, reason: Reason, entries: re
   ['names that differ in case', 'case_collision', [manifest(), { name: 'a.js' }, { name: 'A.js' }]],
   ['folders that differ in case', 'case_collision', [manifest(), { name: 'a/b' }, { name: 'A/c' }]],
   [
-    'names that differ in how accents are written',
+    'names that differ in Unicode normalization',
     'case_collision',
     [manifest(), { name: '\u00e9' }, { name: 'e\u0301' }],
   ],
   ['an encrypted entry', 'encrypted', [manifest(), { name: 'a.js', flags: 0x801 }]],
-  ['another compression', 'compression_method', [manifest(), { name: 'a.js', method: 12 }]],
+  ['an unsupported compression method', 'compression_method', [manifest(), { name: 'a.js', method: 12 }]],
   ['too many entries', 'too_many_entries', [manifest(), ...many]],
-  ['a bomb by ratio', 'compression_ratio', [manifest(), { name: 'a', bytes: zeros }]],
+  ['a zip bomb with a high ratio', 'compression_ratio', [manifest(), { name: 'a', bytes: zeros }]],
   [
-    'a bomb that says it is large',
+    'a zip bomb with a large declared size',
     'too_large_unpacked',
     [manifest(), { name: 'a', bytes: 'x', size: 600 * 1024 ** 2 }],
   ],
-  ['more than was said', 'damaged', [manifest(), { name: 'a', bytes: zeros, size: 10 }]],
+  ['more bytes than declared', 'damaged', [manifest(), { name: 'a', bytes: zeros, size: 10 }]],
   ['a wrong checksum', 'damaged', [manifest(), { name: 'a', bytes: 'x', crc: 1 }]],
   ['no manifest', 'manifest_missing', [{ name: 'a.js' }]],
   ['a manifest in a folder', 'manifest_not_at_root', [{ ...manifest(), name: 'my/manifest.json' }]],
-  ['a manifest that is no JSON', 'manifest_not_json', [{ name: 'manifest.json', bytes: '{' }]],
+  ['a manifest that is not JSON', 'manifest_not_json', [{ name: 'manifest.json', bytes: '{' }]],
   ['a manifest that is a list', 'manifest_not_json', [{ name: 'manifest.json', bytes: '[]' }]],
   ['a manifest too large', 'manifest_not_json', [{ name: 'manifest.json', bytes: ' '.repeat(2 * 1024 ** 2) }]],
   ['manifest version 2', 'manifest_version', [manifest({ manifest_version: 2 })]],
   ['no manifest version', 'manifest_version', [manifest({ manifest_version: undefined })]],
   ['no name', 'manifest_field', [manifest({ name: '' })]],
-  ['a version that is none', 'manifest_field', [manifest({ version: '1.x' })]],
+  ['an invalid version', 'manifest_field', [manifest({ version: '1.x' })]],
   ['version zero', 'manifest_field', [manifest({ version: '0.0' })]],
-  ['permissions that are no list', 'manifest_field', [manifest({ permissions: 'all' })]],
-  ['a worker that is no text', 'manifest_field', [manifest({ background: { service_worker: 7 } })]],
+  ['permissions that are not a list', 'manifest_field', [manifest({ permissions: 'all' })]],
+  ['a worker that is not a string', 'manifest_field', [manifest({ background: { service_worker: 7 } })]],
 ];
 
 const refusedFor = async (path: string, reason: Reason): Promise<string> => {
@@ -118,11 +118,11 @@ const refusedFor = async (path: string, reason: Reason): Promise<string> => {
 };
 
 for (const [what, reason, entries] of REFUSED)
-  test(`refused: ${what} (${reason})`, async () => {
+  test(`refuses ${what} with ${reason}`, async () => {
     await refusedFor(written(zip(entries)), reason);
   });
 
-test('what is no archive, or a piece of one, is refused', async () => {
+test('refuses files that are not an archive, and parts of an archive', async () => {
   const whole = zip([manifest(), { name: 'a.js', bytes: 'x'.repeat(1000), method: 0 }]);
   await refusedFor(written(Buffer.from('hello')), 'not_a_zip');
   await refusedFor(written(Buffer.alloc(0)), 'not_a_zip');
@@ -130,25 +130,25 @@ test('what is no archive, or a piece of one, is refused', async () => {
   await refusedFor(written(Buffer.concat([whole.subarray(0, 500), whole.subarray(600)])), 'damaged');
 });
 
-test('each reason has words of its own', async () => {
-  const said = new Map<string, string>();
-  for (const [, reason, entries] of REFUSED) said.set(reason, await refusedFor(written(zip(entries)), reason));
-  assert.equal(new Set([...said.values()].map(words => words.replace(/".*?"/g, ''))).size, said.size);
-  assert.ok(said.size >= 15);
+test('gives each reason its own message', async () => {
+  const messages = new Map<string, string>();
+  for (const [, reason, entries] of REFUSED) messages.set(reason, await refusedFor(written(zip(entries)), reason));
+  assert.equal(new Set([...messages.values()].map(words => words.replace(/".*?"/g, ''))).size, messages.size);
+  assert.ok(messages.size >= 15);
 });
 
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 
-test('a .crx that its own key signed is taken, and has the id of that key', async () => {
+test('accepts a .crx that is signed with its own key, and derives the id from that key', async () => {
   for (const key of [rsa, ec]) {
-    const facts = await packages.inspect(written(crx3(zip([manifest()]), key)));
-    assert.equal(facts.name, 'Tested');
-    assert.match(String(facts.ownId), /^[a-p]{32}$/);
+    const info = await packages.inspect(written(crx3(zip([manifest()]), key)));
+    assert.equal(info.name, 'Tested');
+    assert.match(String(info.ownId), /^[a-p]{32}$/);
   }
 });
 
-test('a .crx that was changed, signed by another, cut off or of version 2 is refused', async () => {
+test('refuses a .crx that was changed, signed with another key, truncated or of version 2', async () => {
   const signed = crx3(zip([manifest(), { name: 'a.js', bytes: 'good', method: 0 }]), rsa);
   const changed = Buffer.from(signed);
   changed.write('evil', changed.indexOf('good'), 'latin1');
@@ -163,7 +163,7 @@ test('a .crx that was changed, signed by another, cut off or of version 2 is ref
   await refusedFor(written(second), 'crx_version');
 });
 
-test('unpacking gives the files, with the key of the envelope in the manifest', async () => {
+test('unpacks the files and adds the key of the .crx header to the manifest', async () => {
   const box = join(folder, 'box');
   mkdirSync(box);
   const entries = [
@@ -176,21 +176,21 @@ test('unpacking gives the files, with the key of the envelope in the manifest', 
     { name: '__MACOSX/._a', bytes: 'x' },
   ];
   const path = written(crx3(zip([...entries, ...extra]), rsa));
-  const facts = await packages.place(createReadStream(path), box, 'one', UNSTOPPED);
+  const info = await packages.unpack(createReadStream(path), box, 'one', NOT_ABORTED);
   const inBox = packages.folderIn(box, 'one');
-  assert.equal(facts.hasServiceWorker, true);
+  assert.equal(info.hasServiceWorker, true);
   assert.equal(readFileSync(join(inBox, 'js/deep/sw.js'), 'latin1'), 'go()');
   assert.equal(statSync(join(inBox, 'js/deep/sw.js')).mode & 0o777, 0o644);
   const { key } = JSON.parse(readFileSync(join(inBox, 'manifest.json'), 'utf8'));
   assert.equal(key, rsa.publicKey.export({ type: 'spki', format: 'der' }).toString('base64'));
   for (const name of ['_metadata', '__MACOSX']) assert.equal(existsSync(join(inBox, name)), false, name);
-  await assert.rejects(packages.place(createReadStream(path), box, 'one', UNSTOPPED), /EEXIST/);
+  await assert.rejects(packages.unpack(createReadStream(path), box, 'one', NOT_ABORTED), /EEXIST/);
 });
 
-test('unpacking for somebody who has gone stops', async () => {
+test('stops unpacking when the signal is aborted', async () => {
   const box = join(folder, 'stopped');
   mkdirSync(box);
   const path = written(zip([manifest(), { name: 'a.js', bytes: 'x' }]));
   const stopped = AbortSignal.abort(new Error('the caller has gone'));
-  await assert.rejects(packages.place(createReadStream(path), box, 'one', stopped), /abort|gone/i);
+  await assert.rejects(packages.unpack(createReadStream(path), box, 'one', stopped), /abort|gone/i);
 });

@@ -1,56 +1,56 @@
-// Packages of browser extensions: judged whole when they come, and unpacked into a box when a session needs one.
+// Packages of browser extensions: checked completely when they are uploaded, and unpacked into a box for a session.
 import { createHash, randomUUID } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import { chmod, chown, lstat, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { type ArchivedFile, type ArchivePlace, eachFile } from './archive.ts';
+import { type ArchivedFile, type ArchiveLocation, eachFile } from './archive.ts';
 import { openEnvelope } from './crx.ts';
 import { type Manifest, readManifest } from './manifest.ts';
 import { refusal } from './refusal.ts';
 
 const MANIFEST = 'manifest.json';
 const MANIFEST_BYTES_MAX = 1024 ** 2;
-/** Its folder in the box. */
+/** The folder of extensions in the box. */
 const FOLDER = 'extensions';
 
-export interface ExtensionFacts {
+export interface ExtensionInfo {
   readonly name: string;
   readonly version: string;
   readonly manifestVersion: number;
   readonly hasServiceWorker: boolean;
-  /** Where the package has a key of its own: Chromium's id of the extension, which otherwise follows from its folder. */
+  /** The id that Chromium derives from the key of the package. Undefined without a key: then it depends on the folder. */
   readonly ownId?: string;
 }
 
 export class ExtensionPackages {
   readonly #scratch: string;
 
-  /** `scratch`: a folder of ours for packages on their way. */
+  /** `scratch`: a folder for temporary copies of packages. */
   constructor(scratch: string) {
     this.#scratch = scratch;
   }
 
-  /** Takes away what a killed server left. */
+  /** Removes files that a killed server has left. */
   async recover(): Promise<void> {
     await rm(this.#scratch, { recursive: true, force: true });
   }
 
-  /** Reads every byte of it. Throws what is wrong with it. */
-  async inspect(path: string): Promise<ExtensionFacts> {
+  /** Reads the whole package. Throws the reason if it cannot be used. */
+  async inspect(path: string): Promise<ExtensionInfo> {
     const { archive, publicKey } = await openEnvelope(path);
-    return factsOf(await manifestOf(archive), publicKey);
+    return infoOf(await manifestOf(archive), publicKey);
   }
 
-  /** Unpacks it to `extensions/<name>` of a box that nobody has spoken to yet. */
-  async place(body: Readable, box: string, name: string, signal: AbortSignal): Promise<ExtensionFacts> {
+  /** Unpacks the package to `extensions/<name>` of a box to which no client has connected yet. */
+  async unpack(body: Readable, box: string, name: string, signal: AbortSignal): Promise<ExtensionInfo> {
     await mkdir(this.#scratch, { recursive: true, mode: 0o700 });
     const path = join(this.#scratch, randomUUID());
     try {
       await pipeline(body, createWriteStream(path, { flags: 'wx', mode: 0o600 }), { signal });
       const { archive, publicKey } = await openEnvelope(path);
-      return factsOf(await unpack(archive, await makeFolder(box, name), publicKey, signal), publicKey);
+      return infoOf(await unpack(archive, await makeFolder(box, name), publicKey, signal), publicKey);
     } finally {
       await rm(path, { force: true });
     }
@@ -63,27 +63,27 @@ export class ExtensionPackages {
 
 // ---- inspecting ------------------------------------------------------------------------------------------------------
 
-async function manifestOf(archive: ArchivePlace): Promise<Manifest> {
+async function manifestOf(archive: ArchiveLocation): Promise<Manifest> {
   let manifest: Manifest | undefined;
   let elsewhere: string | undefined;
   await eachFile(archive, async file => {
-    if (isManifest(file)) manifest = readManifest(await small(await file.read()));
+    if (isManifest(file)) manifest = readManifest(await readManifestBytes(await file.read()));
     else if (!file.isFolder) {
       if (file.path.length === 2 && file.path[1] === MANIFEST) elsewhere ??= file.path[0];
-      for await (const _ of await file.read()); // Counted and checked on the way.
+      for await (const _ of await file.read()); // Reading counts the bytes and checks the checksum.
     }
   });
   if (manifest) return manifest;
   if (elsewhere !== undefined)
     throw refusal(
       'manifest_not_at_root',
-      `${MANIFEST} stands in the folder ${JSON.stringify(elsewhere)}`,
-      'Pack the contents of that folder, not the folder.',
+      `${MANIFEST} is in the folder ${JSON.stringify(elsewhere)}`,
+      'Pack the contents of that folder, not the folder itself.',
     );
   throw refusal('manifest_missing', `it has no ${MANIFEST}`, 'Put one at its root.');
 }
 
-async function small(body: Readable): Promise<Buffer> {
+async function readManifestBytes(body: Readable): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of body) {
@@ -102,15 +102,15 @@ async function small(body: Readable): Promise<Buffer> {
 const isManifest = ({ path, isFolder }: ArchivedFile): boolean =>
   !isFolder && path.length === 1 && path[0] === MANIFEST;
 
-function factsOf(
+function infoOf(
   { name, version, manifestVersion, hasServiceWorker, members }: Manifest,
   signer?: Buffer,
-): ExtensionFacts {
+): ExtensionInfo {
   const key = signer ?? (typeof members.key === 'string' ? Buffer.from(members.key, 'base64') : undefined);
   return { name, version, manifestVersion, hasServiceWorker, ...(key ? { ownId: idOf(key) } : {}) };
 }
 
-/** Half of the key's digest, in letters from a to p. */
+/** Chromium's id: half of the key's SHA-256, in letters from a to p. */
 const idOf = (publicKey: Buffer): string =>
   createHash('sha256')
     .update(publicKey)
@@ -120,7 +120,7 @@ const idOf = (publicKey: Buffer): string =>
 
 // ---- unpacking -------------------------------------------------------------------------------------------------------
 
-/** Ours to write and the box's to read; only the folder itself is the box's, because Chromium puts its own notes there. */
+/** The box may only read the files, but owns the top folder, because Chromium writes metadata to it. */
 async function makeFolder(box: string, name: string): Promise<string> {
   const parent = join(box, FOLDER);
   await mkdir(parent).catch(ignoreExisting);
@@ -134,20 +134,20 @@ async function makeFolder(box: string, name: string): Promise<string> {
 }
 
 async function unpack(
-  archive: ArchivePlace,
+  archive: ArchiveLocation,
   folder: string,
   signer: Buffer | undefined,
   signal: AbortSignal,
 ): Promise<Manifest> {
   let manifest: Manifest | undefined;
-  const made = new Set<string>();
+  const created = new Set<string>();
   await eachFile(archive, async file => {
     signal.throwIfAborted();
-    await makeFolders(folder, file.isFolder ? file.path : file.path.slice(0, -1), made);
+    await makeFolders(folder, file.isFolder ? file.path : file.path.slice(0, -1), created);
     if (file.isFolder) return;
     const path = join(folder, ...file.path);
     if (isManifest(file)) {
-      const bytes = await small(await file.read());
+      const bytes = await readManifestBytes(await file.read());
       manifest = readManifest(bytes);
       await writeFile(path, signer ? withKey(manifest, signer) : bytes, { flag: 'wx', mode: 0o644 });
     } else await pipeline(await file.read(), createWriteStream(path, { flags: 'wx', mode: 0o644 }), { signal });
@@ -167,7 +167,7 @@ async function makeFolders(folder: string, path: readonly string[], made: Set<st
   }
 }
 
-/** So that it has the id that its envelope gives it. */
+/** Adds the key of the .crx header, so that the extension has the id that the header gives it. */
 const withKey = ({ members }: Manifest, signer: Buffer): string =>
   JSON.stringify({ ...members, key: signer.toString('base64') });
 

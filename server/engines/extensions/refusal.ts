@@ -1,4 +1,4 @@
-// Why a package cannot be used. Each reason is a word for programs and a sentence for people.
+// The error of a package that cannot be used: a reason for programs and a message for people.
 import { Fault } from '../../kit/fault.ts';
 
 export type Reason =
