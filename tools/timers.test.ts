@@ -7,6 +7,7 @@ const complaintsOf = (text: string, known = {}, path = 'server/entry/a.ts'): str
 
 test('reports real timers of the server, however they are imported', () => {
   assert.deepEqual(complaintsOf('const a = 1;\nsetTimeout(end, 10);'), ['server/entry/a.ts:2 a real timer']);
+  assert.equal(complaintsOf('const signal = AbortSignal.timeout(10);').length, 1);
   assert.equal(complaintsOf('const often = setInterval(look, 10);').length, 1);
   assert.equal(complaintsOf("import { setTimeout as timer } from 'node:timers/promises';").length, 1);
   assert.equal(complaintsOf("import { setInterval } from 'timers';").length, 1);

@@ -3,7 +3,7 @@
 import { codeOnly, withoutComments } from './imports.ts';
 import { type Complaint, isCode, isTest, lineOf, type SourceFile } from './source-files.ts';
 
-const TIMER = /(?<![\w.$])set(?:Timeout|Interval)\s*\(/g;
+const TIMER = /(?<![\w.$])set(?:Timeout|Interval)\s*\(|\bAbortSignal\s*\.\s*timeout\s*\(/g;
 /** `import { setTimeout as timer } from 'node:timers/promises'`. */
 const IMPORTED = /\bset(?:Timeout|Interval)\b[^;]*\bfrom\s*(['"])(?:node:)?timers(?:\/promises)?\1/g;
 const CLOCK = 'server/kit/clock.ts';
@@ -20,6 +20,8 @@ const KNOWN: Readonly<Record<string, string>> = {
   'server/engines/store/open-store.ts': 'when a connection to the database is tried again',
   'server/engines/store/embedded/postmaster.ts': 'whether a process that is not our child still lives',
   'server/engines/store/embedded/run-embedded.ts': 'when PostgreSQL is started again',
+  'server/domain/live/front-end.ts': 'how long the files of DevTools may take to be read from a Chromium',
+  'server/domain/sessions/warm-pool.ts': 'how long a Chromium may take to start',
   'server/entry/http/early-answer.ts': 'how long an unwanted body is taken',
   'server/entry/http/server.ts': 'how long a request, and the end of the server, may take',
   'server/entry/cdp/relay.ts': 'how long a client is given to close',

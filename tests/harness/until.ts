@@ -1,14 +1,14 @@
 // Waiting in tests, always with an end: when it is reached, the error says what was waited for and what was last seen.
 import { inspect } from 'node:util';
 
-const EVERY_MS = 25;
-/** So many looks are that quick; what takes longer is looked at less often, so that looking costs it nothing. */
-const QUICK_LOOKS = 20;
-const LATER_EVERY_MS = 100;
+const FIRST_MS = 25;
+/** What takes longer is looked at less often: a look is often a request, and takes the time of what it waits for. */
+const LONGER_EACH_TIME = 1.15;
+const EVERY_MS_MAX = 100;
 /** Long, because only what never comes takes so long: a machine with much else to do must not fail a test. */
 export const WITHIN_MS = 60_000;
 
-/** Looks until what is seen satisfies; gives it back. `everyMs`: between two looks, where each costs much. */
+/** Looks until what is seen satisfies; gives it back. `everyMs`: between the first two looks. */
 export async function eventually<T>(
   what: string,
   look: () => Promise<T> | T,
@@ -17,12 +17,12 @@ export async function eventually<T>(
   everyMs?: number,
 ): Promise<T> {
   const deadline = performance.now() + withinMs;
-  for (let looks = 1; ; looks++) {
+  for (let pauseMs = everyMs ?? FIRST_MS; ; pauseMs *= LONGER_EACH_TIME) {
     const seen = await look();
     if (satisfies(seen)) return seen;
     if (performance.now() > deadline)
       throw new Error(`waited ${withinMs} ms for ${what}; last seen: ${inspect(seen, { depth: 5 })}`);
-    await new Promise(resolve => setTimeout(resolve, everyMs ?? (looks < QUICK_LOOKS ? EVERY_MS : LATER_EVERY_MS)));
+    await new Promise(resolve => setTimeout(resolve, Math.min(pauseMs, EVERY_MS_MAX)));
   }
 }
 
