@@ -118,7 +118,7 @@ function addTokens(program: Command, terminal: Terminal): void {
     );
   tokens
     .command('list')
-    .description('List personal access tokens, without the tokens themselves. Those of console links are among them.')
+    .description('List personal access tokens, without the tokens themselves. Includes those of console links.')
     .option('--json', 'print a JSON array')
     .action(async (options: JsonOption) => (await import('./commands/tokens.ts')).listTokens(terminal, options));
   tokens

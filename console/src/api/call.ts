@@ -50,14 +50,14 @@ export async function callFully<Id extends OperationId>(id: Id, input: Input<Id>
 /** The raw response, for streams and files. Throws on error statuses. */
 export async function ask<Id extends OperationId>(id: Id, input: Input<Id>): Promise<Response> {
   const response = await attempt(id, input);
-  if (response.status !== 401) return demandSuccess(response);
+  if (response.status !== 401) return requireSuccess(response);
   if (credentialOf(id) === 'account') {
     signOut('The access token is no longer valid: it has expired or was revoked.');
-    return demandSuccess(response);
+    return requireSuccess(response);
   }
   // The key was revoked before its expiry. The request had no effect, so it is sent again with a new key.
   forgetAgentKey(input.app ?? '');
-  return demandSuccess(await attempt(id, input));
+  return requireSuccess(await attempt(id, input));
 }
 
 const credentialOf = (id: OperationId): string => BERTH_OPERATIONS[id]?.credential ?? 'public';
@@ -96,7 +96,7 @@ async function credential(kind: string, app: string | undefined): Promise<Record
   return {};
 }
 
-async function demandSuccess(response: Response): Promise<Response> {
+async function requireSuccess(response: Response): Promise<Response> {
   if (response.ok) return response;
   const body = await response.json().catch(() => ({}));
   throw new ApiError(response.status, Object(body), `The service answered ${response.status}.`);

@@ -15,9 +15,9 @@ const OVERSCAN = 12;
 
 const useIsWide = (): boolean =>
   useSyncExternalStore(
-    told => {
-      WIDE.addEventListener('change', told);
-      return () => WIDE.removeEventListener('change', told);
+    listener => {
+      WIDE.addEventListener('change', listener);
+      return () => WIDE.removeEventListener('change', listener);
     },
     () => WIDE.matches,
   );

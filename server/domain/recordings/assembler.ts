@@ -43,7 +43,7 @@ export class Assembler {
     this.#parts = parts;
   }
 
-  /** One after the other: none of them is urgent, and each reads much. */
+  /** One at a time, because none is urgent and each reads much data. */
   async tend(): Promise<{ assembled: number; failed: number }> {
     const { rows, host } = this.#parts;
     const did = { assembled: 0, failed: 0 };

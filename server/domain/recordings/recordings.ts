@@ -129,7 +129,7 @@ export class RecordingService implements Recordings {
     const session = await this.#session(caller, sessionId);
     const pages = await this.#ended(session);
     this.#assemblies.take(caller.applicationId);
-    await this.#demandStore(session, pages);
+    await this.#assertStoreReachable(session, pages);
     const { rows, host, clock, prompt } = this.#parts;
     const requestedAt = clock.now();
     for (const { page } of pages)
@@ -235,7 +235,7 @@ export class RecordingService implements Recordings {
     return endedAt !== undefined && this.#parts.clock.now().getTime() - endedAt.getTime() > this.#parts.keptMs;
   }
 
-  async #demandStore({ applicationId, id }: SessionRow, [first]: readonly Shown[]): Promise<void> {
+  async #assertStoreReachable({ applicationId, id }: SessionRow, [first]: readonly Shown[]): Promise<void> {
     const { artifacts, addresses } = this.#parts;
     const key = addresses.key(applicationId, { session: id, page: first?.page ?? 0, kind: 'init', name: 0 });
     await within(STORE_MS, 'the store of recordings', () => artifacts.stat(key)).catch(error => {

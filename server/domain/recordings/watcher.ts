@@ -74,7 +74,7 @@ async function attend(parts: RecordingWatcherParts, live: LiveSession, row: Sess
 class Shortfalls {
   readonly #parts: RecordingWatcherParts;
   readonly #session: SessionId;
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
 
   constructor(parts: RecordingWatcherParts, session: SessionId) {
     this.#parts = parts;
@@ -85,8 +85,8 @@ class Shortfalls {
     const { rows, events, clock } = this.#parts;
     if (targetId && (why === 'too_many_at_once' || why === 'too_many_in_all'))
       this.#do(rows.omit(this.#session, { why, targetId, ...(page === undefined ? {} : { page }) }));
-    if (this.#told.has(why)) return;
-    this.#told.add(why);
+    if (this.#reported.has(why)) return;
+    this.#reported.add(why);
     const detail = { reason: why, ...(page === undefined ? {} : { pageId: String(page) }) };
     const event = { type: 'recording.limited', at: clock.now(), actor: { kind: 'service' }, detail } as const;
     this.#do(events.append(this.#session, event));

@@ -17,34 +17,34 @@ const FILE: ServedFile = {
 };
 
 const answered = async (headers: Record<string, string>, file = FILE, isHead = false) => {
-  const { status, body, headers: told = {} } = await fileAnswer(file, { headers, isHead });
-  return { status, told, text: body instanceof Readable ? await text(body) : undefined };
+  const { status, body, headers: sent = {} } = await fileAnswer(file, { headers, isHead });
+  return { status, sent, text: body instanceof Readable ? await text(body) : undefined };
 };
 
 describe('fileAnswer', () => {
   it('answers with the whole file and its metadata', async () => {
-    const { status, told, text } = await answered({});
+    const { status, sent, text } = await answered({});
     assert.deepEqual([status, text], [200, '0123456789']);
-    assert.equal(told.etag, `"${TAG}"`);
-    assert.equal(told['content-length'], '10');
-    assert.equal(told['accept-ranges'], 'bytes');
-    assert.match(told['content-disposition'] ?? '', /^attachment; filename="ten.txt"/);
+    assert.equal(sent.etag, `"${TAG}"`);
+    assert.equal(sent['content-length'], '10');
+    assert.equal(sent['accept-ranges'], 'bytes');
+    assert.match(sent['content-disposition'] ?? '', /^attachment; filename="ten.txt"/);
   });
 
   it('answers with an empty file', async () => {
-    const { status, told, text } = await answered({}, { ...FILE, size: 0, open: () => assert.fail() });
-    assert.deepEqual([status, told['content-length'], text], [200, '0', '']);
+    const { status, sent, text } = await answered({}, { ...FILE, size: 0, open: () => assert.fail() });
+    assert.deepEqual([status, sent['content-length'], text], [200, '0', '']);
   });
 
   it('answers with a range', async () => {
-    const { status, told, text } = await answered({ range: 'bytes=2-4' });
-    assert.deepEqual([status, text, told['content-length']], [206, '234', '3']);
-    assert.equal(told['content-range'], 'bytes 2-4/10');
+    const { status, sent, text } = await answered({ range: 'bytes=2-4' });
+    assert.deepEqual([status, text, sent['content-length']], [206, '234', '3']);
+    assert.equal(sent['content-range'], 'bytes 2-4/10');
   });
 
   it('does not open the file for HEAD', async () => {
-    const { status, told, text } = await answered({}, { ...FILE, open: () => assert.fail() }, true);
-    assert.deepEqual([status, told['content-length'], text], [200, '10', '']);
+    const { status, sent, text } = await answered({}, { ...FILE, open: () => assert.fail() }, true);
+    assert.deepEqual([status, sent['content-length'], text], [200, '10', '']);
   });
 
   it('answers 304 if If-None-Match matches', async () => {

@@ -1,19 +1,19 @@
-// Unknown fields of a body that were meant to restrict what is created. With a warning alone the caller would believe in a
-// protection that is not there, so they are refused.
+// Finds unknown fields of a body that are probably misspelt or misplaced restrictions. They are refused, because with only a
+// warning the caller would rely on a restriction that is not applied.
 import { misspelt } from '../../kit/nearest.ts';
 
-/** A longer name is no misspelling of a field, and comparing it would take time. */
+/** Longer names cannot be misspelt fields, and are not compared. */
 const NAME_CHARACTERS_MAX = 64;
 
 export interface RefusedField {
   readonly path: string;
-  /** The protecting field that it may be. Absent: it stands inside one, and no field there has such a name. */
+  /** The field that was probably meant. Absent if it is inside a protecting field, and none there has a similar name. */
   readonly meant?: string;
 }
 
 /**
- * `protecting`: the protecting fields by path, each with other names that callers give it. `known`: the paths of all fields of
- * the body. Paths of both are without indexes: `proxies.server`.
+ * `protecting`: the protecting fields by path, each with other names that callers use for it. `known`: the paths of all fields
+ * of the body. Both have paths without indexes: `proxies.server`.
  */
 export function refusedFields(
   unknown: readonly string[],
