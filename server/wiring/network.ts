@@ -6,7 +6,7 @@ import type { NetworkEngine } from '../domain/network/network.ts';
 import type { RouteBy } from '../domain/network/pools.ts';
 import { type AdHosts, readAdHosts } from '../engines/egress/ad-hosts.ts';
 import { ProxyFailed, Refused } from '../engines/egress/failure.ts';
-import { hostJudge } from '../engines/egress/host-rules.ts';
+import { hostMatcher } from '../engines/egress/host-rules.ts';
 import { EGRESS_LIMITS } from '../engines/egress/limits.ts';
 import { closedPolicy, egressPolicy } from '../engines/egress/policy.ts';
 import { probeUpstream } from '../engines/egress/probe-upstream.ts';
@@ -29,19 +29,19 @@ export async function openNetworkEngine(
   const machine = thisMachine({ listeners: [config.listen], clock, publicPort: publicPortOf(config) });
   const opened = { allow: config.egressAllow, machine };
   const ads = config.adblockList === undefined ? undefined : await readList(config.adblockList, log);
-  const judge = egressPolicy(opened);
+  const policy = egressPolicy(opened);
   return {
     policy: wish =>
       egressPolicy({
         ...opened,
-        hosts: wish.hosts && hostJudge(wish.hosts),
+        hosts: wish.hosts && hostMatcher(wish.hosts),
         ads: wish.blockAds ? ads : undefined,
         routeTo:
           wish.routes.length === 0
             ? undefined
             : routes(wish.routes.map(({ pattern, by }) => ({ pattern, by: upstreamOf(by) }))),
       }),
-    hostJudge,
+    hostMatcher,
     usedUp: closedPolicy('egress_limit'),
     pools: config.proxyPools === undefined ? [] : readProxyPools(config.proxyPools),
     blocksAds: ads !== undefined,
@@ -55,8 +55,8 @@ export async function openNetworkEngine(
     if (upstream === 'direct') return undefined;
     const parts = {
       resolve: createResolver({ hosts: config.egressHosts, clock }),
-      judge: (...[address, port]: Parameters<typeof judge.judgeAddress>) => {
-        const verdict = judge.judgeAddress(address, port);
+      check: (...[address, port]: Parameters<typeof policy.checkAddress>) => {
+        const verdict = policy.checkAddress(address, port);
         if (!verdict.allowed) throw new Refused(verdict.rule);
       },
       limits: EGRESS_LIMITS,

@@ -246,7 +246,7 @@ const UNUSABLE = [
   ['proxy_timed_out', external(at(silent))],
   ['proxy_timed_out', external(at(silent, 'https'))],
   ['proxy_timed_out', external(at(silent, 'socks5'))],
-  ['proxy_is_none', external(at(web))],
+  ['not_a_proxy', external(at(web))],
   ['proxy_not_trusted', external(liar)],
   ['proxy_refused_user', external(http, { password: 'hush-wrong' })],
   ['proxy_refused_user', external(socks, { password: 'hush-wrong' })],

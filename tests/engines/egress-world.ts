@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import type { AddressRange } from '../../server/engines/egress/address.ts';
-import { type Egress, type EgressParts, openEgress } from '../../server/engines/egress/egress.ts';
+import { type Egress, type EgressOptions, openEgress } from '../../server/engines/egress/egress.ts';
 import { egressPolicy } from '../../server/engines/egress/policy.ts';
 import { createResolver } from '../../server/engines/egress/resolve.ts';
 import { thisMachine } from '../../server/engines/egress/this-machine.ts';
@@ -21,7 +21,7 @@ export interface World {
   readonly proxyUrl: string;
 }
 
-export interface WorldWish extends Partial<EgressParts> {
+export interface WorldWish extends Partial<EgressOptions> {
   /** Ports of loopback that the operator opened. */
   readonly ports?: readonly number[];
   readonly hosts?: Readonly<Record<string, string>>;

@@ -3,7 +3,7 @@
 
 import type { CreateSession } from '../../../contract/sessions.ts';
 import type { Refusal } from '../../engines/egress/egress.ts';
-import type { ProxyTrouble } from '../../engines/egress/failure.ts';
+import type { ProxyFailureKind } from '../../engines/egress/failure.ts';
 import type { EgressPolicy } from '../../engines/egress/policy.ts';
 import type { EventRows } from '../../engines/store/rows/events.ts';
 import type { SessionEnd, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
@@ -41,7 +41,7 @@ export interface PolicyOptions {
 /** What this domain needs from the egress engine. */
 export interface NetworkEngine {
   policy(options: PolicyOptions): EgressPolicy;
-  hostJudge(rules: HostRules): (hostname: string) => boolean;
+  hostMatcher(rules: HostRules): (hostname: string) => boolean;
   /** Refuses everything, with the reason that the budget is used up. */
   readonly usedUp: EgressPolicy;
   readonly pools: readonly ProxyPool[];
@@ -53,7 +53,7 @@ export interface NetworkEngine {
   probe(
     by: RouteBy,
     signal: AbortSignal,
-  ): Promise<{ trouble: ProxyTrouble | 'address_refused'; words: string } | undefined>;
+  ): Promise<{ trouble: ProxyFailureKind | 'address_refused'; words: string } | undefined>;
 }
 
 export interface NetworkParts {
@@ -183,10 +183,10 @@ export class Network implements Watcher {
   }
 
   #guard(live: LiveSession, { domains, documents }: StoredNetwork, ledger: Ledger): Promise<void> {
-    const { hostJudge } = this.#parts.engine;
+    const { hostMatcher } = this.#parts.engine;
     const everywhere = (): boolean => true;
-    const inPages = domains ? hostJudge({ allow: domains, deny: [], default: 'deny' }) : everywhere;
-    const inAll = documents ? hostJudge(documents) : everywhere;
+    const inPages = domains ? hostMatcher({ allow: domains, deny: [], default: 'deny' }) : everywhere;
+    const inAll = documents ? hostMatcher(documents) : everywhere;
     return live.browser.guardNavigations({
       allows: (hostname, frame) => inAll(hostname) && (frame === 'inner' || inPages(hostname)),
       onRefused: (hostname, { url = hostname, targetId }) => {

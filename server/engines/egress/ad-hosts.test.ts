@@ -4,7 +4,7 @@ import { readAdHosts } from './ad-hosts.ts';
 
 const LIST = `! Title: a list
 [Adblock Plus 2.0]
-# a remark
+# a comment
 127.0.0.1 localhost
 ::1 ip6-loopback
 0.0.0.0 0.0.0.0
@@ -21,7 +21,7 @@ example.test##.banner
 /banner[0-9]+/
 `;
 
-test('whole hosts are taken from every form, with their subdomains and exceptions', async () => {
+test('reads hosts from every format, with subdomains and exceptions', async () => {
   const { blocks } = await readAdHosts(LIST);
   const hosts = ['hosts.test', 'a.other.test', 'plain.test', 'x.anchored.test', 'important.test', 'xn--bcher-kva.test'];
   for (const host of hosts) assert.ok(blocks(host), host);
@@ -29,13 +29,13 @@ test('whole hosts are taken from every form, with their subdomains and exception
   for (const host of spared) assert.ok(!blocks(host), host);
 });
 
-test('what is no rule about a whole host is left out and counted', async () => {
+test('skips and counts rules that are not about a whole host', async () => {
   const { blocks, rules, leftOut } = await readAdHosts(LIST);
   for (const host of ['paths.test', 'third.test', 'wild.test', 'example.test']) assert.ok(!blocks(host), host);
   assert.deepEqual({ rules, leftOut }, { rules: 7, leftOut: 5 });
 });
 
-test('a rule is about a whole host when nothing narrows it', async () => {
+test('accepts a rule only if nothing restricts it', async () => {
   const whole = ['||a.test^', '||a.test', '||a.test^|', '||A.Test^', '||a.test^$all', '||a.test^$document'];
   for (const line of whole) assert.ok((await readAdHosts(line)).blocks('x.a.test'), line);
   const narrowed = [
@@ -52,7 +52,7 @@ test('a rule is about a whole host when nothing narrows it', async () => {
   for (const line of narrowed) assert.ok(!(await readAdHosts(line)).blocks('a.test'), line);
 });
 
-test('an exception that is narrowed frees nothing', async () => {
+test('ignores an exception that is restricted', async () => {
   const { blocks } = await readAdHosts('||a.test^\n@@||a.test^$script\n@@||b.a.test^');
   assert.deepEqual([blocks('a.test'), blocks('b.a.test')], [true, false]);
 });

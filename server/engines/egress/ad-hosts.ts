@@ -1,31 +1,31 @@
-// A list of hosts that serve advertisements, as such lists are written: hosts files, plain names, and those rules of
-// Adblock Plus that are about whole hosts (`||ads.test^`, `@@||good.test^`). Everything else in it is left out: a proxy
-// sees hosts, and neither paths nor which page asks. Rules are read by a library, hosts and names are one word each.
+// Reads a list of ad hosts: hosts files, plain names, and rules of Adblock Plus about whole hosts (`||ads.test^`,
+// `@@||good.test^`). Other rules are skipped, because the proxy sees neither paths nor the page of a request. A library
+// parses the rules of Adblock Plus.
 import { isIP } from 'node:net';
 import { domainToASCII } from 'node:url';
-import { type HostJudge, hostJudge } from './host-rules.ts';
+import { type HostMatcher, hostMatcher } from './host-rules.ts';
 
 export interface AdHosts {
   /** Whether a host serves advertisements. */
-  readonly blocks: HostJudge;
+  readonly blocks: HostMatcher;
   readonly rules: number;
-  /** Lines that say something which cannot be done here. */
+  /** Lines that were skipped because they are not about whole hosts. */
   readonly leftOut: number;
 }
 
 const COMMENT = /^\s*(?:[!#[]|$)/;
-/** A rule of paths and elements may hold a `#`; behind a blank it begins a remark. */
-const REMARK = /\s+#.*$/;
+/** A `#` after a space begins a comment; other rules may contain `#`. */
+const TRAILING_COMMENT = /\s+#.*$/;
 const SINK = /^(?:0\.0\.0\.0|127\.0\.0\.1|::1?)\s+/;
-/** Of the machine, in every hosts file. */
+/** Names of the machine itself, found in every hosts file. */
 const OWN_NAMES = /^(?:localhost|localhost\.localdomain|local|broadcasthost|ip6-.*)$/;
 
-interface Named {
+interface HostRuleLine {
   readonly except: boolean;
   readonly names: readonly string[];
 }
 
-type ReadRule = (line: string) => Named | undefined;
+type ReadRule = (line: string) => HostRuleLine | undefined;
 
 export async function readAdHosts(text: string): Promise<AdHosts> {
   const readRule = await ruleReader();
@@ -34,45 +34,45 @@ export async function readAdHosts(text: string): Promise<AdHosts> {
   let leftOut = 0;
   for (const line of text.split('\n')) {
     if (COMMENT.test(line)) continue;
-    const found = namedBy(line.trim().replace(REMARK, ''), readRule);
+    const found = parseLine(line.trim().replace(TRAILING_COMMENT, ''), readRule);
     if (!found) leftOut += 1;
     else for (const name of found.names) (found.except ? allow : deny).push(name);
   }
-  const reached = hostJudge({ allow, deny, default: 'allow' });
-  return { blocks: hostname => !reached(hostname), rules: deny.length + allow.length, leftOut };
+  const isAllowed = hostMatcher({ allow, deny, default: 'allow' });
+  return { blocks: hostname => !isAllowed(hostname), rules: deny.length + allow.length, leftOut };
 }
 
-function namedBy(line: string, readRule: ReadRule): Named | undefined {
+function parseLine(line: string, readRule: ReadRule): HostRuleLine | undefined {
   if (/^(?:@@)?\|\|/.test(line)) return readRule(line);
   const words = line.replace(SINK, '').split(/\s+/);
   if (SINK.test(line)) return named(words.filter(name => !OWN_NAMES.test(name) && isIP(name) === 0));
   return words.length === 1 ? named(words) : undefined;
 }
 
-function named(texts: readonly string[], except = false): Named | undefined {
-  const names = texts.map(hostIn);
+function named(texts: readonly string[], except = false): HostRuleLine | undefined {
+  const names = texts.map(parseHost);
   return names.includes(undefined) ? undefined : { except, names: names.filter(name => name !== undefined) };
 }
 
-/** Loaded where there is a list: 17 MiB that other installations do not need. */
+/** Imported only if there is a list: it takes 17 MiB of memory. */
 async function ruleReader(): Promise<ReadRule> {
   const { NetworkFilter } = await import('@ghostery/adblocker');
   return line => {
     const rule = NetworkFilter.parse(withAsciiNames(line));
     if (!rule?.isHostnameAnchor() || rule.getFilter() !== '' || rule.isBadFilter()) return undefined;
-    const forSomeOnly =
+    const isConditional =
       !rule.firstParty() || !rule.thirdParty() || !rule.fromDocument() || rule.hasDomains() || rule.denyallow;
-    // What changes an answer, or a part of it, blocks nothing.
-    if (forSomeOnly || rule.optionValue !== undefined || rule.isElemHide()) return undefined;
+    // Rules that modify a response do not block the host.
+    if (isConditional || rule.optionValue !== undefined || rule.isElemHide()) return undefined;
     return named([rule.getHostname()], rule.isException());
   };
 }
 
-/** The library knows names as they are asked for, in punycode. */
+/** The library expects names in punycode. */
 const withAsciiNames = (line: string): string =>
   line.replace(/[\p{L}\p{N}\p{M}._-]*[^\p{ASCII}][\p{L}\p{N}\p{M}._-]*/gu, name => domainToASCII(name) || name);
 
-const WRITTEN = /^[\p{L}\p{N}\p{M}_-]+(?:\.[\p{L}\p{N}\p{M}_-]+)+\.?$/u;
+const HOST_NAME = /^[\p{L}\p{N}\p{M}_-]+(?:\.[\p{L}\p{N}\p{M}_-]+)+\.?$/u;
 
-const hostIn = (text: string): string | undefined =>
-  WRITTEN.test(text) ? URL.parse(`http://${text}/`)?.hostname.replace(/\.$/, '') : undefined;
+const parseHost = (text: string): string | undefined =>
+  HOST_NAME.test(text) ? URL.parse(`http://${text}/`)?.hostname.replace(/\.$/, '') : undefined;

@@ -1,4 +1,4 @@
-// Every spelling of an address is the same address; ranges cover what their bits say.
+// All spellings of an address are equal, and ranges cover exactly their prefix.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { covers, namesExactly, parseAddress, range, rangeOf } from './address.ts';
@@ -6,7 +6,7 @@ import { covers, namesExactly, parseAddress, range, rangeOf } from './address.ts
 const textOf = (text: string): string | undefined => parseAddress(text)?.text;
 const bytesOf = (text: string): number[] => [...(parseAddress(text)?.bytes ?? [])];
 
-test('IPv6 spellings of one address have the same bytes', () => {
+test('parses all IPv6 spellings of an address to the same bytes', () => {
   const spellings = ['fd00::9', 'FD00::0009', 'fd00:0:0:0:0:0:0:9', 'fd00:0000::0:9', 'fd00::0.0.0.9'];
   for (const spelling of spellings) assert.deepEqual(bytesOf(spelling), bytesOf('fd00::9'), spelling);
   assert.deepEqual(bytesOf('1:2:3:4:5:6:7:8'), [0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0, 7, 0, 8]);
@@ -14,14 +14,14 @@ test('IPv6 spellings of one address have the same bytes', () => {
   assert.deepEqual(bytesOf('::'), new Array<number>(16).fill(0));
 });
 
-test('an IPv4-mapped address is its IPv4 address', () => {
+test('parses an IPv4-mapped address as its IPv4 address', () => {
   for (const spelling of ['::ffff:10.9.9.9', '::FFFF:a09:909', '0:0:0:0:0:ffff:10.9.9.9'])
     assert.equal(textOf(spelling), '10.9.9.9', spelling);
   assert.equal(parseAddress('::fffe:10.9.9.9')?.family, 6);
   assert.equal(parseAddress('::ffff:0:10.9.9.9')?.family, 6);
 });
 
-test('what is not plainly an address is none', () => {
+test('rejects names, short and octal forms, zone ids and brackets', () => {
   const no = [
     '',
     'a.test',
@@ -38,7 +38,7 @@ test('what is not plainly an address is none', () => {
   for (const text of no) assert.equal(parseAddress(text), undefined, text);
 });
 
-test('a range covers exactly its prefix, at every length', () => {
+test('covers exactly the prefix of a range, at every length', () => {
   const bits = (address: string, flipped: number): string => {
     const bytes = bytesOf(address);
     bytes[flipped >> 3] = (bytes[flipped >> 3] ?? 0) ^ (0x80 >> (flipped & 7));
@@ -63,7 +63,7 @@ test('a range covers exactly its prefix, at every length', () => {
       }
 });
 
-test('a port narrows a range, and families never mix', () => {
+test('restricts a range to its port and its address family', () => {
   const opened = range({ address: '127.0.0.1', prefix: 32, family: 4, port: 9100 });
   const loopback = parseAddress('127.0.0.1');
   const six = parseAddress('7f00:1::');
@@ -76,7 +76,7 @@ test('a port narrows a range, and families never mix', () => {
   assert.equal(namesExactly(range({ address: '127.0.0.0', prefix: 8, family: 4, port: 9100 }), loopback, 9100), false);
 });
 
-test('a range of mapped addresses is the range of IPv4 addresses', () => {
+test('treats a range of IPv4-mapped addresses as the range of IPv4 addresses', () => {
   const mapped = range({ address: '::ffff:10.0.0.0', prefix: 104, family: 6 });
   const inside = parseAddress('10.200.0.1');
   const outside = parseAddress('11.0.0.1');
@@ -85,7 +85,7 @@ test('a range of mapped addresses is the range of IPv4 addresses', () => {
   assert.equal(covers(mapped, outside, 1), false);
 });
 
-test('a range that is none is refused', () => {
+test('throws for an invalid range', () => {
   for (const [address, prefix] of [
     ['10.0.0.0', 33],
     ['nowhere', 8],

@@ -1,15 +1,15 @@
-// IP addresses and ranges as bytes, so that every spelling of one address is the same address. An IPv4-mapped IPv6
-// address is its IPv4 address here, as it is for the kernel. What may be reached is judged in rules.ts.
+// IP addresses and ranges as bytes, so that all spellings of an address are equal. An IPv4-mapped IPv6 address is treated as
+// its IPv4 address, as the kernel does. rules.ts decides what may be reached.
 import { isIP } from 'node:net';
 
 export interface Address {
   readonly family: 4 | 6;
   readonly bytes: Uint8Array;
-  /** A form that `net.connect` takes. */
+  /** In a form that `net.connect` accepts. */
   readonly text: string;
 }
 
-/** `10.0.0.0/8`, or `127.0.0.1/32` with port 9100. Equal in shape to one entry of BERTH_EGRESS_ALLOW. */
+/** `10.0.0.0/8`, or `127.0.0.1/32` with port 9100. One entry of BERTH_EGRESS_ALLOW. */
 export interface AddressRange {
   readonly address: string;
   readonly prefix: number;
@@ -28,7 +28,7 @@ export interface Range {
 const MAPPED_PREFIX = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff);
 const MAPPED_BITS = 96;
 
-/** Undefined for anything but a plain address: names, zone ids, brackets, short and octal forms. */
+/** Undefined for names, zone ids, brackets, and short or octal forms. */
 export function parseAddress(text: string): Address | undefined {
   const family = isIP(text);
   if (family === 4) return address4(bytesOf4(text));
@@ -42,7 +42,7 @@ export function address4(bytes: Uint8Array): Address {
   return { family: 4, bytes, text: bytes.join('.') };
 }
 
-/** Throws for a range that is none: ranges come from configuration, which has checked them. */
+/** Throws for an invalid range. The configuration has validated its ranges before. */
 export function range(from: AddressRange): Range {
   const address = parseAddress(from.address);
   if (!address) throw new TypeError(`${from.address} is not an address`);
@@ -63,15 +63,15 @@ export const covers = (outer: Range, address: Address, port: number): boolean =>
   (outer.port === undefined || outer.port === port) &&
   startsWith(address.bytes, outer.bytes, outer.prefix);
 
-/** Does the range name this one address and this one port, and nothing else? */
+/** Whether the range is exactly this address and this port. */
 export const namesExactly = (outer: Range, address: Address, port: number): boolean =>
   outer.port !== undefined && outer.prefix === address.bytes.length * 8 && covers(outer, address, port);
 
 function startsWith(bytes: Uint8Array, start: Uint8Array, bits: number): boolean {
-  const whole = bits >> 3;
-  for (let index = 0; index < whole; index += 1) if (bytes[index] !== start[index]) return false;
+  const wholeBytes = bits >> 3;
+  for (let index = 0; index < wholeBytes; index += 1) if (bytes[index] !== start[index]) return false;
   const mask = (0xff00 >> (bits & 7)) & 0xff;
-  return ((bytes[whole] ?? 0) & mask) === ((start[whole] ?? 0) & mask);
+  return ((bytes[wholeBytes] ?? 0) & mask) === ((start[wholeBytes] ?? 0) & mask);
 }
 
 const bytesOf4 = (text: string): Uint8Array => Uint8Array.from(text.split('.'), Number);

@@ -1,4 +1,4 @@
-// From a host to its addresses, in a bounded time; an answer that cannot be read is none.
+// Resolves a host to addresses, with a timeout.
 import { WaitExpired, within } from '../../kit/wait.ts';
 import { type Address, parseAddress } from './address.ts';
 import { Failed } from './failure.ts';
@@ -15,7 +15,7 @@ export async function addressesOf(
   if (itself) return [itself];
   const texts = await resolved(hostname, resolve, limits, signal);
   const addresses = texts.map(parseAddress).filter(address => address !== undefined);
-  // An answer that we cannot read is one that we cannot judge.
+  // An address that cannot be parsed cannot be checked, so the whole answer is rejected.
   if (addresses.length === 0 || addresses.length !== texts.length) throw new Failed('name_not_resolved');
   return addresses;
 }

@@ -1,5 +1,5 @@
-// How many connections of one session read in large pieces at once: large pieces are what makes a large body fast, and
-// memory for all connections that a hostile page can open would have no bound worth the name.
+// Limits how many connections of one session have a large read buffer. Large buffers make large bodies fast, but a hostile
+// page can open many connections.
 
 export class BigReads {
   #left: number;
@@ -8,14 +8,14 @@ export class BigReads {
     this.#left = count;
   }
 
-  /** Says whether there is room; whoever got it gives it back. */
-  take(): boolean {
+  /** Returns whether a large buffer is allowed. If so, the caller calls `release` later. */
+  acquire(): boolean {
     if (this.#left === 0) return false;
     this.#left -= 1;
     return true;
   }
 
-  giveBack(): void {
+  release(): void {
     this.#left += 1;
   }
 }

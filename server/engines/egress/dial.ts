@@ -1,5 +1,5 @@
-// Connects to the first of some checked addresses that answers ("happy eyeballs", RFC 8305): both families take turns,
-// a slow attempt gets company instead of being waited for. Never resolves anything.
+// Connects to the first of the given addresses that answers ("happy eyeballs", RFC 8305): both families alternate, and the
+// next attempt starts while a slow one still waits. Resolves no names.
 import type { Socket } from 'node:net';
 import { WaitExpired, within } from '../../kit/wait.ts';
 import type { Address } from './address.ts';
@@ -13,7 +13,7 @@ export interface Dialled<S extends Socket> {
 
 const KEEP_ALIVE_PROBE_MS = 60_000;
 
-/** `make`: the kind of socket that is wanted, not yet connected. */
+/** `make` creates an unconnected socket. */
 export async function dial<S extends Socket>(
   addresses: readonly Address[],
   port: number,
@@ -21,7 +21,7 @@ export async function dial<S extends Socket>(
   limits: EgressLimits,
   signal: AbortSignal,
 ): Promise<Dialled<S>> {
-  const racing = new Race(takingTurns(addresses).slice(0, limits.addressesMax), port, make, limits);
+  const racing = new Race(interleaveFamilies(addresses).slice(0, limits.addressesMax), port, make, limits);
   try {
     return await within(limits.connectMs, 'a host to connect', () => racing.run(), signal);
   } catch (error) {
@@ -33,8 +33,8 @@ export async function dial<S extends Socket>(
 
 const timedOut = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ETIMEDOUT';
 
-/** IPv6 first, then by turns. */
-function takingTurns(addresses: readonly Address[]): Address[] {
+/** Alternates between the families, IPv6 first. */
+function interleaveFamilies(addresses: readonly Address[]): Address[] {
   if (addresses.length < 2) return [...addresses];
   const six = addresses.filter(address => address.family === 6);
   const four = addresses.filter(address => address.family === 4);
@@ -49,8 +49,8 @@ class Race<S extends Socket> {
   readonly #nextAddressMs: number;
   readonly #won = Promise.withResolvers<Dialled<S>>();
   readonly #trying = new Set<Socket>();
-  #company: NodeJS.Timeout | undefined;
-  #over = false;
+  #nextTimer: NodeJS.Timeout | undefined;
+  #isOver = false;
 
   constructor(order: Address[], port: number, make: () => S, { nextAddressMs }: EgressLimits) {
     this.#waiting = order;
@@ -65,14 +65,14 @@ class Race<S extends Socket> {
   }
 
   stop(): void {
-    this.#over = true;
-    clearTimeout(this.#company);
+    this.#isOver = true;
+    clearTimeout(this.#nextTimer);
     for (const socket of this.#trying) socket.destroy();
   }
 
   #next(failure?: unknown): void {
-    if (this.#over) return;
-    clearTimeout(this.#company);
+    if (this.#isOver) return;
+    clearTimeout(this.#nextTimer);
     const address = this.#waiting.shift();
     if (address) this.#attempt(address);
     else if (this.#trying.size === 0) this.#won.reject(failure ?? new Error('there is no address to connect to'));
@@ -86,14 +86,14 @@ class Race<S extends Socket> {
       this.stop();
       this.#won.resolve({ socket, address });
     });
-    // Stays for the socket's life: an error must never be without a listener.
+    // Not removed after the connect: an `error` event without a listener would end the process.
     socket.on('error', error => {
       this.#trying.delete(socket);
       this.#next(error);
     });
     connect(socket, address, this.#port);
-    // Where there is nobody to come, no timer: it is made and taken back for each connection.
-    if (this.#waiting.length > 0) this.#company = setTimeout(() => this.#next(), this.#nextAddressMs);
+    // No timer for the last address, because this runs for every connection.
+    if (this.#waiting.length > 0) this.#nextTimer = setTimeout(() => this.#next(), this.#nextAddressMs);
   }
 }
 

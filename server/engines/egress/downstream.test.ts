@@ -1,4 +1,4 @@
-// How large pieces get, and for how many connections at once. That bytes stay whole is the business of the engine's suites.
+// The size of the read buffer, and how many connections have a large one. tests/engines/ checks that bytes arrive unchanged.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
@@ -11,7 +11,7 @@ const WAIT_MS = 30_000;
 const SMALL_BYTES = 64 * 1024;
 const BIG_BYTES = 512 * 1024;
 
-/** A socket whose other end reads all, or nothing. */
+/** A socket whose other end reads everything, or nothing. */
 async function browser(t: TestContext, reads = true): Promise<Socket> {
   const server = createServer(socket => (reads ? socket.resume() : socket.pause())).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -25,26 +25,26 @@ async function browser(t: TestContext, reads = true): Promise<Socket> {
   return socket;
 }
 
-/** As many pieces as are asked for arrive, each as large as there is room for it. */
+/** Writes `pieces` chunks, each as large as the buffer. */
 async function fill(down: Downstream, pieces: number, socket: Socket): Promise<void> {
   for (let piece = 0; piece < pieces; piece++) {
-    down.arrived(down.buffer);
-    await until(WAIT_MS, 'a piece to be with the kernel', () => (socket.writableLength === 0 ? true : undefined), 1);
+    down.write(down.buffer);
+    await until(WAIT_MS, 'the kernel to take a chunk', () => (socket.writableLength === 0 ? true : undefined), 1);
   }
 }
 
-test('pieces grow while they fill the buffer, up to a bound', async t => {
+test('grows the buffer while reads fill it, up to 512 KiB', async t => {
   const socket = await browser(t);
   const down = new Downstream(new BigReads(1));
   down.open(socket, () => {});
   const first = down.buffer.length;
-  down.arrived(down.buffer.subarray(1));
-  assert.equal(down.buffer.length, first, 'one that left room is no reason to grow');
+  down.write(down.buffer.subarray(1));
+  assert.equal(down.buffer.length, first, 'a read that does not fill the buffer must not grow it');
   await fill(down, 40, socket);
   assert.equal(down.buffer.length, BIG_BYTES);
 });
 
-test('so many connections as may have large pieces; the others have small ones until there is room', async t => {
+test('gives a limited number of connections a large buffer, others a small one until a large one is free', async t => {
   const bigReads = new BigReads(1);
   const sockets = [await browser(t), await browser(t)] as const;
   const downs = [new Downstream(bigReads), new Downstream(bigReads)] as const;
@@ -60,19 +60,19 @@ test('so many connections as may have large pieces; the others have small ones u
   downs[0].close();
   await fill(downs[1], 40, sockets[1]);
   assert.equal(downs[1].buffer.length, BIG_BYTES);
-  assert.equal(bigReads.take(), false, 'one that is closed twice gives back once');
+  assert.equal(bigReads.acquire(), false, 'a second close must not release again');
 });
 
-test('a browser that does not read stops it, and what waits is not read over', async t => {
+test('stops reading when the browser does not read, and does not overwrite the buffer', async t => {
   const socket = await browser(t, false);
   const down = new Downstream(new BigReads(1));
-  let wentOn = 0;
+  let continued = 0;
   down.open(socket, () => {
-    wentOn += 1;
+    continued += 1;
   });
   let pieces = 0;
-  while (down.arrived(down.buffer)) pieces += 1;
+  while (down.write(down.buffer)) pieces += 1;
   assert.ok(pieces > 0);
-  assert.equal(wentOn, 0);
+  assert.equal(continued, 0);
   assert.ok(socket.writableLength > 0 && socket.writableLength <= BIG_BYTES);
 });

@@ -1,11 +1,11 @@
-// What comes from the outside, written to the browser's socket out of one buffer that is filled again once all of it is
-// with the kernel: no memory is made for a piece, no stream stands between, and a slow browser holds the outside up.
+// Writes data from the outside to the browser's socket. One buffer is reused once the kernel has taken all of it: nothing is
+// allocated for each chunk, no stream is in between, and a slow browser causes backpressure.
 import type { Socket } from 'node:net';
 import type { BigReads } from './big-reads.ts';
 
 const BUFFER_BYTES_FIRST = 16 * 1024;
 const BUFFER_BYTES_SMALL = 64 * 1024;
-/** Half the CPU time of a small one for each byte of a large body (measured); more than this costs time again. */
+/** For a large body it takes half the CPU time per byte of the small buffer (measured). Larger buffers take more again. */
 const BUFFER_BYTES_BIG = 512 * 1024;
 const GROWTH = 4;
 
@@ -14,53 +14,54 @@ export class Downstream {
   #buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES_FIRST);
   #isBig = false;
   #browser: Socket | undefined;
-  #goOn = (): void => {};
-  /** What came before there was anybody to give it to. */
+  #onWritable = (): void => {};
+  /** Data that arrived before `open`. */
   #early: Uint8Array | undefined;
 
   constructor(bigReads: BigReads) {
     this.#bigReads = bigReads;
   }
 
-  /** What the next piece is read into. */
+  /** The buffer for the next read. */
   get buffer(): Buffer {
     return this.#buffer;
   }
 
-  open(browser: Socket, goOn: () => void): void {
+  /** `onWritable` is called when reading may continue. */
+  open(browser: Socket, onWritable: () => void): void {
     this.#browser = browser;
-    this.#goOn = goOn;
-    if (this.#early) browser.write(this.#early, goOn);
+    this.#onWritable = onWritable;
+    if (this.#early) browser.write(this.#early, onWritable);
     this.#early = undefined;
   }
 
-  /** Says whether to go on reading. */
-  arrived(piece: Uint8Array): boolean {
+  /** Returns whether reading may continue now. */
+  write(chunk: Uint8Array): boolean {
     const browser = this.#browser;
     if (!browser) {
-      this.#early = piece;
+      this.#early = chunk;
       return false;
     }
     let waiting = false;
-    browser.write(piece, () => {
-      if (waiting) this.#goOn();
+    browser.write(chunk, () => {
+      if (waiting) this.#onWritable();
     });
-    // Not all of it is with the kernel yet: the buffer is still needed.
+    // The kernel has not taken all of it yet, so the buffer is still in use.
     waiting = browser.writableLength > 0;
-    if (!waiting && piece.length === this.#buffer.length) this.#grow();
+    if (!waiting && chunk.length === this.#buffer.length) this.#grow();
     return !waiting;
   }
 
-  /** Nothing is read any more. */
+  /** Call when nothing more is read. Idempotent. */
   close(): void {
-    if (this.#isBig) this.#bigReads.giveBack();
+    if (this.#isBig) this.#bigReads.release();
     this.#isBig = false;
   }
 
   #grow(): void {
     if (this.#isBig) return;
     const bytes = this.#buffer.length * GROWTH;
-    this.#isBig = bytes > BUFFER_BYTES_SMALL && this.#bigReads.take();
+    this.#isBig = bytes > BUFFER_BYTES_SMALL && this.#bigReads.acquire();
     if (bytes <= BUFFER_BYTES_SMALL || this.#isBig)
       this.#buffer = Buffer.allocUnsafeSlow(this.#isBig ? BUFFER_BYTES_BIG : bytes);
   }

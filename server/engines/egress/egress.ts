@@ -1,5 +1,5 @@
-// The egress proxy of one session: serves the connections of its browser (CONNECT and plain HTTP), which have no other
-// way out. Decides nothing: the policy does, at the gate.
+// The egress proxy of one session. It serves CONNECT and plain HTTP requests of the browser, which has no other way to the
+// network. The policy, applied by the gate, decides what is allowed.
 import { createServer, type Server as HttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type Server, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -10,19 +10,19 @@ import type { Log } from '../../kit/log.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { within } from '../../kit/wait.ts';
 import { BigReads } from './big-reads.ts';
-import { answerTo, Failed, ProxyFailed, type ProxyTrouble, type RefusalRule, Refused } from './failure.ts';
+import { answerTo, Failed, ProxyFailed, type ProxyFailureKind, type RefusalRule, Refused } from './failure.ts';
 import { Forwarder, sendAnswer } from './forwarder.ts';
 import { Gate } from './gate.ts';
 import { EGRESS_LIMITS, type EgressLimits } from './limits.ts';
-import { Links } from './links.ts';
+import { OutboundConnections } from './outbound.ts';
 import type { EgressPolicy } from './policy.ts';
 import type { Resolve } from './resolve.ts';
 import { OwnAddress, type SelfRoute } from './self-route.ts';
 import { absoluteTarget, authorityTarget, type Target } from './target.ts';
 import { join, OutsideSocket } from './tunnel.ts';
 
-export interface EgressParts {
-  /** Listening already. Its 'connection' event is ours from now on; closing it stays with its owner. */
+export interface EgressOptions {
+  /** Already listening. The proxy takes over its 'connection' event; the owner closes it. */
   readonly server: Server;
   readonly policy: EgressPolicy;
   readonly resolve: Resolve;
@@ -50,17 +50,17 @@ export interface ProxyFailure {
   readonly at: Date;
   /** The name of the proxy, never its address. */
   readonly proxy: string;
-  readonly trouble: ProxyTrouble;
+  readonly trouble: ProxyFailureKind;
   readonly hostname: string;
 }
 
 export interface EgressCounters {
-  /** From the session to the outside, and back, as the sockets outside counted them. */
+  /** From the session to the outside, and back, as counted by the outbound sockets. */
   readonly bytesUp: number;
   readonly bytesDown: number;
-  /** Those of both that went by way of other proxies. */
+  /** The part of both that went through upstream proxies. */
   readonly bytesByProxy: number;
-  /** Connections to the outside: all there were, and those there are. */
+  /** Outbound connections: the total, and those that are open. */
   readonly connections: number;
   readonly connectionsOpen: number;
   readonly refusals: Readonly<Partial<Record<RefusalRule, number>>>;
@@ -68,22 +68,22 @@ export interface EgressCounters {
 
 export interface Egress extends Closeable {
   counters(): EgressCounters;
-  /** Who hears of refusals from now on. */
+  /** Replaces the listener. */
   listen(listener: EgressListener): void;
-  /** From now on, also for connections that stand. */
+  /** Applies to open connections too. */
   replacePolicy(policy: EgressPolicy): void;
-  /** Ends every connection. Connections that still arrive are closed at once. */
+  /** Closes every connection. New connections are closed at once. */
   close(): Promise<void>;
 }
 
-export function openEgress(parts: EgressParts): Egress {
-  return new SessionEgress(parts);
+export function openEgress(options: EgressOptions): Egress {
+  return new SessionEgress(options);
 }
 
 class SessionEgress implements Egress {
-  readonly #parts: EgressParts;
+  readonly #options: EgressOptions;
   readonly #limits: EgressLimits;
-  readonly #links = new Links();
+  readonly #outbound = new OutboundConnections();
   readonly #bigReads: BigReads;
   readonly #gate: Gate;
   readonly #own: OwnAddress | undefined;
@@ -93,30 +93,30 @@ class SessionEgress implements Egress {
   readonly #closing = new AbortController();
   #listener: EgressListener;
 
-  constructor(parts: EgressParts) {
-    this.#parts = parts;
-    this.#listener = parts.listener ?? {};
-    this.#limits = { ...EGRESS_LIMITS, ...parts.limits };
+  constructor(options: EgressOptions) {
+    this.#options = options;
+    this.#listener = options.listener ?? {};
+    this.#limits = { ...EGRESS_LIMITS, ...options.limits };
     this.#bigReads = new BigReads(this.#limits.bigReadsMax);
-    this.#gate = new Gate({ ...parts, links: this.#links, limits: this.#limits });
-    this.#own = parts.self && new OwnAddress(this.#guardedRoute(parts.self), this.#limits);
-    this.#http = this.#reader();
-    parts.server.removeAllListeners('connection');
-    const arrived = (socket: Socket): void => this.#arrived(socket);
-    parts.server.on(
+    this.#gate = new Gate({ ...options, outbound: this.#outbound, limits: this.#limits });
+    this.#own = options.self && new OwnAddress(this.#guardedRoute(options.self), this.#limits);
+    this.#http = this.#createHttpServer();
+    options.server.removeAllListeners('connection');
+    const onConnection = (socket: Socket): void => this.#onConnection(socket);
+    options.server.on(
       'connection',
-      guarded((error, [socket]) => this.#broken(error, socket), arrived),
+      guarded((error, [socket]) => this.#onInternalError(error, socket), onConnection),
     );
     void this.#sweep();
   }
 
   counters(): EgressCounters {
     return {
-      bytesUp: this.#links.bytesUp,
-      bytesDown: this.#links.bytesDown,
-      bytesByProxy: this.#links.bytesByProxy,
-      connections: this.#links.opened,
-      connectionsOpen: this.#links.open,
+      bytesUp: this.#outbound.bytesUp,
+      bytesDown: this.#outbound.bytesDown,
+      bytesByProxy: this.#outbound.bytesByProxy,
+      connections: this.#outbound.opened,
+      connectionsOpen: this.#outbound.open,
       refusals: Object.fromEntries(this.#refusals),
     };
   }
@@ -133,43 +133,43 @@ class SessionEgress implements Egress {
     if (this.#closing.signal.aborted) return;
     this.#closing.abort(new Error('the session ended'));
     this.#http.close();
-    this.#links.endWhere(() => true);
+    this.#outbound.closeWhere(() => true);
     const closed = Promise.all([...this.#browser.keys()].map(destroyed));
     await within(CLOSE_MS, "the browser's connections to close", () => closed);
   }
 
-  /** Node's HTTP parser in its strict form, for connections that we hand to it. */
-  #reader(): HttpServer {
+  /** Node's HTTP server with its strict parser. It does not listen; connections are passed to it. */
+  #createHttpServer(): HttpServer {
     const http = createServer({
       maxHeaderSize: this.#limits.headBytesMax,
       headersTimeout: this.#limits.headMs,
-      // A body may take as long as it moves; idleness is looked after by the sweep.
+      // No limit for a body that makes progress; the sweep closes idle connections.
       requestTimeout: 0,
       keepAliveTimeout: this.#limits.unusedMs,
       connectionsCheckingInterval: Math.min(this.#limits.sweepMs, this.#limits.headMs),
     });
-    // Zero is no limit by count: a silently shortened list is worse, and the bytes are bounded.
+    // 0 means no limit. Node would silently drop headers over the limit; maxHeaderSize bounds the bytes.
     http.maxHeadersCount = 0;
-    const broken = (error: unknown, [{ socket }]: readonly [IncomingMessage, ...unknown[]]): void =>
-      this.#broken(error, socket);
-    const plain = (request: IncomingMessage, response: ServerResponse): void => this.#plain(request, response);
+    const onInternalError = (error: unknown, [{ socket }]: readonly [IncomingMessage, ...unknown[]]): void =>
+      this.#onInternalError(error, socket);
+    const plain = (request: IncomingMessage, response: ServerResponse): void => this.#onRequest(request, response);
     const connect = (request: IncomingMessage, stream: Duplex, head: Buffer): void =>
-      this.#connect(request, stream, head);
-    const unreadable = (error: Error, stream: Duplex): void => this.#unreadable(error, stream);
-    http.on('request', guarded(broken, plain));
-    // Expect: 100-continue is passed on, and the outside says whether to go on.
-    http.on('checkContinue', guarded(broken, plain));
-    http.on('connect', guarded(broken, connect));
+      this.#onConnect(request, stream, head);
+    const unreadable = (error: Error, stream: Duplex): void => this.#onClientError(error, stream);
+    http.on('request', guarded(onInternalError, plain));
+    // `Expect: 100-continue` is forwarded; the server answers it.
+    http.on('checkContinue', guarded(onInternalError, plain));
+    http.on('connect', guarded(onInternalError, connect));
     http.on(
       'clientError',
-      guarded((error, [, stream]) => this.#broken(error, stream), unreadable),
+      guarded((error, [, stream]) => this.#onInternalError(error, stream), unreadable),
     );
-    // It never listens itself, and only that event starts its watch over slow heads.
+    // Starts the check of headersTimeout, because the server itself never listens.
     http.emit('listening');
     return http;
   }
 
-  #arrived(socket: Socket): void {
+  #onConnection(socket: Socket): void {
     socket.on('error', () => socket.destroy());
     if (this.#closing.signal.aborted) {
       socket.destroy();
@@ -186,21 +186,21 @@ class SessionEgress implements Egress {
       this.#browser.delete(socket);
       forwarder.close();
     });
-    // One side of a tunnel may end before the other.
+    // One side of a tunnel may end first.
     socket.allowHalfOpen = true;
     socket.setNoDelay(true);
     socket.setTimeout(this.#limits.unusedMs);
     this.#http.emit('connection', socket);
   }
 
-  /** What the browser said, or was answered, could not be handled, for a reason that is ours: that connection ends. */
-  #broken(error: unknown, connection: Duplex): void {
-    this.#parts.log.error('egress.connection_failed', { error });
+  /** An error in this code: closes the connection only. */
+  #onInternalError(error: unknown, connection: Duplex): void {
+    this.#options.log.error('egress.connection_failed', { error });
     connection.destroy();
   }
 
-  #plain(request: IncomingMessage, response: ServerResponse): void {
-    // How long an answer may take is the sweep's business.
+  #onRequest(request: IncomingMessage, response: ServerResponse): void {
+    // The sweep closes connections that wait too long for a response.
     request.socket.setTimeout(0);
     response.on('error', () => response.destroy());
     request.on('error', () => response.destroy());
@@ -209,34 +209,34 @@ class SessionEgress implements Egress {
       request.socket.destroy();
       return;
     }
-    const wanted = absoluteTarget(request.url ?? '');
-    if (!wanted) return sendAnswer(request, response, new Failed('bad_request'));
-    const onFailure = (error: unknown): void => this.#failed(error, wanted.target, 'http');
-    if (!this.#own?.is(wanted.target)) return forwarder.forward(request, response, wanted, onFailure);
+    const requested = absoluteTarget(request.url ?? '');
+    if (!requested) return sendAnswer(request, response, new Failed('bad_request'));
+    const onFailure = (error: unknown): void => this.#failed(error, requested.target, 'http');
+    if (!this.#own?.matches(requested.target)) return forwarder.forward(request, response, requested, onFailure);
     const error = new Refused('own_service');
     onFailure(error);
     sendAnswer(request, response, error);
   }
 
-  #connect(request: IncomingMessage, stream: Duplex, head: Buffer): void {
+  #onConnect(request: IncomingMessage, stream: Duplex, head: Buffer): void {
     const forwarder = stream instanceof Socket ? this.#browser.get(stream) : undefined;
-    // A tunnel in the middle of unanswered requests would carry their answers.
+    // The responses of pending requests would end up inside the tunnel.
     if (!(stream instanceof Socket) || !forwarder || forwarder.inFlight > 0) {
       stream.destroy();
       return;
     }
     const target = authorityTarget(request.url ?? '');
-    if (!target) return turnDown(stream, new Failed('bad_request'));
+    if (!target) return rejectConnect(stream, new Failed('bad_request'));
     this.#tunnel(stream, head, target).catch(error => {
       this.#failed(error, target, 'connect');
-      turnDown(stream, error);
+      rejectConnect(stream, error);
     });
   }
 
   async #tunnel(browser: Socket, head: Buffer, target: Target): Promise<void> {
     browser.setTimeout(0);
     if (head.length > 0) browser.unshift(head);
-    if (this.#own?.is(target)) {
+    if (this.#own?.matches(target)) {
       browser.write(ESTABLISHED);
       this.#own.accept(browser);
       return;
@@ -256,42 +256,42 @@ class SessionEgress implements Egress {
 
   #guardedRoute(self: SelfRoute): SelfRoute {
     const accept = (connection: Duplex): void => {
-      if (!this.#guarded(() => self.accept(connection))) connection.destroy();
+      if (!this.#callSafely(() => self.accept(connection))) connection.destroy();
     };
     return { ...self, accept };
   }
 
-  #unreadable(error: NodeJS.ErrnoException, stream: Duplex): void {
+  #onClientError(error: NodeJS.ErrnoException, stream: Duplex): void {
     const forwarder = stream instanceof Socket ? this.#browser.get(stream) : undefined;
     if (!stream.writable || error.code === 'ECONNRESET' || (forwarder?.inFlight ?? 0) > 0) stream.destroy();
-    else stream.end(emptyAnswer(UNREADABLE[error.code ?? ''] ?? 400), () => stream.destroy());
+    else stream.end(emptyAnswer(CLIENT_ERROR_STATUS[error.code ?? ''] ?? 400), () => stream.destroy());
   }
 
   #failed(error: unknown, target: Target, via: Refusal['via']): void {
     if (error instanceof Refused) return this.#refused(error.rule, target, via);
     const { hostname, port } = target;
-    const { clock, log } = this.#parts;
+    const { clock, log } = this.#options;
     log.debug('egress.failed', { hostname, port, via, reason: reason(error) });
     if (!(error instanceof ProxyFailed)) return;
     const { proxy, trouble } = error;
-    this.#guarded(() => this.#listener.proxyFailed?.({ at: clock.now(), proxy, trouble, hostname }));
+    this.#callSafely(() => this.#listener.proxyFailed?.({ at: clock.now(), proxy, trouble, hostname }));
   }
 
   #refused(rule: RefusalRule, { hostname, port }: Target, via: Refusal['via']): void {
-    const { clock, log } = this.#parts;
-    // A browser that waits for its session asks for a thing or two by itself.
+    const { clock, log } = this.#options;
+    // A warm browser sends some requests by itself; they are not logged.
     if (this.#count(rule) <= this.#limits.refusalsLoggedMax && rule !== 'no_session')
       log.info('egress.refused', { hostname, port, via, rule });
-    this.#guarded(() => this.#listener.refused?.({ at: clock.now(), rule, via, hostname, port }));
+    this.#callSafely(() => this.#listener.refused?.({ at: clock.now(), rule, via, hostname, port }));
   }
 
-  /** Whoever was handed to us may throw; here it would end the process, with all sessions. */
-  #guarded(call: () => void): boolean {
+  /** Calls a listener. An exception here would end the process, with all sessions. */
+  #callSafely(call: () => void): boolean {
     try {
       call();
       return true;
     } catch (error) {
-      this.#parts.log.error('egress.listener_failed', { reason: reason(error) });
+      this.#options.log.error('egress.listener_failed', { reason: reason(error) });
       return false;
     }
   }
@@ -303,10 +303,10 @@ class SessionEgress implements Egress {
   }
 
   async #sweep(): Promise<void> {
-    const { clock } = this.#parts;
+    const { clock } = this.#options;
     while (!this.#closing.signal.aborted) {
       await clock.sleep(this.#limits.sweepMs, this.#closing.signal).catch(() => {});
-      this.#links.endIdle(clock.monotonicMs(), this.#limits);
+      this.#outbound.closeIdle(clock.monotonicMs(), this.#limits);
     }
   }
 }
@@ -315,11 +315,14 @@ const CLOSE_MS = 5000;
 
 const ESTABLISHED = 'HTTP/1.1 200 Connection Established\r\n\r\n';
 
-const UNREADABLE: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
+const CLIENT_ERROR_STATUS: Readonly<Record<string, number>> = {
+  HPE_HEADER_OVERFLOW: 431,
+  ERR_HTTP_REQUEST_TIMEOUT: 408,
+};
 
 const emptyAnswer = (status: number): string => `HTTP/1.1 ${status} \r\ncontent-length: 0\r\nconnection: close\r\n\r\n`;
 
-function turnDown(browser: Socket, error: unknown): void {
+function rejectConnect(browser: Socket, error: unknown): void {
   if (!browser.writable) {
     browser.destroy();
     return;

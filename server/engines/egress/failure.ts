@@ -1,5 +1,5 @@
-// Why a request was not sent: a rule refused it, or it failed. The text names the rule or the kind of failure, and
-// never contains an internal address or an error text of the machine.
+// Errors of the egress proxy: a rule refused the request, or it failed. Their texts go to the browser, so they contain no
+// internal address and no system error.
 import type { HostRule } from './host-rules.ts';
 import type { AddressRule } from './rules.ts';
 
@@ -23,15 +23,15 @@ export type FailureKind =
   | 'connect_timed_out'
   | 'bad_answer'
   | 'host_not_reached'
-  | ProxyTrouble;
+  | ProxyFailureKind;
 
 /** Failures of the upstream proxy itself, independent of the requested host. */
-export type ProxyTrouble =
+export type ProxyFailureKind =
   | 'proxy_unreachable'
   | 'proxy_timed_out'
   | 'proxy_not_trusted'
   | 'proxy_refused_user'
-  | 'proxy_is_none';
+  | 'not_a_proxy';
 
 const STATUS: Readonly<Record<FailureKind, number>> = {
   bad_request: 400,
@@ -45,10 +45,10 @@ const STATUS: Readonly<Record<FailureKind, number>> = {
   proxy_timed_out: 504,
   proxy_not_trusted: 502,
   proxy_refused_user: 502,
-  proxy_is_none: 502,
+  not_a_proxy: 502,
 };
 
-const WORDS: Readonly<Record<FailureKind, string>> = {
+const MESSAGES: Readonly<Record<FailureKind, string>> = {
   bad_request: 'This request cannot be proxied: it is malformed, or does not name a host.',
   name_not_resolved: 'The host name could not be resolved.',
   name_timed_out: 'The name servers did not answer in time.',
@@ -60,14 +60,14 @@ const WORDS: Readonly<Record<FailureKind, string>> = {
   proxy_timed_out: "The session's proxy did not answer in time.",
   proxy_not_trusted: "The certificate of the session's proxy is not trusted.",
   proxy_refused_user: "The session's proxy refused the user name or the password.",
-  proxy_is_none: "The server at the address of the session's proxy is not a proxy.",
+  not_a_proxy: "The server at the address of the session's proxy is not a proxy.",
 };
 
 export class Failed extends Error {
   readonly kind: FailureKind;
 
   constructor(kind: FailureKind, cause?: unknown) {
-    super(WORDS[kind], { cause });
+    super(MESSAGES[kind], { cause });
     this.name = 'Failed';
     this.kind = kind;
   }
@@ -75,10 +75,10 @@ export class Failed extends Error {
 
 /** An upstream proxy of the session failed. `proxy` is its name, never its address. */
 export class ProxyFailed extends Failed {
-  readonly trouble: ProxyTrouble;
+  readonly trouble: ProxyFailureKind;
   readonly proxy: string;
 
-  constructor(trouble: ProxyTrouble, proxy: string, cause?: unknown) {
+  constructor(trouble: ProxyFailureKind, proxy: string, cause?: unknown) {
     super(trouble, cause);
     this.name = 'ProxyFailed';
     this.trouble = trouble;
@@ -96,7 +96,7 @@ const ADVICE: Readonly<Partial<Record<RefusalRule, string>>> = {
   egress_limit: 'The session has used all of its egressBytes.',
 };
 
-const adviceOn = (rule: RefusalRule): string =>
+const adviceFor = (rule: RefusalRule): string =>
   ADVICE[rule] ?? 'The operator can allow addresses with BERTH_EGRESS_ALLOW.';
 
 /** The HTTP response that the browser gets. */
@@ -111,8 +111,8 @@ export function answerTo(error: unknown): Answer {
     return {
       status: 403,
       header: ['x-berth-refused', error.rule],
-      text: `Berth refused this request: rule ${error.rule}. ${adviceOn(error.rule)}\n`,
+      text: `Berth refused this request: rule ${error.rule}. ${adviceFor(error.rule)}\n`,
     };
   const kind = error instanceof Failed ? error.kind : 'bad_answer';
-  return { status: STATUS[kind], header: ['x-berth-failed', kind], text: `${WORDS[kind]} (${kind})\n` };
+  return { status: STATUS[kind], header: ['x-berth-failed', kind], text: `${MESSAGES[kind]} (${kind})\n` };
 }

@@ -1,5 +1,5 @@
-// Plain HTTP: the requests of one browser connection, each sent on to where its absolute URL points. One idle outside
-// connection is kept for the next request to the same place, so the outside never has more of them than the browser.
+// Forwards the plain HTTP requests of one browser connection. One idle outbound connection is kept for the next request to
+// the same host, so there are never more outbound connections than browser connections.
 import { type ClientRequest, type IncomingMessage, type ServerResponse, request as send } from 'node:http';
 import type { Socket } from 'node:net';
 import { type Duplex, pipeline } from 'node:stream';
@@ -11,15 +11,15 @@ import { GateAgent, type GateRequestArgs } from './gate-agent.ts';
 import { endToEnd, framing, requestHeaders } from './headers.ts';
 import { proxyAuthorization } from './http-tunnel.ts';
 import type { EgressLimits } from './limits.ts';
-import { type Passing, pour } from './pour.ts';
 import { RequestSocket } from './request-socket.ts';
+import { type ProxiedResponse, splice } from './splice.ts';
 import type { AbsoluteTarget } from './target.ts';
 import type { Upstream } from './upstream.ts';
 
 export class Forwarder {
   readonly #gate: Gate;
   readonly #bigReads: BigReads;
-  /** Made by the first plain request; most connections carry a tunnel instead. */
+  /** Created by the first plain request. Most connections carry a tunnel and need none. */
   #agent: GateAgent | undefined;
   readonly #limits: EgressLimits;
   #inFlight = 0;
@@ -34,11 +34,11 @@ export class Forwarder {
     return this.#inFlight;
   }
 
-  /** `onFailure` hears of an error before the browser does. */
+  /** `onFailure` is called before the browser gets the error. */
   forward(
     request: IncomingMessage,
     response: ServerResponse,
-    wanted: AbsoluteTarget,
+    requested: AbsoluteTarget,
     onFailure: (error: unknown) => void,
   ): void {
     this.#inFlight += 1;
@@ -52,30 +52,30 @@ export class Forwarder {
     const body = framing(request.rawHeaders);
     if (body === 'unknown') return fail(new Failed('bad_request'));
     try {
-      const proxy = this.#askedProxy(wanted);
-      this.#send({ request, response, wanted, hasBody: body !== 'none', proxy, fail }, true);
+      const proxy = this.#httpProxy(requested);
+      this.#send({ request, response, requested, hasBody: body !== 'none', proxy, fail }, true);
     } catch (error) {
       fail(error);
     }
   }
 
-  /** The proxy that is asked for the whole URL. One that only carries connections is the gate's business. */
-  #askedProxy({ target }: AbsoluteTarget): Upstream | undefined {
+  /** An HTTP proxy that gets the request with the whole URL. Undefined for SOCKS, which the gate connects through. */
+  #httpProxy({ target }: AbsoluteTarget): Upstream | undefined {
     const upstream = this.#gate.route(target);
     return upstream?.scheme === 'socks5' ? undefined : upstream;
   }
 
-  /** The browser's connection is gone. */
+  /** Call when the browser's connection is closed. */
   close(): void {
     this.#agent?.destroy();
   }
 
   #send(exchange: Exchange, mayResend: boolean): void {
-    const { request, response, wanted, hasBody, fail } = exchange;
-    // A kept connection may be closing just now. A request without a body is then sent again; one with a body cannot
-    // be, so it never goes out on a kept one.
+    const { request, response, requested, hasBody, fail } = exchange;
+    // The server may close a kept connection at any time. A request without a body is then sent again. A request with a
+    // body cannot be repeated, so it always gets a new connection.
     this.#agent ??= new GateAgent(this.#gate, this.#bigReads);
-    this.#agent.keepOnly(hasBody ? undefined : wanted.target);
+    this.#agent.keepOnly(hasBody ? undefined : requested.target);
     const outgoing = this.#request(this.#agent, exchange);
     if (!outgoing) return;
     let answered = false;
@@ -87,7 +87,7 @@ export class Forwarder {
     };
     outgoing.on('error', onError);
     outgoing.on('continue', () => response.writeContinue());
-    const broken = (error: unknown): void => {
+    const onInternalError = (error: unknown): void => {
       fail(error);
       outgoing.destroy();
     };
@@ -97,21 +97,21 @@ export class Forwarder {
     };
     const onResponse = (incoming: IncomingMessage): void => {
       answered = true;
-      // Answered before all of the body was read: the rest is not waited for.
+      // The response came before the whole request body: the rest of the body is not read.
       if (!request.complete) response.shouldKeepAlive = false;
-      passBack({ incoming, response, outgoing }, exchange.proxy, fail);
+      sendResponse({ incoming, response, outgoing }, exchange.proxy, fail);
     };
-    outgoing.on('upgrade', guarded(broken, onUpgrade));
-    outgoing.on('response', guarded(broken, onResponse));
+    outgoing.on('upgrade', guarded(onInternalError, onUpgrade));
+    outgoing.on('response', guarded(onInternalError, onResponse));
     response.once('close', () => {
       if (!response.writableFinished || !outgoing.writableEnded) outgoing.destroy();
     });
-    if (hasBody) passOn(request, outgoing);
+    if (hasBody) sendBody(request, outgoing);
     else outgoing.end();
   }
 
-  #request(agent: GateAgent, { request, wanted, proxy, fail }: Exchange): ClientRequest | undefined {
-    const { target, host, path } = wanted;
+  #request(agent: GateAgent, { request, requested, proxy, fail }: Exchange): ClientRequest | undefined {
+    const { target, host, path } = requested;
     const method = request.method ?? 'GET';
     const user = proxy && proxyAuthorization(proxy);
     const args: GateRequestArgs = {
@@ -129,7 +129,7 @@ export class Forwarder {
     };
     try {
       const outgoing = send(args);
-      // Zero is no limit by count: a silently shortened list is worse, and the bytes are bounded.
+      // 0 means no limit. Node would silently drop headers over the limit; maxHeaderSize bounds the bytes.
       outgoing.maxHeadersCount = 0;
       return outgoing;
     } catch (error) {
@@ -139,56 +139,56 @@ export class Forwarder {
   }
 }
 
-/** Sends a head without waiting for a body. `flushHeaders` would write bytes above 127 as UTF-8, twice encoded then. */
+/** Writing it sends the head without a body. `flushHeaders` would encode bytes above 127 as UTF-8 a second time. */
 const NOTHING = Buffer.alloc(0);
 
 interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  readonly wanted: AbsoluteTarget;
+  readonly requested: AbsoluteTarget;
   readonly hasBody: boolean;
   readonly proxy: Upstream | undefined;
   readonly fail: (error: unknown) => void;
 }
 
-/** Not `pipeline`: when the outside breaks off, the browser's connection must live on to be told so. */
-function passOn(request: IncomingMessage, outgoing: ClientRequest): void {
+/** Not `pipeline`, which would destroy the browser's connection on an error before the error is sent. */
+function sendBody(request: IncomingMessage, outgoing: ClientRequest): void {
   outgoing.write(NOTHING);
   request.pipe(outgoing);
 }
 
 const PROXY_AUTHENTICATION_REQUIRED = 407;
 
-function passBack(passing: Passing, proxy: Upstream | undefined, fail: (error: unknown) => void): void {
-  const { incoming, response } = passing;
+function sendResponse(proxied: ProxiedResponse, proxy: Upstream | undefined, fail: (error: unknown) => void): void {
+  const { incoming, response } = proxied;
   incoming.on('error', () => {
     if (!response.writableEnded) response.destroy();
   });
   const status = incoming.statusCode ?? 0;
   try {
-    // From an origin it would make the browser ask its user for the password of a proxy.
+    // A 407 of an origin would make the browser ask for a proxy password.
     if (status === PROXY_AUTHENTICATION_REQUIRED)
       throw proxy ? new ProxyFailed('proxy_refused_user', proxy.name) : new Failed('bad_answer');
     response.sendDate = false;
     const headers = endToEnd(incoming.rawHeaders);
-    if (inChunks(passing)) headers.push('Transfer-Encoding', 'chunked');
+    if (inChunks(proxied)) headers.push('Transfer-Encoding', 'chunked');
     response.writeHead(status, incoming.statusMessage, headers);
   } catch (error) {
     incoming.destroy();
     fail(error instanceof Failed ? error : new Failed('bad_answer', error));
     return;
   }
-  // The parser still holds what came along with the head.
+  // Let the parser emit the body bytes that arrived with the head first.
   process.nextTick(() => {
-    if (!incoming.destroyed && !response.destroyed) passBody(passing);
+    if (!incoming.destroyed && !response.destroyed) sendResponseBody(proxied);
   });
 }
 
-/** What came in chunks goes on in chunks, each as large as it was, unless it came in several pieces. */
-const inChunks = ({ incoming, response }: Passing): boolean =>
+/** Chunked responses stay chunked. A chunk keeps its size unless it arrived in several reads. */
+const inChunks = ({ incoming, response }: ProxiedResponse): boolean =>
   incoming.headers['transfer-encoding'] === 'chunked' && response.req.httpVersion === '1.1';
 
-function passChunks({ incoming, response }: Passing): void {
+function sendChunks({ incoming, response }: ProxiedResponse): void {
   const { socket } = response;
   socket?.cork();
   incoming.on('data', (piece: Buffer) => response.write(piece));
@@ -198,25 +198,25 @@ function passChunks({ incoming, response }: Passing): void {
   });
 }
 
-function passBody(passing: Passing): void {
-  const { incoming, response } = passing;
-  // All of it came at once, and goes on at once: each write of its own wakes the browser.
+function sendResponseBody(proxied: ProxiedResponse): void {
+  const { incoming, response } = proxied;
+  // A complete body is sent in one write, because each write wakes the browser.
   if (incoming.complete) {
-    if (inChunks(passing)) passChunks(passing);
+    if (inChunks(proxied)) sendChunks(proxied);
     else response.end(incoming.read());
     return;
   }
-  // The head goes without waiting: an event stream may have nothing to say for a long time.
+  // Send the head now: the first event of an event stream may come much later.
   response.write(NOTHING);
-  if (!pour(passing)) stream(passing);
+  if (!splice(proxied)) stream(proxied);
 }
 
-function stream({ incoming, response }: Passing): void {
+function stream({ incoming, response }: ProxiedResponse): void {
   reuseMemory(incoming, response);
   pipeline(incoming, response, () => {});
 }
 
-/** A piece that stands in none of the streams was copied by the kernel. */
+/** When no stream holds data any more, the kernel has copied it and the memory can be reused. */
 function reuseMemory(incoming: IncomingMessage, response: ServerResponse): void {
   const { socket } = incoming;
   if (!(socket instanceof RequestSocket)) return;
@@ -225,8 +225,8 @@ function reuseMemory(incoming: IncomingMessage, response: ServerResponse): void 
 }
 
 /**
- * Tells the browser why there is no answer. A refusal is a page that says so. What failed on the way looks as it does
- * without a proxy: the connection breaks off, and the browser has an error and no answer.
+ * Sends an error to the browser. A refusal is answered with a page. A network failure looks as it would without a proxy: the
+ * connection is closed, and the browser reports a network error.
  */
 export function sendAnswer(request: IncomingMessage, response: ServerResponse, error: unknown): void {
   if (response.headersSent || response.destroyed) {
@@ -236,13 +236,13 @@ export function sendAnswer(request: IncomingMessage, response: ServerResponse, e
   const answer = answerTo(error);
   if (error instanceof Refused || (error instanceof Failed && error.kind === 'bad_request'))
     sendPage(request, response, answer);
-  else breakOff(request.socket, answer, endingOf(error));
+  else abortConnection(request.socket, answer, endingOf(error));
 }
 
 function sendPage(request: IncomingMessage, response: ServerResponse, { status, header, text }: Answer): void {
   const body = Buffer.from(text);
   response.sendDate = false;
-  // A body that nobody will read is not read to its end just to keep the connection.
+  // Close the connection instead of reading a body that is not needed.
   if (!request.complete) response.shouldKeepAlive = false;
   response.writeHead(status, [
     ...header,
@@ -254,25 +254,25 @@ function sendPage(request: IncomingMessage, response: ServerResponse, { status, 
   response.end(body);
 }
 
-type Ending = 'reset' | 'end' | 'nonsense';
+type Ending = 'reset' | 'end' | 'malformed';
 
-/** What the host did, as far as there was one. */
+/** How the browser's connection ends, to match what the host did. */
 function endingOf(error: unknown): Ending {
-  if (error instanceof Failed) return error.kind === 'bad_answer' ? 'nonsense' : 'reset';
+  if (error instanceof Failed) return error.kind === 'bad_answer' ? 'malformed' : 'reset';
   if (!(error instanceof Error && 'code' in error)) return 'reset';
-  if (typeof error.code === 'string' && error.code.startsWith('HPE_')) return 'nonsense';
-  // Node's own, for a host that closed the connection without an answer: a reset one has the name of a system call.
+  if (typeof error.code === 'string' && error.code.startsWith('HPE_')) return 'malformed';
+  // Node's own ECONNRESET: the host closed the connection without a response. After a real reset `syscall` is set.
   return error.code === 'ECONNRESET' && !('syscall' in error) ? 'end' : 'reset';
 }
 
-/** No browser takes a NUL in a head. */
-const NONSENSE = 'HTTP/1.1 502 \0\r\n\r\n';
+/** Browsers reject a NUL in the head. */
+const MALFORMED_HEAD = 'HTTP/1.1 502 \0\r\n\r\n';
 
 /**
- * The interim answer names the failure for those who read the connection. To a browser it says that an answer has begun:
- * without it the request would be sent again where its connection had served one before, and a server could act twice.
+ * The interim response carries the name of the failure for debugging. It also tells the browser that a response has begun.
+ * Without it the browser would repeat a request on a reused connection, and the server could act twice.
  */
-function breakOff(browser: Socket, { header }: Answer, ending: Ending): void {
+function abortConnection(browser: Socket, { header }: Answer, ending: Ending): void {
   if (!browser.writable) {
     browser.destroy();
     return;
@@ -281,5 +281,5 @@ function breakOff(browser: Socket, { header }: Answer, ending: Ending): void {
   if (ending === 'reset') {
     browser.write(interim);
     browser.resetAndDestroy();
-  } else browser.end(ending === 'end' ? interim : interim + NONSENSE, () => browser.destroy());
+  } else browser.end(ending === 'end' ? interim : interim + MALFORMED_HEAD, () => browser.destroy());
 }

@@ -1,4 +1,4 @@
-// The http.Agent of one browser connection: new connections come from the gate, one idle one is kept.
+// The http.Agent of one browser connection: opens connections through the gate, and keeps one idle connection.
 import { Agent, type ClientRequestArgs } from 'node:http';
 import type { Socket } from 'node:net';
 import { type Duplex, PassThrough } from 'node:stream';
@@ -8,12 +8,12 @@ import { RequestSocket } from './request-socket.ts';
 import { type Target, targetAt } from './target.ts';
 import type { Upstream } from './upstream.ts';
 
-/** A request knows the proxy that it was written for. */
+/** Options of a request, with the proxy that it is sent to. */
 export interface GateRequestArgs extends ClientRequestArgs {
   readonly upstream?: Upstream | undefined;
 }
 
-/** Node's type wants a stream even beside an error, and never looks at it. */
+/** The type of the callback requires a stream even with an error; Node ignores it. */
 const NO_STREAM: Duplex = new PassThrough();
 
 export class GateAgent extends Agent {
@@ -33,7 +33,7 @@ export class GateAgent extends Agent {
     callback?: (error: Error | null, stream: Duplex) => void,
   ): undefined {
     const target = targetAt(host ?? '', Number(port));
-    if (!target || !callback) throw new TypeError('an outside connection needs a target and somebody to take it');
+    if (!target || !callback) throw new TypeError('createConnection needs a target and a callback');
     this.#open(target, upstream).then(
       socket => callback(null, socket),
       (error: Error) => callback(error, NO_STREAM),
@@ -41,7 +41,7 @@ export class GateAgent extends Agent {
     return undefined;
   }
 
-  /** Closes the idle connections to everywhere else. */
+  /** Closes the idle connections to other targets. */
   keepOnly(target: Target | undefined): void {
     const kept = target && this.getName({ host: target.hostname, port: target.port });
     for (const [name, sockets] of Object.entries(this.freeSockets)) {

@@ -1,5 +1,5 @@
-// The one way from a target to a connection: judge the host, find its route, resolve, judge every answer, connect to the
-// very address that was judged. CONNECT and plain requests both pass here.
+// Opens outbound connections: checks the host, finds its route, resolves it, checks every address, and connects to the address
+// that was checked. CONNECT and plain requests both use it.
 import type { Socket } from 'node:net';
 import type { Clock } from '../../kit/clock.ts';
 import type { Address } from './address.ts';
@@ -7,66 +7,66 @@ import { addressesOf } from './addresses.ts';
 import { dial } from './dial.ts';
 import { Refused } from './failure.ts';
 import type { EgressLimits } from './limits.ts';
-import type { Link, Links } from './links.ts';
+import type { OutboundConnection, OutboundConnections } from './outbound.ts';
 import type { EgressPolicy } from './policy.ts';
 import { reachUpstream, tunnelThrough, type UpstreamConnection } from './reach-upstream.ts';
 import type { Resolve } from './resolve.ts';
 import type { Target } from './target.ts';
 import type { Upstream } from './upstream.ts';
 
-export interface GateParts {
+export interface GateOptions {
   readonly policy: EgressPolicy;
   readonly resolve: Resolve;
-  readonly links: Links;
+  readonly outbound: OutboundConnections;
   readonly clock: Clock;
   readonly limits: EgressLimits;
 }
 
-/** Names by which clouds' metadata is reached where a proxy resolves them. */
+/** Names of cloud metadata services, refused where an upstream proxy would resolve them. */
 const METADATA_NAMES: ReadonlySet<string> = new Set(['metadata.google.internal', 'metadata.goog', 'metadata']);
 
 export class Gate {
-  readonly #parts: GateParts;
+  readonly #options: GateOptions;
   #policy: EgressPolicy;
 
-  constructor(parts: GateParts) {
-    this.#parts = parts;
-    this.#policy = parts.policy;
+  constructor(options: GateOptions) {
+    this.#options = options;
+    this.#policy = options.policy;
   }
 
-  /** A connection to the target, of the wanted kind where no proxy stands between. Rejects with Refused or Failed. */
+  /** Connects to the target, directly with a socket of `make`, or through a proxy. Rejects with Refused or Failed. */
   async open<S extends Socket>(target: Target, make: () => S, signal: AbortSignal): Promise<S | Socket> {
     const upstream = this.route(target);
     if (!upstream) return this.#direct(target, make, signal);
     const connection = await this.#reach(upstream, target, signal);
-    await tunnelThrough(upstream, connection, target, this.#parts.limits, signal);
+    await tunnelThrough(upstream, connection, target, this.#options.limits, signal);
     return connection.socket;
   }
 
-  /** The proxy by which the target is reached; undefined: none. Throws Refused where the target may not be reached. */
+  /** The proxy for the target; undefined for a direct connection. Throws Refused if the target is not allowed. */
   route(target: Target): Upstream | undefined {
     const refusal = this.#policy.refusesHost(target.hostname);
     if (refusal) throw new Refused(refusal);
     const upstream = this.#policy.routeTo(target.hostname);
-    if (upstream) this.#judgeAsWritten(target);
+    if (upstream) this.#checkUnresolved(target);
     return upstream;
   }
 
-  /** For requests that a proxy is asked for one by one: a connection to the proxy itself. */
+  /** Connects to the proxy itself, for plain requests that are sent to it one by one. */
   async openProxy(upstream: Upstream, target: Target, make: () => Socket, signal: AbortSignal): Promise<Socket> {
     return (await this.#reach(upstream, target, signal, make)).socket;
   }
 
-  /** From now on; open connections that the new policy refuses, or leads another way, are ended. */
+  /** Closes open connections that the new policy refuses or routes differently. */
   replacePolicy(policy: EgressPolicy): void {
     this.#policy = policy;
-    this.#parts.links.endWhere(link => !this.#stillFits(link));
+    this.#options.outbound.closeWhere(connection => !this.#isStillAllowed(connection));
   }
 
   async #direct<S extends Socket>(target: Target, make: () => S, signal: AbortSignal): Promise<S> {
-    const { resolve, limits } = this.#parts;
+    const { resolve, limits } = this.#options;
     const addresses = await addressesOf(target, resolve, limits, signal);
-    for (const address of addresses) this.#judge(address, target.port);
+    for (const address of addresses) this.#check(address, target.port);
     const { socket, address } = await dial(addresses, target.port, make, limits, signal);
     const { localAddress: local } = socket;
     this.#register({ socket, hostname: target.hostname, address, port: target.port, local, upstream: undefined });
@@ -79,39 +79,39 @@ export class Gate {
     signal: AbortSignal,
     make?: () => Socket,
   ): Promise<UpstreamConnection> {
-    const judge = (address: Address, port: number): void => this.#judge(address, port);
-    const connection = await reachUpstream(upstream, { ...this.#parts, judge }, signal, make);
+    const check = (address: Address, port: number): void => this.#check(address, port);
+    const connection = await reachUpstream(upstream, { ...this.#options, check }, signal, make);
     const { raw, address } = connection;
     const { localAddress: local } = raw;
     this.#register({ socket: raw, hostname: target.hostname, address, port: upstream.port, local, upstream });
     return connection;
   }
 
-  /** The policy may have been replaced while we were connecting, and the address may turn out to be of this machine. */
-  #register(link: Link): void {
-    const { links, clock } = this.#parts;
-    if (this.#stillFits(link)) return links.add(link, clock.monotonicMs());
-    link.socket.destroy();
-    const rule = this.#policy.refusesHost(link.hostname);
+  /** Checks again: the policy may have changed, and the local address may show that the address is this machine's own. */
+  #register(connection: OutboundConnection): void {
+    const { outbound, clock } = this.#options;
+    if (this.#isStillAllowed(connection)) return outbound.add(connection, clock.monotonicMs());
+    connection.socket.destroy();
+    const rule = this.#policy.refusesHost(connection.hostname);
     if (rule) throw new Refused(rule);
-    this.#judge(link.address, link.port, link.local);
+    this.#check(connection.address, connection.port, connection.local);
     throw new Refused('network_policy');
   }
 
-  #stillFits({ hostname, address, port, local, upstream }: Link): boolean {
+  #isStillAllowed({ hostname, address, port, local, upstream }: OutboundConnection): boolean {
     if (this.#policy.refusesHost(hostname) || this.#policy.routeTo(hostname) !== upstream) return false;
-    return upstream?.trusted || this.#policy.judgeAddress(address, port, local).allowed;
+    return upstream?.trusted || this.#policy.checkAddress(address, port, local).allowed;
   }
 
-  /** Where a proxy resolves names, what is written is all that we can judge. */
-  #judgeAsWritten({ hostname, address, port }: Target): void {
-    if (address) this.#judge(address, port);
+  /** An upstream proxy resolves the name, so only the name itself can be checked. */
+  #checkUnresolved({ hostname, address, port }: Target): void {
+    if (address) this.#check(address, port);
     if (hostname === 'localhost' || hostname.endsWith('.localhost')) throw new Refused('loopback');
     if (METADATA_NAMES.has(hostname)) throw new Refused('metadata');
   }
 
-  #judge(address: Address, port: number, local?: string): void {
-    const verdict = this.#policy.judgeAddress(address, port, local);
+  #check(address: Address, port: number, local?: string): void {
+    const verdict = this.#policy.checkAddress(address, port, local);
     if (!verdict.allowed) throw new Refused(verdict.rule);
   }
 }

@@ -1,9 +1,9 @@
-// What belongs to one connection stays there; what a message means does not change.
+// Hop-by-hop headers are removed, and the meaning of a message does not change.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { endToEnd, framing, requestHeaders } from './headers.ts';
 
-test('hop-by-hop headers go, all others stay as they were', () => {
+test('removes hop-by-hop headers and keeps all others unchanged', () => {
   const raw = [
     'X-A',
     '1',
@@ -33,7 +33,7 @@ test('hop-by-hop headers go, all others stay as they were', () => {
     assert.deepEqual(endToEnd([name, 'x', 'A', 'b']), ['A', 'b'], name);
 });
 
-test('Connection cannot make a header vanish that the meaning hangs on', () => {
+test('keeps Content-Length, Cookie, Host and Authorization even if Connection names them', () => {
   const raw = [
     'Connection',
     'Content-Length, Cookie, Host, Authorization',
@@ -47,7 +47,7 @@ test('Connection cannot make a header vanish that the meaning hangs on', () => {
   assert.deepEqual(endToEnd(raw), ['Content-Length', '5', 'Cookie', 'c', 'Authorization', 'd']);
 });
 
-test('the Host is the one of the URL, whatever was sent', () => {
+test('takes Host from the URL, not from the headers', () => {
   assert.deepEqual(requestHeaders('GET', 'a.test', ['Host', 'b.test', 'HOST', 'c.test', 'Accept', '*/*']), [
     'Host',
     'a.test',
@@ -58,7 +58,7 @@ test('the Host is the one of the URL, whatever was sent', () => {
   ]);
 });
 
-test('a body is framed as it came, and ambiguous framing is told', () => {
+test('recognizes the framing of a body, and reports ambiguous framing', () => {
   assert.equal(framing([]), 'none');
   assert.equal(framing(['Content-Length', '0']), 'none');
   assert.equal(framing(['content-length', '7']), 'length');

@@ -1,5 +1,4 @@
-// Which headers of a message belong to one connection only and are not passed on (pure). Raw lists in, raw lists out:
-// names keep their case and order, and nothing is added.
+// Removes the headers that apply to one connection only. Works on raw header lists: names keep their case and order. Pure.
 
 export type RawHeaders = readonly string[];
 
@@ -16,10 +15,10 @@ const HOP_BY_HOP = new Set([
   'upgrade',
 ]);
 
-/** Naming one of these in Connection must not make it vanish: the message would mean something else. */
-const NEVER_NAMED = new Set(['authorization', 'content-length', 'content-type', 'cookie', 'host', 'set-cookie']);
+/** Kept even if Connection names them, because removing them would change the meaning of the message. */
+const NEVER_REMOVED = new Set(['authorization', 'content-length', 'content-type', 'cookie', 'host', 'set-cookie']);
 
-/** For a page each of its requests comes by here: names are read once, and nothing is made that is not handed on. */
+/** Runs for every plain request and response, so it avoids allocations. */
 export function endToEnd(raw: RawHeaders, alsoWithout?: string): string[] {
   const named = namedInConnection(raw);
   const kept: string[] = [];
@@ -32,7 +31,7 @@ export function endToEnd(raw: RawHeaders, alsoWithout?: string): string[] {
 }
 
 const isDropped = (name: string, named: ReadonlySet<string>): boolean =>
-  HOP_BY_HOP.has(name) || (named.has(name) && !NEVER_NAMED.has(name));
+  HOP_BY_HOP.has(name) || (named.has(name) && !NEVER_REMOVED.has(name));
 
 const NONE: ReadonlySet<string> = new Set();
 
@@ -44,7 +43,7 @@ function namedInConnection(raw: RawHeaders): ReadonlySet<string> {
 
 export type Framing = 'none' | 'length' | 'chunked' | 'unknown';
 
-/** How the body of a request is delimited. `unknown` is not passed on: two readers could disagree on its end. */
+/** How the body of a request is delimited. `unknown` is ambiguous (request smuggling) and is not forwarded. */
 export function framing(raw: RawHeaders): Framing {
   const lengths = values(raw, 'content-length');
   const codings = values(raw, 'transfer-encoding');
@@ -54,25 +53,34 @@ export function framing(raw: RawHeaders): Framing {
   return lengths.length === 1 && lengths[0] !== '0' ? 'length' : 'none';
 }
 
-function values(raw: RawHeaders, wanted: string): readonly string[] {
+function values(raw: RawHeaders, lowerName: string): readonly string[] {
   const found: string[] = [];
   for (let index = 0; index + 1 < raw.length; index += 2) {
     const name = raw[index] ?? '';
-    // The length tells most of them apart.
-    if (name.length === wanted.length && name.toLowerCase() === wanted) found.push((raw[index + 1] ?? '').trim());
+    // Comparing the length first is faster.
+    if (name.length === lowerName.length && name.toLowerCase() === lowerName) found.push((raw[index + 1] ?? '').trim());
   }
   return found;
 }
 
-/** Of all others Node expects a body, and would announce one in chunks if no length were said. */
+/** For other methods without Content-Length, Node sends a chunked body. */
 const METHODS_WITHOUT_BODY = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']);
 
-/** The header list of a request as its server shall get it. */
+/** The headers of a request as they are sent to its server. */
 export function requestHeaders(method: string, host: string, raw: RawHeaders): string[] {
   const rest = endToEnd(raw, 'host');
   const body = framing(raw);
   const chunked = body === 'chunked' ? ['Transfer-Encoding', 'chunked'] : [];
-  const unsaid = body === 'none' && !METHODS_WITHOUT_BODY.has(method) && values(raw, 'content-length').length === 0;
-  // `Connection: keep-alive` is what a browser without a proxy sends there.
-  return ['Host', host, 'Connection', 'keep-alive', ...rest, ...chunked, ...(unsaid ? ['Content-Length', '0'] : [])];
+  const needsLength =
+    body === 'none' && !METHODS_WITHOUT_BODY.has(method) && values(raw, 'content-length').length === 0;
+  // A browser without a proxy sends `Connection: keep-alive` at this position.
+  return [
+    'Host',
+    host,
+    'Connection',
+    'keep-alive',
+    ...rest,
+    ...chunked,
+    ...(needsLength ? ['Content-Length', '0'] : []),
+  ];
 }

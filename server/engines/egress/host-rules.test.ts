@@ -1,35 +1,35 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hostJudge } from './host-rules.ts';
+import { hostMatcher } from './host-rules.ts';
 
-const judged = (policy: Parameters<typeof hostJudge>[0], hosts: readonly string[]): readonly string[] =>
-  hosts.filter(hostJudge(policy));
+const allowedOf = (policy: Parameters<typeof hostMatcher>[0], hosts: readonly string[]): readonly string[] =>
+  hosts.filter(hostMatcher(policy));
 
-test('an entry stands for its name and what is below it, and for nothing that only ends like it', () => {
+test('matches a name and its subdomains, not names with the same ending', () => {
   const hosts = ['a.test', 'www.a.test', 'x.www.a.test', 'nota.test', 'a.test.b', 'test', ''];
   const policy = { allow: ['a.test'], deny: [], default: 'deny' } as const;
-  assert.deepEqual(judged(policy, hosts), ['a.test', 'www.a.test', 'x.www.a.test']);
+  assert.deepEqual(allowedOf(policy, hosts), ['a.test', 'www.a.test', 'x.www.a.test']);
 });
 
-test('the entry that says most decides; of the same name, the one that denies', () => {
+test('lets the most specific entry decide, and deny win for the same name', () => {
   const policy = {
     allow: ['a.test', 'in.out.a.test', 'b.test'],
     deny: ['out.a.test', 'b.test'],
     default: 'deny',
   } as const;
-  assert.deepEqual(judged(policy, ['a.test', 'out.a.test', 'x.out.a.test', 'in.out.a.test', 'b.test']), [
+  assert.deepEqual(allowedOf(policy, ['a.test', 'out.a.test', 'x.out.a.test', 'in.out.a.test', 'b.test']), [
     'a.test',
     'in.out.a.test',
   ]);
 });
 
-test('what no entry names follows the default', () => {
-  assert.deepEqual(judged({ allow: [], deny: ['a.test'], default: 'allow' }, ['a.test', 'b.test']), ['b.test']);
-  assert.deepEqual(judged({ allow: ['a.test'], deny: [], default: 'deny' }, ['a.test', 'b.test']), ['a.test']);
+test('uses the default for hosts that match no entry', () => {
+  assert.deepEqual(allowedOf({ allow: [], deny: ['a.test'], default: 'allow' }, ['a.test', 'b.test']), ['b.test']);
+  assert.deepEqual(allowedOf({ allow: ['a.test'], deny: [], default: 'deny' }, ['a.test', 'b.test']), ['a.test']);
 });
 
-test('an address is met by itself only', () => {
+test('matches an address only exactly', () => {
   const policy = { allow: ['93.184.216.34', '2606:2800:220:1::9'], deny: [], default: 'deny' } as const;
   const hosts = ['93.184.216.34', '93.184.216.3', '2606:2800:220:1::9', '2606:2800:220:1::8'];
-  assert.deepEqual(judged(policy, hosts), ['93.184.216.34', '2606:2800:220:1::9']);
+  assert.deepEqual(allowedOf(policy, hosts), ['93.184.216.34', '2606:2800:220:1::9']);
 });

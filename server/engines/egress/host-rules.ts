@@ -1,19 +1,19 @@
-// Which host names a session may reach (pure). An entry stands for its name and everything below it; of several that
-// fit, the one that says most decides, and of two that say the same, the one that denies.
+// Which host names a session may reach. An entry matches its name and all subdomains. The most specific entry decides; for
+// the same name, deny wins. Pure.
 
 export type HostRule = 'network_policy' | 'ad' | 'no_session' | 'egress_limit';
 
 export interface HostPolicy {
-  /** Names as targets are written: lower case, punycode, no trailing dot; or an address in its shortest form. */
+  /** Names in lower case and punycode without trailing dot, or addresses in their shortest form. */
   readonly allow: readonly string[];
   readonly deny: readonly string[];
   readonly default: 'allow' | 'deny';
 }
 
-export type HostJudge = (hostname: string) => boolean;
+export type HostMatcher = (hostname: string) => boolean;
 
-/** Says whether a host may be reached. */
-export function hostJudge(policy: HostPolicy): HostJudge {
+/** Returns a function that tells whether a host may be reached. */
+export function hostMatcher(policy: HostPolicy): HostMatcher {
   const allow = new Set(policy.allow);
   const deny = new Set(policy.deny);
   return hostname => {
@@ -25,15 +25,15 @@ export function hostJudge(policy: HostPolicy): HostJudge {
   };
 }
 
-/** Says whether a host, or one above it, stands in the list. */
+/** Returns a function that tells whether a host, or a parent domain of it, is in the set. */
 export const listed =
-  (names: ReadonlySet<string>): HostJudge =>
+  (names: ReadonlySet<string>): HostMatcher =>
   hostname => {
     for (const name of withParents(hostname)) if (names.has(name)) return true;
     return false;
   };
 
-/** `a.b.test`, `b.test`, `test`. An address has no parents, but nobody can write an entry that its tail would meet. */
+/** `a.b.test`, `b.test`, `test`. For an address the parents are meaningless, but no valid entry can match them. */
 function* withParents(hostname: string): Generator<string> {
   for (let rest = hostname; ; ) {
     yield rest;

@@ -1,7 +1,7 @@
-// The words of a client of an HTTP proxy: CONNECT, and the header that names the user.
+// Client side of an HTTP proxy: CONNECT and Proxy-Authorization.
 import type { Socket } from 'node:net';
 import { Failed, ProxyFailed } from './failure.ts';
-import { ClosedSilently, readAnswer } from './read-answer.ts';
+import { ClosedWithoutAnswer, readAnswer } from './read-answer.ts';
 import type { Target } from './target.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -13,7 +13,7 @@ const AUTHENTICATION_REQUIRED = 407;
 export const authorityOf = ({ hostname, port }: Pick<Target, 'hostname' | 'port'>): string =>
   hostname.includes(':') ? `[${hostname}]:${port}` : `${hostname}:${port}`;
 
-/** Undefined where the proxy wants no user. */
+/** Undefined for a proxy without credentials. */
 export function proxyAuthorization({ credentials }: Upstream): string | undefined {
   if (!credentials) return undefined;
   return `Basic ${Buffer.from(`${credentials.username}:${credentials.password.reveal()}`).toString('base64')}`;
@@ -25,7 +25,7 @@ export async function askForTunnel(socket: Socket, upstream: Upstream, target: T
   if (status < 200 || status > 299) throw new Failed('host_not_reached');
 }
 
-/** What the proxy answers to CONNECT. Some say nothing about a host that they cannot reach, and hang up. */
+/** Sends CONNECT and returns the status. Some proxies just close the connection if they cannot reach the host. */
 export async function connectStatus(socket: Socket, upstream: Upstream, target: Target): Promise<number> {
   const authority = authorityOf(target);
   const user = proxyAuthorization(upstream);
@@ -38,6 +38,6 @@ export async function connectStatus(socket: Socket, upstream: Upstream, target: 
     if (status === undefined) throw new Failed('bad_answer');
     return { value: Number(status), used: end + HEAD_END.length };
   }).catch(error => {
-    throw error instanceof ClosedSilently ? new Failed('host_not_reached', error) : error;
+    throw error instanceof ClosedWithoutAnswer ? new Failed('host_not_reached', error) : error;
   });
 }

@@ -1,33 +1,33 @@
-// Every bound of a session's egress proxy, named. Tests shorten them; nobody else changes them.
+// The limits of a session's egress proxy. Only tests override them.
 
 export interface EgressLimits {
-  /** Connections of one browser at once; Chromium itself keeps 32 per kind and context. */
+  /** Concurrent connections of one browser. Chromium itself keeps at most 32 per kind and context. */
   readonly connectionsMax: number;
-  /** Plain requests in flight on one connection; Chromium sends one at a time. */
+  /** Plain requests in flight on one connection. Chromium sends one at a time. */
   readonly requestsPerConnectionMax: number;
-  /** Connections that read half a MiB at once; the others read in pieces of 64 KiB. */
+  /** Connections with a read buffer of 512 KiB. The others have at most 64 KiB. */
   readonly bigReadsMax: number;
-  /** Head of a request or of an answer; Chromium's own bound for answers. */
+  /** Head of a request or a response. The same as Chromium's limit for responses. */
   readonly headBytesMax: number;
   /** From the first byte of a request to the end of its head. */
   readonly headMs: number;
-  /** A browser's connection without a request. */
+  /** How long a connection of the browser may stay open without a request. */
   readonly unusedMs: number;
   readonly resolveMs: number;
-  /** All attempts to connect to one target together. */
+  /** For all attempts to connect to one target. */
   readonly connectMs: number;
-  /** An attempt that has not succeeded after this long gets company by the next address. */
+  /** After this time the next address is tried concurrently. */
   readonly nextAddressMs: number;
-  /** Addresses of one name that are tried. */
+  /** How many addresses of one name are tried. */
   readonly addressesMax: number;
-  /** A connection on which no byte moves in either direction. */
+  /** A connection without traffic in either direction is closed after this time. */
   readonly idleMs: number;
-  /** The same, once one side has said that it is done. */
+  /** The same for a connection that one side has ended. */
   readonly halfClosedIdleMs: number;
-  /** How often idle connections are looked for. */
+  /** How often idle connections are closed. */
   readonly sweepMs: number;
   readonly tlsHandshakeMs: number;
-  /** Refusals written to the log, per session; the counters go on. */
+  /** Refusals written to the log of the server, for each session. All are counted. */
   readonly refusalsLoggedMax: number;
 }
 

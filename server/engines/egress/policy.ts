@@ -1,28 +1,28 @@
-// What one session may reach and by which way, as one replaceable object: the proxy asks it and knows no rule itself.
+// The policy of one session: which hosts and addresses it may reach, and through which proxy. Replaced as a whole.
 import type { Address, AddressRange } from './address.ts';
-import type { HostJudge, HostRule } from './host-rules.ts';
+import type { HostMatcher, HostRule } from './host-rules.ts';
 import { addressRules, type Verdict } from './rules.ts';
 import type { ThisMachine } from './this-machine.ts';
 import type { Upstream } from './upstream.ts';
 
 export interface EgressPolicy {
-  /** The rule that refuses a host before anything is looked up; undefined where none does. */
+  /** The rule that refuses a host, before it is resolved. Undefined if the host is allowed. */
   refusesHost(hostname: string): HostRule | undefined;
-  /** `local`: the near end of a connection to it, where there is one. */
-  judgeAddress(address: Address, port: number, local?: string): Verdict;
-  /** The proxy that leads to a host; undefined: the session connects to it directly. */
+  /** `local`: the local address of an open connection to it, if there is one. */
+  checkAddress(address: Address, port: number, local?: string): Verdict;
+  /** The proxy for a host. Undefined for a direct connection. */
   routeTo(hostname: string): Upstream | undefined;
 }
 
 export interface PolicyOptions {
-  /** Ranges that the operator opened. */
+  /** Ranges that the operator allows (BERTH_EGRESS_ALLOW). */
   readonly allow: readonly AddressRange[];
   readonly machine: ThisMachine;
-  /** Absent: every host. */
-  readonly hosts?: HostJudge | undefined;
-  /** Whether a host serves advertisements. Absent: none is blocked. */
-  readonly ads?: HostJudge | undefined;
-  /** Absent: all direct. */
+  /** Whether a host is allowed. Absent: every host. */
+  readonly hosts?: HostMatcher | undefined;
+  /** Whether a host serves advertisements. Absent: no ads are blocked. */
+  readonly ads?: HostMatcher | undefined;
+  /** Absent: all connections are direct. */
   readonly routeTo?: EgressPolicy['routeTo'] | undefined;
 }
 
@@ -33,14 +33,14 @@ export function egressPolicy({ allow, machine, hosts, ads, routeTo }: PolicyOpti
       if (hosts && !hosts(hostname)) return 'network_policy';
       return ads?.(hostname) ? 'ad' : undefined;
     },
-    judgeAddress: addresses.judge,
+    checkAddress: addresses.check,
     routeTo: routeTo ?? (() => undefined),
   };
 }
 
-/** Nothing at all: of a browser that belongs to no session yet, or whose session has used up its budget. */
+/** Allows nothing. For a browser without a session, and for a session that has used up its `egressBytes`. */
 export const closedPolicy = (rule: HostRule): EgressPolicy => ({
   refusesHost: () => rule,
-  judgeAddress: () => ({ allowed: false, rule: 'unspecified' }),
+  checkAddress: () => ({ allowed: false, rule: 'unspecified' }),
   routeTo: () => undefined,
 });

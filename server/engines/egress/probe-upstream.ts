@@ -1,44 +1,44 @@
-// Whether a proxy can be used at all: reached, trusted, and willing to serve this user. Asked before a browser is
-// started for it. An HTTP proxy is asked for a name that nobody has: any answer but a refusal of the user will do.
+// Tests a proxy before a browser is started for it: whether it can be reached, is trusted and accepts the credentials. An HTTP
+// proxy is asked to connect to a name that does not exist; any answer except a refusal of the user is a success.
 import { within } from '../../kit/wait.ts';
 import { Failed, ProxyFailed } from './failure.ts';
 import { connectStatus } from './http-tunnel.ts';
-import { reachUpstream, type UpstreamConnection, type UpstreamParts } from './reach-upstream.ts';
+import { reachUpstream, type UpstreamConnection, type UpstreamOptions } from './reach-upstream.ts';
 import { greetSocks } from './socks5.ts';
 import type { Target } from './target.ts';
 import type { Upstream } from './upstream.ts';
 
-/** A create must hear of a dead proxy in less than ten seconds. */
+/** A create must fail within ten seconds if the proxy is down. */
 const PROBE_MS = 8_000;
-/** RFC 6761: no name server will ever know it. */
-const NOBODY = { hostname: 'berth-probe.invalid', port: 443 };
-/** What a web server says to CONNECT; a proxy says something else. */
-const NO_PROXY: ReadonlySet<number> = new Set([400, 405, 501]);
+/** RFC 6761: `.invalid` never resolves. */
+const UNRESOLVABLE = { hostname: 'berth-probe.invalid', port: 443 };
+/** How web servers answer CONNECT; proxies answer otherwise. */
+const NOT_A_PROXY: ReadonlySet<number> = new Set([400, 405, 501]);
 
-/** Rejects with ProxyFailed, or with Refused where the session may not reach its address. */
-export async function probeUpstream(upstream: Upstream, parts: UpstreamParts, signal: AbortSignal): Promise<void> {
+/** Rejects with ProxyFailed, or with Refused if the session may not reach the proxy's address. */
+export async function probeUpstream(upstream: Upstream, options: UpstreamOptions, signal: AbortSignal): Promise<void> {
   try {
-    await within(PROBE_MS, 'a proxy to answer', inner => probe(upstream, parts, inner), signal);
+    await within(PROBE_MS, 'a proxy to answer', inner => probe(upstream, options, inner), signal);
   } catch (error) {
-    if (signal.aborted || error instanceof ProxyFailed || !isOwn(error)) throw error;
+    if (signal.aborted || error instanceof ProxyFailed || !isFailure(error)) throw error;
     throw new ProxyFailed(error.name === 'WaitExpired' ? 'proxy_timed_out' : 'proxy_unreachable', upstream.name, error);
   }
 }
 
-/** Some proxies hang up on a host that they cannot reach. One that hangs up when asked for itself serves nobody. */
-async function probe(upstream: Upstream, parts: UpstreamParts, signal: AbortSignal): Promise<void> {
-  for (const target of [NOBODY, { hostname: upstream.hostname, port: upstream.port }])
-    if (await answers(upstream, target, parts, signal)) return;
+/** Some proxies close the connection when they cannot reach the host. A second try asks for the proxy's own address. */
+async function probe(upstream: Upstream, options: UpstreamOptions, signal: AbortSignal): Promise<void> {
+  for (const target of [UNRESOLVABLE, { hostname: upstream.hostname, port: upstream.port }])
+    if (await tryTarget(upstream, target, options, signal)) return;
   throw new ProxyFailed('proxy_unreachable', upstream.name);
 }
 
-async function answers(
+async function tryTarget(
   upstream: Upstream,
   target: Target,
-  parts: UpstreamParts,
+  options: UpstreamOptions,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const connection = await reachUpstream(upstream, parts, signal);
+  const connection = await reachUpstream(upstream, options, signal);
   const onAbort = (): void => void connection.socket.destroy();
   signal.addEventListener('abort', onAbort, { once: true });
   try {
@@ -50,20 +50,20 @@ async function answers(
   }
 }
 
-/** False: it hung up without a word. */
+/** False if the proxy closed the connection without an answer. */
 async function ask(upstream: Upstream, target: Target, { socket }: UpstreamConnection): Promise<boolean> {
   if (upstream.scheme === 'socks5') {
     await greetSocks(socket, upstream);
     return true;
   }
-  const status = await connectStatus(socket, upstream, target).catch(hungUp);
+  const status = await connectStatus(socket, upstream, target).catch(ignoreHangUp);
   if (status === 407) throw new ProxyFailed('proxy_refused_user', upstream.name);
-  if (status !== undefined && NO_PROXY.has(status)) throw new ProxyFailed('proxy_is_none', upstream.name);
+  if (status !== undefined && NOT_A_PROXY.has(status)) throw new ProxyFailed('not_a_proxy', upstream.name);
   return status !== undefined;
 }
 
-function hungUp(error: unknown): undefined {
+function ignoreHangUp(error: unknown): undefined {
   if (!(error instanceof Failed && error.kind === 'host_not_reached')) throw error;
 }
 
-const isOwn = (error: unknown): error is Error => error instanceof Error && error.name !== 'Refused';
+const isFailure = (error: unknown): error is Error => error instanceof Error && error.name !== 'Refused';

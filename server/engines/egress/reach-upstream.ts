@@ -1,5 +1,5 @@
-// Connects to a proxy between us and what a session visits. It resolves the names it is asked for; its own address goes
-// through our rules unless the operator named it.
+// Connects to an upstream proxy, which resolves names itself. The address of the proxy is checked by the session's policy,
+// unless the operator configured the proxy.
 import { isIP, Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { WaitExpired, within } from '../../kit/wait.ts';
@@ -14,31 +14,31 @@ import { greetSocks, socksTunnel } from './socks5.ts';
 import type { Target } from './target.ts';
 import type { Upstream } from './upstream.ts';
 
-export interface UpstreamParts {
+export interface UpstreamOptions {
   readonly resolve: Resolve;
   /** Throws Refused for an address that the session may not reach. */
-  readonly judge: (address: Address, port: number) => void;
+  readonly check: (address: Address, port: number) => void;
   readonly limits: EgressLimits;
 }
 
 export interface UpstreamConnection {
-  /** Speaks to the proxy, decrypted where that is needed. */
+  /** For the protocol of the proxy: the TLS socket for https, otherwise `raw`. */
   readonly socket: Socket;
-  /** What counts the bytes. */
+  /** The TCP socket, which counts the bytes. */
   readonly raw: Socket;
   readonly address: Address;
 }
 
-/** Connected, and for https encrypted; nothing is asked of the proxy yet. Under TLS a socket is always an ordinary one. */
+/** Connects, with TLS for https, and sends no request. `make` is ignored for https, which needs an ordinary socket. */
 export async function reachUpstream(
   upstream: Upstream,
-  { resolve, judge, limits }: UpstreamParts,
+  { resolve, check, limits }: UpstreamOptions,
   signal: AbortSignal,
   make = ordinary,
 ): Promise<UpstreamConnection> {
   try {
     const addresses = await addressesOf(upstream, resolve, limits, signal);
-    if (!upstream.trusted) for (const address of addresses) judge(address, upstream.port);
+    if (!upstream.trusted) for (const address of addresses) check(address, upstream.port);
     const { socket: raw, address } = await dial(
       addresses,
       upstream.port,
@@ -55,7 +55,7 @@ export async function reachUpstream(
 
 const ordinary = (): Socket => new Socket({ allowHalfOpen: true });
 
-/** Asks the proxy for a way to the target. Once this returns, the socket speaks to the target. */
+/** Opens a tunnel through the proxy. When it resolves, the socket is connected to the target. */
 export async function tunnelThrough(
   upstream: Upstream,
   { socket }: UpstreamConnection,
@@ -85,7 +85,7 @@ async function encrypted(raw: Socket, upstream: Upstream, limits: EgressLimits, 
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const socket = connectTls({ socket: raw, host: upstream.hostname, ALPNProtocols: ['http/1.1'], ...servername });
   socket.once('secureConnect', resolve);
-  // Stays for the socket's life: an error must never be without a listener.
+  // Not removed later: an `error` event without a listener would end the process.
   socket.on('error', reject);
   socket.once('close', () => reject(new Error('the proxy closed the connection')));
   try {
@@ -99,10 +99,10 @@ async function encrypted(raw: Socket, upstream: Upstream, limits: EgressLimits, 
 
 function failureOf(upstream: Upstream, error: unknown): unknown {
   if (error instanceof Refused || error instanceof ProxyFailed) return error;
-  const late =
+  const isTimeout =
     error instanceof WaitExpired || (error instanceof Failed && /^(connect|name)_timed_out$/.test(error.kind));
-  if (late) return new ProxyFailed('proxy_timed_out', upstream.name, error);
-  // It answered, and could not reach that one host.
+  if (isTimeout) return new ProxyFailed('proxy_timed_out', upstream.name, error);
+  // The proxy works, but could not reach this host.
   if (error instanceof Failed && error.kind === 'host_not_reached') return error;
   return new ProxyFailed('proxy_unreachable', upstream.name, error);
 }

@@ -1,44 +1,44 @@
-// Reads the few bytes with which a proxy answers before a connection is somebody else's: all that came is looked at
-// until it is enough, and what came too much goes back into the socket.
+// Reads the short answer of a proxy from a socket: parses all bytes so far until the answer is complete, and puts the rest
+// back into the socket.
 import type { Socket } from 'node:net';
 import { guarded } from '../../kit/guard.ts';
 import { Failed } from './failure.ts';
 
-export interface Taken<T> {
+export interface Parsed<T> {
   readonly value: T;
   /** Bytes that belong to the answer. */
   readonly used: number;
 }
 
-/** The other side ended the connection without having said a word. */
-export class ClosedSilently extends Error {
-  override readonly name = 'ClosedSilently';
+/** The other side closed the connection without sending a byte. */
+export class ClosedWithoutAnswer extends Error {
+  override readonly name = 'ClosedWithoutAnswer';
 }
 
 export function readAnswer<T>(
   socket: Socket,
   bytesMax: number,
-  take: (bytes: Buffer) => Taken<T> | undefined,
+  parse: (bytes: Buffer) => Parsed<T> | undefined,
 ): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
   let bytes: Buffer = Buffer.alloc(0);
-  const look = (): void => {
-    const taken = take(bytes);
-    if (!taken && bytes.length > bytesMax) throw new Failed('bad_answer');
-    if (!taken) return;
+  const tryParse = (): void => {
+    const parsed = parse(bytes);
+    if (!parsed && bytes.length > bytesMax) throw new Failed('bad_answer');
+    if (!parsed) return;
     stop();
-    if (taken.used < bytes.length) socket.unshift(bytes.subarray(taken.used));
-    resolve(taken.value);
+    if (parsed.used < bytes.length) socket.unshift(bytes.subarray(parsed.used));
+    resolve(parsed.value);
   };
-  // Not `data`: once that was listened to, the socket would have to be paused, and nobody would set it going again.
+  // Not `data`: a `data` listener would start the flow, and the socket would have to be paused for the next reader.
   const onReadable = guarded(reject, () => {
     const part: unknown = socket.read();
     if (!Buffer.isBuffer(part)) return;
     bytes = Buffer.concat([bytes, part]);
-    look();
+    tryParse();
   });
   const onEnd = (): void =>
-    reject(bytes.length === 0 ? new ClosedSilently('the connection was ended') : new Failed('bad_answer'));
+    reject(bytes.length === 0 ? new ClosedWithoutAnswer('the connection was closed') : new Failed('bad_answer'));
   const stop = (): void => {
     socket.off('readable', onReadable).off('end', onEnd).off('close', onEnd).off('error', reject);
   };

@@ -1,4 +1,4 @@
-// Memory that is used again must not change what somebody still holds.
+// Reusing the read buffer must not change data that is still in use.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
@@ -9,12 +9,12 @@ import { RequestSocket } from './request-socket.ts';
 
 const PIECES = ['first', 'second', 'third', 'fourth'];
 const WAIT_MS = 30_000;
-/** More than the kernel holds between two sockets. */
+/** More than the socket buffers of the kernel. */
 const WAITING_BYTES = 16 * 1024 * 1024;
-/** So much is copied out of memory that all sockets share; what is read after it stands in the socket's own. */
+/** The bytes that are read through the shared buffer; later reads use the socket's own. */
 const FIRST = 'x'.repeat(16 * 1024);
 
-/** A socket of ours and the other end of it. */
+/** A RequestSocket and its peer. */
 async function pair(t: TestContext): Promise<{ ours: RequestSocket; other: Socket }> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -29,7 +29,7 @@ async function pair(t: TestContext): Promise<{ ours: RequestSocket; other: Socke
   return { ours, other };
 }
 
-/** Sends the pieces one by one, each once the one before has been read. */
+/** Sends the pieces one by one, each after the one before was read. */
 async function send(other: Socket, ours: RequestSocket): Promise<void> {
   for (const piece of PIECES) {
     const before = ours.bytesRead;
@@ -44,10 +44,10 @@ async function sendFirst(other: Socket, ours: RequestSocket): Promise<void> {
 }
 
 for (const [held, reuse, expected] of [
-  ['held by whoever got them', false, PIECES.join()],
-  ['not held', true, 'fourth'],
+  ['still in use', false, PIECES.join()],
+  ['flushed', true, 'fourth'],
 ] as const)
-  test(`pieces that are ${held} are ${reuse ? 'overwritten' : 'left alone'}`, async t => {
+  test(`${reuse ? 'overwrites' : 'does not overwrite'} chunks that are ${held}`, async t => {
     const { ours, other } = await pair(t);
     const pieces: Buffer[] = [];
     ours.reuseWhen(() => reuse);
@@ -60,7 +60,7 @@ for (const [held, reuse, expected] of [
     else assert.equal(texts.join(), expected);
   });
 
-test('pieces that wait in the socket itself are left alone, whatever those behind it say', async t => {
+test('does not overwrite chunks in its own buffer, even if isFlushed returns true', async t => {
   const { ours, other } = await pair(t);
   ours.reuseWhen(() => true);
   ours.pause();
@@ -75,7 +75,7 @@ test('pieces that wait in the socket itself are left alone, whatever those behin
   assert.equal(text, PIECES.join(''));
 });
 
-test('what several sockets read first does not mix', async t => {
+test('does not mix the first reads of several sockets', async t => {
   const pairs = await Promise.all([pair(t), pair(t), pair(t)]);
   const pieces: Buffer[] = [];
   for (const { ours, other } of pairs) {
@@ -86,19 +86,19 @@ test('what several sockets read first does not mix', async t => {
   assert.equal(pieces.join(), [PIECES, PIECES, PIECES].join());
 });
 
-test('what is poured and has to wait for the browser is not what another socket reads meanwhile', async t => {
+test('keeps spliced data that waits for the browser while another socket reads', async t => {
   const { ours, other } = await pair(t);
   const { ours: another, other: anotherOutside } = await pair(t);
   const { ours: reader, other: browser } = await pair(t);
   const waiting = Buffer.alloc(WAITING_BYTES, '-');
   browser.write(waiting);
   assert.ok(browser.writableLength > 0, 'the kernel takes no more');
-  ours.pour(browser, 'poured'.length, () => browser.end());
+  ours.spliceTo(browser, 'poured'.length, () => browser.end());
   other.write('poured');
-  await until(WAIT_MS, 'what is poured', () => (ours.bytesRead > 0 ? true : undefined), 1);
+  await until(WAIT_MS, 'the spliced data', () => (ours.bytesRead > 0 ? true : undefined), 1);
   another.resume();
   anotherOutside.write('DIFFERS');
-  await until(WAIT_MS, 'what is read meanwhile', () => (another.bytesRead > 0 ? true : undefined), 1);
+  await until(WAIT_MS, 'the read of the other socket', () => (another.bytesRead > 0 ? true : undefined), 1);
   const got: Buffer[] = [];
   reader.on('data', piece => got.push(piece));
   await once(reader, 'end');

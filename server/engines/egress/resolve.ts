@@ -1,5 +1,5 @@
-// Names to addresses: the operator's static names, localhost, then DNS. Every answer is returned, none is judged here.
-// Asks name servers itself instead of getaddrinfo, whose four threads one page with dead names could block for all.
+// Resolves names: the operator's static names, localhost, then DNS. The caller checks the addresses. Uses c-ares instead of
+// getaddrinfo, because one page with unresolvable names could block its four threads for all sessions.
 import { Resolver } from 'node:dns/promises';
 import type { Clock } from '../../kit/clock.ts';
 import { SingleFlight } from '../../kit/single-flight.ts';
@@ -10,26 +10,26 @@ import { Failed } from './failure.ts';
 export type Resolve = (hostname: string) => Promise<readonly string[]>;
 
 export interface ResolverOptions {
-  /** Static names of the operator; they win. */
+  /** Static names of the operator (BERTH_EGRESS_HOSTS). They take precedence. */
   readonly hosts: ReadonlyMap<string, string>;
   readonly clock: Clock;
-  /** `address:port` of name servers; absent: those of the machine. */
+  /** `address:port` of name servers. Absent: those of the machine. */
   readonly servers?: readonly string[];
-  /** Tests lengthen them; nobody else changes them. */
+  /** Only tests override them. */
   readonly waits?: Partial<ResolveWaits>;
 }
 
 export interface ResolveWaits {
-  /** For an answer, before the question is asked again. */
+  /** How long to wait for an answer before the query is repeated. */
   readonly queryMs: number;
-  /** Once one family has answered, how long the other is waited for (RFC 8305 calls it resolution delay). */
+  /** How long to wait for the second address family after the first has answered (resolution delay of RFC 8305). */
   readonly otherFamilyMs: number;
 }
 
 const WAITS: ResolveWaits = { queryMs: 2000, otherFamilyMs: 250 };
 const QUERY_TRIES = 3;
-const KEPT_NAMES_MAX = 512;
-const KEPT_SECONDS_MAX = 60;
+const CACHED_NAMES_MAX = 512;
+const CACHED_SECONDS_MAX = 60;
 const LOOPBACK = '127.0.0.1';
 
 interface Found {
@@ -37,40 +37,40 @@ interface Found {
   readonly ttlSeconds: number;
 }
 
-/** One per session: what is remembered of one session's names must not show in the timing of another's. */
+/** One for each session, so that cached names do not affect the timing of another session. */
 export function createResolver({ hosts, clock, servers, waits }: ResolverOptions): Resolve {
   const { queryMs, otherFamilyMs } = { ...WAITS, ...waits };
   const resolver = new Resolver({ timeout: queryMs, tries: QUERY_TRIES });
   if (servers) resolver.setServers([...servers]);
-  const kept = new KeptNames(clock);
-  const asking = new SingleFlight<string, Found>();
+  const cache = new NameCache(clock);
+  const queries = new SingleFlight<string, Found>();
   return async hostname => {
-    const fixed = hosts.get(hostname);
-    if (fixed !== undefined) return [fixed];
-    // RFC 6761: localhost is loopback, whatever a name server says.
+    const staticAddress = hosts.get(hostname);
+    if (staticAddress !== undefined) return [staticAddress];
+    // RFC 6761: localhost is always loopback.
     if (hostname === 'localhost' || hostname.endsWith('.localhost')) return [LOOPBACK];
-    const remembered = kept.get(hostname);
-    if (remembered) return remembered;
-    const found = await asking.run(hostname, () => ask(resolver, hostname, otherFamilyMs));
-    kept.set(hostname, found);
+    const cached = cache.get(hostname);
+    if (cached) return cached;
+    const found = await queries.run(hostname, () => query(resolver, hostname, otherFamilyMs));
+    cache.set(hostname, found);
     return found.addresses;
   };
 }
 
-async function ask(resolver: Resolver, hostname: string, otherFamilyMs: number): Promise<Found> {
+async function query(resolver: Resolver, hostname: string, otherFamilyMs: number): Promise<Found> {
   const four = resolver.resolve4(hostname, { ttl: true });
   const six = resolver.resolve6(hostname, { ttl: true });
-  const answers = await bothOrSoon(four, six, otherFamilyMs);
+  const answers = await waitForBoth(four, six, otherFamilyMs);
   const records = answers.flatMap(answer => (answer.status === 'fulfilled' ? answer.value : []));
   if (records.length === 0) throw failure(answers);
   return {
     addresses: records.map(record => record.address),
-    ttlSeconds: Math.min(KEPT_SECONDS_MAX, ...records.map(record => record.ttl)),
+    ttlSeconds: Math.min(CACHED_SECONDS_MAX, ...records.map(record => record.ttl)),
   };
 }
 
-/** Both outcomes, or the first success alone when the other side keeps us waiting. */
-async function bothOrSoon<T>(
+/** Both results, or only the first success if the other takes too long. */
+async function waitForBoth<T>(
   one: Promise<T>,
   other: Promise<T>,
   otherFamilyMs: number,
@@ -88,12 +88,12 @@ const TIMED_OUT = ['ETIMEOUT', 'EAI_AGAIN', 'ETIMEDOUT'];
 
 function failure(answers: readonly PromiseSettledResult<unknown>[]): Failed {
   const reasons = answers.flatMap(answer => (answer.status === 'rejected' ? [answer.reason] : []));
-  const late = reasons.some(reason => TIMED_OUT.includes(String(reason?.code)));
-  return new Failed(late ? 'name_timed_out' : 'name_not_resolved', reasons[0]);
+  const isTimeout = reasons.some(reason => TIMED_OUT.includes(String(reason?.code)));
+  return new Failed(isTimeout ? 'name_timed_out' : 'name_not_resolved', reasons[0]);
 }
 
-/** Answers within their time to live. Bounded: the oldest goes. */
-class KeptNames {
+/** Caches answers for their time to live. When full, removes the oldest. */
+class NameCache {
   readonly #entries = new Map<string, { addresses: readonly string[]; untilMs: number }>();
   readonly #clock: Clock;
 
@@ -111,7 +111,7 @@ class KeptNames {
   set(hostname: string, found: Found): void {
     if (found.ttlSeconds <= 0) return;
     const oldest = this.#entries.keys().next();
-    if (this.#entries.size >= KEPT_NAMES_MAX && !oldest.done) this.#entries.delete(oldest.value);
+    if (this.#entries.size >= CACHED_NAMES_MAX && !oldest.done) this.#entries.delete(oldest.value);
     this.#entries.set(hostname, {
       addresses: found.addresses,
       untilMs: this.#clock.monotonicMs() + found.ttlSeconds * 1000,

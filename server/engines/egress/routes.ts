@@ -1,7 +1,7 @@
-// Which proxy leads to which host: rules in order, the first that fits decides. Patterns come from callers and are run
-// in time linear in the host's length.
+// Chooses the proxy of a host: the first matching rule decides. Patterns come from callers, so they are matched by RE2, in
+// time linear in the length of the host.
 import { RE2JS } from 're2js';
-import type { HostJudge } from './host-rules.ts';
+import type { HostMatcher } from './host-rules.ts';
 import type { EgressPolicy } from './policy.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -12,25 +12,28 @@ export interface RouteRule {
 }
 
 export function routes(rules: readonly RouteRule[]): EgressPolicy['routeTo'] {
-  const compiled = rules.map(({ pattern, by }) => ({ fits: pattern === undefined ? () => true : fits(pattern), by }));
+  const compiled = rules.map(({ pattern, by }) => ({
+    matches: pattern === undefined ? () => true : compile(pattern),
+    by,
+  }));
   return hostname => {
-    const by = compiled.find(rule => rule.fits(hostname))?.by;
+    const by = compiled.find(rule => rule.matches(hostname))?.by;
     return by === 'direct' ? undefined : by;
   };
 }
 
-/** What is wrong with a pattern, in words; undefined when it can be used. */
+/** The error message for an invalid pattern; undefined for a valid one. */
 export function patternError(pattern: string): string | undefined {
   try {
-    fits(pattern);
+    compile(pattern);
     return undefined;
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
 }
 
-/** Found anywhere in the host, as a regular expression is. Hosts are in lower case, so case does not matter here. */
-function fits(pattern: string): HostJudge {
+/** Matches anywhere in the host, ignoring case, because hosts are in lower case. */
+function compile(pattern: string): HostMatcher {
   const compiled = RE2JS.compile(pattern, RE2JS.CASE_INSENSITIVE);
   return hostname => compiled.matcher(hostname).find();
 }

@@ -1,4 +1,4 @@
-// The table of refused addresses, both ends of every range, everything that carries an IPv4 address, and what opens it.
+// The table of refused addresses: both ends of every range, embedded IPv4 addresses, and what the operator can allow.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Address, type AddressRange, covers, parseAddress, range } from './address.ts';
@@ -7,7 +7,7 @@ import type { ThisMachine } from './this-machine.ts';
 
 const NO_MACHINE: ThisMachine = { has: () => false, listens: () => false };
 
-/** `own`: our listeners as ranges with a port, other addresses of the machine as ranges without one. */
+/** `own`: listeners of this server as ranges with a port, other addresses of the machine as ranges without one. */
 const machine = (own: readonly AddressRange[]): ThisMachine => ({
   has: address => own.some(each => covers({ ...range(each), port: undefined }, address, 0)),
   listens: (address, port) =>
@@ -20,7 +20,7 @@ const standsFor = (address: Address): Address => {
   return loopback && address.bytes.every(byte => byte === 0) ? loopback : address;
 };
 
-function judge(
+function check(
   text: string,
   allow: readonly AddressRange[] = [],
   own: readonly AddressRange[] = [],
@@ -28,7 +28,7 @@ function judge(
 ): string {
   const address = parseAddress(text);
   assert.ok(address, text);
-  const verdict = addressRules(allow, own.length === 0 ? NO_MACHINE : machine(own)).judge(address, port);
+  const verdict = addressRules(allow, own.length === 0 ? NO_MACHINE : machine(own)).check(address, port);
   return verdict.allowed ? 'allowed' : verdict.rule;
 }
 
@@ -43,7 +43,7 @@ const open = (text: string, port?: number): AddressRange => {
   };
 };
 
-/** first and last address of the range, rule, and the neighbours outside with what they are. */
+/** First and last address of the range, its rule, and the neighbouring addresses with their rules. */
 const RANGES_4: ReadonlyArray<readonly [string, string, string]> = [
   ['0.0.0.0', '0.0.0.0', 'unspecified'],
   ['0.0.0.1', '0.255.255.255', 'reserved'],
@@ -93,47 +93,47 @@ const hex4 = (text: string): string => {
   return `${hex.slice(0, 4)}:${hex.slice(4)}`;
 };
 
-/** Ends, middle, and some in between that are the same in every run. */
+/** Both ends, the middle, and some addresses in between, the same in every run. */
 function samples(first: string, last: string): string[] {
   const from = number4(first);
   const span = number4(last) - from;
   return [0, 1 / 7, 1 / 3, 1 / 2, 0.77, 1].map(part => text4(from + Math.floor(span * part)));
 }
 
-test('every IPv4 range has its rule from its first to its last address', () => {
+test('refuses every IPv4 range from its first to its last address', () => {
   for (const [first, last, rule] of RANGES_4)
-    for (const address of samples(first, last)) assert.equal(judge(address), rule, address);
+    for (const address of samples(first, last)) assert.equal(check(address), rule, address);
 });
 
-test('an IPv6 address that carries an IPv4 address is judged by it', () => {
+test('checks the IPv4 address embedded in an IPv6 address', () => {
   for (const [first, last, rule] of RANGES_4)
     for (const address of samples(first, last)) {
       const six = hex4(address);
       const inverted = hex4(text4(0xffffffff - number4(address)));
       const isOne = rule === 'unspecified' || address === '0.0.0.1';
-      assert.equal(judge(`::ffff:${address}`), rule, `mapped ${address}`);
-      assert.equal(judge(`64:ff9b::${six}`), rule, `NAT64 ${address}`);
-      assert.equal(judge(`2002:${six}::1`), rule, `6to4 ${address}`);
-      assert.equal(judge(`2600:1:2:3:0:5efe:${six}`), rule, `ISATAP ${address}`);
-      assert.equal(judge(`2600:1:2:3:200:5efe:${six}`), rule, `ISATAP, universal bit, ${address}`);
-      // These lead nowhere public, so a public address inside does not make them better.
+      assert.equal(check(`::ffff:${address}`), rule, `mapped ${address}`);
+      assert.equal(check(`64:ff9b::${six}`), rule, `NAT64 ${address}`);
+      assert.equal(check(`2002:${six}::1`), rule, `6to4 ${address}`);
+      assert.equal(check(`2600:1:2:3:0:5efe:${six}`), rule, `ISATAP ${address}`);
+      assert.equal(check(`2600:1:2:3:200:5efe:${six}`), rule, `ISATAP, universal bit, ${address}`);
+      // Refused even with a public address inside.
       const never = rule === 'allowed' ? 'transition' : rule;
-      if (!isOne) assert.equal(judge(`::${six}`), never, `compatible ${address}`);
-      assert.equal(judge(`::ffff:0:${six}`), never, `translated ${address}`);
-      assert.equal(judge(`64:ff9b:1::${six}`) === 'allowed', false, `local NAT64 ${address}`);
-      assert.equal(judge(`2001:0:808:808:0:0:${inverted}`), never, `Teredo client ${address}`);
-      assert.equal(judge(`2001:0:${six}:0:0:f7f7:f7f7`), never, `Teredo server ${address}`);
+      if (!isOne) assert.equal(check(`::${six}`), never, `compatible ${address}`);
+      assert.equal(check(`::ffff:0:${six}`), never, `translated ${address}`);
+      assert.equal(check(`64:ff9b:1::${six}`) === 'allowed', false, `local NAT64 ${address}`);
+      assert.equal(check(`2001:0:808:808:0:0:${inverted}`), never, `Teredo client ${address}`);
+      assert.equal(check(`2001:0:${six}:0:0:f7f7:f7f7`), never, `Teredo server ${address}`);
     }
 });
 
-test('local NAT64 hides its IPv4 address in three places', () => {
+test('checks all three positions of the IPv4 address in local NAT64', () => {
   const all = [open('64:ff9b:1::/48')];
-  assert.equal(judge('64:ff9b:1::a09:909', all), 'private');
-  assert.equal(judge('64:ff9b:1:a09:9:900::', all), 'private');
-  assert.equal(judge('64:ff9b:1:0:a:909:900:0', all), 'private');
-  assert.equal(judge('64:ff9b:1::808:808', all), 'allowed');
-  assert.equal(judge('64:ff9b:1:808:8:800::', all), 'allowed');
-  assert.equal(judge('64:ff9b:1::808:808'), 'transition');
+  assert.equal(check('64:ff9b:1::a09:909', all), 'private');
+  assert.equal(check('64:ff9b:1:a09:9:900::', all), 'private');
+  assert.equal(check('64:ff9b:1:0:a:909:900:0', all), 'private');
+  assert.equal(check('64:ff9b:1::808:808', all), 'allowed');
+  assert.equal(check('64:ff9b:1:808:8:800::', all), 'allowed');
+  assert.equal(check('64:ff9b:1::808:808'), 'transition');
 });
 
 const OTHERS_6: ReadonlyArray<readonly [string, string]> = [
@@ -182,11 +182,11 @@ const OTHERS_6: ReadonlyArray<readonly [string, string]> = [
   ['ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff', 'multicast'],
 ];
 
-test('IPv6 ranges have their rules, and what is not handed out is refused', () => {
-  for (const [address, rule] of OTHERS_6) assert.equal(judge(address), rule, address);
+test('refuses IPv6 ranges by their rules, and unallocated space', () => {
+  for (const [address, rule] of OTHERS_6) assert.equal(check(address), rule, address);
 });
 
-test('a walk over the whole IPv4 space agrees with the table', () => {
+test('agrees with the table over the whole IPv4 space', () => {
   for (let value = 0; value <= 0xffffffff; value += 65_521) {
     const address = text4(value);
     const row = RANGES_4.find(([first, last]) => number4(first) <= value && value <= number4(last));
@@ -196,30 +196,30 @@ test('a walk over the whole IPv4 space agrees with the table', () => {
   }
 });
 
-test('the operator opens a range, a port, and no more', () => {
-  assert.equal(judge('10.9.9.9', [open('10.0.0.0/8')]), 'allowed');
-  assert.equal(judge('10.9.9.9', [open('10.9.9.9', 80)]), 'allowed');
-  assert.equal(judge('10.9.9.9', [open('10.9.9.9', 81)]), 'private');
-  assert.equal(judge('10.9.9.10', [open('10.9.9.9')]), 'private');
-  assert.equal(judge('fd00::9', [open('fd00::/8')]), 'allowed');
-  assert.equal(judge('fd00::9', [open('0.0.0.0/0')]), 'unique_local');
-  assert.equal(judge('169.254.169.254', [open('10.0.0.0/8')]), 'metadata');
+test('allows exactly the range and port of an entry', () => {
+  assert.equal(check('10.9.9.9', [open('10.0.0.0/8')]), 'allowed');
+  assert.equal(check('10.9.9.9', [open('10.9.9.9', 80)]), 'allowed');
+  assert.equal(check('10.9.9.9', [open('10.9.9.9', 81)]), 'private');
+  assert.equal(check('10.9.9.10', [open('10.9.9.9')]), 'private');
+  assert.equal(check('fd00::9', [open('fd00::/8')]), 'allowed');
+  assert.equal(check('fd00::9', [open('0.0.0.0/0')]), 'unique_local');
+  assert.equal(check('169.254.169.254', [open('10.0.0.0/8')]), 'metadata');
 });
 
-test('opening an IPv4 range opens it in every spelling that can carry it', () => {
+test('allows an IPv4 range in every IPv6 form that can embed it', () => {
   const allow = [open('10.0.0.0/8')];
   for (const address of ['::ffff:10.9.9.9', '64:ff9b::a09:909', '2002:a09:909::1', '2600::5efe:a09:909'])
-    assert.equal(judge(address, allow), 'allowed', address);
+    assert.equal(check(address, allow), 'allowed', address);
 });
 
-test('opening what carries does not open what is carried', () => {
-  assert.equal(judge('64:ff9b::a9fe:a9fe', [open('64:ff9b::/96')]), 'metadata');
-  assert.equal(judge('2002:7f00:1::1', [open('2002::/16')]), 'loopback');
-  assert.equal(judge('::7f00:1', [open('::/96')]), 'loopback');
-  assert.equal(judge('::7f00:1', [open('::/96'), open('127.0.0.1')]), 'allowed');
+test('does not allow an embedded address by an entry for the IPv6 prefix', () => {
+  assert.equal(check('64:ff9b::a9fe:a9fe', [open('64:ff9b::/96')]), 'metadata');
+  assert.equal(check('2002:7f00:1::1', [open('2002::/16')]), 'loopback');
+  assert.equal(check('::7f00:1', [open('::/96')]), 'loopback');
+  assert.equal(check('::7f00:1', [open('::/96'), open('127.0.0.1')]), 'allowed');
 });
 
-test('our own listeners are refused even inside an opened range', () => {
+test("refuses this server's listeners even inside an allowed range", () => {
   const own = [open('127.0.0.1', 8080), open('::1', 8080), open('203.0.114.7', 8080)];
   const all = [open('0.0.0.0/0'), open('::/0')];
   const spellings = [
@@ -233,42 +233,42 @@ test('our own listeners are refused even inside an opened range', () => {
     '2002:7f00:1::',
     '203.0.114.7',
   ];
-  for (const address of spellings) assert.equal(judge(address, all, own, 8080), 'own_service', address);
-  assert.equal(judge('127.0.0.1', [open('127.0.0.0/8')], own, 8080), 'own_service');
-  assert.equal(judge('127.0.0.1', [open('127.0.0.1')], own, 8080), 'own_service', 'no port named');
-  assert.equal(judge('127.0.0.1', [open('127.0.0.0/8', 8080)], own, 8080), 'own_service', 'no single address named');
+  for (const address of spellings) assert.equal(check(address, all, own, 8080), 'own_service', address);
+  assert.equal(check('127.0.0.1', [open('127.0.0.0/8')], own, 8080), 'own_service');
+  assert.equal(check('127.0.0.1', [open('127.0.0.1')], own, 8080), 'own_service', 'no port named');
+  assert.equal(check('127.0.0.1', [open('127.0.0.0/8', 8080)], own, 8080), 'own_service', 'no single address named');
 });
 
-test('only an entry for that very address and port opens a listener of ours', () => {
+test('allows a listener of this server only by an entry for exactly its address and port', () => {
   const own = [open('127.0.0.1', 8080)];
-  assert.equal(judge('127.0.0.1', [open('127.0.0.1', 8080)], own, 8080), 'allowed');
-  assert.equal(judge('127.0.0.1', [open('127.0.0.1', 9100)], own, 9100), 'allowed');
-  assert.equal(judge('127.0.0.1', [open('127.0.0.0/8')], own, 9100), 'allowed');
+  assert.equal(check('127.0.0.1', [open('127.0.0.1', 8080)], own, 8080), 'allowed');
+  assert.equal(check('127.0.0.1', [open('127.0.0.1', 9100)], own, 9100), 'allowed');
+  assert.equal(check('127.0.0.1', [open('127.0.0.0/8')], own, 9100), 'allowed');
 });
 
-test('an address of this machine is refused on every port, also inside an opened range', () => {
+test('refuses addresses of this machine on every port, even inside an allowed range', () => {
   const own = [open('203.0.114.7'), open('2600::7'), open('10.0.0.7')];
   const all = [open('0.0.0.0/0'), open('::/0')];
   for (const address of ['203.0.114.7', '::ffff:203.0.114.7', '64:ff9b::cb00:7207', '2002:cb00:7207::1', '2600::7'])
     for (const allow of [[], all, [open('203.0.114.0/24'), open('2600::/64')]])
-      assert.match(judge(address, allow, own), /^own_address$|^transition$/, address);
-  assert.equal(judge('10.0.0.7', [], own), 'private');
-  assert.equal(judge('10.0.0.7', [open('10.0.0.0/8')], own), 'own_address');
-  assert.equal(judge('10.0.0.8', [open('10.0.0.0/8')], own), 'allowed', 'another machine');
+      assert.match(check(address, allow, own), /^own_address$|^transition$/, address);
+  assert.equal(check('10.0.0.7', [], own), 'private');
+  assert.equal(check('10.0.0.7', [open('10.0.0.0/8')], own), 'own_address');
+  assert.equal(check('10.0.0.8', [open('10.0.0.0/8')], own), 'allowed', 'another machine');
 });
 
-test('an entry for an address of this machine opens it, one inside loopback opens loopback', () => {
+test('allows an address of this machine by its own entry, and loopback by an entry within loopback', () => {
   const own = [open('203.0.114.7'), open('127.0.0.0/8'), open('::1')];
-  assert.equal(judge('203.0.114.7', [open('203.0.114.7')], own), 'allowed');
-  assert.equal(judge('203.0.114.7', [open('203.0.114.7', 80)], own), 'allowed');
-  assert.equal(judge('203.0.114.7', [open('203.0.114.7', 81)], own), 'own_address');
-  assert.equal(judge('127.0.0.1', [open('0.0.0.0/0')], own), 'own_address');
-  assert.equal(judge('127.0.0.1', [open('127.0.0.0/8')], own), 'allowed');
-  assert.equal(judge('127.0.0.1', [open('127.0.0.0/30', 80)], own), 'allowed');
-  assert.equal(judge('::1', [open('::/0')], own), 'own_address');
-  assert.equal(judge('::1', [open('::1')], own), 'allowed');
+  assert.equal(check('203.0.114.7', [open('203.0.114.7')], own), 'allowed');
+  assert.equal(check('203.0.114.7', [open('203.0.114.7', 80)], own), 'allowed');
+  assert.equal(check('203.0.114.7', [open('203.0.114.7', 81)], own), 'own_address');
+  assert.equal(check('127.0.0.1', [open('0.0.0.0/0')], own), 'own_address');
+  assert.equal(check('127.0.0.1', [open('127.0.0.0/8')], own), 'allowed');
+  assert.equal(check('127.0.0.1', [open('127.0.0.0/30', 80)], own), 'allowed');
+  assert.equal(check('::1', [open('::/0')], own), 'own_address');
+  assert.equal(check('::1', [open('::1')], own), 'allowed');
 });
 
-test('a bad entry is not swallowed', () => {
+test('throws for an invalid entry', () => {
   assert.throws(() => addressRules([{ address: 'x', prefix: 8, family: 4 }], NO_MACHINE), TypeError);
 });

@@ -1,5 +1,5 @@
-// The session's way to its own connect address (a tunnel to the service's public host and port): it is answered in
-// this process and never dialled. What may be asked there is decided by whoever accepts the connection.
+// A session's tunnel to the public host and port of this service is not dialled, but handled in this process. The receiver of
+// the connection decides which requests it accepts.
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { createServer, type SecureContextOptions, type Server } from 'node:tls';
@@ -8,13 +8,13 @@ import type { EgressLimits } from './limits.ts';
 import { authorityTarget, type Target } from './target.ts';
 
 export interface SelfRoute {
-  /** Of the service's public URL, as `URL.hostname` writes it: `browsers.example`, `[::1]`. */
+  /** The `URL.hostname` of the service's public URL: `browsers.example`, `[::1]`. */
   readonly hostname: string;
-  /** With the scheme's own port filled in. */
+  /** The port of the public URL, or the default of its scheme. */
   readonly port: number;
-  /** Where the public URL is https: what TLS is terminated with. */
+  /** The certificate, if the public URL is https. */
   readonly tls?: Pick<SecureContextOptions, 'cert' | 'key'>;
-  /** Takes the connection over, already decrypted. Must serve this session's connect path and nothing else. */
+  /** Takes over the decrypted connection. Must serve only this session's connect path. */
   accept(connection: Duplex): void;
 }
 
@@ -27,16 +27,16 @@ export class OwnAddress {
   constructor(route: SelfRoute, limits: EgressLimits) {
     this.#route = route;
     const target = authorityTarget(`${route.hostname}:${route.port}`);
-    if (!target) throw new TypeError(`${route.hostname}:${route.port} is no address of a service`);
+    if (!target) throw new TypeError(`${route.hostname}:${route.port} is not a valid host and port`);
     this.#target = target;
     this.#limits = limits;
   }
 
-  is(target: Target): boolean {
+  matches(target: Target): boolean {
     return target.hostname === this.#target.hostname && target.port === this.#target.port;
   }
 
-  /** The browser has been told that its tunnel stands. */
+  /** Call after the browser got the 200 of its CONNECT. */
   accept(browser: Socket): void {
     const { tls } = this.#route;
     if (!tls) return this.#route.accept(browser);
@@ -59,7 +59,7 @@ export class OwnAddress {
       'secureConnection',
       guarded((_, [connection]) => connection.destroy(), accept),
     );
-    // Without TLS, or not trusted: the browser is told by TLS itself, and the rest is closing the door.
+    // TLS itself has told the browser about the error.
     server.on('tlsClientError', (_error, connection) => connection.destroy());
     return server;
   }

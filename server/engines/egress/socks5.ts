@@ -1,4 +1,4 @@
-// The words of a client of a SOCKS5 proxy (RFC 1928, user and password RFC 1929). Names are handed on as names.
+// Client side of SOCKS5 (RFC 1928; user and password RFC 1929). The proxy resolves names.
 import type { Socket } from 'node:net';
 import { Failed, ProxyFailed } from './failure.ts';
 import { readAnswer } from './read-answer.ts';
@@ -6,28 +6,28 @@ import type { Target } from './target.ts';
 import type { Upstream } from './upstream.ts';
 
 const VERSION = 5;
-const NO_USER = 0;
+const NO_AUTHENTICATION = 0;
 const USER_AND_PASSWORD = 2;
 const CONNECT = 1;
-const KIND = { address4: 1, name: 3, address6: 4 } as const;
+const ADDRESS_TYPE = { address4: 1, name: 3, address6: 4 } as const;
 const ADDRESS_BYTES_MAX = 256;
 const TEXT_BYTES_MAX = 255;
 
-/** Agrees on a method and says who we are. */
+/** Negotiates the authentication method and authenticates. */
 export async function greetSocks(socket: Socket, upstream: Upstream): Promise<void> {
-  const methods = upstream.credentials ? [NO_USER, USER_AND_PASSWORD] : [NO_USER];
+  const methods = upstream.credentials ? [NO_AUTHENTICATION, USER_AND_PASSWORD] : [NO_AUTHENTICATION];
   socket.write(Buffer.from([VERSION, methods.length, ...methods]));
-  const chosen = await pair(socket, VERSION);
-  if (chosen === NO_USER) return;
+  const chosen = await readPair(socket, VERSION);
+  if (chosen === NO_AUTHENTICATION) return;
   if (chosen !== USER_AND_PASSWORD || !upstream.credentials) throw new ProxyFailed('proxy_refused_user', upstream.name);
   const { username, password } = upstream.credentials;
-  socket.write(Buffer.concat([Buffer.from([1]), counted(username), counted(password.reveal())]));
-  if ((await pair(socket, 1)) !== 0) throw new ProxyFailed('proxy_refused_user', upstream.name);
+  socket.write(Buffer.concat([Buffer.from([1]), lengthPrefixed(username), lengthPrefixed(password.reveal())]));
+  if ((await readPair(socket, 1)) !== 0) throw new ProxyFailed('proxy_refused_user', upstream.name);
 }
 
 export async function socksTunnel(socket: Socket, upstream: Upstream, target: Target): Promise<void> {
   const port = Buffer.from([target.port >> 8, target.port & 0xff]);
-  socket.write(Buffer.concat([Buffer.from([VERSION, CONNECT, 0]), place(target), port]));
+  socket.write(Buffer.concat([Buffer.from([VERSION, CONNECT, 0]), encodeAddress(target), port]));
   const reply = await readAnswer(socket, ADDRESS_BYTES_MAX, bytes => {
     const length = replyLength(bytes, upstream);
     return length !== undefined && bytes.length >= length ? { value: bytes[1], used: length } : undefined;
@@ -35,33 +35,37 @@ export async function socksTunnel(socket: Socket, upstream: Upstream, target: Ta
   if (reply !== 0) throw new Failed('host_not_reached');
 }
 
-/** An answer of two bytes: its version, and what it says. */
-function pair(socket: Socket, version: number): Promise<number> {
+/** Reads a reply of two bytes, version and value, and returns the value. */
+function readPair(socket: Socket, version: number): Promise<number> {
   return readAnswer(socket, 2, bytes => {
     if (bytes[0] !== version) throw new Failed('bad_answer');
     return bytes[1] === undefined ? undefined : { value: bytes[1], used: 2 };
   });
 }
 
-/** Version, reply, nothing, the bound address, its port; a failure may be told with less than all of it. */
+/** Version, reply, reserved, bound address, port. A failure reply may be shorter. */
 function replyLength(bytes: Buffer, upstream: Upstream): number | undefined {
   if (bytes[0] !== undefined && bytes[0] !== VERSION) throw new ProxyFailed('proxy_unreachable', upstream.name);
   if (bytes[1] !== undefined && bytes[1] !== 0) return 2;
   const [, , , kind, first] = bytes;
   if (kind === undefined || first === undefined) return undefined;
-  if (kind === KIND.address4) return 10;
-  if (kind === KIND.address6) return 22;
-  if (kind === KIND.name) return 7 + first;
+  if (kind === ADDRESS_TYPE.address4) return 10;
+  if (kind === ADDRESS_TYPE.address6) return 22;
+  if (kind === ADDRESS_TYPE.name) return 7 + first;
   throw new Failed('bad_answer');
 }
 
-function place({ hostname, address }: Target): Buffer {
-  if (!address) return Buffer.concat([Buffer.from([KIND.name]), counted(hostname)]);
-  return Buffer.concat([Buffer.from([address.family === 4 ? KIND.address4 : KIND.address6]), address.bytes]);
+function encodeAddress({ hostname, address }: Target): Buffer {
+  if (!address) return Buffer.concat([Buffer.from([ADDRESS_TYPE.name]), lengthPrefixed(hostname)]);
+  return Buffer.concat([
+    Buffer.from([address.family === 4 ? ADDRESS_TYPE.address4 : ADDRESS_TYPE.address6]),
+    address.bytes,
+  ]);
 }
 
-function counted(text: string): Buffer {
+function lengthPrefixed(text: string): Buffer {
   const bytes = Buffer.from(text);
-  if (bytes.length > TEXT_BYTES_MAX) throw new TypeError(`SOCKS5 carries at most ${TEXT_BYTES_MAX} bytes of it`);
+  if (bytes.length > TEXT_BYTES_MAX)
+    throw new TypeError(`SOCKS5 allows at most ${TEXT_BYTES_MAX} bytes for a name, user or password`);
   return Buffer.concat([Buffer.from([bytes.length]), bytes]);
 }

@@ -1,4 +1,4 @@
-// Hosts are read as the WHATWG URL standard reads them, and what could be read in two ways is no target.
+// Hosts are parsed as in the WHATWG URL standard, and ambiguous ones are rejected.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { absoluteTarget, authorityTarget } from './target.ts';
@@ -26,14 +26,14 @@ const LOOPBACK_TOO = [
   '[0:0:0:0:0:ffff:127.0.0.1]',
 ];
 
-test('every spelling of an address is that address', () => {
+test('parses every spelling of an address to that address', () => {
   for (const host of [...LOOPBACK, ...LOOPBACK_TOO]) {
     assert.equal(authorityTarget(`${host}:80`)?.address?.text, '127.0.0.1', host);
     assert.equal(absoluteTarget(`http://${host}/`)?.target.address?.text, '127.0.0.1', host);
   }
 });
 
-test('names come out in lower case, in punycode, without a trailing dot', () => {
+test('normalizes names to lower case and punycode, without a trailing dot', () => {
   const names = [
     ['A.Test', 'a.test'],
     ['a.test.', 'a.test'],
@@ -48,7 +48,7 @@ test('names come out in lower case, in punycode, without a trailing dot', () => 
   }
 });
 
-test('what the URL standard refuses, or reads as something other than a host, is no target', () => {
+test('rejects what the URL standard rejects or does not parse as a host', () => {
   const hosts = [
     '',
     '.',
@@ -90,7 +90,7 @@ test('what the URL standard refuses, or reads as something other than a host, is
   }
 });
 
-test('CONNECT needs a port, and one that exists', () => {
+test('rejects a CONNECT without a valid port', () => {
   for (const authority of [
     'a.test',
     'a.test:',
@@ -108,7 +108,7 @@ test('CONNECT needs a port, and one that exists', () => {
   assert.equal(authorityTarget('[2600::1]:443')?.hostname, '2600::1');
 });
 
-test('a plain request names http and a host', () => {
+test('rejects a plain request without http:// and a host', () => {
   for (const text of [
     '/',
     '*',
@@ -128,7 +128,7 @@ test('a plain request names http and a host', () => {
     assert.equal(absoluteTarget(text), undefined, text);
 });
 
-test('the path goes on as it was sent, the host as it was read', () => {
+test('keeps the path unchanged, and returns the parsed host', () => {
   const read = (text: string): readonly [string | undefined, string | undefined] => {
     const found = absoluteTarget(text);
     return [found?.host, found?.path];

@@ -1,5 +1,5 @@
-// Where a request wants to go, read exactly as the WHATWG URL standard reads a host (pure). What that standard does
-// not read, or reads differently from how it is written, is no target.
+// Parses the target of a request as the WHATWG URL standard parses a host. Whatever the standard rejects, or could be read in
+// two ways, is rejected. Pure.
 import { type Address, parseAddress } from './address.ts';
 
 export interface Target {
@@ -12,17 +12,17 @@ export interface Target {
 
 export interface AbsoluteTarget {
   readonly target: Target;
-  /** For the Host header: the port is left out where it is the scheme's own. */
+  /** For the Host header, without the default port of the scheme. */
   readonly host: string;
-  /** Path and query as they were sent: they are the server's business. */
+  /** Path and query, unchanged. */
   readonly path: string;
 }
 
 const HOSTNAME_CHARACTERS_MAX = 253;
 const AUTHORITY = /^(\[[^\]]*\]|[^[\]:]+):(\d{1,5})$/;
 /**
- * What would end the host inside a URL, or is dropped or turned there; and bytes above 127, which reach us decoded as
- * Latin-1. Names in other scripts come as punycode, or percent-encoded.
+ * Rejected are characters that end the host in a URL, or that URL parsing drops or changes, and bytes above 127, which Node
+ * decodes as Latin-1. Names in other scripts arrive as punycode or percent-encoded.
  */
 const IN_A_HOST = /^[!-~]+$/;
 const NOT_IN_A_HOST = /[/\\?#@]/;
@@ -42,7 +42,7 @@ export function absoluteTarget(requestTarget: string): AbsoluteTarget | undefine
   const match = ABSOLUTE.exec(requestTarget);
   if (!match?.[1] || !isPlain(match[1])) return undefined;
   const url = parse(`http://${match[1]}/`);
-  // Parsed as a whole it must lead to the same host, or the two of us read it differently.
+  // Parsing the whole URL must give the same host; otherwise it is ambiguous.
   if (!url || parse(requestTarget)?.host !== url.host) return undefined;
   const target = targetAt(url.hostname, url.port === '' ? 80 : Number(url.port));
   const rest = match[2] ?? '';
@@ -53,7 +53,7 @@ const isPlain = (authority: string): boolean => IN_A_HOST.test(authority) && !NO
 
 const parse = (text: string): URL | undefined => URL.parse(text) ?? undefined;
 
-/** From a hostname that the URL standard has already read. */
+/** Takes a hostname that was parsed by `URL`. */
 export function targetAt(urlHostname: string, port: number): Target | undefined {
   const hostname = urlHostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
   if (port < 1 || port > 65535) return undefined;

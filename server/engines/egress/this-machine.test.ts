@@ -1,8 +1,8 @@
-// Which addresses are this machine's, and under which of them a listener of ours is reached.
+// Which addresses belong to this machine, and which of them reach a listener of this server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseAddress } from './address.ts';
-import { type MachineParts, type ThisMachine, thisMachine } from './this-machine.ts';
+import { type ThisMachine, type ThisMachineOptions, thisMachine } from './this-machine.ts';
 
 const face = (address: string, family: 'IPv4' | 'IPv6') =>
   family === 'IPv4'
@@ -12,7 +12,7 @@ const face = (address: string, family: 'IPv4' | 'IPv6') =>
 const interfaces = () => ({ eth0: [face('192.168.77.1', 'IPv4'), face('fe80::1%eth0', 'IPv6')], gone: undefined });
 const clock = { monotonicMs: () => 0 };
 
-const machineOf = (parts: Partial<MachineParts> = {}): ThisMachine =>
+const machineOf = (parts: Partial<ThisMachineOptions> = {}): ThisMachine =>
   thisMachine({ listeners: [], clock, interfaces, ...parts });
 
 const addressAt = (text: string) => {
@@ -24,19 +24,19 @@ const addressAt = (text: string) => {
 const OWN = ['127.0.0.1', '127.9.9.9', '::1', '0.0.0.0', '::', '192.168.77.1', '::ffff:192.168.77.1', 'fe80::1'];
 const FOREIGN = ['192.168.77.2', '203.0.114.7', 'fe80::2', '::2', '128.0.0.1'];
 
-test('loopback and the addresses of every interface are own, on every port', () => {
+test('has loopback and the addresses of every interface, on every port', () => {
   const machine = machineOf();
   for (const text of OWN) assert.equal(machine.has(addressAt(text), 5432), true, text);
   for (const text of FOREIGN) assert.equal(machine.has(addressAt(text), 5432), false, text);
 });
 
-test('an address that a connection comes from is own, whether an interface lists it or not', () => {
+test('has the local address of a connection, even if no interface lists it', () => {
   const machine = machineOf();
   assert.equal(machine.has(addressAt('203.0.114.7'), 80, '203.0.114.7'), true);
   assert.equal(machine.has(addressAt('203.0.114.7'), 80, '192.168.77.1'), false);
 });
 
-test('an address that comes is own within a second', () => {
+test('has a new address within a second', () => {
   const entries = [face('192.168.77.1', 'IPv4')];
   let nowMs = 0;
   let reads = 0;
@@ -60,13 +60,13 @@ test('an address that comes is own within a second', () => {
   assert.equal(machine.has(late, 80), false);
 });
 
-test('the port of a TLS proxy in front of the service is no port of the machine alone', () => {
+test('does not count the public port of a TLS proxy in front of the service', () => {
   const machine = machineOf({ publicPort: 443 });
   assert.equal(machine.has(addressAt('192.168.77.1'), 443, '192.168.77.1'), false);
   assert.equal(machine.has(addressAt('192.168.77.1'), 80), true);
 });
 
-test('a listener on one address is that address', () => {
+test('finds a listener on one address only there', () => {
   const four = machineOf({ listeners: [{ host: '127.0.0.1', port: 8080 }] });
   assert.equal(four.listens(addressAt('127.0.0.1'), 8080), true);
   assert.equal(four.listens(addressAt('0.0.0.0'), 8080), true, 'which Linux connects to loopback');
@@ -77,12 +77,12 @@ test('a listener on one address is that address', () => {
   assert.equal(six.listens(addressAt('127.0.0.1'), 8080), false);
 });
 
-test('another port is none of ours', () => {
+test('finds no listener on another port', () => {
   for (const host of ['127.0.0.1', '0.0.0.0', 'localhost'])
     assert.equal(machineOf({ listeners: [{ host, port: 8080 }] }).listens(addressAt('127.0.0.1'), 8081), false);
 });
 
-test('a listener on all addresses, or under a name, is every address of the machine', () => {
+test('finds a listener on a wildcard or a name at every address of the machine', () => {
   for (const host of ['0.0.0.0', '::', 'localhost', 'box.example']) {
     const machine = machineOf({ listeners: [{ host, port: 8080 }] });
     for (const text of OWN) assert.equal(machine.listens(addressAt(text), 8080), true, text);
@@ -90,6 +90,6 @@ test('a listener on all addresses, or under a name, is every address of the mach
   }
 });
 
-test('the real interfaces of this machine can be asked', () => {
+test('reads the real interfaces of this machine', () => {
   assert.equal(thisMachine({ listeners: [], clock }).has(addressAt('127.0.0.1'), 1), true);
 });

@@ -1,15 +1,15 @@
-// What a session must not reach of the machine that serves it: its addresses, and behind them the listeners of ours.
+// The addresses of this machine and the listeners of this server, which sessions must not reach.
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
 import type { Clock } from '../../kit/clock.ts';
 import { type Address, parseAddress } from './address.ts';
 
 export interface ThisMachine {
   /**
-   * Whether the machine has this address. `local`: the near end of a connection that stands; the kernel knows addresses
-   * that the list of interfaces lacks, and connects to each of its own from that same address.
+   * Whether the machine has this address. `local` is the local address of an open connection to it: the machine has
+   * addresses that the list of interfaces lacks, and the kernel connects to its own address from that same address.
    */
   has(address: Address, port: number, local?: string): boolean;
-  /** Whether a listener of ours answers there. */
+  /** Whether this server listens there. */
   listens(address: Address, port: number): boolean;
 }
 
@@ -18,15 +18,15 @@ export interface Listener {
   readonly port: number;
 }
 
-export interface MachineParts {
+export interface ThisMachineOptions {
   readonly listeners: readonly Listener[];
   readonly clock: Pick<Clock, 'monotonicMs'>;
-  /** Where a TLS proxy answers for the service, perhaps on this machine: every client reaches it, and so do sessions. */
+  /** The port of a TLS proxy in front of the service, perhaps on this machine. It is public, so sessions may reach it. */
   readonly publicPort?: number | undefined;
   readonly interfaces?: () => NodeJS.Dict<NetworkInterfaceInfo[]>;
 }
 
-/** How long a list of interfaces is used: they come and go while we run. */
+/** How long the list of interfaces is cached; interfaces may change at run time. */
 const INTERFACES_MS = 1000;
 
 export function thisMachine({
@@ -34,7 +34,7 @@ export function thisMachine({
   clock,
   publicPort,
   interfaces = networkInterfaces,
-}: MachineParts): ThisMachine {
+}: ThisMachineOptions): ThisMachine {
   let known: ReadonlySet<string> = new Set();
   let readAgainMs = Number.NEGATIVE_INFINITY;
   const isOwn = (address: Address): boolean => {
@@ -52,7 +52,7 @@ export function thisMachine({
     listens: (address, port) =>
       listening.some(listener => {
         if (listener.port !== port) return false;
-        // A name, of which we cannot know here what it stands for, may be every address of this machine, as a wildcard is.
+        // A listener on a name is treated as a wildcard, because its addresses are not known here.
         if (!listener.address || isUnspecified(listener.address)) return isOwn(address);
         // Linux connects the unspecified address to loopback.
         if (isUnspecified(address)) return isLoopback(listener.address);

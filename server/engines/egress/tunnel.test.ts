@@ -1,4 +1,4 @@
-// The downward half of a tunnel: nothing is lost, doubled or overwritten, whatever the pace of either side.
+// The downward direction of a tunnel: no byte is lost, repeated or overwritten, whatever the speed of either side.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -12,12 +12,12 @@ const WAIT_MS = 30_000;
 
 interface Ends {
   readonly outside: OutsideSocket;
-  /** The browser's socket as we hold it, and as the browser does. */
+  /** The server's end of the browser connection, and the browser's end. */
   readonly ours: Socket;
   readonly browser: Socket;
 }
 
-/** An outside that does what `talk` says, and a browser, not joined yet. */
+/** An outside socket whose peer runs `talk`, and a browser connection, not joined yet. */
 async function ends(t: TestContext, talk: (socket: Socket) => void): Promise<Ends> {
   const port = async (onConnection: (socket: Socket) => void): Promise<number> => {
     const server = createServer({ allowHalfOpen: true }, socket => onConnection(socket.on('error', () => {})));
@@ -39,31 +39,31 @@ async function ends(t: TestContext, talk: (socket: Socket) => void): Promise<End
 async function received(browser: Socket): Promise<Buffer> {
   const parts: Buffer[] = [];
   browser.on('data', part => parts.push(part));
-  await within(WAIT_MS, 'the end of what the browser gets', () => once(browser, 'end'));
+  await within(WAIT_MS, 'the end of the data at the browser', () => once(browser, 'end'));
   return Buffer.concat(parts);
 }
 
 const sha = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
-test('what the outside says before anybody listens comes first, and all of it', async t => {
+test('delivers all data that arrived before the join, and in order', async t => {
   const bytes = randomBytes(1_000_000);
   const { outside, ours, browser } = await ends(t, socket => socket.end(bytes));
   await until(WAIT_MS, 'the first bytes', () => (outside.bytesRead > 0 ? true : undefined));
-  const standing = outside.bytesRead;
+  const before = outside.bytesRead;
   await new Promise(done => setImmediate(done));
-  assert.equal(outside.bytesRead, standing, 'no more is read than can be held');
+  assert.equal(outside.bytesRead, before, 'no more is read than fits the buffer');
   join(ours, outside);
   assert.equal(sha(await received(browser)), sha(bytes));
 });
 
-test('an outside that has ended before the tunnel stands ends it', async t => {
+test('ends the tunnel if the outside ended before the join', async t => {
   const { outside, ours, browser } = await ends(t, socket => socket.end());
   await until(WAIT_MS, 'the end', () => (outside.readableEnded ? true : undefined));
   join(ours, outside);
   assert.equal((await received(browser)).length, 0);
 });
 
-test('writes of every size keep their order and their bytes', async t => {
+test('delivers writes of every size in order and unchanged', async t => {
   const sizes = [1, 2, 100, 16_383, 16_384, 16_385, 65_535, 65_536, 65_537, 300_000, 7, 1_000_000, 1];
   const parts = sizes.map(size => randomBytes(size));
   const { outside, ours, browser } = await ends(t, async socket => {
@@ -74,7 +74,7 @@ test('writes of every size keep their order and their bytes', async t => {
   assert.equal(sha(await received(browser)), sha(Buffer.concat(parts)));
 });
 
-test('a reader that stops and goes gets the same bytes', async t => {
+test('delivers the same bytes to a reader that pauses and resumes', async t => {
   const bytes = randomBytes(24_000_000);
   const { outside, ours, browser } = await ends(t, socket => socket.end(bytes));
   join(ours, outside);
@@ -89,7 +89,7 @@ test('a reader that stops and goes gets the same bytes', async t => {
   assert.equal(sha(await received(browser)), sha(bytes));
 });
 
-test('many tunnels at once do not mix their bytes', async t => {
+test('does not mix the bytes of concurrent tunnels', async t => {
   const all = await Promise.all(
     Array.from({ length: 12 }, async (_, index) => {
       const bytes = Buffer.alloc(2_000_000, index + 1);

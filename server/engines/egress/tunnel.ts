@@ -1,10 +1,10 @@
-// Two sockets joined so that each side learns what happened to the other: its end, its reset, its slowness. Up the data
-// passes by `pipe`; down, where nearly all of it flows, by the shorter way of downstream.ts.
+// Joins two sockets, and propagates end, reset and backpressure between them. Upwards the data goes through `pipe`; downwards,
+// where most of it flows, through downstream.ts.
 import { Socket } from 'node:net';
 import type { BigReads } from './big-reads.ts';
 import { Downstream } from './downstream.ts';
 
-/** The outside end of a tunnel. It takes no part in Node's readable streams: a third less CPU time a byte. */
+/** The outside socket of a tunnel. Bypasses Node's readable streams, which saves a third of the CPU time per byte. */
 export class OutsideSocket extends Socket {
   readonly #down: Downstream;
 
@@ -12,35 +12,35 @@ export class OutsideSocket extends Socket {
     const down = new Downstream(bigReads);
     super({
       allowHalfOpen: true,
-      onread: { buffer: () => down.buffer, callback: (count, memory) => down.arrived(memory.subarray(0, count)) },
+      onread: { buffer: () => down.buffer, callback: (count, memory) => down.write(memory.subarray(0, count)) },
     });
     this.#down = down;
     this.once('close', () => down.close());
   }
 
-  pourInto(browser: Socket): void {
+  pipeTo(browser: Socket): void {
     this.#down.open(browser, () => this.resume());
     if (this.readableEnded) browser.end();
     else this.once('end', () => browser.end());
   }
 }
 
-/** By way of another proxy the outside is an ordinary stream: its handshake was read from it, and it may be TLS. */
+/** Through an upstream proxy the outside is an ordinary socket, because its handshake was read as a stream and it may be TLS. */
 export function join(browser: Socket, outside: Socket): void {
-  tie(browser, outside);
-  tie(outside, browser);
+  propagateClose(browser, outside);
+  propagateClose(outside, browser);
   browser.pipe(outside);
-  if (outside instanceof OutsideSocket) outside.pourInto(browser);
+  if (outside instanceof OutsideSocket) outside.pipeTo(browser);
   else outside.pipe(browser);
 }
 
-function tie(from: Socket, to: Socket): void {
+function propagateClose(from: Socket, to: Socket): void {
   from.once('error', () => reset(to));
-  // What `from` had sent before it closed may still wait in `to`: it is written out first.
+  // `to` may still hold data of `from`, which must be written first.
   from.once('close', () => to.destroySoon());
 }
 
-/** While its end is going out a socket cannot be reset: Node then never closes it, and the descriptor leaks. */
+/** A socket that is being ended cannot be reset: Node would never close it, and the descriptor would leak. */
 function reset(socket: Socket): void {
   if (socket.writableEnded) socket.destroy();
   else socket.resetAndDestroy();

@@ -1,0 +1,87 @@
+// The outbound connections of one session: counts their bytes, and closes those that are idle or that a new policy refuses.
+// Bytes are taken from the counters of the sockets, so the data itself is not touched.
+import type { Socket } from 'node:net';
+import type { Address } from './address.ts';
+import type { EgressLimits } from './limits.ts';
+import type { Upstream } from './upstream.ts';
+
+export interface OutboundConnection {
+  readonly socket: Socket;
+  /** The requested host. */
+  readonly hostname: string;
+  /** The connected address: of the host, or of the proxy. */
+  readonly address: Address;
+  readonly port: number;
+  /** The local address. */
+  readonly local: string | undefined;
+  readonly upstream: Upstream | undefined;
+}
+
+interface Watched extends OutboundConnection {
+  /** Bytes in both directions at the last check, and since when the number is unchanged. */
+  bytes: number;
+  sinceMs: number;
+}
+
+export class OutboundConnections {
+  readonly #open = new Set<Watched>();
+  #opened = 0;
+  #closedUp = 0;
+  #closedDown = 0;
+  #closedByProxy = 0;
+
+  add(connection: OutboundConnection, nowMs: number): void {
+    const watched: Watched = { ...connection, bytes: 0, sinceMs: nowMs };
+    this.#open.add(watched);
+    this.#opened += 1;
+    connection.socket.once('close', () => {
+      this.#open.delete(watched);
+      this.#closedUp += connection.socket.bytesWritten;
+      this.#closedDown += connection.socket.bytesRead;
+      if (connection.upstream) this.#closedByProxy += bytesOf(connection);
+    });
+  }
+
+  get open(): number {
+    return this.#open.size;
+  }
+
+  get opened(): number {
+    return this.#opened;
+  }
+
+  /** From the session to the outside, including the overhead of HTTP and TLS. */
+  get bytesUp(): number {
+    return sum(this.#open, connection => connection.socket.bytesWritten, this.#closedUp);
+  }
+
+  get bytesDown(): number {
+    return sum(this.#open, connection => connection.socket.bytesRead, this.#closedDown);
+  }
+
+  /** Bytes in both directions through upstream proxies. */
+  get bytesByProxy(): number {
+    return sum(this.#open, connection => (connection.upstream ? bytesOf(connection) : 0), this.#closedByProxy);
+  }
+
+  closeIdle(nowMs: number, { idleMs, halfClosedIdleMs }: EgressLimits): void {
+    for (const connection of this.#open) {
+      const bytes = bytesOf(connection);
+      if (bytes !== connection.bytes) Object.assign(connection, { bytes, sinceMs: nowMs });
+      const halfClosed = connection.socket.readableEnded || connection.socket.writableEnded;
+      if (nowMs - connection.sinceMs >= (halfClosed ? halfClosedIdleMs : idleMs)) connection.socket.destroy();
+    }
+  }
+
+  closeWhere(matches: (connection: OutboundConnection) => boolean): void {
+    for (const connection of this.#open) if (matches(connection)) connection.socket.destroy();
+  }
+}
+
+const bytesOf = ({ socket }: OutboundConnection): number => socket.bytesRead + socket.bytesWritten;
+
+function sum(outbound: Iterable<Watched>, bytes: (connection: Watched) => number, start: number): number {
+  let total = start;
+  for (const connection of outbound) total += bytes(connection);
+  return total;
+}

