@@ -311,7 +311,7 @@ it('count against the storage limit of the application, and those exceeding it a
     assert.equal(await send(), 413);
     await page.click('#report');
     const [failed] = await toldOf(server, id, 'download.failed');
-    assert.match(String(failed?.detail.reason), /the application may keep \d+ bytes, and keeps \d+ already/);
+    assert.match(String(failed?.detail.reason), /the application may store \d+ bytes, and already stores \d+/);
     await setLimits(server, token, {});
     await page.click('#report');
     await listed(id, 2);
