@@ -1,4 +1,4 @@
-// Owns who may work in a data folder: one process at a time, and never a dead one. What runs in it is not known here.
+// Locks a data folder, so that one process at a time works in it. The lock of a dead process is released by the kernel.
 import {
   closeSync,
   constants,
@@ -16,7 +16,7 @@ import { Fault, reason } from '../../kit/fault.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { runProgram } from './run-program.ts';
 
-/** A server is there to stay; a command will be gone in a moment, and so will the PostgreSQL it started. */
+/** A server keeps the folder; a command, with the PostgreSQL that it started, ends soon. */
 export type FolderRole = 'server' | 'command';
 
 export interface FolderOwner {
@@ -62,7 +62,7 @@ export async function folderOwner(dataDir: string): Promise<FolderOwner | 'unkno
   }
 }
 
-/** What the last owner wrote. It proves nothing by itself: only a refused lock says that the owner lives. */
+/** What the last owner wrote. Only a refused lock proves that the owner still runs. */
 export function readOwner(dataDir: string): FolderOwner | undefined {
   const match = /^(\d+) (server|command)\n/.exec(readLockFile(dataDir));
   return match?.[1] ? { pid: Number(match[1]), role: match[2] === 'command' ? 'command' : 'server' } : undefined;
@@ -113,7 +113,7 @@ async function flock(descriptor: number, waitMs: number, signal: AbortSignal | u
   });
 }
 
-/** While we waited somebody may have removed the folder and made a new one; then we hold the lock of nothing. */
+/** The folder may have been removed and made again during the wait; then the lock is on the old one. */
 function assertSameFile(descriptor: number, dataDir: string): void {
   const ours = fstatSync(descriptor);
   const there = statSync(join(dataDir, LOCK_FILE), { throwIfNoEntry: false });

@@ -1,4 +1,4 @@
-// One connection that only listens. When it breaks it is made anew, and everybody is told of the gap.
+// One connection that only listens for notifications. When it breaks it is opened again, and listeners are told of the gap.
 import { setTimeout as timer } from 'node:timers/promises';
 import pg from 'pg';
 import { reason } from '../../kit/fault.ts';
@@ -7,13 +7,13 @@ import type { Closeable } from '../../kit/scope.ts';
 import { connection, type Target, unreachable } from './database.ts';
 import type { Channel } from './store.ts';
 
-/** A connection can be dead without a word (a firewall, a host that vanished); a query finds out. */
+/** A connection can be dead silently (a firewall, a lost host); a query detects it. */
 const PROBE_EVERY_MS = 30_000;
 const PROBE_MS = 5_000;
 const BACKOFF_FIRST_MS = 50;
 const BACKOFF_MAX_MS = 5_000;
 
-/** All of them, always: what is not subscribed to is not passed on. */
+/** All channels are listened to; notifications without a subscriber are dropped. */
 const CHANNELS: readonly Channel[] = ['credential_revoked', 'session_event'];
 
 interface Subscriber {

@@ -46,9 +46,9 @@ export interface StoreOptions {
   readonly dataDir: string;
   readonly log: Log;
   readonly clock: Clock;
-  /** Gives up opening; of no meaning afterwards. */
+  /** Aborts the opening; without effect afterwards. */
   readonly signal?: AbortSignal;
-  /** A command: works beside the server that runs here, if one does, and leaves everything as it found it. */
+  /** For a command: works beside a running server, and leaves everything as it was. */
   readonly beside?: boolean;
   /** Where `postgres` and `initdb` are, when they shall not be searched. */
   readonly binariesFolder?: string;
@@ -57,7 +57,7 @@ export interface StoreOptions {
 
 const LOCK_WAIT_MS = 10_000;
 const BESIDE_POLL_MS = 50;
-/** The operator's database may be starting at the same time as we. */
+/** The operator's database may still be starting. */
 const DATABASE_WAIT_MS = 10_000;
 const DATABASE_POLL_MS = 250;
 const PING_MS = 2_000;
@@ -84,7 +84,7 @@ async function openTarget(options: StoreOptions, scope: Scope): Promise<Target> 
   return { socket: embedded.address };
 }
 
-/** Here, because the error of whoever parses it later would carry the password. */
+/** Checked here, because the error of a later parser would contain the password. */
 function checked(url: Secret): Secret {
   if (URL.canParse(url.reveal())) return url;
   throw new Fault('database_unreachable', 'DATABASE_URL is not a URL.', {
@@ -125,7 +125,7 @@ async function serverTarget(dataDir: string): Promise<Target | undefined> {
   return running && (await answers(running)) ? { socket: running } : undefined;
 }
 
-/** An embedded one answers already; the operator's may still be on its way up. */
+/** The embedded database already answers; the operator's may still be starting. */
 async function assertReachable(target: Target, { log, signal }: StoreOptions): Promise<void> {
   for (let leftMs = DATABASE_WAIT_MS; ; leftMs -= DATABASE_POLL_MS) {
     const problem = await problemOf(target, log);
@@ -148,7 +148,7 @@ async function problemOf(target: Target, log: Log): Promise<unknown> {
   }
 }
 
-/** Nobody there yet, or starting up. A wrong password or name stays wrong. */
+/** Not reachable yet, or starting. A wrong password or name is not retried. */
 const mayPass = (problem: unknown): boolean =>
   problem instanceof Error &&
   'code' in problem &&

@@ -22,7 +22,7 @@ export async function answers(address: SocketAddress): Promise<boolean> {
     query_timeout: ANSWER_MS,
     application_name: 'berth-probe',
   });
-  // An error after the answer is nobody's business, but without a listener it would end the process.
+  // An error after the response does not matter, but without a listener it would end the process.
   client.on('error', () => {});
   try {
     await client.connect();

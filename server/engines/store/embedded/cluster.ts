@@ -1,4 +1,4 @@
-// The cluster folder (data/pg): made whole or not at all, and opened only by the major version that made it.
+// The cluster folder (data/pg): created atomically, and opened only by the major version that created it.
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -48,7 +48,7 @@ function otherMajor(dataDir: string, major: number, present: string): Fault {
   );
 }
 
-/** Made beside its place and renamed, so that a crash in the middle leaves nothing that looks like a cluster. */
+/** Created under another name and renamed, so that a crash leaves no incomplete cluster. */
 export async function makeCluster(
   dataDir: string,
   binaries: Binaries,
@@ -73,7 +73,7 @@ export async function makeCluster(
   await sync(dataDir);
 }
 
-/** The socket's folder is the lock on the door: whoever may enter it may connect. There is no other way in. */
+/** Access is controlled by the socket's folder alone: whoever may enter it may connect. */
 const INITDB_ARGUMENTS = [
   '--username=postgres',
   '--auth-local=trust',

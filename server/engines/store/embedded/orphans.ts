@@ -1,5 +1,5 @@
-// Processes of a PostgreSQL whose postmaster is dead. They leave by themselves as soon as they look up, but one that waits for a
-// lock of another that was killed beside the postmaster waits for ever, and while one is left no PostgreSQL starts there.
+// Ends processes of a PostgreSQL whose postmaster is dead. They usually exit by themselves, but one that waits for a lock of a
+// killed process waits forever, and while one is left no PostgreSQL starts on the cluster.
 import { readdirSync } from 'node:fs';
 import { livesIn } from './postmaster-file.ts';
 

@@ -1,4 +1,4 @@
-// One running postmaster, started by us or found running: it knows when it has gone, and how to end it.
+// A running postmaster, started by this process or found running: reports its end, and can stop it.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as timer } from 'node:timers/promises';
@@ -42,7 +42,7 @@ export interface Launch {
   readonly socketFolder: string;
 }
 
-/** Why a start failed, in PostgreSQL's own last words. */
+/** Why a start failed, from the end of PostgreSQL's log. */
 export class StartFailed extends Error {
   readonly lastLines: string;
 
@@ -81,7 +81,7 @@ function spawnPostgres(options: Launch, cluster: string): ChildProcess {
   const [program = '', ...args] = options.identity.tied([join(options.binaries.folder, 'postgres'), ...command]);
   const log = openServerLog(options.dataDir);
   try {
-    // Its own session: the terminal's Ctrl-C is for us, who end the sessions first and the database last.
+    // A session of its own, so that Ctrl-C does not reach it: the server stops the database last.
     return spawn(program, args, {
       cwd: '/',
       detached: true,
@@ -114,7 +114,7 @@ async function ready(cluster: string, child: ChildProcess, signal: AbortSignal):
   }
 }
 
-/** The one that runs in the cluster although nobody of us started it, if one does. */
+/** The postmaster that runs in the cluster although this process did not start it, if any. */
 export function find(dataDir: string): Postmaster | undefined {
   const cluster = clusterFolder(dataDir);
   const file = readPostmasterFile(cluster);
@@ -123,15 +123,15 @@ export function find(dataDir: string): Postmaster | undefined {
   return { pid, socketFolder, port, adopted: true, gone: goneFrom(cluster, pid), alive: () => livesIn(cluster, pid) };
 }
 
-/** Not our child, so nobody tells us; looking costs one stat. Unreferenced: it must not keep a process alive. */
+/** Not a child process, so its end is polled. Unreferenced: it must not keep this process alive. */
 async function goneFrom(cluster: string, pid: number): Promise<void> {
   while (livesIn(cluster, pid)) await timer(ADOPTED_POLL_MS, undefined, { ref: false });
 }
 
-/** Ends it as gently as it lets us, and no later than the steps allow. */
+/** Stops it with increasing force, within the time of the steps. */
 export async function stopPostmaster(postmaster: Pick<Postmaster, 'pid' | 'gone' | 'alive'>): Promise<void> {
   for (const step of STOP_STEPS) {
-    // Looked at each time: the number of a dead process may be somebody else's by now.
+    // Checked each time: the pid of a dead process may have been reused.
     if (!postmaster.alive()) return;
     send(postmaster.pid, step.signal);
     if (await endsWithin(step.waitMs, postmaster.gone)) return;
@@ -151,6 +151,6 @@ function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // It has gone already, which is what we want.
+    // It has ended already.
   }
 }

@@ -1,5 +1,5 @@
-// The embedded PostgreSQL for as long as we run: found or started, started again when it dies, ended with us.
-// The caller holds the data folder's lock, so nobody else does the same here.
+// Runs the embedded PostgreSQL: finds or starts it, restarts it when it dies, and stops it at the end. The caller holds the
+// data folder's lock, so no other process does the same.
 import { setTimeout as timer } from 'node:timers/promises';
 import type { Clock } from '../../../kit/clock.ts';
 import { Fault, reason } from '../../../kit/fault.ts';
@@ -32,11 +32,11 @@ export interface Embedded extends Closeable {
   readonly pid: number;
 }
 
-/** How long leftovers of a crash may stand in the way of a start. */
+/** How long what is left of a crash may prevent a start. */
 const CRASH_LEFTOVERS_MS = 10_000;
 const RETRY_MS = 100;
 const BACKOFF_MAX_MS = 5_000;
-/** After so long it counts as healthy, and its next death is answered at once again. */
+/** After this it counts as healthy, and its next end is followed by an immediate restart. */
 const STABLE_MS = 30_000;
 const LOG_BOUND_EVERY_MS = 60_000;
 
@@ -64,7 +64,7 @@ export async function runEmbedded(options: EmbeddedOptions): Promise<Embedded> {
 
 interface Running {
   postmaster: Postmaster;
-  /** Our pool knows one socket, so every later postmaster listens where the first one did. */
+  /** The pool knows one socket, so every later postmaster uses the socket of the first. */
   readonly plan: Launch;
 }
 
@@ -102,7 +102,7 @@ async function adopt(dataDir: string, signal: AbortSignal): Promise<Postmaster |
   }
 }
 
-/** Twice: its owner may have died this very moment, and then it is about to be told to end. */
+/** Twice: its owner may just have died, and then it is about to be stopped. */
 async function answering(found: Postmaster, signal: AbortSignal): Promise<Postmaster | undefined> {
   for (let answered = 0; found.alive(); ) {
     answered = (await answers(found)) ? answered + 1 : 0;
@@ -166,7 +166,7 @@ async function keepUp(running: Running, options: EmbeddedOptions, closing: Abort
   }
 }
 
-/** Tries until it runs or we close; the first attempt of a healthy one comes at once. */
+/** Retries until it runs or this is closed; the first attempt after a healthy run is immediate. */
 async function startAgain(
   plan: Launch,
   options: EmbeddedOptions,

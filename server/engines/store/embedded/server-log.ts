@@ -1,4 +1,4 @@
-// data/postgres.log: PostgreSQL writes to it by itself, so that it never blocks on us and its last words outlive us.
+// data/postgres.log: PostgreSQL writes to it directly, so that it never blocks on this process and its last lines survive.
 // Bounded by copying and emptying it, which works because it is written in append mode.
 import { closeSync, openSync } from 'node:fs';
 import { copyFile, open, stat, truncate } from 'node:fs/promises';

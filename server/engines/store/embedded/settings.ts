@@ -1,9 +1,9 @@
-// How the embedded PostgreSQL is set up. Given on the command line, so that a new version of ours brings its own
-// settings and what stands in the cluster's files never matters.
+// The settings of the embedded PostgreSQL. Passed on the command line, so that they come with the server's version and override
+// the files of the cluster.
 import type { Binaries } from './find-binaries.ts';
 import { SOCKET_PORT } from './socket-folder.ts';
 
-/** Our pool, the listener, migrations, and some commands that run beside us at the same time. */
+/** The pool, the listener, migrations, and some commands that run at the same time. */
 const CONNECTIONS_MAX = 50;
 
 export function serverArguments(cluster: string, socketFolder: string, binaries: Binaries): string[] {
@@ -34,11 +34,11 @@ const SETTINGS = {
   // Bounded on disk, and quick to recover.
   min_wal_size: '32MB',
   max_wal_size: '256MB',
-  // Durable. Said here so that nobody's postgresql.conf can say otherwise.
+  // Durable, whatever postgresql.conf says.
   fsync: 'on',
   full_page_writes: 'on',
   synchronous_commit: 'on',
-  // A log for people that neither grows by itself nor holds rows: terse leaves out DETAIL, where values stand.
+  // A log without row values: terse omits DETAIL, which has them.
   logging_collector: 'off',
   log_checkpoints: 'off',
   log_error_verbosity: 'terse',

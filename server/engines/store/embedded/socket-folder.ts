@@ -1,4 +1,4 @@
-// Where PostgreSQL's Unix socket lies: a folder that only we may enter, with a path short enough for a socket address.
+// The folder of PostgreSQL's Unix socket: accessible to this user only, with a path short enough for a socket address.
 import { createHash } from 'node:crypto';
 import { chmod, chown, lstat, mkdir, realpath, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -8,7 +8,7 @@ export const SOCKET_PORT = 5432;
 
 /** sockaddr_un holds 107 bytes; PostgreSQL writes a lock file with a longer name beside the socket. */
 const SOCKET_PATH_MAX_BYTES = 100;
-/** Nobody but root can write to /run; an ordinary user has only /tmp, where others may have been before us. */
+/** Only root can write to /run; other users have /tmp, where somebody else may have created the path first. */
 const FALLBACK_ROOT = process.getuid?.() === 0 ? '/run' : '/tmp';
 
 interface Owner {
@@ -39,7 +39,7 @@ async function fallbackName(dataDir: string, uid: number): Promise<string> {
   return join(FALLBACK_ROOT, `berth-${uid}-${digest.digest('hex').slice(0, 24)}`);
 }
 
-/** Anybody may have put something in our place there, so what stands there is looked at, not trusted. */
+/** Other users may have created something at this path, so it is checked, not trusted. */
 async function makeInSharedFolder(folder: string, owner: Owner): Promise<string> {
   await makeOwned(folder, owner);
   const found = await lstat(folder);

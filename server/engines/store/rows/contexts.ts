@@ -20,7 +20,7 @@ export type NewContext = Pick<ContextRow, 'id' | 'applicationId' | 'name' | 'wra
 
 export type VersionSource = 'session' | 'restore' | 'fork' | 'import';
 
-/** A stored object: under whose id it lies, and the SHA-256 of its bytes. */
+/** A stored object: the version whose id names it, and the SHA-256 of its bytes. */
 export interface StoredArchive {
   readonly of: VersionId;
   readonly checksum: Buffer;
@@ -33,7 +33,7 @@ export interface VersionFacts {
   readonly partial: boolean;
   readonly sizeBytes: number;
   readonly archive?: StoredArchive;
-  /** Under whose id they lie. */
+  /** The version whose id names them. */
   readonly cookiesOf?: VersionId;
 }
 
@@ -41,11 +41,11 @@ export interface VersionRow extends VersionFacts {
   readonly id: VersionId;
   readonly version: number;
   readonly createdAt: Date;
-  /** An earlier one: when it goes. */
+  /** Of an earlier version: when it is removed. */
   readonly expiresAt?: Date;
 }
 
-/** What happened to which session. */
+/** An event of another session. */
 export interface SessionNews extends NamedEvent {
   readonly session: SessionId;
 }
@@ -64,7 +64,7 @@ export interface Kept {
   readonly overtook?: VersionRow;
 }
 
-/** Every verb on a context that is destroyed, or another application's, finds nothing. */
+/** Destroyed contexts and those of other applications are not found. */
 export interface ContextRows {
   insert(row: NewContext, limit: number): Promise<'inserted' | 'name_taken' | 'limit_reached'>;
   get(application: ApplicationId, id: ContextId): Promise<ContextRow | undefined>;
@@ -117,14 +117,14 @@ export interface ContextUse {
   /** What it started from; absent while it has not started. */
   readonly fromVersion?: number;
   readonly createdAt: Date;
-  /** It has ended, and its save is under way. */
+  /** Set once it has ended and its save is running. */
   readonly savingSince?: Date;
   readonly tries: number;
 }
 
 export type Opened =
   | { readonly opened: true }
-  /** The save of this session is under way. */
+  /** The save of this session is running. */
   | { readonly saving: SessionId }
   /** This session has it exclusively. */
   | { readonly held: SessionId }

@@ -1,4 +1,4 @@
-// How much is kept, and until when.
+// How much is stored, and what is due for deletion.
 import type { ApplicationId, SessionId } from '../../../kit/ids.ts';
 
 export interface StoredBytes {
@@ -16,12 +16,12 @@ export interface ExpiredSession {
 }
 
 export interface RetentionRows {
-  /** Ended sessions whose files are due to go. */
+  /** Ended sessions whose files are due for deletion. */
   filesDue(now: Date, batch: number): Promise<ExpiredSession[]>;
-  /** Their files are gone: forgets the rows that told of them. */
+  /** The files are deleted: deletes their rows. */
   filesGone(application: ApplicationId, session: SessionId): Promise<void>;
-  /** Ended sessions whose row is due to go, and whose files are gone. */
+  /** Ended sessions whose row is due for deletion, and whose files are deleted. */
   forgetDue(now: Date, batch: number): Promise<ExpiredSession[]>;
-  /** Forgets the session and all rows about it. */
+  /** Deletes the session and all rows about it. */
   forget(application: ApplicationId, session: SessionId): Promise<void>;
 }

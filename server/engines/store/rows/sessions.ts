@@ -7,7 +7,7 @@ import type { PlaceOptions } from './place.ts';
 
 export type SessionStatus = 'PENDING' | 'RUNNING' | 'COMPLETED' | 'TIMED_OUT' | 'ERROR';
 
-/** What the session's next start or a successor process needs to find its browser again. Owned by engines/slots and engines/browser. */
+/** What the next process needs to find the session's browser. Defined by engines/slots and engines/browser. */
 export type BoxJson = JsonObject;
 
 export interface SessionRow {
@@ -21,20 +21,20 @@ export interface SessionRow {
   readonly userMetadata: JsonObject;
   readonly settings: JsonObject;
   readonly proxyBytes: number;
-  /** All bytes to and from the network, as last noted; counted where somebody asks for it. */
+  /** All bytes to and from the network, as last written; counted only where it is requested. */
   readonly egressBytes: number;
   readonly createdAt: Date;
   readonly updatedAt: Date;
   readonly startedAt?: Date;
   readonly expiresAt: Date;
   readonly endedAt?: Date;
-  /** The end that was decided: set once, before the browser is closed; `status` follows when it is dead. */
+  /** The decided end: set once, before the browser is closed; `status` follows when the browser has ended. */
   readonly end?: SessionEnd;
-  /** No client may stay away longer than this; absent once one came, or with keepAlive. */
+  /** The first client must connect before this; absent once one has, or with keepAlive. */
   readonly connectBy?: Date;
-  /** The last client left, and the session ends at this time unless one returns. */
+  /** The last client disconnected, and the session ends at this time unless one connects. */
   readonly releaseAt?: Date;
-  /** Whether a client is attached, as last written; a successor reads it. */
+  /** Whether a client is attached, as last written. */
   readonly attached: boolean;
   readonly box?: BoxJson;
 }
@@ -42,7 +42,7 @@ export interface SessionRow {
 export interface SessionEnd {
   readonly status: 'COMPLETED' | 'TIMED_OUT' | 'ERROR';
   readonly reason: string;
-  /** For people: what happened, in words; never shown to other applications. */
+  /** What happened, in words; never shown to other applications. */
   readonly detail?: string;
   /** Who decided it, for the event list only. Absent: the service. */
   readonly by?: Actor;
@@ -54,7 +54,7 @@ export type NewSession = Pick<
 > & {
   readonly keyId?: KeyId;
   readonly connectBy?: Date;
-  /** What was asked, for a create whose answer may get lost: see `claimLost`. */
+  /** Digest of the request, for a create whose response may get lost: see `claimLost`. */
   readonly createDigest?: Buffer;
 };
 
@@ -78,7 +78,7 @@ export type Placed<Admitted, Refusal> =
   | { readonly refused: Refusal }
   | { readonly full: { readonly slots: number; readonly used: number } };
 
-/** Each change writes its event in the same statement, so that state and event list never tell different stories. */
+/** Each change writes its event in the same statement, so that rows and events always agree. */
 export interface SessionRows {
   /**
    * Inserts PENDING if the application's limits allow it and the host has a free slot (non-terminal rows < hosts.slots).
@@ -90,20 +90,20 @@ export interface SessionRows {
   ): Promise<Placed<Admitted, Refusal>>;
   /** Non-terminal sessions of the application, and all that were created after a time. */
   countOf(application: ApplicationId, createdAfter: Date): Promise<{ living: number; created: number }>;
-  /** Whether the create's answer arrived, which was owed until now. */
+  /** Records whether the response to the create was delivered, which was owed until now. */
   answered(id: SessionId, delivered: boolean): Promise<void>;
-  /** The oldest living session that this key asked for with this digest since then and never got; owed to the claimer from now on. */
+  /** The oldest open session of this key and digest since then whose response was lost; from now on the claimer is owed it. */
   claimLost(key: KeyId, digest: Buffer, since: Date): Promise<SessionRow | undefined>;
-  /** After a restart: answers that were owed did not arrive. Returns how many. */
+  /** After a restart: responses that were owed are lost. Returns their number. */
   loseAnswers(host: HostId): Promise<number>;
   get(application: ApplicationId, id: SessionId): Promise<SessionRow | undefined>;
   /** For the connect path, where the signing key, bound to the id, is the credential. */
   byId(id: SessionId): Promise<SessionRow | undefined>;
   /** Newest first. */
   list(application: ApplicationId, filter: SessionFilter): Promise<SessionRow[]>;
-  /** Written before the browser process exists to the rest of us, so that a successor can find it. */
+  /** Written before anything is sent to the browser, so that the next process can find it. */
   setBox(id: SessionId, box: BoxJson, now: Date): Promise<void>;
-  /** PENDING -> RUNNING; undefined when it was ended, or its end decided, meanwhile. `box`: of a browser that waited. */
+  /** PENDING -> RUNNING; undefined when it was ended, or its end decided, meanwhile. `box`: of a warm browser. */
   run(id: SessionId, startedAt: Date, box?: BoxJson): Promise<SessionRow | undefined>;
   /** Only while RUNNING and no end is decided. */
   change(
@@ -124,19 +124,19 @@ export interface SessionRows {
     proxyBytes: number,
     kept?: { readonly filesDueAt: Date; readonly forgetDueAt: Date },
   ): Promise<SessionRow | undefined>;
-  /** What has flowed so far. Never less than before; nothing happens once the session has ended. */
+  /** The bytes so far. Never decreases; without effect once the session has ended. */
   countTraffic(id: SessionId, traffic: { proxyBytes: number; egressBytes: number }): Promise<void>;
-  /** A client is here: clears connectBy and releaseAt. `clients`: how many there are with it. */
+  /** A client connected: clears connectBy and releaseAt. `clients`: their number, including it. */
   clientCame(id: SessionId, now: Date, clients?: number): Promise<void>;
-  /** One left, others stay. */
+  /** A client disconnected, others stay. */
   clientLeft(id: SessionId, now: Date, clients: number, why?: string): Promise<void>;
-  /** The last one left. */
+  /** The last client disconnected. */
   clientsGone(id: SessionId, releaseAt: Date | undefined, now: Date, why?: string): Promise<void>;
   /** Non-terminal sessions of this host whose earliest due time has passed, or whose end is decided. */
   due(host: HostId, now: Date, batch: number): Promise<SessionRow[]>;
   /** Every non-terminal session of this host. */
   ofHost(host: HostId): Promise<SessionRow[]>;
-  /** After a restart: nobody is attached; connect and disconnect timers start anew, at least until `notBefore`. */
+  /** After a restart: no client is attached; connect and disconnect timers restart, and end at `notBefore` or later. */
   resumeTimers(host: HostId, notBefore: Date): Promise<void>;
   countByStatus(host: HostId): Promise<Readonly<Partial<Record<SessionStatus, number>>>>;
   /** Sum of minutes and proxy bytes of an application, for the compatibility mount. */

@@ -1,4 +1,4 @@
-// Files that sessions were given.
+// Files that were uploaded into sessions.
 import type { ApplicationId, SessionId, UploadId } from '../../../kit/ids.ts';
 
 export interface UploadRow {
@@ -17,5 +17,3 @@ export interface UploadRows {
   /** In the order in which they came. */
   ofSession(application: ApplicationId, session: SessionId): Promise<UploadRow[]>;
 }
-
-/** Only a `complete` one is shown to callers. */

@@ -1,4 +1,4 @@
-// Accounts: the humans (so far one) whom applications belong to.
+// Accounts, to which applications belong.
 import type { Db } from '../database.ts';
 import type { Accounts } from '../rows/accounts.ts';
 

@@ -5,7 +5,7 @@ import type { Db } from '../database.ts';
 import type { ApplicationRow, Applications } from '../rows/accounts.ts';
 import { countAll, lockAccount } from './limited-insert.ts';
 
-/** Names need not be unique; a caller who meets so many of the same name needs an id anyway. */
+/** Names need not be unique; with more of one name a caller needs the id. */
 const FOUND_MAX = 20;
 
 const COLUMNS = [
@@ -67,7 +67,7 @@ async function insert(trx: Db, row: ApplicationRow, owner: AccountId, limit: num
   return 'inserted';
 }
 
-/** An id or a slug names one application; only then a name, which may be several's. */
+/** By id or slug, which are unique; otherwise by name, which may match several. */
 async function find(db: Db, idOrName: string): Promise<ApplicationRow[]> {
   if (idOrName.includes('\0')) return [];
   const rows = await db

@@ -1,5 +1,5 @@
-// Which sessions will save into which context, and whose save is under way. Opening one locks the context, so that of two
-// that come at once each sees the other.
+// Which sessions will save into which context, and whose save is running. Opening a use locks the context, so that concurrent
+// opens see each other.
 import { type Selectable, sql } from 'kysely';
 import type { SessionId } from '../../../kit/ids.ts';
 import type { Announcer } from '../announcer.ts';

@@ -1,5 +1,5 @@
-// Contexts and their versions. Whoever changes one locks its row first, so that versions have an order; a destroyed
-// context has no key and is found by nobody.
+// Contexts and their versions. Every change locks the context's row first, so that versions are ordered; a destroyed context
+// has no key and is not found.
 import { type Selectable, sql } from 'kysely';
 import { plus } from '../../../kit/clock.ts';
 import type { ApplicationId, ContextId, VersionId } from '../../../kit/ids.ts';
@@ -173,7 +173,7 @@ async function keep(trx: Db, standing: ContextRow, request: KeepVersion, session
   return { context: contextRow(context), ...(overtook ? { overtook } : {}) };
 }
 
-/** The newest becomes an earlier one; those too many go. Returns the one that was newest. */
+/** The newest version becomes an earlier one, and surplus ones are marked for removal. Returns the former newest. */
 async function retire(
   trx: Db,
   { id, version }: ContextRow,
@@ -208,12 +208,12 @@ function versionRow(row: Selectable<ContextVersionsTable>): VersionRow {
   };
 }
 
-// ---- what goes -----------------------------------------------------------------------------------------------------
+// ---- removal -------------------------------------------------------------------------------------------------------
 
-/** How long before a version that is being looked at is shown again, should its removal be cut off. */
+/** When a removal that was interrupted is tried again. */
 const REMOVED_WITHIN_MS = 600_000;
 
-/** Marked first, under the locks of their contexts: from then on no version can take over what they have. */
+/** Marked first, under the locks of their contexts: from then on no new version can share their objects. */
 async function removable(trx: Db, now: Date, batch: number): Promise<RemovableVersion[]> {
   const due = await trx
     .selectFrom('contextVersions')

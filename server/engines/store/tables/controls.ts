@@ -1,4 +1,4 @@
-// Who controls which session, and which links to it stand. Each change of hands is one conditional statement.
+// Who controls which session, and which live view links are valid. Each change of control is one conditional statement.
 import { sql } from 'kysely';
 import type { Db } from '../database.ts';
 import type { ControlRow, ControlRows } from '../rows/controls.ts';

@@ -1,4 +1,4 @@
-// What keys and tokens have in common: which of their rows are alive, are listed, and how the end of one is announced.
+// Common to keys and tokens: which rows are valid, which are listed, and how a revocation is announced.
 import { type ExpressionBuilder, type RawBuilder, sql } from 'kysely';
 import { plus } from '../../../kit/clock.ts';
 import type { Tables } from '../schema.ts';
@@ -7,7 +7,7 @@ import type { Channel } from '../store.ts';
 type Credentials = 'keys' | 'tokens';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** So long an ended one still stands in lists. */
+/** Lists show an ended one for this long. */
 const LISTED_AFTER_END_MS = 90 * DAY_MS;
 
 export const isAlive = (now: Date) => (eb: ExpressionBuilder<Tables, Credentials>) =>
@@ -20,12 +20,12 @@ export const isListed = (now: Date): RawBuilder<boolean> => {
 
 const REVOKED: Channel = 'credential_revoked';
 
-/** As a column of the statement that revokes: so the notice goes out when, and only when, that is committed. */
+/** A column of the statement that revokes, so that the notification is sent only when it is committed. */
 export const announced = sql<string>`pg_notify(${sql.lit(REVOKED)}, encode(hash, 'hex'))`;
 
 /** The same, where what is open under the key stays open. */
 export const announcedKeeping = sql<string>`pg_notify(${sql.lit(REVOKED)}, encode(hash, 'hex') || ' keep')`;
 
-/** A later use never loses against an earlier one that is written late. */
+/** An earlier use that is written late does not replace a later one. */
 export const isLaterUse = (at: Date) => (eb: ExpressionBuilder<Tables, Credentials>) =>
   eb.or([eb('lastUsedAt', 'is', null), eb('lastUsedAt', '<', at)]);

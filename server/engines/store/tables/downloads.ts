@@ -1,5 +1,5 @@
-// Downloads of sessions. Each move is one statement that says from which state: two processes, or an event that comes
-// twice, cannot make one of them complete and failed, or complete twice.
+// Downloads of sessions. Each move between states is one conditional statement, so that two processes or a repeated event
+// cannot make a download both complete and failed, or complete twice.
 import { type ExpressionBuilder, type Selectable, sql } from 'kysely';
 import type { Db } from '../database.ts';
 import type { CompleteDownload, DownloadFilter, DownloadRow, DownloadRows } from '../rows/downloads.ts';
@@ -55,7 +55,7 @@ export const downloads = (db: Db): DownloadRows => ({
     return (await left.execute()).map(withoutNulls);
   },
 
-  // Of one moment: a download that completes in between would be counted and not be there.
+  // One snapshot: a download that completes in between would be counted but not listed.
   list: async (application, session, filter) =>
     db
       .transaction()

@@ -1,10 +1,10 @@
-// Events of sessions: appended with the change that they tell of, read oldest first.
+// Events of sessions: appended together with the change that they report, and read oldest first.
 //
 // Ids are taken from a sequence before their transaction commits, so a greater one may be seen before a smaller one. Each
 // writer therefore holds the application's advisory lock, shared, from before it takes its id until its commit; a reader
-// notes the last id given out, waits for that lock once, and reads up to the noted id: everybody who had a smaller one is
-// done. So readers wait some milliseconds for writers, and writers never for each other. Writers take it last of all
-// their locks, so nobody who holds it waits for anything else.
+// notes the last assigned id, waits for that lock once, and reads up to the noted id: all writers with a smaller id have
+// committed. So readers wait some milliseconds for writers, and writers never wait for each other. Writers take this lock
+// last, so no holder of it waits for another lock.
 
 import { type RawBuilder, type Selectable, sql } from 'kysely';
 import type { ApplicationId, SessionId } from '../../../kit/ids.ts';
@@ -14,10 +14,10 @@ import type { Db } from '../database.ts';
 import type { Actor, EventFilter, EventRows, SessionEventRow, SessionEventType } from '../rows/events.ts';
 import type { SessionEventsTable } from '../schema.ts';
 
-/** A session that connects and disconnects in a loop for hours must not fill the disk; its end is told all the same. */
+/** A client that connects and disconnects in a loop must not fill the disk; the end is written all the same. */
 const EVENTS_PER_SESSION_MAX = 1000;
 const DETAIL_BYTES_MAX = 2048;
-/** Our advisory locks have two numbers: this one, and a hash of the application. */
+/** The advisory locks have two numbers: this one, and a hash of the application. */
 const LOCK_SPACE = 1_655_271_028;
 
 export const SERVICE: Actor = { kind: 'service' };
@@ -47,7 +47,7 @@ const isRaw = (detail: Recording['detail']): detail is RawBuilder<unknown> =>
 
 export const events = (db: Db, announcer: Announcer): EventRows => ({
   append: async (session, event) => {
-    // The row is locked, so that events of one session have their order.
+    // The row is locked, so that the events of one session are ordered.
     const { rows } = await sql<{ id: SessionId; applicationId: ApplicationId }>`
       with changed as (
         select id, application_id from sessions where id = ${session} and status in ('PENDING', 'RUNNING')

@@ -1,5 +1,5 @@
-// Extensions of applications, and which of their files are kept: a file's row stands from before it is stored until after
-// it is gone, so nothing is ever kept that no row knows of.
+// Extensions of applications and their stored files. A file's row is written before the file and deleted after it, so every
+// stored file has a row.
 import { sql } from 'kysely';
 import type { ApplicationId, ExtensionId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
@@ -69,7 +69,7 @@ async function use(
   return used.map(withoutNulls);
 }
 
-/** The row is locked while its file goes: who wants to store that file again waits, and finds that it must. */
+/** The row is locked while its file is removed: an upload of the same file waits, and then stores it again. */
 async function dropFile(
   trx: Db,
   usedBefore: Date,

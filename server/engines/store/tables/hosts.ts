@@ -1,4 +1,4 @@
-// Hosts: the running processes of ours that can own browsers.
+// Hosts: the server processes that own browsers.
 import type { Db } from '../database.ts';
 import type { Hosts } from '../rows/hosts.ts';
 

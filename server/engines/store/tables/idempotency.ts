@@ -1,11 +1,11 @@
-// Writes that can be repeated: one row a key, which stands from before the effect until a day later.
+// Idempotency keys: one row each, written before the effect and kept for 24 hours.
 import { type ExpressionBuilder, sql } from 'kysely';
 import type { Db } from '../database.ts';
 import type { IdempotencyRow, IdempotencyRows, IdempotencyRun } from '../rows/idempotency.ts';
 import type { Tables } from '../schema.ts';
 import { withoutNulls } from './without-nulls.ts';
 
-/** A row that another one removes between our two looks at it is looked for once more. */
+/** Attempts: the row may be removed between the insert and the read. */
 const TRIES_MAX = 5;
 
 export const idempotency = (db: Db): IdempotencyRows => ({
@@ -43,7 +43,7 @@ export const idempotency = (db: Db): IdempotencyRows => ({
   },
 });
 
-/** In one statement, so that of two that come at once exactly one begins. */
+/** One statement, so that of concurrent requests exactly one begins. */
 async function insert(db: Db, row: IdempotencyRow): Promise<boolean> {
   const { owner, keyDigest, run, requestDigest, operation, hostId, createdAt, expiresAt } = row;
   const values = { run, requestDigest, operation, hostId, createdAt, expiresAt };

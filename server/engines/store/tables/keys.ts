@@ -76,7 +76,7 @@ export const keys = (db: Db): Keys => ({
   },
 });
 
-/** The old key gives its place to the successor first: at the limit, one that ends at once can still be rotated. */
+/** The old key is ended before the limit is checked, so that a key can be rotated at the limit if it ends at once. */
 async function rotate(
   trx: Db,
   old: KeyId,

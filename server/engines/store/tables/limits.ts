@@ -1,4 +1,4 @@
-// Limits of applications, as their owners configured them. Every application has its row from the beginning.
+// The configured limits of applications. Every application has a row from its creation.
 import type { Db } from '../database.ts';
 import type { LimitsRows } from '../rows/limits.ts';
 

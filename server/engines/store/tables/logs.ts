@@ -1,4 +1,4 @@
-// Logs of sessions: chunks of lines, compressed. What a line says is the domain's business.
+// Logs of sessions: compressed chunks of lines, whose content the store does not interpret.
 import { promisify } from 'node:util';
 import { zstdCompress, zstdDecompress } from 'node:zlib';
 import { sql } from 'kysely';
@@ -7,7 +7,7 @@ import type { LogChunk, LogKinds, LogRows } from '../rows/logs.ts';
 
 const compress = promisify(zstdCompress);
 const decompress = promisify(zstdDecompress);
-/** More than any chunk that we write becomes; what unpacks to more was not written by us. */
+/** Larger than any chunk that is written; a chunk that unpacks to more is invalid. */
 const CHUNK_BYTES_MAX = 16 * 1024 ** 2;
 
 export const logs = (db: Db): LogRows => ({

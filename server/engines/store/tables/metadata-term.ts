@@ -8,7 +8,7 @@ export function metadataTerm(term: MetadataTerm): RawBuilder<boolean> {
   return sql<boolean>`user_metadata @> ${JSON.stringify(nested(term))}::jsonb`;
 }
 
-/** jsonb holds neither of these, so no row matches; asking would be an error. */
+/** jsonb can contain neither of these, so no row matches, and a query would fail. */
 const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes('\0');
 
 /** A computed key is always an own property, so that `__proto__` is a name like any other. */

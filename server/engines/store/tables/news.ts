@@ -1,5 +1,5 @@
-// Events that tell of something beside the session's own row: written in the transaction of what they tell of, also
-// when the session has ended.
+// Events about something else than the session's own row: written in the transaction of that change, also after the session
+// has ended.
 import { sql } from 'kysely';
 import type { Db } from '../database.ts';
 import type { SessionNews } from '../rows/contexts.ts';

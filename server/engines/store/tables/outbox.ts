@@ -1,4 +1,4 @@
-// What waits to be stored. A table that has rows about such files adds to it in its own transaction, with `intoOutbox`.
+// Files that wait to be stored. Tables with rows about such files insert here in their own transaction, with `intoOutbox`.
 import type { Db } from '../database.ts';
 import type { OutboxRow, OutboxRows } from '../rows/outbox.ts';
 import { withoutNulls } from './without-nulls.ts';

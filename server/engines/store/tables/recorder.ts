@@ -1,4 +1,4 @@
-// Runs a statement that changes sessions together with the events that tell of it: one statement, one commit.
+// Runs a statement that changes sessions and writes its events: one statement, one commit.
 import { type InsertQueryBuilder, type Selectable, sql, type UpdateQueryBuilder } from 'kysely';
 import type { Announcer } from '../announcer.ts';
 import type { Db } from '../database.ts';
@@ -22,7 +22,7 @@ export class Recorder {
     this.#announcer = announcer;
   }
 
-  /** The rows that were changed; what did not change has no event. */
+  /** The rows that were changed; other rows get no event. */
   async write(change: Change, ...events: readonly Recording[]): Promise<SessionRow[]> {
     const rows = await writeRecorded(this.#db, change, ...events);
     this.#announcer.tell(rows);
@@ -35,7 +35,7 @@ export class Recorder {
   }
 }
 
-/** In a transaction it comes last: nothing else may be waited for behind it. */
+/** Must be the last statement of a transaction: it holds a lock that readers wait for. */
 export async function writeRecorded(db: Db, change: Change, ...events: readonly Recording[]): Promise<SessionRow[]> {
   const written = await db
     .with('changed', () => change)

@@ -1,13 +1,13 @@
-// What was recorded: pages, segments, runs of one size, what is hidden or missing, and assembled files.
+// Recordings: pages, segments, runs of one size, hidden and missing spans, and assembled files.
 import { type Selectable, sql } from 'kysely';
 import type { Db } from '../database.ts';
 import type { OmissionWhy, RecordingFileRow, RecordingRows, SegmentRow } from '../rows/recordings.ts';
 import type { Tables } from '../schema.ts';
 import { withoutNulls } from './without-nulls.ts';
 
-/** Of a span that is not over. */
+/** The end of a span that is not over. */
 const OPEN_MS = 2 ** 31 - 1;
-/** So many are remembered of a session; what opens more pages is not counted on. */
+/** Most omitted pages of a session that are stored. */
 const OMISSIONS_MAX = 1_000;
 
 export const recordings = (db: Db): RecordingRows => ({
@@ -42,7 +42,7 @@ export const recordings = (db: Db): RecordingRows => ({
   },
 
   addSegment: async ({ samples, ...row }) => {
-    // One that was stored before a kill is stored again, and need not have the same bytes: the row tells of the last ones.
+    // After a kill a segment may be stored again with other bytes: the row describes the last ones.
     const { sessionId, page, sequence, ...told } = { ...row, samples: JSON.stringify(samples) };
     await db
       .insertInto('recordingSegments')
@@ -98,7 +98,7 @@ export const recordings = (db: Db): RecordingRows => ({
         oc
           .columns(['sessionId', 'page'])
           .doUpdateSet(fresh)
-          // One that is whole stays: a recording that has ended does not change.
+          // A complete file stays: a recording that has ended does not change.
           .where('recordingFiles.state', '!=', 'COMPLETED'),
       )
       .execute();

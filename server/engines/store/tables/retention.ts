@@ -1,4 +1,4 @@
-// What is old enough to go. The due times stand in the rows of the sessions.
+// Sessions whose files or rows are due for deletion; the due times are in their rows.
 import { sql } from 'kysely';
 import type { Db } from '../database.ts';
 import type { ExpiredSession, RetentionRows } from '../rows/retention.ts';
@@ -18,7 +18,7 @@ export const retention = (db: Db): RetentionRows => ({
 
   forget: async (application, session) =>
     db.transaction().execute(async trx => {
-      // A key's answer about it goes with it: there is nothing left to answer.
+      // The idempotency rows that refer to it are deleted with it.
       await trx.deleteFrom('idempotency').where('sessionId', '=', session).execute();
       const forgotten = trx.deleteFrom('sessions').where('applicationId', '=', application).where('id', '=', session);
       await forgotten.where('endedAt', 'is not', null).execute();

@@ -1,4 +1,4 @@
-// Which event tells of which change of a session, who is named as its actor, and what is said beside it.
+// The event of each change of a session, with its actor and details.
 
 import { sql } from 'kysely';
 import type { SessionId } from '../../../kit/ids.ts';
@@ -6,7 +6,7 @@ import type { JsonObject } from '../../../kit/json.ts';
 import type { BoxJson, NewSession, SessionEnd, SessionRows } from '../rows/sessions.ts';
 import { type Recording, SERVICE } from './events.ts';
 
-/** Details are for people; whole stories stand in the log. */
+/** Details are for people; longer ones are in the log. */
 const WORDS_MAX = 500;
 
 export const created = (row: NewSession): Recording => ({
@@ -21,7 +21,7 @@ export const created = (row: NewSession): Recording => ({
   },
 });
 
-/** A box that was started for its session has the session's name; a warm one had one before. */
+/** A box that was started for its session has the session's id as its name; one from the warm pool has another. */
 export const boxed = (id: SessionId, box: BoxJson, at: Date): Recording => ({
   type: typeof box.id === 'string' && box.id !== id ? 'session.claimed' : 'session.launched',
   at,
@@ -63,7 +63,7 @@ export const disconnected = ({ clients, why, releaseAt }: Disconnection, at: Dat
 
 interface Disconnection {
   readonly clients: number;
-  /** Absent: it left by itself. */
+  /** Absent: it disconnected by itself. */
   readonly why: string | undefined;
   readonly releaseAt?: Date | undefined;
 }
@@ -77,7 +77,7 @@ export function decided({ status, reason, detail, by = SERVICE }: SessionEnd, at
   return [{ type: 'session.release_requested', at, actor: by, detail: {} }, decision];
 }
 
-/** Its actor is whoever decided the end. */
+/** Its actor is the one that decided the end. */
 export const ended = (at: Date): Recording => ({
   type: 'session.ended',
   at,

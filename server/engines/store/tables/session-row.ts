@@ -1,4 +1,4 @@
-// A row of the sessions table in the form that the rest of the server knows.
+// Converts a row of the sessions table into a SessionRow.
 import type { Selectable } from 'kysely';
 import type { SessionEnd, SessionRow } from '../rows/sessions.ts';
 import type { SessionsTable } from '../schema.ts';

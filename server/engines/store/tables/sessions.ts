@@ -1,5 +1,5 @@
-// Sessions. Each rule about states is in the statement that makes the move, so that no two processes can disagree; the
-// event that tells of the move is written by that statement too.
+// Sessions. The conditions of each move between statuses are in the statement that makes it, so that processes cannot race; the
+// same statement writes the event.
 import { type ExpressionBuilder, sql } from 'kysely';
 import type { Clock } from '../../../kit/clock.ts';
 import type { ApplicationId } from '../../../kit/ids.ts';
@@ -124,7 +124,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
         status: eb.ref('endStatus').$notNull(),
         endedAt,
         updatedAt: endedAt,
-        // What was counted after the end was decided stands.
+        // Bytes counted after the end was decided are kept.
         proxyBytes: sql<number>`greatest(proxy_bytes, ${proxyBytes}::bigint)`,
         box: null,
         attached: false,
@@ -187,7 +187,7 @@ export const sessions = (db: Db, clock: Clock, recorder: Recorder): SessionRows 
     return (await living.execute()).map(sessionRow);
   },
 
-  // greatest() leaves out nulls: a timer that did not run stays off.
+  // greatest() ignores nulls: a timer that did not run stays off.
   resumeTimers: async (host, notBefore) => {
     const atLeast = (column: string) => sql<Date>`greatest(${sql.ref(column)}, ${notBefore}::timestamptz)`;
     const resumed = db
@@ -241,7 +241,7 @@ async function living(db: Db, id: SessionRow['id']): Promise<SessionRow | undefi
   )[0];
 }
 
-/** An end is final, so what is read now was already so when the update found nothing. */
+/** An end is final, so a row that has ended now had already ended when the update matched nothing. */
 async function ended(db: Db, id: SessionRow['id']): Promise<SessionRow | undefined> {
   const one = db.selectFrom('sessions').selectAll().where('id', '=', id).where('status', 'not in', LIVING);
   return (await one.execute()).map(sessionRow)[0];

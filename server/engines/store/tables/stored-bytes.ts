@@ -1,4 +1,4 @@
-// How much is kept for an application, of all that counts against its limit.
+// The bytes stored for an application that count against its limit.
 import { sql } from 'kysely';
 import type { Db } from '../database.ts';
 import type { StoredBytes } from '../rows/retention.ts';
@@ -6,10 +6,10 @@ import type { StoredBytes } from '../rows/retention.ts';
 export const storedBytes = (db: Db): StoredBytes => ({
   ofApplication: async application => {
     const downloads = sql`select sum(size) from downloads where application_id = ${application} and state = 'complete'`;
-    // The bytes of an upload go with its session.
+    // The bytes of an upload are removed with its session.
     const uploads = sql`select sum(size) from uploads join sessions on sessions.id = uploads.session_id
       where sessions.application_id = ${application} and sessions.ended_at is null`;
-    // A version may name another one's archive, which is there once.
+    // Versions may share an archive, which is stored once.
     const contexts = sql`select sum(size_bytes) from context_versions
       where application_id = ${application} and state = 'kept' and archive_of = id`;
     const parts = [downloads, uploads, contexts].map(part => sql`coalesce((${part}), 0)`);

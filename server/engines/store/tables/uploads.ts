@@ -1,4 +1,4 @@
-// Uploads of sessions: one row a name.
+// Uploads of sessions: one row for each file name.
 import type { Db } from '../database.ts';
 import type { UploadRows } from '../rows/uploads.ts';
 
