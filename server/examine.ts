@@ -2,30 +2,24 @@
 import { type Config, readConfig } from './config.ts';
 import { examine as examineMachine, type Finding } from './engines/slots/doctor.ts';
 import { dataFolderStatus } from './engines/store/data-folder-status.ts';
-import { openStore } from './engines/store/open-store.ts';
 import { systemClock } from './kit/clock.ts';
 import { BadConfig } from './kit/environment.ts';
 import { reason } from './kit/fault.ts';
 import { silentLog } from './kit/log.ts';
-import { isLoopback } from './loopback.ts';
+import { openDatabase } from './wiring/runtime.ts';
+import { slotOptions } from './wiring/slots.ts';
 
 export type { Finding };
 
+const RUNTIME = { clock: systemClock, log: silentLog };
 const NODE_LEAST = [24, 15] as const;
 
 export async function examine(env: Readonly<Record<string, string | undefined>>): Promise<readonly Finding[]> {
   const config = settings(env);
   if (!('dataDir' in config)) return [node(), config];
-  const machine = await examineMachine({
-    dataDir: config.dataDir,
-    size: config.slots,
-    isolation: config.isolation,
-    limits: config.limits,
-    ...(config.chromium ? { chromiumPath: config.chromium } : {}),
-    listenIsLoopback: isLoopback(config.listen.host),
-    log: silentLog,
-    clock: systemClock,
-  }).catch((error: unknown) => [finding('machine', false, reason(error), 'Mend what it says and ask again.')]);
+  const machine = await examineMachine(slotOptions(config, RUNTIME)).catch((error: unknown) => [
+    finding('machine', false, reason(error), 'Mend what it says and ask again.'),
+  ]);
   return [node(), finding('settings', true, 'can be read'), await database(config), ...machine];
 }
 
@@ -53,11 +47,10 @@ async function database(config: Config): Promise<Finding> {
   return config.databaseUrl ? external(config) : embedded(config.dataDir);
 }
 
-async function external({ databaseUrl, dataDir }: Config): Promise<Finding> {
+async function external(config: Config): Promise<Finding> {
   const cure = 'Check DATABASE_URL, and that PostgreSQL 15 or later runs there and lets this user in.';
   try {
-    const options = { dataDir, log: silentLog, clock: systemClock, beside: true };
-    const store = await openStore({ ...options, ...(databaseUrl ? { databaseUrl } : {}) });
+    const store = await openDatabase(RUNTIME, config, { beside: true });
     await store.ping();
     await store.close();
     return finding('database', true, 'DATABASE_URL answers');

@@ -8,17 +8,18 @@ import { DOWNLOADS } from './engines/browser/policies.ts';
 import { createBoxHost, jailedForm } from './engines/slots/open-slots.ts';
 import type { Form, Remains } from './engines/slots/slots.ts';
 import { sweep } from './engines/slots/sweep.ts';
-import { openStore } from './engines/store/open-store.ts';
 import type { SessionRow } from './engines/store/rows/sessions.ts';
 import type { Store } from './engines/store/store.ts';
-import { readInstallation } from './installation.ts';
 import { type Clock, systemClock } from './kit/clock.ts';
 import { Fault } from './kit/fault.ts';
 import { namesInHostile } from './kit/hostile-file.ts';
 import { type Log, silentLog } from './kit/log.ts';
-import { isLoopback } from './loopback.ts';
+import type { Runtime } from './kit/runtime.ts';
 import { runningServer } from './server-record.ts';
-import { dueTimesOf, openSalvage } from './wiring/files.ts';
+import { openSalvage } from './wiring/kept-files.ts';
+import { dueTimesOf } from './wiring/retention.ts';
+import { commandRuntime, openDatabase } from './wiring/runtime.ts';
+import { slotOptions } from './wiring/slots.ts';
 
 const END = {
   status: 'COMPLETED',
@@ -42,13 +43,13 @@ export async function endLeftovers(
   clock: Clock = systemClock,
 ): Promise<Leftovers> {
   const config = readConfig(env);
-  const { databaseUrl, dataDir } = config;
   // Not `beside`: this takes the data folder for itself, so that no server can start in the middle.
-  const store = await openStore({ ...(databaseUrl ? { databaseUrl } : {}), dataDir, log, clock });
+  const store = await openDatabase({ clock, log }, config);
   try {
-    refuseBesideServer(dataDir);
-    const rows = await store.sessions.ofHost(readInstallation(config, clock).host);
-    const swept = await sweepAll(config, rows, log, clock);
+    refuseBesideServer(config.dataDir);
+    const { runtime } = commandRuntime(config, clock, log);
+    const rows = await store.sessions.ofHost(runtime.host);
+    const swept = await sweepAll(runtime, config, rows);
     await endSessions(store, rows, config, clock);
     return { swept, ended: rows.map(row => row.id) };
   } finally {
@@ -64,17 +65,12 @@ function refuseBesideServer(dataDir: string): void {
     });
 }
 
-async function sweepAll(
-  config: Config,
-  rows: readonly SessionRow[],
-  log: Log,
-  clock: Clock,
-): Promise<readonly string[]> {
+async function sweepAll(runtime: Runtime, config: Config, rows: readonly SessionRow[]): Promise<readonly string[]> {
   const salvage = await openSalvage(config);
   const sessionOf = new Map(rows.map(row => [boxOf(row), row.id]));
   const swept = new Set<string>();
   for (const form of formsOf(config.isolation)) {
-    const host = createBoxHost(boxHostOptions(config, log, clock), form);
+    const host = createBoxHost(slotOptions(config, runtime), form);
     try {
       const moveFiles = async (box: string, { folder }: Remains): Promise<void> => {
         const session = sessionOf.get(box);
@@ -93,16 +89,6 @@ function formsOf(isolation: Config['isolation']): readonly Form[] {
   if (isolation === 'process') return ['process'];
   return isolation === 'slot' ? [jailedForm()] : [jailedForm(), 'process'];
 }
-
-const boxHostOptions = (config: Config, log: Log, clock: Clock): Parameters<typeof createBoxHost>[0] => ({
-  dataDir: config.dataDir,
-  size: config.slots,
-  isolation: config.isolation,
-  limits: config.limits,
-  listenIsLoopback: isLoopback(config.listen.host),
-  log,
-  clock,
-});
 
 /** A warm browser's box has a name of its own. */
 const boxOf = ({ id, box }: SessionRow): string => (typeof box?.id === 'string' ? box.id : id);

@@ -3,26 +3,25 @@
 import { AGENT_KEY_SCOPES, type AgentKeyScope } from '../contract/agent-keys.ts';
 import { TOKEN_SCOPES, type TokenScope } from '../contract/tokens.ts';
 import { type Config, readConfig } from './config.ts';
-import { Outbox } from './domain/files/outbox.ts';
 import { sweep, sweepPlan } from './domain/files/retention.ts';
 import { AgentKeys } from './domain/identity/agent-keys.ts';
 import { Applications } from './domain/identity/applications.ts';
 import { Cursors } from './domain/identity/cursors.ts';
 import { consoleTokenRequest } from './domain/identity/first-start.ts';
 import { Tokens } from './domain/identity/tokens.ts';
-import { openStore } from './engines/store/open-store.ts';
 import type { AccountRow, ApplicationRow } from './engines/store/rows/accounts.ts';
 import type { KeyRow, TokenRow } from './engines/store/rows/credentials.ts';
 import type { Store } from './engines/store/store.ts';
-import { readInstallation } from './installation.ts';
 import { type Clock, systemClock } from './kit/clock.ts';
 import { Fault } from './kit/fault.ts';
 import { type AccountId, type ApplicationId, newId } from './kit/ids.ts';
 import { type Log, silentLog } from './kit/log.ts';
+import type { Runtime } from './kit/runtime.ts';
 import { type Closeable, Scope } from './kit/scope.ts';
 import type { Secret } from './kit/secret.ts';
-
-import { openArtifacts, openStaging, retentionParts } from './wiring/files.ts';
+import { openKeptFiles } from './wiring/kept-files.ts';
+import { retentionOf } from './wiring/retention.ts';
+import { commandRuntime, openDatabase } from './wiring/runtime.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -61,11 +60,9 @@ const PAGE = 200;
 export async function openLocal(env: Environment, log: Log = silentLog, clock: Clock = systemClock): Promise<Local> {
   const config = readConfig(env);
   const scope = new Scope();
-  const { databaseUrl, dataDir } = config;
-  const store = scope.own(
-    await openStore({ ...(databaseUrl ? { databaseUrl } : {}), dataDir, log, clock, beside: true }),
-  );
-  const cursors = new Cursors(readInstallation(config, clock).secret, clock);
+  const store = scope.own(await openDatabase({ clock, log }, config, { beside: true }));
+  const { runtime, secret } = commandRuntime(config, clock, log);
+  const cursors = new Cursors(secret, clock);
   const applications = new Applications(store, clock, cursors);
   /** Other processes hear of it from the store. */
   const changed = (): void => {};
@@ -92,22 +89,20 @@ export async function openLocal(env: Environment, log: Log = silentLog, clock: C
     revokeToken: async id => tokens.end((await account()).id, id),
     createConsoleToken: async () => (await tokens.issue((await account()).id, consoleTokenRequest(clock))).token,
     sweepPlan: () => sweepPlan({ rows: store.retention, clock }),
-    sweep: () => sweepNow(config, store, clock, log),
+    sweep: () => sweepNow(runtime, config, store),
     close: () => scope.close(),
   };
 }
 
-/** Beside a server that may run: it and we remove the same things, and either may come first. */
-async function sweepNow(config: Config, store: Store, clock: Clock, log: Log): ReturnType<typeof sweep> {
-  const artifacts = await openArtifacts(config, clock);
+/** Beside a server that may run: both remove the same things, and either may come first. */
+async function sweepNow(runtime: Runtime, config: Config, store: Store): ReturnType<typeof sweep> {
+  const scope = new Scope();
   try {
-    const staging = await openStaging(config);
-    const { host } = readInstallation(config, clock);
-    const prompt = (): void => {}; // what waits to be stored is the server's
-    const outbox = new Outbox({ rows: store.outbox, artifacts, staging, host, clock, log, prompt });
-    return await sweep(retentionParts({ store, kept: { artifacts, outbox }, forgets: [], clock, log }));
+    const prompt = (): void => {}; // What waits to be stored is the server's.
+    const { artifacts, outbox } = await openKeptFiles(runtime, { config, store, scope, prompt });
+    return await sweep(retentionOf(runtime, { store, artifacts, outbox }));
   } finally {
-    await artifacts.close();
+    await scope.close();
   }
 }
 

@@ -24,54 +24,10 @@ export interface Metrics {
   readonly loop: LoopListener;
 }
 
-export function openMetrics(sources: MetricSources): Metrics {
+export function openMetrics(): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
-  new Gauge({
-    name: 'berth_sessions',
-    help: 'Sessions of this host that have not ended, by status.',
-    labelNames: ['status'],
-    registers,
-    async collect() {
-      this.reset();
-      const counts = await sources.sessionsByStatus();
-      for (const status of ['PENDING', 'RUNNING']) this.set({ status }, counts[status] ?? 0);
-    },
-  });
-  new Gauge({ name: 'berth_slots', help: 'Browsers that may run at once on this host.', registers }).set(sources.slots);
-  new Gauge({
-    name: 'berth_boxes',
-    help: 'Browsers that occupy a slot on this host: of sessions, warm, starting and ending.',
-    registers,
-    collect() {
-      this.set(sources.boxes());
-    },
-  });
-  new Gauge({
-    name: 'berth_cdp_clients',
-    help: 'Attached CDP clients.',
-    registers,
-    collect() {
-      this.set(sources.clients());
-    },
-  });
-  new Gauge({
-    name: 'berth_warm_browsers',
-    help: 'Warm browsers: started, and not claimed by a session yet.',
-    registers,
-    collect() {
-      this.set(sources.warm());
-    },
-  });
-  new Gauge({
-    name: 'berth_waiting_creates',
-    help: 'Creates in the queue.',
-    registers,
-    collect() {
-      this.set(sources.waiting());
-    },
-  });
   const refusals = new Counter({
     name: 'berth_refused_creates_total',
     help: "Refused creates, by the limit that was reached: the application's sessions, its creates per minute, its queue, or the host.",
@@ -134,6 +90,55 @@ export function openMetrics(sources: MetricSources): Metrics {
       ends.observe({ reason: row.end?.reason ?? 'unknown' }, seconds);
     },
   };
+}
+
+/** What is read from the parts of the server each time that Prometheus asks. */
+export function measure({ registry }: Pick<Metrics, 'registry'>, sources: MetricSources): void {
+  const registers = [registry];
+  new Gauge({
+    name: 'berth_sessions',
+    help: 'Sessions of this host that have not ended, by status.',
+    labelNames: ['status'],
+    registers,
+    async collect() {
+      this.reset();
+      const counts = await sources.sessionsByStatus();
+      for (const status of ['PENDING', 'RUNNING']) this.set({ status }, counts[status] ?? 0);
+    },
+  });
+  new Gauge({ name: 'berth_slots', help: 'Browsers that may run at once on this host.', registers }).set(sources.slots);
+  new Gauge({
+    name: 'berth_boxes',
+    help: 'Browsers that occupy a slot on this host: of sessions, warm, starting and ending.',
+    registers,
+    collect() {
+      this.set(sources.boxes());
+    },
+  });
+  new Gauge({
+    name: 'berth_cdp_clients',
+    help: 'Attached CDP clients.',
+    registers,
+    collect() {
+      this.set(sources.clients());
+    },
+  });
+  new Gauge({
+    name: 'berth_warm_browsers',
+    help: 'Warm browsers: started, and not claimed by a session yet.',
+    registers,
+    collect() {
+      this.set(sources.warm());
+    },
+  });
+  new Gauge({
+    name: 'berth_waiting_creates',
+    help: 'Creates in the queue.',
+    registers,
+    collect() {
+      this.set(sources.waiting());
+    },
+  });
 }
 
 /** The box of a claimed warm browser keeps its own id. */

@@ -10,6 +10,7 @@ import { checkDecisions } from './decisions.ts';
 import { checkEntrances } from './entrances.ts';
 import { checkFresh, checkSettings } from './fresh.ts';
 import { checkLayers } from './layers.ts';
+import { checkLengths } from './lengths.ts';
 import { type Complaint, readSourceFiles, type SourceFile } from './source-files.ts';
 import { checkTidy } from './tidy.ts';
 import { checkTimers } from './timers.ts';
@@ -41,6 +42,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   cycles: async () => complaints(checkCycles(sourceFiles())),
   entrances: async () => complaints(checkEntrances(sourceFiles())),
   timers: async () => complaints(checkTimers(sourceFiles())),
+  lengths: async () => complaints(checkLengths(sourceFiles())),
   decisions: async () => complaints(checkDecisions(sourceFiles())),
   tidy: async () => complaints(checkTidy(sourceFiles())),
   settings: async () => complaints(checkSettings(readFileSync(join(ROOT, 'docs/operating.md'), 'utf8'))),

@@ -71,7 +71,7 @@ const KNOWN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'server/domain/network/network.ts': { 'JSON.parse': OWN_BYTES },
   'server/server-record.ts': { 'JSON.parse': OWN_BYTES },
   'server/wiring/proxy-pools.ts': { 'JSON.parse': "the operator's file, read before the start" },
-  'server/parts.ts': { 'JSON.parse': OWN_BYTES },
+  'server/version.ts': { 'JSON.parse': OWN_BYTES },
 };
 
 interface Entrance {

@@ -58,7 +58,7 @@ const RULES: Readonly<Record<Layer, Rule>> = {
     values: ['kit'],
     node: true,
     remedy:
-      'an engine hides one outside thing and knows only kit: take what you need as a parameter, and let parts.ts pass it.',
+      'an engine hides one outside thing and knows only kit: take what you need as a parameter, and let the wiring pass it.',
   },
   domain: {
     values: ['contract', 'kit', 'domain'],

@@ -1,75 +1,86 @@
-// Wires what a session's network is made of: the rules of the operator, those of the session, and the engine that holds
-// both. The files that the operator supplies are read here once, at the start.
+// The wiring of a session's network: the rules of the operator, those of the session, and the engine that holds both. The files
+// that the operator supplies are read here once, at the start.
 import { readFileSync } from 'node:fs';
 import type { Config } from '../config.ts';
-import type { NetworkEngine } from '../domain/network/network.ts';
+import { Network, type NetworkEngine, type NetworkParts } from '../domain/network/network.ts';
 import type { RouteBy } from '../domain/network/pools.ts';
 import { type AdHosts, readAdHosts } from '../engines/egress/ad-hosts.ts';
 import { ProxyFailed, Refused } from '../engines/egress/failure.ts';
 import { hostMatcher } from '../engines/egress/host-rules.ts';
 import { EGRESS_LIMITS } from '../engines/egress/limits.ts';
-import { closedPolicy, egressPolicy } from '../engines/egress/policy.ts';
+import { closedPolicy, type EgressPolicy, egressPolicy } from '../engines/egress/policy.ts';
 import { probeUpstream } from '../engines/egress/probe-upstream.ts';
 import { createResolver } from '../engines/egress/resolve.ts';
 import { patternError, routes } from '../engines/egress/routes.ts';
 import { thisMachine } from '../engines/egress/this-machine.ts';
 import type { Upstream } from '../engines/egress/upstream.ts';
-import type { Clock } from '../kit/clock.ts';
 import { badValue } from '../kit/environment.ts';
 import type { Log } from '../kit/log.ts';
+import type { Runtime } from '../kit/runtime.ts';
+import { Seal } from '../kit/seal.ts';
 import { Secret } from '../kit/secret.ts';
+import type { Foundation } from './foundation.ts';
 import { readProxyPools } from './proxy-pools.ts';
 
-export async function openNetworkEngine(
-  config: Config,
-  jailed: boolean,
-  clock: Clock,
-  log: Log,
-): Promise<NetworkEngine> {
+export interface NetworkDeps {
+  readonly endSession: NetworkParts['end'];
+  /** A navigation was refused. */
+  readonly blocked: NetworkParts['blocked'];
+}
+
+export async function openNetwork(runtime: Runtime, foundation: Foundation, { endSession, blocked }: NetworkDeps) {
+  const { clock, log } = runtime;
+  const { store, secret } = foundation;
+  const engine = await openNetworkEngine(runtime, foundation);
+  const seal = new Seal(secret, 'proxies');
+  const { sessions: rows, events } = store;
+  return { watcher: new Network({ engine, rows, events, seal, end: endSession, blocked, clock, log }) };
+}
+
+async function openNetworkEngine({ clock, log }: Runtime, { config, slots }: Foundation): Promise<NetworkEngine> {
   const machine = thisMachine({ listeners: [config.listen], clock, publicPort: publicPortOf(config) });
   const opened = { allow: config.egressAllow, machine };
   const ads = config.adblockList === undefined ? undefined : await readList(config.adblockList, log);
   const policy = egressPolicy(opened);
   return {
-    policy: wish =>
+    policy: ({ hosts, blockAds, routes: chosen }) =>
       egressPolicy({
         ...opened,
-        hosts: wish.hosts && hostMatcher(wish.hosts),
-        ads: wish.blockAds ? ads : undefined,
+        hosts: hosts && hostMatcher(hosts),
+        ads: blockAds ? ads : undefined,
         routeTo:
-          wish.routes.length === 0
-            ? undefined
-            : routes(wish.routes.map(({ pattern, by }) => ({ pattern, by: upstreamOf(by) }))),
+          chosen.length === 0 ? undefined : routes(chosen.map(({ pattern, by }) => ({ pattern, by: upstreamOf(by) }))),
       }),
     hostMatcher,
     usedUp: closedPolicy('egress_limit'),
     pools: config.proxyPools === undefined ? [] : readProxyPools(config.proxyPools),
     blocksAds: ads !== undefined,
-    jailed,
+    jailed: slots.form !== 'process',
     patternError,
-    probe: (by, signal) => probe(by, signal),
+    probe: (by, signal) => probe(by, policy, createResolver({ hosts: config.egressHosts, clock }), signal),
   };
+}
 
-  async function probe(by: RouteBy, signal: AbortSignal): ReturnType<NetworkEngine['probe']> {
-    const upstream = upstreamOf(by);
-    if (upstream === 'direct') return undefined;
-    const parts = {
-      resolve: createResolver({ hosts: config.egressHosts, clock }),
-      check: (...[address, port]: Parameters<typeof policy.checkAddress>) => {
-        const verdict = policy.checkAddress(address, port);
-        if (!verdict.allowed) throw new Refused(verdict.rule);
-      },
-      limits: EGRESS_LIMITS,
-    };
-    try {
-      await probeUpstream(upstream, parts, signal);
-      return undefined;
-    } catch (error) {
-      if (error instanceof ProxyFailed) return { trouble: error.trouble, words: error.message };
-      if (!(error instanceof Refused)) throw error;
-      const words = `sessions may not reach its address (${error.rule}). The operator can open it with BERTH_EGRESS_ALLOW.`;
-      return { trouble: 'address_refused', words };
-    }
+async function probe(
+  by: RouteBy,
+  policy: EgressPolicy,
+  resolve: ReturnType<typeof createResolver>,
+  signal: AbortSignal,
+): ReturnType<NetworkEngine['probe']> {
+  const upstream = upstreamOf(by);
+  if (upstream === 'direct') return undefined;
+  const check = (...[address, port]: Parameters<EgressPolicy['checkAddress']>) => {
+    const verdict = policy.checkAddress(address, port);
+    if (!verdict.allowed) throw new Refused(verdict.rule);
+  };
+  try {
+    await probeUpstream(upstream, { resolve, check, limits: EGRESS_LIMITS }, signal);
+    return undefined;
+  } catch (error) {
+    if (error instanceof ProxyFailed) return { trouble: error.trouble, words: error.message };
+    if (!(error instanceof Refused)) throw error;
+    const words = `sessions may not reach its address (${error.rule}). The operator can open it with BERTH_EGRESS_ALLOW.`;
+    return { trouble: 'address_refused', words };
   }
 }
 
@@ -96,7 +107,7 @@ async function readList(file: string, log: Log): Promise<AdHosts['blocks']> {
   return blocks;
 }
 
-export function readOperatorFile(name: string, file: string): string {
+function readOperatorFile(name: string, file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch {

@@ -1,9 +1,9 @@
 // Assembles the identity domain: callers, applications, agent keys and tokens.
 import type { Store } from '../../engines/store/store.ts';
-import type { Clock } from '../../kit/clock.ts';
-import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import type { Secret } from '../../kit/secret.ts';
+import type { Task } from '../../kit/task.ts';
 import { AgentKeys } from './agent-keys.ts';
 import { Applications } from './applications.ts';
 import { Callers } from './callers.ts';
@@ -11,6 +11,8 @@ import { Cursors } from './cursors.ts';
 import { KeyUses } from './key-uses.ts';
 import { parseNotice } from './notices.ts';
 import { Tokens } from './tokens.ts';
+
+const END_KEY_USES_MS = 1_000;
 
 /** The public interface of a class, without its private members. */
 type Public<Class> = Pick<Class, keyof Class>;
@@ -21,6 +23,7 @@ export interface Identity extends Closeable {
   readonly agentKeys: AgentKeys;
   readonly tokens: Tokens;
   readonly keyUses: KeyUses;
+  readonly tasks: readonly Task[];
 }
 
 /** The operations that HTTP handlers may call. */
@@ -32,15 +35,13 @@ export interface IdentityVerbs {
   readonly tokens: Public<Tokens>;
 }
 
-export interface IdentityParts {
+export interface IdentityDeps {
   readonly store: Pick<Store, 'applications' | 'keys' | 'tokens' | 'listen'>;
-  readonly clock: Clock;
-  readonly log: Log;
   /** The installation's secret: signs cursors. */
   readonly secret: Secret;
 }
 
-export async function openIdentity({ store, clock, log, secret }: IdentityParts): Promise<Identity> {
+export async function openIdentity({ clock, log }: Runtime, { store, secret }: IdentityDeps): Promise<Identity> {
   const cursors = new Cursors(secret, clock);
   const callers = await Callers.open(store, clock, log);
   const keyUses = new KeyUses({ store, clock, log });
@@ -63,6 +64,7 @@ export async function openIdentity({ store, clock, log, secret }: IdentityParts)
     agentKeys: new AgentKeys({ store, clock, cursors, applications, changed }),
     tokens: new Tokens({ store, clock, cursors, applications, changed }),
     keyUses,
+    tasks: [{ name: 'end_key_uses', everyMs: END_KEY_USES_MS, run: () => keyUses.tend() }],
     close: async () => {
       await listening.close();
       await callers.close();

@@ -1,9 +1,7 @@
 // Assembles the family of logs: watcher, service and tasks.
-
 import type { SessionRows } from '../../engines/store/rows/sessions.ts';
 import type { Store } from '../../engines/store/store.ts';
-import type { Clock } from '../../kit/clock.ts';
-import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import { forgetEnded } from '../forget-ended.ts';
 import type { PageNumbers } from '../sessions/page-numbers.ts';
 import type { Watcher } from '../sessions/watchers.ts';
@@ -15,22 +13,21 @@ import { logWatcher } from './watcher.ts';
 const WRITE_MS = 1_000;
 const FORGET_MS = 3_600_000;
 
-export interface LogsOptions {
+export interface LogsDeps {
   readonly store: Pick<Store, 'logs'> & { readonly sessions: Pick<SessionRows, 'get'> };
   readonly pages: PageNumbers;
   readonly console: boolean;
   readonly version: string;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
-export function openLogs({ store, pages, console, version, clock, log }: LogsOptions) {
+export function openLogs({ clock, log }: Runtime, { store, pages, console, version }: LogsDeps) {
+  const service = new LogService({ logs: store.logs, sessions: store.sessions, clock, version });
   const book = new LogBook({ rows: store.logs, clock, log });
   const watcher: Watcher = { name: 'logs', attend: logWatcher({ book, pages, console, clock }) };
   return {
     book,
     watcher,
-    service: new LogService({ logs: store.logs, sessions: store.sessions, clock, version }),
+    service,
     tasks: [
       { name: 'write_logs', everyMs: WRITE_MS, run: () => book.write() },
       {

@@ -27,6 +27,7 @@ export interface VaultParts {
 
 export class Vault implements RecordingSink {
   readonly #parts: VaultParts;
+  /** Of sessions that are recorded now. */
   readonly #applications = new Map<string, ApplicationId>();
 
   constructor(parts: VaultParts) {
@@ -35,25 +36,17 @@ export class Vault implements RecordingSink {
 
   /** Undefined: the session was deleted, and its recording with it. */
   async applicationOf(session: string): Promise<ApplicationId | undefined> {
-    const known = this.#applications.get(session);
-    if (known) return known;
     const row = await this.#parts.sessions.byId(session as SessionId);
-    if (row) this.#applications.set(session, row.applicationId);
     return row?.applicationId;
   }
 
-  /** No more segments of the page come. */
-  forget(session: string): void {
-    this.#applications.delete(session);
-  }
-
   async began({ session, page }: RecordedPage, startedAt: Date): Promise<void> {
-    if (await this.applicationOf(session)) await this.#parts.rows.began(session as SessionId, page, startedAt);
+    if (await this.#recordedBy(session)) await this.#parts.rows.began(session as SessionId, page, startedAt);
   }
 
   async keep({ session, page }: RecordedPage, segment: Segment): Promise<void> {
     const { rows, artifacts, keys } = this.#parts;
-    const app = await this.applicationOf(session);
+    const app = await this.#recordedBy(session);
     if (!app) return;
     const id = session as SessionId;
     const run = await this.#run(app, id, page, segment.init);
@@ -75,15 +68,23 @@ export class Vault implements RecordingSink {
 
   async span({ session, page }: RecordedPage, span: Span): Promise<void> {
     if (span.toMs !== undefined && span.toMs <= span.fromMs) return;
-    if (await this.applicationOf(session)) await this.#parts.rows.addSpan(session as SessionId, page, span);
+    if (await this.#recordedBy(session)) await this.#parts.rows.addSpan(session as SessionId, page, span);
   }
 
   async endSpans({ session, page }: RecordedPage, atMs: number): Promise<void> {
-    if (await this.applicationOf(session)) await this.#parts.rows.endSpans(session as SessionId, page, atMs);
+    if (await this.#recordedBy(session)) await this.#parts.rows.endSpans(session as SessionId, page, atMs);
   }
 
   async done({ session, page }: RecordedPage): Promise<void> {
-    if (await this.applicationOf(session)) await this.#parts.rows.stored(session as SessionId, page);
+    if (await this.#recordedBy(session)) await this.#parts.rows.stored(session as SessionId, page);
+    this.#applications.delete(session);
+  }
+
+  /** Asked for each segment, so it is remembered while the session is recorded. */
+  async #recordedBy(session: string): Promise<ApplicationId | undefined> {
+    const known = this.#applications.get(session) ?? (await this.applicationOf(session));
+    if (known) this.#applications.set(session, known);
+    return known;
   }
 
   /** Segments of one size share an init segment. */

@@ -1,4 +1,4 @@
-// What a session is made of, as the domain sees it: types of the engines, never their code. parts.ts hands the real ones in.
+// What a session is made of, as the domain sees it: types of the engines, never their code. server/wiring/browser-host.ts hands the real ones in.
 import type { Browser } from '../../engines/browser/browser.ts';
 import type { EgressCounters, EgressListener } from '../../engines/egress/egress.ts';
 import type { EgressPolicy } from '../../engines/egress/policy.ts';

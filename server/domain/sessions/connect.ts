@@ -7,18 +7,16 @@ import { isFault } from '../../kit/fault.ts';
 import { isUuid, type KeyId, type SessionId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
 import { fault, notFound, scopeMissing } from '../faults.ts';
-import type { AgentCaller } from '../identity/caller.ts';
+import type { Callers, Presented } from '../identity/callers.ts';
 import type { KeyUses } from '../identity/key-uses.ts';
 import type { LiveSession, LiveSessions } from './live.ts';
 import { hasEnded } from './session.ts';
 import { CONNECT_SCOPE, type Signing } from './signing.ts';
 import type { Starting } from './starting.ts';
 
-/** The credentials of a connecting client. */
-export interface Presented {
-  readonly signingKey?: string;
-  /** Checks the key in its headers, if it sent one; rejects with the fault that is to be answered. */
-  readonly agent?: () => Promise<AgentCaller>;
+/** What a connecting client presents: the key in its address, or an agent key in its headers. */
+export interface PresentedToConnect extends Presented {
+  readonly signingKey?: string | undefined;
 }
 
 export interface ConnectParts {
@@ -30,6 +28,7 @@ export interface ConnectParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly keyUses: Pick<KeyUses, 'assertActive'>;
+  readonly callers: Pick<Callers, 'authenticate'>;
 }
 
 /** What was opened, and under which agent key. */
@@ -46,7 +45,7 @@ export class Connect {
   }
 
   /** The live session. Throws 401 for a bad key, 404 unknown, 410 ended, 503 not ready. */
-  async open(id: string, presented: Presented): Promise<Opened> {
+  async open(id: string, presented: PresentedToConnect): Promise<Opened> {
     const { row, keyId } = await this.#authorized(id, presented);
     if (hasEnded(row) || row.end) throw sessionEnded(row);
     const live = this.#parts.lives.get(row.id) ?? (await this.#parts.starting.wait(row.id));
@@ -69,7 +68,7 @@ export class Connect {
   /** The response of `/json/version`, with the address to connect to. */
   async discover(
     id: string,
-    presented: Presented,
+    presented: PresentedToConnect,
   ): Promise<{ Browser: string; 'Protocol-Version': string; webSocketDebuggerUrl: string }> {
     const { live, keyId } = await this.open(id, presented);
     return {
@@ -79,7 +78,7 @@ export class Connect {
     };
   }
 
-  async #authorized(id: string, presented: Presented): Promise<{ row: SessionRow; keyId: KeyId }> {
+  async #authorized(id: string, presented: PresentedToConnect): Promise<{ row: SessionRow; keyId: KeyId }> {
     const sessionId = isUuid(id) ? (id as SessionId) : undefined;
     if (presented.signingKey !== undefined) {
       if (!sessionId) throw notFound('Session', id);
@@ -92,11 +91,11 @@ export class Connect {
       await this.#parts.keyUses.assertActive({ applicationId: row.applicationId, keyId });
       return { row, keyId };
     }
-    if (!presented.agent)
+    if (!presented.authorization && !presented.apiKey)
       throw fault('missing_credentials', 'The address has no signingKey, and the request has no agent key.', {
         advice: 'Use the connectUrl exactly as it was returned, or send Authorization: Bearer <agent key>.',
       });
-    const caller = await presented.agent();
+    const caller = await this.#parts.callers.authenticate(presented, 'agentKey');
     if (!caller.scopes.has(CONNECT_SCOPE)) throw scopeMissing([CONNECT_SCOPE]);
     const row = existing(sessionId && (await this.#parts.rows.get(caller.applicationId, sessionId)), id);
     return { row, keyId: caller.keyId };

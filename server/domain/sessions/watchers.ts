@@ -1,5 +1,5 @@
 // What goes along with sessions without the session domain knowing it: contexts, files, the network, extensions,
-// recordings, logs. Each is a watcher; parts.ts hands the list in, and its order is the order in which they are asked.
+// recordings, logs. Each is a watcher; wiring/families.ts has the list, and its order is the order in which they are asked.
 
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
 import { reason } from '../../kit/fault.ts';

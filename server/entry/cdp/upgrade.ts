@@ -6,11 +6,12 @@ import { type WebSocket, WebSocketServer } from 'ws';
 import { catalogueEntry, type ErrorCode, isErrorCode } from '../../../contract/errors.ts';
 import { limitHeaders } from '../../../contract/limit-headers.ts';
 import type { KeyUses, UsedKey } from '../../domain/identity/key-uses.ts';
+import { presentedBy } from '../../domain/identity/presented.ts';
 import type { WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
 import type { DirectClient, LiveView } from '../../domain/live/live-view.ts';
 import type { Takeover } from '../../domain/live/takeover.ts';
 import type { ReadLong } from '../../domain/sessions/browser-host.ts';
-import type { Connect, Opened, Presented } from '../../domain/sessions/connect.ts';
+import type { Connect, Opened, PresentedToConnect } from '../../domain/sessions/connect.ts';
 import { FAREWELLS, type LiveSession } from '../../domain/sessions/live.ts';
 import { type Clock, callAt } from '../../kit/clock.ts';
 import { Fault, isFault, reason } from '../../kit/fault.ts';
@@ -38,8 +39,8 @@ interface OpenedConnection extends Opened {
 
 export interface CdpParts {
   readonly connect: Connect;
-  /** Checks the agent key in the headers. Undefined if there is none. */
-  readonly agentOf: (request: IncomingMessage) => Presented['agent'] | undefined;
+  /** Address ranges of trusted reverse proxies. */
+  readonly trustedProxies: readonly string[];
   readonly endSession: (id: SessionId) => Promise<unknown>;
   /** Control of a session that runs on this host. */
   readonly takeoverOf: (id: SessionId) => Takeover | undefined;
@@ -215,10 +216,9 @@ export class CdpEntry {
     });
   }
 
-  #presented(request: IncomingMessage, url: URL): Presented {
-    const signingKey = url.searchParams.get('signingKey');
-    const agent = this.#parts.agentOf(request);
-    return { ...(signingKey === null ? {} : { signingKey }), ...(agent ? { agent } : {}) };
+  #presented(request: IncomingMessage, url: URL): PresentedToConnect {
+    const signingKey = url.searchParams.get('signingKey') ?? undefined;
+    return { ...presentedBy(request, this.#parts.trustedProxies), signingKey };
   }
 
   #refuse(connection: Duplex, thrown: unknown, requestId: string): void {

@@ -5,20 +5,15 @@ import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
 import { loopWatch } from '../../kit/loop-watch.ts';
 import type { Closeable } from '../../kit/scope.ts';
+import type { Task } from '../../kit/task.ts';
 import { outsideSpans } from '../../kit/trace.ts';
-
-export interface Task {
-  readonly name: string;
-  readonly everyMs: number;
-  /** Returns counts for the log. Nothing is logged if all are 0. */
-  run(): Promise<Readonly<Record<string, number>>>;
-}
 
 export class Tasks implements Closeable {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #closing = new AbortController();
   readonly #loops: Promise<void>[] = [];
+  readonly #tasks = new Map<string, Task>();
   readonly #running = new Map<Task, Promise<void>>();
 
   constructor(clock: Clock, log: Log) {
@@ -27,15 +22,18 @@ export class Tasks implements Closeable {
   }
 
   start(task: Task): void {
+    if (this.#tasks.has(task.name)) throw new Error(`two tasks are called ${task.name}`);
+    this.#tasks.set(task.name, task);
     this.#loops.push(this.#loop(task));
   }
 
-  /** Runs the task once more after this time. */
-  lookIn(task: Task, ms: number): void {
-    void this.#clock.sleep(ms, this.#closing.signal).then(
-      () => this.#once(task),
-      () => {}, // closing
-    );
+  /** Runs the task of this name once more after this time. One that is not started yet runs when it starts. */
+  prompt(name: string, ms = 0): void {
+    const run = async (): Promise<void> => {
+      const task = this.#tasks.get(name);
+      if (task) await this.#once(task);
+    };
+    void this.#clock.sleep(ms, this.#closing.signal).then(run, () => {}); // It rejects when the tasks are closing.
   }
 
   async close(): Promise<void> {

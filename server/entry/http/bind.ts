@@ -16,7 +16,7 @@ import type { UploadRoom } from '../../domain/files/uploads.ts';
 import type { IdempotencyRun } from '../../domain/idempotency/idempotency.ts';
 import type { AccountCaller, AgentCaller, Caller } from '../../domain/identity/caller.ts';
 import type { Callers, Presented } from '../../domain/identity/callers.ts';
-import { clientAddress } from '../../domain/identity/client-address.ts';
+import { presentedBy } from '../../domain/identity/presented.ts';
 import type { CreateOptions } from '../../domain/sessions/api.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { isFault } from '../../kit/fault.ts';
@@ -188,12 +188,6 @@ async function identify(
   tracker.of(request).caller = caller;
   if (scopes && !scopes.some(scope => caller.scopes.has(scope))) throw scopeMissing(scopes);
 }
-
-const presentedBy = ({ headers, socket }: FastifyRequest, trusted: readonly string[]): Presented => ({
-  authorization: headers.authorization,
-  apiKey: headers['x-bb-api-key']?.toString(),
-  ip: clientAddress({ remoteAddress: socket.remoteAddress, forwardedFor: headers['x-forwarded-for'] }, trusted),
-});
 
 // ---- validation ----------------------------------------------------------------------------------------------------
 

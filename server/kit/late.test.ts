@@ -1,0 +1,17 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { late } from './late.ts';
+
+test('calls what it was bound to', () => {
+  const sum = late<[number, number], number>('sum');
+  const { call } = sum;
+  sum.bind((one, other) => one + other);
+  assert.equal(call(2, 3), 5);
+});
+
+test('throws when it is called before it is bound, and when it is bound twice', () => {
+  const end = late<[], void>('end');
+  assert.throws(() => end.call(), /end is called before it is bound/);
+  end.bind(() => {});
+  assert.throws(() => end.bind(() => {}), /end is bound already/);
+});

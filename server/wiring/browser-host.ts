@@ -1,0 +1,20 @@
+// The wiring of what a session's browser is made of: its box, Chromium in it, and its egress proxy.
+import type { BrowserHost } from '../domain/sessions/browser-host.ts';
+import { Browser } from '../engines/browser/browser.ts';
+import type { CdpEntry } from '../entry/cdp/upgrade.ts';
+import type { Runtime } from '../kit/runtime.ts';
+import type { Foundation } from './foundation.ts';
+import { openLaunch } from './launch.ts';
+import { openSessionEgress } from './session-egress.ts';
+
+export function openBrowserHost(runtime: Runtime, foundation: Foundation, cdp: CdpEntry): BrowserHost {
+  const { log, trace } = runtime;
+  return {
+    slots: foundation.slots,
+    ...openLaunch(runtime, foundation),
+    ...openSessionEgress(runtime, foundation.config, cdp),
+    meetBrowser: (box, signal) =>
+      trace.during('browser.meet', () => Browser.connect(box, log.with({ box: box.session }), signal)),
+    adoptBrowser: (box, signal) => Browser.adopt(box, log.with({ box: box.session }), signal),
+  };
+}

@@ -1,0 +1,37 @@
+// The wiring of the entry for CDP clients.
+import type { Identity } from '../domain/identity/identity.ts';
+import type { WaitingBytes } from '../domain/limits/waiting-bytes.ts';
+import type { Connect } from '../domain/sessions/connect.ts';
+import type { Endings } from '../domain/sessions/endings.ts';
+import { READ_ENVELOPE } from '../engines/browser/envelope-job.ts';
+import { CdpEntry } from '../entry/cdp/upgrade.ts';
+import type { Runtime } from '../kit/runtime.ts';
+import { wholeBufferOf } from '../kit/whole-buffer.ts';
+import type { Families } from './families.ts';
+import type { Foundation } from './foundation.ts';
+
+export interface CdpDeps {
+  readonly connect: Connect;
+  readonly endings: Endings;
+  readonly identity: Identity;
+  readonly waiting: WaitingBytes;
+  readonly live: Families['live'];
+}
+
+export function openCdp({ clock, log, trace }: Runtime, { config, workers }: Foundation, deps: CdpDeps): CdpEntry {
+  const { connect, endings, identity, waiting, live } = deps;
+  return new CdpEntry({
+    connect,
+    trustedProxies: config.trustedProxies,
+    endSession: id => endings.end(id, { status: 'COMPLETED', reason: 'browser_closed' }),
+    takeoverOf: id => live.service.takeoverOf(id),
+    keyUses: identity.keyUses,
+    people: live.service,
+    elsewhere: (...upgrade) => live.entry.upgrade(...upgrade),
+    waiting,
+    readLong: (message, of) => workers.run(READ_ENVELOPE, message, { of, moved: wholeBufferOf(message) }),
+    clock,
+    log,
+    trace,
+  });
+}

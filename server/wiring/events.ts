@@ -1,0 +1,19 @@
+// The wiring of events: the service that lists and streams them, and the task that forgets old ones.
+import { EventService } from '../domain/events/events.ts';
+import { forgetEnded } from '../domain/forget-ended.ts';
+import type { Runtime } from '../kit/runtime.ts';
+import type { Foundation } from './foundation.ts';
+
+const FORGET_MS = 3_600_000;
+/** Sessions in one statement, and statements in one run. */
+const FORGET = { batch: 200, batchesMax: 50 };
+
+export async function openEvents({ clock }: Runtime, { store: { events, sessions, listen } }: Foundation) {
+  const service = await EventService.open({ events, sessions, clock }, listen);
+  const forget = () => forgetEnded(clock, { ...FORGET, forget: events.forget });
+  return {
+    service,
+    tasks: [{ name: 'forget_events', everyMs: FORGET_MS, run: forget }],
+    close: () => service.close(),
+  };
+}

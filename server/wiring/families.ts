@@ -1,0 +1,61 @@
+// The families of the API. They are returned in the order in which their watchers attend: what guards the network comes first.
+// A new family is its file beside this one, and a line here.
+
+import type { Identity } from '../domain/identity/identity.ts';
+import { openLogs } from '../domain/logs/open-logs.ts';
+import { RECORDING_OBJECT } from '../domain/recordings/addresses.ts';
+import type { LiveSessions } from '../domain/sessions/live.ts';
+import { PageNumbers } from '../domain/sessions/page-numbers.ts';
+import type { Runtime } from '../kit/runtime.ts';
+import { version } from '../version.ts';
+import type { Admission } from './admission.ts';
+import { openCertificates } from './certificates.ts';
+import { openContexts } from './contexts.ts';
+import { openEvents } from './events.ts';
+import { openExtensions } from './extensions.ts';
+import { openDownloads, openFiles } from './files.ts';
+import type { Foundation } from './foundation.ts';
+import { openIdempotency } from './idempotency.ts';
+import { openLive } from './live.ts';
+import { type NetworkDeps, openNetwork } from './network.ts';
+import { openRecordings } from './recordings.ts';
+
+export interface FamiliesDeps extends Pick<NetworkDeps, 'endSession'> {
+  readonly identity: Identity;
+  readonly admission: Admission;
+  readonly lives: LiveSessions;
+}
+
+export type Families = Awaited<ReturnType<typeof openFamilies>>;
+
+export async function openFamilies(runtime: Runtime, foundation: Foundation, deps: FamiliesDeps) {
+  const { identity, admission, lives, endSession } = deps;
+  const { config, store } = foundation;
+  const { clock, log } = runtime;
+  const pages = new PageNumbers({ rows: store.pages, clock, log });
+  const logs = openLogs(runtime, { store, pages, console: config.logRuntime, version: version() });
+  const recordings = await openRecordings(runtime, foundation, pages);
+  const downloads = openDownloads(foundation, { [RECORDING_OBJECT]: recordings.addresses.find });
+  const live = openLive(runtime, foundation, {
+    ...{ lives, keyUses: identity.keyUses, pictures: recordings.pictures, waiting: admission.waiting },
+    linkTo: download => downloads.linkTo(download),
+  });
+  return {
+    network: await openNetwork(runtime, foundation, {
+      endSession,
+      blocked: (id, attempt) => logs.book.navigationBlocked(id, attempt),
+    }),
+    certificates: openCertificates(runtime, foundation),
+    contexts: openContexts(runtime, foundation),
+    extensions: await openExtensions(runtime, foundation),
+    recordings,
+    logs,
+    files: await openFiles(runtime, foundation, {
+      ...{ lives, limits: admission.limits, downloads },
+      downloaded: (download, frame) => void live.service.offer(download, frame),
+    }),
+    live,
+    events: await openEvents(runtime, foundation),
+    idempotency: openIdempotency(runtime, foundation),
+  };
+}

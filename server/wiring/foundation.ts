@@ -1,0 +1,52 @@
+// What all families are built on: the database, the slots, the storage for files, worker threads. Opened before them and closed
+// after them.
+import type { Config } from '../config.ts';
+import { Links } from '../domain/files/links.ts';
+import { openSlots } from '../engines/slots/open-slots.ts';
+import type { Slots } from '../engines/slots/slots.ts';
+import { lockDataFolder } from '../engines/store/data-folder.ts';
+import type { Store } from '../engines/store/store.ts';
+import type { Runtime } from '../kit/runtime.ts';
+import type { Scope } from '../kit/scope.ts';
+import type { Secret } from '../kit/secret.ts';
+import type { Task } from '../kit/task.ts';
+import { WorkerPool } from '../kit/worker-pool.ts';
+import { type KeptFiles, openKeptFiles } from './kept-files.ts';
+import { openDatabase } from './runtime.ts';
+import { slotOptions } from './slots.ts';
+
+const FOLDER_WAIT_MS = 10_000;
+
+export interface Basics {
+  readonly config: Config;
+  /** Of the installation. */
+  readonly secret: Secret;
+  /** Closes what families leave open until the very end. */
+  readonly scope: Scope;
+  /** Runs the task of this name after this time, or at once. */
+  readonly prompt: (task: string, ms?: number) => void;
+}
+
+export interface Foundation extends Basics, KeptFiles {
+  readonly store: Store;
+  readonly slots: Slots;
+  readonly workers: WorkerPool;
+  /** Signed links to files. */
+  readonly links: Links;
+  readonly tasks: readonly Task[];
+}
+
+export async function openFoundation(runtime: Runtime, basics: Basics): Promise<Foundation> {
+  const { config, secret, scope } = basics;
+  const { clock, host } = runtime;
+  // The embedded database locks the folder. With another database the server does: there is one server for each folder.
+  if (config.databaseUrl) scope.own(await lockDataFolder(config.dataDir, { waitMs: FOLDER_WAIT_MS }));
+  const store = scope.own(await openDatabase(runtime, config));
+  const slots = scope.own(await openSlots(slotOptions(config, runtime)));
+  await store.hosts.announce({ id: host, region: config.regions[0], slots: config.slots, startedAt: clock.now() });
+  const kept = await openKeptFiles(runtime, { ...basics, store });
+  await kept.recover();
+  const links = new Links(secret, config.publicUrl, clock);
+  const workers = scope.own(new WorkerPool());
+  return { ...basics, ...kept, store, slots, workers, links };
+}

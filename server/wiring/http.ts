@@ -1,0 +1,58 @@
+// The wiring of the HTTP server: the services of the families, and what it needs beside them.
+import { join } from 'node:path';
+import type { Identity } from '../domain/identity/identity.ts';
+import { type Http, openHttp } from '../entry/http/server.ts';
+import type { Runtime } from '../kit/runtime.ts';
+import type { Metrics } from '../metrics.ts';
+import { version } from '../version.ts';
+import type { Admission } from './admission.ts';
+import { openFrontEnd } from './devtools.ts';
+import type { Families } from './families.ts';
+import type { Foundation } from './foundation.ts';
+import { readiness } from './readiness.ts';
+import type { OpenedSessions } from './sessions.ts';
+
+/** What tools/build-web.ts has built. */
+const WEB_FOLDER = join(import.meta.dirname, '../../.berth/web');
+
+export interface WebDeps {
+  readonly identity: Identity;
+  readonly admission: Admission;
+  readonly families: Families;
+  readonly sessions: OpenedSessions;
+  readonly metrics: Metrics;
+}
+
+export async function openWeb(runtime: Runtime, foundation: Foundation, deps: WebDeps): Promise<Http> {
+  const { config, workers, scope } = foundation;
+  const { identity, admission, families, sessions, metrics } = deps;
+  const frontEnd = scope.own(openFrontEnd(runtime, foundation, sessions.browserHost));
+  const { listen, publicUrl, compat, trustedProxies, regions, s3 } = config;
+  return scope.own(
+    await openHttp({
+      ...runtime,
+      ...{ listen, publicUrl, compat, trustedProxies, regions, workers, identity, frontEnd },
+      version: version(),
+      incomingDir: join(config.dataDir, 'incoming'),
+      limits: admission.limits,
+      waiting: admission.waiting,
+      sessions: sessions.service,
+      contexts: families.contexts.service,
+      certificates: families.certificates.service,
+      extensions: families.extensions.service,
+      recordings: families.recordings.service,
+      logs: families.logs.service,
+      files: families.files.service,
+      live: families.live.service,
+      events: families.events.service,
+      idempotency: families.idempotency.service,
+      discover: (id, presented) => sessions.connect.discover(id, presented),
+      ready: () => readiness(foundation, sessions.pool),
+      metrics: metrics.registry,
+      web: {
+        folder: WEB_FOLDER,
+        linkOrigins: [new URL(publicUrl).origin, ...(s3?.endpoint ? [s3.endpoint] : [])],
+      },
+    }),
+  );
+}

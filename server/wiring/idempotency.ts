@@ -1,0 +1,11 @@
+// The wiring of idempotency: the keys of repeatable writes, and the task that removes expired ones.
+import { Idempotency } from '../domain/idempotency/idempotency.ts';
+import type { Runtime } from '../kit/runtime.ts';
+import type { Foundation } from './foundation.ts';
+
+const SWEEP_KEYS_MS = 60_000;
+
+export function openIdempotency({ host, clock }: Runtime, { store, secret }: Foundation) {
+  const service = new Idempotency({ rows: store.idempotency, host, secret, clock });
+  return { service, tasks: [{ name: 'sweep_keys', everyMs: SWEEP_KEYS_MS, run: () => service.sweep() }] };
+}

@@ -1,0 +1,66 @@
+// Where files are kept: artifacts in the configured bucket or in the data folder, and the outbox that leads there. The server and
+// `berth sweep` open the same.
+import { join } from 'node:path';
+import type { Config } from '../config.ts';
+import { Outbox } from '../domain/files/outbox.ts';
+import type { Artifacts } from '../engines/artifacts/artifacts.ts';
+import { openDisk } from '../engines/artifacts/disk.ts';
+import { SalvagedFiles } from '../engines/artifacts/salvage.ts';
+import { Staging } from '../engines/artifacts/staging.ts';
+import type { Store } from '../engines/store/store.ts';
+import type { Clock } from '../kit/clock.ts';
+import { reason } from '../kit/fault.ts';
+import type { Runtime } from '../kit/runtime.ts';
+import type { Scope } from '../kit/scope.ts';
+import type { Task } from '../kit/task.ts';
+
+const OUTBOX = 'outbox';
+const OUTBOX_MS = 1_000;
+
+export interface KeptFilesDeps {
+  readonly config: Pick<Config, 's3' | 'dataDir'>;
+  readonly store: Pick<Store, 'outbox'>;
+  readonly scope: Scope;
+  readonly prompt: (task: string) => void;
+}
+
+export interface KeptFiles {
+  readonly artifacts: Artifacts;
+  /** For files on their way into the outbox. */
+  readonly staging: Staging;
+  readonly outbox: Outbox;
+  readonly tasks: readonly Task[];
+  /** Of a server that starts: removes what its predecessor left unfinished. */
+  recover(): Promise<void>;
+}
+
+export async function openKeptFiles(runtime: Runtime, deps: KeptFilesDeps): Promise<KeptFiles> {
+  const { host, clock, log } = runtime;
+  const { config, store, scope } = deps;
+  const artifacts = scope.own(await openArtifacts(config, clock));
+  const staging = await Staging.open(join(config.dataDir, 'staging', 'outbox'));
+  const prompt = (): void => deps.prompt(OUTBOX);
+  const outbox = scope.own(new Outbox({ rows: store.outbox, artifacts, staging, host, clock, log, prompt }));
+  return {
+    artifacts,
+    staging,
+    outbox,
+    tasks: [{ name: OUTBOX, everyMs: OUTBOX_MS, run: () => outbox.tend() }],
+    recover: async () => {
+      await artifacts.recover().catch(error => log.warn('artifacts.recover_failed', { reason: reason(error) }));
+      const leftOver = await outbox.recover();
+      if (leftOver > 0) log.info('outbox.recovered', { leftOver });
+    },
+  };
+}
+
+/** The client of S3 is loaded only where a bucket is configured. */
+async function openArtifacts({ s3, dataDir }: KeptFilesDeps['config'], clock: Clock): Promise<Artifacts> {
+  if (!s3) return openDisk(join(dataDir, 'artifacts'));
+  const { openS3 } = await import('../engines/artifacts/s3.ts');
+  return openS3(s3, clock);
+}
+
+/** Downloads of ended sessions, until they are staged. */
+export const openSalvage = ({ dataDir }: Pick<Config, 'dataDir'>): Promise<SalvagedFiles> =>
+  SalvagedFiles.open(join(dataDir, 'staging', 'downloads'));

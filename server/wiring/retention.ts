@@ -1,0 +1,25 @@
+// What is removed of ended sessions, and when: for the server, `berth sweep` and `berth stop`.
+import type { Config } from '../config.ts';
+import { dueTimes, type Forget, type RetentionParts } from '../domain/files/retention.ts';
+import { sessionPrefix } from '../engines/artifacts/keys.ts';
+import type { Store } from '../engines/store/store.ts';
+import type { Runtime } from '../kit/runtime.ts';
+import type { KeptFiles } from './kept-files.ts';
+import { forgetRecording } from './recordings.ts';
+
+export interface RetentionDeps extends Pick<KeptFiles, 'artifacts' | 'outbox'> {
+  readonly store: Store;
+}
+
+/** A family with rows about a session's files adds to `forgets` how they are forgotten. */
+export function retentionOf({ clock, log }: Runtime, { store, artifacts, outbox }: RetentionDeps): RetentionParts {
+  const forgets: readonly Forget[] = [forgetRecording(store)];
+  const { retention: rows, outbox: waiting } = store;
+  return { rows, waiting, prefixOf: sessionPrefix, artifacts, outbox, forgets, clock, log };
+}
+
+/** When the files and the row of a session that ends now are removed. */
+export const dueTimesOf =
+  ({ kept }: Pick<Config, 'kept'>) =>
+  (endedAt: Date) =>
+    dueTimes(kept, endedAt);

@@ -1,0 +1,40 @@
+// The runtime of a server, and what opens the parts of an installation that the operator's commands share with it.
+import type { Config } from '../config.ts';
+import { openStore } from '../engines/store/open-store.ts';
+import type { Store } from '../engines/store/store.ts';
+import { type Installation, readInstallation } from '../installation.ts';
+import type { Clock } from '../kit/clock.ts';
+import type { Log } from '../kit/log.ts';
+import type { Runtime } from '../kit/runtime.ts';
+import type { Scope } from '../kit/scope.ts';
+import { noTracer, Tracer } from '../kit/trace.ts';
+import { version } from '../version.ts';
+
+export interface Opened extends Pick<Installation, 'secret'> {
+  readonly runtime: Runtime;
+}
+
+/** Of a command: without spans. */
+export function commandRuntime(config: Pick<Config, 'dataDir' | 'secret'>, clock: Clock, log: Log): Opened {
+  const { host, secret } = readInstallation(config, clock);
+  return { runtime: { clock, log, host, trace: noTracer }, secret };
+}
+
+export async function serverRuntime(config: Config, clock: Clock, log: Log, scope: Scope): Promise<Opened> {
+  const { runtime, secret } = commandRuntime(config, clock, log);
+  return { runtime: { ...runtime, trace: await openTracer(config, runtime, scope) }, secret };
+}
+
+/** OpenTelemetry is loaded only where spans are wanted. */
+async function openTracer({ otlp }: Config, { host, clock, log }: Runtime, scope: Scope): Promise<Tracer> {
+  if (!otlp) return noTracer;
+  const { openOtel } = await import('../otel-trace.ts');
+  return new Tracer(scope.own(openOtel({ ...otlp, version: version(), instance: host, clock, log })));
+}
+
+/** `beside`: for a command that works beside a server that may run. */
+export const openDatabase = (
+  { clock, log }: Pick<Runtime, 'clock' | 'log'>,
+  { databaseUrl, dataDir }: Pick<Config, 'databaseUrl' | 'dataDir'>,
+  { beside = false } = {},
+): Promise<Store> => openStore({ ...(databaseUrl ? { databaseUrl } : {}), dataDir, log, clock, beside });

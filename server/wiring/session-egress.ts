@@ -1,0 +1,65 @@
+// The wiring of the egress proxy of each browser. It refuses everything until the session's network is opened. The session's own
+// connect address leads through it back to this server.
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { Config } from '../config.ts';
+import type { BrowserHost } from '../domain/sessions/browser-host.ts';
+import { openEgress } from '../engines/egress/egress.ts';
+import { closedPolicy } from '../engines/egress/policy.ts';
+import { createResolver } from '../engines/egress/resolve.ts';
+import type { SelfRoute } from '../engines/egress/self-route.ts';
+import type { CdpEntry } from '../entry/cdp/upgrade.ts';
+import type { SessionId } from '../kit/ids.ts';
+import type { Runtime } from '../kit/runtime.ts';
+
+const PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
+
+export function openSessionEgress(
+  { clock, log }: Runtime,
+  config: Config,
+  cdp: CdpEntry,
+): Pick<BrowserHost, 'openEgress'> {
+  const ownRoute = ownRouteTo(cdp, config);
+  const openEgressOf: BrowserHost['openEgress'] = box => {
+    let owner: SessionId | undefined;
+    const egress = openEgress({
+      server: box.egress,
+      policy: closedPolicy('no_session'),
+      resolve: createResolver({ hosts: config.egressHosts, clock }),
+      log: log.with({ box: box.session }),
+      clock,
+      ...ownRoute(() => owner),
+    });
+    return {
+      assign: session => {
+        owner = session;
+      },
+      open: (policy, listener) => {
+        egress.listen(listener);
+        egress.replacePolicy(policy);
+      },
+      replacePolicy: policy => egress.replacePolicy(policy),
+      counters: () => egress.counters(),
+      close: () => egress.close(),
+    };
+  };
+  return { openEgress: openEgressOf };
+}
+
+function ownRouteTo(
+  cdp: CdpEntry,
+  { publicUrl, tls }: Config,
+): (owner: () => SessionId | undefined) => { self?: SelfRoute } {
+  const { protocol, hostname, port } = new URL(publicUrl);
+  // An https address whose certificate we do not have is connected to like any other: the proxy in front of us has it.
+  if (protocol === 'https:' && !tls) return () => ({});
+  const certificate = protocol === 'https:' &&
+    tls && { cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) };
+  return owner => {
+    const inside = createServer((_request, response) => response.writeHead(404).end());
+    cdp.serve(inside, owner);
+    const accept = (connection: object): void => void inside.emit('connection', connection);
+    const self = { hostname, port: Number(port || PORTS[protocol]), accept };
+    return { self: certificate ? { ...self, tls: certificate } : self };
+  };
+}

@@ -1,0 +1,148 @@
+// The wiring of sessions: how they are created, connected to, ended, and taken over from an earlier process.
+import { join } from 'node:path';
+import type { Identity } from '../domain/identity/identity.ts';
+import { type AdoptParts, adoptSessions } from '../domain/sessions/adopt.ts';
+import { AdoptionNotes } from '../domain/sessions/adoption-notes.ts';
+import { BringUp } from '../domain/sessions/bring-up.ts';
+import type { BrowserHost } from '../domain/sessions/browser-host.ts';
+import { Connect } from '../domain/sessions/connect.ts';
+import { Creates } from '../domain/sessions/create.ts';
+import { Deliveries } from '../domain/sessions/deliveries.ts';
+import { Endings } from '../domain/sessions/endings.ts';
+import { expireSessions } from '../domain/sessions/expire.ts';
+import type { LiveSessions } from '../domain/sessions/live.ts';
+import { SessionService } from '../domain/sessions/sessions.ts';
+import { Signing } from '../domain/sessions/signing.ts';
+import { Starting } from '../domain/sessions/starting.ts';
+import { WarmPool } from '../domain/sessions/warm-pool.ts';
+import { Watchers } from '../domain/sessions/watchers.ts';
+import type { CdpEntry } from '../entry/cdp/upgrade.ts';
+import type { Runtime } from '../kit/runtime.ts';
+import type { Closeable } from '../kit/scope.ts';
+import type { Task } from '../kit/task.ts';
+import type { Metrics } from '../metrics.ts';
+import type { Admission } from './admission.ts';
+import { openBrowserHost } from './browser-host.ts';
+import { openCdp } from './cdp.ts';
+import type { Families } from './families.ts';
+import type { Family } from './family.ts';
+import type { Foundation } from './foundation.ts';
+import { dueTimesOf } from './retention.ts';
+
+const EXPIRE = 'expire';
+const EXPIRE_MS = 1_000;
+const WARM = 'warm';
+const WARM_MS = 2_000;
+/** The create that took a warm browser has answered by then, and its client has connected: starting another is in nobody's way. */
+const REFILL_AFTER_MS = 150;
+
+export interface SessionsDeps {
+  readonly identity: Identity;
+  readonly admission: Admission;
+  readonly families: Families;
+  readonly lives: LiveSessions;
+  readonly metrics: Metrics;
+}
+
+/** What every session is made with. */
+interface Shared extends SessionsDeps {
+  readonly starting: Starting;
+  readonly signing: Signing;
+  readonly watchers: Watchers;
+  readonly endings: Endings;
+  readonly connect: Connect;
+}
+
+export interface OpenedSessions extends Family, Closeable {
+  readonly service: SessionService;
+  readonly connect: Connect;
+  readonly endings: Endings;
+  readonly cdp: CdpEntry;
+  readonly browserHost: BrowserHost;
+  readonly pool: WarmPool;
+  readonly tasks: readonly Task[];
+  /** Takes over the sessions of an earlier process, or ends them. */
+  adopt(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export function openSessions(runtime: Runtime, foundation: Foundation, deps: SessionsDeps): OpenedSessions {
+  const { clock, log, host } = runtime;
+  const { config, store, prompt } = foundation;
+  const { lives, identity, metrics, admission, families } = deps;
+  const rows = store.sessions;
+  const shared = openShared(runtime, foundation, deps);
+  const { starting, endings, connect } = shared;
+  const { waiting } = admission;
+  const cdp = openCdp(runtime, foundation, { connect, endings, identity, waiting, live: families.live });
+  const browserHost = openBrowserHost(runtime, foundation, cdp);
+  const busy = (): boolean => starting.size > 0;
+  const pool = new WarmPool({ size: config.warm, browserHost, clock, log, busy, counted: metrics.claimed });
+  const lookIn = (ms: number): void => prompt(EXPIRE, ms);
+  const presence = { rows, clock, log, graceMs: config.disconnectGraceMs, lookIn };
+  const { watchers } = shared;
+  const bringUp = new BringUp({ ...runtime, browserHost, pool, rows, presence, watchers });
+  const deliveries = new Deliveries({ rows, host, clock, log });
+  const service = openService(runtime, foundation, shared, bringUp, deliveries);
+  return {
+    ...{ service, connect, endings, cdp, browserHost, pool },
+    tasks: [
+      { name: EXPIRE, everyMs: EXPIRE_MS, run: () => expireSessions({ rows, lives, endings, host, clock }) },
+      { name: WARM, everyMs: WARM_MS, run: () => pool.tend() },
+    ],
+    adopt: () => adopt(foundation, { ...runtime, rows, browserHost, bringUp, endings, watchers }),
+    recover: () => deliveries.recover(),
+    close: () => pool.close(),
+  };
+}
+
+function openShared(runtime: Runtime, { config, secret, store, prompt }: Foundation, deps: SessionsDeps): Shared {
+  const { log } = runtime;
+  const { lives, identity, metrics, admission, families } = deps;
+  const { sessions: rows, events } = store;
+  const { keyUses, callers } = identity;
+  const starting = new Starting(() => prompt(WARM, REFILL_AFTER_MS));
+  const signing = new Signing(secret, config.publicUrl);
+  const all: readonly Family[] = Object.values(families);
+  const watchers = new Watchers(
+    all.flatMap(({ watcher }) => watcher ?? []),
+    log,
+  );
+  const endings = new Endings({
+    ...{ ...runtime, rows, watchers, lives, starting, dueTimes: dueTimesOf(config) },
+    onEnd: row => {
+      metrics.ended(row);
+      admission.queue.freed();
+    },
+  });
+  const connect = new Connect({ ...runtime, rows, events, lives, starting, signing, keyUses, callers });
+  return { ...deps, starting, signing, watchers, endings, connect };
+}
+
+function openService(
+  runtime: Runtime,
+  { config, store }: Foundation,
+  shared: Shared,
+  bringUp: BringUp,
+  deliveries: Deliveries,
+): SessionService {
+  const rows = store.sessions;
+  const { lives, starting, endings, signing, watchers, metrics } = shared;
+  const { limits, queue } = shared.admission;
+  const creates = new Creates({
+    ...{ ...runtime, rows, limits, queue, lives, starting, bringUp, endings, deliveries, signing, watchers },
+    defaultRegion: config.regions[0],
+    started: metrics.started,
+    refused: metrics.refused,
+  });
+  return new SessionService({ rows, lives, creates, endings, limits, signing, watchers, clock: runtime.clock });
+}
+
+async function adopt({ config, scope }: Foundation, parts: Omit<AdoptParts, 'notes' | 'graceMs'>): Promise<void> {
+  const notes = new AdoptionNotes(join(config.dataDir, 'adoptions'), parts.clock);
+  const processEnds = (error: unknown): void => notes.processEnds(error);
+  process.on('uncaughtExceptionMonitor', processEnds);
+  scope.defer(() => void process.off('uncaughtExceptionMonitor', processEnds));
+  scope.own(notes);
+  await adoptSessions({ ...parts, notes, graceMs: config.adoptGraceMs });
+}

@@ -1,0 +1,20 @@
+// How the slots of this host are opened: by the server, and by the commands that look after it.
+import type { Config } from '../config.ts';
+import type { OpenSlotsOptions } from '../engines/slots/open-slots.ts';
+import type { Runtime } from '../kit/runtime.ts';
+import { isLoopback } from '../loopback.ts';
+
+export const slotOptions = (
+  config: Pick<Config, 'dataDir' | 'slots' | 'warm' | 'isolation' | 'limits' | 'chromium' | 'listen'>,
+  { clock, log }: Pick<Runtime, 'clock' | 'log'>,
+): OpenSlotsOptions => ({
+  dataDir: config.dataDir,
+  // Warm browsers, and the one that DevTools is read out of, have slots of their own: they never stand in a session's way.
+  size: config.slots + 2 * config.warm + 1,
+  isolation: config.isolation,
+  limits: config.limits,
+  ...(config.chromium ? { chromiumPath: config.chromium } : {}),
+  listenIsLoopback: isLoopback(config.listen.host),
+  log,
+  clock,
+});

@@ -1,0 +1,58 @@
+// `berth sweep` without a server: what it removes of a session whose files are due to be removed.
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, before, describe, it } from 'node:test';
+import { plus } from '../../server/kit/clock.ts';
+import { type HostId, newId, type SessionId } from '../../server/kit/ids.ts';
+import { silentLog } from '../../server/kit/log.ts';
+import { Scope } from '../../server/kit/scope.ts';
+import { type Local, openLocal } from '../../server/local.ts';
+import { clockAt, temporaryFolder } from './store-fixtures.ts';
+
+const NOW = new Date('2026-11-20T10:00:00.123Z');
+const DAY_MS = 24 * 3600_000;
+const PAGE = 0;
+
+describe('a sweep by the command line', () => {
+  const scope = new Scope();
+  let local: Local;
+
+  before(async () => {
+    const env = { BERTH_DATA_DIR: temporaryFolder(scope, 'sweep') };
+    local = scope.own(await openLocal(env, silentLog, clockAt(NOW)));
+  });
+  after(() => scope.close());
+
+  /** Ended, with one recorded page. */
+  async function aRecordedSession(filesDueAt: Date): Promise<SessionId> {
+    const { sessions, recordings, hosts } = local.store;
+    const hostId = newId<HostId>(NOW);
+    await hosts.announce({ id: hostId, region: 'local', slots: 1, startedAt: NOW });
+    const { id: applicationId } = await local.application();
+    const id = newId<SessionId>(NOW);
+    const row = { id, applicationId, hostId, region: 'local', keepAlive: false, userMetadata: {}, settings: {} };
+    const placed = await sessions.place({ ...row, createdAt: NOW, expiresAt: plus(NOW, DAY_MS) });
+    assert.ok('placed' in placed);
+    await recordings.began(id, PAGE, NOW);
+    const run = await recordings.addRun(id, PAGE, 'a'.repeat(64));
+    await recordings.addSegment({
+      ...{ sessionId: id, page: PAGE, sequence: 0, run, startMs: 0, durationMs: 1000, width: 8, height: 8 },
+      ...{ bytes: 9, payloadAt: 4, samples: { durationsMs: [1000], sizes: [5] } },
+    });
+    await recordings.ask({ sessionId: id, page: PAGE, hostId, assembly: randomUUID(), requestedAt: NOW });
+    await sessions.decideEnd(id, { status: 'COMPLETED', reason: 'released' }, NOW);
+    await sessions.finish(id, NOW, 0, { filesDueAt, forgetDueAt: plus(NOW, DAY_MS) });
+    return id;
+  }
+
+  it('forgets the recording of a session whose files are due, and of no other', async () => {
+    const due = await aRecordedSession(plus(NOW, -1));
+    const kept = await aRecordedSession(plus(NOW, 1));
+    assert.deepEqual(await local.sweep(), { files: 1, sessions: 0, failed: 0 });
+    const { recordings } = local.store;
+    assert.deepEqual(await recordings.segments(due, PAGE), []);
+    assert.deepEqual(await recordings.files(due), []);
+    assert.equal((await recordings.segments(kept, PAGE)).length, 1);
+    assert.equal((await recordings.files(kept)).length, 1);
+  });
+});

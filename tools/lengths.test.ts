@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { checkLengths } from './lengths.ts';
+
+/** With so many lines between its first and its last. */
+const functionOf = (name: string, inside: number): string =>
+  `async function ${name}(\n  port: number,\n): Promise<void> {\n${'  open(port);\n'.repeat(inside - 2)}}\n`;
+
+const complaintsOn = (path: string, text: string): string[] =>
+  checkLengths([{ path, text }]).map(({ line, what }) => `${line}: ${what}`);
+
+test('names each wiring function that has more than 60 lines', () => {
+  const text = `// Wires.\n${functionOf('short', 58)}\n/** Long. */\nexport ${functionOf('long', 59)}`;
+  const found = ['64: long has 61 lines, and a wiring function may have 60'];
+  assert.deepEqual(complaintsOn('server/wiring/files.ts', text), found);
+  assert.deepEqual(complaintsOn('server/parts.ts', text), found);
+});
+
+test('measures arrow functions, and no types', () => {
+  const body = '  one: 1,\n'.repeat(60);
+  assert.equal(complaintsOn('server/local.ts', `const made = () => ({\n${body}});\n`).length, 1);
+  assert.deepEqual(complaintsOn('server/local.ts', `interface Parts {\n${body}}\n`), []);
+});
+
+test('leaves other files alone', () => {
+  const text = functionOf('long', 90);
+  assert.deepEqual(complaintsOn('server/domain/files/files.ts', text), []);
+  assert.deepEqual(complaintsOn('server/wiring/files.test.ts', text), []);
+});

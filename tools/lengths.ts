@@ -1,0 +1,31 @@
+// Finds wiring that has grown too long to read: no function that puts parts of the server together has more than 60 lines.
+import { codeOnly } from './imports.ts';
+import { type Complaint, isTest, type SourceFile } from './source-files.ts';
+
+const LINES_MAX = 60;
+const WIRING = /^server\/(?:wiring\/[\w.-]+|parts|local|leftovers)\.ts$/;
+/** The code is formatted: what begins at the margin is a declaration, a comment, or the end of one. */
+const BEGINS = /^[a-z/]/;
+const FUNCTION = /^(?:export )?(?:(?:async )?function\*? (\w+)|const (\w+) =)/;
+
+export function checkLengths(files: readonly SourceFile[]): Complaint[] {
+  return files.filter(({ path }) => WIRING.test(path) && !isTest(path)).flatMap(tooLongIn);
+}
+
+function tooLongIn({ path, text }: SourceFile): Complaint[] {
+  const lines = codeOnly(text).trimEnd().split('\n');
+  const starts = lines.flatMap((line, at) => (BEGINS.test(line) ? [at] : []));
+  return starts.flatMap((start, index) => {
+    const [, named, assigned] = FUNCTION.exec(lines[start] ?? '') ?? [];
+    const name = named ?? assigned;
+    const length = lines
+      .slice(start, starts[index + 1])
+      .join('\n')
+      .trimEnd()
+      .split('\n').length;
+    if (name === undefined || length <= LINES_MAX) return [];
+    const what = `${name} has ${length} lines, and a wiring function may have ${LINES_MAX}`;
+    const remedy = 'give each step that has a name of its own a function, or a file of server/wiring.';
+    return [{ path, line: start + 1, what, remedy }];
+  });
+}
