@@ -1,4 +1,4 @@
-// Artifacts in a bucket: the suite over s3rver, and what only S3 has.
+// Artifacts in an S3 bucket: the common suite with s3rver, and tests that only S3 needs.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
@@ -22,7 +22,7 @@ describeArtifacts('S3', async scope => open(scope.own(await startS3())));
 describe('artifacts on S3', () => {
   const newKey = () => downloadKey(randomUUID() as ApplicationId, randomUUID() as SessionId, randomUUID());
 
-  it('have links at which the store itself answers, with ranges, until they are over', async () => {
+  it('creates links that the store serves, with ranges, until they expire', async () => {
     const store = await startS3();
     const artifacts = open(store);
     try {
@@ -40,8 +40,8 @@ describe('artifacts on S3', () => {
       assert.equal(whole.headers.get('content-disposition'), wish.contentDisposition);
       const part = await fetch(url, { headers: { range: 'bytes=6-10' } });
       assert.deepEqual([part.status, await part.text()], [206, 'there']);
-      // That an altered signature is refused is the store's own matter; s3rver does not look at it.
-      // Whole seconds, never more than were asked for.
+      // The store checks the signature; s3rver does not.
+      // Whole seconds, never more than requested.
       assert.match(url, /X-Amz-Expires=(?:59|60)&/);
       await artifacts.remove([key]);
       assert.equal((await fetch(url)).status, 404);
@@ -51,7 +51,7 @@ describe('artifacts on S3', () => {
     }
   });
 
-  it('fail while the store is down, keep the file, and go on when it is back', async () => {
+  it('fails while the store is down, keeps the file, and works again afterwards', async () => {
     const store = await startS3();
     const artifacts = open(store);
     try {

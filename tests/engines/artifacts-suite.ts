@@ -1,4 +1,4 @@
-// What artifacts promise, asked of every implementation.
+// Tests that every implementation of Artifacts must pass.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -24,7 +24,7 @@ import type { ApplicationId, SessionId } from '../../server/kit/ids.ts';
 import { Scope } from '../../server/kit/scope.ts';
 
 const MIB = 1024 ** 2;
-/** Collecting takes its time: it is done once for so many bytes. */
+/** Garbage collection takes long, so it runs once per this number of bytes. */
 const NOTED_EACH_BYTES = 16 * MIB;
 const APP = randomUUID() as ApplicationId;
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
@@ -47,7 +47,7 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       rmSync(folder, { recursive: true });
     });
 
-    /** As a stream and in memory: both ways give the same. */
+    /** Reads as a stream and into memory; both must give the same. */
     const read = async (key: ArtifactKey, range?: ByteRange): Promise<Buffer | undefined> => {
       const opened = await artifacts.open(key, range);
       const streamed = opened && (await buffer(opened.body));
@@ -65,7 +65,7 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       return keys.sort();
     };
 
-    it('give back what was put, with its size and checksum', async () => {
+    it('returns what was stored, with size and checksum', async () => {
       const key = newKey();
       const bytes = randomBytes(3 * MIB + 7);
       const stored = await artifacts.put(key, Readable.from([bytes.subarray(0, 5), bytes.subarray(5)]));
@@ -75,14 +75,14 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       assert.ok((await read(key))?.equals(bytes));
     });
 
-    it('keep an object without any bytes', async () => {
+    it('stores an empty object', async () => {
       const key = newKey();
       assert.deepEqual(await artifacts.put(key, Readable.from([])), { size: 0, checksum: sha256(Buffer.alloc(0)) });
       assert.deepEqual(await artifacts.stat(key), { size: 0 });
       assert.deepEqual(await read(key), Buffer.alloc(0));
     });
 
-    it('say that something is not there', async () => {
+    it('reports a missing object as undefined', async () => {
       const key = newKey();
       assert.equal(await artifacts.open(key), undefined);
       assert.equal(await artifacts.open(key, { first: 0, last: 1 }), undefined);
@@ -90,7 +90,7 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       assert.equal(await artifacts.stat(key), undefined);
     });
 
-    it('give ranges, the first and the last byte included', async () => {
+    it('reads ranges including the first and the last byte', async () => {
       const key = newKey();
       const bytes = randomBytes(MIB);
       await artifacts.put(key, Readable.from([bytes]));
@@ -105,7 +105,7 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       assert.equal(await sizeOf(key, { first: 5, last: 9 }), MIB);
     });
 
-    it('replace an object as a whole', async () => {
+    it('replaces an object atomically', async () => {
       const key = newKey();
       await artifacts.put(key, Readable.from([randomBytes(2 * MIB)]));
       const opened = await artifacts.open(key);
@@ -114,34 +114,34 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       opened?.body.destroy();
     });
 
-    it('keep nothing of a stream that breaks, and what stood before stays', async () => {
+    it('stores nothing of a stream that fails, and keeps the previous object', async () => {
       const key = newKey();
       const breaking = async function* () {
         yield randomBytes(6 * MIB);
-        throw new Error('the sender went away');
+        throw new Error('the sender disconnected');
       };
-      await assert.rejects(artifacts.put(key, breaking()), /the sender went away/);
+      await assert.rejects(artifacts.put(key, breaking()), /the sender disconnected/);
       assert.equal(await artifacts.stat(key), undefined);
       await artifacts.put(key, Readable.from([Buffer.from('first')]));
-      await assert.rejects(artifacts.put(key, breaking()), /the sender went away/);
+      await assert.rejects(artifacts.put(key, breaking()), /the sender disconnected/);
       assert.equal((await read(key))?.toString(), 'first');
     });
 
-    it('stop a put that is given up', async () => {
+    it('stops a put when its signal is aborted', async () => {
       const key = newKey();
       const control = new AbortController();
       const endless = async function* () {
         for (;;) {
           yield randomBytes(MIB);
           await new Promise(resolve => setImmediate(resolve));
-          control.abort(new Error('given up'));
+          control.abort(new Error('aborted'));
         }
       };
-      await assert.rejects(artifacts.put(key, endless(), { signal: control.signal }), /given up/);
+      await assert.rejects(artifacts.put(key, endless(), { signal: control.signal }), /aborted/);
       assert.equal(await artifacts.stat(key), undefined);
     });
 
-    it('take a file and store it, and are content when it was stored before', async () => {
+    it('stores a file and removes it, and succeeds if that was done before', async () => {
       const key = newKey();
       const bytes = randomBytes(7 * MIB);
       const path = join(folder, randomUUID());
@@ -150,10 +150,10 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       assert.ok((await read(key))?.equals(bytes));
       assert.ok(!(await readdir(folder)).includes(path.slice(folder.length + 1)));
       await artifacts.putFile(key, path);
-      await assert.rejects(artifacts.putFile(newKey(), path), /is gone/);
+      await assert.rejects(artifacts.putFile(newKey(), path), /is missing/);
     });
 
-    it('list by prefix, and only whole parts of it', async () => {
+    it('lists by prefix, matching whole path segments only', async () => {
       const session = newSession();
       const keys = [
         uploadKey(APP, session, randomUUID()),
@@ -166,7 +166,7 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       assert.deepEqual(await listed(sessionPrefix(APP, newSession())), []);
     });
 
-    it('remove, as often as they are told', async () => {
+    it('removes objects, and ignores keys that are removed already', async () => {
       const session = newSession();
       const keys = Array.from({ length: 5 }, () => downloadKey(APP, session, randomUUID()));
       for (const key of keys) await artifacts.put(key, Readable.from([Buffer.from('x')]));
@@ -178,7 +178,7 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       assert.deepEqual(await listed(sessionPrefix(APP, session)), []);
     });
 
-    it('store many at once in folders that others empty', async () => {
+    it('stores many objects concurrently while others empty their folders', async () => {
       const session = newSession();
       const round = async (): Promise<void> => {
         const key = downloadKey(APP, session, randomUUID());
@@ -190,11 +190,11 @@ export function describeArtifacts(name: string, open: (scope: Scope, folder: str
       assert.deepEqual(await listed(sessionPrefix(APP, session)), []);
     });
 
-    it('take 256 MiB in and give it out with little memory', async () => {
+    it('stores and reads 256 MiB with little memory', async () => {
       const key = newKey();
       const megabyte = randomBytes(MIB);
       const peak = { bytes: 0 };
-      // What is held, not what has yet to be collected: when that happens is nobody's promise.
+      // Measures memory that is in use, not garbage that was not collected yet.
       let since = 0;
       const note = (bytes: number): void => {
         since += bytes;

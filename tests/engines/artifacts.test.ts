@@ -1,4 +1,4 @@
-// Artifacts on the local disk: the suite, and what only a disk can show.
+// Artifacts on the local disk: the common suite, and tests that only the disk needs.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -22,7 +22,7 @@ describe('artifacts on disk', () => {
     await work(folder).finally(() => rmSync(folder, { recursive: true }));
   };
 
-  it('are readable by nobody else', () =>
+  it('creates files that other users cannot read', () =>
     inFolder(async folder => {
       const disk = await openDisk(folder);
       const key = downloadKey(APP, SESSION, randomUUID());
@@ -31,7 +31,7 @@ describe('artifacts on disk', () => {
       assert.equal(statSync(join(folder, 'objects', key)).mode & 0o077, 0);
     }));
 
-  it('lose what a killed server left half-written, at the next start', () =>
+  it('removes unfinished files of a killed server at the next start', () =>
     inFolder(async folder => {
       const disk = await openDisk(folder);
       writeFileSync(join(folder, 'incoming', 'half'), 'abc');
@@ -39,7 +39,7 @@ describe('artifacts on disk', () => {
       assert.deepEqual(readdirSync(join(folder, 'incoming')), []);
     }));
 
-  it('leave no empty folders behind', () =>
+  it('leaves no empty folders', () =>
     inFolder(async folder => {
       const disk = await openDisk(folder);
       const key = downloadKey(APP, SESSION, randomUUID());
@@ -48,7 +48,7 @@ describe('artifacts on disk', () => {
       assert.deepEqual(readdirSync(join(folder, 'objects')), []);
     }));
 
-  it('say so when the disk does not take a file', () =>
+  it('reports an error when the disk cannot store a file', () =>
     inFolder(async folder => {
       const disk = await openDisk(folder);
       mkdirSync(join(folder, 'objects', APP));
@@ -59,8 +59,8 @@ describe('artifacts on disk', () => {
     }));
 });
 
-describe('a key', () => {
-  it('is made of ids, numbers and checksums', () => {
+describe('artifact key', () => {
+  it('consists of ids, numbers and checksums', () => {
     assert.equal(downloadKey(APP, SESSION, 'abc'), `${APP}/sessions/${SESSION}/downloads/abc`);
     const key = extensionKey(APP, 'a'.repeat(64));
     assert.equal(asKey(key), key);
@@ -81,7 +81,7 @@ describe('a key', () => {
     'a\n',
     'x'.repeat(200),
   ])
-    it(`is never made of ${JSON.stringify(part.slice(0, 20))}`, () => {
+    it(`refuses ${JSON.stringify(part.slice(0, 20))} as a part`, () => {
       assert.throws(() => downloadKey(APP, SESSION, part), /cannot be part/);
       assert.throws(() => asKey(`${APP}/${part}`), /cannot be part/);
     });

@@ -1,5 +1,5 @@
-// The server's own eyes in a browser: clients find everything as without them, and they miss nothing of a popup, a frame
-// or a worker from its first message on.
+// Observation of a browser: clients see the same targets and events with and without it, and it misses no message of a
+// popup, frame or worker.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { type BrowserContext, chromium, type Page } from 'playwright-core';
@@ -14,11 +14,11 @@ import { eventually } from '../harness/until.ts';
 
 const TURNS = 50;
 const POPUPS = 5;
-/** With Playwright attached, Chromium never starts the worker of about one such popup in a hundred, observed or not. */
+/** With Playwright attached, Chromium never starts the worker of about 1 in 100 such popups, with or without an observer. */
 const WORKERS_MIN = 3;
 const WORKER_MS = 15_000;
 const SERVICES = 12;
-/** Chromium itself does not tell a client of the response of about one in ten. */
+/** Chromium does not report the response of about 1 in 10 to a client. */
 const RESPONSES_MIN = 5;
 
 const pages = await openPages({
@@ -68,7 +68,7 @@ async function observe({ browser }: BareBrowser): Promise<{ heard: Heard[]; targ
   return { heard, targets, close: () => observing.close() };
 }
 
-/** The same work without and with an observer. */
+/** Runs the same work without and with an observer. */
 async function bothWays<T>(work: () => Promise<T>): Promise<void> {
   const without = await work();
   const observing = await observe(bare);
@@ -93,7 +93,7 @@ async function withPlaywright<T>(work: (context: BrowserContext, page: Page) => 
 const saidIn = ({ heard }: { heard: readonly Heard[] }): string[] =>
   heard.filter(({ method }) => method === 'Runtime.consoleAPICalled').map(({ params }) => JSON.stringify(params.args));
 
-test('what Playwright finds in popups, workers and frames of other sites is the same with an observer', () =>
+test('shows Playwright the same popups, workers and cross-site frames with an observer', () =>
   bothWays(() =>
     withPlaywright(async (context, page) => {
       const said = new Set<string>();
@@ -128,7 +128,7 @@ test('what Playwright finds in popups, workers and frames of other sites is the 
     }),
   ));
 
-test('so is what Puppeteer finds', () =>
+test('shows Puppeteer the same targets with an observer', () =>
   bothWays(async () => {
     const browser = await puppeteer.connect({ browserWSEndpoint: bare.url, defaultViewport: null });
     try {
@@ -140,7 +140,7 @@ test('so is what Puppeteer finds', () =>
         const opened = new Promise<PuppeteerPage | null>(resolve => page.once('popup', resolve));
         seen.push(await page.evaluate("String(window.open('/popup'))"));
         const popup = await opened;
-        // It may still be on its way, and then has no title to tell.
+        // The page may still be loading, and has no title then.
         const title = () => popup?.title().catch(() => '');
         seen.push(await eventually('the title of the popup', title, text => text === 'Popup'));
       }
@@ -152,7 +152,7 @@ test('so is what Puppeteer finds', () =>
     }
   }));
 
-test('a client that enables Network before it lets a service worker go hears the response of its script, with an observer too', async () => {
+test('reports the response of a service worker script to a client that enables Network before it resumes the worker', async () => {
   const observing = await observe(bare);
   const client = await CdpClient.connect(bare.url);
   try {
@@ -187,7 +187,7 @@ test('a client that enables Network before it lets a service worker go hears the
   }
 });
 
-test("a raw client's windows, focus and screencast are the same", () =>
+test('gives a raw client the same windows, focus and screencast with an observer', () =>
   bothWays(async () => {
     const client = await CdpClient.connect(bare.url);
     const pagesNow = async () => {
@@ -195,7 +195,7 @@ test("a raw client's windows, focus and screencast are the same", () =>
       const all = targetInfos as Array<{ type: string; targetId: string; openerId?: string }>;
       return all.filter(one => one.type === 'page');
     };
-    // Of those that were here before, one may just be going.
+    // One of the earlier pages may be closing.
     const earlier = new Set((await pagesNow()).map(one => one.targetId));
     const { targetId } = await client.send('Target.createTarget', { url: `${pages.url}/moving` });
     const { sessionId } = await client.send('Target.attachToTarget', { targetId, flatten: true });
@@ -218,13 +218,13 @@ test("a raw client's windows, focus and screencast are the same", () =>
     );
     const own = (await pagesNow()).map(one => one.targetId).filter(id => !earlier.has(id));
     for (const one of own) await client.send('Target.closeTarget', { targetId: one });
-    // A page that is closing is still counted for a moment, by whoever counts next.
+    // A closing page is still counted for a moment.
     await eventually('the pages to be gone', pagesNow, left => !left.some(one => own.includes(one.targetId)));
     await client.close();
     return { opened: opened.result, state, deviceWidth, deviceHeight, pages: own.length };
   }));
 
-test('an observer hears the first message and the first request of popups, workers and frames', async () => {
+test('reports the first message and the first request of popups, workers and frames to an observer', async () => {
   const observing = await observe(bare);
   const client = await CdpClient.connect(bare.url);
   const page = await client.attachToPage();
@@ -251,7 +251,7 @@ test('an observer hears the first message and the first request of popups, worke
   await observing.close();
 });
 
-test('a client that holds what is new and never lets it go holds nothing once it is gone', async () => {
+test('resumes targets that a client holds when the client disconnects', async () => {
   const observing = await observe(bare);
   const holder = await CdpClient.connect(bare.url);
   const client = await CdpClient.connect(bare.url);
@@ -273,8 +273,8 @@ test('a client that holds what is new and never lets it go holds nothing once it
   await observing.close();
 });
 
-test('an observer of a browser that was adopted hears of everything again, and windows open meanwhile', async () => {
-  await observe(bare); // its process dies with it
+test('observes an adopted browser again while windows are opened', async () => {
+  await observe(bare); // the process ends with it
   await bare.adopt();
   const client = await CdpClient.connect(bare.url);
   const page = await client.attachToPage();

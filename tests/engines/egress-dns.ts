@@ -1,4 +1,4 @@
-// A name server of few words for the egress suites: answers A and AAAA from a function, over UDP on loopback, and counts.
+// A minimal name server for the egress tests: answers A and AAAA queries from a function, over UDP on loopback, and counts.
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { parseAddress } from '../../server/engines/egress/address.ts';
@@ -6,7 +6,7 @@ import { parseAddress } from '../../server/engines/egress/address.ts';
 export interface Question {
   readonly name: string;
   readonly type: 'A' | 'AAAA';
-  /** How many times this very question has come, this one included. */
+  /** How many times this query has arrived, including this one. */
   readonly time: number;
 }
 
@@ -15,23 +15,23 @@ export interface Answer {
   readonly ttlSeconds?: number;
 }
 
-/** A promise: the answer comes late. No addresses: the name exists without any. */
+/** A promise delays the answer. No addresses: the name exists but has none. */
 export type Answerer = (question: Question) => Answer | Promise<Answer>;
 
 export interface NameServer extends AsyncDisposable {
-  /** For `createResolver`. */
+  /** Options for `createResolver`. */
   readonly address: string;
   asked(name: string, type?: Question['type']): number;
 }
 
-/** For `createResolver`: a machine that stands still for some seconds has no question asked twice, and loses no family. */
+/** Options for `createResolver` with long limits, so that a slow machine causes no repeated query and no missing family. */
 export const PATIENT = { queryMs: 30_000, otherFamilyMs: 30_000 } as const;
 
 const TYPES: Readonly<Record<number, Question['type']>> = { 1: 'A', 28: 'AAAA' };
 const HEADER_BYTES = 12;
 const MAPPED = Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]);
 
-/** `port`: 0 takes a free one. */
+/** `port`: 0 chooses a free one. */
 export async function openNameServer(answer: Answerer, port = 0): Promise<NameServer> {
   const socket = createSocket('udp4');
   const times = new Map<string, number>();
@@ -80,7 +80,7 @@ function reply(question: Buffer, { addresses, ttlSeconds = 0 }: Answer): Buffer 
 
 function record(text: string, ttlSeconds: number): Buffer {
   const address = parseAddress(text)?.bytes ?? Buffer.alloc(0);
-  // A mapped address is IPv4 to us, but sixteen bytes to a name server.
+  // The resolver treats a mapped address as IPv4; in DNS it is an AAAA record of 16 bytes.
   const bytes = text.includes(':') && address.length === 4 ? Buffer.concat([MAPPED, address]) : address;
   const fields = Buffer.alloc(HEADER_BYTES);
   fields.writeUInt16BE(0xc00c, 0);

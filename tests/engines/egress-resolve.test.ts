@@ -1,4 +1,4 @@
-// Names to addresses, against a name server of the test's own.
+// Name resolution with a name server of the test.
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { createResolver, type Resolve, type ResolveWaits } from '../../server/engines/egress/resolve.ts';
@@ -28,7 +28,7 @@ async function names(
   return { resolve, asked: name => server.asked(name) };
 }
 
-test('static names win, and localhost is loopback whatever a server says', async t => {
+test('prefers static names, and resolves localhost to loopback without a query', async t => {
   const { resolve, asked } = await names(t, () => ({ addresses: ['9.9.9.9'] }), {
     'a.test': '127.0.0.1',
     'six.test': 'fd00::9',
@@ -44,14 +44,14 @@ test('static names win, and localhost is loopback whatever a server says', async
   assert.deepEqual(await resolve('notlocalhost'), ['9.9.9.9']);
 });
 
-test('all addresses of both families are returned', async t => {
+test('returns all addresses of both families', async t => {
   const { resolve } = await names(t, ({ type }) => ({
     addresses: type === 'A' ? ['1.2.3.4', '10.0.0.1'] : ['2600::1', 'fd00::9'],
   }));
   assert.deepEqual(await resolve('mixed.test'), ['1.2.3.4', '10.0.0.1', '2600::1', 'fd00::9']);
 });
 
-test('one family alone is enough', async t => {
+test('returns the addresses of one family if the other has none', async t => {
   const { resolve } = await names(t, ({ name, type }) => ({
     addresses: name.startsWith('six') === (type === 'AAAA') ? [type === 'A' ? '1.2.3.4' : '2600::1'] : [],
   }));
@@ -59,7 +59,7 @@ test('one family alone is enough', async t => {
   assert.deepEqual(await resolve('six.test'), ['2600::1']);
 });
 
-test('a family that keeps silent does not hold the other up', async t => {
+test('does not wait for a family that does not answer', async t => {
   const late = Promise.withResolvers<Answer>();
   const { resolve } = await names(
     t,
@@ -69,16 +69,16 @@ test('a family that keeps silent does not hold the other up', async t => {
     { otherFamilyMs: 50 },
   );
   assert.deepEqual(await resolve('half.test'), ['1.2.3.4']);
-  // Until here nobody has answered; now nobody asks any more.
+  // Nothing was answered until here, and now nobody waits any more.
   late.resolve({ addresses: [] });
 });
 
-test('a name without addresses fails by its kind', async t => {
+test('reports why a name has no addresses', async t => {
   const { resolve } = await names(t, () => ({ addresses: [] }));
   await assert.rejects(resolve('none.test'), { name: 'Failed', kind: 'name_not_resolved' });
 });
 
-test('answers are kept for their time to live, never longer than a minute, and not at all for zero', async t => {
+test('caches answers for their TTL, at most one minute, and not at all for a TTL of zero', async t => {
   let nowMs = 0;
   const ttls: Readonly<Record<string, number>> = { 'zero.test': 0, 'ten.test': 10, 'day.test': 86_400 };
   const { resolve, asked } = await names(
@@ -99,13 +99,13 @@ test('answers are kept for their time to live, never longer than a minute, and n
   assert.deepEqual(await at(61), [5, 3, 2]);
 });
 
-test('many who ask at once cost one question', async t => {
+test('sends one query for concurrent requests', async t => {
   const { resolve, asked } = await names(t, () => ({ addresses: ['1.2.3.4'] }));
   await Promise.all(Array.from({ length: 20 }, () => resolve('same.test')));
   assert.equal(asked('same.test'), 1);
 });
 
-test('a server that changes its answer is asked again and believed', async t => {
+test('queries again after the TTL and uses a changed answer', async t => {
   const { resolve } = await names(t, ({ time, type }) => ({
     addresses: type === 'AAAA' ? [] : [time === 1 ? '1.2.3.4' : '10.9.9.9'],
   }));

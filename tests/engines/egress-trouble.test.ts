@@ -1,5 +1,5 @@
-// The egress proxy when things go wrong: hostile bytes, resets, floods, silence. Nothing of it may reach the process,
-// and afterwards everything still works.
+// The egress proxy under failures: invalid bytes, resets, floods, silence. None of it may affect the process, and
+// afterwards the proxy must still work.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
@@ -8,7 +8,7 @@ import { type TestContext, test } from 'node:test';
 import { EGRESS_LIMITS } from '../../server/engines/egress/limits.ts';
 import { until, within } from '../../server/kit/wait.ts';
 import { HandClock } from '../harness/hand-clock.ts';
-import { curl, listen, openWorld, WAIT_MS, Wire, type World } from './egress-world.ts';
+import { curl, type Fixture, listen, openFixture, WAIT_MS, Wire } from './egress-fixture.ts';
 
 const echo = (t: TestContext): Promise<number> =>
   listen(
@@ -16,17 +16,17 @@ const echo = (t: TestContext): Promise<number> =>
     createServer({ allowHalfOpen: true }, socket => socket.on('error', () => {}).pipe(socket)),
   );
 
-async function stillWorks(world: World, port: number): Promise<void> {
-  const wire = await Wire.tunnel(world, `a.test:${port}`);
+async function stillWorks(fixture: Fixture, port: number): Promise<void> {
+  const wire = await Wire.tunnel(fixture, `a.test:${port}`);
   wire.socket.write('still here');
   await wire.until('still here');
   wire.socket.destroy();
-  await nothingOpen(world);
+  await nothingOpen(fixture);
 }
 
-const nothingOpen = (world: World): Promise<true> =>
+const nothingOpen = (fixture: Fixture): Promise<true> =>
   until(WAIT_MS, 'no connection to be open outside', () =>
-    world.egress.counters().connectionsOpen === 0 ? true : undefined,
+    fixture.egress.counters().connectionsOpen === 0 ? true : undefined,
   );
 
 const MALFORMED: ReadonlyArray<readonly [string, string, RegExp]> = [
@@ -60,7 +60,7 @@ const MALFORMED: ReadonlyArray<readonly [string, string, RegExp]> = [
   ['an unknown expectation', 'GET http://a.test/ HTTP/1.1\r\nHost: a\r\nExpect: tea\r\n\r\n', /^HTTP\/1.1 417 /],
 ];
 
-test('malformed requests get an answer and reach nobody', async t => {
+test('answers malformed requests with an error and forwards none', async t => {
   let hits = 0;
   const port = await listen(
     t,
@@ -69,21 +69,21 @@ test('malformed requests get an answer and reach nobody', async t => {
       response.end();
     }),
   );
-  const world = await openWorld(t, { ports: [port] });
+  const fixture = await openFixture(t, { ports: [port] });
   for (const [name, bytes, answer] of MALFORMED) {
-    const wire = await Wire.open(world.proxyPort);
+    const wire = await Wire.open(fixture.proxyPort);
     wire.socket.write(bytes.replaceAll('a.test', `a.test:${port}`), 'latin1');
     await wire.until('\r\n\r\n');
     assert.match(wire.text, answer, name);
     wire.socket.destroy();
   }
   assert.equal(hits, 0);
-  await nothingOpen(world);
+  await nothingOpen(fixture);
 });
 
 const SMUGGLED = 'GET http://a.test/smuggled HTTP/1.1\r\nHost: a\r\n\r\n';
 
-test('no request hides in the body of another', async t => {
+test('does not forward a request that is hidden in the body of another', async t => {
   const seen: string[] = [];
   const server = createHttpServer({ maxHeaderSize: EGRESS_LIMITS.headBytesMax }, async (request, response) => {
     const parts: Buffer[] = [];
@@ -93,7 +93,7 @@ test('no request hides in the body of another', async t => {
   });
   server.maxHeadersCount = 0;
   const port = await listen(t, server);
-  const world = await openWorld(t, { ports: [port] });
+  const fixture = await openFixture(t, { ports: [port] });
   const heads = [
     'Content-Length: 0\r\nTransfer-Encoding: chunked',
     'Transfer-Encoding: chunked\r\nContent-Length: 5',
@@ -108,7 +108,7 @@ test('no request hides in the body of another', async t => {
     'Content-Length: -1',
   ];
   for (const head of heads) {
-    const wire = await Wire.open(world.proxyPort);
+    const wire = await Wire.open(fixture.proxyPort);
     wire.socket.write(
       `POST http://a.test:${port}/outer HTTP/1.1\r\nHost: a\r\n${head}\r\n\r\n0\r\n\r\n${SMUGGLED}`,
       'latin1',
@@ -120,7 +120,7 @@ test('no request hides in the body of another', async t => {
   }
   assert.deepEqual(seen, []);
   const many = Array.from({ length: 3000 }, (_, index) => `X-${index}: 1`).join('\r\n');
-  const wire = await Wire.open(world.proxyPort);
+  const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write(
     `GET http://a.test:${port}/many HTTP/1.1\r\nHost: a\r\n${many}\r\nContent-Length: ${SMUGGLED.length}\r\n\r\n${SMUGGLED}`,
   );
@@ -129,7 +129,7 @@ test('no request hides in the body of another', async t => {
   assert.deepEqual(seen, [`GET /many ${SMUGGLED.length}`], 'a length behind thousands of headers counts too');
 });
 
-/** What a plain request gets where nothing answers: the head that names the failure, and then an end. */
+/** The response to a plain request that fails: a head with the kind of failure, then the end of the connection. */
 const failed = (kind: string): RegExp => new RegExp(`^HTTP/1\\.1 100 Continue\r\nx-berth-failed: ${kind}\r\n`);
 
 const BAD_ANSWERS: ReadonlyArray<readonly [string, string]> = [
@@ -148,23 +148,23 @@ const BAD_ANSWERS: ReadonlyArray<readonly [string, string]> = [
   ['a status below 100', 'HTTP/1.1 099 OK\r\nContent-Length: 0\r\n\r\n'],
 ];
 
-test('a bad answer is no answer, for requests with and without a body', async t => {
+test('reports an invalid response as a failure, for requests with and without a body', async t => {
   for (const [name, bytes] of BAD_ANSWERS) {
     const port = await listen(
       t,
       createServer(socket => socket.on('error', () => {}).once('data', () => socket.end(bytes))),
     );
-    const world = await openWorld(t, { ports: [port] });
+    const fixture = await openFixture(t, { ports: [port] });
     for (const how of [[], ['-d', 'body']]) {
-      const { code, out } = await curl(world, '-i', ...how, `http://a.test:${port}/`);
+      const { code, out } = await curl(fixture, '-i', ...how, `http://a.test:${port}/`);
       assert.notEqual(code, 0, name);
       assert.match(out.toString(), failed('bad_answer'), name);
     }
-    await nothingOpen(world);
+    await nothingOpen(fixture);
   }
 });
 
-test('an answer that breaks off in the middle is broken off for the browser too', async t => {
+test("aborts the browser's connection when a response is truncated", async t => {
   const port = await listen(
     t,
     createServer(socket => {
@@ -181,44 +181,44 @@ test('an answer that breaks off in the middle is broken off for the browser too'
       );
     }),
   );
-  const world = await openWorld(t, { ports: [port, chunked] });
-  const short = await curl(world, `http://a.test:${port}/`);
+  const fixture = await openFixture(t, { ports: [port, chunked] });
+  const short = await curl(fixture, `http://a.test:${port}/`);
   assert.deepEqual([short.code, short.out.toString()], [18, 'half']);
-  const cut = await curl(world, `http://a.test:${chunked}/`);
+  const cut = await curl(fixture, `http://a.test:${chunked}/`);
   assert.ok([18, 56].includes(cut.code), `curl ended with ${cut.code}`);
-  await nothingOpen(world);
+  await nothingOpen(fixture);
 });
 
-test('a host that refuses, and a name that does not exist, are told apart', async t => {
-  const world = await openWorld(t, { ports: [1] });
-  const refused = await curl(world, '-i', 'http://a.test:1/');
+test('distinguishes a refused connection from an unknown name', async t => {
+  const fixture = await openFixture(t, { ports: [1] });
+  const refused = await curl(fixture, '-i', 'http://a.test:1/');
   assert.match(refused.out.toString(), failed('connect_failed'));
-  const tunnel = await curl(world, '-v', 'https://a.test:1/');
+  const tunnel = await curl(fixture, '-v', 'https://a.test:1/');
   assert.match(tunnel.err, /502 [\s\S]*x-berth-failed: connect_failed/);
   assert.doesNotMatch(refused.out.toString() + tunnel.err.replace(/^\* .*$/gm, ''), /ECONNREFUSED|127\.0\.0\.1:1\b/);
 });
 
-test('a name server that does not answer costs a named time', async t => {
-  const world = await openWorld(t, { resolve: () => new Promise(() => {}), limits: { resolveMs: 50 } });
-  const { out } = await curl(world, '-i', 'http://a.test/');
+test('fails within its time limit when the name server does not answer', async t => {
+  const fixture = await openFixture(t, { resolve: () => new Promise(() => {}), limits: { resolveMs: 50 } });
+  const { out } = await curl(fixture, '-i', 'http://a.test/');
   assert.match(out.toString(), failed('name_timed_out'));
 });
 
-test('a resolver that throws or answers nonsense is a failure, not a crash', async t => {
+test('reports a failure when the resolver throws or returns invalid data', async t => {
   for (const answers of [[], ['nonsense'], ['10.0.0.1', 'nonsense'], ['fe80::1%eth0']]) {
-    const world = await openWorld(t, { resolve: async () => answers });
-    assert.match((await curl(world, '-i', 'http://a.test/')).out.toString(), failed('name_not_resolved'));
+    const fixture = await openFixture(t, { resolve: async () => answers });
+    assert.match((await curl(fixture, '-i', 'http://a.test/')).out.toString(), failed('name_not_resolved'));
   }
-  const world = await openWorld(t, {
+  const fixture = await openFixture(t, {
     resolve: () => {
       throw new Error('broken');
     },
   });
-  assert.match((await curl(world, '-i', 'http://a.test/')).out.toString(), failed('bad_answer'));
-  assert.match((await curl(world, '-iv', 'https://a.test/')).err, / 502 /);
+  assert.match((await curl(fixture, '-i', 'http://a.test/')).out.toString(), failed('bad_answer'));
+  assert.match((await curl(fixture, '-iv', 'https://a.test/')).err, / 502 /);
 });
 
-test('a reset on one side is a reset on the other', async t => {
+test('passes a reset on to the other side', async t => {
   let outside: Socket | undefined;
   const errors: string[] = [];
   const port = await listen(
@@ -228,49 +228,49 @@ test('a reset on one side is a reset on the other', async t => {
       socket.resume();
     }),
   );
-  const world = await openWorld(t, { ports: [port] });
-  const wire = await Wire.tunnel(world, `a.test:${port}`);
+  const fixture = await openFixture(t, { ports: [port] });
+  const wire = await Wire.tunnel(fixture, `a.test:${port}`);
   await until(WAIT_MS, 'the connection outside', () => outside);
   outside?.resetAndDestroy();
   await wire.closed();
   assert.equal(wire.error, 'ECONNRESET');
   outside = undefined;
-  const other = await Wire.tunnel(world, `a.test:${port}`);
+  const other = await Wire.tunnel(fixture, `a.test:${port}`);
   await until(WAIT_MS, 'the connection outside', () => outside);
   other.socket.resetAndDestroy();
   await until(WAIT_MS, 'the reset to arrive outside', () => (errors.length > 0 ? true : undefined));
   assert.deepEqual(errors, ['ECONNRESET']);
-  await nothingOpen(world);
+  await nothingOpen(fixture);
 });
 
-test('a reset after an end closes both sides for good', async t => {
+test('closes both sides when a reset follows an end', async t => {
   const ending = await listen(
     t,
     createServer({ allowHalfOpen: true }, socket => {
       socket.on('error', () => {}).end('bye');
-      // The reset comes from the kernel: bytes arrive at a socket that is closed.
+      // The kernel sends the reset, because bytes arrive at a closed socket.
       socket.once('data', () => socket.destroy());
     }),
   );
   const port = await echo(t);
-  const world = await openWorld(t, { ports: [ending, port], limits: { connectionsMax: 1 } });
-  const outsideFirst = await Wire.tunnel(world, `a.test:${ending}`);
+  const fixture = await openFixture(t, { ports: [ending, port], limits: { connectionsMax: 1 } });
+  const outsideFirst = await Wire.tunnel(fixture, `a.test:${ending}`);
   await outsideFirst.ended();
-  // Whoever has read the end of a connection learns of its reset only by writing.
+  // After the end of a connection, a reset is only seen when writing.
   const writing = setInterval(() => outsideFirst.socket.write('x'), 5);
   await outsideFirst.closed().finally(() => clearInterval(writing));
-  await stillWorks(world, port);
-  const browserFirst = await Wire.open(world.proxyPort);
+  await stillWorks(fixture, port);
+  const browserFirst = await Wire.open(fixture.proxyPort);
   browserFirst.socket.write(`CONNECT a.test:${ending} HTTP/1.1\r\nHost: a\r\n\r\n`);
   await browserFirst.until('bye');
   browserFirst.socket.resetAndDestroy();
-  await nothingOpen(world);
-  await stillWorks(world, port);
+  await nothingOpen(fixture);
+  await stillWorks(fixture, port);
 });
 
-test('hundreds of connections that break off anywhere leave nothing behind', async t => {
+test('releases everything after hundreds of aborted connections', async t => {
   const port = await echo(t);
-  const world = await openWorld(t, { ports: [port] });
+  const fixture = await openFixture(t, { ports: [port] });
   const head = `CONNECT a.test:${port} HTTP/1.1\r\nHost: a\r\n\r\n`;
   const plain = `POST http://a.test:${port}/ HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n`;
   const deeds: ReadonlyArray<(socket: Socket) => void> = [
@@ -286,42 +286,42 @@ test('hundreds of connections that break off anywhere leave nothing behind', asy
     socket => socket.write('GET http://10.0.0.1/ HTTP/1.1\r\nHost: a\r\n\r\n', () => socket.resetAndDestroy()),
   ];
   for (let round = 0; round < 40; round += 1) {
-    const wires = await Promise.all(deeds.map(() => Wire.open(world.proxyPort)));
+    const wires = await Promise.all(deeds.map(() => Wire.open(fixture.proxyPort)));
     for (const [index, wire] of wires.entries()) deeds[index]?.(wire.socket);
   }
-  await nothingOpen(world);
-  await stillWorks(world, port);
+  await nothingOpen(fixture);
+  await stillWorks(fixture, port);
 });
 
-test('connections beyond the bound are closed at once, and room comes back', async t => {
+test('closes connections beyond the limit at once, and accepts new ones afterwards', async t => {
   const port = await echo(t);
-  const world = await openWorld(t, { ports: [port], limits: { connectionsMax: 3 } });
+  const fixture = await openFixture(t, { ports: [port], limits: { connectionsMax: 3 } });
   const wires = [];
-  for (let count = 0; count < 3; count += 1) wires.push(await Wire.tunnel(world, `a.test:${port}`));
+  for (let count = 0; count < 3; count += 1) wires.push(await Wire.tunnel(fixture, `a.test:${port}`));
   for (let count = 0; count < 20; count += 1) {
-    const refused = await Wire.open(world.proxyPort);
+    const refused = await Wire.open(fixture.proxyPort);
     await refused.ended();
     refused.socket.destroy();
   }
-  assert.deepEqual(world.egress.counters().refusals, { too_many_connections: 20 });
+  assert.deepEqual(fixture.egress.counters().refusals, { too_many_connections: 20 });
   for (const wire of wires) wire.socket.destroy();
-  await nothingOpen(world);
-  await stillWorks(world, port);
+  await nothingOpen(fixture);
+  await stillWorks(fixture, port);
 });
 
-test('requests piled up on one connection end it', async t => {
+test('ends a connection with too many pipelined requests', async t => {
   let hits = 0;
   const port = await listen(
     t,
     createHttpServer(() => (hits += 1)),
   );
-  const world = await openWorld(t, { ports: [port], limits: { requestsPerConnectionMax: 4 } });
-  const wire = await Wire.open(world.proxyPort);
+  const fixture = await openFixture(t, { ports: [port], limits: { requestsPerConnectionMax: 4 } });
+  const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write(`GET http://a.test:${port}/ HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(1000));
   await wire.ended();
-  await nothingOpen(world);
+  await nothingOpen(fixture);
   assert.ok(hits <= 4, `${hits} requests went out`);
-  const mixed = await Wire.open(world.proxyPort);
+  const mixed = await Wire.open(fixture.proxyPort);
   mixed.socket.write(
     `GET http://a.test:${port}/ HTTP/1.1\r\nHost: a\r\n\r\nCONNECT a.test:${port} HTTP/1.1\r\nHost: a\r\n\r\n`,
   );
@@ -329,75 +329,75 @@ test('requests piled up on one connection end it', async t => {
   assert.equal(mixed.text, '');
 });
 
-test('a head that comes drop by drop is given up, and so is a connection without a request', async t => {
-  // Each with the other's bound far away: a machine that stands still before the first drop must not make it unused.
-  const drip = await openWorld(t, { limits: { headMs: 100, sweepMs: 50 } });
+test('times out a head that arrives slowly, and a connection without a request', async t => {
+  // The limit that is not tested is long, so that a slow machine does not reach it first.
+  const drip = await openFixture(t, { limits: { headMs: 100, sweepMs: 50 } });
   const slow = await Wire.open(drip.proxyPort);
   slow.socket.write('GET http://a.test/ HTTP/1.1\r\n');
   const drops = setInterval(() => slow.socket.write('X: y\r\n'), 20);
   t.after(() => clearInterval(drops));
   assert.match(await slow.until('\r\n\r\n'), /^HTTP\/1.1 408 /);
   await slow.ended();
-  const unused = await openWorld(t, { limits: { sweepMs: 50, unusedMs: 200 } });
+  const unused = await openFixture(t, { limits: { sweepMs: 50, unusedMs: 200 } });
   const silent = await Wire.open(unused.proxyPort);
   await silent.ended();
 });
 
-test('a connection on which nothing moves is ended, and one that moves is not', async t => {
+test('ends an idle connection and keeps an active one', async t => {
   const port = await echo(t);
   const clock = new HandClock();
-  const world = await openWorld(t, { ports: [port], clock });
+  const fixture = await openFixture(t, { ports: [port], clock });
   const { idleMs, sweepMs } = EGRESS_LIMITS;
-  const idle = await Wire.tunnel(world, `a.test:${port}`);
-  const busy = await Wire.tunnel(world, `a.test:${port}`);
+  const idle = await Wire.tunnel(fixture, `a.test:${port}`);
+  const busy = await Wire.tunnel(fixture, `a.test:${port}`);
   await clock.advance(idleMs - 2 * sweepMs, sweepMs);
   busy.socket.write('tick');
   await busy.until('tick');
-  assert.equal(world.egress.counters().connectionsOpen, 2);
+  assert.equal(fixture.egress.counters().connectionsOpen, 2);
   await clock.advance(3 * sweepMs, sweepMs);
   await idle.ended();
   await until(WAIT_MS, 'its side outside to close', () =>
-    world.egress.counters().connectionsOpen === 1 ? true : undefined,
+    fixture.egress.counters().connectionsOpen === 1 ? true : undefined,
   );
   busy.socket.write(' tock');
   await busy.until('tick tock');
 });
 
-test('a tunnel that one side has ended is not kept for the other as long', async t => {
+test('ends a half-closed tunnel earlier than an open one', async t => {
   const ended = Promise.withResolvers<void>();
   const port = await listen(
     t,
     createServer({ allowHalfOpen: true }, socket => socket.once('end', ended.resolve).resume()),
   );
   const clock = new HandClock();
-  const world = await openWorld(t, { ports: [port], clock });
+  const fixture = await openFixture(t, { ports: [port], clock });
   const { halfClosedIdleMs, sweepMs } = EGRESS_LIMITS;
-  const wire = await Wire.tunnel(world, `a.test:${port}`);
+  const wire = await Wire.tunnel(fixture, `a.test:${port}`);
   wire.socket.end();
   await within(WAIT_MS, 'the end to be heard outside', () => ended.promise);
   await clock.advance(sweepMs, sweepMs);
-  assert.equal(world.egress.counters().connectionsOpen, 1);
+  assert.equal(fixture.egress.counters().connectionsOpen, 1);
   await clock.advance(halfClosedIdleMs + 2 * sweepMs, sweepMs);
   await wire.ended();
-  await nothingOpen(world);
+  await nothingOpen(fixture);
 });
 
-test('a long answer to a plain request may stay silent until idleness is reached', async t => {
+test('allows a long response to be silent until the idle limit', async t => {
   const port = await listen(
     t,
     createHttpServer((request, response) => {
       if (request.url === '/late') setTimeout(() => response.end('late'), 1_000);
     }),
   );
-  const world = await openWorld(t, { ports: [port], limits: { unusedMs: 500, headMs: 500, sweepMs: 20 } });
-  // By a socket of this process, which asks in the moment in which it is connected: it must not be unused before.
-  const wire = await Wire.open(world.proxyPort);
+  const fixture = await openFixture(t, { ports: [port], limits: { unusedMs: 500, headMs: 500, sweepMs: 20 } });
+  // A socket of this process sends its request as soon as it is connected, so it is never unused.
+  const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write(`GET http://a.test:${port}/late HTTP/1.1\r\nHost: a\r\n\r\n`);
   await wire.until('\r\n\r\nlate');
   wire.socket.destroy();
 });
 
-test('a browser that goes while we connect leaves nothing behind', async t => {
+test('releases everything when the browser disconnects while a connection is opened', async t => {
   const asked = Promise.withResolvers<void>();
   const answer = Promise.withResolvers<readonly string[]>();
   const port = await echo(t);
@@ -405,9 +405,9 @@ test('a browser that goes while we connect leaves nothing behind', async t => {
     asked.resolve();
     return answer.promise;
   };
-  const world = await openWorld(t, { ports: [port], resolve });
-  const plain = await Wire.open(world.proxyPort);
-  const tunnel = await Wire.open(world.proxyPort);
+  const fixture = await openFixture(t, { ports: [port], resolve });
+  const plain = await Wire.open(fixture.proxyPort);
+  const tunnel = await Wire.open(fixture.proxyPort);
   tunnel.socket.write(`CONNECT a.test:${port} HTTP/1.1\r\nHost: a\r\n\r\n`);
   plain.socket.write(`GET http://a.test:${port}/ HTTP/1.1\r\nHost: a\r\n\r\n`);
   await asked.promise;
@@ -416,39 +416,39 @@ test('a browser that goes while we connect leaves nothing behind', async t => {
     await once(socket, 'close');
   }
   answer.resolve(['127.0.0.1']);
-  await nothingOpen(world);
-  await stillWorks(world, port);
+  await nothingOpen(fixture);
+  await stillWorks(fixture, port);
 });
 
-test('closing while requests are under way ends them, and quickly', async t => {
+test('ends requests in progress quickly when it is closed', async t => {
   const port = await listen(
     t,
     createHttpServer(() => {}),
   );
-  const world = await openWorld(t, { ports: [port] });
-  const wire = await Wire.open(world.proxyPort);
+  const fixture = await openFixture(t, { ports: [port] });
+  const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write(`GET http://a.test:${port}/ HTTP/1.1\r\nHost: a\r\n\r\n`);
   await until(WAIT_MS, 'the request to be outside', () =>
-    world.egress.counters().connectionsOpen === 1 ? true : undefined,
+    fixture.egress.counters().connectionsOpen === 1 ? true : undefined,
   );
-  await within(WAIT_MS, 'the proxy to close', () => world.egress.close());
+  await within(WAIT_MS, 'the proxy to close', () => fixture.egress.close());
   await wire.ended();
-  await nothingOpen(world);
+  await nothingOpen(fixture);
 });
 
-test('listeners of ours that throw end a connection, not the process', async t => {
+test('ends only the connection when a listener throws', async t => {
   const fail = (): never => {
     throw new Error('broken');
   };
-  const world = await openWorld(t, {
+  const fixture = await openFixture(t, {
     listener: { refused: fail },
     self: { hostname: 'own.test', port: 80, accept: fail },
   });
   for (const how of [[], ['--proxytunnel']]) {
-    const { code, err } = await curl(world, '-v', ...how, 'http://10.0.0.1/');
+    const { code, err } = await curl(fixture, '-v', ...how, 'http://10.0.0.1/');
     assert.match(err, /x-berth-refused: private/, `curl ended with ${code}`);
   }
-  const wire = await Wire.tunnel(world, 'own.test:80');
+  const wire = await Wire.tunnel(fixture, 'own.test:80');
   await wire.ended();
-  assert.deepEqual(world.egress.counters().refusals, { private: 2 });
+  assert.deepEqual(fixture.egress.counters().refusals, { private: 2 });
 });

@@ -1,5 +1,5 @@
-// Proxies of a session that are slow, break off, or talk nonsense: each costs the request that met it and is named, and
-// the next request goes as if nothing had been. Real proxy programs are the business of tests/acceptance/proxies.test.ts.
+// Upstream proxies that are slow, abort or send invalid data: only the request is affected, the failure is named, and the
+// next request succeeds. tests/acceptance/proxies.test.ts uses real proxy programs.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { createServer, type Socket } from 'node:net';
@@ -10,24 +10,24 @@ import { thisMachine } from '../../server/engines/egress/this-machine.ts';
 import type { Upstream } from '../../server/engines/egress/upstream.ts';
 import { systemClock } from '../../server/kit/clock.ts';
 import { until } from '../../server/kit/wait.ts';
-import { listen, openPort, openWorld, WAIT_MS, Wire, type World } from './egress-world.ts';
+import { type Fixture, listen, openFixture, openPort, WAIT_MS, Wire } from './egress-fixture.ts';
 
-/** Where a proxy is to be given up; elsewhere a machine that stands still for a moment must not look like one. */
+/** A short limit for tests of a timeout; the others use a long one, so that a slow machine does not reach it. */
 const GIVEN_UP_MS = 300;
 const HEAD_END = '\r\n\r\n';
 const STANDS = 'HTTP/1.1 200 Fine\r\n\r\n';
 const SOCKS_METHOD = Buffer.from([5, 0]);
 const SOCKS_STANDS = Buffer.from([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
 
-/** Says something for each thing that it hears: the first, the second ... */
+/** Sends one text for each message that it receives: the first, the second ... */
 type Talk = (socket: Socket, heard: string, time: number) => void;
 
 interface Proxied {
-  readonly world: World;
+  readonly fixture: Fixture;
   readonly failures: readonly ProxyFailure[];
 }
 
-/** A session whose one proxy, at a place of its own for each host, talks as it is told. */
+/** A session with one upstream proxy per host, which answers as the test defines. */
 async function proxied(
   t: TestContext,
   scheme: Upstream['scheme'],
@@ -47,7 +47,7 @@ async function proxied(
     upstreams.set(host, { name: host, scheme, hostname: '127.0.0.1', port, trusted: false });
   }
   const allow = [...upstreams.values()].map(({ port }) => openPort(port));
-  const world = await openWorld(t, {
+  const fixture = await openFixture(t, {
     policy: egressPolicy({
       allow,
       machine: thisMachine({ listeners: [], clock: systemClock }),
@@ -56,21 +56,21 @@ async function proxied(
     limits: { connectMs, tlsHandshakeMs: connectMs },
     listener: { proxyFailed: failure => failures.push(failure) },
   });
-  return { world, failures };
+  return { fixture, failures };
 }
 
-/** What the browser is told of a tunnel to there. */
-async function tunnel(world: World, authority: string): Promise<string> {
-  const wire = await Wire.open(world.proxyPort);
+/** Returns the response to a CONNECT request. */
+async function tunnel(fixture: Fixture, authority: string): Promise<string> {
+  const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
   const head = await wire.until(HEAD_END);
   wire.socket.destroy();
   return head;
 }
 
-const nothingOpen = (world: World): Promise<true> =>
+const nothingOpen = (fixture: Fixture): Promise<true> =>
   until(WAIT_MS, 'no connection to be open outside', () =>
-    world.egress.counters().connectionsOpen === 0 ? true : undefined,
+    fixture.egress.counters().connectionsOpen === 0 ? true : undefined,
   );
 
 const silent: Talk = () => {};
@@ -86,19 +86,19 @@ for (const [scheme, talks] of [
     },
   ],
 ] as const satisfies ReadonlyArray<readonly [Upstream['scheme'], Readonly<Record<string, Talk>>]>)
-  test(`a proxy (${scheme}) that does not answer in time, or not to its end, is given up by name`, async t => {
-    const { world, failures } = await proxied(t, scheme, talks, GIVEN_UP_MS);
+  test(`times out a ${scheme} proxy that does not answer, or not completely, and names the failure`, async t => {
+    const { fixture, failures } = await proxied(t, scheme, talks, GIVEN_UP_MS);
     for (const host of Object.keys(talks)) {
-      const head = await tunnel(world, `${host}:443`);
+      const head = await tunnel(fixture, `${host}:443`);
       assert.match(head, /^HTTP\/1\.1 504 [\s\S]*x-berth-failed: proxy_timed_out\r\n/, host);
       const { proxy, trouble, hostname } = failures.at(-1) ?? {};
       assert.deepEqual([proxy, trouble, hostname], [host, 'proxy_timed_out', host]);
     }
-    await nothingOpen(world);
+    await nothingOpen(fixture);
   });
 
-test('a proxy that takes its time, but not too much, is waited for, however small the pieces of its answer', async t => {
-  const { world, failures } = await proxied(t, 'http', {
+test('waits for a slow proxy within the limit, also if its answer arrives in small parts', async t => {
+  const { fixture, failures } = await proxied(t, 'http', {
     'slow.test': async (socket, heard) => {
       if (!heard.startsWith('CONNECT ')) return void socket.write(`heard ${heard}`);
       for (const letter of STANDS) {
@@ -107,19 +107,19 @@ test('a proxy that takes its time, but not too much, is waited for, however smal
       }
     },
   });
-  const wire = await Wire.tunnel(world, 'slow.test:443');
+  const wire = await Wire.tunnel(fixture, 'slow.test:443');
   wire.socket.write('hello');
   await wire.until('heard hello');
   wire.socket.destroy();
   assert.deepEqual(failures, []);
 });
 
-test('what a host says first, in one piece with the answer of the proxy, is not lost', async t => {
-  const { world } = await proxied(t, 'socks5', {
+test('keeps bytes of the host that arrive together with the answer of the proxy', async t => {
+  const { fixture } = await proxied(t, 'socks5', {
     'first.test': (socket, _, time) =>
       void socket.write(time === 1 ? SOCKS_METHOD : Buffer.concat([SOCKS_STANDS, Buffer.from('220 ready')])),
   });
-  const wire = await Wire.tunnel(world, 'first.test:25');
+  const wire = await Wire.tunnel(fixture, 'first.test:25');
   await wire.until('220 ready');
   wire.socket.destroy();
 });
@@ -130,55 +130,55 @@ for (const [how, breakOff] of [
   ['ends', (socket: Socket) => void socket.end()],
   ['resets', (socket: Socket) => void socket.resetAndDestroy()],
 ] as const)
-  test(`a proxy that ${how} in the middle of a body breaks off for that request alone`, async t => {
-    const { world, failures } = await proxied(t, 'http', {
+  test(`aborts only the one request when a proxy ${how} in the middle of a body`, async t => {
+    const { fixture, failures } = await proxied(t, 'http', {
       'breaks.test': (socket, heard) => {
         if (heard.startsWith('CONNECT ')) return void socket.write(STANDS);
         if (heard.includes('/whole')) return void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwhole');
         socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${2 * BODY.length}\r\n\r\n${BODY}`, () => breakOff(socket));
       },
     });
-    const plain = await Wire.open(world.proxyPort);
+    const plain = await Wire.open(fixture.proxyPort);
     plain.socket.write('GET http://breaks.test/half HTTP/1.1\r\nHost: breaks.test\r\n\r\n');
-    const tunnelled = await Wire.tunnel(world, 'breaks.test:443');
+    const tunnelled = await Wire.tunnel(fixture, 'breaks.test:443');
     tunnelled.socket.write('GET /half HTTP/1.1\r\nHost: breaks.test\r\n\r\n');
     for (const wire of [plain, tunnelled]) {
       await wire.ended();
       assert.ok(wire.bytes.length < 2 * BODY.length, 'it was broken off');
       wire.socket.destroy();
     }
-    const next = await Wire.open(world.proxyPort);
+    const next = await Wire.open(fixture.proxyPort);
     next.socket.write('GET http://breaks.test/whole HTTP/1.1\r\nHost: breaks.test\r\n\r\n');
     await next.until(`${HEAD_END}whole`);
     next.socket.destroy();
     assert.deepEqual(failures, [], 'a proxy that served, and whose host may have broken off, has not failed');
-    await nothingOpen(world);
+    await nothingOpen(fixture);
   });
 
-test('a large body of a plain answer takes the short way by way of a proxy too, whole and counted', async t => {
+test('passes a large plain body through a proxy unchanged and counts it', async t => {
   const large = randomBytes(5 * 1024 * 1024);
   const head = `HTTP/1.1 200 OK\r\nContent-Length: ${large.length}\r\n\r\n`;
-  const { world } = await proxied(t, 'http', {
+  const { fixture } = await proxied(t, 'http', {
     'large.test': socket => {
       socket.write(head);
       socket.write(large);
     },
   });
-  const wire = await Wire.open(world.proxyPort);
+  const wire = await Wire.open(fixture.proxyPort);
   const request = 'GET http://large.test/ HTTP/1.1\r\nHost: large.test\r\n\r\n';
   wire.socket.write(request);
   const start = (await wire.until(HEAD_END)).indexOf(HEAD_END) + HEAD_END.length;
   assert.ok((await wire.bytesOf(start + large.length)).subarray(start).equals(large));
-  await nothingOpen(world);
-  const { bytesByProxy, bytesUp, bytesDown } = world.egress.counters();
+  await nothingOpen(fixture);
+  const { bytesByProxy, bytesUp, bytesDown } = fixture.egress.counters();
   assert.equal(bytesDown, head.length + large.length);
   assert.equal(bytesByProxy, bytesUp + bytesDown);
   wire.socket.destroy();
 });
 
-test('a body that comes in drips through a proxy is waited for', async t => {
+test('waits for a body that arrives slowly through a proxy', async t => {
   const drips = 40;
-  const { world } = await proxied(t, 'http', {
+  const { fixture } = await proxied(t, 'http', {
     'drips.test': async socket => {
       socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${drips}\r\n\r\n`);
       for (let drip = 0; drip < drips; drip++) {
@@ -187,28 +187,28 @@ test('a body that comes in drips through a proxy is waited for', async t => {
       }
     },
   });
-  const wire = await Wire.open(world.proxyPort);
+  const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write('GET http://drips.test/ HTTP/1.1\r\nHost: drips.test\r\n\r\n');
   await wire.until(`${HEAD_END}${'.'.repeat(drips)}`);
   wire.socket.destroy();
 });
 
-test('a proxy that closes before it has answered a plain request leaves the browser without one', async t => {
-  const { world } = await proxied(t, 'http', { 'shut.test': socket => void socket.end() });
-  const wire = await Wire.open(world.proxyPort);
+test('ends the connection without a response when a proxy closes before it has answered', async t => {
+  const { fixture } = await proxied(t, 'http', { 'shut.test': socket => void socket.end() });
+  const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write('GET http://shut.test/ HTTP/1.1\r\nHost: shut.test\r\n\r\n');
   assert.match(await wire.until(HEAD_END), /^HTTP\/1\.1 100 [\s\S]*x-berth-failed: bad_answer\r\n/);
   wire.socket.destroy();
 });
 
-test('a browser that leaves while a proxy keeps it waiting leaves nothing behind', async t => {
-  const { world, failures } = await proxied(t, 'http', { 'silent.test': silent });
-  const wire = await Wire.open(world.proxyPort);
+test('releases everything when the browser disconnects while a proxy is slow', async t => {
+  const { fixture, failures } = await proxied(t, 'http', { 'silent.test': silent });
+  const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write('CONNECT silent.test:443 HTTP/1.1\r\nHost: silent.test\r\n\r\n');
   await until(WAIT_MS, 'the proxy to be reached', () =>
-    world.egress.counters().connectionsOpen === 1 ? true : undefined,
+    fixture.egress.counters().connectionsOpen === 1 ? true : undefined,
   );
   wire.socket.resetAndDestroy();
-  await nothingOpen(world);
+  await nothingOpen(fixture);
   assert.deepEqual(failures, []);
 });

@@ -1,4 +1,4 @@
-// The egress proxy as a browser sees it: what goes through comes out unchanged and is counted. Trouble has its own suite.
+// The egress proxy as a browser uses it: traffic passes unchanged and is counted. egress-trouble.test.ts tests failures.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
@@ -18,7 +18,7 @@ import { before, type TestContext, test } from 'node:test';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { Refusal } from '../../server/engines/egress/egress.ts';
 import { until } from '../../server/kit/wait.ts';
-import { curl, listen, openWorld, portsOpen, WAIT_MS, Wire } from './egress-world.ts';
+import { curl, listen, openFixture, portsOpen, WAIT_MS, Wire } from './egress-fixture.ts';
 
 const sha = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
@@ -67,11 +67,11 @@ before(() => {
   }
 });
 
-test('a plain request arrives as sent: nothing added, nothing of the proxy left in', async t => {
+test('forwards a plain request unchanged, without proxy headers', async t => {
   const port = await origin(t, (request, response) => response.end(JSON.stringify([request.url, request.rawHeaders])));
-  const world = await openWorld(t, { ports: [port] });
+  const fixture = await openFixture(t, { ports: [port] });
   const { out } = await curl(
-    world,
+    fixture,
     '-H',
     'X-Odd-CASE: ü',
     '-H',
@@ -89,21 +89,21 @@ test('a plain request arrives as sent: nothing added, nothing of the proxy left 
   ]);
 });
 
-test('bytes above 127 in headers pass as they are, with and without bodies', async t => {
+test('passes header bytes above 127 unchanged, with and without bodies', async t => {
   const port = await origin(t, async (request, response) => {
     await body(request);
     response
       .writeHead(200, ['X-Back', String(request.headers['x-there'])])
       .end(request.method === 'HEAD' ? undefined : 'ok');
   });
-  const world = await openWorld(t, { ports: [port] });
+  const fixture = await openFixture(t, { ports: [port] });
   for (const how of [[], ['-d', 'x'], ['-I'], ['-H', 'Transfer-Encoding: chunked', '-d', 'x']]) {
-    const { out } = await curl(world, '-i', ...how, '-H', 'X-There: Grüße 東京', `http://a.test:${port}/`);
+    const { out } = await curl(fixture, '-i', ...how, '-H', 'X-There: Grüße 東京', `http://a.test:${port}/`);
     assert.match(out.toString(), /X-Back: Grüße 東京\r\n/, how.join(' '));
   }
 });
 
-test('an answer comes back as sent: status, words, repeated headers, and no Date of ours', async t => {
+test('returns a response unchanged: status, reason phrase, repeated headers, no added Date', async t => {
   const port = await listen(
     t,
     createServer(socket => {
@@ -115,8 +115,8 @@ test('an answer comes back as sent: status, words, repeated headers, and no Date
       );
     }),
   );
-  const world = await openWorld(t, { ports: [port] });
-  const wire = await Wire.open(world.proxyPort);
+  const fixture = await openFixture(t, { ports: [port] });
+  const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write(`GET http://a.test:${port}/ HTTP/1.1\r\nHost: other.test\r\n\r\n`);
   const text = await wire.until('\r\n\r\nok');
   const [status, ...lines] = text.split('\r\n');
@@ -126,7 +126,7 @@ test('an answer comes back as sent: status, words, repeated headers, and no Date
   wire.socket.destroy();
 });
 
-test('the chunks of an answer go on as they came, and HEAD has none', async t => {
+test('passes the chunks of a response as they arrive, and no body for HEAD', async t => {
   const chunks = '4\r\nWiki\r\n5\r\npedia\r\n0\r\n\r\n';
   const port = await listen(
     t,
@@ -137,8 +137,8 @@ test('the chunks of an answer go on as they came, and HEAD has none', async t =>
       });
     }),
   );
-  const world = await openWorld(t, { ports: [port] });
-  const wire = await Wire.open(world.proxyPort);
+  const fixture = await openFixture(t, { ports: [port] });
+  const wire = await Wire.open(fixture.proxyPort);
   for (const time of [1, 2]) {
     wire.socket.write(`GET http://a.test:${port}/${time} HTTP/1.1\r\nHost: a\r\n\r\n`);
     await until(
@@ -151,20 +151,20 @@ test('the chunks of an answer go on as they came, and HEAD has none', async t =>
   assert.match(wire.text, /^transfer-encoding: chunked\r$/im);
   assert.doesNotMatch(wire.text, /content-length/i);
   wire.socket.destroy();
-  const { code, out } = await curl(world, '-I', `http://a.test:${port}/`);
+  const { code, out } = await curl(fixture, '-I', `http://a.test:${port}/`);
   assert.deepEqual([code, out.toString().includes('Wiki')], [0, false]);
 });
 
-test('every method passes, with and without a body, by length and in chunks', async t => {
+test('passes every method, with and without a body, by length and chunked', async t => {
   const port = await origin(t, async (request, response) => {
     const { method, headers } = request;
     response.end(
       `${method} ${(await body(request)).toString()} ${headers['content-length'] ?? '-'} ${headers['transfer-encoding'] ?? '-'}`,
     );
   });
-  const world = await openWorld(t, { ports: [port] });
+  const fixture = await openFixture(t, { ports: [port] });
   const url = `http://a.test:${port}/`;
-  const text = async (...args: string[]): Promise<string> => (await curl(world, ...args, url)).out.toString();
+  const text = async (...args: string[]): Promise<string> => (await curl(fixture, ...args, url)).out.toString();
   for (const method of ['GET', 'DELETE', 'OPTIONS', 'TRACE']) assert.equal(await text('-X', method), `${method}  - -`);
   for (const method of ['POST', 'PUT', 'PATCH', 'PROPFIND']) assert.equal(await text('-X', method), `${method}  0 -`);
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'GET', 'QUERY'])
@@ -177,24 +177,24 @@ test('every method passes, with and without a body, by length and in chunks', as
     );
 });
 
-test('HEAD, 204 and 304 keep their headers and have no body', async t => {
+test('passes the headers of HEAD, 204 and 304 without a body', async t => {
   const port = await origin(t, (request, response) => {
     const status = Number(request.url?.slice(1));
     response.writeHead(status, status === 204 ? { 'x-seen': 'yes' } : { 'content-length': '1234', 'x-seen': 'yes' });
     response.end();
   });
-  const world = await openWorld(t, { ports: [port] });
-  const head = await curl(world, '-I', `http://a.test:${port}/200`, `http://a.test:${port}/200`);
+  const fixture = await openFixture(t, { ports: [port] });
+  const head = await curl(fixture, '-I', `http://a.test:${port}/200`, `http://a.test:${port}/200`);
   assert.equal(head.code, 0);
   assert.equal(head.out.toString().match(/Content-Length: 1234/gi)?.length, 2);
-  const wire = await Wire.open(world.proxyPort);
+  const wire = await Wire.open(fixture.proxyPort);
   for (const status of [204, 304]) wire.socket.write(`GET http://a.test:${port}/${status} HTTP/1.1\r\nHost: x\r\n\r\n`);
   const text = await wire.until('HTTP/1.1 304');
   assert.match(text, /^HTTP\/1.1 204 [\s\S]*?\r\n\r\nHTTP\/1.1 304 /);
   wire.socket.destroy();
 });
 
-test('100-continue is the answer of the server outside, not ours', async t => {
+test('passes on 100-continue from the server instead of sending its own', async t => {
   const server = createHttpServer(async (request, response) => response.end(await body(request)));
   let asked = 0;
   server.on('checkContinue', async (request, response) => {
@@ -207,22 +207,22 @@ test('100-continue is the answer of the server outside, not ours', async t => {
     response.end(await body(request));
   });
   const port = await listen(t, server);
-  const world = await openWorld(t, { ports: [port] });
-  const wire = await Wire.open(world.proxyPort);
+  const fixture = await openFixture(t, { ports: [port] });
+  const wire = await Wire.open(fixture.proxyPort);
   const head = (path: string): string =>
     `POST http://a.test:${port}${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n`;
   wire.socket.write(head('/yes'));
   assert.match(await wire.until('\r\n\r\n'), /^HTTP\/1.1 100 /);
   wire.socket.write('abc');
   await wire.until('\r\n\r\nabc');
-  const other = await Wire.open(world.proxyPort);
+  const other = await Wire.open(fixture.proxyPort);
   other.socket.write(head('/no'));
   assert.match(await other.until('\r\n\r\n'), /^HTTP\/1.1 417 /);
   await other.ended();
   assert.equal(asked, 2);
 });
 
-test('big bodies pass byte for byte both ways, and the counters say what the sockets outside saw', async t => {
+test('passes large bodies unchanged in both directions and counts the bytes of the outer sockets', async t => {
   const sent = randomBytes(32 * 1024 * 1024);
   const folder = mkdtempSync(join(tmpdir(), 'berth-egress-'));
   t.after(() => rmSync(folder, { recursive: true }));
@@ -236,32 +236,32 @@ test('big bodies pass byte for byte both ways, and the counters say what the soc
     }),
   );
   const port = await listen(t, server);
-  const world = await openWorld(t, { ports: [port] });
+  const fixture = await openFixture(t, { ports: [port] });
   for (const how of [[], ['--proxytunnel'], ['-H', 'Transfer-Encoding: chunked']]) {
-    const { code, out } = await curl(world, ...how, '-T', join(folder, 'body'), `http://a.test:${port}/`);
+    const { code, out } = await curl(fixture, ...how, '-T', join(folder, 'body'), `http://a.test:${port}/`);
     assert.equal(code, 0);
     assert.equal(sha(out), sha(sent));
   }
   await until(WAIT_MS, 'all connections outside to close', () =>
-    world.egress.counters().connectionsOpen === 0 ? true : undefined,
+    fixture.egress.counters().connectionsOpen === 0 ? true : undefined,
   );
-  const { bytesUp, bytesDown, connections } = world.egress.counters();
+  const { bytesUp, bytesDown, connections } = fixture.egress.counters();
   await until(WAIT_MS, 'the server to have seen it', () => (seen.up >= bytesUp ? true : undefined));
   assert.deepEqual({ up: bytesUp, down: bytesDown, connections }, { ...seen, connections: 3 });
   assert.ok(bytesUp > 3 * sent.length && bytesDown > 3 * sent.length);
 });
 
-test('counters are live while a tunnel stands, and count it exactly', async t => {
+test('updates counters while a tunnel is open, and counts it exactly', async t => {
   const port = await listen(
     t,
     createServer(socket => socket.pipe(socket)),
   );
-  const world = await openWorld(t, { ports: [port] });
-  const wire = await Wire.tunnel(world, `a.test:${port}`);
+  const fixture = await openFixture(t, { ports: [port] });
+  const wire = await Wire.tunnel(fixture, `a.test:${port}`);
   const sent = randomBytes(3_000_001);
   wire.socket.write(sent);
   assert.equal(sha(await wire.bytesOf(sent.length)), sha(sent));
-  assert.deepEqual(world.egress.counters(), {
+  assert.deepEqual(fixture.egress.counters(), {
     bytesUp: sent.length,
     bytesDown: sent.length,
     bytesByProxy: 0,
@@ -273,20 +273,20 @@ test('counters are live while a tunnel stands, and count it exactly', async t =>
   await wire.ended();
 });
 
-test('what the browser sends before its tunnel stands is not lost', async t => {
+test('keeps bytes that the browser sends before its tunnel is open', async t => {
   const port = await listen(
     t,
     createServer(socket => socket.pipe(socket)),
   );
-  const world = await openWorld(t, { ports: [port] });
-  const wire = await Wire.open(world.proxyPort);
+  const fixture = await openFixture(t, { ports: [port] });
+  const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write(`CONNECT a.test:${port} HTTP/1.1\r\nHost: x\r\n\r\nearly`);
   wire.socket.write(' and soon after');
   await wire.until('\r\n\r\nearly and soon after');
   wire.socket.destroy();
 });
 
-test('TLS passes end to end, untouched', async t => {
+test('passes TLS end to end', async t => {
   const port = await listen(
     t,
     createHttpsServer(tls, (_request, response) => response.end('secret')),
@@ -294,21 +294,21 @@ test('TLS passes end to end, untouched', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-egress-'));
   t.after(() => rmSync(folder, { recursive: true }));
   writeFileSync(join(folder, 'ca.pem'), tls.cert);
-  const world = await openWorld(t, { ports: [port] });
-  const good = await curl(world, '--cacert', join(folder, 'ca.pem'), `https://a.test:${port}/`);
+  const fixture = await openFixture(t, { ports: [port] });
+  const good = await curl(fixture, '--cacert', join(folder, 'ca.pem'), `https://a.test:${port}/`);
   assert.equal(good.out.toString(), 'secret');
-  const untrusted = await curl(world, `https://a.test:${port}/`);
+  const untrusted = await curl(fixture, `https://a.test:${port}/`);
   assert.equal(untrusted.code, 60);
 });
 
-test('a WebSocket runs through a tunnel, text and binary, and its closing arrives', async t => {
+test('passes a WebSocket through a tunnel: text, binary and close', async t => {
   const server = createHttpServer();
   new WebSocketServer({ server }).on('connection', socket =>
     socket.on('message', (data, binary) => socket.send(data, { binary })),
   );
   const port = await listen(t, server);
-  const world = await openWorld(t, { ports: [port] });
-  const { socket: tunnel } = await Wire.tunnel(world, `a.test:${port}`);
+  const fixture = await openFixture(t, { ports: [port] });
+  const { socket: tunnel } = await Wire.tunnel(fixture, `a.test:${port}`);
   tunnel.removeAllListeners('data');
   const client = new WebSocket(`ws://a.test:${port}/`, { createConnection: () => tunnel });
   await once(client, 'open');
@@ -321,37 +321,44 @@ test('a WebSocket runs through a tunnel, text and binary, and its closing arrive
   assert.equal(code, 4001);
 });
 
-test('an Upgrade inside a plain request is not passed on', async t => {
+test('does not forward an Upgrade in a plain request', async t => {
   const port = await origin(t, (request, response) => response.end(String(request.headers.upgrade ?? 'none')));
-  const world = await openWorld(t, { ports: [port] });
-  const { out } = await curl(world, '-H', 'Upgrade: websocket', '-H', 'Connection: Upgrade', `http://a.test:${port}/`);
+  const fixture = await openFixture(t, { ports: [port] });
+  const { out } = await curl(
+    fixture,
+    '-H',
+    'Upgrade: websocket',
+    '-H',
+    'Connection: Upgrade',
+    `http://a.test:${port}/`,
+  );
   assert.equal(out.toString(), 'none');
 });
 
-test('connections are kept on both sides, one outside for one of the browser', async t => {
+test('keeps connections alive, one to the server per connection of the browser', async t => {
   let sockets = 0;
   const server = createHttpServer((_request, response) => response.end('ok'));
-  // However long the client takes from one request to the next.
+  // The interval between two requests does not matter.
   server.keepAliveTimeout = 0;
   server.on('connection', () => (sockets += 1));
   const port = await listen(t, server);
-  const world = await openWorld(t, { ports: [port], hosts: { 'b.test': '127.0.0.1' } });
+  const fixture = await openFixture(t, { ports: [port], hosts: { 'b.test': '127.0.0.1' } });
   const a = `http://a.test:${port}/`;
-  const { out } = await curl(world, a, a, a, '-w', '%{num_connects} ');
+  const { out } = await curl(fixture, a, a, a, '-w', '%{num_connects} ');
   assert.equal(out.toString().replaceAll('ok', ''), '1 0 0 ');
   assert.equal(sockets, 1);
-  await curl(world, a, `http://b.test:${port}/`, a);
+  await curl(fixture, a, `http://b.test:${port}/`, a);
   assert.equal(sockets, 4, 'a connection to another place takes the place of the kept one');
-  await until(WAIT_MS, 'none to be left', () => (world.egress.counters().connectionsOpen === 0 ? true : undefined));
+  await until(WAIT_MS, 'none to be left', () => (fixture.egress.counters().connectionsOpen === 0 ? true : undefined));
 });
 
-test('a kept connection that the server has just closed costs the browser nothing', async t => {
+test('hides from the browser that the server has closed a kept connection', async t => {
   const served = new WeakMap<Socket, number>();
   const methods: string[] = [];
   const port = await origin(t, (request, response) => {
     const count = (served.get(request.socket) ?? 0) + 1;
     served.set(request.socket, count);
-    // The second request on a connection meets its end, as when a server's keep-alive has just run out.
+    // The second request meets a closed connection, as when the server's keep-alive has expired.
     if (count > 1) {
       request.socket.resetAndDestroy();
       return;
@@ -359,10 +366,10 @@ test('a kept connection that the server has just closed costs the browser nothin
     methods.push(request.method ?? '');
     response.end('ok');
   });
-  const world = await openWorld(t, { ports: [port] });
+  const fixture = await openFixture(t, { ports: [port] });
   const url = `http://a.test:${port}/`;
   const { code, out } = await curl(
-    world,
+    fixture,
     url,
     url,
     '--next',
@@ -371,7 +378,7 @@ test('a kept connection that the server has just closed costs the browser nothin
     '--noproxy',
     '',
     '--proxy',
-    world.proxyUrl,
+    fixture.proxyUrl,
     '-d',
     'x',
     url,
@@ -382,29 +389,29 @@ test('a kept connection that the server has just closed costs the browser nothin
   assert.deepEqual(methods, ['GET', 'GET', 'POST', 'POST']);
 });
 
-test('the head of an answer goes on at once, before its body has begun', async t => {
+test('forwards the head of a response before its body arrives', async t => {
   const port = await origin(t, (_request, response) =>
     response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders(),
   );
-  const world = await openWorld(t, { ports: [port] });
-  const wire = await Wire.open(world.proxyPort);
+  const fixture = await openFixture(t, { ports: [port] });
+  const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write(`GET http://a.test:${port}/ HTTP/1.1\r\nHost: x\r\n\r\n`);
   assert.match(await wire.until('\r\n\r\n'), /text\/event-stream/);
   wire.socket.destroy();
   await until(WAIT_MS, 'the connection outside to go with the browser', () =>
-    world.egress.counters().connectionsOpen === 0 ? true : undefined,
+    fixture.egress.counters().connectionsOpen === 0 ? true : undefined,
   );
 });
 
-test('one side of a tunnel may end before the other', async t => {
+test('allows one side of a tunnel to end before the other', async t => {
   const whole = createServer({ allowHalfOpen: true }, async socket => {
     const parts: Buffer[] = [];
     for await (const part of socket) parts.push(part);
     socket.end(Buffer.concat(parts).toString().toUpperCase());
   });
   const port = await listen(t, whole);
-  const world = await openWorld(t, { ports: [port] });
-  const wire = await Wire.tunnel(world, `a.test:${port}`);
+  const fixture = await openFixture(t, { ports: [port] });
+  const wire = await Wire.tunnel(fixture, `a.test:${port}`);
   wire.socket.write('ask');
   wire.socket.end('ed');
   await wire.ended();
@@ -418,8 +425,8 @@ test('one side of a tunnel may end before the other', async t => {
     }),
   );
   const heard: Buffer[] = [];
-  world.egress.replacePolicy(portsOpen([talker]));
-  const other = await Wire.tunnel(world, `a.test:${talker}`);
+  fixture.egress.replacePolicy(portsOpen([talker]));
+  const other = await Wire.tunnel(fixture, `a.test:${talker}`);
   await other.ended();
   assert.equal(other.text, 'said');
   other.socket.end('still here');
@@ -428,25 +435,25 @@ test('one side of a tunnel may end before the other', async t => {
   );
 });
 
-test('all that was sent arrives before a close does, also at a slow reader', async t => {
+test('delivers all bytes before it closes, also to a slow reader', async t => {
   const bytes = randomBytes(5_000_000);
   const port = await listen(
     t,
     createServer(socket => socket.end(bytes)),
   );
-  const world = await openWorld(t, { ports: [port] });
-  const wire = await Wire.tunnel(world, `a.test:${port}`);
+  const fixture = await openFixture(t, { ports: [port] });
+  const wire = await Wire.tunnel(fixture, `a.test:${port}`);
   wire.socket.end();
   wire.socket.pause();
   await until(WAIT_MS, 'the outside to be done or held up', () =>
-    world.egress.counters().bytesDown > 100_000 ? true : undefined,
+    fixture.egress.counters().bytesDown > 100_000 ? true : undefined,
   );
   wire.socket.resume();
   await wire.ended();
   assert.equal(sha(wire.bytes), sha(bytes));
 });
 
-test('a slow reader holds the sender up instead of filling our memory', async t => {
+test('applies backpressure to the sender of a slow reader', async t => {
   const endless = Buffer.alloc(1 << 20);
   const port = await listen(
     t,
@@ -458,42 +465,42 @@ test('a slow reader holds the sender up instead of filling our memory', async t 
       more();
     }),
   );
-  const world = await openWorld(t, { ports: [port] });
-  const wire = await Wire.tunnel(world, `a.test:${port}`);
+  const fixture = await openFixture(t, { ports: [port] });
+  const wire = await Wire.tunnel(fixture, `a.test:${port}`);
   wire.socket.pause();
   let before = -1;
   const stuckAt = await until(
     WAIT_MS,
     'the flow to stand still',
     () => {
-      const now = world.egress.counters().bytesDown;
+      const now = fixture.egress.counters().bytesDown;
       const still = now > 0 && now === before;
       before = now;
       return still ? now : undefined;
     },
     150,
   );
-  // What the kernel's buffers take on their own; ours add 64 KiB at most.
+  // The buffers of the kernel; ours add 64 KiB at most.
   assert.ok(stuckAt < 40 * 1024 * 1024, `${stuckAt} bytes were taken`);
   wire.socket.destroy();
 });
 
-test('a refusal is answered, counted, told and logged, by its rule and nothing more', async t => {
+test('answers, counts, reports and logs a refusal with its rule only', async t => {
   const told: Refusal[] = [];
-  const world = await openWorld(t, {
+  const fixture = await openFixture(t, {
     hosts: { 'inside.test': '10.9.9.9' },
     listener: { refused: refusal => told.push(refusal) },
   });
-  const plain = await curl(world, '-i', '-d', 'body', 'http://inside.test/');
+  const plain = await curl(fixture, '-i', '-d', 'body', 'http://inside.test/');
   assert.match(plain.out.toString(), /^HTTP\/1.1 403 Forbidden\r\n/);
   assert.match(plain.out.toString(), /x-berth-refused: private\r\n/);
   assert.doesNotMatch(plain.out.toString(), /10\.9/);
-  const tunnel = await curl(world, '-v', 'https://inside.test/');
+  const tunnel = await curl(fixture, '-v', 'https://inside.test/');
   assert.equal(tunnel.code, 56);
   assert.match(tunnel.err, /HTTP\/1.1 403 Forbidden/);
   assert.match(tunnel.err, /x-berth-refused: private/);
-  await curl(world, 'http://localhost:1/', 'http://x.localhost:1/');
-  assert.deepEqual(world.egress.counters().refusals, { private: 2, loopback: 2 });
+  await curl(fixture, 'http://localhost:1/', 'http://x.localhost:1/');
+  assert.deepEqual(fixture.egress.counters().refusals, { private: 2, loopback: 2 });
   assert.deepEqual(
     told.map(({ rule, via, hostname, port }) => [rule, via, hostname, port]),
     [
@@ -505,7 +512,7 @@ test('a refusal is answered, counted, told and logged, by its rule and nothing m
   );
 });
 
-test('a policy that is replaced holds at once: for new requests, and for tunnels that stand', async t => {
+test('applies a replaced policy at once to new requests and open tunnels', async t => {
   const port = await listen(
     t,
     createServer(socket => socket.pipe(socket)),
@@ -514,18 +521,18 @@ test('a policy that is replaced holds at once: for new requests, and for tunnels
     t,
     createServer(socket => socket.pipe(socket)),
   );
-  const world = await openWorld(t, { ports: [port, other] });
-  const going = await Wire.tunnel(world, `a.test:${port}`);
-  const staying = await Wire.tunnel(world, `a.test:${other}`);
-  world.egress.replacePolicy(portsOpen([other]));
+  const fixture = await openFixture(t, { ports: [port, other] });
+  const going = await Wire.tunnel(fixture, `a.test:${port}`);
+  const staying = await Wire.tunnel(fixture, `a.test:${other}`);
+  fixture.egress.replacePolicy(portsOpen([other]));
   await going.ended();
-  await assert.rejects(Wire.tunnel(world, `a.test:${port}`), /x-berth-refused: loopback/);
+  await assert.rejects(Wire.tunnel(fixture, `a.test:${port}`), /x-berth-refused: loopback/);
   staying.socket.write('here');
   await staying.until('here');
   staying.socket.destroy();
 });
 
-test('the session reaches its own connect address, served in this process', async t => {
+test("serves the session's own connect address in this process", async t => {
   const service = createHttpServer((request, response) => response.end(`own ${request.url}`));
   const server = new WebSocketServer({ server: service });
   server.on('connection', socket => socket.on('message', data => socket.send(data)));
@@ -534,26 +541,26 @@ test('the session reaches its own connect address, served in this process', asyn
     port: 8080,
     accept: (socket: unknown) => void service.emit('connection', socket),
   };
-  const world = await openWorld(t, { self });
-  const wire = await Wire.open(world.proxyPort);
+  const fixture = await openFixture(t, { self });
+  const wire = await Wire.open(fixture.proxyPort);
   wire.socket.write('CONNECT 127.1:8080 HTTP/1.1\r\nHost: x\r\n\r\nGET /early HTTP/1.1\r\nHost: x\r\n\r\n');
   await wire.until('own /early');
   wire.socket.destroy();
-  const { socket: tunnel } = await Wire.tunnel(world, '127.0.0.1:8080');
+  const { socket: tunnel } = await Wire.tunnel(fixture, '127.0.0.1:8080');
   tunnel.removeAllListeners('data');
   const client = new WebSocket('ws://127.0.0.1:8080/connect', { createConnection: () => tunnel });
   await once(client, 'open');
   client.send('hello');
   assert.equal(String((await once(client, 'message'))[0]), 'hello');
   client.terminate();
-  assert.equal(world.egress.counters().connections, 0);
+  assert.equal(fixture.egress.counters().connections, 0);
 });
 
-test('the own address serves tunnels only, and no other spelling or port of it', async t => {
+test('allows only tunnels to the own address, and no other spelling or port of it', async t => {
   let accepted = 0;
-  const world = await openWorld(t, { self: { hostname: '127.0.0.1', port: 8080, accept: () => (accepted += 1) } });
+  const fixture = await openFixture(t, { self: { hostname: '127.0.0.1', port: 8080, accept: () => (accepted += 1) } });
   const plain = await curl(
-    world,
+    fixture,
     '-i',
     '-H',
     'Upgrade: websocket',
@@ -563,11 +570,11 @@ test('the own address serves tunnels only, and no other spelling or port of it',
   );
   assert.match(plain.out.toString(), /^HTTP\/1.1 403 [\s\S]*x-berth-refused: own_service/);
   for (const authority of ['localhost:8080', '127.0.0.2:8080', '127.0.0.1:8081', '[::1]:8080'])
-    await assert.rejects(Wire.tunnel(world, authority), /x-berth-refused: loopback/, authority);
+    await assert.rejects(Wire.tunnel(fixture, authority), /x-berth-refused: loopback/, authority);
   assert.equal(accepted, 0);
 });
 
-test("with an https address TLS ends here, with the operator's certificate", async t => {
+test("terminates TLS with the operator's certificate if the own address is https", async t => {
   const service = createHttpServer((request, response) => response.end(`own ${request.url}`));
   const self = {
     hostname: 'Browsers.test',
@@ -578,31 +585,31 @@ test("with an https address TLS ends here, with the operator's certificate", asy
   const folder = mkdtempSync(join(tmpdir(), 'berth-egress-'));
   t.after(() => rmSync(folder, { recursive: true }));
   writeFileSync(join(folder, 'ca.pem'), tls.cert);
-  const world = await openWorld(t, { self });
+  const fixture = await openFixture(t, { self });
   for (const path of ['/one', '/two']) {
-    const { out } = await curl(world, '--cacert', join(folder, 'ca.pem'), `https://browsers.test${path}`);
+    const { out } = await curl(fixture, '--cacert', join(folder, 'ca.pem'), `https://browsers.test${path}`);
     assert.equal(out.toString(), `own ${path}`);
   }
-  const wire = await Wire.tunnel(world, 'browsers.test:443');
+  const wire = await Wire.tunnel(fixture, 'browsers.test:443');
   wire.socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
   await wire.ended();
   assert.doesNotMatch(wire.text, /own/);
 });
 
-test('a closed proxy has closed everything, and its listener can be given to the next session', async t => {
+test('closes everything on close, and its listener can be used for the next session', async t => {
   const port = await listen(
     t,
     createServer(socket => socket.pipe(socket)),
   );
-  const world = await openWorld(t, { ports: [port] });
-  const wire = await Wire.tunnel(world, `a.test:${port}`);
-  const unused = await Wire.open(world.proxyPort);
-  await world.egress.close();
+  const fixture = await openFixture(t, { ports: [port] });
+  const wire = await Wire.tunnel(fixture, `a.test:${port}`);
+  const unused = await Wire.open(fixture.proxyPort);
+  await fixture.egress.close();
   await Promise.all([wire.ended(), unused.ended()]);
-  assert.equal(world.egress.counters().connectionsOpen, 0);
-  const late = await Wire.open(world.proxyPort);
+  assert.equal(fixture.egress.counters().connectionsOpen, 0);
+  const late = await Wire.open(fixture.proxyPort);
   await late.ended();
-  await world.egress.close();
+  await fixture.egress.close();
 
   const { openEgress } = await import('../../server/engines/egress/egress.ts');
   const { createResolver } = await import('../../server/engines/egress/resolve.ts');
@@ -610,25 +617,25 @@ test('a closed proxy has closed everything, and its listener can be given to the
   const { silentLog } = await import('../../server/kit/log.ts');
   const resolve = createResolver({ hosts: new Map([['a.test', '127.0.0.1']]), clock: systemClock });
   const next = openEgress({
-    server: world.server,
+    server: fixture.server,
     policy: portsOpen([port]),
     resolve,
     clock: systemClock,
     log: silentLog,
   });
   t.after(() => next.close());
-  const again = await Wire.tunnel(world, `a.test:${port}`);
+  const again = await Wire.tunnel(fixture, `a.test:${port}`);
   again.socket.write('again');
   await again.until('again');
   again.socket.destroy();
 });
 
-test('a plain client library works too', async t => {
+test('works with an HTTP client library', async t => {
   const port = await origin(t, (_request, response) => response.end('fine'));
-  const world = await openWorld(t, { ports: [port] });
+  const fixture = await openFixture(t, { ports: [port] });
   const request = httpRequest({
     host: '127.0.0.1',
-    port: world.proxyPort,
+    port: fixture.proxyPort,
     path: `http://a.test:${port}/`,
     headers: { connection: 'close' },
   });

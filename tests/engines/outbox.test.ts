@@ -1,5 +1,5 @@
-// The outbox on a real database, over the disk and over a bucket that goes away: what is posted arrives, once, however
-// long that takes and whoever dies meanwhile.
+// The outbox on a real database, with the disk and with a bucket that becomes unavailable: every posted file is stored
+// exactly once, also after delays and crashes.
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { readdirSync } from 'node:fs';
@@ -65,14 +65,14 @@ describe('the outbox', () => {
     const opened = await outbox.open(app, key);
     return opened && buffer(opened.body);
   };
-  /** Looks again and again, as the clock does. */
+  /** Runs the task repeatedly, as the clock does. */
   const emptied = (outbox: Outbox): Promise<unknown> =>
     eventually('the outbox to be empty', async () => {
       await outbox.tend();
       return (await store.outbox.staged(host)).size === 0;
     });
 
-  it('stores what is posted, and gives it out from the first moment', async () => {
+  it('stores what is posted, and returns it from the first moment', async () => {
     const outbox = open(disk);
     const key = newKey();
     const bytes = randomBytes(100_000);
@@ -88,7 +88,7 @@ describe('the outbox', () => {
     await outbox.close();
   });
 
-  it('is another application’s to whom the key does not belong', async () => {
+  it('stores a file for the application that owns the key', async () => {
     const outbox = open(disk);
     const key = newKey();
     await outbox.post(app, { key, staged: await stage(Buffer.from('x')) });
@@ -99,7 +99,7 @@ describe('the outbox', () => {
     await outbox.close();
   });
 
-  it('tries again, ever more slowly, while the store is down, and loses nothing', async () => {
+  it('retries with growing delays while the store is down, and loses nothing', async () => {
     let time = now;
     const clock = { ...systemClock, now: () => time };
     const outbox = open(bucket, clock);
@@ -124,12 +124,12 @@ describe('the outbox', () => {
     await outbox.close();
   });
 
-  it('goes on where a killed server stopped, also between storing and forgetting', async () => {
+  it('continues after a crash between storing a file and deleting its row', async () => {
     const killed = open(disk);
     const key = newKey();
     const staged = await stage(Buffer.from('posted'));
     await killed.post(app, { key, staged });
-    // As far as a server gets that dies before it can take the row away.
+    // The state of a server that was killed before it could delete the row.
     await disk.putFile(key, staging.pathOf(staged));
     await stage(Buffer.from('staged and never posted'));
     const successor = open(disk);
@@ -140,7 +140,7 @@ describe('the outbox', () => {
     await successor.close();
   });
 
-  it('takes back what waits, and removes what is stored', async () => {
+  it('withdraws waiting files and removes stored ones', async () => {
     const outbox = open(disk);
     const [waits, stored] = [newKey(), newKey()];
     await outbox.post(app, { key: stored, staged: await stage(Buffer.from('a')) });
@@ -153,7 +153,7 @@ describe('the outbox', () => {
     await outbox.close();
   });
 
-  it('leaves nothing of what is taken back while it is being stored', async () => {
+  it('leaves nothing of a file that is withdrawn while it is stored', async () => {
     const outbox = open(bucket);
     for (let round = 0; round < 10; round++) {
       const key = newKey();

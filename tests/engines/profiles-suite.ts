@@ -1,5 +1,5 @@
-// Packing a hostile profile and unpacking an archive, by the jailed tar of each form of the slots. What a page that broke
-// out of its renderer may have planted is planted here by hand.
+// Packing a hostile profile and unpacking an archive, with the jailed tar of each kind of slots. The tests create by hand
+// what a page that escaped its renderer could have created.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
@@ -40,7 +40,7 @@ import { LIMITS, makeDataDir, removeDataDir } from './slots-lab.ts';
 const SECRET_OF_THE_HOST = 'only the host may read this';
 const never = new AbortController().signal;
 
-/** A header with what ours never have. */
+/** A header with fields that our archives never have. */
 function evilHeader(name: string, kind = '0', link = '', size = 0): Buffer {
   const header = tarHeader('x', size);
   header.write(name, 0);
@@ -52,7 +52,7 @@ function evilHeader(name: string, kind = '0', link = '', size = 0): Buffer {
   return header;
 }
 
-/** Command lines of the box's user; without one of its own nothing can be told apart. */
+/** Command lines of the processes of the box's user. Not distinguishable if the box has no own user. */
 function processesOf(uid: number | undefined): string[] {
   const commandOf = (pid: string): string[] => {
     try {
@@ -98,7 +98,7 @@ export function profilesSuite(form: Form): void {
 
     const seal = (): Seal => ({ key: new Secret(randomBytes(32)), name: 'n' });
 
-    /** Everything below belongs to the box's user. */
+    /** Gives everything below to the box's user. */
     const give = (path: string): void => {
       if (uid === undefined) return;
       chownSync(path, uid, uid);
@@ -113,7 +113,7 @@ export function profilesSuite(form: Form): void {
       return file;
     };
 
-    /** A profile that was moved out of a box whose browser closed in order. */
+    /** A profile that was moved out of a box after its browser had exited normally. */
     async function staged(plant: (profile: string) => void): Promise<Staging> {
       const id = `s-${count++}`;
       const box = join(dataDir, 'sessions', id);
@@ -157,7 +157,7 @@ export function profilesSuite(form: Form): void {
             .sort()
         : [];
 
-    test('what is kept comes back, owned by the box, and nothing else does', async () => {
+    test('unpacks the stored entries with the box as owner, and nothing else', async () => {
       const { box, packed } = await roundTrip(profile => {
         put(profile, 'Default/Cookies');
         put(profile, 'Default/Local Storage/leveldb/000003.log');
@@ -180,7 +180,7 @@ export function profilesSuite(form: Form): void {
       assert.equal(mode & 0o077, 0, 'nobody else may read it');
     });
 
-    test('links, pipes and what cannot be read are left out, and lead nowhere', async () => {
+    test('skips links, pipes and unreadable entries without following links', async () => {
       const { box, packed } = await roundTrip(profile => {
         put(profile, 'Default/Cookies');
         const storage = join(profile, 'Default/IndexedDB');
@@ -204,7 +204,7 @@ export function profilesSuite(form: Form): void {
       assert.equal(packed.skipped, 4);
     });
 
-    test('a profile that is no folder is not taken', async () => {
+    test('does not move a profile that is not a folder', async () => {
       for (const plant of [
         (box: string) => symlinkSync(dataDir, join(box, 'profile')),
         (box: string) => writeFileSync(join(box, 'profile'), 'x'),
@@ -221,7 +221,7 @@ export function profilesSuite(form: Form): void {
       }
     });
 
-    test('a folder that leads elsewhere holds nothing', async () => {
+    test('lists nothing in a folder that is a link', async () => {
       const { box } = await roundTrip(profile => {
         execFileSync('rm', ['-r', join(profile, 'Default')]);
         symlinkSync(dataDir, join(profile, 'Default'));
@@ -229,7 +229,7 @@ export function profilesSuite(form: Form): void {
       assert.deepEqual(filesIn(box), []);
     });
 
-    test('a huge sparse file ends the pack at the bound, and does not fill the disk', async () => {
+    test('stops packing a huge sparse file at the limit without filling the disk', async () => {
       const staging = await staged(profile => {
         const file = put(profile, 'Default/IndexedDB/huge', '');
         truncateSync(file, 2 * 1024 ** 3);
@@ -241,7 +241,7 @@ export function profilesSuite(form: Form): void {
       assert.equal(existsSync(staging.profile), false);
     });
 
-    test('folders without end and without files are walked no further than the bound', async () => {
+    test('stops reading endless nested folders at the limit', async () => {
       const staging = await staged(profile => {
         let folder = join(profile, 'Default/IndexedDB');
         for (let depth = 0; depth < 40; depth++) folder = join(folder, 'd'.repeat(60));
@@ -253,7 +253,7 @@ export function profilesSuite(form: Form): void {
       await staging.remove();
     });
 
-    /** An archive sealed as ours are, whatever stands in it. */
+    /** An archive that is sealed correctly, with any content. */
     async function crafted(tar: Readable): Promise<Sealed> {
       const under = seal();
       const level = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
@@ -272,14 +272,14 @@ export function profilesSuite(form: Form): void {
       ['a way up', evilHeader('Default/IndexedDB/../../../../evil')],
       ['an absolute name', evilHeader('/tmp/evil')],
     ] as const)
-      test(`an archive with ${what} is refused whole, and leaves nothing`, async () => {
+      test(`refuses an archive with ${what} and leaves nothing`, async () => {
         const box = newBox();
         const failure = await profiles.unpack(await crafted(tarWith(header)), box, true, never).catch(error => error);
         assert.ok(profiles.isDamage(failure), String(failure));
         assert.deepEqual(readdirSync(box), []);
       });
 
-    test('a bomb is refused at the bound, and leaves nothing', async () => {
+    test('refuses a zip bomb at the limit and leaves nothing', async () => {
       const bomb = (async function* () {
         yield evilHeader('Default/IndexedDB/bomb', '0', '', 3 * 1024 ** 3);
         for (let sent = 0; sent < 64; sent++) yield Buffer.alloc(1024 ** 2);
@@ -290,7 +290,7 @@ export function profilesSuite(form: Form): void {
       assert.deepEqual(readdirSync(box), []);
     });
 
-    test('a pack that is given up at any moment leaves no process', async () => {
+    test('leaves no process when packing is aborted at any time', async () => {
       for (let waitMs = 0; waitMs < 24; waitMs += 2) {
         const staging = await staged(profile => put(profile, 'Default/IndexedDB/1', randomBytes(500_000)));
         const packed = await profiles.pack(staging, seal(), AbortSignal.timeout(waitMs)).catch(() => undefined);
@@ -300,7 +300,7 @@ export function profilesSuite(form: Form): void {
       await eventually('the processes to be gone', () => processesOf(uid), isEmpty);
     });
 
-    test('many small files and large ones between them come back as they were', async () => {
+    test('unpacks many small files and large ones unchanged', async () => {
       const files = new Map<string, Buffer>();
       for (let at = 0; at < 200; at++)
         files.set(`Default/IndexedDB/d${at % 7}/${at}`, randomBytes(at % 50 === 0 ? 1_500_000 : 100 * at));
@@ -312,7 +312,7 @@ export function profilesSuite(form: Form): void {
         assert.ok(readFileSync(join(box, 'profile', name)).equals(bytes), `${name} came back as it was`);
     });
 
-    test('a link or a file that is there already is neither followed nor replaced', async () => {
+    test('neither follows nor replaces an existing link or file', async () => {
       const elsewhere = join(dataDir, `elsewhere-${count++}`);
       const good = () => crafted(Readable.from([tarHeader('Default/Cookies', 4), 'good', tarPadding(4), TAR_END]));
       for (const plant of [
@@ -332,7 +332,7 @@ export function profilesSuite(form: Form): void {
       }
     });
 
-    test('altered bytes, another key and another sum are damage, and leave nothing', async () => {
+    test('reports altered bytes, a wrong key and a wrong checksum as damage, and leaves nothing', async () => {
       const under = seal();
       const staging = await staged(profile => put(profile, 'Default/IndexedDB/1', randomBytes(500_000)));
       const packed = await profiles.pack(staging, under, never);
@@ -353,7 +353,7 @@ export function profilesSuite(form: Form): void {
       }
     });
 
-    test('without cookies the rest comes back', async () => {
+    test('unpacks everything except the cookies if asked to', async () => {
       const under = seal();
       const staging = await staged(profile => {
         put(profile, 'Default/Cookies');

@@ -1,5 +1,5 @@
-// Profiles packed and unpacked in the form that this user has here, and without a jail. As root, slots-rootless.test.ts
-// adds the third.
+// Profiles are packed and unpacked with the kind of slots that this user can open, and without a jail. As root,
+// slots-rootless.test.ts adds the third kind.
 import { jailedForm } from '../../server/engines/slots/open-slots.ts';
 import { profilesSuite } from './profiles-suite.ts';
 

@@ -1,5 +1,5 @@
-// From a journal to films: sixty seconds that were recorded are sixty seconds, every frame stands at its time, players'
-// tools accept all of it; a size that changes, a disk that takes nothing for a while. No browser: frames come from ffmpeg.
+// From a journal to a film: 60 recorded seconds are 60 seconds, every frame has its time, and the tools of players accept
+// the result. Also sizes that change and a full disk. Uses no browser: ffmpeg generates the frames.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -78,7 +78,7 @@ interface Film {
   readonly lost: ReadonlyArray<readonly [number, number]>;
 }
 
-/** What a page that showed these pictures at these times, and ended then, was stored as. */
+/** Returns what was stored of a page that showed these pictures at these times and then ended. */
 async function filmed(
   path: string,
   shown: ReadonlyArray<{ readonly atMs: number; readonly jpeg: Buffer; readonly before?: () => void }>,
@@ -120,7 +120,7 @@ async function filmed(
 
 const millisecondsOf = ({ durationsMs }: Segment): number => durationsMs.reduce((sum, ms) => sum + ms, 0);
 
-test('a page whose only frame was long on its way lasts as long as it lived', async () => {
+test('gives a page with a single late frame the duration of the page', async () => {
   const clock = new TestClock();
   const [paintedAt, browserMs] = [new Date(clock.now().getTime() - 1_500), clock.monotonicMs() - 1_500];
   const first = { ...frame(browserMs, picture(RED, LARGE)), at: paintedAt };
@@ -139,10 +139,10 @@ test('a page whose only frame was long on its way lasts as long as it lived', as
   assert.ok(endMs > leastMs - 500 && endMs < mostMs + 500, `${endMs}, not ${leastMs} to ${mostMs}`);
 });
 
-test('a minute is a minute: as segments, as a playlist and as one file, with every colour at its time', async () => {
+test('keeps one minute exact in segments, playlist and MP4 file, with every color at its time', async () => {
   const colours = [RED, GREEN, BLUE];
   const pictures = colours.map(colour => picture(colour, LARGE));
-  // Changes at odd times, seven seconds of rest, a change in the last moment; the first picture comes late.
+  // Changes at irregular times, 7 s without a change, a change at the end. The first picture arrives late.
   const times = [1_370, 2_003, 2_204, 9_999, 12_002, 12_003, 19_500, 33_333, 41_017, 47_999, 48_002, 59_999];
   const shown = times.map((atMs, index) => ({ atMs, jpeg: pictures[index % 3] ?? Buffer.alloc(0) }));
   const { segments, lost } = await filmed(join(makeFolder(), 'page'), shown, MINUTE_MS);
@@ -170,21 +170,21 @@ test('a minute is a minute: as segments, as a playlist and as one file, with eve
   }
 });
 
-test('segments that wait for each other share a process, and each of them can be played alone', async () => {
+test('encodes waiting segments in one process, each playable alone', async () => {
   const folder = makeFolder();
   const [counting, runs] = [join(folder, 'ffmpeg'), join(folder, 'runs')];
   writeFileSync(counting, `#!/bin/sh\necho x >> ${runs}\nexec ffmpeg "$@"\n`, { mode: 0o755 });
   const colours = [RED, GREEN, BLUE];
   const pictures = colours.map(colour => picture(colour, LARGE));
-  // Two segments of several pictures, three at rest, two more; a segment of a tenth of a second.
+  // Two segments with several pictures, three without changes, two more, and a segment of 0.1 s.
   const times = [0, 3_000, 5_999, 7_000, 30_500, 31_000, 36_100, 37_777];
   const shown = times.map((atMs, index) => ({ atMs, jpeg: pictures[index % 3] ?? Buffer.alloc(0) }));
-  // The path is one that a shell, and a list, would take apart.
+  // The path contains characters that a shell or a list would split.
   const path = join(folder, "it's a page");
   const gathering = new HandClock();
   const queue = new EncodeQueue(new Ffmpeg(boundedHelper, counting), gathering, silentLog);
   const filming = filmed(path, shown, 42_100, queue);
-  // The three at rest are one.
+  // The three without changes become one.
   await eventually('six segments to wait for each other', () => gathering.sleeping === 6);
   await gathering.advance(1_000);
   const { segments, lost } = await filming;
@@ -208,7 +208,7 @@ test('segments that wait for each other share a process, and each of them can be
   }
 });
 
-test('where segments cannot be encoded together each is encoded alone', async () => {
+test('encodes each segment alone if they cannot be encoded together', async () => {
   const folder = makeFolder();
   const moody = join(folder, 'ffmpeg');
   writeFileSync(moody, '#!/bin/sh\ncase "$*" in *"-f concat"*) exit 1;; esac\nexec ffmpeg "$@"\n', { mode: 0o755 });
@@ -230,7 +230,7 @@ test('where segments cannot be encoded together each is encoded alone', async ()
   assert.deepEqual(lost, []);
 });
 
-test('a picture that is larger than any page is not decoded: the recording says so, and goes on with the next one', async () => {
+test('skips a picture that is larger than any page, reports it, and continues with the next one', async () => {
   const clock = new TestClock();
   const spans: Span[] = [];
   const stored: Segment[] = [];
@@ -265,14 +265,14 @@ test('a picture that is larger than any page is not decoded: the recording says 
   assert.deepEqual([...new Set(stored.map(({ size }) => `${size.width}x${size.height}`))], ['64x48']);
 });
 
-test('the largest picture that a page may have is encoded within the bounds of the encoder', async () => {
+test('encodes the largest picture that a page may have within the limits of the encoder', async () => {
   const large = { width: 4096, height: 4096 };
   const { segments, lost } = await filmed(join(makeFolder(), 'page'), [{ atMs: 0, jpeg: picture(BLUE, large) }], 100);
   assert.deepEqual(lost, []);
   assert.deepEqual(segments[0]?.size, large);
 });
 
-test('a playlist of several sizes is what HLS says, from its first line to its last, and so is every segment', async () => {
+test('writes a valid HLS playlist and valid segments for several sizes', async () => {
   const shown = [
     { atMs: 0, jpeg: picture(RED, LARGE) },
     { atMs: 2_500, jpeg: picture(GREEN, ODD) },
@@ -303,7 +303,7 @@ test('a playlist of several sizes is what HLS says, from its first line to its l
     ],
   );
   for (const { duration } of parsed.segments) assert.ok(Math.round(duration) <= (parsed.targetDuration ?? 0));
-  // It was only ever appended to.
+  // The playlist only grew.
   for (let count = 1; count <= rows.length; count++) {
     const listed = (some: readonly SegmentRow[]) => playlist({ ...wish, segments: some, isWhole: false });
     const longer = listed(rows.slice(0, count));
@@ -315,7 +315,7 @@ test('a playlist of several sizes is what HLS says, from its first line to its l
     assert.ok(isColour(seen[index] ?? [], colour), JSON.stringify(seen));
 });
 
-test('the sixty-fifth tab waits for its turn, is told of, and is recorded from its turn on as long as it lived', async () => {
+test('records the 65th tab once there is room for it, reports the delay, and records it to its end', async () => {
   const clock = new TestClock();
   const spans: Array<Span & { readonly page: number }> = [];
   const stored = new Map<number, Segment[]>();
@@ -368,7 +368,7 @@ test('the sixty-fifth tab waits for its turn, is told of, and is recorded from i
   assert.ok(waited.length === 1 && (waited[0]?.toMs ?? 0) >= 3_000, JSON.stringify(waited));
 });
 
-test('where nobody looks segments wait for each other; who looks finds all of them, and from then on each as it ends', async () => {
+test('batches segments while nobody watches, and encodes each as it ends once somebody does', async () => {
   const clock = new TestClock();
   const stored: number[] = [];
   const sink = {
@@ -383,7 +383,7 @@ test('where nobody looks segments wait for each other; who looks finds all of th
   after(() => recorder.close());
   const recording = await recorder.record({ session: SESSION, masks: 'none', short: () => {} });
   recording.target(new FakeTab('tab', picture(RED, { width: 64, height: 48 }), clock), 0, { at: clock.now() });
-  // The clock goes on by itself too: on a slow machine there are more.
+  // The clock also runs by itself, so a slow machine has more.
   const segments = (count: number) => () =>
     readdirSync(join(folder, SESSION, '0')).filter(name => /^\d+\.\d+\.\d+\.mkv$/.test(name)).length >= count;
   const goOn = async (count: number): Promise<void> => {
@@ -398,7 +398,7 @@ test('where nobody looks segments wait for each other; who looks finds all of th
   assert.ok(before >= 3);
   clock.advance(6_000);
   await eventually('the next one', () => stored.length > before);
-  // And when nobody has looked for long five wait at most.
+  // When nobody has watched for long, at most five wait.
   clock.advance(61_000);
   await eventually('the ones of that time', () => stored.length >= before + 6);
   assert.deepEqual(
@@ -416,7 +416,7 @@ function claiming(jpeg: Buffer, { width, height }: Size): Buffer {
   return claimed;
 }
 
-/** A tab that shows one picture when it is asked to. */
+/** A tab that shows one picture on request. */
 class FakeTab implements TargetChannel {
   readonly id: string;
   readonly kind = 'page';
@@ -471,7 +471,7 @@ class FakeTab implements TargetChannel {
   }
 }
 
-test('what a full disk did not take is missing and said so; what stands before and comes after is whole', async () => {
+test('reports what a full disk could not store, and keeps what was recorded before and after', async () => {
   const path = mkdtempSync(join(tmpdir(), 'berth-film-'));
   after(() => {
     spawnSync('umount', [path]);

@@ -1,5 +1,5 @@
-// Passwords in recordings, by decoded pixels: no field that is or ever was one is to be seen, while the page shows the
-// password, scrolls, grows, or has it in a frame of another site; and everything else is.
+// Passwords in recordings, checked in decoded pixels: no field that is or was a password field is visible while the page
+// shows the password, scrolls, grows, or has it in a cross-site frame. Everything else is visible.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -17,7 +17,7 @@ import { jailedHelper } from '../harness/helpers.ts';
 import { openPages } from '../harness/pages.ts';
 import { eventually } from '../harness/until.ts';
 
-/** Fields are magenta; nothing else is. What is to be seen is blue. */
+/** Only fields are magenta. What must be visible is blue. */
 const LOOKS =
   'input{background:#f0f;border:0;outline:0;width:200px;height:40px;color:#fff} i{display:block;width:300px;height:60px;background:#00f}';
 const FIELD = '<input id="p" type="password" value="correct horse">';
@@ -68,7 +68,7 @@ const page = await client.attachToPage();
 
 const NOTHING = Buffer.alloc(0);
 
-/** How much of a picture is magenta, how much blue, and how much green. */
+/** The number of magenta, blue and green pixels of a picture. */
 function coloursOf(jpeg: Buffer): { magenta: number; blue: number; green: number } {
   const options = ['-v', 'error', '-f', 'mjpeg', '-i', 'pipe:0', '-pix_fmt', 'rgb24', '-f', 'rawvideo', 'pipe:1'];
   const { stdout } = spawnSync('ffmpeg', options, { input: jpeg, maxBuffer: 64 * 1024 ** 2 });
@@ -88,7 +88,7 @@ async function framesDuring(work: () => Promise<unknown>): Promise<Frame[]> {
   const newest = hub?.newest;
   const watching = hub?.watch(frame => void (frame === newest || frames.push(frame)));
   await work();
-  // It moves nothing, and says that all of the work is to be seen.
+  // Changes nothing in the page, and shows that the whole work was recorded.
   await evaluate(
     `document.body.insertAdjacentHTML('beforeend', '<b style="position:fixed;right:0;bottom:0;width:200px;height:100px;background:#0f0"></b>')`,
   );
@@ -103,7 +103,7 @@ const field =
   "const p = document.querySelector('#p') ?? document.querySelector('#host')?.shadowRoot.querySelector('#p')";
 
 for (const name of [...Object.keys(PAGES), 'framed'])
-  test(`${name}: no field is seen, before or after the password is shown, nor while the page scrolls`, async () => {
+  test(`${name}: hides fields before and after the password is shown, and while the page scrolls`, async () => {
     const frames = await framesDuring(async () => {
       await client.send('Page.navigate', { url: `${pages.url}/${name}` }, page);
       await client.shows('the page to be there', "document.readyState === 'complete'", page);
@@ -116,7 +116,7 @@ for (const name of [...Object.keys(PAGES), 'framed'])
     for (const frame of frames) assert.equal(coloursOf(frame.jpeg).magenta, 0, `frame of ${frame.at.toISOString()}`);
   });
 
-test('the test sees a field where nothing masks it', async () => {
+test('sees a field if nothing masks it', async () => {
   await evaluate(
     `document.body.insertAdjacentHTML('afterbegin', '<b style="display:block;background:#f0f;height:30px"></b>')`,
   );

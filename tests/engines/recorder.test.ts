@@ -1,4 +1,4 @@
-// The recorder on a real Chromium and a real ffmpeg: what it stores is what was to be seen, when it was to be seen.
+// The recorder with a real Chromium and a real ffmpeg: it stores what was visible, with the correct times.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -23,13 +23,13 @@ after(() => bare.close());
 const workers = new WorkerPool();
 after(() => workers.close());
 
-/** Of a page before its size changes. */
+/** The time before the size of a page changes. */
 const LARGE_WIDTH = 1_280;
 const GOING = 40;
 const STEP_MS = 1_900;
-/** What a picture may be late on a machine with much else to do. */
+/** The tolerance for a picture on a busy machine. */
 const LATE_MS = 900;
-/** So many frames after a change the browser has shown it. */
+/** The browser has shown a change after this many frames. */
 const SHOWN_AFTER_FRAMES = 4;
 const RESTLESS =
   '<!doctype html><p>0</p><script>let n = 0; setInterval(() => { document.querySelector("p").textContent = ++n; }, 20)</script>';
@@ -38,7 +38,7 @@ class Kept implements RecordingSink {
   readonly segments = new Map<number, Segment[]>();
   readonly finished: number[] = [];
   readonly spans: Array<Span & { readonly page: number }> = [];
-  /** Spans without an end, as they were told of. */
+  /** Open spans, as they were reported. */
   readonly going: Array<Span & { readonly page: number }> = [];
   isAway = false;
   readonly begun = new Set<number>();
@@ -71,7 +71,7 @@ function makeFolder(): string {
   return folder;
 }
 
-/** The colour of the middle of each frame, with when it is shown. */
+/** The color in the middle of each frame, with its time. */
 function shown(segments: readonly Segment[]): { atMs: number; colour: number[] }[] {
   const [first] = segments;
   if (!first) return [];
@@ -115,7 +115,7 @@ async function record(recorder: Recorder, session: string, agoMs = 0) {
   const present = new Set<string>();
   const observing = await bare.browser.observe({
     target: (target: ObservedTarget) => {
-      // A second tab is looked at by nobody: all are page 0 here.
+      // A second tab is not recorded: all pages are page 0 here.
       if (target.kind !== 'page' || present.size > 0) return;
       present.add(target.id);
       recording.target(target, 0, { at: new Date(systemClock.now().getTime() - agoMs) });
@@ -125,7 +125,7 @@ async function record(recorder: Recorder, session: string, agoMs = 0) {
   return { recording, observing, short };
 }
 
-test('a page that paints known colours is stored in these colours, at these times, and ends when it ended', async () => {
+test('stores the colors of a page at the times at which they were painted, up to its end', async () => {
   const sink = new Kept();
   const recorder = await open({ folder: makeFolder(), sink, clock: systemClock, log: silentLog });
   const client = await CdpClient.connect(bare.url);
@@ -139,7 +139,7 @@ test('a page that paints known colours is stored in these colours, at these time
   await client.evaluate("document.documentElement.style.background = 'rgb(9,9,9)'", page);
   const beganMs = performance.now();
   const { observing } = await record(recorder, 'colours');
-  // Each was painted between these two, however long the machine stood still meanwhile.
+  // Each was painted between these two times, even if the machine was slow.
   const painted: Array<{ readonly fromMs: number; readonly toMs: number }> = [];
   for (const colour of colours) {
     const fromMs = performance.now();
@@ -179,7 +179,7 @@ test('a page that paints known colours is stored in these colours, at these time
   await recorder.close();
 });
 
-test('a page at rest costs nothing to look at, and its segments close all the same; a size that changes begins anew', async () => {
+test('ends segments of an unchanged page without extra cost, and starts a new one when the size changes', async () => {
   const sink = new Kept();
   const folder = makeFolder();
   const recorder = await open({ folder, sink, clock: systemClock, log: silentLog });
@@ -190,7 +190,7 @@ test('a page at rest costs nothing to look at, and its segments close all the sa
   await eventually('the first segment to close by itself', () => (sink.segments.get(0)?.length ?? 0) >= 1);
   const size = { width: 801, height: 601, deviceScaleFactor: 1, mobile: false };
   await client.send('Emulation.setDeviceMetricsOverride', size, page);
-  // A second segment is no sign of it: one of the old size may close by itself before.
+  // A second segment alone does not prove it: one with the old size may end first.
   await eventually('the new size to begin', () => (recording.hubOf(0)?.newest?.width ?? LARGE_WIDTH) < LARGE_WIDTH);
   await observing.close();
   await recorder.finish('rest');
@@ -210,7 +210,7 @@ test('a page at rest costs nothing to look at, and its segments close all the sa
   await recorder.close();
 });
 
-test('what a killed process left is stored by the next, up to when it was last alive', async () => {
+test('stores what a killed process has left, up to the last time that it was alive', async () => {
   const sink = new Kept();
   const folder = makeFolder();
   const killed = await open({ folder, sink, clock: systemClock, log: silentLog });
@@ -222,12 +222,12 @@ test('what a killed process left is stored by the next, up to when it was last a
   const aliveMs = (): number => (existsSync(alive) ? Number(readFileSync(alive, 'utf8')) : 0);
   await eventually('it to be alive for a while', aliveMs, ms => ms > stoodMs + 1_000);
   await observing.close();
-  await killed.close(); // leaves the files as they are
+  await killed.close(); // leaves the files unchanged
   const lastedMs = performance.now() - beganMs;
   assert.deepEqual(sink.finished, []);
   const successor = await open({ folder, sink, clock: systemClock, log: silentLog });
   assert.deepEqual(await successor.leftovers(), ['killed']);
-  // By whoever ends the session, and by whoever looks for what was left.
+  // By the end of the session, and by the search for files that were left.
   await Promise.all([successor.finish('killed'), successor.finish('killed')]);
   await successor.finish('killed');
   await eventually('all to be stored', () => sink.finished.includes(0));
@@ -237,7 +237,7 @@ test('what a killed process left is stored by the next, up to when it was last a
   await successor.close();
 });
 
-test('a recording begins when its page appeared: until its first picture that one is shown, and it is said', async () => {
+test('starts a recording when its page appears, shows the first picture until then, and reports it', async () => {
   const sink = new Kept();
   const recorder = await open({ folder: makeFolder(), sink, clock: systemClock, log: silentLog });
   const { observing } = await record(recorder, 'late', 7_000);
@@ -255,7 +255,7 @@ test('a recording begins when its page appeared: until its first picture that on
   await recorder.close();
 });
 
-test('where too much waits to be stored recording pauses, says so, and goes on when that is stored', async () => {
+test('pauses while too much waits to be stored, reports it, and continues afterwards', async () => {
   const sink = new Kept();
   sink.isAway = true;
   const backlog = { sessionBytes: 60_000 };
@@ -275,14 +275,14 @@ test('where too much waits to be stored recording pauses, says so, and goes on w
     page,
   );
   sink.isAway = false;
-  // A store that was away is asked again after ten seconds at the latest.
+  // A store that was down is tried again after 10 s at most.
   await eventually('the gap to end', () => sink.spans.find(({ why }) => why === 'backlog'), Boolean, 60_000);
   await observing.close();
   await recorder.finish('much');
   await eventually('all to be stored', () => sink.finished.includes(0));
   const segments = sink.segments.get(0) ?? [];
   const gap = sink.spans.find(({ why }) => why === 'backlog');
-  // A slow machine draws less than the bound into the first segment.
+  // A slow machine draws fewer frames than the limit into the first segment.
   const last = segments.findLast(({ startMs }) => gap && startMs < gap.fromMs);
   const later = segments.slice(last ? segments.indexOf(last) + 1 : 0);
   const endMs = (last?.startMs ?? 0) + (last?.durationsMs.reduce((sum, ms) => sum + ms, 0) ?? 0);
@@ -296,7 +296,7 @@ test('where too much waits to be stored recording pauses, says so, and goes on w
   await recorder.close();
 });
 
-test('a page that goes from site to site and never rests is still looked at when it has arrived', async () => {
+test('records a page that keeps navigating between sites once it has loaded', async () => {
   const sink = new Kept();
   const recorder = await open({ folder: makeFolder(), sink, clock: systemClock, log: silentLog });
   const pages = await openPages({
@@ -307,7 +307,7 @@ test('a page that goes from site to site and never rests is still looked at when
   const page = await client.attachToPage();
   const { recording, observing } = await record(recorder, 'going');
   await eventually('a picture', () => sink.begun.has(0));
-  // Another process each time: screencasts that begin in the middle of that are refused.
+  // A new process each time: screencasts that begin during the change are refused.
   for (let n = 0; n < GOING; n++) {
     const url = n % 2 ? pages.url : pages.url.replace('127.0.0.1', 'localhost');
     await client.send('Page.navigate', { url: `${url}/moving` }, page);
@@ -327,7 +327,7 @@ test('a page that goes from site to site and never rests is still looked at when
   await recorder.close();
 });
 
-test('while another tab is in front the last picture is held, and that is said from its first moment to its last', async () => {
+test('holds the last picture while another tab is in front, and reports the exact span', async () => {
   const sink = new Kept();
   const recorder = await open({ folder: makeFolder(), sink, clock: systemClock, log: silentLog });
   const client = await CdpClient.connect(bare.url);

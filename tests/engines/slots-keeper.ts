@@ -1,4 +1,4 @@
-// A server process for the suites to kill: starts one guest or browser in a box, prints how to find it again, and waits.
+// A server process for tests to kill: starts a guest or a browser in a box, prints how to find it, and waits.
 import type { Form } from '../../server/engines/slots/slots.ts';
 import { chromium, guest, newSession, openLab, START_WITHIN_MS, wishFor } from './slots-lab.ts';
 

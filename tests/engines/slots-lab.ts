@@ -1,4 +1,4 @@
-// What the suites of the slots engine share: a data folder of their own, guests in boxes, and a look at what is left.
+// Shared by the slots tests: a temporary data folder, guests in boxes, and checks of what is left.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -34,7 +34,7 @@ export function openLab(form: Form, dataDir: string, limits: Partial<Limits> = {
 
 export const newSession = (): SessionId => newId<SessionId>(systemClock.now());
 
-/** The guest program, at the path that the box sees. */
+/** The guest program, at its path in the box. */
 export function guest(place: BoxLayout): Program {
   const folder = place.jailed ? '/guest' : FOLDER;
   const mounts = place.jailed ? [{ from: FOLDER, to: '/guest' }] : [];
@@ -84,14 +84,14 @@ export async function tell(box: Pick<Box, 'fifoIn' | 'fifoOut'>, code: string): 
   }
 }
 
-/** Sends it and does not wait: for what ends the guest. */
+/** Sends code without waiting for an answer, for code that ends the guest. */
 export function throwIn(box: Box, code: string): void {
   const pipe = new CdpPipe(box.fifoIn, box.fifoOut);
   pipe.call('run', { code }).catch(() => {});
   void box.gone.then(() => pipe.close());
 }
 
-/** Everything of this session that can still be found on the machine. */
+/** Everything of this session that still exists on the machine. */
 export function leftOf(dataDir: string, session: string): readonly string[] {
   const install = readFileSync(join(dataDir, 'install-id'), 'utf8');
   const processes = markedProcesses(MARK_VARIABLE).filter(({ mark }) => mark === `${install}/${session}`);

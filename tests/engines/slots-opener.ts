@@ -1,4 +1,4 @@
-// Opens the slots as a server does, and prints in which form or why not: for suites that take something away first.
+// Opens the slots as a server does, and prints their kind or the error. For tests that remove something first.
 import { openSlots } from '../../server/engines/slots/open-slots.ts';
 import { systemClock } from '../../server/kit/clock.ts';
 import { Fault } from '../../server/kit/fault.ts';

@@ -1,5 +1,5 @@
-// Rather refuse than serve with less than was asked for: what opening the slots says where no jail can be made. User
-// namespaces are really forbidden here, in a user namespace of the test's own whose bound is zero.
+// Opening the slots where no jail can be created: it must fail rather than run with less isolation than requested. User
+// namespaces are really forbidden here, in a user namespace of the test with a limit of zero.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
@@ -12,14 +12,14 @@ import { leftOf, makeDataDir, removeDataDir } from './slots-lab.ts';
 const OPENED_WITHIN_MS = 60_000;
 const OPENER = join(import.meta.dirname, 'slots-opener.ts');
 
-/** An ordinary user (id 1000) who may not make user namespaces. */
+/** An ordinary user (id 1000) who may not create user namespaces. */
 const NO_USER_NAMESPACES = [
   ...['unshare', '--user', '--map-user=1000', '--map-group=1000', '--keep-caps', '--', 'sh', '-c'],
   `echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all --no-new-privs -- "$@"`,
   'sh',
 ];
 
-describe('slots that cannot be had', { concurrency: 1 }, () => {
+describe('slots that cannot be opened', { concurrency: 1 }, () => {
   let dataDir = '';
   before(async () => {
     dataDir = await makeDataDir();
@@ -35,34 +35,34 @@ describe('slots that cannot be had', { concurrency: 1 }, () => {
     return told;
   };
 
-  test('where user namespaces are forbidden, slot is refused with the cure', () => {
+  test('refuses isolation "slot" with advice if user namespaces are forbidden', () => {
     const { code, message, warnings } = open(['slot', 'loopback'], NO_USER_NAMESPACES);
     assert.equal(code, 'isolation_unavailable');
     assert.match(String(message), /unshare failed.*user\.max_user_namespaces.*BERTH_ISOLATION=process/s);
     assert.deepEqual(warnings, []);
   });
 
-  test('auto is refused as well when others than this machine can reach the server', () => {
+  test('refuses isolation "auto" as well if the server is reachable from other machines', () => {
     assert.equal(open(['auto', 'public'], NO_USER_NAMESPACES).code, 'isolation_unavailable');
   });
 
-  test('auto on loopback serves without a jail, and says loudly what is not protected', () => {
+  test('runs without a jail with isolation "auto" on loopback, and logs what is not protected', () => {
     const { form, isolation, warnings } = open(['auto', 'loopback'], NO_USER_NAMESPACES);
     assert.deepEqual({ form, isolation }, { form: 'process', isolation: 'process' });
     assert.match(JSON.stringify(warnings), /isolation\.none.*unshare failed.*No jail.*No network namespace/);
   });
 
-  test('auto takes the jail where it can be had', () => {
+  test('uses the jail with isolation "auto" if it can be created', () => {
     assert.equal(open(['auto', 'loopback']).form, jailedForm());
   });
 
-  test('a Chromium that is not there is named', () => {
+  test('names a missing Chromium', () => {
     const { code, message } = open(['auto', 'loopback', '/usr/lib/no-such-browser']);
     assert.equal(code, 'box_start_failed');
     assert.match(String(message), /no-such-browser.*apt-get install chromium/);
   });
 
-  test('a Chromium that does not run is refused with what it said, and leaves nothing', () => {
+  test('refuses a Chromium that does not start, with its output, and leaves nothing', () => {
     const fake = join(dataDir, 'browser');
     writeFileSync(fake, '#!/usr/lib/no-such-interpreter\n');
     chmodSync(fake, 0o755);
@@ -72,7 +72,7 @@ describe('slots that cannot be had', { concurrency: 1 }, () => {
     assert.deepEqual(leftOf(dataDir, 'any'), []);
   });
 
-  test('a probe that has passed is not run again until something changes', () => {
+  test('does not repeat a passed probe until something changes', () => {
     open(['slot', 'loopback']);
     const file = join(dataDir, 'isolation-probe.json');
     const passed = readFileSync(file, 'utf8');

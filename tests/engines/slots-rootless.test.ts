@@ -1,4 +1,4 @@
-// The slots engine, and the profiles that its jails pack, as an ordinary user, whom this test makes: the same suites, in a
+// The slots engine, and the profiles that its jails pack, as an ordinary user that this test creates: the same suites in a
 // process of that user.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -9,12 +9,12 @@ import { test } from 'node:test';
 import { within } from '../../server/kit/wait.ts';
 import { asOrdinaryUser, type OrdinaryUser } from './slots-user.ts';
 
-/** Of both together: less than the runner of the suite gives to one test. */
+/** Limit of both suites together. Below the limit of the test runner. */
 const SUITES_WITHIN_MS = 450_000;
 const SUITE_WITHIN_MS = 400_000;
 
 if (process.getuid?.() === 0)
-  test('the suite passes as an ordinary user', { timeout: SUITES_WITHIN_MS }, async () => {
+  test('passes the suites as an ordinary user', { timeout: SUITES_WITHIN_MS }, async () => {
     await asOrdinaryUser(async user => {
       for (const suite of ['slots', 'profiles']) {
         const { code, output } = await runSuite(user, suite);

@@ -1,5 +1,5 @@
-// What every form of the slots promises, and what only a jail does. Run on each form by slots.test.ts and
-// slots-rootless.test.ts; the attacks of a browser's client are in tests/attacks.
+// Tests for every kind of slots, and tests for the jail only. slots.test.ts and slots-rootless.test.ts run them for each
+// kind; tests/attacks contains the attacks by clients of a browser.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -30,7 +30,7 @@ import {
   wishFor,
 } from './slots-lab.ts';
 
-/** Hundredths of a second since the machine started, as /proc/PID/stat counts them. */
+/** 1/100 s since the machine was started, the unit of /proc/PID/stat. */
 const ticksNow = (): number => 100 * Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]);
 
 const MIB = 1024 ** 2;
@@ -43,7 +43,7 @@ export function slotsSuite(form: Form): void {
   let slots: Slots;
   const opened: Slots[] = [];
 
-  /** Closed at the end of the suite also where a test fails. */
+  /** Closed at the end of the suite, also if a test fails. */
   const open = async (...more: [limits?: Partial<Limits>, size?: number]): Promise<Slots> => {
     const slots = await openLab(form, dataDir, ...more);
     opened.push(slots);
@@ -67,7 +67,7 @@ export function slotsSuite(form: Form): void {
       await removeDataDir(dataDir);
     });
 
-    test('has the form that it was opened for', () => {
+    test('has the kind that was requested', () => {
       assert.equal(slots.form, form);
       assert.equal(slots.isolation, jailed ? 'slot' : 'process');
       if (form === 'process') assert.equal(slots.missing.length, 5);
@@ -76,7 +76,7 @@ export function slotsSuite(form: Form): void {
 
     // ---- start, speak, close ------------------------------------------------------------------------------------------
 
-    test('a box starts, speaks over its FIFOs, and leaves nothing when closed', async () => {
+    test('starts a box, communicates over its FIFOs, and leaves nothing when it is closed', async () => {
       const box = await startGuest(slots);
       assert.equal(await tell(box, 'return 6 * 7'), 42);
       assert.equal(box.record.form, form);
@@ -86,14 +86,14 @@ export function slotsSuite(form: Form): void {
       assert.deepEqual(leftOf(dataDir, box.session), []);
     });
 
-    test('connections to the egress address arrive at our listener', async () => {
+    test('passes connections to the egress address to our listener', async () => {
       const box = await startGuest(slots);
       box.egress.on('connection', (socket: Socket) => socket.end('from the server'));
       assert.equal(await tell(box, readFrom('127.0.0.1', box.egressPort)), 'from the server');
       await leavesNothing(box);
     });
 
-    test('two boxes run side by side; a third beyond the size is refused', async () => {
+    test('runs two boxes, and refuses a third beyond the size', async () => {
       const small = await open({}, 2);
       const [one, other] = await Promise.all([startGuest(small), startGuest(small)]);
       assert.notEqual(one.record.slot, other.record.slot);
@@ -105,7 +105,7 @@ export function slotsSuite(form: Form): void {
       for (const box of [one, other, third]) assert.deepEqual(leftOf(dataDir, box.session), []);
     });
 
-    test('a program that is not there is a fault with what the system said, and leaves nothing', async () => {
+    test('reports a missing program with the message of the system, and leaves nothing', async () => {
       const session = newSession();
       const nowhere = { executable: '/usr/lib/no-such-browser', args: [], mounts: [] };
       const starting = slots.start(
@@ -119,7 +119,7 @@ export function slotsSuite(form: Form): void {
       assert.deepEqual(leftOf(dataDir, session), []);
     });
 
-    test('a program starts only when its folder is filled, however long that takes', async () => {
+    test('starts a program only after its folder was filled', async () => {
       const session = newSession();
       const fill: BoxRequest['fill'] = async ({ folder }) => {
         await until(
@@ -140,7 +140,7 @@ export function slotsSuite(form: Form): void {
       await leavesNothing(box);
     });
 
-    test('a folder that cannot be filled is the reason why nothing starts, and leaves nothing', async () => {
+    test('reports why a folder could not be filled, and leaves nothing', async () => {
       const session = newSession();
       const fill = async (): Promise<void> => {
         await new Promise(resolve => setTimeout(resolve, 20));
@@ -151,27 +151,27 @@ export function slotsSuite(form: Form): void {
       assert.deepEqual(leftOf(dataDir, session), []);
     });
 
-    test('a start that is called off leaves nothing', async () => {
+    test('leaves nothing when a start is aborted', async () => {
       const session = newSession();
       const control = new AbortController();
       const starting = slots.start(wishFor(session), control.signal);
       const folder = join(dataDir, 'sessions', session);
       await until(GONE_WITHIN_MS, 'the start to be under way', () => existsSync(join(folder, 'notes')) || undefined, 1);
-      control.abort(new Error('called off'));
-      await assert.rejects(starting, /called off/);
+      control.abort(new Error('aborted'));
+      await assert.rejects(starting, /aborted/);
       assert.deepEqual(leftOf(dataDir, session), []);
     });
 
     // ---- how it ends --------------------------------------------------------------------------------------------------
 
-    test('a program that exits says so, with its code', async () => {
+    test('reports the exit code of a program', async () => {
       const box = await startGuest(slots);
       throwIn(box, 'process.exit(7)');
       assert.deepEqual(await gone(box), { why: 'exited', detail: 'exited with code 7' });
       await leavesNothing(box);
     });
 
-    test('what the program wrote last to its error output is kept', async () => {
+    test('keeps the end of the error output of the program', async () => {
       const box = await startGuest(slots);
       throwIn(box, "console.error('the last words'); process.exitCode = 1; setTimeout(() => process.exit(), 20)");
       await gone(box);
@@ -179,14 +179,14 @@ export function slotsSuite(form: Form): void {
       await leavesNothing(box);
     });
 
-    test('killing the leader ends everything', () => endsWhenKilled(box => box.record.pid));
+    test('ends everything when the leader is killed', () => endsWhenKilled(box => box.record.pid));
 
-    test('killing the program ends everything', () => endsWhenKilled(box => programOf(box.record, jailed)));
+    test('ends everything when the program is killed', () => endsWhenKilled(box => programOf(box.record, jailed)));
 
     if (jailed) {
-      test('killing bubblewrap outside ends everything', () =>
+      test('ends everything when the outer bubblewrap is killed', () =>
         endsWhenKilled(({ record }) => only(childrenOf(record.pid))));
-      test("killing the box's pid 1 ends everything", () => endsWhenKilled(({ record }) => firstOf(record)));
+      test('ends everything when pid 1 of the box is killed', () => endsWhenKilled(({ record }) => firstOf(record)));
     }
 
     async function endsWhenKilled(victim: (box: Box) => number): Promise<void> {
@@ -205,10 +205,10 @@ export function slotsSuite(form: Form): void {
       await leavesNothing(box);
     }
 
-    test('the longest lifetime ends it, whoever is left', async () => {
+    test('ends a box at its longest lifetime without a server', async () => {
       const session = newSession();
       const starting = slots.start(wishFor(session, undefined, 700), AbortSignal.timeout(START_WITHIN_MS));
-      // On a slow machine it may be over before the start is.
+      // On a slow machine it may end before the start completes.
       const box = await starting.catch(error => assert.ok(isFault(error, 'box_start_failed'), String(error)));
       if (box) assert.equal((await gone(box)).why, 'killed');
       await box?.close();
@@ -217,7 +217,7 @@ export function slotsSuite(form: Form): void {
 
     // ---- bounds -------------------------------------------------------------------------------------------------------
 
-    test('a session folder that grows past its bound ends the box', async () => {
+    test('ends a box whose session folder exceeds its limit', async () => {
       const small = await open({ diskBytes: 64 * MIB });
       const box = await startGuest(small);
       const write = (name: string, bytes: number) =>
@@ -225,7 +225,7 @@ export function slotsSuite(form: Form): void {
           box,
           `require('fs').writeFileSync(${JSON.stringify(join(box.folderInBox, name))}, Buffer.alloc(${bytes}, 1)); return 'written'`,
         );
-      // Behind a hole, so that nothing is there to be measured.
+      // Behind a hole in a sparse file, so that its size does not show it.
       const beyond = `const fs = require('fs'); const file = fs.openSync(${JSON.stringify(join(box.folderInBox, 'too-large'))}, 'w');
         fs.writeSync(file, 'x', ${65 * MIB})`;
       await assert.rejects(tell(box, beyond), /EFBIG/);
@@ -239,7 +239,7 @@ export function slotsSuite(form: Form): void {
     });
 
     if (jailed)
-      test('the number of processes is bounded, and the server does not notice', async () => {
+      test('limits the number of processes without affecting the server', async () => {
         const small = await open({ pids: 100 });
         const box = await startGuest(small);
         const code = `
@@ -258,7 +258,7 @@ export function slotsSuite(form: Form): void {
       });
 
     if (form === 'root')
-      test('a box that needs more memory than it has is ended, and the reason is told', async () => {
+      test('ends a box that needs more memory than its limit, and reports the reason', async () => {
         const small = await open({ memoryBytes: 200 * MIB });
         const box = await startGuest(small);
         throwIn(
@@ -271,7 +271,7 @@ export function slotsSuite(form: Form): void {
       });
 
     if (form === 'root')
-      test('a box that keeps the processor busy is scheduled as idle, until it is calm again', async () => {
+      test('schedules a box that keeps the CPU busy as idle until its load falls', async () => {
         const box = await startGuest(slots);
         const [idle] = cgroupsOf(dataDir)
           .map(folder => join(folder, box.session, 'cpu.idle'))
@@ -294,7 +294,7 @@ export function slotsSuite(form: Form): void {
       });
 
     if (jailed)
-      test('a page that needs more memory than there is loses its renderer, or its wish; the browser lives on', async () => {
+      test('limits the memory of a page without ending the browser', async () => {
         const small = await open({ memoryBytes: 500 * MIB });
         const box = await small.start(wishFor(newSession(), chromium), AbortSignal.timeout(START_WITHIN_MS));
         const crashed = Promise.withResolvers<string>();
@@ -306,7 +306,7 @@ export function slotsSuite(form: Form): void {
           const { sessionId } = await pipe.call('Target.attachToTarget', { targetId, flatten: true });
           await pipe.call('Inspector.enable', {}, String(sessionId));
           const expression = `let kept = []; try { for (;;) kept.push(new Uint8Array(4e7).fill(1)) } catch (error) { String(error) }`;
-          // A page that crashed does not answer any more, or late.
+          // A crashed page does not answer, or answers late.
           pipe
             .call('Runtime.evaluate', { expression }, String(sessionId))
             .then(answer => crashed.resolve(JSON.stringify(answer.result)))
@@ -324,7 +324,7 @@ export function slotsSuite(form: Form): void {
     // ---- the jail seen from inside --------------------------------------------------------------------------------------
 
     if (jailed) {
-      test('the box sees a minimal root and its own processes only', async () => {
+      test('shows the box a minimal root and its own processes only', async () => {
         const box = await startGuest(slots);
         const root = await tell(box, "return require('fs').readdirSync('/').sort()");
         const program = process.execPath.split('/')[1] ?? '';
@@ -372,7 +372,7 @@ export function slotsSuite(form: Form): void {
         await leavesNothing(box);
       });
 
-      test('the box has no capability, no way to more, and no door to the namespaces of others', async () => {
+      test('gives the box no capabilities and no access to other namespaces', async () => {
         const box = await startGuest(slots);
         const status = String(await tell(box, "return require('fs').readFileSync('/proc/self/status', 'utf8')"));
         for (const set of ['Inh', 'Prm', 'Eff', 'Bnd', 'Amb'])
@@ -386,7 +386,7 @@ export function slotsSuite(form: Form): void {
         await leavesNothing(box);
       });
 
-      test('nothing can be written but the session folder and three bounded places in memory', async () => {
+      test('makes only the session folder and three limited places in memory writable', async () => {
         const box = await startGuest(slots);
         for (const path of [
           '/x',
@@ -411,7 +411,7 @@ export function slotsSuite(form: Form): void {
         await leavesNothing(box);
       });
 
-      test('uploads of ours are readable in the box, and not writable', async () => {
+      test('makes uploads readable in the box but not writable', async () => {
         const box = await startGuest(slots);
         writeFileSync(join(box.notes, '../uploads/file.txt'), 'uploaded', { mode: 0o644 });
         assert.equal(
@@ -422,7 +422,7 @@ export function slotsSuite(form: Form): void {
         await leavesNothing(box);
       });
 
-      test('the network of a box is loopback and an interface that leads nowhere, and nothing of this machine is on it', async () => {
+      test('gives the box loopback and an interface without a route, and nothing of this machine', async () => {
         const server = await listen();
         const before = readdirSync('/sys/class/net');
         const box = await startGuest(slots);
@@ -451,7 +451,7 @@ export function slotsSuite(form: Form): void {
         await leavesNothing(box);
       });
 
-      test('two boxes see nothing of each other', async () => {
+      test('isolates two boxes from each other', async () => {
         const [one, other] = await Promise.all([startGuest(slots), startGuest(slots)]);
         await tell(
           one,
@@ -468,7 +468,7 @@ export function slotsSuite(form: Form): void {
       });
     }
 
-    test('a hostile folder is removed whole, and nothing that its links point at', async () => {
+    test('removes a hostile folder completely without following its links', async () => {
       const box = await startGuest(slots);
       const victim = join(dataDir, 'victim');
       writeFileSync(victim, 'still here');
@@ -479,7 +479,7 @@ export function slotsSuite(form: Form): void {
 
     // ---- surviving ourselves --------------------------------------------------------------------------------------------
 
-    test('a box outlives the SIGKILL of its server and is adopted, with its memory, by the next', async () => {
+    test('adopts a box with its memory after the server was killed', async () => {
       const keeper = await startKeeper(form, dataDir);
       await tell(keeper, "memory.seen = 'before the kill'; return 0");
       await keeper.kill();
@@ -497,7 +497,7 @@ export function slotsSuite(form: Form): void {
       assert.deepEqual(await gone(box), { why: 'closed', detail: 'closed by the server' });
     });
 
-    test('a browser outlives the SIGKILL of its server with its pages, and loads more through the next', async () => {
+    test('adopts a browser with its pages after the server was killed, and loads more pages', async () => {
       const keeper = await startKeeper(form, dataDir, 'chromium');
       const before = new CdpPipe(keeper.fifoIn, keeper.fifoOut);
       const { targetId } = await before.call('Target.createTarget', { url: 'about:blank' });
@@ -517,7 +517,7 @@ export function slotsSuite(form: Form): void {
       await leavesNothing(box);
     });
 
-    test('an adopted box that dies is noticed', async () => {
+    test('reports the end of an adopted box', async () => {
       const keeper = await startKeeper(form, dataDir);
       await keeper.kill();
       const box = await slots.adopt(keeper.session, keeper.record, AbortSignal.timeout(START_WITHIN_MS));
@@ -527,7 +527,7 @@ export function slotsSuite(form: Form): void {
       await leavesNothing(box);
     });
 
-    test('a box that was let go is adopted again in the same process', async () => {
+    test('adopts a detached box again in the same process', async () => {
       const box = await startGuest(slots);
       await box.abandon();
       const again = await slots.adopt(box.session, box.record, AbortSignal.timeout(START_WITHIN_MS));
@@ -536,11 +536,11 @@ export function slotsSuite(form: Form): void {
       await leavesNothing(again);
     });
 
-    test('another process with the same pid is not adopted and not harmed', async () => {
+    test('neither adopts nor kills another process with the same pid', async () => {
       const box = await startGuest(slots);
       const { record } = box;
       await box.abandon();
-      // The kernel counts starts in hundredths of a second: one that began with the box would pass for it here.
+      // The kernel counts starts in 1/100 s. A process that started with the box would pass for it here.
       await until(GONE_WITHIN_MS, 'the next tick', () => ticksNow() > Number(record.startTicks) + 1 || undefined);
       const bystander = spawn('sleep', ['60'], { stdio: 'ignore' });
       const own = findProcess(bystander.pid ?? 0);
@@ -560,7 +560,7 @@ export function slotsSuite(form: Form): void {
       assert.deepEqual(leftOf(dataDir, box.session), []);
     });
 
-    test('the sweep takes away what nobody keeps, and only that', async () => {
+    test('removes unowned boxes in a sweep, and nothing else', async () => {
       const lost = await startKeeper(form, dataDir);
       await lost.kill();
       const kept = await startKeeper(form, dataDir);
@@ -575,7 +575,7 @@ export function slotsSuite(form: Form): void {
       assert.deepEqual(leftOf(dataDir, kept.session), []);
     });
 
-    test('a box whose leader was killed after its server leaves nothing to the sweep', async () => {
+    test('leaves nothing to sweep if the leader is killed after its server', async () => {
       const keeper = await startKeeper(form, dataDir);
       await keeper.kill();
       process.kill(keeper.record.pid, 'SIGKILL');
@@ -585,10 +585,10 @@ export function slotsSuite(form: Form): void {
       assert.deepEqual(leftOf(dataDir, keeper.session), []);
     });
 
-    test('the helper that opens the listener does not stay', async () => {
+    test('ends the helper that opens the listener', async () => {
       const box = await startGuest(slots);
       const marked = () => leftOf(dataDir, box.session).filter(left => left.startsWith('process'));
-      // The leader and, in a jail, bubblewrap outside and inside.
+      // The leader, and in a jail the outer and the inner bubblewrap.
       await until(GONE_WITHIN_MS, 'the helper to leave', () => marked().length === (jailed ? 3 : 2) || undefined);
       await leavesNothing(box);
     });
@@ -624,7 +624,7 @@ async function firstLine(child: ChildProcess): Promise<string> {
     text += String(chunk);
     if (text.includes('\n')) return text;
   }
-  throw new Error('the keeper ended without a word');
+  throw new Error('the keeper ended without output');
 }
 
 // ---- code for the guest ---------------------------------------------------------------------------------------------------
@@ -635,13 +635,13 @@ const readFrom = (host: string, port: number): string => `
   for await (const chunk of socket) text += chunk;
   return text`;
 
-/** One datagram from each address of the box; says with what error. */
+/** Sends one datagram from each address of the box, and returns the errors. */
 const sendTo = (address: string): string => `
   const socket = require('dgram').createSocket(${JSON.stringify(address)}.includes(':') ? 'udp6' : 'udp4');
   return new Promise(done => socket.send('x', 9, ${JSON.stringify(address)}, error => done(error ? error.code : 'sent')))
     .finally(() => socket.close())`;
 
-/** Deeper than a path may be long, names that are not text, links out, a folder that nobody may enter. */
+/** Contains paths longer than the limit, names that are not text, links to the outside, and a folder without permissions. */
 const hostileFolder = (folder: string, victim: string, outside: string): string => `
   const fs = require('fs');
   process.chdir(${JSON.stringify(folder)});

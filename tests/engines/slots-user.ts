@@ -1,5 +1,5 @@
-// An ordinary user that a test makes and removes again, with a copy of the parts of the checkout that it needs: the
-// checkout itself may stand where only root can look.
+// An ordinary user that a test creates and removes, with a copy of the files that it needs: the checkout itself may be in a
+// folder that only root can read.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
@@ -20,9 +20,9 @@ const PARTS = [
 
 export interface OrdinaryUser {
   readonly home: string;
-  /** The copy. */
+  /** The copy of the checkout. */
   readonly checkout: string;
-  /** What stands before a command that is to run as this user. */
+  /** The command prefix that runs a command as this user. */
   readonly prefix: readonly string[];
   readonly node: string;
   readonly env: Readonly<Record<string, string>>;

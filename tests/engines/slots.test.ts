@@ -1,4 +1,4 @@
-// The slots engine in the form that this user has here, and without a jail. As root, slots-rootless.test.ts adds the third.
+// The slots engine with the kind that this user can open, and without a jail. As root, slots-rootless.test.ts adds the third.
 import { jailedForm } from '../../server/engines/slots/open-slots.ts';
 import { slotsSuite } from './slots-suite.ts';
 

@@ -1,4 +1,4 @@
-// A process of its own for the store's suites: holds the data folder or opens the store, says so, and waits for its end.
+// A separate process for the store tests: locks the data folder or opens the store, reports it, and waits to be ended.
 import { lockDataFolder } from '../../server/engines/store/data-folder.ts';
 import { openStore } from '../../server/engines/store/open-store.ts';
 import { systemClock } from '../../server/kit/clock.ts';

@@ -1,4 +1,4 @@
-// The store's part in contexts, on the embedded PostgreSQL: who comes first, what is kept for how long, and what may go.
+// Contexts in the store, on the embedded PostgreSQL: order of saves, retention, and removal.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
@@ -87,7 +87,7 @@ describe('contexts in the store', () => {
     ...{ id, now, earlier: { most: 5, until: plus(now, 7 * DAY_MS) }, facts: facts(id, more) },
   });
 
-  /** A version of its own, with objects. */
+  /** A version with its own objects. */
   async function keep(context: ContextId): Promise<VersionId> {
     const id = newId<VersionId>(NOW);
     assert.ok(await store.contexts.reserve(application, context, { id, source: 'import', now: NOW, until: LATER }));
@@ -95,7 +95,7 @@ describe('contexts in the store', () => {
     return id;
   }
 
-  it('counts versions, keeps five earlier ones for a week and lets the others go', async () => {
+  it('counts versions, keeps five earlier ones for a week and removes the others', async () => {
     const context = await aContext();
     for (let made = 0; made < 8; made++) await keep(context);
     const versions = await store.contexts.versions(application, context);
@@ -118,7 +118,7 @@ describe('contexts in the store', () => {
     );
   });
 
-  it('never lets an archive go that another version has', async () => {
+  it('keeps an archive that another version uses', async () => {
     const context = await aContext();
     const first = await keep(context);
     for (let made = 0; made < 4; made++) await keep(context);
@@ -142,7 +142,7 @@ describe('contexts in the store', () => {
     );
   });
 
-  it('destroys the key and everything with it, for everybody', async () => {
+  it('destroys the key and everything that belongs to it', async () => {
     const context = await aContext('Mine');
     const version = await keep(context);
     const session = await aSession();
@@ -167,7 +167,7 @@ describe('contexts in the store', () => {
     await aContext('mine');
   });
 
-  it('lets one exclusive session in, and nobody while a save is under way', async () => {
+  it('admits one exclusive session, and none while a save is in progress', async () => {
     const context = await aContext();
     const sessions = await Promise.all(Array.from({ length: 6 }, aSession));
     const opened = await Promise.all(sessions.map(id => store.contextUses.open(use(id, context, true))));
@@ -184,7 +184,7 @@ describe('contexts in the store', () => {
     assert.equal(await store.contextUses.savingOf(application, context), undefined);
   });
 
-  it('saves in the order in which sessions ended, and says what was overtaken', async () => {
+  it('saves in the order in which sessions ended, and reports versions that were overtaken', async () => {
     const context = await aContext();
     const [first, second] = [await aSession(), await aSession()];
     for (const session of [first, second]) await store.contextUses.open(use(session, context));
@@ -216,7 +216,7 @@ describe('contexts in the store', () => {
     assert.equal(await store.contextUses.get(second), undefined);
   });
 
-  it('finds uses whose session has ended without a word, and those whose session never came', async () => {
+  it('finds uses whose session has ended or was never placed', async () => {
     const context = await aContext();
     const [ended, never] = [await aSession(), newId<SessionId>(NOW)];
     for (const session of [ended, never, await aSession()]) await store.contextUses.open(use(session, context));
@@ -229,7 +229,7 @@ describe('contexts in the store', () => {
     assert.deepEqual(await found(plus(NOW, 1)), [ended, never].sort());
   });
 
-  it('tells of a save also when the session has ended', async () => {
+  it('reports a save also after the session has ended', async () => {
     const context = await aContext();
     const session = await aSession();
     await store.contextUses.open(use(session, context));

@@ -1,4 +1,4 @@
-// Who controls a session is decided in the database: of many who want it at once one gets it, under a fence that only grows.
+// Control of a session is decided in the database: one of many concurrent requests gets it, with a fence that only grows.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
@@ -61,13 +61,13 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
     const take = (session: SessionId, holder: string, now = NOW, until = LATER) =>
       store.controls.take(application, session, holder, now, until);
 
-    it('goes to one of fifty who want it at once', async () => {
+    it('is given to one of fifty concurrent requests', async () => {
       const session = await running();
       const taken = await Promise.all(Array.from({ length: 50 }, () => take(session, randomUUID())));
       assert.equal(taken.filter(row => row !== undefined).length, 1);
     });
 
-    it('grows its fence with every change of hands', async () => {
+    it('increments its fence each time the holder changes', async () => {
       const session = await running();
       const [anna, ben] = [randomUUID(), randomUUID()];
       const first = await take(session, anna);
@@ -81,7 +81,7 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
       assert.equal(next?.holder, ben);
     });
 
-    it('is renewed by its holder under its fence and by nobody else', async () => {
+    it('is renewed only by its holder with the current fence', async () => {
       const session = await running();
       const anna = randomUUID();
       const { fence = 0 } = (await take(session, anna)) ?? {};
@@ -91,14 +91,14 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
       assert.equal(await store.controls.renew(session, anna, fence, plus(LATER, 1), plus(LATER, 30_000)), false);
     });
 
-    it('can be taken by another once its time is over, and not a millisecond before', async () => {
+    it('can be taken by another exactly when it has expired', async () => {
       const session = await running();
       await take(session, randomUUID());
       assert.equal(await take(session, randomUUID(), plus(LATER, -1)), undefined);
       assert.ok(await take(session, randomUUID(), LATER));
     });
 
-    it('of another application, or of a session that has ended, cannot be had', async () => {
+    it('is refused for another application and for an ended session', async () => {
       const session = await running();
       const foreign = newId<ApplicationId>(NOW);
       assert.equal(await store.controls.take(foreign, session, randomUUID(), NOW, LATER), undefined);
@@ -107,7 +107,7 @@ function describeControls(name: string, prepare: (scope: Scope) => Promise<Store
       assert.equal(await take(session, randomUUID()), undefined);
     });
 
-    it('keeps count of revoked links beside it', async () => {
+    it('counts revoked links', async () => {
       const session = await running();
       assert.equal(await store.controls.of(session), undefined);
       assert.equal(await store.controls.revokeLinks(application, session), 1);

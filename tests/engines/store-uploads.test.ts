@@ -1,4 +1,4 @@
-// The store's part in certificates and extensions, on the embedded PostgreSQL and on an operator's server.
+// Certificates and extensions in the store, on the embedded PostgreSQL and on an operator's server.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
@@ -79,7 +79,7 @@ function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreO
       return row;
     };
 
-    it('keeps certificates as they came, newest first, for their application only', async () => {
+    it('lists certificates newest first, for their application only', async () => {
       const { certificates } = store;
       const [first, second, foreign] = [aCertificate(ours), aCertificate(ours), aCertificate(theirs)];
       for (const row of [first, second, foreign]) assert.equal(await certificates.insert(row, DERS, 2), 'inserted');
@@ -96,14 +96,14 @@ function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreO
       assert.equal((await certificates.list(theirs)).length, 1);
     });
 
-    it('counts exactly where several come at once', async () => {
+    it('counts exactly when several arrive concurrently', async () => {
       const application = await anApplication();
       const rows = Array.from({ length: 10 }, () => aCertificate(application));
       const outcomes = await Promise.all(rows.map(row => store.certificates.insert(row, DERS, 3)));
       assert.equal(outcomes.filter(outcome => outcome === 'inserted').length, 3);
     });
 
-    it('keeps extensions for their application only, and notes their use', async () => {
+    it('lists extensions for their application only, and records their use', async () => {
       const row = await anExtension(ours, 'mine', plus(NOW, -HOUR_MS));
       const foreign = await anExtension(theirs, 'foreign');
       assert.deepEqual(await store.extensions.get(ours, row.id), row);
@@ -115,7 +115,7 @@ function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreO
       assert.equal(await store.extensions.get(ours, row.id), undefined);
     });
 
-    it('forgets what nobody has used since, and drops only files that no extension needs', async () => {
+    it('removes unused extensions, and only files that no extension needs', async () => {
       const application = await anApplication();
       const old = plus(NOW, -48 * HOUR_MS);
       const stale = await anExtension(application, 'stale', old);
@@ -142,17 +142,17 @@ function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreO
       assert.deepEqual(dropped, [stale.checksum]);
     });
 
-    it('a file that could not be removed is dropped later', async () => {
+    it('retries the removal of a file that failed', async () => {
       const application = await anApplication();
       await store.extensions.expectFile(application, sum('stuck'), plus(NOW, -48 * HOUR_MS));
       const before = plus(NOW, -HOUR_MS);
-      const fail = (): Promise<void> => Promise.reject(new Error('the disk is away'));
-      await assert.rejects(store.extensions.dropFile(before, fail), /the disk is away/);
+      const fail = (): Promise<void> => Promise.reject(new Error('the disk is not available'));
+      await assert.rejects(store.extensions.dropFile(before, fail), /the disk is not available/);
       assert.equal(await store.extensions.dropFile(before, async () => {}), true);
       assert.equal(await store.extensions.dropFile(before, async () => {}), false);
     });
 
-    it('who wants to store a file that is being dropped waits until it is gone', async () => {
+    it('makes a caller wait who wants to store a file that is being removed', async () => {
       const application = await anApplication();
       const checksum = sum('contended');
       await store.extensions.expectFile(application, checksum, plus(NOW, -48 * HOUR_MS));
@@ -166,7 +166,7 @@ function describeUploads(name: string, prepare: (scope: Scope) => Promise<StoreO
       });
       await begun.promise;
       const expecting = store.extensions.expectFile(application, checksum, NOW).then(() => order.push('expected'));
-      // A statement that is sent later is answered earlier: the other one waits.
+      // The later statement is answered first: the other one waits.
       await store.extensions.get(application, newId(NOW));
       removing.resolve();
       await Promise.all([dropping, expecting]);

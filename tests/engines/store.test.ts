@@ -1,4 +1,4 @@
-// One suite for the store, run on the embedded PostgreSQL and on an operator's server.
+// The store, on the embedded PostgreSQL and on an operator's server.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
@@ -40,15 +40,15 @@ import {
 interface Place {
   readonly options: StoreOptions;
   postmaster(): number;
-  /** SIGKILL of the postmaster; whoever owns it starts it again. */
+  /** SIGKILL of the postmaster. Its owner starts it again. */
   crash(): Promise<void>;
-  /** For what the store does not offer: SQL as the operator would type it. */
+  /** Runs SQL as the operator would, for what the store does not offer. */
   readonly login: pg.ClientConfig;
 }
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
-/** With milliseconds, so that rounding would show. */
+/** With milliseconds, so that rounding would be noticed. */
 const NOW = new Date('2026-11-20T10:00:00.123Z');
 const clock = clockAt(NOW);
 
@@ -116,7 +116,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
     };
 
     describe('accounts', () => {
-      it('remembers the first account, to the millisecond', async () => {
+      it('returns the first account with its time to the millisecond', async () => {
         const mine = await anAccount();
         const first = await store.accounts.first();
         assert.ok(first);
@@ -126,7 +126,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
     });
 
     describe('applications', () => {
-      it('inserts one, makes the account its owner, and gives it back by every name', async () => {
+      it('inserts an application, makes the account its owner, and finds it by id, slug and name', async () => {
         const account = await anAccount();
         const row = application(account.id, `Shop ${randomBytes(4).toString('hex')}`);
         assert.equal(await store.applications.insert(row, account.id, 50), 'inserted');
@@ -137,7 +137,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual(await store.applications.find('\0'), []);
       });
 
-      it('finds several of the same name, but one by a slug that is another name', async () => {
+      it("finds several with the same name, but only one by a slug that is another's name", async () => {
         const account = await anAccount();
         const name = `twin-${randomBytes(4).toString('hex')}`;
         const [one, two] = [await anApplication(account, name), await anApplication(account, name)];
@@ -147,14 +147,14 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual(await store.applications.find(name), [three]);
       });
 
-      it('hides one from an account that is not a member', async () => {
+      it('hides an application from an account that is not a member', async () => {
         const row = await anApplication();
         const stranger = await anAccount();
         assert.equal(await store.applications.get(row.id, stranger.id), undefined);
         assert.deepEqual(await store.applications.list(stranger.id, { limit: 10 }), []);
       });
 
-      it('refuses a slug that stands, and leaves nothing behind', async () => {
+      it('refuses an existing slug and leaves nothing', async () => {
         const account = await anAccount();
         const first = await anApplication(account);
         const second = { ...application(account.id, 'Other'), slug: first.slug };
@@ -163,7 +163,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.equal((await store.applications.list(account.id, { limit: 10 })).length, 1);
       });
 
-      it('holds the limit when many arrive together', async () => {
+      it('enforces the limit for concurrent inserts', async () => {
         const account = await anAccount();
         const arrive = () => store.applications.insert(application(account.id, 'Rush'), account.id, 3);
         const answers = await Promise.all(Array.from({ length: 20 }, arrive));
@@ -171,7 +171,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.equal(answers.filter(answer => answer === 'limit_reached').length, 17);
       });
 
-      it('lists newest first, in pages that neither skip nor repeat', async () => {
+      it('lists newest first in pages without gaps or repetitions', async () => {
         const account = await anAccount();
         for (let made = 0; made < 5; made += 1) await anApplication(account);
         const pages = await pagesOf<ApplicationId>(before =>
@@ -185,7 +185,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual(ids, [...new Set(ids)].sort().reverse());
       });
 
-      it('renames when the revision stands, and once only', async () => {
+      it('renames once if the revision is current', async () => {
         const row = await anApplication();
         const later = plus(NOW, 1);
         const renamed = { ...row, name: 'New', revision: 2, updatedAt: later };
@@ -197,7 +197,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
     });
 
     describe('keys', () => {
-      it('gives back what was put in, and leaves absent things out', async () => {
+      it('returns what was inserted, without absent fields', async () => {
         const row = key((await anApplication()).id);
         assert.equal(await store.keys.insert(row, 10), 'inserted');
         assert.deepEqual(await store.keys.byHash(row.hash), row);
@@ -212,7 +212,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual(await store.keys.byHash(full.hash), full);
       });
 
-      it('keeps applications apart', async () => {
+      it('separates applications', async () => {
         const row = key((await anApplication()).id);
         await store.keys.insert(row, 10);
         const other = (await anApplication()).id;
@@ -222,7 +222,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual(await store.keys.list(other, NOW, { limit: 10 }), []);
       });
 
-      it('counts only living ones against the limit, also when many arrive together', async () => {
+      it('counts only valid keys against the limit, also for concurrent inserts', async () => {
         const { id } = await anApplication();
         await store.keys.insert({ ...key(id), expiresAt: plus(NOW, -1) }, 2);
         await store.keys.insert({ ...key(id), revokedAt: plus(NOW, -1) }, 2);
@@ -230,7 +230,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.equal(answers.filter(answer => answer === 'inserted').length, 2);
       });
 
-      it('changes when the revision stands', async () => {
+      it('updates if the revision is current', async () => {
         const row = key((await anApplication()).id);
         await store.keys.insert(row, 10);
         const expiresAt = plus(NOW, DAY_MS);
@@ -241,7 +241,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual(await store.keys.change(row.applicationId, row.id, 2, {}), { ...changed, revision: 3 });
       });
 
-      it('revokes once, and a revoked one cannot be changed', async () => {
+      it('revokes a key once, and refuses to update a revoked one', async () => {
         const row = key((await anApplication()).id);
         await store.keys.insert(row, 10);
         const revoke = () => store.keys.revoke(row.applicationId, row.id, NOW);
@@ -251,13 +251,13 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.equal(await store.keys.change(row.applicationId, row.id, 2, { name: 'back' }), undefined);
       });
 
-      it('revokes no expired one', async () => {
+      it('does not revoke an expired key', async () => {
         const row = { ...key((await anApplication()).id), expiresAt: NOW };
         await store.keys.insert(row, 10);
         assert.equal(await store.keys.revoke(row.applicationId, row.id, NOW), false);
       });
 
-      it('lists newest first, and ended ones for ninety days', async () => {
+      it('lists newest first, and ended keys for ninety days', async () => {
         const { id } = await anApplication();
         const ninety = 90 * DAY_MS;
         const alive = key(id);
@@ -279,7 +279,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         );
       });
 
-      it('remembers the latest use, whatever order the writes come in', async () => {
+      it('keeps the latest use, whatever the order of the writes', async () => {
         const row = key((await anApplication()).id);
         await store.keys.insert(row, 10);
         await store.keys.touch(row.id, plus(NOW, 2), '10.0.0.2');
@@ -290,7 +290,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
     });
 
     describe('tokens', () => {
-      it('gives back what was put in', async () => {
+      it('returns what was inserted', async () => {
         const account = await anAccount();
         const open = token(account.id);
         const narrow = { ...token(account.id), applicationIds: [newId<ApplicationId>(NOW), newId<ApplicationId>(NOW)] };
@@ -303,13 +303,13 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.equal(await store.tokens.get((await anAccount()).id, open.id), undefined);
       });
 
-      it('holds the limit when many arrive together', async () => {
+      it('enforces the limit for concurrent inserts', async () => {
         const { id } = await anAccount();
         const answers = await Promise.all(Array.from({ length: 12 }, () => store.tokens.insert(token(id), 2)));
         assert.equal(answers.filter(answer => answer === 'limit_reached').length, 10);
       });
 
-      it('revokes its own account’s only, and once', async () => {
+      it('revokes only tokens of the own account, and only once', async () => {
         const row = token((await anAccount()).id);
         await store.tokens.insert(row, 10);
         assert.equal(await store.tokens.revoke((await anAccount()).id, row.id, NOW), false);
@@ -322,7 +322,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
     });
 
     describe('notices', () => {
-      it('tells every listener of a revoked key and token, and none that has closed', async () => {
+      it('notifies every open listener of a revoked key and token', async () => {
         const heard: string[] = [];
         const other: string[] = [];
         const listener = await store.listen('credential_revoked', hash => heard.push(hash), assert.fail);
@@ -341,7 +341,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         await listener.close();
       });
 
-      it('says nothing about a revoke that found nothing', async () => {
+      it('does not notify when nothing was revoked', async () => {
         const heard: string[] = [];
         const listener = await store.listen('credential_revoked', hash => heard.push(hash), assert.fail);
         const [gone, real] = [key((await anApplication()).id), key((await anApplication()).id)];
@@ -355,7 +355,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
     });
 
     describe('placing', () => {
-      it('gives back the whole row', async () => {
+      it('returns the whole row', async () => {
         const applicationId = (await anApplication()).id;
         const aKey = key(applicationId);
         await store.keys.insert(aKey, 10);
@@ -382,7 +382,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.equal(await store.sessions.get((await anApplication()).id, asked.id), undefined);
       });
 
-      it('fills ten slots exactly when fifty arrive together, and a finished one makes room', async () => {
+      it('fills exactly ten slots for fifty concurrent sessions, and reuses the slot of an ended one', async () => {
         const hostId = await aHost(10);
         const applicationId = (await anApplication()).id;
         const arrive = () => store.sessions.place(newSession({ applicationId, hostId }));
@@ -397,7 +397,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.ok('full' in (await arrive()));
       });
 
-      it('obeys the slots announced last', async () => {
+      it('uses the number of slots that was announced last', async () => {
         const hostId = await aHost(0);
         const applicationId = (await anApplication()).id;
         const arrive = () => store.sessions.place(newSession({ applicationId, hostId }));
@@ -408,7 +408,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
     });
 
     describe('listing', () => {
-      it('pages newest first and keeps its place while new ones arrive', async () => {
+      it('lists newest first and keeps its position while new sessions are placed', async () => {
         const applicationId = (await anApplication()).id;
         const hostId = await aHost();
         const made: SessionId[] = [];
@@ -478,7 +478,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual(await matches([['a', 'b'], 'v'], [['a', 'b'], 'w']), []);
       });
 
-      it('never shows another application’s', async () => {
+      it('never lists sessions of another application', async () => {
         const one = await aSession({ userMetadata: { k: 'same' } });
         const two = await aSession({ userMetadata: { k: 'same' } });
         const metadata = [{ path: ['k'], value: 'same' }];
@@ -490,8 +490,8 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
       });
     });
 
-    describe('life of a session', () => {
-      it('runs once', async () => {
+    describe('state changes of a session', () => {
+      it('starts running once', async () => {
         const { id } = await aSession();
         const both = await Promise.all([store.sessions.run(id, NOW), store.sessions.run(id, NOW)]);
         assert.equal(both.filter(Boolean).length, 1);
@@ -499,14 +499,14 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual([row?.status, row?.startedAt], ['RUNNING', NOW]);
       });
 
-      it('does not run when its end was decided first', async () => {
+      it('does not start running after its end was decided', async () => {
         const { id } = await aSession();
         await store.sessions.decideEnd(id, { status: 'COMPLETED', reason: 'released' }, NOW);
         assert.equal(await store.sessions.run(id, NOW), undefined);
         assert.equal((await store.sessions.byId(id))?.status, 'PENDING');
       });
 
-      it('lets the first decision stand when several arrive together', async () => {
+      it('keeps the first of several concurrent decisions', async () => {
         const { id } = await aRunning();
         const ends = ['released', 'expired', 'crashed', 'drained'].map(reason => ({
           status: 'ERROR' as const,
@@ -524,7 +524,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual(late?.updatedAt, NOW);
       });
 
-      it('finishes as decided, once, and says the same again', async () => {
+      it('finishes as decided, once, and returns the same result again', async () => {
         const { id, applicationId } = await aRunning({ connectBy: plus(NOW, 5) });
         await store.sessions.setBox(id, { pid: 7 }, NOW);
         assert.deepEqual((await store.sessions.byId(id))?.box, { pid: 7 });
@@ -541,7 +541,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual(await store.sessions.get(applicationId, id), finished);
       });
 
-      it('never moves an ended row, by any function', async () => {
+      it('never changes an ended row, with any function', async () => {
         const { id, applicationId, hostId } = await aRunning();
         await finishAs(store, id, 'COMPLETED');
         const before = await store.sessions.byId(id);
@@ -557,7 +557,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual(await store.sessions.due(hostId, plus(NOW, DAY_MS), 10), []);
       });
 
-      it('is guarded by the database itself', async () => {
+      it('is enforced by the database itself', async () => {
         const ended = await aRunning();
         await finishAs(store, ended.id, 'COMPLETED');
         const running = await aRunning();
@@ -582,7 +582,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
           );
       });
 
-      it('changes only while it runs and no end is decided', async () => {
+      it('is updated only while it runs and no end was decided', async () => {
         const { id, applicationId } = await aSession();
         const change = { userMetadata: { a: 'b' }, expiresAt: plus(NOW, 2 * MINUTE_MS) };
         const later = plus(NOW, 3);
@@ -595,7 +595,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.equal(await ask(), undefined);
       });
 
-      it('keeps the connect and release times as clients come and go', async () => {
+      it('keeps the connect and release times while clients connect and disconnect', async () => {
         const { id } = await aRunning({ connectBy: plus(NOW, 5) });
         await store.sessions.clientCame(id, plus(NOW, 1));
         const came = await store.sessions.byId(id);
@@ -611,7 +611,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
     });
 
     describe('due times', () => {
-      it('gives this host’s due sessions, oldest first, in batches', async () => {
+      it('returns the due sessions of this host, oldest first, in batches', async () => {
         const hostId = await aHost();
         const applicationId = (await anApplication()).id;
         const on = { hostId, applicationId };
@@ -634,7 +634,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.deepEqual(await due(30), [decided.id, connect.id, expires.id]);
       });
 
-      it('starts the connect and release timers anew for a successor', async () => {
+      it('restarts the connect and release timers after a restart of the server', async () => {
         const hostId = await aHost();
         const on = { hostId, applicationId: (await anApplication()).id };
         const notBefore = plus(NOW, 30_000);
@@ -668,7 +668,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
     });
 
     describe('counting', () => {
-      it('counts a host’s sessions by status and lists the living ones', async () => {
+      it('counts the sessions of a host by status and lists those that have not ended', async () => {
         const hostId = await aHost();
         const on = { hostId, applicationId: (await anApplication()).id };
         assert.deepEqual(await store.sessions.countByStatus(hostId), {});
@@ -681,7 +681,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         );
       });
 
-      it('adds up minutes and bytes of an application, running ones until now', async () => {
+      it('adds up minutes and bytes of an application, including running sessions', async () => {
         const applicationId = (await anApplication()).id;
         assert.deepEqual(await store.sessions.usage(applicationId), { browserMinutes: 0, proxyBytes: 0 });
         const done = await aSession({ applicationId });
@@ -696,7 +696,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
     });
 
     describe('opening', () => {
-      it('keeps everything over a second opening, by several at once', async () => {
+      it('keeps all data when it is opened again, also by several at once', async () => {
         const row = await anApplication();
         if (!place.options.databaseUrl) return;
         const others = await Promise.all([1, 2, 3].map(() => openStore(place.options)));
@@ -707,25 +707,25 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
       });
     });
 
-    describe('trouble', () => {
-      /** As many at once as the pool has connections, so that each of them has been tried. */
+    describe('failures', () => {
+      /** As many at once as the pool has connections, so that each is used. */
       const recovered = (id: ApplicationId) =>
         until(STEP_MS, 'the store to answer again', async () => {
           const rows = await Promise.allSettled(Array.from({ length: 8 }, () => store.applications.byId(id)));
           return rows.every(row => row.status === 'fulfilled' && row.value?.id === id) ? true : undefined;
         });
 
-      it('survives the death of a connection, and with it of all', async () => {
+      it('recovers from the death of one connection, and with it of all', async () => {
         const row = await anApplication();
         const all = backendsOf(place.postmaster());
         assert.ok(all[0]);
         process.kill(all[0], 'SIGKILL');
-        // PostgreSQL takes such a death for a crash, and ends all the others with it.
+        // PostgreSQL treats this as a crash and ends all other connections.
         for (const pid of all) await untilGone(pid);
         await recovered(row.id);
       });
 
-      it('fails while PostgreSQL is dead, says of the gap, and answers when it is back', async () => {
+      it('fails while PostgreSQL is down, reports the gap, and answers when it is back', async () => {
         const row = await anApplication();
         const aKey = key(row.id);
         await store.keys.insert(aKey, 10);
@@ -760,7 +760,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         await listener.close();
       });
 
-      it('says so within its time when PostgreSQL hangs', async () => {
+      it('fails within its time limit when PostgreSQL hangs', async () => {
         const row = await anApplication();
         const pids = [place.postmaster(), ...backendsOf(place.postmaster())];
         for (const pid of pids) signalIfThere(pid, 'SIGSTOP');
@@ -776,7 +776,7 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
   });
 }
 
-describe('an operator’s database that cannot be used', () => {
+describe('unusable database of an operator', () => {
   const scope = new Scope();
   let server: ForeignServer;
   let dataDir: string;
@@ -795,7 +795,7 @@ describe('an operator’s database that cannot be used', () => {
     return new Secret(url.href);
   };
 
-  it('is one with a wrong password, at once and without showing it', async () => {
+  it('reports a wrong password at once without showing it', async () => {
     const url = varied(it => {
       it.password = 'wrong-secret';
     });
@@ -805,7 +805,7 @@ describe('an operator’s database that cannot be used', () => {
     assert.doesNotMatch(JSON.stringify(error) + error.stack, /wrong-secret/);
   });
 
-  it('is one that is not there, after a wait that can be given up', async () => {
+  it('reports an unreachable server after a wait that can be aborted', async () => {
     const url = varied(it => {
       it.port = '1';
     });
@@ -821,7 +821,7 @@ describe('an operator’s database that cannot be used', () => {
     await assert.rejects(opening, /enough|aborted/);
   });
 
-  it('is one of another encoding', async () => {
+  it('reports a wrong encoding', async () => {
     await query(server, `create database latin encoding 'SQL_ASCII' lc_collate 'C' lc_ctype 'C' template template0`);
     await refused(
       varied(it => {
@@ -832,12 +832,12 @@ describe('an operator’s database that cannot be used', () => {
     );
   });
 
-  it('is one whose server is too old', async () => {
+  it('reports a server that is too old', async () => {
     await query(server, 'create database ancient');
     const url = varied(it => {
       it.pathname = '/ancient';
     });
-    // A real server of that age is not to be had; this one is made to say so where we ask.
+    // No server of that age is available, so this one is made to report an old version.
     await query(
       { url },
       `create function public.current_setting(text) returns text language sql as $$
@@ -848,7 +848,7 @@ describe('an operator’s database that cannot be used', () => {
     await refused(old, 'database_too_old', /PostgreSQL 14\.11.*15/);
   });
 
-  it('is one that a newer version of ours has changed, and it stays as it was', async () => {
+  it('reports a database of a newer version without changing it', async () => {
     await query(server, 'create database newer');
     const url = varied(it => {
       it.pathname = '/newer';
@@ -858,7 +858,7 @@ describe('an operator’s database that cannot be used', () => {
     await refused(url, 'database_unusable', /newer version/);
   });
 
-  it('is one where we may not make tables', async () => {
+  it('reports a missing permission to create tables', async () => {
     await query(server, 'create database locked');
     await query(server, `create role weak login password 'weak'`);
     const url = varied(it => {
@@ -869,7 +869,7 @@ describe('an operator’s database that cannot be used', () => {
     await refused(url, 'database_unusable', /permission denied/);
   });
 
-  it('migrates a fresh one once when several open it together', async () => {
+  it('migrates a new database once when several open it concurrently', async () => {
     await query(server, 'create database rush');
     const url = varied(it => {
       it.pathname = '/rush';

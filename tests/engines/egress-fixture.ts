@@ -1,4 +1,4 @@
-// What the egress suites stand on: a proxy on loopback with one session's rules, servers behind it, real curl in front.
+// The fixture of the egress tests: a proxy on loopback with the rules of one session, servers behind it, and real curl.
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
@@ -14,15 +14,15 @@ import { within } from '../../server/kit/wait.ts';
 
 export const WAIT_MS = 30_000;
 
-export interface World {
+export interface Fixture {
   readonly egress: Egress;
   readonly server: Server;
   readonly proxyPort: number;
   readonly proxyUrl: string;
 }
 
-export interface WorldWish extends Partial<EgressOptions> {
-  /** Ports of loopback that the operator opened. */
+export interface FixtureOptions extends Partial<EgressOptions> {
+  /** Loopback ports that the operator has allowed. */
   readonly ports?: readonly number[];
   readonly hosts?: Readonly<Record<string, string>>;
 }
@@ -32,23 +32,26 @@ export const openPort = (port: number): AddressRange => ({ address: '127.0.0.1',
 export const portsOpen = (ports: readonly number[]) =>
   egressPolicy({ allow: ports.map(openPort), machine: thisMachine({ listeners: [], clock: systemClock }) });
 
-export async function openWorld(t: TestContext, { ports = [], hosts = {}, ...wish }: WorldWish = {}): Promise<World> {
+export async function openFixture(
+  t: TestContext,
+  { ports = [], hosts = {}, ...options }: FixtureOptions = {},
+): Promise<Fixture> {
   const server = createServer();
   const proxyPort = await listen(t, server);
-  const clock = wish.clock ?? systemClock;
+  const clock = options.clock ?? systemClock;
   const egress = openEgress({
     server,
     policy: portsOpen(ports),
     resolve: createResolver({ hosts: new Map(Object.entries({ 'a.test': '127.0.0.1', ...hosts })), clock }),
     log: silentLog,
     clock,
-    ...wish,
+    ...options,
   });
   t.after(() => egress.close());
   return { egress, server, proxyPort, proxyUrl: `http://127.0.0.1:${proxyPort}` };
 }
 
-/** Listens on loopback until the test ends, and takes its sockets with it. */
+/** Listens on loopback until the test ends, and then closes all its sockets. */
 export async function listen(t: TestContext, server: Server): Promise<number> {
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
@@ -72,11 +75,11 @@ export interface Curled {
 
 const OUT_BYTES_MAX = 256 * 1024 * 1024;
 
-export function curl(world: World, ...args: readonly string[]): Promise<Curled> {
+export function curl(fixture: Fixture, ...args: readonly string[]): Promise<Curled> {
   return new Promise(done => {
     execFile(
       'curl',
-      ['-q', '-sS', '--globoff', '--max-time', '60', '--noproxy', '', '--proxy', world.proxyUrl, ...args],
+      ['-q', '-sS', '--globoff', '--max-time', '60', '--noproxy', '', '--proxy', fixture.proxyUrl, ...args],
       { encoding: 'buffer', maxBuffer: OUT_BYTES_MAX },
       (error, out, err) => done({ code: error ? Number(error.code) : 0, out, err: err.toString() }),
     );
@@ -85,7 +88,7 @@ export function curl(world: World, ...args: readonly string[]): Promise<Curled> 
 
 const HEAD_END = '\r\n\r\n';
 
-/** A connection of "the browser", with everything that comes back gathered. */
+/** A connection of "the browser" that collects everything it receives. */
 export class Wire {
   readonly socket: Socket;
   readonly #parts: Buffer[] = [];
@@ -102,14 +105,14 @@ export class Wire {
   static async open(port: number): Promise<Wire> {
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
     const wire = new Wire(socket);
-    // A test that fails half-way must not keep the run from ending.
+    // A failed test must not keep the process running.
     socket.unref();
     await once(socket, 'connect');
     return wire;
   }
 
-  static async tunnel(world: World, authority: string): Promise<Wire> {
-    const wire = await Wire.open(world.proxyPort);
+  static async tunnel(fixture: Fixture, authority: string): Promise<Wire> {
+    const wire = await Wire.open(fixture.proxyPort);
     wire.socket.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
     const head = await wire.until(HEAD_END);
     if (!head.startsWith('HTTP/1.1 200 ')) throw new Error(`no tunnel: ${head}`);
@@ -129,7 +132,7 @@ export class Wire {
     return this.#error?.code;
   }
 
-  /** Waits for a text in what comes back. */
+  /** Waits until the received bytes contain a text. */
   async until(wanted: string): Promise<string> {
     await this.#when(() => this.text.includes(wanted), `"${wanted}" from the proxy`);
     return this.text;
