@@ -390,7 +390,7 @@ describe('a download', () => {
       headers: { accept: 'application/octet-stream', range: `bytes=${PDF.length}-` },
     });
     assert.deepEqual([behind.status, behind.headers['content-range']], [416, `bytes */${PDF.length}`]);
-    assert.match(behind.body.message, new RegExp(`Ask for a range that begins before byte ${PDF.length}`));
+    assert.match(behind.body.message, new RegExp(`Request a range that begins before byte ${PDF.length}`));
     const known = await server.api('GET', path(), {
       headers: { accept: 'application/octet-stream', 'if-none-match': `"${sha256(PDF)}"` },
     });
