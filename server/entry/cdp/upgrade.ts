@@ -5,6 +5,8 @@ import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { catalogueEntry, type ErrorCode, isErrorCode } from '../../../contract/errors.ts';
 import { limitHeaders } from '../../../contract/limit-headers.ts';
+import { errorBody } from '../../domain/error-body.ts';
+import { fault } from '../../domain/faults.ts';
 import type { KeyUses, UsedKey } from '../../domain/identity/key-uses.ts';
 import { presentedBy } from '../../domain/identity/presented.ts';
 import type { WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
@@ -222,16 +224,14 @@ export class CdpEntry {
   }
 
   #refuse(connection: Duplex, thrown: unknown, requestId: string): void {
-    const code: ErrorCode = isFault(thrown) && isErrorCode(thrown.code) ? thrown.code : 'internal';
+    const refusal = isFault(thrown) ? thrown : fault('internal', 'The service failed unexpectedly.');
+    const code: ErrorCode = isErrorCode(refusal.code) ? refusal.code : 'internal';
     if (code === 'internal') this.#parts.log.error('cdp.upgrade_failed', { requestId, reason: reason(thrown) });
     const { status, retryAfterSeconds } = catalogueEntry(code);
-    const message = isFault(thrown) ? thrown.message : 'The service failed unexpectedly.';
-    const details = isFault(thrown) ? thrown.details : undefined;
-    const error = STATUS_CODES[status];
-    const body = JSON.stringify({ statusCode: status, error, message, code, requestId, ...(details && { details }) });
-    const limits = status === 429 ? limitHeaders(details ?? {}, retryAfterSeconds) : {};
+    const body = JSON.stringify(errorBody(status, refusal, code, requestId));
+    const limits = status === 429 ? limitHeaders(refusal.details ?? {}, retryAfterSeconds) : {};
     const head = [
-      `HTTP/1.1 ${status} ${error}`,
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
       'Content-Type: application/json; charset=utf-8',
       `Content-Length: ${Buffer.byteLength(body)}`,
       'Connection: close',

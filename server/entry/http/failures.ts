@@ -1,8 +1,8 @@
 // Converts anything that was thrown into an answer: status, headers and the error body. The only place that looks up the status.
-import { STATUS_CODES } from 'node:http';
 import type { ErrorBody } from '../../../contract/common.ts';
 import { catalogueEntry, type ErrorCode, isErrorCode } from '../../../contract/errors.ts';
 import { type LimitDetails, limitHeaders } from '../../../contract/limit-headers.ts';
+import { errorBody } from '../../domain/error-body.ts';
 import { fault } from '../../domain/faults.ts';
 import { type Fault, isFault } from '../../kit/fault.ts';
 import { PlacesFull } from '../../kit/places.ts';
@@ -34,19 +34,10 @@ export function failureOf(thrown: unknown, requestId: string, isWrite: boolean):
       ...(status === 429 ? limitHeaders(details, retryAfter) : {}),
       ...(details.waitedMs === undefined ? {} : { 'x-berth-waited': String(details.waitedMs) }),
     },
-    body: bodyOf(status, refusal, code, requestId),
+    body: errorBody(status, refusal, code, requestId),
     isOurs: code === 'internal',
   };
 }
-
-const bodyOf = (status: number, { message, details }: Fault, code: ErrorCode, requestId: string): ErrorBody => ({
-  statusCode: status,
-  error: STATUS_CODES[status] ?? 'Error',
-  message,
-  code,
-  requestId,
-  ...(details ? { details: details as NonNullable<ErrorBody['details']> } : {}),
-});
 
 /** Fastify's own errors are recognised by their codes. All other errors are answered as `internal`; the log has the details. */
 function asFault(thrown: unknown): Fault {
