@@ -16,6 +16,7 @@ import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import type { Clock } from './kit/clock.ts';
 import { isFault, reason } from './kit/fault.ts';
 import type { Log } from './kit/log.ts';
+import type { Runtime } from './kit/runtime.ts';
 import type { Closeable } from './kit/scope.ts';
 import type { Secret } from './kit/secret.ts';
 import { type Attributes, parseTraceparent, type RawSpan, type SpanSource } from './kit/trace.ts';
@@ -31,7 +32,7 @@ const LAST_SEND_MS = 3_000;
 const COMPLAIN_EVERY_MS = 60_000;
 const ERROR_WORDS_MAX = 500;
 
-export interface OtelOptions {
+export interface OtelOptions extends Pick<Runtime, 'clock' | 'log'> {
   /** Origin and path without `/v1/traces`. */
   readonly endpoint: string;
   /** `name=value` pairs separated by commas, percent-encoded; as OpenTelemetry has it. */
@@ -39,8 +40,6 @@ export interface OtelOptions {
   readonly version: string;
   /** Tells this process from others of the same service. */
   readonly instance: string;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 export function openOtel(options: OtelOptions): SpanSource & Closeable {

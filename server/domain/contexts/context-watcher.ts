@@ -4,11 +4,10 @@
 import type { Profiles } from '../../engines/profiles/profiles.ts';
 import type { ContextRow, ContextRows, ContextUses } from '../../engines/store/rows/contexts.ts';
 import type { SessionEnd, SessionRow } from '../../engines/store/rows/sessions.ts';
-import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
-import { type ContextId, type HostId, isUuid, type SessionId } from '../../kit/ids.ts';
+import { type ContextId, isUuid, type SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
-import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import { within } from '../../kit/wait.ts';
 import { fault } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
@@ -26,15 +25,12 @@ const POLL_MS = 100;
 /** A clean shutdown takes Chromium about 250 ms. After this it is killed, and its profile is not saved. */
 const SHUTDOWN_MAX_MS = 5_000;
 
-export interface ContextWatcherParts {
+export interface ContextWatcherParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly rows: ContextRows;
   readonly uses: ContextUses;
   readonly loading: Loading;
   readonly stored: StoredVersions;
   readonly profiles: Profiles;
-  readonly host: HostId;
-  readonly clock: Clock;
-  readonly log: Log;
   /** Wakes the saver: a save may be due. */
   readonly prompt: () => void;
 }

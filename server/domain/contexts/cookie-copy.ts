@@ -1,20 +1,17 @@
 // Copies the cookies of a session that persists its context every few seconds, encrypted: if the browser is killed, only a
 // few seconds of logins are lost.
 import type { Profiles, Seal, Staging } from '../../engines/profiles/profiles.ts';
-import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
-import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import type { Browser } from '../sessions/browser-host.ts';
 
 const EVERY_MS = 5_000;
 
-export interface CookieCopyOptions {
+export interface CookieCopyOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly browser: Pick<Browser, 'cookies'>;
   readonly profiles: Profiles;
   readonly staging: Staging;
   readonly seal: Seal;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 export class CookieCopy {

@@ -4,21 +4,18 @@ import type { CookieList, Profiles } from '../../engines/profiles/profiles.ts';
 import type { ContextRow, ContextRows, ContextUses, VersionRow } from '../../engines/store/rows/contexts.ts';
 import type { EventRows } from '../../engines/store/rows/events.ts';
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
-import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
-import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import type { FillPlace } from '../sessions/attendance.ts';
 import type { StoredVersions } from './stored-versions.ts';
 
-export interface LoadingParts {
+export interface LoadingParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly rows: ContextRows;
   readonly uses: ContextUses;
   readonly events: Pick<EventRows, 'append'>;
   readonly stored: StoredVersions;
   readonly profiles: Profiles;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 interface Loaded {

@@ -13,11 +13,11 @@ import type {
 } from '../../engines/store/rows/contexts.ts';
 import type { SessionEventType } from '../../engines/store/rows/events.ts';
 import type { SessionRows } from '../../engines/store/rows/sessions.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { plus } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
-import type { HostId, SessionId } from '../../kit/ids.ts';
+import type { SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
-import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { within } from '../../kit/wait.ts';
 import { retention } from './earlier-versions.ts';
@@ -35,15 +35,12 @@ const GIVE_UP_MS = 24 * 3_600_000;
 const ORPHAN_MS = 5 * 60_000;
 const CLOSE_MS = 3_000;
 
-export interface SaverParts {
+export interface SaverParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly rows: ContextRows;
   readonly uses: ContextUses;
   readonly sessions: Pick<SessionRows, 'byId'>;
   readonly stored: StoredVersions;
   readonly profiles: Profiles;
-  readonly host: HostId;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 /** The session ran, but left neither a profile nor a copy of its cookies. */

@@ -6,11 +6,10 @@ import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
 import type { ExtensionPackages } from '../../engines/extensions/packages.ts';
 import type { ExtensionRow, ExtensionRows } from '../../engines/store/rows/extensions.ts';
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
-import type { Clock } from '../../kit/clock.ts';
 import { isFault } from '../../kit/fault.ts';
 import type { ApplicationId, ExtensionId } from '../../kit/ids.ts';
-import type { Log } from '../../kit/log.ts';
 import type { Places } from '../../kit/places.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import { fault, invalidRequest } from '../faults.ts';
 import type { LiveSession } from '../sessions/live.ts';
 import type { Watcher } from '../sessions/watchers.ts';
@@ -19,7 +18,7 @@ const FIELD = 'extensionIds';
 /** Characters of the checksum: enough to be unique, and short because it is part of page URLs. */
 const FOLDER_CHARACTERS = 32;
 
-export interface LoadingParts {
+export interface LoadingParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly rows: Pick<ExtensionRows, 'use'>;
   readonly artifacts: Pick<Artifacts, 'open'>;
   readonly keyOf: (application: ApplicationId, checksum: string) => ArtifactKey;
@@ -27,8 +26,6 @@ export interface LoadingParts {
   readonly unpacking: Places;
   /** Without a jail, an extension could read the host's files. */
   readonly isJailed: boolean;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 /** What the session's row stores of each extension. */

@@ -6,10 +6,9 @@ import type { Staged, Staging } from '../../engines/artifacts/staging.ts';
 import type { CompleteDownload, DownloadRow, DownloadRows } from '../../engines/store/rows/downloads.ts';
 import type { EventRows } from '../../engines/store/rows/events.ts';
 import type { StoredBytes } from '../../engines/store/rows/retention.ts';
-import type { Clock } from '../../kit/clock.ts';
 import { namesInHostile } from '../../kit/hostile-file.ts';
-import type { ApplicationId, DownloadId, HostId, SessionId } from '../../kit/ids.ts';
-import type { Log } from '../../kit/log.ts';
+import type { ApplicationId, DownloadId, SessionId } from '../../kit/ids.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import type { Limits } from '../limits/limits.ts';
 import type { Outbox } from './outbox.ts';
 import { mimeTypeOf, SNIFFED_BYTES } from './sniff.ts';
@@ -19,7 +18,7 @@ const READ_AT_ONCE_BYTES = 256 * 1024;
 /** Twice the downloads of a session: partial files have two names for a moment. */
 const NAMES_MAX = 20_000;
 
-export interface KeeperParts {
+export interface KeeperParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly rows: DownloadRows;
   readonly stored: StoredBytes;
   readonly events: Pick<EventRows, 'append'>;
@@ -33,9 +32,6 @@ export interface KeeperParts {
   readonly downloadsFolder: string;
   /** Called when a download of a running session has been stored; `frame` is the id of the frame that started it. */
   readonly kept: (download: CompleteDownload, frame: string) => void;
-  readonly host: HostId;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 /** The file exceeds a limit, so that a retry would fail too. */

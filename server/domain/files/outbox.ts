@@ -4,10 +4,10 @@ import type { Artifacts, ByteRange, OpenedArtifact } from '../../engines/artifac
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
 import type { Staging } from '../../engines/artifacts/staging.ts';
 import type { OutboxRow, OutboxRows } from '../../engines/store/rows/outbox.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { plus } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
-import { type ApplicationId, type HostId, newId } from '../../kit/ids.ts';
-import type { Log } from '../../kit/log.ts';
+import { type ApplicationId, newId } from '../../kit/ids.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { within } from '../../kit/wait.ts';
 
@@ -17,13 +17,10 @@ const RETRY_MAX_MS = 60_000;
 /** Uploads that are still running after this are repeated by the next process. */
 const CLOSE_MS = 5_000;
 
-export interface OutboxParts {
+export interface OutboxParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly rows: OutboxRows;
   readonly artifacts: Artifacts;
   readonly staging: Staging;
-  readonly host: HostId;
-  readonly clock: Clock;
-  readonly log: Log;
   /** Wakes the task: something is due. */
   readonly prompt: () => void;
 }

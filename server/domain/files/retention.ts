@@ -4,10 +4,10 @@ import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { ArtifactKey, ArtifactPrefix } from '../../engines/artifacts/keys.ts';
 import type { OutboxRows } from '../../engines/store/rows/outbox.ts';
 import type { ExpiredSession, RetentionRows } from '../../engines/store/rows/retention.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { plus } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';
-import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import type { Outbox } from './outbox.ts';
 
 /** Sessions in one run, and keys in one request: a long backlog is removed in steps. */
@@ -17,15 +17,13 @@ const KEYS_AT_ONCE = 500;
 /** Deletes a family's rows about a session's files. Called after the files were removed. */
 export type Forget = (application: ApplicationId, session: SessionId) => Promise<void>;
 
-export interface RetentionParts {
+export interface RetentionParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly rows: RetentionRows;
   readonly waiting: Pick<OutboxRows, 'under'>;
   readonly artifacts: Pick<Artifacts, 'list'>;
   readonly outbox: Pick<Outbox, 'remove'>;
   readonly prefixOf: (application: ApplicationId, session: SessionId) => ArtifactPrefix;
   readonly forgets: readonly Forget[];
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 export interface RetentionPeriods {

@@ -2,10 +2,9 @@
 // or expires. Also checks whether addresses that were issued to a key are still valid.
 import type { KeyRow } from '../../engines/store/rows/credentials.ts';
 import type { Store } from '../../engines/store/store.ts';
-import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { ApplicationId, KeyId } from '../../kit/ids.ts';
-import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { fault } from '../faults.ts';
 import { statusOf } from './credential-rules.ts';
@@ -29,10 +28,8 @@ interface Entry extends UsedKey {
   stale: boolean;
 }
 
-export interface KeyUsesParts {
+export interface KeyUsesParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly store: { readonly keys: Pick<Store['keys'], 'get'> };
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 export class KeyUses {

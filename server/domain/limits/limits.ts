@@ -8,9 +8,9 @@ import type {
 import type { LimitsRow } from '../../engines/store/rows/limits.ts';
 import type { SessionRows } from '../../engines/store/rows/sessions.ts';
 import type { Store } from '../../engines/store/store.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { plus } from '../../kit/clock.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
-import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import { notFound, preconditionFailed } from '../faults.ts';
 import type { Applications } from '../identity/applications.ts';
 import type { AccountCaller } from '../identity/caller.ts';
@@ -18,7 +18,7 @@ import { revisionFrom } from '../identity/revisions.ts';
 import { CREATES_WINDOW_MS } from './admission.ts';
 import { configuredLimits, effectiveLimits } from './browser-limits.ts';
 
-export interface LimitsParts {
+export interface LimitsParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly store: Pick<Store, 'limits' | 'storedBytes'> & { readonly sessions: Pick<SessionRows, 'countOf'> };
   readonly applications: Pick<Applications, 'require'>;
   /** Set by the operator; includes the slots of the installation. */
@@ -26,8 +26,6 @@ export interface LimitsParts {
   readonly waitingOf: (application: ApplicationId) => number;
   /** A limit may have been raised, so queued creates may be admitted. */
   readonly changed: () => void;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 export class Limits {

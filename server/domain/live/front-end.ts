@@ -5,10 +5,9 @@ import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import { newId, type SessionId } from '../../kit/ids.ts';
-import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import { SingleFlight } from '../../kit/single-flight.ts';
 import { fault } from '../faults.ts';
 
@@ -26,12 +25,10 @@ export interface FrontEndFiles {
   readonly files: ReadonlyMap<string, Buffer>;
 }
 
-export interface FrontEndParts {
+export interface FrontEndParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly folder: string;
   /** Starts the installed Chromium and reads the files out of it. */
   readonly read: (box: SessionId, signal: AbortSignal) => Promise<FrontEndFiles>;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 export class FrontEnd {

@@ -4,10 +4,10 @@ import type { ControlRows } from '../../engines/store/rows/controls.ts';
 import type { CompleteDownload } from '../../engines/store/rows/downloads.ts';
 import type { EventRows, NamedEvent } from '../../engines/store/rows/events.ts';
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { plus } from '../../kit/clock.ts';
 import { isFault, reason } from '../../kit/fault.ts';
 import type { KeyId, SessionId } from '../../kit/ids.ts';
-import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import { notFound, sessionNotRunning } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { KeyUses, UsedKey } from '../identity/key-uses.ts';
@@ -32,7 +32,7 @@ export interface DirectClient {
   readonly expiresAt: Date;
 }
 
-export interface LiveViewParts {
+export interface LiveViewParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly rows: ControlRows;
   readonly sessions: Pick<SessionRows, 'get' | 'byId'>;
   readonly events: Pick<EventRows, 'append'>;
@@ -43,8 +43,6 @@ export interface LiveViewParts {
   readonly watchPage: WatchPage;
   /** Makes a signed link to a download. */
   readonly linkTo: (download: CompleteDownload) => Promise<string>;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 /** A completed download that is offered to viewers. */

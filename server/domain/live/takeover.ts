@@ -3,11 +3,11 @@
 
 import type { ControlRow, ControlRows } from '../../engines/store/rows/controls.ts';
 import type { Actor, EventRows } from '../../engines/store/rows/events.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { plus } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
-import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 
 /** Renewed while the holder's live view is open. After a disconnect, the rest is the time to reconnect. */
 export const LEASE_MS = 30_000;
@@ -29,11 +29,9 @@ export type InputVerdict =
   | { readonly refuse: string }
   | { readonly wait: Promise<'pass' | { refuse: string }> };
 
-export interface TakeoverParts {
+export interface TakeoverParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly rows: ControlRows;
   readonly events: Pick<EventRows, 'append'>;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 export class Takeover {

@@ -2,17 +2,14 @@
 
 import type { LogRows } from '../../engines/store/rows/logs.ts';
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
-import type { Clock } from '../../kit/clock.ts';
 import type { SessionId } from '../../kit/ids.ts';
-import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import { entryOf } from './entry.ts';
 import { redactUrl } from './redact.ts';
 import { SessionLog } from './session-log.ts';
 
-export interface LogBookParts {
+export interface LogBookParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly rows: Pick<LogRows, 'write' | 'last'>;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 export interface BlockedNavigation {

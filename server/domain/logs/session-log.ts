@@ -2,10 +2,9 @@
 // never waits and never throws. Dropped entries are counted, and markers in the log report them.
 import type { LogKind } from '../../../contract/logs.ts';
 import type { LogChunk, LogKinds, LogRows } from '../../engines/store/rows/logs.ts';
-import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { ApplicationId, SessionId } from '../../kit/ids.ts';
-import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import { type EntryKind, type LogEntry, lineOf } from './entry.ts';
 import { SHARES, WAITING_BYTES_MAX } from './limits.ts';
 import { TypedText } from './typed-text.ts';
@@ -37,12 +36,10 @@ interface Dropped {
   nextMarkerMs: number;
 }
 
-export interface SessionLogParts {
+export interface SessionLogParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly application: ApplicationId;
   readonly session: SessionId;
   readonly rows: Pick<LogRows, 'write'>;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 /** The state in which an earlier process left the log. */

@@ -1,10 +1,9 @@
 // Records what a session's network refused, as events. Equal refusals are counted and reported at most once a second. The
 // number of entries and events is limited; what exceeds the limits is counted under `(others)` and reported at the end.
 import type { EventRows, SessionEventType } from '../../engines/store/rows/events.ts';
-import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
-import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 
 const REPORT_MS = 1_000;
 /** Distinct refusals that are counted separately; further ones are counted as OTHERS. */
@@ -15,11 +14,9 @@ const OTHERS = '(others)';
 
 export type NetworkEvent = Extract<SessionEventType, 'network.refused' | 'navigation.refused' | 'proxy.failed'>;
 
-export interface LedgerParts {
+export interface LedgerParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly session: SessionId;
   readonly events: Pick<EventRows, 'append'>;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 interface Entry {

@@ -7,10 +7,9 @@ import type { ProxyFailureKind } from '../../engines/egress/failure.ts';
 import type { EgressPolicy } from '../../engines/egress/policy.ts';
 import type { EventRows } from '../../engines/store/rows/events.ts';
 import type { SessionEnd, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
-import type { Clock } from '../../kit/clock.ts';
 import type { SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
-import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import type { Seal } from '../../kit/seal.ts';
 import { fault } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
@@ -56,7 +55,7 @@ export interface NetworkEngine {
   ): Promise<{ trouble: ProxyFailureKind | 'address_refused'; words: string } | undefined>;
 }
 
-export interface NetworkParts {
+export interface NetworkParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly engine: NetworkEngine;
   readonly rows: Pick<SessionRows, 'countTraffic'>;
   readonly events: Pick<EventRows, 'append'>;
@@ -64,8 +63,6 @@ export interface NetworkParts {
   readonly end: (id: SessionId, end: SessionEnd) => Promise<unknown>;
   /** Adds an entry to the log of the session. */
   readonly blocked: (id: SessionId, attempt: BlockedNavigation) => void;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 interface StoredNetwork {

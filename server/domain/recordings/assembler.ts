@@ -7,10 +7,9 @@ import type { Ffmpeg } from '../../engines/recorder/ffmpeg.ts';
 import type { Fragment } from '../../engines/recorder/fmp4.ts';
 import type { Mp4Head, Piece } from '../../engines/recorder/mp4.ts';
 import type { RecordingFileRow, RecordingRows, SegmentRow } from '../../engines/store/rows/recordings.ts';
-import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
-import type { ApplicationId, HostId } from '../../kit/ids.ts';
-import type { Log } from '../../kit/log.ts';
+import type { ApplicationId } from '../../kit/ids.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import type { RecordingKeys, Vault } from './vault.ts';
 
 const BATCH = 10;
@@ -18,16 +17,13 @@ const TRIES_MAX = 5;
 /** A file does not wait longer than this for segments that cannot be stored. */
 const STORED_WITHIN_MS = 15 * 60_000;
 
-export interface AssemblerParts {
+export interface AssemblerParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly rows: RecordingRows;
   readonly artifacts: Artifacts;
   readonly keys: RecordingKeys;
   readonly vault: Pick<Vault, 'applicationOf'>;
   readonly ffmpeg: Ffmpeg;
   readonly mp4Head: (init: Buffer, size: { width: number; height: number }, pieces: readonly Piece[]) => Mp4Head;
-  readonly host: HostId;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 interface Film {

@@ -5,8 +5,9 @@ import { ASSEMBLIES_PER_MINUTE, PLAYLISTS_PER_MINUTE } from '../../../contract/r
 import type { Artifacts } from '../../engines/artifacts/artifacts.ts';
 import type { RecordedPageRow, RecordingFileRow, RecordingRows, SpanRow } from '../../engines/store/rows/recordings.ts';
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
-import type { HostId, SessionId } from '../../kit/ids.ts';
+import { plus } from '../../kit/clock.ts';
+import type { SessionId } from '../../kit/ids.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import { within } from '../../kit/wait.ts';
 import { fault, invalidRequest } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
@@ -29,7 +30,7 @@ const ENCODED_MS = 3_000;
 /** How long a request after the end of a session waits until the whole recording is stored. */
 const SETTLED_MS = 10_000;
 
-export interface RecordingsParts {
+export interface RecordingsParts extends Pick<Runtime, 'clock' | 'host'> {
   readonly rows: RecordingRows;
   readonly sessions: Pick<SessionRows, 'get'>;
   readonly artifacts: Pick<Artifacts, 'stat' | 'read'>;
@@ -45,8 +46,6 @@ export interface RecordingsParts {
   readonly prompt: () => void;
   /** How long recordings are kept after the end of the session. */
   readonly keptMs: number;
-  readonly host: HostId;
-  readonly clock: Clock;
 }
 
 interface Shown extends RecordedPageRow {

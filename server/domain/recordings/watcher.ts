@@ -4,24 +4,21 @@ import type { Recorder, Shortfall } from '../../engines/recorder/recorder.ts';
 import type { EventRows } from '../../engines/store/rows/events.ts';
 import type { RecordingRows } from '../../engines/store/rows/recordings.ts';
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
-import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
-import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import type { Attendance } from '../sessions/attendance.ts';
 import type { LiveSession } from '../sessions/live.ts';
 import type { PageNumbers } from '../sessions/page-numbers.ts';
 import type { Watcher } from '../sessions/watchers.ts';
 import type { Vault } from './vault.ts';
 
-export interface RecordingWatcherParts {
+export interface RecordingWatcherParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly recorder: Recorder;
   readonly vault: Pick<Vault, 'picture'>;
   readonly pages: PageNumbers;
   readonly rows: Pick<RecordingRows, 'omit'>;
   readonly events: Pick<EventRows, 'append'>;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 export const isRecorded = (row: SessionRow): boolean => row.settings.recordSession !== false;

@@ -3,11 +3,11 @@
 
 import type { BoxRecord } from '../../engines/slots/slots.ts';
 import type { SessionEnd, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { plus } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
-import type { HostId, SessionId } from '../../kit/ids.ts';
+import type { SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
-import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import type { AdoptionNotes } from './adoption-notes.ts';
 import type { BringUp } from './bring-up.ts';
 import type { BrowserHost } from './browser-host.ts';
@@ -17,15 +17,12 @@ import type { Watchers } from './watchers.ts';
 /** Browsers adopted at the same time. */
 const AT_ONCE = 8;
 
-export interface AdoptParts {
+export interface AdoptParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly rows: SessionRows;
   readonly browserHost: BrowserHost;
   readonly bringUp: BringUp;
   readonly endings: Endings;
   readonly watchers: Watchers;
-  readonly host: HostId;
-  readonly clock: Clock;
-  readonly log: Log;
   readonly graceMs: number;
   readonly notes: AdoptionNotes;
 }

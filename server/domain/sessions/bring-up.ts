@@ -2,10 +2,8 @@
 // started is undone in reverse.
 import type { Box, BoxRecord } from '../../engines/slots/slots.ts';
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
-import type { Clock } from '../../kit/clock.ts';
 import type { SessionId } from '../../kit/ids.ts';
-import type { Log } from '../../kit/log.ts';
-import type { Tracer } from '../../kit/trace.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import { withDeadline } from '../../kit/wait.ts';
 import { diskFull } from '../faults.ts';
 import { type Booted, boot, equipAdopted, noteOf } from './boot.ts';
@@ -19,13 +17,10 @@ import type { Watchers } from './watchers.ts';
 /** A create returns within this. */
 export const BROWSER_START_MS = 30_000;
 
-export interface BringUpParts {
+export interface BringUpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly browserHost: BrowserHost;
   readonly pool: WarmPool;
   readonly rows: SessionRows;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly trace: Tracer;
   readonly presence: PresenceParts;
   readonly watchers: Watchers;
 }

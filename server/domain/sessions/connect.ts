@@ -2,10 +2,9 @@
 // the connect scope; both only while that agent key is valid. Waits for a session that is still starting.
 import type { EventRows } from '../../engines/store/rows/events.ts';
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
-import type { Clock } from '../../kit/clock.ts';
 import { isFault } from '../../kit/fault.ts';
 import { isUuid, type KeyId, type SessionId } from '../../kit/ids.ts';
-import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import { fault, notFound, scopeMissing } from '../faults.ts';
 import type { Callers, Presented } from '../identity/callers.ts';
 import type { KeyUses } from '../identity/key-uses.ts';
@@ -19,14 +18,12 @@ export interface PresentedToConnect extends Presented {
   readonly signingKey?: string | undefined;
 }
 
-export interface ConnectParts {
+export interface ConnectParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly rows: SessionRows;
   readonly events: Pick<EventRows, 'append'>;
   readonly lives: LiveSessions;
   readonly starting: Starting;
   readonly signing: Signing;
-  readonly clock: Clock;
-  readonly log: Log;
   readonly keyUses: Pick<KeyUses, 'assertActive'>;
   readonly callers: Pick<Callers, 'authenticate'>;
 }

@@ -5,12 +5,11 @@ import { catalogueEntry, isErrorCode } from '../../../contract/errors.ts';
 import { WAIT_MAX_SECONDS } from '../../../contract/limits.ts';
 import { TIMEOUT_DEFAULT_SECONDS } from '../../../contract/sessions.ts';
 import type { NewSession, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { plus } from '../../kit/clock.ts';
 import { isFault, reason } from '../../kit/fault.ts';
-import { type HostId, newId, type SessionId } from '../../kit/ids.ts';
+import { newId, type SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
-import type { Log } from '../../kit/log.ts';
-import type { Tracer } from '../../kit/trace.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import { until, WaitExpired, within } from '../../kit/wait.ts';
 import { assertProject, capacity, fault } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
@@ -52,7 +51,7 @@ export interface PlacedSession {
   readonly quota?: Quota;
 }
 
-export interface CreatesParts {
+export interface CreatesParts extends Runtime {
   readonly rows: SessionRows;
   readonly limits: Pick<Limits, 'effective'>;
   readonly queue: AdmissionQueue<PlacedSession>;
@@ -63,11 +62,7 @@ export interface CreatesParts {
   readonly deliveries: Deliveries;
   readonly signing: Signing;
   readonly watchers: Watchers;
-  readonly host: HostId;
   readonly defaultRegion: string;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly trace: Tracer;
   /** How long a create took to a running browser, for the metrics. */
   readonly started: (row: SessionRow, seconds: number) => void;
   /** Called with each refusal, for the metrics. */

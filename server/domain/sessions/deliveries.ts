@@ -1,10 +1,10 @@
 // Records whether the response to a create was delivered. Official clients that get no response send the create again
 // without an idempotency key: they then get the session of the first create instead of a second one.
 import type { SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { plus } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
-import type { HostId, KeyId, SessionId } from '../../kit/ids.ts';
-import type { Log } from '../../kit/log.ts';
+import type { KeyId, SessionId } from '../../kit/ids.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 
 /** After this, official clients no longer send a create again. */
 const RESEND_MS = 120_000;
@@ -18,11 +18,8 @@ export interface Delivery {
   readonly arrived: Promise<boolean>;
 }
 
-export interface DeliveriesParts {
+export interface DeliveriesParts extends Pick<Runtime, 'clock' | 'log' | 'host'> {
   readonly rows: Pick<SessionRows, 'answered' | 'claimLost' | 'loseAnswers'>;
-  readonly host: HostId;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 export class Deliveries {

@@ -2,12 +2,10 @@
 // If the process dies in between, the task that ends due sessions completes the work from the row.
 import type { BoxEnd } from '../../engines/slots/slots.ts';
 import type { SessionEnd, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
-import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
-import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import { SingleFlight } from '../../kit/single-flight.ts';
-import type { Tracer } from '../../kit/trace.ts';
 import { within } from '../../kit/wait.ts';
 import { withActorAndDetail } from './actors.ts';
 import type { LiveSession, LiveSessions } from './live.ts';
@@ -16,13 +14,10 @@ import type { Watchers } from './watchers.ts';
 
 const BOX_VERDICT_MS = 1_000;
 
-export interface EndingsParts {
+export interface EndingsParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly rows: SessionRows;
   readonly lives: LiveSessions;
   readonly starting: Starting;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly trace: Tracer;
   readonly watchers: Watchers;
   readonly onEnd: (row: SessionRow) => void;
   /** When the files and the row of a session that ends at this time are due for deletion. */

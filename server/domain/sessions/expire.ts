@@ -3,19 +3,16 @@
 // any time.
 
 import type { SessionEnd, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
-import type { Clock } from '../../kit/clock.ts';
-import type { HostId } from '../../kit/ids.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import type { Endings } from './endings.ts';
 import type { LiveSessions } from './live.ts';
 
 const BATCH = 100;
 
-export interface ExpireParts {
+export interface ExpireParts extends Pick<Runtime, 'clock' | 'host'> {
   readonly rows: SessionRows;
   readonly lives: LiveSessions;
   readonly endings: Endings;
-  readonly host: HostId;
-  readonly clock: Clock;
 }
 
 export async function expireSessions(parts: ExpireParts): Promise<{ ended: number }> {

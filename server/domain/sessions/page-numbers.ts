@@ -2,18 +2,15 @@
 // and after an adoption. A number is assigned at once and written to the database afterwards.
 import type { PageRow, PageRows } from '../../engines/store/rows/pages.ts';
 import type { SessionRow } from '../../engines/store/rows/sessions.ts';
-import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
-import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import type { ObservedTarget } from './browser-host.ts';
 
 /** Numbers have three digits; later pages have none. */
 export const PAGES_MAX = 1_000;
 
-export interface PageNumbersParts {
+export interface PageNumbersParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly rows: PageRows;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 export class PageNumbers {

@@ -1,14 +1,12 @@
 // Counts the clients of a session and writes each change to its row, in order: a client that connects clears the timers, and
 // the last one that disconnects starts the grace period. The due time in the row is what ends the session; see expire.ts.
 import type { SessionRows } from '../../engines/store/rows/sessions.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { plus } from '../../kit/clock.ts';
 import type { SessionId } from '../../kit/ids.ts';
-import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 
-export interface PresenceParts {
+export interface PresenceParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly rows: SessionRows;
-  readonly clock: Clock;
-  readonly log: Log;
   readonly graceMs: number;
   /** Makes the task that ends due sessions run after this many milliseconds. */
   readonly lookIn: (ms: number) => void;

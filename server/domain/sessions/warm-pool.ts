@@ -1,10 +1,10 @@
 // Warm browsers, so that a create need not wait for Chromium to start: some with the settings of an empty create, some with
 // settings that were requested recently. A browser is claimed once and never returned.
 import type { Box } from '../../engines/slots/slots.ts';
-import { type Clock, plus } from '../../kit/clock.ts';
+import { plus } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import { newId, type SessionId } from '../../kit/ids.ts';
-import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import { within } from '../../kit/wait.ts';
 import { type Booted, boot } from './boot.ts';
 import type { BrowserHost } from './browser-host.ts';
@@ -36,12 +36,10 @@ interface Coming {
   isPromised: boolean;
 }
 
-export interface WarmPoolParts {
+export interface WarmPoolParts extends Pick<Runtime, 'clock' | 'log'> {
   /** Browsers with the settings of an empty create; at most as many more have recent settings. */
   readonly size: number;
   readonly browserHost: BrowserHost;
-  readonly clock: Clock;
-  readonly log: Log;
   /** Sessions are being started: refilling waits for them, and tend() is called when they are done. */
   readonly busy: () => boolean;
   readonly counted: (outcome: 'hit' | 'miss') => void;

@@ -3,10 +3,9 @@
 import { createServer, type Server as HttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type Server, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import { guarded } from '../../kit/guard.ts';
-import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { within } from '../../kit/wait.ts';
 import { BigReads } from './big-reads.ts';
@@ -21,13 +20,11 @@ import { OwnAddress, type SelfRoute } from './self-route.ts';
 import { absoluteTarget, authorityTarget, type Target } from './target.ts';
 import { join, OutsideSocket } from './tunnel.ts';
 
-export interface EgressOptions {
+export interface EgressOptions extends Pick<Runtime, 'clock' | 'log'> {
   /** Already listening. The proxy takes over its 'connection' event; the owner closes it. */
   readonly server: Server;
   readonly policy: EgressPolicy;
   readonly resolve: Resolve;
-  readonly log: Log;
-  readonly clock: Clock;
   readonly self?: SelfRoute;
   readonly listener?: EgressListener;
   readonly limits?: Partial<EgressLimits>;

@@ -1,6 +1,6 @@
 // The recording of one page: capture, journal and pipeline, and the hub for viewers.
-import type { Clock } from '../../kit/clock.ts';
-import type { Log } from '../../kit/log.ts';
+
+import type { Runtime } from '../../kit/runtime.ts';
 import { Capture, type CapturedFrame, type Taken } from './capture.ts';
 import type { TargetChannel } from './channel.ts';
 import type { EncodeQueue } from './encode-queue.ts';
@@ -43,15 +43,13 @@ const TOO_LARGE = `the picture has more than ${PICTURE_PIXELS_MAX} pixels`;
 /** Why recording of the page pauses. */
 export type NoRoom = 'disk_full' | 'backlog';
 
-export interface PageRecordingParts {
+export interface PageRecordingParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly id: RecordedPage;
   readonly path: string;
   readonly encodes: EncodeQueue;
   /** Whether its segments may be held back and encoded together. */
   readonly mayHold: () => boolean;
   readonly sink: RecordingSink;
-  readonly clock: Clock;
-  readonly log: Log;
   /** Undefined if there is room for more on the disk. */
   readonly noRoom: () => NoRoom | undefined;
   /** Called with the change in bytes that wait to be stored. */

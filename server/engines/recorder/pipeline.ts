@@ -1,9 +1,8 @@
 // Encodes complete raw segments and stores them: each page in order, with a few ffmpeg processes in total. While nobody
 // watches, segments are held back and encoded together, because starting ffmpeg is expensive. A raw segment is deleted only
 // when its encoded segment is durable. Failed steps are repeated until they succeed.
-import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
-import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import type { EncodeQueue } from './encode-queue.ts';
 import { EncoderMissing } from './ffmpeg.ts';
@@ -41,15 +40,13 @@ export interface PipelineSink {
   done(): Promise<void>;
 }
 
-export interface PipelineParts {
+export interface PipelineParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly session: string;
   readonly folder: PageFolder;
   readonly encodes: EncodeQueue;
   /** Nobody watches, and there is room: segments may be held back and encoded together. Otherwise they are urgent. */
   readonly mayHold: () => boolean;
   readonly sink: PipelineSink;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 interface Job {

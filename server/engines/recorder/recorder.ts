@@ -3,7 +3,7 @@
 import { type FileHandle, mkdir, open, readdir, readFile, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../kit/clock.ts';
-import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import type { Workers } from '../../kit/worker-pool.ts';
 import { Backlog, type BacklogLimits } from './backlog.ts';
@@ -32,13 +32,11 @@ const LOOKED_AT_MS = 60_000;
 const ALIVE = 'alive';
 const PAGE = /^\d{1,3}$/;
 
-export interface RecorderParts {
+export interface RecorderParts extends Pick<Runtime, 'clock' | 'log'> {
   /** Folder for data that is not stored yet. */
   readonly folder: string;
   readonly sink: RecordingSink;
   readonly workers: Workers;
-  readonly clock: Clock;
-  readonly log: Log;
   /** How ffmpeg is confined. It decodes pictures that pages painted. */
   readonly confine: Confine;
   readonly ffmpegPath?: string;

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import type { Clock } from '../../kit/clock.ts';
 import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import type { Cgroups, Limits } from './cgroups.ts';
 import { listenerCommand } from './egress-listener.ts';
 import { helperChain } from './helper-chain.ts';
@@ -16,7 +17,7 @@ import { Trash } from './trash.ts';
 /** The user id of helpers, which no box uses. The probe uses the last one. */
 const HELPER_SLOT = UIDS_PER_INSTALL - 2;
 
-export interface BoxHostOptions {
+export interface BoxHostOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly form: Form;
   readonly install: string;
   /** Form `root` only. */
@@ -26,8 +27,6 @@ export interface BoxHostOptions {
   readonly dataDir: string;
   readonly cgroups: Cgroups;
   readonly limits: Limits;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 export class BoxHost {

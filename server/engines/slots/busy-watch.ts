@@ -1,8 +1,7 @@
 // Measures the processor use of a box. A busy box is scheduled as idle: it gets the time that no other box wants, and a
 // session that needs a millisecond now and then does not wait for it.
-import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
-import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import type { Cgroup } from './cgroup.ts';
 
 /** Longer than the processor time of one click, shorter than a delay that a person notices. */
@@ -12,10 +11,8 @@ const BUSY_FROM = 0.6;
 /** An idle-scheduled box that gets less than this is scheduled normally again, so that it is not starved. */
 const BUSY_UNTIL = 0.3;
 
-export interface BusyWatchOptions {
+export interface BusyWatchOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly cgroup: Cgroup;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 export class BusyWatch {

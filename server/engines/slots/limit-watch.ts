@@ -1,7 +1,6 @@
 // Checks a running box every two seconds: the size of its folder, and the number of out-of-memory kills.
-import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
-import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import type { Cgroup } from './cgroup.ts';
 import { type Measured, measure } from './measure.ts';
 
@@ -16,12 +15,10 @@ const EXIT_SEEN_WITHIN_MS = 5000;
 const ENTRIES_MAX = 200_000;
 const DEPTH_MAX = 128;
 
-export interface LimitWatchOptions {
+export interface LimitWatchOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly folder: string;
   readonly diskBytes: number;
   readonly cgroup: Cgroup;
-  readonly clock: Clock;
-  readonly log: Log;
   readonly onDiskLimit: (measured: Measured) => void;
 }
 

@@ -1,9 +1,8 @@
 // Chooses the form of boxes at start. Throws if this machine cannot provide the isolation that is configured.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Clock } from '../../kit/clock.ts';
 import { Fault, reason } from '../../kit/fault.ts';
-import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import { BoxHost } from './box-host.ts';
 import { Cgroups, type Limits } from './cgroups.ts';
 import { findChromium, placesOfChromium } from './chromium.ts';
@@ -18,7 +17,7 @@ import { makeStage } from './stage.ts';
 import { absentTools, JAIL_TOOLS, PROCESS_TOOLS, TOOLS } from './tools.ts';
 import { userNamespacesWork } from './user-namespaces.ts';
 
-export interface OpenSlotsOptions {
+export interface OpenSlotsOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly dataDir: string;
   /** How many boxes may run at once. */
   readonly size: number;
@@ -27,8 +26,6 @@ export interface OpenSlotsOptions {
   readonly chromiumPath?: string;
   /** Whether only this machine can reach the server. Only then may `auto` serve without a jail. */
   readonly listenIsLoopback: boolean;
-  readonly log: Log;
-  readonly clock: Clock;
 }
 
 export async function openSlots(options: OpenSlotsOptions, signal?: AbortSignal): Promise<Slots> {

@@ -1,9 +1,8 @@
 // One running box: watches it, finds out how it ended, and cleans up. start-box.ts starts one, adopt-box.ts adopts one.
 import type { Server } from 'node:net';
-import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { SessionId } from '../../kit/ids.ts';
-import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import { Scope } from '../../kit/scope.ts';
 import type { BoxProcesses } from './box-processes.ts';
 import { BusyWatch } from './busy-watch.ts';
@@ -20,7 +19,7 @@ const ADOPTED_CHECK_EVERY_MS = 250;
 const SIGKILL = 9;
 const SIGTERM = 15;
 
-export interface RunningBoxOptions {
+export interface RunningBoxOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly session: SessionId;
   readonly record: BoxRecord;
   readonly uid: number | undefined;
@@ -30,8 +29,6 @@ export interface RunningBoxOptions {
   readonly cgroup: Cgroup;
   readonly egress: Server;
   readonly diskBytes: number;
-  readonly clock: Clock;
-  readonly log: Log;
   /** Absent for an adopted box. */
   readonly child?: SpawnedChain;
   /** Gives the slot back. */

@@ -1,9 +1,9 @@
 // Opens the store: on the operator's database, or on the embedded PostgreSQL of the data folder.
 import { setTimeout as timer } from 'node:timers/promises';
 import { sql } from 'kysely';
-import type { Clock } from '../../kit/clock.ts';
 import { Fault, isFault } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import { Scope } from '../../kit/scope.ts';
 import type { Secret } from '../../kit/secret.ts';
 import { within } from '../../kit/wait.ts';
@@ -40,12 +40,10 @@ import { storedBytes } from './tables/stored-bytes.ts';
 import { tokens } from './tables/tokens.ts';
 import { uploads } from './tables/uploads.ts';
 
-export interface StoreOptions {
+export interface StoreOptions extends Pick<Runtime, 'clock' | 'log'> {
   /** Absent: the embedded PostgreSQL in the data folder. */
   readonly databaseUrl?: Secret;
   readonly dataDir: string;
-  readonly log: Log;
-  readonly clock: Clock;
   /** Aborts the opening; without effect afterwards. */
   readonly signal?: AbortSignal;
   /** For a command: works beside a running server, and leaves everything as it was. */

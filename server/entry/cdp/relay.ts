@@ -6,11 +6,10 @@ import type { WaitingBytes, Watched } from '../../domain/limits/waiting-bytes.ts
 import type { Takeover } from '../../domain/live/takeover.ts';
 import type { BrowserClient, ReadLong } from '../../domain/sessions/browser-host.ts';
 import { type AttachedClient, FAREWELLS, type Farewell, type LiveSession } from '../../domain/sessions/live.ts';
-import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import { guarded } from '../../kit/guard.ts';
-import type { Log } from '../../kit/log.ts';
 import { loopWatch, type Work } from '../../kit/loop-watch.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import type { Bound } from '../../kit/totals.ts';
 import { devtoolsPolicy } from './devtools-policy.ts';
 import { frameHead, textFrames } from './frame.ts';
@@ -38,7 +37,7 @@ const TOO_MANY_UNREAD: Readonly<Record<Bound, Farewell>> = {
 const FAILED: Farewell = { code: 1011, words: 'a message of this client could not be handled' };
 const PAGE_GONE: Farewell = { code: 1000, words: 'the page was closed' };
 
-export interface RelayParts {
+export interface RelayParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly live: LiveSession;
   readonly socket: WebSocket;
   /** The TCP connection of the WebSocket. */
@@ -50,8 +49,6 @@ export interface RelayParts {
   readonly waiting: WaitingBytes;
   /** Parses a long message in a worker thread, queued for the session. */
   readonly readLong: ReadLong;
-  readonly clock: Clock;
-  readonly log: Log;
   /** Ends the session, after Browser.close on a session without keepAlive. */
   readonly endSession: () => Promise<unknown>;
 }

@@ -15,13 +15,13 @@ import type { Takeover } from '../../domain/live/takeover.ts';
 import type { ReadLong } from '../../domain/sessions/browser-host.ts';
 import type { Connect, Opened, PresentedToConnect } from '../../domain/sessions/connect.ts';
 import { FAREWELLS, type LiveSession } from '../../domain/sessions/live.ts';
-import { type Clock, callAt } from '../../kit/clock.ts';
+import { callAt } from '../../kit/clock.ts';
 import { Fault, isFault, reason } from '../../kit/fault.ts';
 import { requestUrl } from '../../kit/foreign.ts';
 import { guarded } from '../../kit/guard.ts';
 import { newRequestId, type SessionId } from '../../kit/ids.ts';
-import type { Log } from '../../kit/log.ts';
-import type { Span, Tracer } from '../../kit/trace.ts';
+import type { Runtime } from '../../kit/runtime.ts';
+import type { Span } from '../../kit/trace.ts';
 import { Relay } from './relay.ts';
 
 /** Chromium closes its pipe permanently at 110 MiB. Larger messages close the client's socket with 1009. */
@@ -39,7 +39,7 @@ interface OpenedConnection extends Opened {
   readonly direct?: DirectClient;
 }
 
-export interface CdpParts {
+export interface CdpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly connect: Connect;
   /** Address ranges of trusted reverse proxies. */
   readonly trustedProxies: readonly string[];
@@ -53,9 +53,6 @@ export interface CdpParts {
   readonly elsewhere: (request: IncomingMessage, connection: Duplex, head: Buffer) => Promise<void> | undefined;
   readonly waiting: WaitingBytes;
   readonly readLong: ReadLong;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly trace: Tracer;
 }
 
 export class CdpEntry {

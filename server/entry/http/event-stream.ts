@@ -3,7 +3,7 @@
 import { Readable } from 'node:stream';
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
-import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
 
 export const EVENT_STREAM = 'text/event-stream';
@@ -22,7 +22,7 @@ export interface StreamedItem {
   readonly data: unknown;
 }
 
-export interface EventStreamParts<Item> {
+export interface EventStreamParts<Item> extends Pick<Runtime, 'clock' | 'log'> {
   readonly first: readonly Item[];
   /** Yields an empty list from time to time if there is nothing new. */
   readonly rest: AsyncGenerator<readonly Item[], void>;
@@ -31,8 +31,6 @@ export interface EventStreamParts<Item> {
   readonly checkCredential: () => Promise<unknown>;
   /** Calls `end` as soon as the reader's credential is no longer valid. */
   readonly whileAllowed: (end: () => void) => Closeable;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 export function eventStream<Item>(parts: EventStreamParts<Item>): Readable {

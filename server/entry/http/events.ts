@@ -4,20 +4,17 @@ import type { EventQuery, Events } from '../../domain/events/api.ts';
 import { invalidRequest } from '../../domain/faults.ts';
 import type { Callers } from '../../domain/identity/callers.ts';
 import type { KeyUses } from '../../domain/identity/key-uses.ts';
-import type { Clock } from '../../kit/clock.ts';
-import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import { type Answer, answer, nothing } from './answer.ts';
 import type { In } from './bind.ts';
 import { EVENT_STREAM, eventStream } from './event-stream.ts';
 
 const EVENT_ID = /^\d{1,16}$/;
 
-export interface EventHandlerParts {
+export interface EventHandlerParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly events: Events;
   readonly callers: Pick<Callers, 'authenticate'>;
   readonly keyUses: Pick<KeyUses, 'hold'>;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 type Asked = In<'listSessionEvents'> | In<'listEvents'>;

@@ -5,9 +5,8 @@ import { invalidRequest } from '../../domain/faults.ts';
 import type { Callers } from '../../domain/identity/callers.ts';
 import type { KeyUses } from '../../domain/identity/key-uses.ts';
 import type { LogQuery, LogState, Logs, NumberedLog } from '../../domain/logs/api.ts';
-import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
-import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import { type Answer, nothing } from './answer.ts';
 import type { In } from './bind.ts';
 import { EVENT_STREAM, eventStream } from './event-stream.ts';
@@ -15,12 +14,10 @@ import { jsonList } from './json-list.ts';
 
 const ENTRY_ID = /^\d{1,16}$/;
 
-export interface LogHandlerParts {
+export interface LogHandlerParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly logs: Logs;
   readonly callers: Pick<Callers, 'authenticate'>;
   readonly keyUses: Pick<KeyUses, 'hold'>;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 export const logHandlers = (parts: LogHandlerParts) => ({

@@ -18,9 +18,8 @@ import type { Logs } from '../../domain/logs/api.ts';
 import type { Recordings } from '../../domain/recordings/api.ts';
 import type { Sessions } from '../../domain/sessions/api.ts';
 import type { Clock } from '../../kit/clock.ts';
-import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
-import type { Tracer } from '../../kit/trace.ts';
 import type { Workers } from '../../kit/worker-pool.ts';
 import { agentKeyHandlers } from './agent-keys.ts';
 import { boundAnswers } from './answer-flow.ts';
@@ -75,7 +74,7 @@ const SECURITY_HEADERS = {
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
-export interface HttpParts {
+export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly listen: { readonly host: string; readonly port: number };
   /** The origin that callers use, for the examples in the reference. Default: the listening address. */
   readonly publicUrl?: string;
@@ -87,9 +86,6 @@ export interface HttpParts {
   readonly incomingDir: string;
   readonly waiting: WaitingBytes;
   readonly version: string;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly trace: Tracer;
   readonly identity: IdentityVerbs;
   readonly sessions: Sessions;
   readonly limits: Pick<Limits, 'read' | 'replace' | 'effective'>;

@@ -7,10 +7,10 @@ import type { KeyUses } from '../../domain/identity/key-uses.ts';
 import type { WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
 import type { LiveView } from '../../domain/live/live-view.ts';
 import type { LiveSession } from '../../domain/sessions/live.ts';
-import { type Clock, callAt } from '../../kit/clock.ts';
+import { callAt } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import { requestUrl } from '../../kit/foreign.ts';
-import type { Log } from '../../kit/log.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import { Viewer } from './viewer.ts';
 
 /** The largest message is pasted text. */
@@ -20,12 +20,10 @@ const VIEWERS_MAX = 100;
 const SOCKET_PATH = /^\/v1\/browsers\/live\/([0-9a-f-]{36})\/socket$/;
 const HOLDER = /^[0-9a-f-]{36}$/;
 
-export interface LiveEntryParts {
+export interface LiveEntryParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly live: LiveView;
   readonly keyUses: Pick<KeyUses, 'hold'>;
   readonly waiting: WaitingBytes;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 type ResolvedAddress = Awaited<ReturnType<LiveView['resolve']>>;

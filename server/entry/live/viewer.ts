@@ -9,11 +9,10 @@ import type { Offer } from '../../domain/live/live-view.ts';
 import type { Control, Takeover } from '../../domain/live/takeover.ts';
 import type { ViewedPage } from '../../domain/live/viewed-page.ts';
 import type { Picture, Viewing } from '../../domain/live/viewing.ts';
-import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import { guarded } from '../../kit/guard.ts';
-import type { Log } from '../../kit/log.ts';
 import { loopWatch, type Work } from '../../kit/loop-watch.ts';
+import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { frameMessage } from './frame-message.ts';
 import { readViewerMessage } from './read-message.ts';
@@ -27,7 +26,7 @@ const CLOSE_MS = 2_000;
 const BEHIND_BYTES_MAX = 4 * 1024 ** 2;
 const UPLOADS = '/tmp/.uploads/';
 
-export interface ViewerParts {
+export interface ViewerParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly socket: WebSocket;
   readonly claims: LinkClaims;
   /** The id that a reconnecting viewer had before, so that it keeps control. */
@@ -36,8 +35,6 @@ export interface ViewerParts {
   readonly takeover: Takeover;
   /** Counts the bytes that this viewer has not read. */
   readonly waiting: Watched;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 export class Viewer {

@@ -1,9 +1,9 @@
 // Runs the embedded PostgreSQL: finds or starts it, restarts it when it dies, and stops it at the end. The caller holds the
 // data folder's lock, so no other process does the same.
 import { setTimeout as timer } from 'node:timers/promises';
-import type { Clock } from '../../../kit/clock.ts';
 import { Fault, reason } from '../../../kit/fault.ts';
 import type { Log } from '../../../kit/log.ts';
+import type { Runtime } from '../../../kit/runtime.ts';
 import type { Closeable } from '../../../kit/scope.ts';
 import { within } from '../../../kit/wait.ts';
 import { answers, type SocketAddress } from './answers.ts';
@@ -15,10 +15,8 @@ import { disown, livesIn, readPostmasterFile } from './postmaster-file.ts';
 import { boundServerLog, lastLogLines } from './server-log.ts';
 import { makeSocketFolder, removeSocketFolder } from './socket-folder.ts';
 
-export interface EmbeddedOptions {
+export interface EmbeddedOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly dataDir: string;
-  readonly log: Log;
-  readonly clock: Clock;
   /** Where `postgres` is, when it shall not be searched. */
   readonly binariesFolder?: string | undefined;
   /** A server makes an orphan its own and ends it at its close; a command leaves it as it found it. */
