@@ -1,5 +1,5 @@
-// Certificate authorities made for one test, and what they sign: good certificates, expired ones, ones of another name.
-// Written as DER by hand, because no tool that is everywhere makes a certificate that has expired.
+// Certificate authorities for one test, and certificates signed by them: valid ones, expired ones, and ones for another name.
+// Encoded as DER here, because no common tool creates a certificate that has expired.
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 
 const DAY_MS = 86_400_000;
@@ -29,7 +29,7 @@ export interface Signed {
 export interface Authority {
   readonly pem: string;
   readonly der: Buffer;
-  /** A server's certificate for a name or an IPv4 address. */
+  /** Creates a server certificate for a name or an IPv4 address. */
   issue(name: string, validity?: Validity): Signed;
 }
 
@@ -95,7 +95,7 @@ const nameOf = (commonName: string): Buffer =>
 const extension = (id: string, isCritical: boolean, value: Buffer): Buffer =>
   sequence(oid(id), ...(isCritical ? [tagged(TAG.bool, Buffer.from([0xff]))] : []), tagged(TAG.octets, value));
 
-/** UTCTime: two digits of the year. */
+/** UTCTime has a two-digit year. */
 const time = (days: number): Buffer => {
   const digits = new Date(Date.now() + days * DAY_MS).toISOString().replace(/\D/g, '').slice(2, 14);
   return tagged(0x17, Buffer.from(`${digits}Z`));

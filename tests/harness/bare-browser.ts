@@ -1,5 +1,5 @@
-// Chromium without a jail or a server around it, and the browser engine speaking to it: for suites of the engine that
-// need clients beside what they look at. Clients connect to `url`; everything they say passes.
+// A Chromium without a jail or a server, with the browser engine connected: for tests of the engine that also need clients.
+// Clients connect to `url`; all their commands pass.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, constants, mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs';
@@ -16,10 +16,10 @@ import { Scope } from '../../server/kit/scope.ts';
 
 export interface BareBrowser {
   readonly browser: Browser;
-  /** Where clients connect. */
+  /** The URL that clients connect to. */
   readonly url: string;
   readonly pid: number;
-  /** The engine forgets it, as if its process had died, and meets it again. */
+  /** Disconnects the engine, as if its process had died, and connects it again. */
   adopt(): Promise<Browser>;
   close(): Promise<void>;
 }

@@ -1,11 +1,11 @@
-// The boxes of an installation as the kernel sees them: which there are, and the processes outside their jails that hold
-// them. For tests that kill.
+// Finds the boxes of an installation and the processes outside their jails, as the kernel lists them. For tests that kill
+// them.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cgroupsOf, installIdOf } from './leftovers.ts';
 
 export interface SeenBox {
-  /** The name it was started under: of its session, or of none while it waited. */
+  /** The name that it was started with: of its session, or of a warm browser. */
   readonly id: string;
   readonly pids: readonly number[];
 }
@@ -20,11 +20,11 @@ export function boxesOf(dataDir: string): readonly SeenBox[] {
   return [...found].map(([id, pids]) => ({ id, pids }));
 }
 
-/** Whether its program runs and the server has its listener: the helper that fetched that has left. */
+/** Whether its program runs and the server has its listener, so that the helper has ended. */
 export const boxStands = ({ pids }: SeenBox): boolean =>
   pids.length > 0 && !pids.some(pid => commandLine(pid).includes('/listener.pl'));
 
-/** How much processor time a box gets when others want some too, of what an ordinary one gets; absent without such cgroups. */
+/** The CPU weight of a box relative to a normal one; undefined without such cgroups. */
 export function processorShareOf(dataDir: string, id: string): number | undefined {
   const own = cgroupsOf(dataDir).filter(folder => folder.endsWith(`/${id}`));
   const read = (file: string, ordinary: number) =>
@@ -32,7 +32,7 @@ export function processorShareOf(dataDir: string, id: string): number | undefine
   return [...read('cpu.shares', 1024), ...read('cpu.weight', 100)][0];
 }
 
-/** Absent in the other kind of cgroups, and when the box has gone. */
+/** Undefined in the other cgroup version, and if the box is gone. */
 function shareIn(path: string, ordinary: number): number[] {
   try {
     return [Number(readFileSync(path)) / ordinary];

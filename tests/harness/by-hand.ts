@@ -1,5 +1,5 @@
-// A Chromium as somebody starts it by hand: the same program with the same switches, but with a DevTools port, without
-// our jail, egress proxy and limits, as an ordinary user and so with Chromium's own sandbox. What sessions are compared with.
+// A Chromium that is started without Berth: the same program and switches, but with a DevTools port, without our jail,
+// egress proxy and limits, and as an ordinary user, so with Chromium's own sandbox. Sessions are compared with it.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
@@ -14,14 +14,14 @@ import { CdpClient } from './cdp.ts';
 export const CHROMIUM = findChromium() ?? '';
 const READY_MS = 60_000;
 const EXIT_MS = 60_000;
-/** Root is refused the sandbox. */
+/** Chromium refuses to run its sandbox as root. */
 const NOBODY = 65_534;
 const NOT_BY_HAND = /^--(remote-debugging-pipe|proxy-server|proxy-bypass-list)/;
 
 export interface ByHandWish {
-  /** A profile to begin with a copy of. */
+  /** A profile that is copied before the start. */
   readonly profile?: string;
-  /** The copy is made and the program runs: from here on it is Chromium's own time. */
+  /** Called when the copy is complete and the program starts: from here on the time is Chromium's own. */
   readonly spawned?: () => void;
 }
 
@@ -36,7 +36,7 @@ export class ByHand {
     this.url = url;
   }
 
-  /** Returns when its DevTools port listens. */
+  /** Resolves when its DevTools port is open. */
   static async start({ profile, spawned }: ByHandWish = {}): Promise<ByHand> {
     const folder = mkdtempSync(join(tmpdir(), 'berth-by-hand-'));
     if (profile !== undefined) copyFor(NOBODY, profile, join(folder, 'profile'));
@@ -63,7 +63,7 @@ export class ByHand {
     return this.#child.pid ?? 0;
   }
 
-  /** Every page gets this many pixels, but the first where a bar of Chromium's own takes some of them. */
+  /** Gives every page this size, except the first if a bar of Chromium takes a part of it. */
   async resize(size: { readonly width: number; readonly height: number }): Promise<void> {
     const client = await CdpClient.connect(this.url);
     const { targetId } = await client.send('Target.createTarget', { url: 'about:blank' });
@@ -77,11 +77,11 @@ export class ByHand {
     await client.close();
   }
 
-  /** As a careful script does it: asks it to close, waits until it is gone, removes its profile; `keep` is shown it first. */
+  /** Asks it to close, waits until it has exited and removes its profile. `keep` may read the profile before that. */
   async close(keep: (profile: string) => void = () => {}): Promise<void> {
     const exited = once(this.#child, 'exit');
     const asking = await CdpClient.connect(this.url);
-    asking.ask('Browser.close').catch(() => {}); // it may be gone before it has answered
+    asking.ask('Browser.close').catch(() => {}); // it may exit before it answers
     await within(EXIT_MS, 'Chromium to end', () => exited).finally(() => killGroup(this.#child));
     keep(join(this.#folder, 'profile'));
     removeProfile(this.#folder);
@@ -102,14 +102,14 @@ function ordinaryUser(folder: string): { uid?: number; gid?: number } {
 }
 
 async function portOf(child: ChildProcess): Promise<string> {
-  if (!child.stderr) throw new Error('Chromium was started without an error stream');
+  if (!child.stderr) throw new Error('Chromium was started without stderr');
   for await (const line of createInterface(child.stderr)) {
     const url = /^DevTools listening on (ws:\S+)/.exec(line)?.[1];
     if (url === undefined) continue;
     child.stderr.resume();
     return url;
   }
-  throw new Error('Chromium ended before it listened');
+  throw new Error('Chromium exited before its DevTools port was open');
 }
 
 /** Its last processes may still write for a moment. */
@@ -121,7 +121,7 @@ function killGroup(child: ChildProcess): void {
   } catch {} // it is gone already
 }
 
-/** A run that is cut off leaves no browser and no profile. */
+/** Removes browsers and profiles when the test process exits. */
 function endWithThisProcess(child: ChildProcess, folder: string): void {
   const end = (): void => {
     killGroup(child);

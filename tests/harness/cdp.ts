@@ -1,4 +1,4 @@
-// A CDP client of few words, for what the libraries would not say: raw messages, attacks, refused upgrades, close codes.
+// A minimal CDP client for what the libraries do not offer: raw messages, attacks, refused upgrades, close codes.
 import type { IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { WebSocket } from 'ws';
@@ -6,7 +6,7 @@ import type { ErrorBody } from '../../contract/common.ts';
 import { eventually, soon } from './until.ts';
 
 const ANSWER_MS = 60_000;
-/** What a page answers that is on its way to another document, or to another process. */
+/** Error texts of a page that is navigating or changing its process. */
 const ON_ITS_WAY = /navigated or closed|context was destroyed|Cannot find (default )?(execution )?context/;
 
 export interface CdpMessage {
@@ -38,7 +38,7 @@ export class CdpClient {
       const message = read(String(data));
       if (message) this.#hear(message);
     });
-    socket.on('error', () => {}); // `closed` tells
+    socket.on('error', () => {}); // reported by `closed`
     socket.on('close', (code, reason) => {
       this.#closed.resolve({ code, reason: String(reason) });
       for (const answer of this.#answers.values())
@@ -46,7 +46,7 @@ export class CdpClient {
     });
   }
 
-  /** Rejects when the upgrade is refused. `read`: where what the browser says may be no message. */
+  /** Rejects if the upgrade is refused. `read` parses messages where the browser may send invalid ones. */
   static async connect(
     url: string,
     headers: Record<string, string> = {},
@@ -62,19 +62,19 @@ export class CdpClient {
     return client;
   }
 
-  /** The answer to one command, whether it is a result or an error. */
+  /** The answer to a command, which may be an error. */
   ask(method: string, params: object = {}, sessionId?: string): Promise<CdpMessage> {
     return this.askRaw(id => JSON.stringify({ id, method, params, ...(sessionId ? { sessionId } : {}) }), method);
   }
 
-  /** The result of one command; an error rejects. */
+  /** The result of a command; rejects on an error. */
   async send(method: string, params: object = {}, sessionId?: string): Promise<Readonly<Record<string, unknown>>> {
     const { result, error } = await this.ask(method, params, sessionId);
     if (error) throw new Error(`${method}: ${error.message}`);
     return result ?? {};
   }
 
-  /** Sends what `write` makes of the id, byte for byte, and waits for the answer to that id; a closed socket is one. */
+  /** Sends the text that `write` returns for an id, unchanged, and waits for the answer to that id or for the socket to close. */
   async askRaw(
     write: (id: number) => string | Buffer,
     what = 'a raw message',
@@ -87,18 +87,18 @@ export class CdpClient {
     return soon(`the answer to ${what}`, answer, withinMs).finally(() => this.#answers.delete(id));
   }
 
-  /** Text goes as a text message, bytes as a binary one. */
+  /** A string is sent as a text message, a buffer as a binary one. */
   say(data: string | Buffer): void {
     this.#socket.send(data);
   }
 
-  /** The next event of this name that satisfies, or one that was heard already. */
+  /** The next event with this name that matches, or an earlier one. */
   async event(method: string, satisfies: (event: CdpMessage) => boolean = () => true): Promise<CdpMessage> {
     const wanted = (message: CdpMessage): boolean => message.method === method && satisfies(message);
     return this.#events.find(wanted) ?? this.next(`the event ${method}`, wanted);
   }
 
-  /** The next message of any kind that is wanted. */
+  /** The next message of any kind that matches. */
   next(what: string, wanted: (message: CdpMessage) => boolean): Promise<CdpMessage> {
     const heard = Promise.withResolvers<CdpMessage>();
     const listen = (message: CdpMessage): void => {
@@ -108,7 +108,7 @@ export class CdpClient {
     return soon(what, heard.promise, ANSWER_MS).finally(() => this.#listeners.delete(listen));
   }
 
-  /** Hears every message from now on. */
+  /** Calls the listener for every message from now on. */
   onMessage(listen: (message: CdpMessage) => void): void {
     this.#listeners.add(listen);
   }
@@ -127,7 +127,7 @@ export class CdpClient {
     return String(sessionId);
   }
 
-  /** Runs an expression in the page and gives its JSON value; a promise is awaited. */
+  /** Runs an expression in the page and returns its JSON value. A promise is awaited. */
   async evaluate(expression: string, sessionId: string): Promise<unknown> {
     const options = { expression, awaitPromise: true, returnByValue: true };
     const { result, exceptionDetails } = await this.send('Runtime.evaluate', options, sessionId);
@@ -135,16 +135,16 @@ export class CdpClient {
     return result && typeof result === 'object' && 'value' in result ? result.value : undefined;
   }
 
-  /** Leads the page there and waits until its document stands: the answer to the navigation may come before that. */
+  /** Navigates the page and waits until its document exists, which may be later than the answer to the navigation. */
   async visit(url: string, sessionId: string): Promise<void> {
     await this.send('Page.navigate', { url }, sessionId);
     const address = "document.readyState === 'complete' && location.href";
-    // The document that is asked may be on its way out.
+    // The old document may still answer.
     const look = (): Promise<unknown> => this.evaluate(address, sessionId).catch(error => String(error));
     await eventually(`${url} to stand`, look, seen => seen === new URL(url).href);
   }
 
-  /** Evaluates until the value satisfies. A page that is just going somewhere has no answer, and is asked again. */
+  /** Evaluates until the value matches. Repeats if the page is navigating. */
   shows(
     what: string,
     expression: string,
@@ -167,18 +167,18 @@ export class CdpClient {
     return this.#socket.readyState === WebSocket.OPEN;
   }
 
-  /** Closes it properly. */
+  /** Closes the socket with a close frame. */
   async close(): Promise<void> {
     this.#socket.close();
     await this.closed();
   }
 
-  /** Reads nothing any more, as a client that is stuck. */
+  /** Stops reading, as a client that hangs. */
   stall(): void {
     this.#socket.pause();
   }
 
-  /** Cuts the connection without a word. */
+  /** Closes the connection without a close frame. */
   cut(): void {
     this.#socket.terminate();
   }
@@ -190,7 +190,7 @@ export class CdpClient {
   }
 }
 
-/** Passes over what is no message. */
+/** Ignores messages that are not CDP messages. */
 export function readIfMessage(text: string): CdpMessage | undefined {
   try {
     const message: unknown = JSON.parse(text);
@@ -200,7 +200,7 @@ export function readIfMessage(text: string): CdpMessage | undefined {
   }
 }
 
-/** The HTTP answer to an upgrade that is refused; one that is accepted fails. */
+/** The HTTP response to a refused upgrade. Rejects if it is accepted. */
 export function refusedUpgrade(url: string, headers: Record<string, string> = {}): Promise<Refusal> {
   const socket = new WebSocket(url, { headers });
   return new Promise((resolve, reject) => {

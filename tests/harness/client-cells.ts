@@ -1,11 +1,11 @@
-// The cells of the table in tests/acceptance/clients.test.ts: in which context pages are opened, in which way, and the
-// pages themselves. What a client saw is kept in tracks that two browsers can be compared by.
+// The cells of the table in tests/acceptance/clients.test.ts: the context and the way in which pages are opened, and the
+// pages. What a client received is kept in tracks, so that two browsers can be compared.
 import type { KnownDifferences } from './known-differences.ts';
 
 export const WAYS = ['page', 'newWindow', 'popup', 'window.open', 'window.open with noopener'] as const;
 export type Way = (typeof WAYS)[number];
 
-/** One page is opened, then one more, then three at once: one, two and five stand. */
+/** Opens one page, then one more, then three at once, so that one, two and five are open. */
 export interface Cell {
   readonly ownContext: boolean;
   readonly way: Way;
@@ -13,13 +13,13 @@ export interface Cell {
 
 export const CELLS: readonly Cell[] = [false, true].flatMap(ownContext => WAYS.map(way => ({ ownContext, way })));
 
-/** What was seen, in its order, by what it is of. Between tracks there is no order: their events race in Chromium. */
+/** What was received, in order, by subject. Tracks are not ordered among each other, because their events race in Chromium. */
 export type Tracks = ReadonlyMap<string, readonly string[]>;
 
-/** Without what stands in the list. */
+/** The tracks without the entries of the list. */
 export type Seen = (known: KnownDifferences) => Tracks;
 
-/** A connected client that can do the work of a cell. */
+/** A connected client that can run a cell. */
 export interface Driver {
   run(cell: Cell): Promise<Seen>;
   close(): Promise<void>;
@@ -32,7 +32,7 @@ const WINDOW_ARGUMENTS: Readonly<Partial<Record<Way, string>>> = {
   'window.open with noopener': "'_blank', 'noopener'",
 };
 
-/** The base registers a service worker, and says in its title when that is active; the others, when they are through. */
+/** The base page registers a service worker and shows in its title when it is active. Other pages show when they are done. */
 export const CELL_PAGES = {
   '/base': `<!doctype html><title>Loading</title><script>
     addEventListener('load', async () => {
@@ -59,33 +59,33 @@ export const CELL_PAGES = {
 
 export const BASE_READY = "document.title === 'Base'";
 export const READY = "document.title === 'ready'";
-/** To be evaluated in the base. The worker is stopped besides: a debugger keeps one that is unregistered. */
+/** Runs in the base page. Also stops the worker, because an attached debugger keeps an unregistered one. */
 export const UNREGISTER =
   'navigator.serviceWorker.getRegistrations().then(all => Promise.all(all.map(one => one.unregister()))).then(() => {})';
-/** What a page of a cell knows of itself. */
+/** What a page of a cell reports about itself. */
 export const STATE = `JSON.stringify([document.title, location.search, opener !== null, innerWidth, innerHeight,
   screen.width, screen.height, name, history.length, navigator.userAgent, navigator.webdriver, navigator.language,
   navigator.onLine, document.visibilityState, document.referrer, devicePixelRatio])`;
 
 export const opensItself = ({ way }: Cell): boolean => way in WINDOW_ARGUMENTS;
 
-/** To be evaluated in the base; Chromium lets one gesture open one window. */
+/** Runs in the base page. Chromium allows one window per user gesture. */
 export const opening = (url: string, { way }: Cell): string =>
   `void window.open(${JSON.stringify(url)}, ${WINDOW_ARGUMENTS[way] ?? ''})`;
 
-/** The addresses that are opened in each step. */
+/** The URLs that are opened in each step. */
 export function stepsOf(site: string): ReadonlyArray<readonly string[]> {
   let opened = 0;
   return STEPS.map(count => Array.from({ length: count }, () => `${site}/cell?${opened++}`));
 }
 
-/** How a page, or another target, is named in tracks. */
+/** The name of a page or other target in tracks. */
 export function nameOf(url: string): string {
   if (url.endsWith('/worker.js')) return 'worker';
   return url.includes('/cell?') ? `page ${url.split('?')[1]}` : 'base';
 }
 
-/** Requests for icons come when they come. */
+/** Requests for icons come at any time. */
 export const counts = (url: string): boolean => !url.endsWith('/favicon.ico');
 
 export const pathOf = (url: string): string => url.slice(url.indexOf('/', 'http://'.length));
@@ -99,7 +99,7 @@ export class Notes {
     notes.push(textOf(seen));
   }
 
-  /** The same where what is said twice in a row says nothing new. */
+  /** Adds an entry unless it equals the previous one. */
   addChange(track: string, ...seen: readonly unknown[]): void {
     if (this.#tracks.get(track)?.at(-1) !== textOf(seen)) this.add(track, ...seen);
   }

@@ -1,5 +1,5 @@
-// The web console in the system's Chromium, outside of Berth, watched for what a strict page must not do: break its policy,
-// ask another origin, write errors.
+// The web console in the system's Chromium, outside of Berth. Reports violations of the page's policy, requests to other
+// origins, and errors in the console.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -26,7 +26,7 @@ export const PHONE_DARK: Look = { ...PHONE, colours: 'dark' };
 
 let browser: Promise<Browser> | undefined;
 
-/** To be called before the server starts, which reads what is built then. */
+/** Must be called before the server starts, because it reads the build then. */
 export const consoleIsBuilt = (): Promise<string> => buildWeb();
 
 function openBrowser(): Promise<Browser> {
@@ -34,7 +34,7 @@ function openBrowser(): Promise<Browser> {
   return browser;
 }
 
-/** A page in a context of its own. `faults` are what it did that it must not; empty at the end of every test. */
+/** A page in its own context. `faults` lists its violations and must be empty at the end of a test. */
 export async function openWatched(look: Look, origin: string): Promise<Watched> {
   const context = await (await openBrowser()).newContext({
     viewport: { width: look.width, height: look.height },
@@ -66,15 +66,15 @@ export class Watched {
     });
     page.on('pageerror', error => this.faults.push(`threw ${error.stack ?? error.message}`));
     page.on('console', message => {
-      // A refused request is written to the console by the browser itself; tests of refusals expect it.
+      // The browser logs refused requests itself; tests of refusals expect that.
       const isRefusal = /^Failed to load resource/.test(message.text());
       if (message.type() === 'error' && !isRefusal) this.faults.push(`wrote ${message.text()}`);
     });
   }
 
-  /** What an accessibility engine finds serious on the page as it is now. */
+  /** Serious accessibility problems of the page as it is now. */
   async seriousFindings(): Promise<string[]> {
-    // The page's policy forbids scripts from elsewhere; the engine comes in by the debugger, which it does not bind.
+    // The page's policy forbids foreign scripts, so the engine is injected through the debugger, which is exempt.
     await this.page.evaluate(AXE);
     const found = await this.page.evaluate(async () => {
       const engine = Reflect.get(globalThis, 'axe') as { run(): Promise<{ violations: AxeFinding[] }> };
@@ -85,7 +85,7 @@ export class Watched {
       .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`));
   }
 
-  /** Whether something reaches beyond the right edge, so that a phone would scroll sideways. */
+  /** Whether content is wider than the window, so that a phone would scroll horizontally. */
   overflows(): Promise<boolean> {
     return this.page.locator('html').evaluate(root => root.scrollWidth > root.clientWidth);
   }
@@ -95,16 +95,16 @@ export class Watched {
   }
 }
 
-/** The link that the server's first start has printed. */
+/** The link that the server printed at its first start. */
 export function consoleLink(server: TestServer): string {
   for (const line of server.log()) {
     const link = /(http\S+\/console#token=bpt_\S+)/.exec(line)?.[1];
     if (link) return link;
   }
-  throw new Error('the first start has printed no link to the console');
+  throw new Error('the first start did not print a link to the console');
 }
 
-/** Work on the list of sessions, signed in; fails if the page did what it must not. */
+/** Runs work on the sessions page, signed in. Fails on a violation. */
 export async function signedIn(
   server: TestServer,
   link: string,

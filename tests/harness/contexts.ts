@@ -1,4 +1,4 @@
-// What tests ask of contexts over HTTP.
+// Requests about contexts.
 import type { Context, ContextVersion } from '../../contract/contexts.ts';
 import type { SessionEvent } from '../../contract/events.ts';
 import type { TestServer } from './server.ts';
@@ -60,12 +60,12 @@ export const tellsOf = (
     return event;
   });
 
-/** The body of a create whose session saves into the context. */
+/** The body of a create whose session saves to the context. */
 export const persistent = (id: string): { browserSettings: { context: { id: string; persist: boolean } } } => ({
   browserSettings: { context: { id, persist: true } },
 });
 
-/** A key of an application that is not the first one. */
+/** A key of another application than the first. */
 export async function otherApplication(server: TestServer): Promise<string> {
   const { token } = JSON.parse((await server.berth('tokens', 'create', '--json')).stdout);
   const name = `Other ${crypto.randomUUID().slice(0, 8)}`;

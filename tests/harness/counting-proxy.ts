@@ -1,5 +1,5 @@
-// Stands between a client and a server, hands everything through, and remembers what was asked: how often a library
-// sends a request is seen from outside only.
+// A proxy between a client and a server that records the requests, because the number of requests that a library sends is
+// visible only from outside.
 import { once } from 'node:events';
 import { createServer, request } from 'node:http';
 import { buffer } from 'node:stream/consumers';
@@ -15,7 +15,7 @@ export interface Asked {
 
 export interface CountingProxy {
   readonly url: string;
-  /** Everything that was asked since the last call. */
+  /** The requests since the last call. */
   taken(): Asked[];
 }
 
@@ -33,7 +33,7 @@ export async function countingProxy(target: string): Promise<CountingProxy> {
         outgoing.writeHead(response.statusCode ?? 502, response.headers);
         response.pipe(outgoing);
       });
-    })().catch(() => outgoing.destroy()); // the client went away in the middle of its request
+    })().catch(() => outgoing.destroy()); // the client disconnected during its request
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -1,16 +1,16 @@
-// Holds an answer of the server against the OpenAPI document: its status, its headers and its body must be described. What
-// the document does not say anything about, such as a path that no operation has, is passed over.
+// Checks a response of the server against the OpenAPI document: status, headers and body must be described. Paths that have
+// no operation in the document are ignored.
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { openApiDocument } from '../../contract/openapi.ts';
 
 export interface SeenAnswer {
   readonly method: string;
-  /** As it stood in the request line. */
+  /** As in the request line. */
   readonly url: string;
   readonly status: number;
-  /** Names in lower case. */
+  /** Header names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Of JSON only; undefined where it was too large to be kept. */
+  /** JSON only; undefined if it was too large to keep. */
   readonly body?: string;
 }
 
@@ -34,7 +34,7 @@ interface Route {
 
 const SECOND_DOOR = '/v1/browsers/v1/';
 const ANY_TYPE = '*/*';
-/** Of the connection, of the body as such, and of what browsers may do with any answer. */
+/** Headers of the connection, of any body, and for browsers. */
 const EVERYWHERE = new Set([
   ...['connection', 'content-length', 'content-type', 'date', 'keep-alive', 'transfer-encoding'],
   ...['cache-control', 'content-security-policy', 'cross-origin-resource-policy', 'referrer-policy'],
@@ -59,11 +59,11 @@ export class DescribedAnswers {
     this.#components = withoutMoreFields(this.#document.components);
     this.#routes = Object.entries(this.#document.paths)
       .map(([path, operations]) => ({ path, pattern: patternOf(path), operations }))
-      // A word of its own comes before what may be any word.
+      // Fixed path segments precede parameters.
       .sort((one, other) => one.path.split('{').length - other.path.split('{').length);
   }
 
-  /** What is not described of it, in words; undefined where all of it is. */
+  /** Describes what is not in the document; undefined if everything is. */
   complaint(seen: SeenAnswer): string | undefined {
     const [asked = ''] = seen.url.split('?', 1);
     const path = asked.startsWith(SECOND_DOOR) ? `/v1/${asked.slice(SECOND_DOOR.length)}` : asked;
@@ -99,7 +99,7 @@ export class DescribedAnswers {
     const { content = {} } = response;
     if (Object.keys(content).length === 0) return type ? `a body of type ${type} where none is described` : undefined;
     if (type === undefined) return seen.method === 'HEAD' ? undefined : 'no content type';
-    // The file itself decides on its type, which may be JSON too.
+    // A file has its own content type, which may also be JSON.
     const isFile = seen.headers['content-disposition'] !== undefined && ANY_TYPE in content;
     const described = content[isFile || !(type in content) ? ANY_TYPE : type];
     if (described === undefined) return `the type ${type} is not described`;
@@ -123,7 +123,7 @@ export class DescribedAnswers {
   }
 }
 
-/** The server has no such operation: its paths are switched off, or it was asked under another name. */
+/** The server has no such operation: its paths are disabled, or the request used another host name. */
 const isNoRoute = ({ status, body }: SeenAnswer): boolean =>
   status === 404 && body !== undefined && Object(JSON.parse(body)).code === 'route_not_found';
 
@@ -132,7 +132,7 @@ function patternOf(path: string): RegExp {
   return new RegExp(`^${words}${path.endsWith('/json/version') ? '/?' : ''}$`);
 }
 
-/** The document says which fields there are; in answers these are all that there are. */
+/** The schemas of responses allow additional fields; here only the described ones are allowed. */
 function withoutMoreFields(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutMoreFields);
   if (typeof value !== 'object' || value === null) return value;

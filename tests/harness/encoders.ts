@@ -1,4 +1,4 @@
-// The ffmpeg processes of a server, found by their place among the processes of this machine.
+// Finds the ffmpeg processes of a server among its child processes.
 import { readdirSync, readFileSync } from 'node:fs';
 
 export function encodersOf(serverPid: number): number[] {

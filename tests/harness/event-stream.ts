@@ -1,4 +1,4 @@
-// A reader of server-sent events, of few words: what came so far, the next one, and how the stream ended.
+// A minimal reader of server-sent events: the events so far, the next one, and how the stream ended.
 import { type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { soon } from './until.ts';
@@ -29,12 +29,12 @@ export class EventStream {
     this.#ended = new Promise(resolve => {
       response.once('end', () => resolve('ended'));
       response.once('close', () => resolve('cut'));
-      response.on('error', () => {}); // `ended` tells
+      response.on('error', () => {}); // reported by `ended`
     });
     response.on('data', (piece: string) => this.#hear(piece));
   }
 
-  /** Rejects with the answer's text where it is no stream. */
+  /** Rejects with the text of the response if it is not a stream. */
   static async open(url: string, headers: OutgoingHttpHeaders): Promise<EventStream> {
     const response = await soon(
       `an answer of ${url}`,
@@ -62,7 +62,7 @@ export class EventStream {
     return this.#events.map(({ event }) => event);
   }
 
-  /** The first event that satisfies, one that came already or one that comes. */
+  /** The first event that matches, received already or later. */
   event(type: string, satisfies: (event: StreamedEvent) => boolean = () => true): Promise<StreamedEvent> {
     const look = (): StreamedEvent | undefined => this.#events.find(event => event.event === type && satisfies(event));
     return this.#until(`the event ${type}`, look);

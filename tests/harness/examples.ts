@@ -1,4 +1,4 @@
-// The examples of our documents that say they can be run, each as something to run against a server.
+// The examples of the documentation that are marked as runnable, each as a function that runs against a server.
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runBlock, runnableBlocks } from '../../tools/run-docs.ts';
@@ -6,7 +6,7 @@ import { CHECKOUT, type TestServer } from './server.ts';
 
 export interface Example {
   readonly line: number;
-  /** Resolves with what it printed; rejects when it failed. */
+  /** Resolves with the output; rejects if the example failed. */
   run(server: TestServer): Promise<string>;
 }
 

@@ -1,8 +1,8 @@
-// The files of a tree that a server is at work in: folders may go while one looks.
+// Lists the files of a folder that a running server uses: folders may disappear meanwhile.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** By their whole paths. */
+/** Absolute paths. */
 export function filesUnder(folder: string): string[] {
   return entriesOf(folder).flatMap(entry => {
     const path = join(folder, entry.name);

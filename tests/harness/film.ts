@@ -1,4 +1,4 @@
-// Films as a viewer sees them: the colour of every frame and when it is shown, decoded by ffmpeg.
+// The colors of every frame of a film with their times, decoded by ffmpeg.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 
@@ -10,7 +10,7 @@ export interface ShownFrame {
 
 const MAX_BYTES = 256 * 1024 ** 2;
 
-/** The colour at one place of each frame; `x` and `y` from 0 to 1. */
+/** The color at one position of each frame; `x` and `y` from 0 to 1. */
 export function framesOf(film: Buffer, x = 0.5, y = 0.5): readonly ShownFrame[] {
   const crop = `crop=2:2:floor(iw*${x}/2)*2:floor(ih*${y}/2)*2`;
   const raw = ['-fps_mode', 'passthrough', '-enc_time_base', '1:1000', '-pix_fmt', 'rgb24', '-f', 'rawvideo', 'pipe:1'];
@@ -23,7 +23,7 @@ export function framesOf(film: Buffer, x = 0.5, y = 0.5): readonly ShownFrame[] 
   });
 }
 
-/** The colour in the middle of a JPEG. */
+/** The color in the middle of a JPEG. */
 export function colourOf(jpeg: Buffer): readonly [number, number, number] {
   const crop = ['-vf', 'crop=2:2:floor(iw/4)*2:floor(ih/4)*2', '-pix_fmt', 'rgb24', '-f', 'rawvideo', 'pipe:1'];
   const [r = 0, g = 0, b = 0] = run('ffmpeg', ['-v', 'error', '-f', 'mjpeg', '-i', 'pipe:0', ...crop], jpeg);
@@ -56,7 +56,7 @@ export function durationOf(film: Buffer): number {
   return Number(run('ffprobe', asked, film).toString().trim());
 }
 
-/** Fails when the program complains of anything. */
+/** Fails if the program prints a warning or an error. */
 function run(program: string, args: readonly string[], input: Buffer): Buffer {
   const { stdout, stderr, status } = spawnSync(program, args, { input, maxBuffer: MAX_BYTES });
   assert.equal(stderr.toString(), '', program);

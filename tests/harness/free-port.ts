@@ -1,11 +1,11 @@
-// A port of 127.0.0.1 that nobody listens on right now, and that stays free while a server is down: it is below those that
-// the kernel gives to connections, of which any program on the machine may have one in the meantime. Nor does another test
-// file get it: each that was given out is claimed for as long as this process lives.
+// A free port of 127.0.0.1 that stays free while a server is down: it is below the range that the kernel assigns to outgoing
+// connections of other programs. Other test files do not get it either, because this process claims it for its
+// lifetime.
 import { once } from 'node:events';
 import { createServer, type ListenOptions } from 'node:net';
 
 const FIRST = 10_000;
-/** The kernel's own begin here. */
+/** The kernel's own range begins here. */
 const END = 32_000;
 const TRIES_MAX = 100;
 
@@ -17,7 +17,7 @@ export async function freePort(): Promise<number> {
   throw new Error(`none of ${TRIES_MAX} ports was free`);
 }
 
-/** A name of the kernel's that has no file: it goes with the process that has it, however that ends. */
+/** An abstract socket, which the kernel removes when the process ends. */
 async function claim(port: number): Promise<boolean> {
   const holder = createServer().unref();
   return listens(holder, { path: `\0berth-test-port-${port}` });

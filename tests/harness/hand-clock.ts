@@ -1,4 +1,4 @@
-// A clock that stands until a test moves it: who sleeps is woken when it is due, and goes on before the next step.
+// A clock that a test advances. Every due sleeper is woken, and continues before the next step.
 import type { Clock } from '../../server/kit/clock.ts';
 
 export class HandClock implements Clock {
@@ -22,12 +22,12 @@ export class HandClock implements Clock {
     return promise.finally(() => this.#sleepers.delete(sleeper));
   }
 
-  /** How many sleep. */
+  /** The number of sleepers. */
   get sleeping(): number {
     return this.#sleepers.size;
   }
 
-  /** Step by step, so that a sleeper who goes to sleep again is woken again. */
+  /** Advances in steps, so that a sleeper that sleeps again is woken again. */
   async advance(ms: number, stepMs = ms): Promise<void> {
     for (let left = ms; left > 0; left -= stepMs) {
       this.#nowMs += Math.min(stepMs, left);

@@ -1,5 +1,5 @@
-// ffmpeg as the server runs it on this machine, for suites that use the recorder without slots: in its jail, or, where a
-// test's own script stands in its place, with its bounds only.
+// Runs ffmpeg as the server does on this machine, for tests of the recorder without slots: in its jail, or with its limits
+// only if a test replaces it with a script.
 import { isAbsolute } from 'node:path';
 import { ENCODER_BOUNDS } from '../../server/engines/recorder/ffmpeg.ts';
 import { helperChain } from '../../server/engines/slots/helper-chain.ts';
@@ -7,7 +7,7 @@ import { jailedForm } from '../../server/engines/slots/open-slots.ts';
 import type { Form, HelperCommand } from '../../server/engines/slots/slots.ts';
 import { findTool } from '../../server/engines/slots/tools.ts';
 
-/** A user id of nobody. */
+/** An unused user id. */
 const UID = 199_999;
 
 const helperIn =

@@ -1,4 +1,4 @@
-// One HTTP request of a test, each over a connection of its own: nothing is pooled, followed, retried or converted.
+// Sends one HTTP request over its own connection: no pooling, redirects, retries or conversion.
 import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 
@@ -7,7 +7,7 @@ const ANSWER_MS = 60_000;
 export interface HttpAnswer<Body = unknown> {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** JSON already read, where the answer says it is JSON. */
+  /** The parsed JSON, if the response is JSON. */
   readonly body: Body;
   readonly text: string;
 }

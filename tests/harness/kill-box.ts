@@ -1,9 +1,9 @@
-// Kills the browser of one session, with everything in its box, as a crash would.
+// Kills the browser of a session and all processes of its box, like a crash.
 import { readdirSync, readFileSync } from 'node:fs';
 import { killIfThere } from './kill-if-there.ts';
 import { installIdOf } from './leftovers.ts';
 
-/** The box must have the session's name: a cold one. Fails where there is none. */
+/** The box must be named after the session, so it must be a cold start. Throws if there is none. */
 export function killBox(dataDir: string, session: string): void {
   const mark = `BERTH_BOX=${installIdOf(dataDir)}/${session}`;
   const marked = readdirSync('/proc').filter(name => /^\d+$/.test(name) && environmentOf(name).includes(mark));

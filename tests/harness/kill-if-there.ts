@@ -1,5 +1,5 @@
-// Kills by number what may have ended already: the first of a box to die takes the others along.
-/** Says whether it was there. */
+// Kills a process that may have ended already, for example because another process of its box has died.
+/** Returns whether it existed. */
 export function killIfThere(pid: number | undefined): boolean {
   try {
     return pid !== undefined && process.kill(pid, 'SIGKILL');

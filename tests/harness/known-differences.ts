@@ -1,11 +1,11 @@
-// The list of differences in docs/connecting.md, as the table of clients reads it: what does not stand there must be as on
-// a plain Chromium. It notes what it was asked of, so that a line that is not needed can be told.
+// Reads the list of differences in docs/connecting.md for the table of clients: everything else must be as in a plain
+// Chromium. Records which lines were used, so that unnecessary ones can be found.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const DOCUMENT = join(import.meta.dirname, '../../docs/connecting.md');
 const HEADING = '## What differs from a Chromium of your own';
-/** Events, a field of them with or without a value, and in which sessions. With a value the whole event is one of ours. */
+/** Events, or a field of them with or without a value, and the sessions. With a value the whole event is caused by Berth. */
 const ROW =
   /^\| (`\w+\.\w+`(?:, `\w+\.\w+`)*) \| `([\w.-]+)(?:: ([^`]+))?` \| (every session|with a recording|with a log or a recording) \|/;
 
@@ -30,7 +30,7 @@ export class KnownDifferences {
     this.#those = differences.filter(({ everywhere }) => everywhere || which === 'every difference');
   }
 
-  /** The event is one of ours. */
+  /** Whether Berth causes the event. */
   has(method: string, params: unknown): boolean {
     const found = this.#those.find(
       one => one.methods.includes(method) && one.value !== undefined && one.value === String(at(params, one.field)),
@@ -39,7 +39,7 @@ export class KnownDifferences {
     return found !== undefined;
   }
 
-  /** The value is left out of what is compared. */
+  /** Whether the value is ignored in comparisons. */
   hasField(method: string, field: string, value: unknown): boolean {
     const found = this.#those.find(
       one => one.methods.includes(method) && one.field === field && one.value === undefined,
@@ -48,7 +48,7 @@ export class KnownDifferences {
     return found !== undefined;
   }
 
-  /** The lines for which nothing was seen here but what was seen there too. */
+  /** Lines for which no difference was seen. */
   unseenBeside(other: KnownDifferences): readonly string[] {
     const unseen = this.#those.filter(one => [...this.#valuesOf(one)].every(value => other.#valuesOf(one).has(value)));
     return unseen.map(({ methods, field }) => `${methods} ${field}`);

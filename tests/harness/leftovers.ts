@@ -1,5 +1,5 @@
-// What an installation has left on this machine, looked for in the kernel's own tables and not in the server's: processes,
-// mounts, cgroups and folders. Empty means clean.
+// Finds what an installation has left on this machine, in the tables of the kernel and not of the server: processes, mounts,
+// cgroups and folders. Empty means clean.
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -7,7 +7,7 @@ const CGROUP_ROOT = '/sys/fs/cgroup';
 const CGROUP_DEPTH_MAX = 6;
 const SHOWN_CHARACTERS = 300;
 
-/** Of sessions, by their ids; `keep` are those that may be there. */
+/** Leftovers of sessions by id, except for those in `keep`. */
 export function sessionLeftovers(dataDir: string, keep: ReadonlySet<string> = new Set()): string[] {
   const spared = (text: string): boolean => [...keep].some(id => text.includes(id));
   const mountOf = mountsOfSessions(`${dataDir}/sessions/`);
@@ -22,11 +22,11 @@ export function sessionLeftovers(dataDir: string, keep: ReadonlySet<string> = ne
     ...cgroupsOf(dataDir).map(folder => `cgroup ${folder}`),
     ...['sessions', 'trash'].flatMap(folder => list(join(dataDir, folder)).map(name => `folder ${folder}/${name}`)),
   ];
-  // Cut only now: the name of its session may stand far behind.
+  // Truncated only now, because the name of the session may be at the end.
   return left.filter(one => !spared(one)).map(one => one.slice(0, SHOWN_CHARACTERS));
 }
 
-/** Of a server and its database, once it has stopped. */
+/** Leftovers of a server and its database after it has stopped. */
 export function serverLeftovers(dataDir: string): string[] {
   const named = processes().filter(({ command }) => command.includes(`${dataDir}/`));
   const hosted = processes().filter(({ pid }) => environmentOf(pid).includes(`BERTH_DATA_DIR=${dataDir}`));
@@ -42,14 +42,14 @@ function markOf(pid: number, mark: string, command: string): string | undefined 
   return entry === undefined ? undefined : `${entry} ${command.slice(0, 80)}`;
 }
 
-/** Whether a process has such a mount, looked up once for each namespace: a list of mounts is long, and hundreds share one. */
+/** Whether a process has such a mount. Read once for each namespace, because lists are long and hundreds of processes share one. */
 function mountsOfSessions(folder: string): (pid: number) => string | undefined {
   const known = new Map<string, string | undefined>();
   return pid => {
     const namespace = link(`/proc/${pid}/ns/mnt`) ?? `of ${pid}`;
     if (!known.has(namespace)) {
       const mounts = read(`/proc/${pid}/mountinfo`);
-      if (mounts === undefined) return undefined; // it has ended; the others in there say it
+      if (mounts === undefined) return undefined; // it has ended; the other processes in that namespace report the mount
       known.set(
         namespace,
         mounts.split('\n').find(line => line.includes(folder)),
@@ -73,7 +73,7 @@ function processes(): Process[] {
 
 const environmentOf = (pid: number): string[] => (read(`/proc/${pid}/environ`) ?? '').split('\0');
 
-/** `berth-<install>/<session>`, wherever in the tree the server found room. */
+/** Finds `berth-<install>/<session>` anywhere in the cgroup tree. */
 export function cgroupsOf(dataDir: string): string[] {
   const install = installIdOf(dataDir);
   return install === undefined ? [] : findFolders(CGROUP_ROOT, `berth-${install}`, CGROUP_DEPTH_MAX).flatMap(children);
@@ -86,7 +86,7 @@ function findFolders(folder: string, name: string, depth: number): string[] {
   );
 }
 
-/** None of one that is gone: test files beside this one make and remove such folders all the time. */
+/** Ignores a missing folder, because other test files create and remove such folders. */
 function children(folder: string): string[] {
   try {
     return readdirSync(folder, { withFileTypes: true })

@@ -1,9 +1,9 @@
-// An owner's token of a test's server, and the limits of its application set with it.
+// An owner's token for a server of a test, and limits that are set with it.
 import assert from 'node:assert/strict';
 import type { Limits, ReplaceLimits } from '../../contract/limits.ts';
 import type { TestServer } from './server.ts';
 
-/** A token with every scope, made on the server's data folder. */
+/** A token with every scope, created in the server's data folder. */
 export async function ownerToken(server: TestServer): Promise<string> {
   const { code, stdout, stderr } = await server.berth('tokens', 'create', '--name', 'owner', '--json');
   assert.equal(code, 0, stderr);
@@ -17,7 +17,7 @@ export async function readLimits(server: TestServer, token: string): Promise<Lim
   return read.body;
 }
 
-/** Replaces what is configured, whatever it was. */
+/** Replaces the configured limits. */
 export async function setLimits(
   server: TestServer,
   token: string,
@@ -33,6 +33,6 @@ export async function setLimits(
   return replaced.body;
 }
 
-/** For tests that create more, or faster, than the default limits of an application allow. */
+/** For tests that exceed the default limits of an application. */
 export const liftLimits = async (server: TestServer): Promise<unknown> =>
   setLimits(server, await ownerToken(server), { maxConcurrent: 100, maxCreatesPerMinute: 6000 });

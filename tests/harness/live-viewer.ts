@@ -1,4 +1,4 @@
-// A person at a live view, as a program: speaks the page's own protocol over its WebSocket and remembers what it was told.
+// A viewer of a live view as a program: uses the protocol of the page over its WebSocket and records the messages.
 import { WebSocket } from 'ws';
 import type { FrameHead, ServerMessage, TabState } from '../../contract/live-messages.ts';
 import { eventually } from './until.ts';
@@ -9,7 +9,7 @@ export class LiveViewer {
   readonly messages: ServerMessage[] = [];
   frames = 0;
   newest: { readonly head: FrameHead; readonly jpeg: Buffer } | undefined;
-  /** Pictures are acknowledged as they come; a slow viewer sets this and says `drawn` itself. */
+  /** Acknowledges pictures as they arrive. A slow viewer sets this and sends `drawn` itself. */
   slow = false;
   closed: { readonly code: number; readonly reason: string } | undefined;
   readonly #socket: WebSocket;
@@ -22,7 +22,7 @@ export class LiveViewer {
     });
   }
 
-  /** `url`: a debuggerUrl. `holder`: who they were before. Rejects with the status that refused them. */
+  /** `url`: a debuggerUrl. `holder`: the id of an earlier connection. Rejects with the status of a refusal. */
   static async open(url: string, holder?: string): Promise<LiveViewer> {
     const address = new URL(url);
     address.protocol = address.protocol.replace('http', 'ws');
@@ -76,7 +76,7 @@ export class LiveViewer {
     await eventually('control to be given back', () => this.last('control')?.who === 'agent');
   }
 
-  /** On the page that is looked at, under the fence that is held. */
+  /** Sends input to the viewed page with the current fence. */
   drive(message: object): void {
     this.say({ fence: this.fence, page: this.page, ...message });
   }
@@ -87,7 +87,7 @@ export class LiveViewer {
     this.drive({ type: 'mouse', action: 'up', buttons: 0, ...common });
   }
 
-  /** Reads nothing any more, as behind a link that is full. */
+  /** Stops reading, as behind a saturated link. */
   stall(): void {
     this.#socket.pause();
   }
@@ -104,7 +104,7 @@ export class LiveViewer {
   }
 
   #message(data: Buffer): void {
-    this.messages.push(JSON.parse(data.toString('utf8'))); // our own server's
+    this.messages.push(JSON.parse(data.toString('utf8'))); // sent by our own server
   }
 
   #frame(data: Buffer): void {

@@ -1,5 +1,5 @@
-// Sites that keep who is logged in everywhere a site can: cookies with and without an end, local storage, IndexedDB, the
-// Cache API, and a service worker. Marks are written in one session and looked for in another.
+// Sites that store a login everywhere a site can: cookies with and without an expiry, local storage, IndexedDB, the Cache
+// API, and a service worker. Marks are written in one session and read in another.
 import { type Browser, chromium, type Page } from 'playwright-core';
 import type { Pages, Page as ServedPage } from './pages.ts';
 
@@ -9,7 +9,7 @@ export interface Marks {
   readonly localStorage: string | undefined;
   readonly indexedDb: string | undefined;
   readonly cache: string | undefined;
-  /** What a service worker that was registered in a session before answers. */
+  /** The response of a service worker that was registered in an earlier session. */
   readonly worker: string | undefined;
 }
 
@@ -19,7 +19,7 @@ const cookieOf = (header: string | undefined, name: string): string | undefined 
     .find(pair => pair.startsWith(`${name}=`))
     ?.slice(name.length + 1);
 
-/** `/login?mark=M` sets cookies, `/whoami` shows them, `/worker.js` answers `/from-worker` itself. */
+/** `/login?mark=M` sets cookies, `/whoami` returns them, and the worker in `/worker.js` answers `/from-worker`. */
 export const LOGIN_PAGES: Readonly<Record<string, ServedPage>> = {
   '/login': (request, response) => {
     const mark = new URL(request.url ?? '/', 'http://x').searchParams.get('mark');
@@ -45,7 +45,7 @@ export const LOGIN_PAGES: Readonly<Record<string, ServedPage>> = {
   },
 };
 
-/** Runs in the page, where the types of the DOM are; here it is text. */
+/** Runs in the page. */
 const LEAVE = `async mark => {
   localStorage.setItem('mark', mark);
   await new Promise((resolve, reject) => {
@@ -85,7 +85,7 @@ const FIND = `async () => {
   };
 }`;
 
-/** Leaves the mark everywhere; a service worker only where the page is allowed one. */
+/** Stores the mark everywhere; in a service worker only if the page may have one. */
 export async function leaveMarks(page: Page, site: string, mark: string): Promise<void> {
   await page.goto(`${site}/login?mark=${mark}`);
   await page.evaluate(`(${LEAVE})(${JSON.stringify(mark)})`);
@@ -98,7 +98,7 @@ export async function findMarks(page: Page, site: string): Promise<Marks> {
   return { persistentCookie: cookies.persistent, sessionCookie: cookies.session, ...stored };
 }
 
-/** Where a site can keep everything, and where it cannot have a service worker. */
+/** A site that can store everything, and one that cannot have a service worker. */
 export const sitesOf = (pages: Pages): { secure: string; plain: string } => ({ secure: pages.url, plain: pages.a });
 
 export const allOf = (mark: string): Marks => ({
@@ -116,7 +116,7 @@ export async function onPage<T>(connectUrl: string, work: (page: Page, browser: 
   const browser = await chromium.connectOverCDP(connectUrl);
   try {
     const page = browser.contexts()[0]?.pages()[0];
-    if (!page) throw new Error('there is no first page');
+    if (!page) throw new Error('the session has no first page');
     return await work(page, browser);
   } finally {
     await browser.close();

@@ -1,4 +1,4 @@
-// A page that looks at the browser it is in, and tells the server that it came from. Nobody drives it meanwhile.
+// A page that inspects its browser and reports the result to its server, without a client.
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import type { Page } from './pages.ts';
 
 const DOCUMENT = join(import.meta.dirname, '../../docs/what-pages-notice.md');
 
-/** What is asked, by its line in docs/what-pages-notice.md. Each is the body of an async function. */
+/** The checks, by line of docs/what-pages-notice.md. Each is the body of an async function. */
 const LOOKS = {
   navigator: `
     const names = ['webdriver', 'userAgent', 'appVersion', 'platform', 'vendor', 'product', 'hardwareConcurrency', 'deviceMemory',
@@ -74,7 +74,7 @@ const LOOK_PAGE = `<!doctype html><title>Look</title><body><script type="module"
   await fetch('/looked' + location.search, { method: 'POST', body: JSON.stringify(seen) });
 </script>`;
 
-/** Its pages, and what came of them: by the query of the address, what was seen and which headers a server got. */
+/** The pages and their results, by query of the URL: the reported values and the request headers that a server received. */
 export function lookPages(): { pages: Readonly<Record<string, Page>>; seenBy: (who: string) => Seen | undefined } {
   const headers = new Map<string, unknown>();
   const seen = new Map<string, Seen>();
@@ -100,7 +100,7 @@ export function lookPages(): { pages: Readonly<Record<string, Page>>; seenBy: (w
   };
 }
 
-/** What pages can ask, line by line of the documentation. */
+/** What pages can query, by line of the documentation. */
 export function noticedLines(): readonly string[] {
   const rows = readFileSync(DOCUMENT, 'utf8').split('| --- | --- |')[1] ?? '';
   return rows.split('\n').flatMap(row => row.split('|')[1]?.trim() ?? []);

@@ -1,5 +1,5 @@
-// A Chromium that can be told to hang or to fail when it is started: a script in front of the real one, with the shell it
-// needs beside it, because a jail has none. Changing the mood concerns later starts only.
+// A Chromium that hangs or fails at start on request: a script in front of the real one, with the shell that it needs,
+// because a jail has none. A change affects later starts only.
 import { copyFileSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { chmod } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,17 +7,17 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 
 const REAL = '/usr/lib/chromium/chromium';
-/** More than official clients wait where a time limit is taken for their patience. */
+/** Longer than the time limits of official clients. */
 export const SLOW_SECONDS = 4.5;
 
 export interface MoodyChromium {
-  /** For BERTH_CHROMIUM. */
+  /** The value of BERTH_CHROMIUM. */
   readonly path: string;
-  /** `slow`: it starts, some seconds late. */
+  /** `slow`: starts a few seconds late. */
   mood(mood: 'well' | 'slow' | 'hangs' | 'fails'): void;
-  /** Whether one that is in a slow or hanging mood is being started right now. */
+  /** Whether a slow or hanging one is being started at the moment. */
   isStarting(): boolean;
-  /** Puts another one in its place, as a package manager does: written beside it, then renamed. */
+  /** Replaces the program as a package manager does: writes a new file and renames it. */
   upgrade(): void;
 }
 
@@ -42,7 +42,7 @@ export async function moodyChromium(): Promise<MoodyChromium> {
     renameSync(`${path}.new`, path);
   };
   install();
-  // One that starts at the same moment must not find it empty.
+  // A start at the same moment must not find an empty file.
   const set = (word: string): void => {
     writeFileSync(`${mood}.new`, `${word}\n`);
     renameSync(`${mood}.new`, mood);

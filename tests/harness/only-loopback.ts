@@ -1,11 +1,11 @@
-// Keeps everything in this process on this machine: names other than localhost are not looked up, addresses other than
-// loopback are not connected to. What was tried is told, so that a test can say that nothing was.
+// Restricts this process to this machine: names other than localhost are not resolved, and addresses other than loopback are
+// not connected to. Attempts are recorded, so that a test can assert that there were none.
 import dns from 'node:dns';
 import net from 'node:net';
 
 const tried: string[] = [];
 
-/** Where something in this process wanted to go. */
+/** Attempted destinations. */
 export const triedToLeave = (): readonly string[] => tried;
 
 const isHere = (host: string): boolean => /^(localhost|127\.\d+\.\d+\.\d+|::1)$/.test(host);
@@ -31,7 +31,7 @@ Object.assign(net.Socket.prototype, {
   },
 });
 
-/** Node calls it with (options), (port, host), or with all of these in one list. */
+/** Node calls it with (options), (port, host), or with all of these in one array. */
 function hostIn(args: readonly unknown[]): string | undefined {
   const [first, second] = Array.isArray(args[0]) ? args[0] : args;
   const { host }: { host?: unknown } = typeof first === 'object' ? Object(first) : { host: second };

@@ -1,5 +1,5 @@
-// An ordinary user whom a test makes and removes again, with a copy of what the server needs to run: the checkout itself
-// may stand where only root can look.
+// An ordinary user that a test creates and removes, with a copy of the files that the server needs: the checkout itself may
+// be in a folder that only root can read.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -14,14 +14,14 @@ export interface OrdinaryUser {
   readonly uid: number;
   readonly gid: number;
   readonly home: string;
-  /** The copy. */
+  /** The copy of the checkout. */
   readonly checkout: string;
   readonly node: string;
-  /** Called before the user goes: ends what runs as this user. */
+  /** Called before the user is removed: ends its processes. */
   readonly endings: Array<() => Promise<void>>;
 }
 
-/** Needs root. The user goes, and all that was made with it, when the test or the file is over. */
+/** Needs root. Removes the user and all its files after the test or the file. */
 export function makeOrdinaryUser(): OrdinaryUser {
   const folder = mkdtempSync(join(tmpdir(), 'berth-user-'));
   chmodSync(folder, 0o755);
@@ -29,9 +29,9 @@ export function makeOrdinaryUser(): OrdinaryUser {
   const name = `berth-t${process.pid}`;
   run('useradd', '--no-create-home', '--user-group', '--home-dir', home, '--shell', '/usr/sbin/nologin', name);
   const endings: OrdinaryUser['endings'] = [];
-  // Registered before anything was started as this user, so it is also run before that is ended by its own starter.
+  // Registered before processes are started as this user, so it also runs before their own cleanup.
   after(async () => {
-    await Promise.allSettled(endings.map(end => end())); // whose failures their starters tell
+    await Promise.allSettled(endings.map(end => end())); // their own cleanup reports failures
     run('userdel', '--force', name);
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   });
@@ -44,7 +44,7 @@ export function makeOrdinaryUser(): OrdinaryUser {
   return { uid, gid, home, checkout, node: join(checkout, 'node_modules/node/bin/node'), endings };
 }
 
-/** Folders of the packages that are installed for an operator, as the lock file has them. */
+/** Folders of the production packages, according to the lock file. */
 function productionPackages(): string[] {
   const lock: { packages: Record<string, { dev?: true }> } = JSON.parse(
     readFileSync(join(CHECKOUT, 'node_modules/.package-lock.json'), 'utf8'),

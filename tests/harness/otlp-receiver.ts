@@ -1,4 +1,4 @@
-// A small OpenTelemetry collector of a test: takes OTLP over HTTP in JSON and shows the spans that came.
+// A small OpenTelemetry collector for tests: receives OTLP over HTTP in JSON and returns the spans.
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -11,7 +11,7 @@ export interface ReceivedSpan {
   readonly spanId: string;
   readonly parentSpanId: string | undefined;
   readonly kind: number;
-  /** 2: it failed. */
+  /** 2 means an error. */
   readonly status: number;
   readonly attributes: Readonly<Record<string, unknown>>;
   readonly resource: Readonly<Record<string, unknown>>;
@@ -44,15 +44,15 @@ interface OtlpSpan {
 }
 
 export interface OtlpReceiver {
-  /** For OTEL_EXPORTER_OTLP_ENDPOINT. */
+  /** The value of OTEL_EXPORTER_OTLP_ENDPOINT. */
   readonly url: string;
   readonly requests: ReadonlyArray<{ readonly path: string; readonly headers: IncomingHttpHeaders }>;
   readonly spans: readonly ReceivedSpan[];
-  /** The span that satisfies, once it has come. */
+  /** The span that matches, once it has arrived. */
   span(name: string, satisfies?: (span: ReceivedSpan) => boolean): Promise<ReceivedSpan>;
 }
 
-/** Closed when the test, or the file, is over. */
+/** Closed after the test or the file. */
 export async function startOtlpReceiver(): Promise<OtlpReceiver> {
   const receiver = await openOtlpReceiver();
   after(() => receiver.close());
@@ -65,14 +65,14 @@ export async function openOtlpReceiver(): Promise<OtlpReceiver & { close(): void
   const server = createServer(async (request, response) => {
     requests.push({ path: request.url ?? '', headers: request.headers });
     const body = await text(request).catch(() => undefined);
-    if (body === undefined) return void response.destroy(); // its sender ended in the middle
+    if (body === undefined) return void response.destroy(); // the sender disconnected in the middle
     spans.push(...spansOf(JSON.parse(body)));
     response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
-  if (typeof address !== 'object' || !address) throw new Error('a TCP listener without a port');
+  if (typeof address !== 'object' || !address) throw new Error('the listener has no port');
   return {
     url: `http://127.0.0.1:${address.port}`,
     requests,

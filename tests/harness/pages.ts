@@ -1,5 +1,5 @@
-// A small web of pages for sessions to visit: an HTTP server on loopback that counts who asked for what. A server under
-// test opens it to its sessions by `settings`, under its address and under the names a.test and b.test.
+// Pages for sessions to visit: an HTTP server on loopback that counts requests. A server under test allows its sessions to
+// reach it through `settings`, by its address and by the names a.test and b.test.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { after } from 'node:test';
@@ -9,16 +9,16 @@ export type Page = string | ((request: IncomingMessage, response: ServerResponse
 
 export interface Pages {
   readonly port: number;
-  /** `http://127.0.0.1:PORT`, without a slash at the end. */
+  /** `http://127.0.0.1:PORT`, without a trailing slash. */
   readonly url: string;
-  /** The same pages under the name a.test, and under b.test. */
+  /** The same pages under the names a.test and b.test. */
   readonly a: string;
   readonly b: string;
-  /** What a server needs so that its sessions reach these pages. */
+  /** Settings of a server whose sessions may reach these pages. */
   readonly settings: Readonly<Record<string, string>>;
-  /** Adds a page, or replaces one. Text is HTML. */
+  /** Adds or replaces a page. A string is HTML. */
   set(path: string, page: Page): void;
-  /** How often the path was asked for. */
+  /** The number of requests for the path. */
   hits(path: string): number;
 }
 
@@ -58,7 +58,7 @@ const STANDARD: Readonly<Record<string, Page>> = {
     "<!doctype html><title>Socket</title><script>const s = new WebSocket(`ws://${location.host}/ws`); s.onopen = () => s.send('hello'); s.onmessage = e => { document.title = e.data }</script>",
 };
 
-/** Opens them until the test, or the file, is over. A WebSocket at /ws says back in capitals what it hears. */
+/** Closed after the test or the file. A WebSocket at /ws returns each message in capitals. */
 export async function openPages(pages: Readonly<Record<string, Page>> = {}): Promise<Pages> {
   const all = new Map(Object.entries({ ...STANDARD, ...pages }));
   const hits = new Map<string, number>();

@@ -1,4 +1,4 @@
-// A player in a headless browser: hls.js, fed with a playlist as often as it asks.
+// A player in a headless browser: hls.js, which fetches the playlist as often as it needs.
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -13,11 +13,11 @@ export interface Played {
   readonly errors: readonly string[];
   readonly ended: boolean;
   readonly seconds: number;
-  /** What was seen after a seek into the middle of the green part. */
+  /** The colors after a seek to the middle of the green part. */
   readonly colourAt: { readonly green: readonly number[] };
 }
 
-/** Plays it to its end, four times as fast, then looks for where it is green. */
+/** Plays the film to its end at four times the speed, then seeks to the green part. */
 export async function playFilm(playlist: () => Promise<string | undefined>): Promise<Played> {
   const server = createServer(async (request, response) => {
     const isList = request.url?.startsWith('/list') ?? false;
@@ -48,7 +48,7 @@ const PLAYER = `async withinMs => {
   const video = document.querySelector('video');
   const errors = [];
   const hls = new Hls();
-  // A busy machine decodes late: the player waits, and then gives it a nudge.
+  // On a busy machine decoding is late: the player waits, then moves its position slightly.
   const late = /bufferStalled|bufferNudgeOnStall/;
   hls.on(Hls.Events.ERROR, (_, data) => { if (data.fatal || !late.test(data.details)) errors.push(data.details); });
   const ended = new Promise(resolve => video.addEventListener('ended', () => resolve(true), { once: true }));
@@ -65,7 +65,7 @@ const PLAYER = `async withinMs => {
   video.pause();
   let green = [];
   const isGreen = () => green[1] > 200 && green[0] < 60;
-  // On a busy machine a picture may come later than the word that it is there; then it is looked for again.
+  // On a busy machine a picture may arrive later than its event, so it is checked again.
   for (let pass = 0; pass < 3 && !isGreen(); pass++)
     for (let at = 0; at < video.duration && !isGreen(); at += 0.5) {
       const sought = new Promise(resolve => video.addEventListener('seeked', resolve, { once: true }));

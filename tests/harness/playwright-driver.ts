@@ -1,5 +1,5 @@
-// Playwright in the table of clients. It listens on the context, which hears of every page from its first event on; a
-// listener on a popup may come later than what the popup does.
+// Playwright in the table of clients. It listens on the context, which reports every page from its first event on. A listener
+// on a popup may be added too late.
 import {
   type BrowserContext,
   chromium,
@@ -42,7 +42,7 @@ export class PlaywrightDriver implements Driver {
     const notes = new Notes();
     const own = cell.ownContext ? await this.#browser.newContext({ viewport: null }) : undefined;
     const context = own ?? this.#browser.contexts()[0];
-    if (!context) throw new Error('there is no default context');
+    if (!context) throw new Error('the browser has no default context');
     const before = context.pages().length;
     const deafen = listen(context, cell, notes);
     const base = await context.newPage();
@@ -103,7 +103,7 @@ export class PlaywrightDriver implements Driver {
   }
 }
 
-/** Until the function that it returns is called. */
+/** Runs until the returned function is called. */
 function listen(context: BrowserContext, cell: Cell, notes: Notes): () => void {
   const onRequest = (one: Request, ...seen: readonly unknown[]): void => {
     if (counts(one.url())) notes.add(`request ${pathOf(one.url())}`, ...seen);
@@ -113,7 +113,7 @@ function listen(context: BrowserContext, cell: Cell, notes: Notes): () => void {
       notes.add('pages', 'page');
       page.on('close', () => notes.add(`life ${nameOf(page.url())}`, 'close'));
       page.on('crash', () => notes.add(`life ${nameOf(page.url())}`, 'crash'));
-      if (cell.way !== 'page') return; // it may be through before Playwright has told of it
+      if (cell.way !== 'page') return; // the page may be done before Playwright reports it
       page.on('domcontentloaded', () => notes.add(`life ${nameOf(page.url())}`, 'domcontentloaded'));
       page.on('load', () => notes.add(`life ${nameOf(page.url())}`, 'load'));
     },

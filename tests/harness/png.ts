@@ -1,11 +1,11 @@
-// Reads the pixels of a PNG as browsers write screenshots: 8 bits a channel, RGB or RGBA, not interlaced.
+// Reads the pixels of a PNG as browsers write screenshots: 8 bits per channel, RGB or RGBA, not interlaced.
 import assert from 'node:assert/strict';
 import { inflateSync } from 'node:zlib';
 
 export interface Picture {
   readonly width: number;
   readonly height: number;
-  /** The colour as `#rrggbb`. */
+  /** The color as `#rrggbb`. */
   colourAt(x: number, y: number): string;
 }
 
@@ -40,7 +40,7 @@ function* chunksOf(file: Buffer): Generator<{ type: string; data: Buffer }> {
   }
 }
 
-/** Each line says how its bytes are foretold from those to the left, above, and above left. */
+/** Each line has a filter that predicts bytes from those to the left, above, and above left. */
 function unfilter(raw: Buffer, stride: number, height: number, channels: number): Buffer {
   const out = Buffer.alloc(stride * height);
   for (let y = 0; y < height; y++) {
