@@ -1,5 +1,5 @@
-// What makes a data folder one installation: its host id and its secret, made at the first start and kept with mode
-// 0600. The server and the operator's commands both read them here, whoever comes first makes them.
+// The identity of an installation: a host id and a secret in its data folder, with mode 0600. Whichever runs first, the server or
+// a command of the operator, creates them.
 import { randomBytes } from 'node:crypto';
 import {
   accessSync,
@@ -21,9 +21,9 @@ import { type HostId, isUuid, newId } from './kit/ids.ts';
 import { Secret } from './kit/secret.ts';
 
 export interface Installation {
-  /** Names this process's rows; the same after a restart, so that it finds its sessions again. */
+  /** Marks the rows of this host. It stays the same after a restart, so that the server finds its sessions again. */
   readonly host: HostId;
-  /** Signs connect keys and cursors: whoever has it can drive every session. */
+  /** Signs connect keys and cursors. Anyone who knows it can control every session. */
   readonly secret: Secret;
 }
 
@@ -61,7 +61,7 @@ function makeEachFolder(folder: string): void {
 function hostOf(dataDir: string, clock: Clock): HostId {
   const text = keep(join(dataDir, 'host-id'), () => newId<HostId>(clock.now()));
   if (!isUuid(text)) throw spoiled(join(dataDir, 'host-id'), 'an id');
-  return text as HostId; // isUuid has spoken.
+  return text as HostId; // Checked by isUuid.
 }
 
 function secretOf(dataDir: string): Secret {
@@ -70,7 +70,7 @@ function secretOf(dataDir: string): Secret {
   return new Secret(text);
 }
 
-/** What the file says; made when it is not there. Of two that make it at once, one wins and both read the same. */
+/** The content of the file, which is created if it is missing. Two processes that create it at once read the same. */
 function keep(file: string, make: () => string): string {
   const standing = read(file);
   if (standing !== undefined) return standing;

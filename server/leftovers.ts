@@ -1,5 +1,5 @@
-// Ends what a server left running when it went: browsers without a server, and the sessions that they were. Only where
-// no server runs, so that nobody's sessions are ended under him.
+// Ends the browsers and sessions that a server left running. Only where no server runs, so that no session that is being served
+// is ended.
 import { join } from 'node:path';
 import { type Config, readConfig } from './config.ts';
 import { wholeAmong } from './domain/files/whole-files.ts';
@@ -84,16 +84,16 @@ async function sweepAll(runtime: Runtime, config: Config, rows: readonly Session
   return [...swept];
 }
 
-/** With `auto` the server may have run browsers in either way. */
+/** With `auto` the server may have used either form. */
 function formsOf(isolation: Config['isolation']): readonly Form[] {
   if (isolation === 'process') return ['process'];
   return isolation === 'slot' ? [jailedForm()] : [jailedForm(), 'process'];
 }
 
-/** A warm browser's box has a name of its own. */
+/** The box of a claimed warm browser keeps its own id. */
 const boxOf = ({ id, box }: SessionRow): string => (typeof box?.id === 'string' ? box.id : id);
 
-/** The next server takes them in. */
+/** The next server stores them. */
 async function salvageDownloads(salvage: SalvagedFiles, session: string, folder: string): Promise<void> {
   const names = await namesInHostile(folder, DOWNLOADS, NAMES_MAX);
   await salvage.moveIn(session, join(folder, DOWNLOADS), wholeAmong(names));

@@ -25,13 +25,13 @@ import { commandRuntime, openDatabase } from './wiring/runtime.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-export interface CredentialWish {
+export interface CredentialOptions {
   readonly name: string;
   readonly scopes?: readonly string[];
   readonly expiresAt?: Date;
 }
 
-export interface TokenWish extends CredentialWish {
+export interface TokenOptions extends CredentialOptions {
   readonly applicationIds?: readonly string[];
   readonly cidrAllow?: readonly string[];
 }
@@ -39,19 +39,19 @@ export interface TokenWish extends CredentialWish {
 export interface Local extends Closeable {
   readonly config: Config;
   readonly store: Store;
-  /** By id, slug or exact name; without any, the only one there is. */
+  /** Finds it by id, slug or exact name. Without an argument: the only application. */
   application(idOrName?: string): Promise<ApplicationRow>;
-  createKey(application: ApplicationId, wish: CredentialWish): Promise<{ row: KeyRow; key: Secret }>;
+  createKey(application: ApplicationId, options: CredentialOptions): Promise<{ row: KeyRow; key: Secret }>;
   listKeys(application: ApplicationId): Promise<KeyRow[]>;
   revokeKey(application: ApplicationId, id: string): Promise<void>;
-  /** What is due to go now. */
+  /** What is due to be removed now. */
   sweepPlan(): ReturnType<typeof sweepPlan>;
   sweep(): ReturnType<typeof sweep>;
-  createToken(wish: TokenWish): Promise<{ row: TokenRow; token: Secret }>;
-  /** Of the account; also those that console links signed in with. */
+  createToken(options: TokenOptions): Promise<{ row: TokenRow; token: Secret }>;
+  /** All tokens of the account, those of console links included. */
   listTokens(): Promise<TokenRow[]>;
   revokeToken(id: string): Promise<void>;
-  /** One that signs in to the console for a day. */
+  /** A token that signs in to the console for a day. */
   createConsoleToken(): Promise<Secret>;
 }
 
@@ -64,7 +64,7 @@ export async function openLocal(env: Environment, log: Log = silentLog, clock: C
   const { runtime, secret } = commandRuntime(config, clock, log);
   const cursors = new Cursors(secret, clock);
   const applications = new Applications(store, clock, cursors);
-  /** Other processes hear of it from the store. */
+  /** Nothing to do here: the store notifies other processes. */
   const changed = (): void => {};
   const keys = new AgentKeys({ store, clock, cursors, applications, changed });
   const tokens = new Tokens({ store, clock, cursors, applications, changed });
@@ -73,14 +73,14 @@ export async function openLocal(env: Environment, log: Log = silentLog, clock: C
     config,
     store,
     application: idOrName => findApplication(store, applications, account, idOrName),
-    createKey: (application, wish) => keys.issue(application, { ...baseOf(wish), ...keyScopes(wish.scopes) }),
+    createKey: (application, options) => keys.issue(application, { ...baseOf(options), ...keyScopes(options.scopes) }),
     listKeys: application => allOf(query => store.keys.list(application, clock.now(), query)),
     revokeKey: (application, id) => keys.end(application, id),
-    createToken: async wish =>
+    createToken: async options =>
       tokens.issue((await account()).id, {
-        ...{ ...baseOf(wish), scopes: tokenScopes(wish.scopes) },
-        ...(wish.applicationIds ? { applicationIds: [...wish.applicationIds] } : {}),
-        ...(wish.cidrAllow ? { cidrAllow: [...wish.cidrAllow] } : {}),
+        ...{ ...baseOf(options), scopes: tokenScopes(options.scopes) },
+        ...(options.applicationIds ? { applicationIds: [...options.applicationIds] } : {}),
+        ...(options.cidrAllow ? { cidrAllow: [...options.cidrAllow] } : {}),
       }),
     listTokens: async () => {
       const { id } = await account();
@@ -98,7 +98,7 @@ export async function openLocal(env: Environment, log: Log = silentLog, clock: C
 async function sweepNow(runtime: Runtime, config: Config, store: Store): ReturnType<typeof sweep> {
   const scope = new Scope();
   try {
-    const prompt = (): void => {}; // What waits to be stored is the server's.
+    const prompt = (): void => {}; // The server stores what is in the outbox.
     const { artifacts, outbox } = await openKeptFiles(runtime, { config, store, scope, prompt });
     return await sweep(retentionOf(runtime, { store, artifacts, outbox }));
   } finally {
@@ -106,9 +106,9 @@ async function sweepNow(runtime: Runtime, config: Config, store: Store): ReturnT
   }
 }
 
-const baseOf = (wish: CredentialWish): { name: string; expiresAt?: string } => ({
-  name: wish.name,
-  ...(wish.expiresAt ? { expiresAt: wish.expiresAt.toISOString() } : {}),
+const baseOf = (options: CredentialOptions): { name: string; expiresAt?: string } => ({
+  name: options.name,
+  ...(options.expiresAt ? { expiresAt: options.expiresAt.toISOString() } : {}),
 });
 
 function keyScopes(asked: readonly string[] | undefined): { scopes?: AgentKeyScope[] } {

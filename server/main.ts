@@ -39,7 +39,7 @@ export async function serve(env: Environment, clock: Clock = systemClock): Promi
   }
 }
 
-/** The first signal decides. Others are taken in as well: a terminal and npm both pass Ctrl-C on. */
+/** The first signal decides. Later ones are ignored, because a terminal and npm both forward Ctrl-C. */
 function stopSignal(): Promise<'leave' | 'drain'> {
   return new Promise(resolve => {
     process.on('SIGTERM', () => resolve('leave'));
@@ -48,7 +48,7 @@ function stopSignal(): Promise<'leave' | 'drain'> {
   });
 }
 
-/** A bug in one session's handling must not end the others: it is logged with its stack, and the process goes on. */
+/** A bug in the handling of one session must not end the others: it is logged with its stack, and the process continues. */
 function surviveStrays(log: Log): void {
   process.on('unhandledRejection', error => log.error('service.unhandled_rejection', { error }));
 }
@@ -77,7 +77,7 @@ function greeting(config: Config, { first, isolation, missing, url }: Service): 
   return `${lines.join('\n')}\n\n`;
 }
 
-/** The fragment of an address is never sent to a server, and the console takes it out of the address at once. */
+/** The token is in the fragment, which browsers never send to a server; the console removes it from the address at once. */
 const consoleLink = (base: string, { consoleToken }: Service['first']): string =>
   consoleToken
     ? `${base}/console#token=${consoleToken.reveal()}\n            signs you in for ${CONSOLE_LINK_HOURS} hours; another link: npm run -s berth -- console`

@@ -24,21 +24,21 @@ import { within } from './kit/wait.ts';
 
 const SEND_EVERY_MS = 1_000;
 const SEND_MS = 10_000;
-/** More are dropped, not kept. */
+/** Further spans are dropped. */
 const WAITING_SPANS_MAX = 2_048;
 const BATCH_SPANS = 256;
 const LAST_SEND_MS = 3_000;
-/** A collector that is away is told of once in this time. */
+/** An unreachable collector is logged at most once in this time. */
 const COMPLAIN_EVERY_MS = 60_000;
 const ERROR_WORDS_MAX = 500;
 
 export interface OtelOptions extends Pick<Runtime, 'clock' | 'log'> {
   /** Origin and path without `/v1/traces`. */
   readonly endpoint: string;
-  /** `name=value` pairs separated by commas, percent-encoded; as OpenTelemetry has it. */
+  /** `name=value` pairs separated by commas, percent-encoded, as OpenTelemetry defines them. */
   readonly headers?: Secret;
   readonly version: string;
-  /** Tells this process from others of the same service. */
+  /** Distinguishes this process from others of the same service. */
   readonly instance: string;
 }
 
@@ -49,7 +49,7 @@ export function openOtel(options: OtelOptions): SpanSource & Closeable {
     headers: headersOf(options.headers),
     timeoutMillis: SEND_MS,
   });
-  // The 3.x constructors take objects; given the arguments of 2.x they export nothing, without a word.
+  // The 3.x constructors take objects. With the arguments of 2.x they silently export nothing.
   const processor = new BatchSpanProcessor({
     exporter,
     scheduledDelayMillis: SEND_EVERY_MS,
@@ -68,8 +68,8 @@ export function openOtel(options: OtelOptions): SpanSource & Closeable {
   const tracer = provider.getTracer('berth', options.version);
   return {
     begin: (name, kind, parent, attributes) => {
-      const wish = { kind: kind === 'server' ? SpanKind.SERVER : SpanKind.INTERNAL, attributes };
-      return new OtelSpan(tracer.startSpan(name, wish, contextOf(parent)));
+      const options = { kind: kind === 'server' ? SpanKind.SERVER : SpanKind.INTERNAL, attributes };
+      return new OtelSpan(tracer.startSpan(name, options, contextOf(parent)));
     },
     close: () => closeSoon(provider, options.log),
   };
@@ -100,7 +100,7 @@ class OtelSpan implements RawSpan {
   }
 }
 
-/** A caller who does not record its trace has ours not recorded either. */
+/** If the caller does not record its trace, our spans of it are not recorded either. */
 function contextOf(parent: RawSpan | string | undefined): Context {
   if (parent instanceof OtelSpan) return trace.setSpan(ROOT_CONTEXT, parent.span);
   const from = typeof parent === 'string' ? parseTraceparent(parent) : undefined;

@@ -28,7 +28,7 @@ const wrap = (sink: pino.Logger): Log => ({
   with: fields => wrap(sink.child(shown(fields))),
 });
 
-/** pino knows errors under `err` only. */
+/** pino serializes errors only under the name `err`. */
 function shown(fields: LogFields | undefined): object {
   if (!fields || !(fields.error instanceof Error)) return fields ?? {};
   const { error, ...rest } = fields;

@@ -1,5 +1,5 @@
-// The note by which a running server is found: process id and start time in the data folder. It says who, never that
-// he lives; that is asked of /proc each time, because a process id alone may be somebody else by now.
+// A file in the data folder by which a running server is found: process id and start time. Whether that process still runs is
+// read from /proc each time, because the process id may have been reused.
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -11,7 +11,7 @@ export interface ServerRecord {
 
 const fileOf = (dataDir: string): string => join(dataDir, 'server.json');
 
-/** Written whole or not at all: a reader never sees half of it. */
+/** Replaces the file atomically. */
 export function writeServerRecord(dataDir: string, pid = process.pid): void {
   const record: ServerRecord = { pid, startTicks: startTicksOf(pid) ?? '' };
   const fresh = `${fileOf(dataDir)}.${pid}`;
@@ -19,7 +19,7 @@ export function writeServerRecord(dataDir: string, pid = process.pid): void {
   renameSync(fresh, fileOf(dataDir));
 }
 
-/** Takes the note away, if it is still ours: a successor may have written its own. */
+/** Removes the file, unless a successor has replaced it. */
 export function removeServerRecord(dataDir: string, pid = process.pid): void {
   if (readRecord(dataDir)?.pid === pid) rmSync(fileOf(dataDir), { force: true });
 }
@@ -46,7 +46,7 @@ function isRecord(value: unknown): value is ServerRecord {
   return Number.isSafeInteger(value.pid) && Number(value.pid) > 1 && /^\d+$/.test(String(value.startTicks));
 }
 
-/** Undefined when the process is gone, and also when it is a zombie that nobody has collected yet. */
+/** Undefined if the process has ended, which includes zombies. */
 function startTicksOf(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

@@ -1,5 +1,5 @@
-// Wiring of DevTools: where its files stand, and the Chromium that is started for reading them, jailed like any other and
-// without a way out.
+// The wiring of DevTools: the folder of its files, and the Chromium that is started to read them, jailed like any other and
+// without network.
 import { join } from 'node:path';
 import { FrontEnd } from '../domain/live/front-end.ts';
 import { boot } from '../domain/sessions/boot.ts';
@@ -7,7 +7,7 @@ import type { BrowserHost } from '../domain/sessions/browser-host.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import type { Foundation } from './foundation.ts';
 
-/** Sessions may open nothing of `devtools:`; this browser opens nothing else. */
+/** In sessions `devtools:` addresses are blocked. This browser opens nothing else. */
 const LAUNCH = { policies: { URLBlocklist: [] } };
 
 export const openFrontEnd = (

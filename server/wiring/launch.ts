@@ -10,10 +10,10 @@ import type { BoxLayout, Program } from '../engines/slots/slots.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import type { Foundation } from './foundation.ts';
 
-/** Chromium's outside hard limit: the longest session, and time for the server to end it properly. */
+/** After this Chromium is killed from outside: the longest session, and time for the server to end it properly. */
 const LIFETIME_MS = TIMEOUT_MAX_SECONDS * 1000 + 120_000;
 
-/** Folders that a browser reads while it runs. They may be removed when it has ended. */
+/** Folders that a browser reads while it runs. Released when it has ended. */
 interface LaunchFolders {
   readonly policies: string;
   readonly locale?: Pick<Program, 'mounts' | 'env'>;

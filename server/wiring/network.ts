@@ -84,7 +84,7 @@ async function probe(
   }
 }
 
-/** Of a TLS proxy in front of us. What we answer ourselves never goes out. */
+/** The port of a TLS proxy in front of this server. Undefined if this server answers its public address itself. */
 function publicPortOf({ publicUrl, tls }: Config): number | undefined {
   const { protocol, port } = new URL(publicUrl);
   return protocol === 'https:' && !tls ? Number(port || HTTPS_PORT) : undefined;

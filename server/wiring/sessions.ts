@@ -33,7 +33,7 @@ const EXPIRE = 'expire';
 const EXPIRE_MS = 1_000;
 const WARM = 'warm';
 const WARM_MS = 2_000;
-/** The create that took a warm browser has answered by then, and its client has connected: starting another is in nobody's way. */
+/** By then the create has been answered and its client has connected, so that starting another browser slows neither. */
 const REFILL_AFTER_MS = 150;
 
 export interface SessionsDeps {

@@ -6,7 +6,7 @@ import { shownCookies } from '../domain/contexts/storage-state.ts';
 import { LevelDbError } from '../engines/profiles/leveldb/bytes.ts';
 import { readLocalStorage } from '../engines/profiles/local-storage.ts';
 
-/** As much as may be stored is written in a few seconds. */
+/** The largest stored state takes a few seconds. */
 const LIMIT_MS = 60_000;
 const PIECE_CHARS = 256 * 1024;
 
@@ -64,7 +64,7 @@ class TextFile {
     if (this.#chars > PIECE_CHARS) this.#write();
   }
 
-  /** How many bytes it has. */
+  /** Writes the rest, and returns the size in bytes. */
   end(): number {
     this.#write();
     return this.#bytes;
