@@ -41,7 +41,7 @@ export async function openRecordings(runtime: Runtime, foundation: Foundation, p
   return {
     service: new RecordingService({
       ...{ rows, sessions, artifacts, pictureKey, addresses, host, clock },
-      lookedAt: session => recorder.lookedAt(session),
+      markWatched: session => recorder.markWatched(session),
       settled: session => recorder.settled(session),
       newestPicture: session => pictures.newestOf(session),
       prompt: () => foundation.prompt(ASSEMBLE),

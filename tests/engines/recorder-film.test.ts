@@ -393,7 +393,7 @@ test('batches segments while nobody watches, and encodes each as it ends once so
   await eventually('the recording to begin', () => existsSync(join(folder, SESSION, '0')));
   for (const count of [1, 2, 3]) await goOn(count);
   assert.deepEqual(stored, []);
-  await recorder.lookedAt(SESSION);
+  await recorder.markWatched(SESSION);
   const before = stored.length;
   assert.ok(before >= 3);
   clock.advance(6_000);

@@ -8,7 +8,7 @@ import { after, test } from 'node:test';
 import type { ObservedTarget } from '../../server/engines/browser/observation.ts';
 import type { RecordedPage, RecordingSink, Span } from '../../server/engines/recorder/page-recording.ts';
 import type { Segment } from '../../server/engines/recorder/pipeline.ts';
-import { Recorder, type RecorderParts } from '../../server/engines/recorder/recorder.ts';
+import { Recorder, type RecorderOptions } from '../../server/engines/recorder/recorder.ts';
 import { systemClock } from '../../server/kit/clock.ts';
 import { silentLog } from '../../server/kit/log.ts';
 import { WorkerPool } from '../../server/kit/worker-pool.ts';
@@ -59,7 +59,7 @@ class Kept implements RecordingSink {
   }
 }
 
-async function open(parts: Omit<RecorderParts, 'confine' | 'workers'>): Promise<Recorder> {
+async function open(parts: Omit<RecorderOptions, 'confine' | 'workers'>): Promise<Recorder> {
   const recorder = await Recorder.open({ ...parts, workers, confine: jailedHelper });
   after(() => recorder.close());
   return recorder;
@@ -186,7 +186,7 @@ test('ends segments of an unchanged page without extra cost, and starts a new on
   const client = await CdpClient.connect(bare.url);
   const page = await client.attachToPage();
   const { recording, observing } = await record(recorder, 'rest');
-  await recorder.lookedAt('rest');
+  await recorder.markWatched('rest');
   await eventually('the first segment to close by itself', () => (sink.segments.get(0)?.length ?? 0) >= 1);
   const size = { width: 801, height: 601, deviceScaleFactor: 1, mobile: false };
   await client.send('Emulation.setDeviceMetricsOverride', size, page);
@@ -241,7 +241,7 @@ test('starts a recording when its page appears, shows the first picture until th
   const sink = new Kept();
   const recorder = await open({ folder: makeFolder(), sink, clock: systemClock, log: silentLog });
   const { observing } = await record(recorder, 'late', 7_000);
-  await recorder.lookedAt('late');
+  await recorder.markWatched('late');
   await eventually('the first segment', () => (sink.segments.get(0)?.length ?? 0) > 0);
   await observing.close();
   await recorder.finish('late');

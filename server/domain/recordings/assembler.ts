@@ -5,7 +5,7 @@ import type { Artifacts, ByteRange } from '../../engines/artifacts/artifacts.ts'
 import type { ArtifactKey } from '../../engines/artifacts/keys.ts';
 import type { Ffmpeg } from '../../engines/recorder/ffmpeg.ts';
 import type { Fragment } from '../../engines/recorder/fmp4.ts';
-import type { Mp4Head, Piece } from '../../engines/recorder/mp4.ts';
+import type { Mp4Head, Mp4Segment } from '../../engines/recorder/mp4.ts';
 import type { RecordingFileRow, RecordingRows, SegmentRow } from '../../engines/store/rows/recordings.ts';
 import { reason } from '../../kit/fault.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
@@ -23,7 +23,7 @@ export interface AssemblerParts extends Pick<Runtime, 'clock' | 'log' | 'host'> 
   readonly keys: RecordingKeys;
   readonly vault: Pick<Vault, 'applicationOf'>;
   readonly ffmpeg: Ffmpeg;
-  readonly mp4Head: (init: Buffer, size: { width: number; height: number }, pieces: readonly Piece[]) => Mp4Head;
+  readonly mp4Head: (init: Buffer, size: { width: number; height: number }, pieces: readonly Mp4Segment[]) => Mp4Head;
 }
 
 interface Film {
@@ -150,7 +150,7 @@ const canvasOf = (segments: readonly SegmentRow[]) => ({
 });
 
 /** In a gap the last picture before it is held; at the beginning, the first picture. */
-function piecesOf(segments: readonly SegmentRow[], fragments?: ReadonlyMap<number, Fragment>): Piece[] {
+function piecesOf(segments: readonly SegmentRow[], fragments?: ReadonlyMap<number, Fragment>): Mp4Segment[] {
   return segments.map((segment, index) => {
     const next = segments[index + 1];
     const heldMs = next ? next.startMs - segment.startMs - segment.durationMs : 0;

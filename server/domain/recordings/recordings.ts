@@ -38,7 +38,7 @@ export interface RecordingsParts extends Pick<Runtime, 'clock' | 'host'> {
   /** Undefined for a session that does not run in this process. */
   readonly newestPicture: (session: SessionId) => Buffer | undefined;
   /** The recording of the session is requested; resolves when it is stored. */
-  readonly lookedAt: (session: SessionId) => Promise<void>;
+  readonly markWatched: (session: SessionId) => Promise<void>;
   /** Waits until the whole recording of an ended session is stored; false if it is not. */
   readonly settled: (session: SessionId) => Promise<boolean>;
   readonly addresses: Addresses;
@@ -177,7 +177,7 @@ export class RecordingService implements Recordings {
   /** Segments that are not encoded in time follow in a later response. False: an ended session has more to store. */
   async #lookAt(session: SessionRow): Promise<boolean> {
     if (hasEnded(session)) return !this.#isKept(session) || this.#isSettled(session);
-    await within(ENCODED_MS, 'the recording to be encoded', () => this.#parts.lookedAt(session.id)).catch(() => {});
+    await within(ENCODED_MS, 'the recording to be encoded', () => this.#parts.markWatched(session.id)).catch(() => {});
     return true;
   }
 

@@ -2,19 +2,19 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Backlog } from './backlog.ts';
 
-test('a session that is full pauses until a quarter is stored; others go on', () => {
+test('is full for a session at its limit until a quarter is stored, and not for others', () => {
   const backlog = new Backlog({ sessionBytes: 100, hostBytes: 1_000 });
   backlog.grow('one', 99);
   assert.equal(backlog.isFullFor('one'), false);
   backlog.grow('one', 1);
   assert.deepEqual([backlog.isFullFor('one'), backlog.isFullFor('other')], [true, false]);
   backlog.grow('one', -20);
-  assert.equal(backlog.isFullFor('one'), true, 'not at the first segment that is stored');
+  assert.equal(backlog.isFullFor('one'), true, 'still full after the first stored segment');
   backlog.grow('one', -5);
   assert.equal(backlog.isFullFor('one'), false);
 });
 
-test('a host that is full pauses everybody', () => {
+test('is full for all sessions at the limit of the host', () => {
   const backlog = new Backlog({ sessionBytes: 100, hostBytes: 150 });
   backlog.grow('one', 80);
   backlog.grow('other', 70);

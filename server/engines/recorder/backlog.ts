@@ -44,8 +44,8 @@ export class Backlog {
 
   /** Whether segments of the session may be held back. */
   isEasyFor(session: string): boolean {
-    const waits = this.#sessions.get(session) ?? 0;
-    return waits < this.#sessionMax * EASY_BELOW && this.#bytes < this.#hostMax * EASY_BELOW;
+    const waitingBytes = this.#sessions.get(session) ?? 0;
+    return waitingBytes < this.#sessionMax * EASY_BELOW && this.#bytes < this.#hostMax * EASY_BELOW;
   }
 
   isFullFor(session: string): boolean {

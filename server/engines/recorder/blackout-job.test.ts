@@ -16,7 +16,7 @@ function picture(size: string): Buffer {
   return stdout;
 }
 
-/** Of this thread. */
+/** The CPU time of this thread. */
 async function cpuMsOf<T>(work: () => Promise<T> | T): Promise<{ result: T; ms: number }> {
   const before = process.threadCpuUsage();
   const result = await work();
@@ -24,7 +24,7 @@ async function cpuMsOf<T>(work: () => Promise<T> | T): Promise<{ result: T; ms: 
   return { result, ms: (user + system) / 1000 };
 }
 
-test('a picture of 3840x2160 is painted beside the thread that serves everybody', async () => {
+test('masks a picture of 3840x2160 without blocking the main thread', async () => {
   const jpeg = picture('3840x2160');
   const pool = new WorkerPool();
   const inThread = () => pool.run(BLACKOUT, { jpeg, rects: RECTS }, { of: 'a session' });
@@ -37,7 +37,7 @@ test('a picture of 3840x2160 is painted beside the thread that serves everybody'
   assert.ok(beside.ms < here.ms / 4, `${beside.ms} ms of ${here.ms} ms`);
 });
 
-test('a picture that says that it is endless is given up, and the next one is painted', async () => {
+test('gives up a picture that declares an endless size, and masks the next one', async () => {
   const jpeg = picture('64x48');
   const endless = Buffer.from(jpeg);
   const frame = endless.indexOf(Buffer.from([0xff, 0xc0]));

@@ -1,4 +1,4 @@
-// The work of masking a picture as a job for a worker thread: a large one takes longer than anybody should wait for.
+// Masks a picture in a worker thread, because a large one would block the event loop.
 import type { Job } from '../../kit/worker-pool.ts';
 import { blackout, type Rect } from './jpeg-blackout.ts';
 
@@ -7,12 +7,12 @@ export interface BlackoutInput {
   readonly rects: readonly Rect[];
 }
 
-/** Absent: this picture cannot be painted, and must not be kept. */
+/** `jpeg` is absent if the picture cannot be masked. It must not be kept then. */
 export interface BlackoutOutput {
   readonly jpeg?: Uint8Array;
 }
 
-/** 3840x2160 takes under a second on a slow machine; what a browser makes up to take longer is no picture of a page. */
+/** 3840x2160 takes less than a second on a slow machine. Only a hostile JPEG takes longer. */
 const LIMIT_MS = 10_000;
 
 export const BLACKOUT: Job<BlackoutInput, BlackoutOutput> = {

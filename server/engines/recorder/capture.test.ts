@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { HandClock } from '../../../tests/harness/hand-clock.ts';
 import type { JsonObject } from '../../kit/json.ts';
-import { Capture, type CapturedFrame, type Taken } from './capture.ts';
+import { Capture, type CapturedFrame, type FrameResult } from './capture.ts';
 import type { TargetChannel } from './channel.ts';
 
 class Tab implements TargetChannel {
@@ -12,10 +12,10 @@ class Tab implements TargetChannel {
   readonly parent = undefined;
   readonly isGone = false;
   readonly said: string[] = [];
-  /** With each start: so many frames at once. */
+  /** `maxFramesInFlight` of each start. */
   readonly inFlight: unknown[] = [];
   refusals: number;
-  #tell: Parameters<TargetChannel['on']>[0] = () => {};
+  #report: Parameters<TargetChannel['on']>[0] = () => {};
 
   constructor(refusals = 0) {
     this.refusals = refusals;
@@ -33,14 +33,14 @@ class Tab implements TargetChannel {
   }
 
   on(listener: Parameters<TargetChannel['on']>[0]) {
-    this.#tell = listener;
+    this.#report = listener;
     return { close: () => {} };
   }
 
   whenGone(): void {}
 
   async happens(method: string, params: JsonObject = {}, picture = 'picture'): Promise<void> {
-    this.#tell(method, params, Buffer.from(picture));
+    this.#report(method, params, Buffer.from(picture));
     await setImmediate();
   }
 
@@ -56,27 +56,33 @@ class Tab implements TargetChannel {
 const START = 'Page.startScreencast';
 const STOP = 'Page.stopScreencast';
 const ALLOW = 'Page.screencastFrameAck';
-/** Longer than any pace. */
+/** Longer than any frame period. */
 const WHILE_MS = 1_000;
 const FRAME = { data: '', sessionId: 1, metadata: { timestamp: 1, monotonicTimestamp: 1 } };
 
 interface Look {
   isWatched: boolean;
-  /** Frames are done with when this is. */
+  /** Frames are handled when this resolves. */
   until: Promise<void>;
-  taken?: Taken;
+  result?: FrameResult;
 }
 
 function captured(tab: Tab, look: Look = { isWatched: false, until: Promise.resolve() }) {
-  // It stands still between the steps, however long these take.
+  // The clock moves only when a test advances it.
   const clock = new HandClock();
   const seen: CapturedFrame[] = [];
-  const taken = async (frame: CapturedFrame): Promise<Taken> => {
+  const onFrame = async (frame: CapturedFrame): Promise<FrameResult> => {
     await look.until;
     seen.push(frame);
-    return look.taken ?? 'kept';
+    return look.result ?? 'kept';
   };
-  const capture = new Capture({ channel: tab, clock, isWatched: () => look.isWatched, taken, visible: () => {} });
+  const capture = new Capture({
+    channel: tab,
+    clock,
+    isWatched: () => look.isWatched,
+    onFrame,
+    onVisibility: () => {},
+  });
   const passes = async (ms: number): Promise<void> => {
     await setImmediate();
     await clock.advance(ms);
@@ -90,7 +96,7 @@ function captured(tab: Tab, look: Look = { isWatched: false, until: Promise.reso
   };
 }
 
-test('a screencast that could not be started is tried again, until it can be or nobody wants it', async () => {
+test('retries a failed start until it succeeds or the capture is closed', async () => {
   const tab = new Tab(2);
   const { capture, passes } = captured(tab);
   await passes(1_000);
@@ -105,7 +111,7 @@ test('a screencast that could not be started is tried again, until it can be or 
   assert.deepEqual(other.said, [START, STOP]);
 });
 
-test('a page that was loaded and shows nothing is looked at; one that has shown itself is left alone', async () => {
+test('restarts for a loaded page that sent no frame, not for one that did', async () => {
   const tab = new Tab();
   const { capture, passes, frames } = captured(tab);
   await tab.happens('Page.frameNavigated', { frame: { id: 'main' } });
@@ -121,7 +127,7 @@ test('a page that was loaded and shows nothing is looked at; one that has shown 
   capture.close();
 });
 
-test('while somebody looks three frames may be on their way, each in its order, and none is followed by a new start', async () => {
+test('with viewers allows three frames in flight, in order, without restarts', async () => {
   const tab = new Tab();
   const { capture, passes, seen } = captured(tab, { isWatched: true, until: Promise.resolve() });
   for (const picture of ['one', 'two', 'three']) await tab.shows(picture);
@@ -133,7 +139,7 @@ test('while somebody looks three frames may be on their way, each in its order, 
   capture.close();
 });
 
-test('what changed while three frames were on their way is looked at by a new start, and no frame of before it counts', async () => {
+test('restarts for a change while three frames were in flight, and ignores frames of the earlier run', async () => {
   const tab = new Tab();
   const free = Promise.withResolvers<void>();
   const { capture, passes, seen } = captured(tab, { isWatched: true, until: free.promise });
@@ -150,16 +156,16 @@ test('what changed while three frames were on their way is looked at by a new st
   capture.close();
 });
 
-test('the pace changes when somebody comes to look, and when nobody does any more', async () => {
+test('changes the rate when the first viewer comes and the last one leaves', async () => {
   const tab = new Tab();
   const { capture, look, passes, seen } = captured(tab);
   await tab.shows('one');
   look.isWatched = true;
-  capture.watchedOrNot();
-  capture.watchedOrNot(); // one more comes
+  capture.viewersChanged();
+  capture.viewersChanged(); // one more comes
   await tab.shows('two', 2);
   look.isWatched = false;
-  capture.watchedOrNot();
+  capture.viewersChanged();
   await tab.shows('three', 3);
   assert.deepEqual(tab.inFlight, [1, 3, 1]);
   assert.deepEqual(seen(), ['one 1', 'two 1', 'three 1']);
@@ -169,14 +175,14 @@ test('the pace changes when somebody comes to look, and when nobody does any mor
   capture.close();
 });
 
-test('a frame that comes while others are not done with says so, also behind a change of pace', async () => {
+test('reports frames that are still being handled, also after a change of rate', async () => {
   const tab = new Tab();
   const free = Promise.withResolvers<void>();
   const { capture, look, passes, seen } = captured(tab, { isWatched: true, until: free.promise });
   await tab.shows('one');
   await tab.shows('two');
   look.isWatched = false;
-  capture.watchedOrNot();
+  capture.viewersChanged();
   await tab.shows('three', 2);
   free.resolve();
   await passes(WHILE_MS);
@@ -185,29 +191,33 @@ test('a frame that comes while others are not done with says so, also behind a c
   capture.close();
 });
 
-test('what went wrong before a change of pace is looked at again behind it', async () => {
+test('captures again after a change of rate if a frame was rejected before it', async () => {
   const tab = new Tab();
   const free = Promise.withResolvers<void>();
-  const { capture, look, passes, seen } = captured(tab, { isWatched: true, until: free.promise, taken: 'wrong' });
+  const { capture, look, passes, seen } = captured(tab, { isWatched: true, until: free.promise, result: 'rejected' });
   await tab.shows('one');
   look.isWatched = false;
-  capture.watchedOrNot();
+  capture.viewersChanged();
   free.resolve();
   await passes(WHILE_MS);
   assert.deepEqual(tab.said, [START, STOP, START, STOP, START]);
-  look.taken = 'kept';
+  look.result = 'kept';
   await tab.shows('one', 3);
   assert.deepEqual(seen(), ['one 1', 'one 2'], 'of the start between the two nothing was seen');
   capture.close();
 });
 
-test('a page of which more is black than need be is looked at once more when it rests', async () => {
+test('captures an overmasked page once more when it is unchanged', async () => {
   const tab = new Tab();
-  const { capture, look, passes, seen } = captured(tab, { isWatched: true, until: Promise.resolve(), taken: 'wide' });
+  const { capture, look, passes, seen } = captured(tab, {
+    isWatched: true,
+    until: Promise.resolve(),
+    result: 'overmasked',
+  });
   await tab.shows('one');
   await passes(WHILE_MS);
   assert.deepEqual(tab.said.slice(-2), [STOP, START]);
-  look.taken = 'kept';
+  look.result = 'kept';
   await tab.shows('one', 2);
   await passes(WHILE_MS);
   assert.deepEqual([seen(), tab.saidOf(START)], [['one 1', 'one 1'], 2]);

@@ -1,5 +1,6 @@
-// The screencast of one page, paced: a frame is taken when the page has changed, at most so many a second. A page that
-// never rests is looked at in pulses instead, because a screencast that runs copies every painted frame (measured).
+// The screencast of one page at a limited rate: a frame is taken when the page has changed. For a page that changes all the
+// time, the screencast is started for one frame at a time ("pulses"), because a running screencast copies every painted frame
+// (measured).
 
 import type { Clock } from '../../kit/clock.ts';
 import { isObject, type JsonObject } from '../../kit/json.ts';
@@ -9,61 +10,61 @@ import type { FrameMetadata } from './hub.ts';
 
 const RECORDED_FPS = 5;
 const WATCHED_FPS = 15;
-/** Of a page that never rests: who looks at what it did needs no more, and every pulse costs. */
+/** For a page that changes all the time: enough for a recording, and each start costs. */
 const PULSED_FPS = 2.5;
 const SCREENCAST: JsonObject = { format: 'jpeg', quality: 70 };
-/** Frames that Chromium sends before it waits for a permission. Where nobody looks one, which costs least. */
+/** Frames that Chromium sends before it waits for an acknowledgement. One is cheapest. */
 const IN_FLIGHT = 1;
 /**
- * Where somebody looks: what follows a change closely is shown too, without a new start of the screencast, of which each
- * costs a frame (on a busy machine one followed another, and a change between two of them was 300 ms late).
+ * With viewers: quick successive changes are shown without restarting the screencast. Each restart costs a frame (on a busy
+ * machine, a change between two restarts was shown 300 ms late).
  */
 const IN_FLIGHT_WATCHED = 3;
-/** A frame that follows its permission within this counts as motion, on a machine of any load: pulses show what is true. */
+/** A frame that follows its acknowledgement within this time counts as motion. Long, for loaded machines; pulses correct a mistake. */
 const MOTION_MS = 1_000;
-/** A page that changed while it was not to show a frame, and then rests, is looked at once more after this. */
+/** If a page changed before the acknowledgement and then stays unchanged, it is captured again after this time. */
 const SETTLE_MS = 150;
-/** The same where somebody looks. */
+/** The same with viewers. */
 const SETTLE_WATCHED_MS = 50;
-/** Where a screencast could not be started, it is tried again after this, and each time after twice as long. */
+/** Delay before a failed start is tried again; it doubles each time. */
 const RESTART_MIN_MS = 100;
 const RESTART_MAX_MS = 2_000;
-/** Faster than a page can show two changes. */
-const AT_ONCE_MS = 12;
-/** So many moving frames in a row, and pulses are tried; each try that meets a page at rest doubles it. */
+/** Shorter than the time between two painted changes. */
+const IMMEDIATE_MS = 12;
+/** Pulses begin after this many moving frames in a row. The number doubles when pulses end early. */
 const STREAK_MIN = 4;
 const STREAK_MAX = 256;
-/** So many pulses that all showed something new, and the next try comes as early as the first did. */
+/** After this many pulses with a changed picture, the number of moving frames is reset. */
 const PULSES_PROVEN = 5;
 
 export interface CapturedFrame {
   readonly jpeg: Buffer;
-  /** Of the machine's monotonic clock, as the browser reads it. */
+  /** Paint time by the machine's monotonic clock, as reported by the browser. */
   readonly browserMs: number;
-  /** The same moment by the calendar. */
+  /** The same time by the calendar clock. */
   readonly at: Date;
   readonly metadata: FrameMetadata;
-  /** The frame so many before it was done with when this one was painted; those between may not have been. */
+  /** The frame this many positions earlier was handled before this one was painted. Frames in between may not have been. */
   readonly ahead: number;
 }
 
-/** `wrong`: it must not be kept. `wide`: more of it is black than need be. The page must be looked at again, changed or not. */
-export type Taken = 'kept' | 'wide' | 'wrong';
+/** `rejected`: the frame must not be kept. `overmasked`: more is black than necessary. In both cases the page is captured again. */
+export type FrameResult = 'kept' | 'overmasked' | 'rejected';
 
-export interface CaptureParts {
+export interface CaptureOptions {
   readonly channel: TargetChannel;
   readonly clock: Clock;
   readonly isWatched: () => boolean;
-  /** A frame is followed by others only so far as it is done with. */
-  readonly taken: (frame: CapturedFrame) => Promise<Taken>;
-  readonly visible: (isVisible: boolean) => void;
+  /** The frame is acknowledged, so that others follow, when this resolves. */
+  readonly onFrame: (frame: CapturedFrame) => Promise<FrameResult>;
+  readonly onVisibility: (isVisible: boolean) => void;
 }
 
 export class Capture implements Closeable {
-  readonly #parts: CaptureParts;
+  readonly #options: CaptureOptions;
   readonly #closing = new AbortController();
   readonly #listening: Closeable;
-  #pulsing = false;
+  #isPulsing = false;
   #running = false;
   #streak = 0;
   #streakNeeded = STREAK_MIN;
@@ -71,33 +72,33 @@ export class Capture implements Closeable {
   #last: Buffer | undefined;
   #frames = 0;
   #inFlight = IN_FLIGHT;
-  /** Frames are done with in their order. */
+  /** Frames are handled in order. */
   #taking: Promise<unknown> = Promise.resolve();
   #begunWith = 0;
   #doneWith = 0;
-  /** Chromium numbers the starts of a screencast; frames of those before the present one are of no use. */
+  /** Chromium numbers the runs of a screencast. Frames of earlier runs are ignored. */
   #runSeen = -1;
-  #runOver = -1;
-  /** Nothing has come since the last start. */
+  #runEnded = -1;
+  /** No frame has come since the last start. */
   #isUnseen = false;
   #doneAtStart = 0;
-  /** When the last frames of this start were allowed to be followed by others, the newest last. */
-  #allowed: Array<{ readonly atMs: number; readonly done: number }> = [];
+  /** When the last frames of this run were acknowledged, and how many frames were handled then; newest last. */
+  #acknowledged: Array<{ readonly atMs: number; readonly done: number }> = [];
   #dueMs = Number.NEGATIVE_INFINITY;
-  /** When the page was navigated last. */
+  /** The number of frames at the last navigation. */
   #framesBefore: number | undefined;
   #starts = 0;
   #restartMs = RESTART_MIN_MS;
   #frameMs = Number.NEGATIVE_INFINITY;
-  #allowedMs = Number.NEGATIVE_INFINITY;
-  /** From painted to here, by two clocks of which only changes can be compared: the least so far. */
+  #acknowledgedMs = Number.NEGATIVE_INFINITY;
+  /** The smallest delay between paint and arrival so far. Comparable only with itself, because two clocks are involved. */
   #leastDelayMs = Number.POSITIVE_INFINITY;
 
-  constructor(parts: CaptureParts) {
-    this.#parts = parts;
-    this.#listening = parts.channel.on((method, params, picture) => {
+  constructor(options: CaptureOptions) {
+    this.#options = options;
+    this.#listening = options.channel.on((method, params, picture) => {
       if (method === 'Page.screencastFrame') void this.#frame(params, picture);
-      else if (method === 'Page.screencastVisibilityChanged') parts.visible(params.visible === true);
+      else if (method === 'Page.screencastVisibilityChanged') options.onVisibility(params.visible === true);
       else if (method === 'Page.frameNavigated') this.#navigated(params);
       else if (method === 'Page.loadEventFired') void this.#loaded();
     });
@@ -108,18 +109,18 @@ export class Capture implements Closeable {
     if (this.#closing.signal.aborted) return;
     this.#closing.abort(new Error('the capture is closed'));
     void this.#listening.close();
-    if (!this.#parts.channel.isGone) this.#parts.channel.post('Page.stopScreencast');
+    if (!this.#options.channel.isGone) this.#options.channel.post('Page.stopScreencast');
   }
 
-  /** Somebody came to look, or nobody looks any more. */
-  watchedOrNot(): void {
+  /** Call when the first viewer came or the last one left. */
+  viewersChanged(): void {
     if (this.#closing.signal.aborted || this.#inFlight === this.#inFlightWanted) return;
     if (this.#running) this.#stop();
     this.#start();
   }
 
-  /** Shows a frame also of a page that has not changed. */
-  again(): void {
+  /** Captures a frame even if the page has not changed. */
+  refresh(): void {
     if (this.#closing.signal.aborted) return;
     this.#last = undefined;
     if (!this.#running) return; // Between two pulses: the next one shows a frame.
@@ -129,21 +130,21 @@ export class Capture implements Closeable {
 
   #start(): void {
     this.#running = true;
-    this.#allowedMs = this.#parts.clock.monotonicMs();
-    this.#allowed = [];
+    this.#acknowledgedMs = this.#options.clock.monotonicMs();
+    this.#acknowledged = [];
     if (!this.#isUnseen) this.#doneAtStart = this.#doneWith;
     this.#isUnseen = true;
     this.#inFlight = this.#inFlightWanted;
     const start = ++this.#starts;
     const asked = { ...SCREENCAST, maxFramesInFlight: this.#inFlight };
-    this.#parts.channel.send('Page.startScreencast', asked).catch(() => this.#startLater(start));
+    this.#options.channel.send('Page.startScreencast', asked).catch(() => this.#startLater(start));
   }
 
-  /** While a page is made, or replaced by another, Chromium refuses: there is nothing to capture (measured). */
+  /** Chromium refuses to start while a page is being created or replaced (measured). */
   async #startLater(start: number): Promise<void> {
     await this.#sleep(this.#restartMs);
     this.#restartMs = Math.min(this.#restartMs * 2, RESTART_MAX_MS);
-    const isOver = this.#closing.signal.aborted || this.#parts.channel.isGone;
+    const isOver = this.#closing.signal.aborted || this.#options.channel.isGone;
     if (!isOver && start === this.#starts && this.#running) this.#start();
   }
 
@@ -151,15 +152,15 @@ export class Capture implements Closeable {
     if (isObject(frame) && frame.parentId === undefined) this.#framesBefore = this.#frames;
   }
 
-  /** A page that is there and has not shown itself since it came is looked at; told of where masks or logs listen. */
+  /** Captures a loaded page that has sent no frame since its navigation. The event comes only if masks or logs enabled it. */
   async #loaded(): Promise<void> {
     if (this.#framesBefore === this.#frames) await this.#settle();
   }
 
   async #frame(params: JsonObject, picture: Buffer | undefined): Promise<void> {
     const run = numberAt(params, 'sessionId');
-    if (run <= this.#runOver) return;
-    if (run > this.#runSeen) this.#allowed = [];
+    if (run <= this.#runEnded) return;
+    if (run > this.#runSeen) this.#acknowledged = [];
     const frame = readFrame(params, picture, this.#ahead);
     if (!frame || this.#closing.signal.aborted) return;
     this.#runSeen = run;
@@ -168,48 +169,48 @@ export class Capture implements Closeable {
     const start = this.#starts;
     this.#frames++;
     this.#restartMs = RESTART_MIN_MS;
-    const paintedMs = this.#arrived(frame);
-    this.#judge(isNew);
-    if (this.#pulsing && this.#running) this.#stop();
+    const paintedMs = this.#recordArrival(frame);
+    this.#updatePace(isNew);
+    if (this.#isPulsing && this.#running) this.#stop();
     this.#last = frame.jpeg;
     const dueMs = this.#dueMs;
-    const taken = isNew ? await this.#taken(frame) : 'kept';
-    if (taken === 'wrong') this.#lookAgain();
-    await this.#sleep((this.#running ? dueMs : this.#frameMs + this.#periodMs) - this.#parts.clock.monotonicMs());
+    const result = isNew ? await this.#handleFrame(frame) : 'kept';
+    if (result === 'rejected') this.#discard();
+    await this.#sleep((this.#running ? dueMs : this.#frameMs + this.#periodMs) - this.#options.clock.monotonicMs());
     if (this.#closing.signal.aborted) return;
     if (!this.#running) return this.#start();
     if (start !== this.#starts) return;
-    const unheardMs = this.#allow(run) - paintedMs;
-    if (taken === 'wide' || unheardMs > AT_ONCE_MS)
-      await this.#settle(isNew && this.#isWatched ? SETTLE_WATCHED_MS : SETTLE_MS, taken === 'wide');
+    const gapMs = this.#acknowledge(run) - paintedMs;
+    if (result === 'overmasked' || gapMs > IMMEDIATE_MS)
+      await this.#settle(isNew && this.#isWatched ? SETTLE_WATCHED_MS : SETTLE_MS, result === 'overmasked');
   }
 
-  async #taken(frame: CapturedFrame): Promise<Taken> {
+  async #handleFrame(frame: CapturedFrame): Promise<FrameResult> {
     this.#begunWith++;
-    // What went wrong its owner has said.
-    const done = this.#taking.then(() => this.#parts.taken(frame)).catch((): Taken => 'kept');
+    // The owner has already logged the error.
+    const done = this.#taking.then(() => this.#options.onFrame(frame)).catch((): FrameResult => 'kept');
     this.#taking = done;
-    const taken = await done;
+    const result = await done;
     this.#doneWith++;
-    return taken;
+    return result;
   }
 
-  /** When a frame that comes now was painted, so many that came before it were done with at the least. */
+  /** The `ahead` of a frame that arrives now. */
   get #ahead(): number {
-    const done = this.#allowed.at(-this.#inFlight)?.done ?? this.#doneAtStart;
+    const done = this.#acknowledged.at(-this.#inFlight)?.done ?? this.#doneAtStart;
     return this.#begunWith - done + 1;
   }
 
-  /** When it was painted, by our clock; and from when on the next one may be sent. */
-  #arrived(frame: CapturedFrame): number {
+  /** Returns the paint time by our clock, and sets when the next frame is due. */
+  #recordArrival(frame: CapturedFrame): number {
     const beforeMs = this.#frameMs;
-    this.#frameMs = this.#parts.clock.monotonicMs();
-    // Watched: so many a second, and after a rest some at once.
+    this.#frameMs = this.#options.clock.monotonicMs();
+    // With viewers the rate is an average: after a pause some frames may follow quickly.
     this.#dueMs = this.#isWatched ? Math.max(this.#frameMs, this.#dueMs + this.#periodMs) : beforeMs + this.#periodMs;
     return this.#frameMs - this.#lateMs(frame);
   }
 
-  /** How long the frame was on its way, beyond the usual; of the first one that is not known, and it may be long. */
+  /** How much longer than the smallest delay the frame took. Unknown for the first frame, which may be late. */
   #lateMs({ browserMs }: CapturedFrame): number {
     const delayMs = this.#frameMs - browserMs;
     const isFirst = this.#leastDelayMs === Number.POSITIVE_INFINITY;
@@ -217,63 +218,63 @@ export class Capture implements Closeable {
     return isFirst ? SETTLE_MS : delayMs - this.#leastDelayMs;
   }
 
-  /** What changed before the next frame was allowed is told only with the next change: a new start shows it now. */
-  async #settle(afterMs = SETTLE_MS, anyhow = false): Promise<void> {
+  /** Chromium reports a change before the acknowledgement only with the next change. A restart shows it now. */
+  async #settle(afterMs = SETTLE_MS, isForced = false): Promise<void> {
     const frames = this.#frames;
     await this.#sleep(afterMs);
     if (this.#closing.signal.aborted || frames !== this.#frames || !this.#running) return;
-    if (anyhow) this.#last = undefined;
+    if (isForced) this.#last = undefined;
     this.#stop();
     this.#start();
   }
 
   #stop(): void {
     this.#running = false;
-    this.#runOver = this.#runSeen;
-    this.#parts.channel.post('Page.stopScreencast');
+    this.#runEnded = this.#runSeen;
+    this.#options.channel.post('Page.stopScreencast');
   }
 
-  /** A screencast that starts shows a frame whether or not the page has changed. */
-  #lookAgain(): void {
+  /** Forgets the last frame, so that the restart sends one even if the page has not changed. */
+  #discard(): void {
     this.#last = undefined;
     if (this.#running) this.#stop();
   }
 
-  /** Gives the moment from which on Chromium could send what followed this frame. */
-  #allow(run: number): number {
-    this.#allowedMs = this.#parts.clock.monotonicMs();
-    this.#parts.channel.post('Page.screencastFrameAck', { sessionId: run });
-    const allowed = { atMs: this.#allowedMs, done: this.#doneWith };
-    this.#allowed = [...this.#allowed, allowed].slice(-this.#inFlight);
-    return this.#allowed.at(-this.#inFlight)?.atMs ?? Number.NEGATIVE_INFINITY;
+  /** Acknowledges the frame. Returns the time from which Chromium could send the frame after it. */
+  #acknowledge(run: number): number {
+    this.#acknowledgedMs = this.#options.clock.monotonicMs();
+    this.#options.channel.post('Page.screencastFrameAck', { sessionId: run });
+    const allowed = { atMs: this.#acknowledgedMs, done: this.#doneWith };
+    this.#acknowledged = [...this.#acknowledged, allowed].slice(-this.#inFlight);
+    return this.#acknowledged.at(-this.#inFlight)?.atMs ?? Number.NEGATIVE_INFINITY;
   }
 
-  /** A pulse shows a frame whether or not the page has changed: one that shows nothing new ends them. */
-  #judge(isNew: boolean): void {
-    if (this.#isWatched) this.#rest();
-    else if (this.#pulsing) {
-      if (!isNew) this.#tireOfPulses();
+  /** Begins or ends pulses. A pulse sends a frame even if the page has not changed; an unchanged frame ends them. */
+  #updatePace(isNew: boolean): void {
+    if (this.#isWatched) this.#resetPace();
+    else if (this.#isPulsing) {
+      if (!isNew) this.#leavePulses();
       else if (++this.#pulses === PULSES_PROVEN) this.#streakNeeded = STREAK_MIN;
     } else {
-      this.#streak = this.#frameMs - this.#allowedMs < MOTION_MS ? this.#streak + 1 : 0;
+      this.#streak = this.#frameMs - this.#acknowledgedMs < MOTION_MS ? this.#streak + 1 : 0;
       if (this.#streak < this.#streakNeeded) return;
-      this.#pulsing = true;
+      this.#isPulsing = true;
       this.#pulses = 0;
     }
   }
 
-  #tireOfPulses(): void {
+  #leavePulses(): void {
     if (this.#pulses < PULSES_PROVEN) this.#streakNeeded = Math.min(this.#streakNeeded * 2, STREAK_MAX);
-    this.#rest();
+    this.#resetPace();
   }
 
-  #rest(): void {
-    this.#pulsing = false;
+  #resetPace(): void {
+    this.#isPulsing = false;
     this.#streak = 0;
   }
 
   get #isWatched(): boolean {
-    return this.#parts.isWatched();
+    return this.#options.isWatched();
   }
 
   get #inFlightWanted(): number {
@@ -282,11 +283,11 @@ export class Capture implements Closeable {
 
   get #periodMs(): number {
     if (this.#isWatched) return 1000 / WATCHED_FPS;
-    return 1000 / (this.#pulsing ? PULSED_FPS : RECORDED_FPS);
+    return 1000 / (this.#isPulsing ? PULSED_FPS : RECORDED_FPS);
   }
 
   async #sleep(ms: number): Promise<void> {
-    if (ms > 0) await this.#parts.clock.sleep(ms, this.#closing.signal).catch(() => {});
+    if (ms > 0) await this.#options.clock.sleep(ms, this.#closing.signal).catch(() => {});
   }
 }
 
@@ -299,7 +300,7 @@ function readFrame(
   const wallMs = numberAt(metadata, 'timestamp') * 1000;
   return {
     jpeg: picture ?? Buffer.from(data, 'base64'),
-    // Older browsers tell the time of day only.
+    // Older browsers report only the calendar time.
     browserMs: metadata.monotonicTimestamp === undefined ? wallMs : numberAt(metadata, 'monotonicTimestamp') * 1000,
     at: new Date(wallMs),
     ahead,

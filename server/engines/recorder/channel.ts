@@ -1,4 +1,4 @@
-// What the recorder needs of the channel on a target; engines/browser's ObservedTarget is one.
+// What the recorder needs of a channel. ObservedTarget of engines/browser implements it.
 import type { JsonObject } from '../../kit/json.ts';
 import type { Closeable } from '../../kit/scope.ts';
 
@@ -9,7 +9,7 @@ export interface TargetChannel {
   readonly isGone: boolean;
   send(method: string, params?: JsonObject, ms?: number): Promise<JsonObject>;
   post(method: string, params?: JsonObject): void;
-  /** `picture`: of a frame of a screencast, instead of its `data`. */
+  /** `picture` is the JPEG of a screencast frame, in place of `data`. */
   on(listener: (method: string, params: JsonObject, picture?: Buffer) => void): Closeable;
   whenGone(listener: () => void): void;
 }

@@ -66,7 +66,7 @@ export class EncodeQueue {
     this.#waiting = this.#waiting.filter(({ signal }) => !signal.aborted);
     const first = this.#waiting.find(({ isUrgent }) => isUrgent) ?? this.#waiting[0];
     if (!first) return [];
-    const others = this.#waiting.filter(one => one !== first && isAlike(one, first));
+    const others = this.#waiting.filter(one => one !== first && isSimilar(one, first));
     const together = [first, ...others.slice(0, TOGETHER_MAX - 1)];
     this.#waiting = this.#waiting.filter(one => !together.includes(one));
     return together;
@@ -87,7 +87,7 @@ export class EncodeQueue {
   }
 }
 
-const isAlike = (one: EncodeRequest, other: EncodeRequest): boolean =>
+const isSimilar = (one: EncodeRequest, other: EncodeRequest): boolean =>
   one.session === other.session &&
   one.footage.size.width === other.footage.size.width &&
   one.footage.size.height === other.footage.size.height;
@@ -95,15 +95,15 @@ const isAlike = (one: EncodeRequest, other: EncodeRequest): boolean =>
 /** Aborts when all of them have aborted: the work continues as long as one of them is wanted. */
 function whenAll(signals: readonly AbortSignal[]): Closeable & { readonly signal: AbortSignal } {
   const control = new AbortController();
-  const heard = (): void => {
+  const onAbort = (): void => {
     if (signals.every(({ aborted }) => aborted)) control.abort(signals[0]?.reason);
   };
-  for (const signal of signals) signal.addEventListener('abort', heard);
-  heard();
+  for (const signal of signals) signal.addEventListener('abort', onAbort);
+  onAbort();
   return {
     signal: control.signal,
     close: () => {
-      for (const signal of signals) signal.removeEventListener('abort', heard);
+      for (const signal of signals) signal.removeEventListener('abort', onAbort);
     },
   };
 }

@@ -1,5 +1,4 @@
-// Fragmented MP4 as segments need it: takes ffmpeg's output apart, and writes the fragment anew with the times that we
-// know better. Pure bytes.
+// Fragmented MP4 for segments: parses ffmpeg's output, and writes fragments with the exact times of the frames. Pure.
 
 export const TICKS_PER_MS = 90;
 
@@ -7,15 +6,15 @@ export interface Fragment {
   /** ftyp and moov. */
   readonly init: Buffer;
   readonly sizes: readonly number[];
-  /** Which of them are key frames. */
+  /** Whether each frame is a key frame. */
   readonly keys: readonly boolean[];
-  /** The coded frames, one after the other. */
+  /** The coded frames, concatenated. */
   readonly payload: Buffer;
 }
 
 export interface Box {
   readonly type: string;
-  /** Where its header begins, where its content begins, where it ends. */
+  /** Offsets of its header, its content and its end. */
   readonly at: number;
   readonly start: number;
   readonly end: number;
@@ -42,15 +41,15 @@ export function boxAt(bytes: Buffer, path: readonly string[]): Box {
   let found: Box | undefined;
   for (const type of path) {
     found = [...boxesIn(bytes, from, to)].find(box => box.type === type);
-    if (!found) throw new BadMedia(`there is no ${path.join('/')}`);
+    if (!found) throw new BadMedia(`the box ${path.join('/')} is missing`);
     [from, to] = [found.start, found.end];
   }
   if (!found) throw new BadMedia('an empty path');
   return found;
 }
 
-/** One fragment of so many frames: ffmpeg is told to cut nowhere. What it wrote is not trusted, it has read a page's pictures. */
-export function takeApart(bytes: Buffer, frames: number): Fragment {
+/** Parses one fragment with `frames` frames. ffmpeg's output is not trusted, because ffmpeg has decoded a page's pictures. */
+export function parseFragment(bytes: Buffer, frames: number): Fragment {
   const boxes = [...boxesIn(bytes)];
   const moofs = boxes.filter(box => box.type === 'moof');
   const mdat = boxes.find(box => box.type === 'mdat');
@@ -60,12 +59,16 @@ export function takeApart(bytes: Buffer, frames: number): Fragment {
   const samples = samplesIn(bytes.subarray(moof.at, moof.end), frames);
   const sizes = samples.map(({ size }) => size);
   const payload = bytes.subarray(mdat.start, mdat.end);
-  if (sizes.reduce((sum, size) => sum + size, 0) !== payload.length) throw new BadMedia('sizes and payload disagree');
-  return { init, sizes, keys: samples.map(({ flags }) => !(flags & IS_NO_KEY)), payload };
+  if (sizes.reduce((sum, size) => sum + size, 0) !== payload.length)
+    throw new BadMedia('the sizes do not add up to the payload');
+  return { init, sizes, keys: samples.map(({ flags }) => !(flags & NOT_A_KEY_FRAME)), payload };
 }
 
-/** What was encoded in one go, in pieces of so many frames; each must begin with a key frame, and have no other. */
-export function cutAtKeys({ init, sizes, keys, payload }: Fragment, counts: readonly number[]): readonly Fragment[] {
+/** Splits segments that were encoded together. Each must begin with a key frame and have no other. */
+export function splitAtKeyFrames(
+  { init, sizes, keys, payload }: Fragment,
+  counts: readonly number[],
+): readonly Fragment[] {
   let [sample, byte] = [0, 0];
   return counts.map(count => {
     const [from, at] = [sample, byte];
@@ -73,7 +76,7 @@ export function cutAtKeys({ init, sizes, keys, payload }: Fragment, counts: read
     const piece = { init, sizes: sizes.slice(from, sample), keys: keys.slice(from, sample) };
     byte += piece.sizes.reduce((sum, size) => sum + size, 0);
     if (piece.keys.length !== count || piece.keys.some((isKey, index) => isKey !== (index === 0)))
-      throw new BadMedia(`a piece of ${count} frames does not begin with its only key frame`);
+      throw new BadMedia(`a segment of ${count} frames does not begin with its only key frame`);
     return { ...piece, payload: payload.subarray(at, byte) };
   });
 }
@@ -85,8 +88,8 @@ const SIZE = 0x200;
 const FLAGS = 0x400;
 const COMPOSITION = 0x800;
 
-/** Of what is in a sample's flags: it needs others to be decoded. */
-const IS_NO_KEY = 0x10000;
+/** Sample flag: the sample depends on others (sample_is_non_sync_sample). */
+const NOT_A_KEY_FRAME = 0x10000;
 
 interface Sample {
   readonly size: number;
@@ -95,31 +98,31 @@ interface Sample {
 
 function samplesIn(moof: Buffer, frames: number): Sample[] {
   const trun = boxAt(moof, ['moof', 'traf', 'trun']);
-  const told = moof.readUInt32BE(trun.start) & 0xffffff;
+  const present = moof.readUInt32BE(trun.start) & 0xffffff;
   const count = moof.readUInt32BE(trun.start + 4);
   if (count !== frames) throw new BadMedia(`${count} frames instead of ${frames}`);
-  const firstFlagsAt = trun.start + 8 + (told & DATA_OFFSET ? 4 : 0);
-  const samplesAt = firstFlagsAt + (told & FIRST_FLAGS ? 4 : 0);
-  const step = [DURATION, SIZE, FLAGS, COMPOSITION].filter(flag => told & flag).length * 4;
-  const sizeAt = told & DURATION ? 4 : 0;
-  const flagsAt = sizeAt + (told & SIZE ? 4 : 0);
-  const usual = usualSample(moof);
+  const firstFlagsAt = trun.start + 8 + (present & DATA_OFFSET ? 4 : 0);
+  const samplesAt = firstFlagsAt + (present & FIRST_FLAGS ? 4 : 0);
+  const step = [DURATION, SIZE, FLAGS, COMPOSITION].filter(flag => present & flag).length * 4;
+  const sizeAt = present & DURATION ? 4 : 0;
+  const flagsAt = sizeAt + (present & SIZE ? 4 : 0);
+  const defaults = defaultSample(moof);
   return Array.from({ length: count }, (_, index) => {
     const at = samplesAt + index * step;
-    const flags = told & FLAGS ? moof.readUInt32BE(at + flagsAt) : usual.flags;
-    const size = told & SIZE ? moof.readUInt32BE(at + sizeAt) : usual.size;
+    const flags = present & FLAGS ? moof.readUInt32BE(at + flagsAt) : defaults.flags;
+    const size = present & SIZE ? moof.readUInt32BE(at + sizeAt) : defaults.size;
     if (size === undefined) throw new BadMedia('samples without sizes');
-    return { size, flags: index === 0 && told & FIRST_FLAGS ? moof.readUInt32BE(firstFlagsAt) : (flags ?? 0) };
+    return { size, flags: index === 0 && present & FIRST_FLAGS ? moof.readUInt32BE(firstFlagsAt) : (flags ?? 0) };
   });
 }
 
-/** What `tfhd` says of samples that say nothing themselves: its fields stand one behind the other, as far as they are there. */
-function usualSample(moof: Buffer): Partial<Sample> {
+/** The defaults for samples, from `tfhd`. Its optional fields follow one another. */
+function defaultSample(moof: Buffer): Partial<Sample> {
   const tfhd = boxAt(moof, ['moof', 'traf', 'tfhd']);
-  const told = moof.readUInt32BE(tfhd.start) & 0xffffff;
+  const present = moof.readUInt32BE(tfhd.start) & 0xffffff;
   let at = tfhd.start + 8;
   const field = (flag: number, bytes: number): number | undefined => {
-    if (!(told & flag)) return undefined;
+    if (!(present & flag)) return undefined;
     at += bytes;
     return moof.readUInt32BE(at - 4);
   };
@@ -143,7 +146,7 @@ export interface SegmentParams {
 const KEY_FRAME = 0x02000000;
 const DEPENDENT = 0x01010000;
 
-/** A media segment that begins at `startMs` and lasts as long as its durations say. */
+/** A media segment that begins at `startMs` and lasts for the sum of its durations. */
 export function segmentBytes({ sequence, startMs, durationsMs, sizes, payload }: SegmentParams): {
   bytes: Buffer;
   payloadAt: number;
@@ -153,7 +156,7 @@ export function segmentBytes({ sequence, startMs, durationsMs, sizes, payload }:
     box('moof', [
       fullBox('mfhd', 0, 0, [u32(sequence)]),
       box('traf', [
-        fullBox('tfhd', 0, 0x020020, [u32(1), u32(DEPENDENT)]), // default-base-is-moof, flags of all but the first
+        fullBox('tfhd', 0, 0x020020, [u32(1), u32(DEPENDENT)]), // default-base-is-moof, flags of all samples but the first
         fullBox('tfdt', 1, 0, [u64(startMs * TICKS_PER_MS)]),
         fullBox('trun', 0, DATA_OFFSET | FIRST_FLAGS | DURATION | SIZE, [
           u32(sizes.length),

@@ -1,9 +1,9 @@
-// The newest frame of one page, and who wants to see it. Nobody is waited for: a viewer takes the newest when it is ready.
+// The newest frame of one page, and its viewers. Frames are not queued: a slow viewer skips frames.
 import type { Closeable } from '../../kit/scope.ts';
 
 export interface Frame {
   readonly jpeg: Buffer;
-  /** Wall time at which the page looked so. */
+  /** When it was painted, by the calendar clock. */
   readonly at: Date;
   readonly width: number;
   readonly height: number;
@@ -36,7 +36,7 @@ export class Hub {
     return this.#viewers.size;
   }
 
-  /** Told of the newest frame at once and of each that comes. While anybody is here, frames come faster. */
+  /** Calls `seen` with the newest frame at once, and with each new one. With viewers the frame rate is higher. */
   watch(seen: (frame: Frame) => void): Closeable {
     this.#viewers.add(seen);
     this.#changed();

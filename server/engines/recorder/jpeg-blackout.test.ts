@@ -6,7 +6,7 @@ import { blackout } from './jpeg-blackout.ts';
 const WIDTH = 332;
 const HEIGHT = 204;
 
-/** A colourful picture with fine detail; `more` are options of the encoder. */
+/** A colourful picture with fine detail; `more` are encoder options. */
 function picture(...more: string[]): Buffer {
   const source = `testsrc2=size=${WIDTH}x${HEIGHT},noise=alls=30`;
   const { stdout, stderr } = spawnSync('ffmpeg', [
@@ -25,7 +25,7 @@ function pixels(jpeg: Buffer): Buffer {
 }
 
 for (const huffman of ['default', 'optimal'])
-  test(`what is under a rectangle is black, and everything else is the very same (${huffman} codes)`, () => {
+  test(`blackens covered blocks and leaves all others unchanged (${huffman} codes)`, () => {
     const jpeg = picture('-huffman', huffman);
     const painted = blackout(jpeg, [
       { x: 100, y: 50, width: 60, height: 20 },
@@ -42,12 +42,12 @@ for (const huffman of ['default', 'optimal'])
       }
   });
 
-test('without a rectangle the picture is the same', () => {
+test('leaves the picture unchanged without rectangles', () => {
   const jpeg = picture();
   assert.ok(pixels(blackout(jpeg, []) ?? jpeg.subarray(0, 2)).equals(pixels(jpeg)));
 });
 
-test('what cannot be painted is refused', () => {
+test('rejects pictures that it cannot mask', () => {
   assert.equal(blackout(Buffer.from('GIF89a'), []), undefined);
   const jpeg = picture();
   const progressive = Buffer.from(jpeg);

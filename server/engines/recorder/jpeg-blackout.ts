@@ -1,5 +1,5 @@
-// Paints rectangles of a JPEG black without decoding it to pixels: its coefficients are read and written again, those of
-// blocks under a rectangle as black ones. What is not a plain baseline JPEG is refused, so that nothing passes unpainted.
+// Paints rectangles of a JPEG black without decoding it to pixels: the coefficients are read and written again, those of
+// covered blocks as black. Anything but a baseline JPEG is rejected, so that no picture passes unmasked.
 import { BitReader, BitWriter, type HuffmanCode, standardCodes, tableOf } from './jpeg-huffman.ts';
 
 export interface Rect {
@@ -16,7 +16,7 @@ const DQT = 0xdb;
 const DRI = 0xdd;
 const BLOCK = 8;
 const COEFFICIENTS = 64;
-/** 8 times the distance from grey to black. */
+/** The DC value of a black block: 8 times the distance from grey to black. */
 const BLACK = -1024;
 
 interface Component {
@@ -35,13 +35,13 @@ interface Layout {
   readonly components: Component[];
   readonly tables: Map<number, Uint16Array>;
   readonly quantizers: Map<number, number>;
-  /** The parts before the scan that stay as they are, and where its bits begin. */
+  /** The unchanged segments before the scan; `scanAt` is the offset of its bits. */
   readonly kept: Buffer[];
   readonly scanHead: Buffer;
   readonly scanAt: number;
 }
 
-/** Undefined: this JPEG cannot be painted, and must not be kept. */
+/** Undefined if the JPEG cannot be masked. It must not be kept then. */
 export function blackout(jpeg: Buffer, rects: readonly Rect[]): Buffer | undefined {
   const layout = readLayout(jpeg);
   if (!layout) return undefined;
@@ -99,17 +99,17 @@ function readTables(content: Buffer, tables: Map<number, Uint16Array>): void {
   }
 }
 
-/** Only what the first coefficient is multiplied with is of interest. */
+/** Reads only the quantizer of the first coefficient. */
 function readQuantizers(content: Buffer, quantizers: Map<number, number>): void {
   for (let at = 0; at < content.length; ) {
     const kind = content[at] ?? 0;
-    const isWide = kind >> 4 === 1;
-    quantizers.set(kind & 15, isWide ? content.readUInt16BE(at + 1) : (content[at + 1] ?? 1));
-    at += 1 + COEFFICIENTS * (isWide ? 2 : 1);
+    const isOvermasked = kind >> 4 === 1;
+    quantizers.set(kind & 15, isOvermasked ? content.readUInt16BE(at + 1) : (content[at + 1] ?? 1));
+    at += 1 + COEFFICIENTS * (isOvermasked ? 2 : 1);
   }
 }
 
-/** All components in one scan, from the first coefficient to the last. */
+/** Accepts only one scan with all components and all coefficients. */
 function assignTables(content: Buffer, components: readonly Component[]): boolean {
   const count = content[0] ?? 0;
   if (count !== components.length || count === 0 || content[1 + count * 2 + 1] !== 63) return false;
@@ -122,7 +122,7 @@ function assignTables(content: Buffer, components: readonly Component[]): boolea
   return true;
 }
 
-/** With the standard codes: those of brightness for the first component, those of colour for the others. */
+/** Uses the standard codes: luminance for the first component, chrominance for the others. */
 function scanHead(components: readonly Component[]): Buffer {
   const each = components.flatMap(({ id, isLuma }) => [id, isLuma ? 0x00 : 0x11]);
   const content = Buffer.from([components.length, ...each, 0, 63, 0]);
@@ -144,7 +144,7 @@ function recode(
   const coders = components.map(component => {
     const dc = tables.get(component.dc);
     const ac = tables.get(0x10 | component.ac);
-    if (!dc || !ac) throw new Error('a table is missing');
+    if (!dc || !ac) throw new Error('a Huffman table is missing');
     const black = component.isLuma ? Math.round(BLACK / (quantizers.get(component.quantizer) ?? 1)) : 0;
     const codes = component.isLuma ? standardCodes.luma : standardCodes.chroma;
     return { dc, ac, black, codes, blocks: component.across * component.down, read: 0, written: 0 };
@@ -181,7 +181,7 @@ function recodeRest(
     if (!isCovered && (!isSpecial || symbol === SIXTEEN_ZEROS)) writer.symbol(codes, symbol, value, bits);
     if (isSpecial && symbol !== SIXTEEN_ZEROS) break;
     at += symbol >> 4;
-    if (at >= COEFFICIENTS - 1 && !isCovered) return; // the last coefficient needs no end
+    if (at >= COEFFICIENTS - 1 && !isCovered) return; // no end-of-block after the last coefficient
   }
   writer.symbol(codes, END_OF_BLOCK, 0, 0);
 }

@@ -1,7 +1,7 @@
-// The bits of a JPEG: Huffman codes read by table, and written with the standard codes of the specification (annex K),
-// which have a code for every symbol.
+// Reads and writes the entropy-coded bits of a JPEG. Writes with the standard codes of the specification (annex K), which have
+// a code for every symbol.
 
-/** For each 16 bits: how many of them are the code, and its symbol. */
+/** A lookup table: for each value of 16 bits, the length of the code and its symbol. */
 export function tableOf(counts: Uint8Array, symbols: Uint8Array): Uint16Array {
   const table = new Uint16Array(65_536);
   let code = 0;
@@ -36,7 +36,7 @@ export class BitReader {
     this.#fill();
     const found = table[(this.#held >>> (this.#bits - 16)) & 0xffff] ?? 0;
     const length = found >> 8;
-    if (length === 0) throw new Error('no such code');
+    if (length === 0) throw new Error('an invalid Huffman code');
     this.#bits -= length;
     return found & 0xff;
   }
@@ -48,20 +48,20 @@ export class BitReader {
     return (this.#held >>> this.#bits) & ((1 << length) - 1);
   }
 
-  /** A number of so many bits, as JPEG writes signed ones. */
+  /** Reads a signed number of `length` bits, in JPEG's representation. */
   signed(length: number): number {
     if (length > 11) throw new Error('a coefficient is too large');
     const value = this.raw(length);
     return length === 0 || value >= 1 << (length - 1) ? value : value - (1 << length) + 1;
   }
 
-  /** At least 16 bits; behind the end they are zeros. */
+  /** Makes at least 16 bits available; zeros after the end. */
   #fill(): void {
     while (this.#bits <= 16) {
       let byte = this.#bytes[this.#at] ?? 0;
       if (byte === 0xff) {
         if (this.#bytes[this.#at + 1] === 0) this.#at += 2;
-        else byte = 0; // a marker: the end
+        else byte = 0; // a marker ends the data
       } else this.#at++;
       this.#held = ((this.#held << 8) | byte) >>> 0;
       this.#bits += 8;
@@ -79,7 +79,7 @@ export class BitWriter {
     this.#bytes = Buffer.allocUnsafe(Math.ceil(bytes) + 1024);
   }
 
-  /** A signed number behind its symbol; `zeros` of them come before it. */
+  /** Writes the symbol and the bits of a signed number that follows `zeros` zeros. */
   coefficient(code: HuffmanCode, zeros: number, value: number): void {
     const magnitude = Math.abs(value);
     const bits = magnitude === 0 ? 0 : 32 - Math.clz32(magnitude);
@@ -165,6 +165,6 @@ function segmentOf(): Buffer {
 export const standardCodes = {
   luma: { dc: codeOf(0x00), ac: codeOf(0x10) },
   chroma: { dc: codeOf(0x01), ac: codeOf(0x11) },
-  /** The tables as a JPEG carries them. */
+  /** The DHT segment with the tables. */
   segment: segmentOf(),
 };

@@ -10,15 +10,15 @@ const SCAN = 'ffda000c 03 0100 0211 0311 003f00 1234';
 const jpeg = (...parts: readonly string[]): Buffer =>
   Buffer.from(`ffd8${[...parts].join('')}ffd9`.replaceAll(' ', ''), 'hex');
 
-test('the size stands in the frame header', () => {
+test('reads the size from the frame header', () => {
   assert.deepEqual(jpegSize(jpeg('ffe00004 0000', frame(1280, 720), SCAN)), { width: 1280, height: 720 });
 });
 
-test('a picture with two frame headers has no size: a decoder may take the other one', () => {
+test('returns no size for two frame headers, because decoders may use either', () => {
   assert.equal(jpegSize(jpeg(frame(64, 48), frame(60_000, 60_000), SCAN)), undefined);
 });
 
-test('a picture without a frame, a scan, an end or a height has no size', () => {
+test('returns no size without a frame, a scan, an end or a height', () => {
   assert.equal(jpegSize(jpeg(SCAN)), undefined);
   assert.equal(jpegSize(jpeg(frame(64, 48))), undefined);
   assert.equal(jpegSize(jpeg(frame(64, 0), SCAN)), undefined);
@@ -26,11 +26,11 @@ test('a picture without a frame, a scan, an end or a height has no size', () => 
   assert.equal(jpegSize(Buffer.alloc(0)), undefined);
 });
 
-test('a header without an end is not read to its end', () => {
+test('stops reading a header that does not end', () => {
   assert.equal(jpegSize(jpeg('ffe00000'.repeat(100), frame(64, 48), SCAN)), undefined);
 });
 
-test('more than 16 Mi pixels or 8192 on a side is too large', () => {
+test('is too large above 16 Mi pixels or 8192 on a side', () => {
   assert.equal(isTooLarge({ width: 3840, height: 2160 }), false);
   assert.equal(isTooLarge({ width: 4096, height: 4096 }), false);
   assert.equal(isTooLarge({ width: 8000, height: 8000 }), true);

@@ -1,11 +1,11 @@
-// The size of a JPEG, from its frame header; undefined for what is none, is torn, or is not what Chromium makes: a decoder
-// must not see another size than we do. What is larger than a page of ours can be is not decoded at all.
+// Reads the size of a JPEG from its frame header. Undefined for anything that is incomplete or unlike Chromium's JPEGs, so that
+// a decoder cannot find another size. Pictures larger than a page can be are not decoded.
 import type { Size } from './matroska.ts';
 
-/** Memory and time of a decoder grow with these. */
+/** They bound the memory and time of a decoder. */
 export const PICTURE_PIXELS_MAX = 4096 * 4096;
 export const PICTURE_SIDE_MAX = 8192;
-/** Segments before the first scan; Chromium writes less than ten. */
+/** JPEG segments before the first scan. Chromium writes fewer than ten. */
 const SEGMENTS_MAX = 64;
 
 const START_OF_IMAGE = 0xffd8;

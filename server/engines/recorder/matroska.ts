@@ -1,5 +1,5 @@
-// The journal's bytes: Matroska with one frame a cluster, so that every beginning of a file is a whole file. Times are
-// milliseconds since the page's recording began.
+// The format of a journal: Matroska with one frame in each cluster, so that a truncated file is readable up to its last complete
+// frame. Times are milliseconds since the beginning of the page's recording.
 
 export interface TimedFrame {
   readonly atMs: number;
@@ -33,7 +33,7 @@ const ID = {
 
 const UNKNOWN_SIZE = Buffer.from('01ffffffffffffff', 'hex');
 const SIZE_BYTES = 8;
-/** Track 1, no time of its own, a key frame. */
+/** Track 1, relative time 0, a key frame. */
 const BLOCK_HEAD = Buffer.from('81000080', 'hex');
 const MILLISECOND = 1_000_000;
 const VIDEO = 1;
@@ -56,7 +56,7 @@ export function journalHead({ width, height }: Size): Buffer {
   ]);
 }
 
-/** Everything of a frame that stands before its picture, which is long and is not copied for this. */
+/** The bytes before the picture of a frame. Separate, so that the picture is not copied. */
 export function journalFrameHead({ atMs, jpeg }: TimedFrame): Buffer {
   const time = element(ID.timestamp, [uint(atMs)]);
   const block = Buffer.concat([opening(ID.block, BLOCK_HEAD.length + jpeg.length), BLOCK_HEAD]);
@@ -67,11 +67,11 @@ export const journalFrame = (frame: TimedFrame): Buffer => Buffer.concat([journa
 
 export interface ReadJournal {
   readonly frames: readonly TimedFrame[];
-  /** Where the last whole frame ends; what follows is torn. */
+  /** Where the last complete frame ends. */
   readonly wholeBytes: number;
 }
 
-/** The whole frames of a journal; a torn one at its end is left out. */
+/** The complete frames of a journal. */
 export function readJournal(bytes: Buffer): ReadJournal {
   const frames: TimedFrame[] = [];
   const first = bytes.indexOf(CLUSTER_ID);
@@ -102,7 +102,7 @@ function element(id: string, content: readonly Buffer[]): Buffer {
   return Buffer.concat([opening(id, bytes), ...content]);
 }
 
-/** An element's id, and how long what follows is. */
+/** The header of an element: its id and size. */
 function opening(id: string, bytes: number): Buffer {
   const size = Buffer.alloc(SIZE_BYTES);
   size.writeUIntBE(bytes, 2, 6);

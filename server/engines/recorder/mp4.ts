@@ -1,10 +1,10 @@
-// One MP4 file of many segments, nothing encoded again: the index first, so that it plays while it loads and its length is
-// known before its first byte; times exact to the millisecond. Pure bytes.
+// Joins segments into one MP4 file without encoding. The index comes first, so the file plays while it loads and its length is
+// known in advance. Times are exact to the millisecond. Pure.
 import { BadMedia, box, boxAt, fullBox, u32, u64 } from './fmp4.ts';
 import type { Size } from './matroska.ts';
 
-/** A segment as the file sees it: its frames, and how long each is shown. The first is a key frame. */
-export interface Piece {
+/** The frames of a segment, and how long each is shown. The first is a key frame. */
+export interface Mp4Segment {
   readonly durationsMs: readonly number[];
   readonly sizes: readonly number[];
 }
@@ -12,7 +12,7 @@ export interface Piece {
 export interface Mp4Head {
   /** Everything before the first coded frame. */
   readonly head: Buffer;
-  /** Of the whole file. */
+  /** The length of the whole file. */
   readonly bytes: number;
   readonly durationMs: number;
 }
@@ -22,13 +22,13 @@ const MATRIX = [0x00010000, 0, 0, 0, 0x00010000, 0, 0, 0, 0x40000000];
 const UNDETERMINED = 0x55c4;
 const MDAT_HEAD_BYTES = 16;
 
-/** `init`: the init segment that all pieces share. */
-export function mp4Head(init: Buffer, size: Size, pieces: readonly Piece[]): Mp4Head {
+/** `init`: the init segment, which all segments share. */
+export function mp4Head(init: Buffer, size: Size, pieces: readonly Mp4Segment[]): Mp4Head {
   const stsd = boxAt(init, ['moov', 'trak', 'mdia', 'minf', 'stbl', 'stsd']);
   const description = init.subarray(stsd.at, stsd.end);
   const payload = sum(pieces.flatMap(({ sizes }) => sizes));
   const durationMs = sum(pieces.flatMap(({ durationsMs }) => durationsMs));
-  if (pieces.length === 0 || durationMs === 0) throw new BadMedia('there is nothing to put together');
+  if (pieces.length === 0 || durationMs === 0) throw new BadMedia('there are no segments to join');
   const fileType = box('ftyp', [Buffer.from('isom'), u32(0x200), Buffer.from('isomiso2avc1mp41')]);
   const moovAt = (firstFrameAt: number): Buffer => moov(description, size, pieces, durationMs, firstFrameAt);
   const before = fileType.length + moovAt(0).length + MDAT_HEAD_BYTES;
@@ -36,18 +36,18 @@ export function mp4Head(init: Buffer, size: Size, pieces: readonly Piece[]): Mp4
   return { head: Buffer.concat([fileType, moovAt(before), mdat]), bytes: before + payload, durationMs };
 }
 
-function moov(description: Buffer, size: Size, pieces: readonly Piece[], durationMs: number, at: number): Buffer {
+function moov(description: Buffer, size: Size, pieces: readonly Mp4Segment[], durationMs: number, at: number): Buffer {
   const times = [u64(0), u64(0)];
   const mvhd = fullBox('mvhd', 1, 0, [
     ...times,
     u32(TICKS_PER_SECOND),
     u64(durationMs),
-    u32(0x00010000), // at its own speed
+    u32(0x00010000), // normal playback rate
     Buffer.from('0100', 'hex'), // full volume
     Buffer.alloc(10),
     ...MATRIX.map(u32),
     Buffer.alloc(24),
-    u32(2), // the next track's number
+    u32(2), // next track id
   ]);
   const tkhd = fullBox('tkhd', 1, 3, [
     ...times,
@@ -66,7 +66,7 @@ function moov(description: Buffer, size: Size, pieces: readonly Piece[], duratio
   return box('moov', [mvhd, box('trak', [tkhd, box('mdia', [mdhd, hdlr, minf])])]);
 }
 
-function sampleTable(description: Buffer, pieces: readonly Piece[], firstFrameAt: number): Buffer {
+function sampleTable(description: Buffer, pieces: readonly Mp4Segment[], firstFrameAt: number): Buffer {
   const durations = runs(pieces.flatMap(({ durationsMs }) => durationsMs));
   const sizes = pieces.flatMap(({ sizes }) => sizes);
   const counts = runs(pieces.map(({ sizes }) => sizes.length));
@@ -83,7 +83,7 @@ function sampleTable(description: Buffer, pieces: readonly Piece[], firstFrameAt
   ]);
 }
 
-/** How many rows, then their numbers. */
+/** The number of rows, followed by the rows. */
 function table(rows: readonly (readonly number[])[]): Buffer {
   const numbers = [rows.length, ...rows.flat()];
   const bytes = Buffer.alloc(numbers.length * 4);
@@ -101,7 +101,7 @@ function runs(values: readonly number[]): { count: number; value: number }[] {
   return found;
 }
 
-/** For each number the sum of those before it. */
+/** For each value the sum of the values before it. */
 function starts(values: readonly number[]): number[] {
   let before = 0;
   return values.map(value => {

@@ -158,7 +158,7 @@ export class SegmentWriter {
     const bytes = parts.reduce((sum, part) => sum + part.length, 0);
     try {
       const { bytesWritten } = await this.#file.writev(parts);
-      if (bytesWritten < bytes) throw new Error(`the disk took ${bytesWritten} of ${bytes} bytes`);
+      if (bytesWritten < bytes) throw new Error(`only ${bytesWritten} of ${bytes} bytes were written`);
     } catch (error) {
       // A partial write would hide everything that is written after it.
       await this.#file.truncate(this.#bytes).catch(() => {});

@@ -10,7 +10,7 @@ export const SEGMENT_MS = 6_000;
 /** A frame may arrive this long after it was painted. Segments are not closed earlier. */
 const LATE_MS = 300;
 /** If a frame seems to be delayed for longer, its time is on a calendar clock that differs from ours. */
-const CALENDARS_AGREE_MS = 10_000;
+const CLOCKS_AGREE_MS = 10_000;
 /** Delay before writing is tried again after the disk refused a frame. */
 const RETRY_MS = 2_000;
 /** The first picture is shown from the beginning of the page on, but at most for this long before it was painted. */
@@ -109,7 +109,7 @@ export class PageJournal {
   #compareClocks({ browserMs, at }: CapturedFrame): void {
     const leastMs = browserMs - this.#clock.monotonicMs();
     const onItsWayMs = this.#clock.now().getTime() - at.getTime();
-    const isKnown = onItsWayMs >= 0 && onItsWayMs <= CALENDARS_AGREE_MS;
+    const isKnown = onItsWayMs >= 0 && onItsWayMs <= CLOCKS_AGREE_MS;
     this.#aheadLeastMs = Math.max(this.#aheadLeastMs, leastMs);
     this.#aheadMs = Math.max(this.#aheadLeastMs, isKnown ? leastMs + onItsWayMs : leastMs);
   }
@@ -132,7 +132,7 @@ export class PageJournal {
   }
 
   /** Continues after a pause, with the last picture. */
-  goOn(): Promise<void> {
+  unpause(): Promise<void> {
     return this.#inTurn(async () => {
       if (this.#halted && !this.#ended) await this.#hold(this.nowMs);
     });
@@ -192,7 +192,8 @@ export class PageJournal {
     await this.#open.writer.append(frame);
     this.#open.times.push(frame.atMs);
     this.#last = { frame, size };
-    if (this.#lostSinceMs !== undefined) this.#listener.lost(this.#lostSinceMs, frame.atMs, 'the disk took nothing');
+    if (this.#lostSinceMs !== undefined)
+      this.#listener.lost(this.#lostSinceMs, frame.atMs, 'the disk refused the write');
     this.#lostSinceMs = undefined;
   }
 
@@ -268,13 +269,13 @@ export class PageJournal {
     for (const [index, segment] of segments.entries()) {
       const next = segments[index + 1];
       const { endMs } = segment;
-      if (endMs !== undefined) await this.#tell({ ...segment, endMs });
-      else if (next) await this.#tell(await this.folder.end(segment, next.startMs));
-      else await this.#goOn(segment);
+      if (endMs !== undefined) await this.#report({ ...segment, endMs });
+      else if (next) await this.#report(await this.folder.end(segment, next.startMs));
+      else await this.#continueSegment(segment);
     }
   }
 
-  async #tell(segment: RawSegment & { readonly endMs: number }): Promise<void> {
+  async #report(segment: RawSegment & { readonly endMs: number }): Promise<void> {
     const frames = await this.folder.frames(segment);
     const last = frames.at(-1);
     const size = last && jpegSize(last.jpeg);
@@ -284,7 +285,7 @@ export class PageJournal {
     this.#listener.segmentComplete({ ...segment, times: frames.map(({ atMs }) => atMs) }, size);
   }
 
-  async #goOn(segment: RawSegment): Promise<void> {
+  async #continueSegment(segment: RawSegment): Promise<void> {
     const resumed = await this.folder.resume(segment);
     const last = resumed?.frames.at(-1) ?? this.#last?.frame;
     const size = last && jpegSize(last.jpeg);

@@ -1,5 +1,5 @@
-// What must not be seen of a page: fields in which passwords are, or were, typed. Each frame is kept only when it is known
-// where they were before and after it was painted; everything between the two places is black.
+// Masks the password fields of a page, including fields that had another type later. A frame is kept only if the positions of
+// the fields before and after its painting are known. Everything between the two positions is black.
 
 import { isObject, type JsonObject } from '../../kit/json.ts';
 import type { Workers } from '../../kit/worker-pool.ts';
@@ -13,18 +13,18 @@ import { LAST_FIELDS, watchFields } from './watch-fields.ts';
 export type MaskKind = 'password' | 'all' | 'none';
 export interface Masked {
   readonly jpeg: Buffer;
-  /** Fields have moved, so more is black than they are. */
-  readonly isWide: boolean;
+  /** The fields have moved, so the masked area is larger than they are. */
+  readonly isOvermasked: boolean;
 }
 
-/** Blacks out what must not be seen; undefined: this frame must not be kept, ask for another. */
+/** Masks a frame. Undefined if the frame must not be kept; the caller captures another. */
 export type Mask = (frame: CapturedFrame) => Promise<Masked | undefined>;
 
-/** A page that is busy for longer than this is not kept as it looks now. */
+/** If the page does not answer within this time, the frame is not kept. */
 const ASK_MS = 2_000;
-/** More fields than this, and the whole picture is black. */
+/** With more fields than this the whole picture is black. */
 const FIELDS_MAX = 200;
-/** Around a field: its border, its shadow, and what the picture's coding smears. */
+/** Added around a field for its border, its shadow and JPEG artefacts. */
 const MARGIN_PX = 6;
 const WORLD = 'berth';
 const EVERYTHING: Rect = { x: -1e6, y: -1e6, width: 1e8, height: 1e8 };
@@ -37,22 +37,22 @@ interface Point {
 export interface PageMaskOptions {
   readonly kind: MaskKind;
   readonly session: string;
-  /** Pictures are painted in its threads. */
+  /** Threads in which pictures are masked. */
   readonly workers: Workers;
 }
 
 export class PageMask {
   readonly #options: PageMaskOptions;
-  /** The page and its frames in other processes. */
+  /** The page and its out-of-process frames. */
   readonly #targets = new Map<string, MaskedTarget>();
-  /** Where the fields were, the newest last. */
+  /** Positions of the fields at each frame, newest last. */
   #answers: ReadonlyArray<readonly Rect[]> = [];
 
   constructor(options: PageMaskOptions) {
     this.#options = options;
   }
 
-  /** The page itself, or a frame of it that has a process of its own. */
+  /** Adds the page itself, or an out-of-process frame of it. */
   add(channel: TargetChannel): void {
     const { kind } = this.#options;
     if (kind === 'none') return;
@@ -61,21 +61,21 @@ export class PageMask {
   }
 
   readonly mask: Mask = async frame => {
-    const asItIs = { jpeg: frame.jpeg, isWide: false };
-    if (this.#options.kind === 'none') return asItIs;
+    const unchanged = { jpeg: frame.jpeg, isOvermasked: false };
+    if (this.#options.kind === 'none') return unchanged;
     const after = await this.#fields().catch(() => undefined);
     if (!after) return undefined;
-    // The oldest of these was given before the frame was painted.
+    // The oldest of these was read before the frame was painted.
     this.#answers = [...this.#answers.slice(-frame.ahead), after];
-    const rects = this.#answers.reduce(spanned);
-    if (rects.length === 0) return asItIs;
-    const jpeg = await this.#painted(frame, rects);
-    return jpeg && { jpeg, isWide: this.#answers.some(answer => !isAlike(answer, after)) };
+    const rects = this.#answers.reduce(mergeRects);
+    if (rects.length === 0) return unchanged;
+    const jpeg = await this.#paint(frame, rects);
+    return jpeg && { jpeg, isOvermasked: this.#answers.some(answer => !isSimilar(answer, after)) };
   };
 
-  /** Undefined also where there is too much to paint now: a later frame will do. */
-  async #painted(frame: CapturedFrame, rects: readonly Rect[]): Promise<Buffer | undefined> {
-    const shown = inPicture(frame, rects);
+  /** Undefined also if the workers are overloaded. */
+  async #paint(frame: CapturedFrame, rects: readonly Rect[]): Promise<Buffer | undefined> {
+    const shown = toPicture(frame, rects);
     if (!shown) return undefined;
     const { workers, session } = this.#options;
     const input = { jpeg: frame.jpeg, rects: shown };
@@ -83,7 +83,7 @@ export class PageMask {
     return jpeg && Buffer.from(jpeg.buffer);
   }
 
-  /** As if the page were not scrolled: each frame says how far it was. */
+  /** In document coordinates. Each frame carries its own scroll offset. */
   async #fields(): Promise<readonly Rect[]> {
     const page = [...this.#targets.values()].find(({ channel }) => channel.kind === 'page');
     if (!page || (await this.#inView()).length === 0) return [];
@@ -91,7 +91,7 @@ export class PageMask {
     const rects = await this.#inView();
     const after = await scrollOf(page.channel);
     if (rects.length > FIELDS_MAX) return [EVERYTHING];
-    return rects.map(rect => hull(moved(rect, before), moved(rect, after)));
+    return rects.map(rect => union(moved(rect, before), moved(rect, after)));
   }
 
   async #inView(): Promise<readonly Rect[]> {
@@ -106,7 +106,7 @@ export class PageMask {
     return each.flat();
   }
 
-  /** Where the frame stands in the page. */
+  /** The position of an out-of-process frame in the page. */
   async #originOf({ channel }: MaskedTarget): Promise<Point> {
     const origin = { x: 0, y: 0 };
     for (let inner = channel; inner.parent && inner.kind !== 'page'; inner = inner.parent) {
@@ -123,7 +123,7 @@ export class PageMask {
 class MaskedTarget {
   readonly channel: TargetChannel;
   readonly #script: string;
-  /** By frame. Empty: to be asked for. */
+  /** Execution contexts by frame id. */
   #worlds = new Map<string, number>();
   #areKnown = false;
 
@@ -141,7 +141,7 @@ class MaskedTarget {
     });
   }
 
-  /** A document may be replaced while it is asked: then the new one is. */
+  /** Tries again if the document is replaced meanwhile. */
   async fields(): Promise<readonly Rect[]> {
     try {
       return await this.#ask();
@@ -171,19 +171,19 @@ class MaskedTarget {
     this.#worlds = worlds;
   }
 
-  /** Almost always there is none, and one question is all. */
+  /** One call if there are no fields, which is the usual case. */
   async #fieldsIn(contextId: number): Promise<readonly Rect[]> {
     const expression = `(${this.#script}).travels`;
-    const asked = { expression, contextId, returnByValue: true };
-    const { result, exceptionDetails } = await ask(this.channel, 'Runtime.evaluate', asked);
+    const params = { expression, contextId, returnByValue: true };
+    const { result, exceptionDetails } = await ask(this.channel, 'Runtime.evaluate', params);
     const travels = isObject(result) ? result.value : undefined;
-    if (exceptionDetails || !Array.isArray(travels)) throw new Error('the fields are not known');
+    if (exceptionDetails || !Array.isArray(travels)) throw new Error('the positions of the fields are unknown');
     if (travels.length > FIELDS_MAX) return [EVERYTHING];
     const rects = await Promise.all(travels.map((travel, index) => this.#rectsOf(contextId, index, travel)));
     return rects.flat();
   }
 
-  /** The field where it is, and all the way it has come since it was last asked for. */
+  /** The current rectangle of the field, extended over its positions since the last call. */
   async #rectsOf(contextId: number, index: number, travel: unknown): Promise<readonly Rect[]> {
     const expression = `globalThis.${LAST_FIELDS}[${index}]`;
     const { result } = await ask(this.channel, 'Runtime.evaluate', { expression, contextId });
@@ -192,7 +192,7 @@ class MaskedTarget {
     const [left = 0, top = 0, right = 0, bottom = 0] = Array.isArray(travel) ? travel.map(Number) : [];
     try {
       const rects = await quadsOf(this.channel, { objectId });
-      return rects.map(rect => hull(moved(rect, { x: left, y: top }), moved(rect, { x: right, y: bottom })));
+      return rects.map(rect => union(moved(rect, { x: left, y: top }), moved(rect, { x: right, y: bottom })));
     } finally {
       this.channel.post('Runtime.releaseObject', { objectId });
     }
@@ -207,7 +207,7 @@ async function scrollOf(page: TargetChannel): Promise<Point> {
   return isObject(seen) ? { x: numberAt(seen, 'pageX'), y: numberAt(seen, 'pageY') } : { x: 0, y: 0 };
 }
 
-/** What is not laid out has none. */
+/** Empty for a node without layout. */
 async function quadsOf(channel: TargetChannel, node: JsonObject): Promise<readonly Rect[]> {
   const { quads } = await ask(channel, 'DOM.getContentQuads', node).catch((error: unknown): JsonObject => {
     if (error instanceof Error && /layout object|compute content quads|box model/i.test(error.message)) return {};
@@ -231,13 +231,13 @@ function framesOf(tree: unknown): string[] {
   return typeof id === 'string' ? [id, ...below] : below;
 }
 
-/** The same fields, earlier and later: all the way between the places. */
-function spanned(before: readonly Rect[], after: readonly Rect[]): readonly Rect[] {
+/** For each field the union of its earlier and later rectangle. */
+function mergeRects(before: readonly Rect[], after: readonly Rect[]): readonly Rect[] {
   if (before.length !== after.length) return [...before, ...after];
-  return before.map((from, index) => hull(from, after[index] ?? from));
+  return before.map((from, index) => union(from, after[index] ?? from));
 }
 
-const isAlike = (some: readonly Rect[], others: readonly Rect[]): boolean =>
+const isSimilar = (some: readonly Rect[], others: readonly Rect[]): boolean =>
   some.length === others.length && some.every((rect, index) => isNear(rect, others[index] ?? rect));
 
 const isNear = (a: Rect, b: Rect): boolean =>
@@ -245,15 +245,15 @@ const isNear = (a: Rect, b: Rect): boolean =>
 
 const moved = (rect: Rect, { x, y }: Point): Rect => ({ ...rect, x: rect.x + x, y: rect.y + y });
 
-function hull(a: Rect, b: Rect): Rect {
+function union(a: Rect, b: Rect): Rect {
   const [x, y] = [Math.min(a.x, b.x), Math.min(a.y, b.y)];
   const right = Math.max(a.x + a.width, b.x + b.width);
   const bottom = Math.max(a.y + a.height, b.y + b.height);
   return { x, y, width: right - x, height: bottom - y };
 }
 
-/** From the page's pixels to those of the picture. */
-function inPicture({ jpeg, metadata }: CapturedFrame, rects: readonly Rect[]): readonly Rect[] | undefined {
+/** Converts CSS pixels of the page to pixels of the picture. */
+function toPicture({ jpeg, metadata }: CapturedFrame, rects: readonly Rect[]): readonly Rect[] | undefined {
   const size = jpegSize(jpeg);
   if (!size) return undefined;
   const scale = (size.width / (metadata.deviceWidth || size.width)) * (metadata.pageScaleFactor || 1);

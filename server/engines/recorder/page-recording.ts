@@ -1,7 +1,7 @@
 // The recording of one page: capture, journal and pipeline, and the hub for viewers.
 
 import type { Runtime } from '../../kit/runtime.ts';
-import { Capture, type CapturedFrame, type Taken } from './capture.ts';
+import { Capture, type CapturedFrame, type FrameResult } from './capture.ts';
 import type { TargetChannel } from './channel.ts';
 import type { EncodeQueue } from './encode-queue.ts';
 import { Hub } from './hub.ts';
@@ -43,7 +43,7 @@ const TOO_LARGE = `the picture has more than ${PICTURE_PIXELS_MAX} pixels`;
 /** Why recording of the page pauses. */
 export type NoRoom = 'disk_full' | 'backlog';
 
-export interface PageRecordingParts extends Pick<Runtime, 'clock' | 'log'> {
+export interface PageRecordingOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly id: RecordedPage;
   readonly path: string;
   readonly encodes: EncodeQueue;
@@ -65,8 +65,8 @@ export interface Appearance {
 }
 
 export class PageRecording {
-  readonly hub = new Hub(() => this.#capture?.watchedOrNot());
-  readonly #parts: PageRecordingParts;
+  readonly hub = new Hub(() => this.#capture?.viewersChanged());
+  readonly #options: PageRecordingOptions;
   readonly #folder: PageFolder;
   readonly #pipeline: Pipeline;
   readonly #appeared: Appearance;
@@ -83,15 +83,15 @@ export class PageRecording {
   #ending = false;
   readonly #settled = Promise.withResolvers<void>();
 
-  constructor(parts: PageRecordingParts, appeared: Appearance) {
-    this.#parts = parts;
+  constructor(options: PageRecordingOptions, appeared: Appearance) {
+    this.#options = options;
     this.#appeared = appeared;
-    const { id, sink, unstored, clock } = parts;
+    const { id, sink, unstored, clock } = options;
     this.#appearedMs = clock.monotonicMs() - Math.max(0, clock.now().getTime() - appeared.at.getTime());
     unstored.add(this);
-    this.#folder = new PageFolder(parts.path, parts.grown);
+    this.#folder = new PageFolder(options.path, options.grown);
     this.#pipeline = new Pipeline({
-      ...parts,
+      ...options,
       session: id.session,
       folder: this.#folder,
       sink: {
@@ -107,13 +107,13 @@ export class PageRecording {
 
   /** Resumes the files that an earlier process left. Undefined if there is nothing to resume. */
   static async resume(
-    parts: PageRecordingParts,
+    options: PageRecordingOptions,
     aliveAt: Date,
   ): Promise<{ recording: PageRecording; targetId: string } | undefined> {
-    const { path, clock, sink, id } = parts;
+    const { path, clock, sink, id } = options;
     const note = await new PageFolder(path).note();
     if (!note) return undefined;
-    const recording = new PageRecording(parts, { at: note.startedAt });
+    const recording = new PageRecording(options, { at: note.startedAt });
     recording.#pipeline.do(() => sink.began(id, note.startedAt));
     const journal = await PageJournal.resume(recording.#folder, note, clock, recording.#listener);
     recording.#journal = journal;
@@ -131,25 +131,25 @@ export class PageRecording {
   }
 
   capture(channel: TargetChannel, mask: Mask): void {
-    const { clock } = this.#parts;
+    const { clock } = this.#options;
     this.#capture = new Capture({
       channel,
       clock,
       isWatched: () => this.hub.viewers > 0,
-      taken: frame => this.#taken(frame, channel, mask),
-      visible: isVisible => this.#visible(isVisible),
+      onFrame: frame => this.#handleFrame(frame, channel, mask),
+      onVisibility: isVisible => this.#visible(isVisible),
     });
   }
 
   tick(): void {
-    const why = this.#parts.noRoom();
+    const why = this.#options.noRoom();
     if (why) this.#pause(why);
-    else if (this.#pausedFor) this.#goOn();
+    else if (this.#pausedFor) this.#unpause();
     void this.#journal?.tick();
   }
 
   get id(): RecordedPage {
-    return this.#parts.id;
+    return this.#options.id;
   }
 
   /** Whether segments that are held back must be encoded now. */
@@ -174,7 +174,7 @@ export class PageRecording {
     this.#capture?.close();
     const journal = await this.#journalIfAny();
     if (!journal) {
-      this.#parts.unstored.delete(this);
+      this.#options.unstored.delete(this);
       return this.#settled.resolve();
     }
     const endMs = atMs ?? journal.nowMs;
@@ -206,29 +206,29 @@ export class PageRecording {
     return this.#journal ?? (await this.#beginning?.catch(() => undefined));
   }
 
-  async #taken(frame: CapturedFrame, channel: TargetChannel, mask: Mask): Promise<Taken> {
-    const asked = jpegSize(frame.jpeg);
-    if (asked && isTooLarge(asked)) return this.#tooLarge();
+  async #handleFrame(frame: CapturedFrame, channel: TargetChannel, mask: Mask): Promise<FrameResult> {
+    const original = jpegSize(frame.jpeg);
+    if (original && isTooLarge(original)) return this.#tooLarge();
     const masked = await mask(frame);
     const size = masked && jpegSize(masked.jpeg);
-    if (!masked || !size) return 'wrong';
-    const { jpeg, isWide } = masked;
-    const taken = isWide ? 'wide' : 'kept';
-    if (this.#ending) return taken;
+    if (!masked || !size) return 'rejected';
+    const { jpeg, isOvermasked } = masked;
+    const result = isOvermasked ? 'overmasked' : 'kept';
+    if (this.#ending) return result;
     const shown = { ...frame, jpeg };
     this.hub.show({ jpeg, at: frame.at, ...size, metadata: frame.metadata });
-    const why = this.#parts.noRoom();
+    const why = this.#options.noRoom();
     if (why) this.#pause(why);
-    if (this.#pausedFor) return taken;
+    if (this.#pausedFor) return result;
     const journal = await this.#begun(shown, channel.id);
     if (journal && this.#span?.kind === 'missing') this.#closeSpan(frame.browserMs - journal.note.baseMs);
     await journal?.take(shown);
-    return taken;
+    return result;
   }
 
   /** A picture that is too large is not decoded, so it cannot be masked either. There is a gap until a smaller one comes. */
-  #tooLarge(): Taken {
-    const { id, log } = this.#parts;
+  #tooLarge(): FrameResult {
+    const { id, log } = this.#options;
     if (this.#ending || this.#pausedFor) return 'kept';
     if (this.#span?.why === TOO_LARGE || this.#unseen?.why === TOO_LARGE) return 'kept';
     log.warn('recording.picture_too_large', { ...id });
@@ -239,7 +239,7 @@ export class PageRecording {
 
   async #begun(first: CapturedFrame, targetId: string): Promise<PageJournal | undefined> {
     if (this.#journal) return this.#journal;
-    const { clock, id, sink, log } = this.#parts;
+    const { clock, id, sink, log } = this.#options;
     const leadMs = this.#leadOf(first);
     this.#beginning ??= PageJournal.begin(this.#folder, targetId, { first, leadMs }, clock, this.#listener);
     try {
@@ -257,7 +257,7 @@ export class PageRecording {
 
   /** How long the page had existed, by the calendar clock if it agrees with the clock of the browser. */
   #leadOf({ at }: CapturedFrame): number {
-    const sinceMs = this.#parts.clock.monotonicMs() - this.#appearedMs;
+    const sinceMs = this.#options.clock.monotonicMs() - this.#appearedMs;
     const paintedMs = at.getTime() - this.#appeared.at.getTime();
     return Math.round(paintedMs >= 0 && paintedMs <= sinceMs ? paintedMs : sinceMs);
   }
@@ -265,7 +265,7 @@ export class PageRecording {
   /** The first picture is also shown for the time before it. If it came late, that time is reported as a gap. */
   #tellUnseen(leadMs: number): void {
     const { waited } = this.#appeared;
-    const late = { kind: 'missing', why: waited ?? 'nothing was painted yet' } as const;
+    const late = { kind: 'missing', why: waited ?? 'nothing had been painted yet' } as const;
     if (waited || this.#unseen || leadMs >= UNPAINTED_MS)
       this.#note({ ...(waited ? late : (this.#unseen ?? late)), fromMs: 0, toMs: leadMs });
   }
@@ -291,12 +291,12 @@ export class PageRecording {
   }
 
   /** There is room again: captures the page even if it has not changed. */
-  #goOn(): void {
+  #unpause(): void {
     this.#pausedFor = undefined;
     if (!this.#isVisible && this.#journal) {
       this.#openSpan('hidden', this.#journal.nowMs);
-      void this.#journal.goOn();
-    } else this.#capture?.again();
+      void this.#journal.unpause();
+    } else this.#capture?.refresh();
   }
 
   /** From here on there is no picture of its own. The gap before, if any, ends. */
@@ -314,7 +314,7 @@ export class PageRecording {
   }
 
   #note(span: Span): void {
-    const { id, sink } = this.#parts;
+    const { id, sink } = this.#options;
     this.#pipeline.do(() => sink.span(id, span));
   }
 

@@ -40,7 +40,7 @@ export interface PipelineSink {
   done(): Promise<void>;
 }
 
-export interface PipelineParts extends Pick<Runtime, 'clock' | 'log'> {
+export interface PipelineOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly session: string;
   readonly folder: PageFolder;
   readonly encodes: EncodeQueue;
@@ -65,7 +65,7 @@ interface Still {
 }
 
 export class Pipeline implements Closeable {
-  readonly #parts: PipelineParts;
+  readonly #options: PipelineOptions;
   readonly #closing = new AbortController();
   #work: Promise<void> = Promise.resolve();
   #notes: Promise<void> = Promise.resolve();
@@ -76,8 +76,8 @@ export class Pipeline implements Closeable {
   /** Segments that are not stored yet. */
   waiting = 0;
 
-  constructor(parts: PipelineParts) {
-    this.#parts = parts;
+  constructor(options: PipelineOptions) {
+    this.#options = options;
   }
 
   add(segment: CompleteRawSegment, size: Size): void {
@@ -91,12 +91,12 @@ export class Pipeline implements Closeable {
       this.#released.shift();
       this.waiting--;
     });
-    if (this.#isLast || !this.#parts.mayHold()) this.release();
+    if (this.#isLast || !this.#options.mayHold()) this.release();
   }
 
   /** Whether segments that are held back must be encoded now. */
   get isDue(): boolean {
-    return this.#held.length >= HELD_MAX || (this.#held.length > 0 && !this.#parts.mayHold());
+    return this.#held.length >= HELD_MAX || (this.#held.length > 0 && !this.#options.mayHold());
   }
 
   /** Releases the segments that were held back. */
@@ -124,8 +124,8 @@ export class Pipeline implements Closeable {
     this.release();
     this.#work = Promise.all([this.#work, this.#notes]).then(() =>
       this.#untilDone(async () => {
-        await this.#parts.sink.done();
-        await this.#parts.folder.remove();
+        await this.#options.sink.done();
+        await this.#options.folder.remove();
       }),
     );
     return this.#work;
@@ -144,13 +144,13 @@ export class Pipeline implements Closeable {
         return await step();
       } catch (error) {
         if (signal.aborted) return;
-        this.#parts.log.warn('recording.not_stored', { folder: this.#parts.folder.path, reason: reason(error) });
-        await this.#parts.clock.sleep(waitMs, signal).catch(() => {});
+        this.#options.log.warn('recording.not_stored', { folder: this.#options.folder.path, reason: reason(error) });
+        await this.#options.clock.sleep(waitMs, signal).catch(() => {});
       }
   }
 
   async #store(job: Job): Promise<void> {
-    const { folder, sink } = this.#parts;
+    const { folder, sink } = this.#options;
     const { segment, size } = job;
     const fragment = await this.#encoded(job);
     if (fragment) await sink.keep(segmentOf(segment, size, fragment));
@@ -172,14 +172,16 @@ export class Pipeline implements Closeable {
   #encodes(job: Job): Promise<Fragment | undefined> {
     const still = this.#still.then(async (before): Promise<Still> => {
       const isStill = job.segment.times.length === 1;
-      const [only] = isStill ? await this.#parts.folder.frames(job.segment).catch(() => []) : [];
+      const [only] = isStill ? await this.#options.folder.frames(job.segment).catch(() => []) : [];
       if (only && before?.jpeg?.equals(only.jpeg)) return before;
-      const encoded = this.#tried(job);
+      const encoded = this.#encodeWithRetries(job);
       encoded.catch(() => {}); // The step that stores it handles the error.
       return { of: job, jpeg: only?.jpeg, encoded };
     });
     this.#still = still;
-    const encoded = still.then(async one => (await one.encoded) ?? (one.of === job ? undefined : this.#tried(job)));
+    const encoded = still.then(
+      async one => (await one.encoded) ?? (one.of === job ? undefined : this.#encodeWithRetries(job)),
+    );
     // A segment that could not be encoded is tried again, so there is nothing to reuse.
     const forget = (): void => {
       job.encoded = undefined;
@@ -189,8 +191,8 @@ export class Pipeline implements Closeable {
     return encoded;
   }
 
-  async #tried({ segment, size }: Job): Promise<Fragment | undefined> {
-    const { session, encodes, mayHold, log, clock, folder } = this.#parts;
+  async #encodeWithRetries({ segment, size }: Job): Promise<Fragment | undefined> {
+    const { session, encodes, mayHold, log, clock, folder } = this.#options;
     const { signal } = this.#closing;
     const { startMs, times } = segment;
     const footage = { path: folder.pathOf(segment), times, size };

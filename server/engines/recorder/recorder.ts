@@ -16,7 +16,7 @@ import {
   type Appearance,
   type NoRoom,
   PageRecording,
-  type PageRecordingParts,
+  type PageRecordingOptions,
   type RecordingSink,
 } from './page-recording.ts';
 
@@ -26,13 +26,13 @@ const TICK_MS = 500;
 /** Free disk space is checked on every 4th tick: a host writes a few MiB in that time. */
 const TICKS_PER_DISK_CHECK = 4;
 /** Recording pauses while less than this is free on the disk. */
-const DISK_LEAST_BYTES = 512 * 1024 ** 2;
+const MIN_FREE_BYTES = 512 * 1024 ** 2;
 /** A recording counts as watched for this long after its last request. */
-const LOOKED_AT_MS = 60_000;
+const WATCHED_MS = 60_000;
 const ALIVE = 'alive';
 const PAGE = /^\d{1,3}$/;
 
-export interface RecorderParts extends Pick<Runtime, 'clock' | 'log'> {
+export interface RecorderOptions extends Pick<Runtime, 'clock' | 'log'> {
   /** Folder for data that is not stored yet. */
   readonly folder: string;
   readonly sink: RecordingSink;
@@ -45,7 +45,7 @@ export interface RecorderParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly backlog?: BacklogLimits;
 }
 
-/** Why parts of a session are not recorded. */
+/** Why a part of a session is not recorded. */
 export type Shortfall = 'too_many_at_once' | NoRoom;
 
 export interface RecordingOptions {
@@ -58,11 +58,11 @@ export interface RecordingOptions {
 export class Recorder implements Closeable {
   readonly ffmpeg: Ffmpeg;
   readonly #encodes: EncodeQueue;
-  readonly #parts: RecorderParts;
+  readonly #options: RecorderOptions;
   readonly #sessions = new Map<string, SessionRecording>();
   readonly #unstored = new Set<PageRecording>();
   /** Pages that an earlier server left and that are being stored, so that they are not resumed twice. */
-  readonly #takenUp = new Set<string>();
+  readonly #resumedPages = new Set<string>();
   readonly #closing = new AbortController();
   /** When an earlier server last wrote its time. */
   #formerAliveAt: Date | undefined;
@@ -72,17 +72,17 @@ export class Recorder implements Closeable {
   #ticks = 0;
   #ticking: Promise<void> | undefined;
 
-  private constructor(parts: RecorderParts) {
-    this.#parts = parts;
-    this.ffmpeg = new Ffmpeg(parts.confine, parts.ffmpegPath, parts.encoders);
-    this.#encodes = new EncodeQueue(this.ffmpeg, parts.clock, parts.log);
-    this.#backlog = new Backlog(parts.backlog);
+  private constructor(options: RecorderOptions) {
+    this.#options = options;
+    this.ffmpeg = new Ffmpeg(options.confine, options.ffmpegPath, options.encoders);
+    this.#encodes = new EncodeQueue(this.ffmpeg, options.clock, options.log);
+    this.#backlog = new Backlog(options.backlog);
   }
 
-  static async open(parts: RecorderParts): Promise<Recorder> {
-    await mkdir(parts.folder, { recursive: true, mode: 0o700 });
-    const recorder = new Recorder(parts);
-    const alive = await readFile(join(parts.folder, ALIVE), 'utf8').catch(() => '');
+  static async open(options: RecorderOptions): Promise<Recorder> {
+    await mkdir(options.folder, { recursive: true, mode: 0o700 });
+    const recorder = new Recorder(options);
+    const alive = await readFile(join(options.folder, ALIVE), 'utf8').catch(() => '');
     if (/^\d+$/.test(alive)) recorder.#formerAliveAt = new Date(Number(alive));
     recorder.#ticking = recorder.#tick();
     return recorder;
@@ -90,13 +90,13 @@ export class Recorder implements Closeable {
 
   /** Records what the observer reports from now on, and continues what an earlier process recorded of the session. */
   async record(options: RecordingOptions): Promise<SessionRecording> {
-    const standing = this.#sessions.get(options.session);
-    const { clock, workers } = this.#parts;
+    const existing = this.#sessions.get(options.session);
+    const { clock, workers } = this.#options;
     const recording =
-      standing ??
-      new SessionRecording({ ...options, workers }, clock, id => this.#pageParts(options.session, id, options.short));
+      existing ??
+      new SessionRecording({ ...options, workers }, clock, id => this.#pageOptions(options.session, id, options.short));
     this.#sessions.set(options.session, recording);
-    if (!standing) await recording.resume(await this.#pagesOf(options.session), this.#lastAliveAt);
+    if (!existing) await recording.resume(await this.#pagesOf(options.session), this.#lastAliveAt);
     return recording;
   }
 
@@ -105,8 +105,8 @@ export class Recorder implements Closeable {
   }
 
   /** Someone watches the recording: encodes without delay for a while. Resolves when segments held back are stored. */
-  async lookedAt(session: string): Promise<void> {
-    await this.#sessions.get(session)?.lookedAt();
+  async markWatched(session: string): Promise<void> {
+    await this.#sessions.get(session)?.markWatched();
   }
 
   /** The session has ended: ends its pages and encodes the rest. Also for a session that a killed server left. */
@@ -115,9 +115,9 @@ export class Recorder implements Closeable {
     this.#sessions.delete(session);
     if (recording) return recording.end();
     for (const page of await this.#pagesOf(session)) {
-      if (this.#isTakenUp(session, page)) continue;
-      this.#takenUp.add(join(session, String(page)));
-      const resumed = await PageRecording.resume(this.#pageParts(session, page), this.#lastAliveAt);
+      if (this.#isResumed(session, page)) continue;
+      this.#resumedPages.add(join(session, String(page)));
+      const resumed = await PageRecording.resume(this.#pageOptions(session, page), this.#lastAliveAt);
       await resumed?.recording.endAt(this.#lastAliveAt);
     }
   }
@@ -130,18 +130,18 @@ export class Recorder implements Closeable {
     return (await this.#pagesOf(session)).length === 0;
   }
 
-  #isTakenUp(session: string, page: number): boolean {
-    if (this.#takenUp.has(join(session, String(page)))) return true;
+  #isResumed(session: string, page: number): boolean {
+    if (this.#resumedPages.has(join(session, String(page)))) return true;
     return [...this.#unstored].some(({ id }) => id.session === session && id.page === page);
   }
 
   get #lastAliveAt(): Date {
-    return this.#formerAliveAt ?? this.#parts.clock.now();
+    return this.#formerAliveAt ?? this.#options.clock.now();
   }
 
   /** Sessions with data that is not stored yet and that are not being recorded now. */
   async leftovers(): Promise<readonly string[]> {
-    const names = await readdir(this.#parts.folder).catch(() => []);
+    const names = await readdir(this.#options.folder).catch(() => []);
     return names.filter(name => name !== ALIVE && !this.#sessions.has(name));
   }
 
@@ -155,21 +155,21 @@ export class Recorder implements Closeable {
   }
 
   async #tick(): Promise<void> {
-    const { clock } = this.#parts;
+    const { clock } = this.#options;
     const { signal } = this.#closing;
     while (!signal.aborted) {
       await clock.sleep(TICK_MS, signal).catch(() => {});
       if (signal.aborted || this.#sessions.size === 0) continue;
-      await this.#checkDiskAndReportAlive().catch(error => this.#parts.log.warn('recording.tick_failed', { error }));
+      await this.#checkDiskAndReportAlive().catch(error => this.#options.log.warn('recording.tick_failed', { error }));
       for (const session of this.#sessions.values()) session.tick();
     }
   }
 
   async #checkDiskAndReportAlive(): Promise<void> {
-    const { folder, clock } = this.#parts;
+    const { folder, clock } = this.#options;
     if (this.#ticks++ % TICKS_PER_DISK_CHECK === 0) {
       const { bavail, bsize } = await statfs(folder);
-      this.#diskIsFull = bavail * bsize < DISK_LEAST_BYTES;
+      this.#diskIsFull = bavail * bsize < MIN_FREE_BYTES;
     }
     // The same number of digits each time, so that a reader sees either the old time or the new one, never a mix.
     this.#alive ??= await open(join(folder, ALIVE), 'w', 0o600);
@@ -184,16 +184,16 @@ export class Recorder implements Closeable {
   /** Nothing is held back for a session that is ending or has ended. */
   #mayHold(session: string): boolean {
     const recording = this.#sessions.get(session);
-    return !!recording && !recording.isLookedAt && !this.#diskIsFull && this.#backlog.isEasyFor(session);
+    return !!recording && !recording.isWatchedNow && !this.#diskIsFull && this.#backlog.isEasyFor(session);
   }
 
   async #pagesOf(session: string): Promise<readonly number[]> {
-    const names = await readdir(join(this.#parts.folder, session)).catch(() => []);
+    const names = await readdir(join(this.#options.folder, session)).catch(() => []);
     return names.filter(name => PAGE.test(name)).map(Number);
   }
 
-  #pageParts(session: string, page: number, short: RecordingOptions['short'] = () => {}): PageRecordingParts {
-    const { folder, sink, clock, log } = this.#parts;
+  #pageOptions(session: string, page: number, short: RecordingOptions['short'] = () => {}): PageRecordingOptions {
+    const { folder, sink, clock, log } = this.#options;
     return {
       id: { session, page },
       path: join(folder, session, String(page)),
@@ -215,31 +215,31 @@ export class Recorder implements Closeable {
 
 export class SessionRecording {
   readonly #options: RecordingOptions & { readonly workers: Workers };
-  readonly #partsOf: (page: number) => PageRecordingParts;
+  readonly #optionsOf: (page: number) => PageRecordingOptions;
   readonly #pages = new Map<string, PageRecording>();
   readonly #numbers = new Map<number, PageRecording>();
   readonly #masks = new Map<string, PageMask>();
-  /** Work that is left of pages that have ended. */
+  /** The newest frame of the pages that have ended. */
   #last: Frame | undefined;
   readonly #waiting: Array<{ readonly target: TargetChannel; readonly page: number; readonly at: Date }> = [];
   readonly #clock: Clock;
-  #lookedAtMs = Number.NEGATIVE_INFINITY;
+  #watchedAtMs = Number.NEGATIVE_INFINITY;
   #paused = false;
 
   constructor(
     options: RecordingOptions & { readonly workers: Workers },
     clock: Clock,
-    partsOf: (page: number) => PageRecordingParts,
+    optionsOf: (page: number) => PageRecordingOptions,
   ) {
     this.#options = options;
     this.#clock = clock;
-    this.#partsOf = partsOf;
+    this.#optionsOf = optionsOf;
   }
 
   /** Continues the pages of an earlier process. Pages that no longer exist end once all targets are listed. */
   async resume(pages: readonly number[], aliveAt: Date): Promise<void> {
     for (const page of pages) {
-      const resumed = await PageRecording.resume(this.#partsOf(page), aliveAt);
+      const resumed = await PageRecording.resume(this.#optionsOf(page), aliveAt);
       if (!resumed) continue;
       resumed.recording.unseenSince(aliveAt);
       this.#pages.set(resumed.targetId, resumed.recording);
@@ -261,7 +261,7 @@ export class SessionRecording {
       this.#waiting.push({ target, page, at: appeared.at });
       return this.#options.short('too_many_at_once', target.id, page);
     }
-    const recording = known ?? new PageRecording(this.#partsOf(page), appeared);
+    const recording = known ?? new PageRecording(this.#optionsOf(page), appeared);
     this.#pages.set(target.id, recording);
     this.#numbers.set(page, recording);
     const { masks, session, workers } = this.#options;
@@ -297,14 +297,14 @@ export class SessionRecording {
   }
 
   /** Whether the recording was watched within the last minute. */
-  get isLookedAt(): boolean {
-    return this.#clock.monotonicMs() - this.#lookedAtMs < LOOKED_AT_MS;
+  get isWatchedNow(): boolean {
+    return this.#clock.monotonicMs() - this.#watchedAtMs < WATCHED_MS;
   }
 
   /** The first request waits until everything is stored; requests that follow find it stored. */
-  async lookedAt(): Promise<void> {
-    const isFirst = !this.isLookedAt;
-    this.#lookedAtMs = this.#clock.monotonicMs();
+  async markWatched(): Promise<void> {
+    const isFirst = !this.isWatchedNow;
+    this.#watchedAtMs = this.#clock.monotonicMs();
     if (isFirst) await Promise.all([...this.#pages.values()].map(recording => recording.stored()));
   }
 

@@ -1,10 +1,10 @@
-// Runs in a world of its own in every document: remembers each field that is, or ever was, one for passwords, and gives
-// the list of those that are in the document. Pages can neither see nor change it.
+// A script that runs in an isolated world of every document. It remembers each field that is, or ever was, a password field,
+// and returns those that are in the document. Pages can neither see nor change it.
 
-/** The script; its value is the list. `all`: every field that something can be typed into. */
+/** The script; it evaluates to the list. `all`: every editable field, not only password fields. */
 export const watchFields = (all: boolean): string => `(${watcher})(${all})`;
 
-/** Of the list that was given last. */
+/** The global variable with the list that was returned last. */
 export const LAST_FIELDS = '__last';
 
 const watcher = `all => {
@@ -37,7 +37,7 @@ const watcher = `all => {
     look(root);
   };
   watch(document);
-  // Where a field has been since it was last asked for, seen from where it is then; the page's own scrolling apart.
+  // Positions of each field since the last call, without the scrolling of the page itself.
   const been = new Map();
   const isTop = window === window.top;
   const placeOf = element => {
