@@ -1,5 +1,5 @@
-// A Chromium whose pipe leads through this process: what the browser says can be changed on its way to the server, and
-// messages of our own put between. A script in front of the real one takes it to FIFOs of ours when it is told to.
+// A Chromium whose pipe leads through this process, so that its messages to the server can be changed and others inserted. A
+// script in front of the real Chromium connects it to our FIFOs if requested.
 import { execFileSync } from 'node:child_process';
 import {
   constants,
@@ -21,17 +21,17 @@ import { eventually } from '../harness/until.ts';
 const REAL = '/usr/lib/chromium/chromium';
 
 export interface Between {
-  /** For BERTH_CHROMIUM. */
+  /** The value of BERTH_CHROMIUM. */
   readonly path: string;
-  /** What the browser of the next session says goes through `change`; `create` makes that session. */
+  /** Sends the messages of the next session's browser through `change`. `create` creates that session. */
   around<T>(dataDir: string, change: Change, create: () => Promise<T>): Promise<{ made: T; line: Line }>;
 }
 
-/** From one message of the browser, without its NUL, to what the server reads instead. */
+/** Returns what the server receives instead of one message of the browser, given without its NUL. */
 export type Change = (message: Buffer) => readonly Buffer[];
 
 export interface Line {
-  /** Says something as the browser. */
+  /** Sends a message as the browser. */
   say(message: Buffer): void;
   close(): void;
 }
@@ -86,7 +86,7 @@ export async function openBetween(): Promise<Between> {
   };
 }
 
-/** Those whose FIFOs stand. */
+/** Browsers whose FIFOs exist. */
 const boxes = (dataDir: string): string[] =>
   list(join(dataDir, 'sessions')).filter(box => {
     const notes = list(join(dataDir, 'sessions', box, 'notes'));
@@ -101,7 +101,7 @@ function list(folder: string): string[] {
   }
 }
 
-/** Opened for both ways, so that it opens at once and never sees an end of file; used for one, so that nothing comes back. */
+/** Opened for reading and writing, so that opening does not block and there is no end of file. Used in one direction only. */
 function openEnd(fifo: string, way: 'read' | 'write'): Socket {
   const fd = openSync(fifo, constants.O_RDWR | constants.O_NONBLOCK);
   return new Socket({ fd, readable: way === 'read', writable: way === 'write' }).on('error', () => {});

@@ -1,4 +1,4 @@
-// An hour of hostile values with a seed of its own, which is printed. BERTH_FUZZ_MINUTES and BERTH_FUZZ_SEED set both.
+// An hour of hostile values with a random seed, which is printed. BERTH_FUZZ_MINUTES and BERTH_FUZZ_SEED set both.
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { test } from 'node:test';
@@ -6,7 +6,7 @@ import { ENTRANCES, type EntranceName, Fuzz } from './fuzz.ts';
 import { Hostile } from './hostile.ts';
 
 const MINUTE_MS = 60_000;
-/** Until then the server has met everything once, and its memory is what later memory is held against. */
+/** Warm-up, after which the memory of the server is measured as the reference. */
 const WARM_MS = 5 * MINUTE_MS;
 const COUNTS: Readonly<Record<EntranceName, number>> = {
   pages: 60,
@@ -17,15 +17,15 @@ const COUNTS: Readonly<Record<EntranceName, number>> = {
   adoption: 40,
 };
 const MIB = 1024 ** 2;
-/** What one batch of large values may leave for the collector. */
+/** Garbage that one batch of large values may leave. */
 const GROWTH_BYTES_MAX = 150 * MIB;
-/** Adoption makes a new process, whose memory says nothing about that of the one before. */
+/** Adoption starts a new process, whose memory cannot be compared with that of the former one. */
 const NAMES = (Object.keys(ENTRANCES) as EntranceName[]).filter(name => name !== 'adoption');
 
 const minutes = Number(process.env.BERTH_FUZZ_MINUTES ?? 60);
 const seed = Number(process.env.BERTH_FUZZ_SEED ?? randomInt(2 ** 31));
 
-test(`hostile values for ${minutes} minutes, seed ${seed}, hurt nobody else and leave nothing`, async () => {
+test(`resists hostile values for ${minutes} minutes with seed ${seed}, and leaves nothing`, async () => {
   const fuzz = await Fuzz.open({ repeats: 50_000, recordSession: true });
   const order = new Hostile(seed, 1);
   const startedAt = performance.now();

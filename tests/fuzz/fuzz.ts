@@ -1,4 +1,4 @@
-// Rounds of hostile values through every entrance, with a look after each batch at what must be unhurt, and a report.
+// Runs batches of hostile values through every entrance, checks after each that nothing else was affected, and reports.
 import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -12,6 +12,7 @@ import { Hostile } from './hostile.ts';
 import { openHostileWeb } from './hostile-web.ts';
 import {
   assertUnhurt,
+  type Fixture,
   Notes,
   openAccounts,
   releaseAll,
@@ -19,10 +20,9 @@ import {
   type Turns,
   turnsOf,
   Witness,
-  type World,
 } from './world.ts';
 
-type Attack = (world: World, hostile: Hostile, count: number) => Promise<void>;
+type Attack = (world: Fixture, hostile: Hostile, count: number) => Promise<void>;
 
 export const ENTRANCES = {
   pages: attackFromPages,
@@ -38,44 +38,44 @@ export type EntranceName = keyof typeof ENTRANCES;
 export interface BatchPlan {
   readonly entrance: EntranceName;
   readonly seed: number;
-  /** So many hostile things, about. */
+  /** The approximate number of hostile values. */
   readonly count: number;
 }
 
-export interface FuzzWish {
-  /** Of the longest texts and the deepest nesting. */
+export interface FuzzOptions {
+  /** Length of the longest texts and depth of the deepest nesting. */
   readonly repeats: number;
   readonly recordSession: boolean;
 }
 
 export interface Report {
   /** By entrance. */
-  readonly said: Record<string, number>;
-  /** The longest that another application's session took to answer. */
+  readonly sent: Record<string, number>;
+  /** The longest response time of another application's session. */
   worstAnswerMs: number;
 }
 
 export class Fuzz {
-  readonly world: World;
-  readonly #wish: FuzzWish;
-  readonly report: Report = { said: {}, worstAnswerMs: 0 };
+  readonly world: Fixture;
+  readonly #options: FuzzOptions;
+  readonly report: Report = { sent: {}, worstAnswerMs: 0 };
 
-  private constructor(world: World, wish: FuzzWish) {
+  private constructor(world: Fixture, options: FuzzOptions) {
     this.world = world;
-    this.#wish = wish;
+    this.#options = options;
   }
 
-  static async open(wish: FuzzWish): Promise<Fuzz> {
+  static async open(options: FuzzOptions): Promise<Fuzz> {
     const [pages, web, between] = [await openPages(), await openHostileWeb(), await openBetween()];
     const allowed = [pages, web].map(({ port }) => `127.0.0.1/32:${port}`).join(',');
     const env = { ...pages.settings, BERTH_EGRESS_ALLOW: allowed, BERTH_CHROMIUM: between.path, BERTH_SLOTS: '8' };
     const server = await startServer({ env });
     const accounts = await openAccounts(server);
     const witness = await Witness.open(server, accounts.witnessKey);
-    const browserSettings = { recordSession: wish.recordSession };
+    const browserSettings = { recordSession: options.recordSession };
     return new Fuzz(
-      { server, pages, web, between, witness, accounts, notes: new Notes(), wish: { browserSettings } },
-      wish,
+      { server, pages, web, between, witness, accounts, notes: new Notes(), sessionOptions: { browserSettings } },
+      options,
     );
   }
 
@@ -87,14 +87,14 @@ export class Fuzz {
     return residentBytes(this.world.server.pid);
   }
 
-  /** One batch, and a look at what must be unhurt. A failure says how to do it again. */
+  /** Runs one batch and checks that nothing else was affected. An error contains the plan to repeat it. */
   async batch({ entrance, seed, count }: BatchPlan): Promise<void> {
     const { world } = this;
     const { server, notes } = world;
     const before = notes.said;
     const pid = server.pid;
     try {
-      await ENTRANCES[entrance](world, new Hostile(seed, this.#wish.repeats), count);
+      await ENTRANCES[entrance](world, new Hostile(seed, this.#options.repeats), count);
       await releaseAll(world);
       await assertUnhurt(world, entrance === 'adoption' ? server.pid : pid);
     } catch (error) {
@@ -102,14 +102,14 @@ export class Fuzz {
       const why = error instanceof Error ? (error.stack ?? error.message) : String(error);
       throw new Error(`${again} found something: ${why}\nSaid last:\n  ${notes.last}`);
     } finally {
-      this.report.said[entrance] = (this.report.said[entrance] ?? 0) + notes.said - before;
+      this.report.sent[entrance] = (this.report.sent[entrance] ?? 0) + notes.said - before;
       this.report.worstAnswerMs = world.witness.worstMs;
     }
   }
 }
 
-/** What a page and a client have said is read again by a successor: it must live through that, and take over the others. */
-async function attackThroughAdoption(world: World, hostile: Hostile, count: number): Promise<void> {
+/** A restarted server reads stored data of hostile pages and clients: it must survive that and adopt the other sessions. */
+async function attackThroughAdoption(world: Fixture, hostile: Hostile, count: number): Promise<void> {
   const { server, witness, notes } = world;
   const saidBefore = notes.said;
   let isKilled = false;

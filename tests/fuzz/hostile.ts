@@ -1,7 +1,7 @@
-// Hostile values, made from a seed: the same seed says the same things in the same order. Texts, addresses, JSON of every
-// wrong shape, and messages that are no JSON at all.
+// Hostile values from a seed; the same seed gives the same values in the same order: texts, URLs, JSON of every wrong shape,
+// and messages that are not JSON.
 
-/** Stands for JSON text that JSON.stringify would not write: numbers out of range, nesting without end. */
+/** A placeholder for JSON text that JSON.stringify does not write: numbers out of range, endless nesting. */
 export class RawJson {
   readonly text: string;
 
@@ -52,7 +52,7 @@ const WORDS = [
   '+275760-09-13T00:00:00.000Z',
 ] as const;
 
-/** Each is repeated, so that what looks into what is inside it looks long. */
+/** Repeated many times, so that regular expressions and parsers run for long. */
 const NESTED = [
   'blob:',
   'view-source:',
@@ -100,7 +100,7 @@ const HOSTS = [
 const NUMBERS = [0, -0, -1, 1, 0.1, 5e-324, 1e308, -1e308, 2 ** 31, -(2 ** 31), 2 ** 32, 2 ** 53, -(2 ** 63), 65_536];
 const RAW_NUMBERS = ['1e999', '-1e999', '9'.repeat(400), '0.'.padEnd(400, '3'), '-0', '1E+400'];
 
-/** Where a text or a list is expected. */
+/** For places where a string or a list is expected. */
 const OBJECTS = [
   '{"toString":1,"valueOf":1}',
   '{"length":-1}',
@@ -113,7 +113,7 @@ const OBJECTS = [
 
 export class Hostile {
   #state: number;
-  /** The longest text and nesting; small where a batch shall be quick. */
+  /** Length of the longest text and depth of nesting. Small values make a batch quick. */
   readonly #repeats: number;
 
   constructor(seed: number, repeats: number) {
@@ -121,7 +121,7 @@ export class Hostile {
     this.#repeats = repeats;
   }
 
-  /** From 0 up to, and without, the limit (mulberry32). */
+  /** An integer from 0 to below the limit (mulberry32). */
   int(limit: number): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1);
@@ -166,7 +166,7 @@ export class Hostile {
     return this.chance(4) ? new RawJson(this.pick(RAW_NUMBERS) ?? '0') : (this.pick(NUMBERS) ?? 0);
   }
 
-  /** Any JSON value, most often of a type that nobody expects there. */
+  /** Any JSON value, mostly of an unexpected type. */
   value(depth = 0): unknown {
     switch (this.int(depth > 3 ? 5 : 9)) {
       case 0:
@@ -211,7 +211,7 @@ export class Hostile {
     );
   }
 
-  /** The value as JSON text; now and then with a member twice, with escaped names, with blanks. */
+  /** The value as JSON text, sometimes with a duplicate member, escaped names or blanks. */
   json(value: unknown, depth = 0): string {
     if (value instanceof RawJson) return value.text;
     if (depth > SERIALIZED_DEPTH_MAX) return 'null';
@@ -221,7 +221,7 @@ export class Hostile {
     return `{${this.chance(8) ? ' \n\t' : ''}${members.join(',')}}`;
   }
 
-  /** What is no message at all, or only a part of one. */
+  /** Not a message, or only a part of one. */
   broken(whole: string): Buffer {
     switch (this.int(8)) {
       case 0:

@@ -1,4 +1,4 @@
-// The commands and events of the DevTools protocol with their parameters, as the package that Puppeteer uses describes them.
+// The commands and events of the DevTools protocol with their parameters, from the package that Puppeteer uses.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Hostile } from './hostile.ts';
@@ -38,7 +38,7 @@ const methodsOf = (kind: 'commands' | 'events'): readonly Method[] =>
 export const COMMANDS = methodsOf('commands');
 export const EVENTS = methodsOf('events');
 
-/** Something of the type that is wanted. */
+/** A value of the required type. */
 export function plausible({ type, enum: words }: Described, hostile: Hostile): unknown {
   if (words) return hostile.pick(words);
   if (type === 'string') return hostile.pick(['about:blank', 'x', 'http://a.test/', '1']);
@@ -48,7 +48,7 @@ export function plausible({ type, enum: words }: Described, hostile: Hostile): u
   return type === 'object' ? {} : hostile.pick(['1', 1]);
 }
 
-/** The parameters, with one of them hostile: `turn` says which. */
+/** The parameters with one of them hostile; `turn` chooses which. */
 export function hostileParams({ parameters }: Method, turn: number, hostile: Hostile): Record<string, unknown> {
   const chosen = parameters[turn % Math.max(1, parameters.length)];
   const params: Record<string, unknown> = {};

@@ -1,4 +1,4 @@
-// Values that a schema of the contract would take, as far as its types say it.
+// Creates values that a schema of the contract accepts, as far as types are concerned.
 import type { TSchema } from 'typebox';
 import type { Hostile } from './hostile.ts';
 
@@ -38,7 +38,7 @@ export function plausibleBy(schema: TSchema, hostile: Hostile): unknown {
   }
 }
 
-/** What is required, and some of the rest. */
+/** All required members and some of the others. */
 const objectBy = ({ properties = {}, required = [] }: Described, hostile: Hostile): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(properties)
@@ -46,7 +46,7 @@ const objectBy = ({ properties = {}, required = [] }: Described, hostile: Hostil
       .map(([name, schema]) => [name, plausibleBy(schema, hostile)]),
   );
 
-/** The same with one member hostile, anywhere in it. */
+/** The same with one hostile member at any depth. */
 export function withOneHostile(value: unknown, hostile: Hostile): unknown {
   if (typeof value !== 'object' || value === null || hostile.chance(3)) return hostile.value();
   const entries = Object.entries(value);

@@ -1,5 +1,5 @@
-// What is attacked and what must stay unhurt: one server, an application whose session is attacked, and another one whose
-// session answers all the while.
+// The fixture: one server, an application whose session is attacked, and another application whose session must keep
+// answering.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import type { IssuedAgentKey } from '../../contract/agent-keys.ts';
@@ -21,7 +21,7 @@ const NOTE_CHARACTERS = 400;
 const KIB = 1024;
 const WORST_SHOWN = 5;
 
-export interface World {
+export interface Fixture {
   readonly server: TestServer;
   readonly pages: Pages;
   readonly web: HostileWeb;
@@ -29,18 +29,18 @@ export interface World {
   readonly witness: Witness;
   readonly accounts: Accounts;
   readonly notes: Notes;
-  /** What a session that is attacked is created with. */
-  readonly wish: object;
+  /** The options of attacked sessions. */
+  readonly sessionOptions: object;
 }
 
-/** Credentials for the attacks. What they may change belongs to nobody else. */
+/** Credentials for the attacks. Their changes must not affect others. */
 export interface Accounts {
   readonly application: string;
   readonly token: string;
   readonly witnessKey: string;
 }
 
-/** What was said last: named where something breaks. */
+/** The last values that were sent, for error messages. */
 export class Notes {
   #said = 0;
   readonly #last: string[] = [];
@@ -60,7 +60,7 @@ export class Notes {
   }
 }
 
-/** Another application's session: asked all the time, and never without an answer. */
+/** Another application's session, which is queried all the time and must always answer. */
 export class Witness {
   readonly session: CreatedSession;
   worstMs = 0;
@@ -78,16 +78,16 @@ export class Witness {
   }
 
   static async open(server: TestServer, key: string): Promise<Witness> {
-    const wish = { keepAlive: true, browserSettings: { recordSession: false } };
-    const session = await server.createSession(wish, key);
+    const options = { keepAlive: true, browserSettings: { recordSession: false } };
+    const session = await server.createSession(options, key);
     const client = await CdpClient.connect(session.connectUrl);
     const witness = new Witness(session, client, await client.attachToPage());
     witness.#begin();
     return witness;
   }
 
-  /** Fails where it went without an answer. */
-  async assertUnhurt(): Promise<void> {
+  /** Fails if a query was not answered. */
+  async assertUnaffected(): Promise<void> {
     if (this.#broken) throw this.#broken;
     assert.ok(this.#client.isOpen, "the other application's client was closed");
     assert.equal(await this.#client.evaluate('6 * 7', this.#page), 42);
@@ -98,7 +98,7 @@ export class Witness {
     await this.#asking;
   }
 
-  /** After a restart: the same address, the same page. */
+  /** Connects again after a restart: the same URL, the same page. */
   async resume(): Promise<void> {
     this.#client = await CdpClient.connect(this.session.connectUrl);
     this.#page = await this.#client.attachToPage();
@@ -123,7 +123,7 @@ export class Witness {
   }
 }
 
-/** Another application with a key, and a token that is confined to a third one. */
+/** Another application with a key, and a token that is restricted to a third one. */
 export async function openAccounts(server: TestServer): Promise<Accounts> {
   const { stdout } = await server.berth('tokens', 'create', '--json');
   const owner: string = JSON.parse(stdout).token;
@@ -143,28 +143,28 @@ export async function openAccounts(server: TestServer): Promise<Accounts> {
   return { application: attacked.id, token, witnessKey: key };
 }
 
-/** A session to attack, and its end. */
-export async function withSession<T>(world: World, work: (session: CreatedSession) => Promise<T>): Promise<T> {
-  const session = await world.server.createSession({ keepAlive: true, ...world.wish });
+/** Creates a session to attack, and releases it. */
+export async function withSession<T>(world: Fixture, work: (session: CreatedSession) => Promise<T>): Promise<T> {
+  const session = await world.server.createSession({ keepAlive: true, ...world.sessionOptions });
   const result = await work(session);
   await releaseAll(world);
   return result;
 }
 
-/** Every session of the attacked application ends; one that ended by itself is as well. */
-export async function releaseAll({ server }: World): Promise<void> {
+/** Releases every session of the attacked application. Some may have ended already. */
+export async function releaseAll({ server }: Fixture): Promise<void> {
   const open = await server.api<CreatedSession[]>('GET', `${SESSIONS}?status=PENDING,RUNNING`);
   assert.equal(open.status, 200, open.text);
   for (const { id } of open.body)
     await server.api('POST', `${SESSIONS}/${id}`, { body: { status: 'REQUEST_RELEASE' } });
 }
 
-/** The same process, another application undisturbed, and nothing left behind. */
-export async function assertUnhurt({ server, witness }: World, pid: number): Promise<void> {
+/** Checks that the process is the same, the other application was not affected, and nothing is left. */
+export async function assertUnhurt({ server, witness }: Fixture, pid: number): Promise<void> {
   assert.equal(server.pid, pid);
   assert.doesNotThrow(() => process.kill(pid, 0), 'the server has ended');
   await eventually('the server to answer', async () => (await ask(`${server.url}/healthz`, {})).status === 200);
-  await witness.assertUnhurt();
+  await witness.assertUnaffected();
   await server.settles([witness.session.id]);
 }
 
@@ -172,15 +172,15 @@ export const residentBytes = (pid: number): number =>
   KIB * Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
 
 export interface Turns {
-  /** The longest turn of the event loop since the server's start, where one was above 100 ms. */
+  /** The longest turn of the event loop since the start of the server, if one took over 100 ms. */
   readonly longestMs: number;
-  /** How many were above 100 ms, by the work that they did. */
+  /** The number of turns over 100 ms, by the work that they did. */
   readonly long: Readonly<Record<string, number>>;
-  /** What the log says of the worst of them. */
+  /** The log lines of the longest ones. */
   readonly worst: readonly string[];
 }
 
-export async function turnsOf({ server }: World): Promise<Turns> {
+export async function turnsOf({ server }: Fixture): Promise<Turns> {
   const { text } = await ask(`${server.url}/metrics`, {});
   const longest = /^berth_longest_turn_seconds (\S+)$/m.exec(text)?.[1] ?? 0;
   const long = [...text.matchAll(/^berth_long_turns_total\{work="([^"]*)"\} (\d+)$/gm)];

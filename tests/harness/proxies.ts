@@ -1,5 +1,5 @@
-// Real proxy programs on loopback, with a user name and a password: HTTP and HTTPS by an npm package, SOCKS5 by a Debian
-// one. They know names that nobody else knows, so what reaches those went by them.
+// Real proxy programs on loopback with user name and password: HTTP and HTTPS by an npm package, SOCKS5 by a Debian package.
+// They resolve a name that nothing else resolves, so requests to it must have passed through them.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,22 +14,22 @@ import { eventually } from './until.ts';
 export const USER = 'someone';
 export const PASSWORD = 'pass:word/+ ';
 
-/** Known to the proxies alone, as 127.0.0.1. */
+/** Resolved only by the proxies, to 127.0.0.1. */
 export const HIDDEN = 'hidden.test';
 
 export interface RunningProxy {
   readonly port: number;
-  /** `http://127.0.0.1:PORT` and its kind. */
+  /** For example `http://127.0.0.1:PORT`. */
   readonly server: string;
   close(): Promise<void>;
 }
 
 export interface HttpProxy extends RunningProxy {
-  /** `connect name:port` and `http name:port`, in the order in which they were asked for. */
+  /** `connect name:port` and `http name:port`, in order of the requests. */
   readonly asked: string[];
-  /** Hosts that it does not answer for before this is called again without them. */
+  /** Does not answer for these hosts until it is called again without them. */
   holdBack(hostnames: readonly string[]): void;
-  /** Closes the connections that stand; it serves on. */
+  /** Closes the open connections and continues to serve. */
   breakOff(): void;
 }
 
@@ -71,14 +71,14 @@ type Answered = (
   family?: number,
 ) => void;
 
-/** As `dns.lookup` answers, which has more forms than anybody calls it in. */
+/** Answers in the formats of `dns.lookup` that are used here. */
 const lookup = ((name: string, options: { all?: boolean }, answered: Answered): void => {
   if (name !== HIDDEN) answered(Object.assign(new Error(`${name} is not known`), { code: 'ENOTFOUND' }), '', 4);
   else if (options.all) answered(null, [{ address: '127.0.0.1', family: 4 }]);
   else answered(null, '127.0.0.1', 4);
 }) as NonNullable<PrepareRequestFunctionResult['dnsLookup']>;
 
-/** Needs the Debian package microsocks. In a mount namespace of its own, where /etc/hosts knows the hidden name. */
+/** Needs the Debian package microsocks. Runs in its own mount namespace, where /etc/hosts contains the hidden name. */
 export async function openSocksProxy(): Promise<RunningProxy> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-socks-'));
   const hosts = join(folder, 'hosts');

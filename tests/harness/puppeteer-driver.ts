@@ -1,5 +1,5 @@
-// Puppeteer in the table of clients. What pages do is heard of those that it opens itself: a listener on any other may
-// come later than what that page does.
+// Puppeteer in the table of clients. It observes only the pages that it opens itself: a listener on another page may be added
+// too late.
 import puppeteer, {
   type BrowserContext,
   type HTTPRequest,
@@ -59,7 +59,7 @@ export class PuppeteerDriver implements Driver {
     }
     for (const target of opened()) {
       const page = await target.page();
-      if (!page) throw new Error('a target of a page without a page');
+      if (!page) throw new Error('the target of a page has no page');
       const name = nameOf(page.url());
       notes.add(`${name} state`, String(await page.evaluate(STATE)), page.viewport());
       notes.add(`${name} opener`, target.opener()?.url().replace(this.#site, '') ?? 'none');
@@ -105,7 +105,7 @@ export class PuppeteerDriver implements Driver {
   }
 }
 
-/** Until the function that it returns is called. */
+/** Runs until the returned function is called. */
 function listen(context: BrowserContext, notes: Notes): () => void {
   const created = (target: PuppeteerTarget): void => notes.add(`${target.type()} created`, target.type());
   const destroyed = (target: PuppeteerTarget): void => notes.add(`${target.type()} destroyed`, nameOf(target.url()));

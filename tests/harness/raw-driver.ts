@@ -1,5 +1,5 @@
-// A client of bare CDP in the table of clients: it enables what stock clients do, keeps every event, and tells what it
-// was told of each target of a cell. What names this run, or tells when and how long, is left out.
+// A raw CDP client in the table of clients: it enables what stock clients enable and records the events of each target of a
+// cell. Values that name this run, or that are times or durations, are left out.
 import { CdpClient, type CdpMessage } from './cdp.ts';
 import {
   BASE_READY,
@@ -27,22 +27,22 @@ const OF_THIS_RUN: ReadonlySet<string> = new Set(
     ' ',
   ),
 );
-/** Ids of targets, which are told as their names. */
+/** Ids of targets are recorded as their names. */
 const OF_TARGETS: ReadonlySet<string> = new Set(
   'targetId openerId frameId openerFrameId parentFrameId parentId openerid'.split(' '),
 );
-/** What is told again because somebody else has looked says nothing new. */
+/** Repeated events, which another client's query causes, are ignored. */
 const OF_A_TARGET: ReadonlySet<string> = new Set(['Target.targetCreated', 'Target.targetInfoChanged']);
-/** They race with the other events of their domain. */
+/** These events race with the other events of their domain. */
 const RACING = /ExtraInfo$|^Network\.policyUpdated$/;
-/** When a page comes to rest is not told to the moment. */
+/** The time at which a page becomes idle varies. */
 const AT_REST = /^network(Almost)?Idle$/;
 
 export class RawDriver implements Driver {
   readonly #client: CdpClient;
   readonly #site: string;
   #heard: CdpMessage[] = [];
-  /** By channel: what was enabled there has taken effect. */
+  /** By channel: resolves when its domains are enabled. */
   readonly #enabled = new Map<string, Promise<unknown>>();
 
   private constructor(client: CdpClient, site: string) {
@@ -104,7 +104,7 @@ export class RawDriver implements Driver {
     const asked = ENABLED.map(method => this.#client.ask(method, {}, session));
     if (isPage) asked.push(this.#client.ask('Page.setLifecycleEventsEnabled', { enabled: true }, session));
     asked.push(this.#client.ask('Runtime.runIfWaitingForDebugger', {}, session));
-    this.#enabled.set(session, Promise.allSettled(asked)); // it may be gone by then
+    this.#enabled.set(session, Promise.allSettled(asked)); // the target may be closed by then
   }
 
   async #open(cell: Cell, urls: readonly string[], base: string, own: object): Promise<void> {
@@ -117,7 +117,7 @@ export class RawDriver implements Driver {
     }
   }
 
-  /** As stock clients open a page: an empty one, which is sent to the address when everything is enabled. */
+  /** Opens a page as stock clients do: an empty one, which is navigated when everything is enabled. */
   async #go(url: string, where: object): Promise<string> {
     const { targetId } = await this.#client.send('Target.createTarget', { url: 'about:blank', ...where });
     const session = await this.#sessionOf(String(targetId));
@@ -149,7 +149,7 @@ export class RawDriver implements Driver {
   }
 }
 
-/** One track for each domain of each target, for each request, and for each kind of event of the browser. */
+/** One track for each domain of each target, for each request, and for each kind of browser event. */
 function noteAll(heard: readonly CdpMessage[], names: Names, known: KnownDifferences, notes: Notes): void {
   const sessions = new Map<string, string>();
   const requests = new Map<string, string>();
@@ -165,14 +165,14 @@ function noteAll(heard: readonly CdpMessage[], names: Names, known: KnownDiffere
     const [domain = ''] = method.split('.');
     const isOfRequest = params.requestId !== undefined && page !== 'worker';
     const request = isOfRequest ? requests.get(String(params.requestId)) : '';
-    // Its beginning was not heard: it was on its way before this client listened.
+    // The beginning was missed, because the request started before this client listened.
     if (request === undefined || !counts(request)) continue;
     const track = `${page} ${domain === 'Target' || RACING.test(method) ? method : domain} ${request}`;
     if (known.has(method, params)) continue;
     const seen = clean(params, method, '', names, known);
     if (OF_A_TARGET.has(method)) notes.addChange(`${page} as a target`, seen);
     else if (method === 'Network.policyUpdated') notes.addChange(track, method, seen);
-    // The empty document that every page begins with may be through before this client listens.
+    // The empty first document of a page may have loaded before this client listens.
     else if (method !== 'Page.frameStoppedLoading' || notes.tracks.has(track)) notes.add(track, method, seen);
   }
 }

@@ -1,4 +1,4 @@
-// Recordings as a caller asks for them.
+// Requests about recordings.
 import { setTimeout } from 'node:timers/promises';
 import type { RecordingDownload, Replay } from '../../contract/recordings.ts';
 import type { HttpAnswer } from './http.ts';
@@ -18,7 +18,7 @@ export async function playlistOf(server: TestServer, id: string, pageId: string)
   return answer.status === 200 ? answer.text : undefined;
 }
 
-/** Asked for as often as it may be, until it is as wanted. */
+/** Requests the playlist as often as allowed until it matches. */
 export async function playlistWhen(
   server: TestServer,
   id: string,
@@ -30,7 +30,7 @@ export async function playlistWhen(
     if (text !== undefined && wanted(text)) return text;
     await setTimeout(LOOK_MS);
   }
-  throw new Error(`the playlist of page ${pageId} did not become what was wanted`);
+  throw new Error(`the playlist of page ${pageId} did not match in time`);
 }
 
 export async function filesOf(server: TestServer, id: string): Promise<readonly RecordingDownload[]> {
@@ -43,7 +43,7 @@ export async function filesOf(server: TestServer, id: string): Promise<readonly 
 export const askForFiles = (server: TestServer, id: string): Promise<HttpAnswer<unknown>> =>
   server.api('POST', `/v1/browsers/sessions/${id}/recording/downloads`);
 
-/** What the addresses from the last init segment of a playlist on lead to, one behind the other: a page that changes its size has several. */
+/** The bytes of a playlist from its last init segment on. A page whose size changes has several init segments. */
 export async function fetchFilm(playlist: string): Promise<Buffer> {
   const stretch = playlist.slice(Math.max(0, playlist.lastIndexOf('#EXT-X-MAP')));
   const init = /#EXT-X-MAP:URI="([^"]+)"/.exec(stretch)?.[1];

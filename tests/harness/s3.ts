@@ -1,5 +1,5 @@
-// An S3 store on a loopback port, for tests: s3rver, with a bucket in a folder of its own. It can be taken down and
-// brought up again at the same address.
+// An S3 store on a loopback port for tests: s3rver with a bucket in a temporary folder. It can be stopped and started again at
+// the same address.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -20,7 +20,7 @@ export interface S3Store {
   readonly bucket: string;
   readonly accessKey: string;
   readonly secretKey: string;
-  /** `BERTH_S3_*` for a server. */
+  /** The `BERTH_S3_*` settings of a server. */
   readonly env: Readonly<Record<string, string>>;
   down(): Promise<void>;
   up(): Promise<void>;
@@ -28,10 +28,10 @@ export interface S3Store {
 }
 
 const BUCKET = 'berth-test';
-/** The one pair that s3rver knows. */
+/** The only credentials that s3rver accepts. */
 const KEY = 'S3RVER';
 
-/** Where the server of a test keeps files: BERTH_TEST_STORE=s3 runs the file with a bucket. Closed when the file is over. */
+/** Where the server of a test stores files: BERTH_TEST_STORE=s3 runs the tests with a bucket. Closed after the file. */
 export async function chosenStore(): Promise<S3Store | undefined> {
   if (process.env.BERTH_TEST_STORE !== 's3') return undefined;
   const store = await startS3();

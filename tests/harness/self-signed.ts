@@ -1,4 +1,4 @@
-// A certificate that nobody vouches for, made for one test.
+// A self-signed certificate for one test.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

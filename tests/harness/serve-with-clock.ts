@@ -1,5 +1,5 @@
-// The server as a child of a test, with a clock that the test moves over the child's channel: it sends milliseconds and
-// hears them back once the clock stands there. `--ahead MS` starts where a predecessor's clock had come to.
+// The server as a child process of a test, with a clock that the test advances through the IPC channel: it sends
+// milliseconds and receives them back once the clock has advanced. `--ahead MS` starts with the offset of a predecessor.
 import { parseArgs } from 'node:util';
 import { serve } from '../../server/main.ts';
 import { TestClock } from './test-clock.ts';
@@ -11,7 +11,7 @@ process.on('message', ms => {
   clock.advance(Number(ms));
   process.send?.(ms);
 });
-// The test went away without a word: nobody moves the clock or reads the log any more.
+// The test process has ended, so nobody advances the clock or reads the log.
 process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'));
 
 process.exitCode = await serve(process.env, clock);

@@ -1,5 +1,5 @@
-// The real server as a child process of a test: started on a folder and a port of its own, spoken to over HTTP, killed,
-// started again, and in the end stopped, with a look whether anything of it is left.
+// The real server as a child process of a test, with its own folder and port. Sends requests, kills and restarts it, and at
+// the end stops it and checks that nothing is left.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -25,44 +25,44 @@ const READY_MS = 90_000;
 const STOPPED_MS = 90_000;
 const LOG_LINES_SHOWN = 60;
 const ORPHAN_LOOK_MS = 1_000;
-/** What a process wrote last is read a moment after its end is known. */
+/** The last output of a process arrives shortly after its exit. */
 const LAST_WORDS_MS = 10_000;
 const HOUR_MS = 3_600_000;
-/** A look for leftovers reads the files of every process of the machine. */
+/** A check for leftovers reads the files of every process of the machine. */
 const LEFT_EVERY_MS = 100;
 const WATCH_ANSWERS = pathToFileURL(join(import.meta.dirname, 'watch-answers.ts')).href;
 const UNDESCRIBED_SHOWN = 20;
 
 export interface ServerOptions {
-  /** Settings beside the harness's own; undefined takes one away. */
+  /** Settings in addition to those of the harness; undefined removes one. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** A folder that a predecessor has used, or an empty one, for a first start; it is not removed in the end. */
+  /** An existing data folder, or an empty one for a first start. It is not removed at the end. */
   readonly dataDir?: string;
   readonly port?: number;
-  /** Pages that sessions may reach, under their names too. */
+  /** Pages that sessions may reach, also by their names. */
   readonly pages?: Pages;
-  /** An ordinary user whom the server runs as; absent: whoever runs the test. */
+  /** An ordinary user that runs the server; by default the user of the test. */
   readonly user?: OrdinaryUser;
-  /** `test`: time can be moved with `advance`. */
+  /** `test`: `advance` moves the clock. */
   readonly clock?: 'real' | 'test';
-  /** The key to use where the server has not printed one, for a used folder. */
+  /** The key of a used folder, for which the server prints none. */
   readonly key?: string;
-  /** A bench: the server runs as users run it, without the check of its answers that the suite loads into it. */
+  /** For benchmarks: runs the server without the check of its responses. */
   readonly isMeasured?: boolean;
 }
 
 export interface ApiOptions {
-  /** Objects are sent as JSON; text and bytes as they are. */
+  /** Objects are sent as JSON; strings and buffers unchanged. */
   readonly body?: unknown;
   readonly headers?: OutgoingHttpHeaders;
-  /** Another key; `null`: none. */
+  /** Another key; `null` for none. */
   readonly key?: string | null;
 }
 
-/** A session as create answers it to a key that may connect. */
+/** A session as returned by create to a key that may connect. */
 export type CreatedSession = Session & { readonly connectUrl: string; readonly signingKey: string };
 
-/** Starts a server; when the test, or the file, is over, stops it and fails if anything of it is left. */
+/** Starts a server. After the test or the file, stops it and fails if anything is left. */
 export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
   const server = new TestServer(options, await freePort());
   after(() => server.close());
@@ -74,7 +74,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   return server;
 }
 
-/** A test of the first start names a folder of its own. */
+/** A test of the first start passes its own folder. */
 const mayBePrepared = ({ dataDir, user, env, isMeasured }: ServerOptions): boolean =>
   !dataDir && !user && !isMeasured && env?.BERTH_ISOLATION === undefined;
 
@@ -84,7 +84,7 @@ export class TestServer {
   #key: string | undefined;
   #applicationId: string | undefined;
   readonly #options: ServerOptions;
-  /** What watch-answers.ts has to say of its answers. */
+  /** The findings of watch-answers.ts about its responses. */
   readonly #undescribed = join(tmpdir(), `berth-undescribed-${randomUUID()}`);
   readonly #lines: string[] = [];
   readonly #boxes = new Map<string, string>();
@@ -101,7 +101,7 @@ export class TestServer {
 
   /** The first key, which the first start printed. */
   get key(): string {
-    if (this.#key === undefined) throw new Error('this server has printed no key; name one in the options');
+    if (this.#key === undefined) throw new Error('this server has printed no key; pass one in the options');
     return this.#key;
   }
 
@@ -116,35 +116,35 @@ export class TestServer {
     return this.#child.pid;
   }
 
-  /** Everything that all processes of this server have written, line by line. */
+  /** All output lines of all processes of this server. */
   log(): readonly string[] {
     return this.#lines;
   }
 
-  /** The name of the box that the session has: its own, or the one under which its browser waited. */
+  /** The name of the session's box: its own, or that of the warm browser that it was given. */
   boxOf(session: string): string | undefined {
     return this.#boxes.get(session);
   }
 
-  /** Which session each box was given to; a browser that waits is not among them. */
+  /** The session of each box. Warm browsers are not included. */
   get sessionOfBox(): ReadonlyMap<string, string> {
     return new Map([...this.#boxes].map(([session, box]) => [box, session]));
   }
 
-  /** The environment that commands beside the server need. */
+  /** The environment for commands that run beside the server. */
   get env(): Record<string, string> {
     const { env = {}, pages, user } = this.#options;
     const settings = {
       PATH: process.env.PATH ?? '/usr/bin',
       HOME: user?.home ?? process.env.HOME ?? '/',
       TMPDIR: tmpdir(),
-      // What a program of ours begins with is compiled once, where the runner of the suite says so.
+      // Compiled code is cached if the test runner sets a folder for it.
       NODE_COMPILE_CACHE:
         process.env.NODE_COMPILE_CACHE && (user ? join(user.home, 'compiled') : process.env.NODE_COMPILE_CACHE),
       BERTH_LISTEN: this.url.slice('http://'.length),
       BERTH_DATA_DIR: this.dataDir,
       BERTH_LOG_LEVEL: 'info',
-      // Browsers that wait would count as left over; tests of warm browsers ask for them.
+      // Warm browsers would count as leftovers; tests that need them enable them.
       BERTH_WARM: '0',
       ...pages?.settings,
       ...env,
@@ -152,12 +152,12 @@ export class TestServer {
     return Object.fromEntries(Object.entries(settings).flatMap(([name, value]) => (value ? [[name, value]] : [])));
   }
 
-  /** Starts the process and waits until it is ready for sessions, or where it cannot be, until it serves. */
+  /** Starts the process and waits until it is ready for sessions, or only until it serves if it cannot be. */
   async start(until: 'ready' | 'serving' = 'ready'): Promise<void> {
     const child = this.#spawn();
     this.#child = child;
     const exited = endOf(child).then(code => {
-      throw new Error(`the server ended with ${code} instead of getting ready:\n${this.#tail()}`);
+      throw new Error(`the server exited with ${code} before it was ready:\n${this.#tail()}`);
     });
     exited.catch(() => {});
     const ready = eventually('the server to be ready', () => this.#isReady(until), Boolean, READY_MS);
@@ -168,7 +168,7 @@ export class TestServer {
     if (this.#key) await this.#learnApplication();
   }
 
-  /** Ends the process; resolves with its exit code, null when the signal ended it. */
+  /** Ends the process. Resolves with its exit code, or null if a signal ended it. */
   async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<number | null> {
     const child = this.#child;
     if (!child || hasExited(child)) throw new Error('the server does not run');
@@ -178,15 +178,15 @@ export class TestServer {
     return typeof code === 'number' ? code : null;
   }
 
-  /** A successor on the same folder and address. A server that still runs is killed first. */
+  /** Starts a new process with the same folder and address. Kills the server first if it still runs. */
   async restart(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
     if (this.#child && !hasExited(this.#child)) await this.kill(signal);
     await this.start();
   }
 
   /**
-   * Looks an hour later each time, for what an hourly task does: one that was at work while the clock was moved has seen
-   * the time of before, and looks again an hour after that.
+   * Checks once per hour of the test clock for the result of an hourly task. A task that was running while the clock was
+   * advanced has used the earlier time and runs again an hour later.
    */
   hourly<T>(what: string, look: () => Promise<T> | T, satisfies?: (seen: T) => boolean): Promise<T> {
     const later = async (): Promise<T> => {
@@ -196,7 +196,7 @@ export class TestServer {
     return eventually(what, later, satisfies);
   }
 
-  /** Moves the test clock ahead; what was due by then has been told so when this resolves. */
+  /** Advances the test clock. When this resolves, everything that became due has been started. */
   async advance(ms: number): Promise<void> {
     const child = this.#child;
     if (this.#options.clock !== 'test' || !child) throw new Error('only a server with the test clock can be advanced');
@@ -245,7 +245,7 @@ export class TestServer {
     return answer.body;
   }
 
-  /** Waits until the session has ended, and shows it. */
+  /** Waits until the session has ended, and returns it. */
   ended(id: string, withinMs = WITHIN_MS): Promise<Session> {
     return eventually(
       `session ${id} to end`,
@@ -255,7 +255,7 @@ export class TestServer {
     );
   }
 
-  /** Fails unless, after a while, nothing is left of any session but of those that are named, or that are named by then. */
+  /** Fails if something is left of sessions other than `keep`, which may be a function that is called at each check. */
   async settles(running: readonly string[] | (() => readonly string[]) = []): Promise<void> {
     const look = async (): Promise<string[]> => {
       const keep = new Set(typeof running === 'function' ? running() : running);
@@ -266,12 +266,12 @@ export class TestServer {
     });
   }
 
-  /** Runs `berth` with this server's settings, as the user it runs as. */
+  /** Runs `berth` with this server's settings, as its user. */
   berth(...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
     return runBerth(args, this.env, this.#options.user);
   }
 
-  /** Ends every session and the server, looks for leftovers, removes the folder. Called when the test is over. */
+  /** Ends all sessions and the server, checks for leftovers and removes the folder. Called after the test. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -293,7 +293,7 @@ export class TestServer {
     }
   }
 
-  /** Every answer of the server, whoever asked, is as the OpenAPI document says. */
+  /** Fails unless every response of the server matched the OpenAPI document. */
   #demandDescribed(): void {
     const lines = existsSync(this.#undescribed) ? readFileSync(this.#undescribed, 'utf8').trim().split('\n') : [];
     const different = [...new Set(lines)];
@@ -302,7 +302,7 @@ export class TestServer {
     throw new Error(`${different.length} answers are not as contract/generated/openapi.yaml describes them:\n${shown}`);
   }
 
-  /** Where the last process was killed, browsers wait for a successor that does not come: the operator ends them. */
+  /** If the last process was killed, warm browsers wait for a successor; `berth stop` ends them. */
   async #sweepAfterKill(): Promise<void> {
     if (this.#child?.signalCode === null && this.#child.exitCode === 0) return;
     const { code, stderr } = await this.berth('stop');
@@ -322,7 +322,7 @@ export class TestServer {
       clock === 'test'
         ? [join(checkout, 'tests/harness/serve-with-clock.ts'), '--ahead', String(this.#aheadMs)]
         : [join(checkout, 'cli/berth.ts'), 'serve'];
-    // The copy that another user has is without the packages of the suite.
+    // The copy for another user has no development packages.
     const watched =
       user || isMeasured ? [] : ['--import', `${WATCH_ANSWERS}?into=${encodeURIComponent(this.#undescribed)}`];
     const child = spawn(user?.node ?? process.execPath, [...watched, ...args], {
@@ -357,7 +357,7 @@ export class TestServer {
     this.#applicationId = answer.status === 200 ? answer.body[0]?.id : this.#applicationId;
   }
 
-  /** Without the lines that every request leaves. */
+  /** Leaves out the lines that every request writes. */
   #tail(): string {
     return this.#lines
       .filter(line => !/"event":"\w+\.(begin|end)"/.test(line))
@@ -393,7 +393,7 @@ const nothingLeft = async (what: string, look: () => string[] | Promise<string[]
   await eventually(what, look, left => left.length === 0, WITHIN_MS, LEFT_EVERY_MS);
 };
 
-/** A test file that is cut off must not leave a server and its browsers behind. */
+/** Ends the server and its browsers when the test process exits. */
 function endWithThisProcess(child: ChildProcess, env: Record<string, string>): void {
   exitWhenCutOff();
   const end = (): void => {
@@ -406,7 +406,7 @@ function endWithThisProcess(child: ChildProcess, env: Record<string, string>): v
 
 let watchesOver = false;
 
-/** A signal, or the end of the runner, becomes an ordinary exit, so that what is to be done at one is done. */
+/** Turns a signal, or the end of the runner, into a normal exit, so that exit handlers run. */
 function exitWhenCutOff(): void {
   if (watchesOver) return;
   watchesOver = true;
@@ -415,7 +415,7 @@ function exitWhenCutOff(): void {
   setInterval(() => process.ppid === runner || process.exit(1), ORPHAN_LOOK_MS).unref();
 }
 
-/** Resolves with the exit code when its last words have been read as well, which come by another way. */
+/** Resolves with the exit code when the output has been read too, which arrives separately. */
 async function endOf(child: ChildProcess): Promise<unknown> {
   const closed = once(child, 'close');
   const [code] = await once(child, 'exit');

@@ -1,4 +1,4 @@
-// The events of one session as a list, and the wait for those that are told a moment later.
+// Lists the events of a session, and waits for later ones.
 import type { EventType, SessionEvent, SessionEventPage } from '../../contract/events.ts';
 import type { TestServer } from './server.ts';
 import { eventually } from './until.ts';
@@ -11,7 +11,7 @@ export async function eventsOf(server: TestServer, id: string, type?: EventType)
   return answer.body.data;
 }
 
-/** Every event of the type so far, once at least one of them satisfies. */
+/** All events of the type, once at least one of them matches. */
 export function toldOf(
   server: TestServer,
   id: string,

@@ -1,7 +1,7 @@
-// The processes of one session's browser, seen from outside of the box: who they are, and how much they have computed.
+// The processes of a session's browser, seen from outside of the box, with their CPU time.
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** From a renderer up to the box, with some to spare. */
+/** Levels from a renderer up to the box, with some reserve. */
 const GENERATIONS_MAX = 6;
 
 export interface SessionProcess {
@@ -9,7 +9,7 @@ export interface SessionProcess {
   readonly command: string;
 }
 
-/** Those that have a mount of the session, and what they have started: renderers cannot see a mount any more. */
+/** Processes that have a mount of the session, and their descendants, because renderers do not see the mount. */
 export function processesOf(sessionId: string): SessionProcess[] {
   const pids = readdirSync('/proc').filter(name => /^\d+$/.test(name));
   const isOne = (pid: string | undefined, generation = 0): boolean =>
@@ -34,7 +34,7 @@ export function browserOf(sessionId: string): SessionProcess {
 export const renderersOf = (sessionId: string): SessionProcess[] =>
   processesOf(sessionId).filter(({ command }) => command.includes(' --type=renderer '));
 
-/** The renderer that computes while `work` does: how one tells which page it belongs to. */
+/** The renderer that uses CPU time while `work` runs, to find the renderer of a page. */
 export async function rendererThatComputes(sessionId: string, work: () => Promise<unknown>): Promise<SessionProcess> {
   const before = new Map(renderersOf(sessionId).map(({ pid }) => [pid, ticksOf(pid)]));
   await work();
@@ -48,7 +48,7 @@ export async function rendererThatComputes(sessionId: string, work: () => Promis
 /** Clock ticks in user mode. */
 const ticksOf = (pid: number): number => Number(statOf(pid)[11] ?? 0);
 
-/** /proc/PID/stat from the state on, which is field 3: the parent follows. */
+/** The fields of /proc/PID/stat from the state (field 3) on; the parent follows. */
 function statOf(pid: number | string): string[] {
   const stat = read(`/proc/${pid}/stat`);
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ');

@@ -1,14 +1,14 @@
-// A link of so many bits a second between a viewer and the server: a TCP relay that lets through what a link of that rate
-// would. What comes the other way is not held back.
+// A link with limited bandwidth between a viewer and the server: a TCP relay. Only the direction from the server is limited.
+// The other direction is not.
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 
 const TICK_MS = 20;
 
 export interface SlowLink {
-  /** The same address, by way of the link. */
+  /** The same URL through the relay. */
   over(url: string): string;
-  /** Bytes that have come through. */
+  /** Bytes that were relayed. */
   readonly passed: number;
   close(): void;
 }
@@ -23,7 +23,7 @@ export async function openSlowLink(port: number, bitsASecond: number): Promise<S
       sockets.add(socket);
       socket.setNoDelay(true).on('error', () => {}); // 'close' follows
     }
-    // Nothing is read but by the tick: what the link has no room for stays with the server.
+    // Only the timer reads, so bytes beyond the bandwidth stay with the server.
     const tick = setInterval(() => {
       const bytes: Buffer | null = server.read(Math.min(bytesATick, server.readableLength));
       if (bytes === null) return;
@@ -38,7 +38,7 @@ export async function openSlowLink(port: number, bitsASecond: number): Promise<S
     };
     viewer.on('close', end);
     server.on('close', end);
-    server.on('readable', () => {}); // makes it read, by itself no further than its buffer
+    server.on('readable', () => {}); // starts reading, up to the size of its buffer
   });
   relay.listen(0, '127.0.0.1');
   await once(relay, 'listening');

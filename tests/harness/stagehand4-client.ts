@@ -1,4 +1,4 @@
-// A program that drives a session with Stagehand 4 until it is killed: `node stagehand4-client.ts BASE_URL KEY PAGE`.
+// A program that uses a session with Stagehand 4 until it is killed: `node stagehand4-client.ts BASE_URL KEY PAGE`.
 import './only-loopback.ts';
 import { browserbase, Stagehand } from 'stagehand4';
 

@@ -1,4 +1,4 @@
-// A clock that runs like the real one and can be moved ahead: wall time, monotonic time and sleeps move together.
+// A clock that runs like the real one and can be advanced: wall time, monotonic time and sleeps advance together.
 import type { Clock } from '../../server/kit/clock.ts';
 
 interface Sleeper {
@@ -40,7 +40,7 @@ export class TestClock implements Clock {
     });
   }
 
-  /** Moves the time; sleeps that are over then end now, the earliest first. */
+  /** Advances the time. Sleeps that are due end now, the earliest first. */
   advance(ms: number): void {
     this.#aheadMs += ms;
     const now = this.monotonicMs();

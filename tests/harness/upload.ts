@@ -1,4 +1,4 @@
-// What a request needs to carry one file, as any client sends it.
+// Builds a multipart request with one file, as HTTP clients send it.
 import type { ApiOptions } from './server.ts';
 
 export async function upload(name: string, bytes: string | Buffer, field = 'file'): Promise<ApiOptions> {

@@ -1,5 +1,5 @@
-// Loaded into the server process of a test (`--import`): every answer it gives, whoever asked, is held against the OpenAPI
-// document, and a line is written to the file in `?into=` for each that is not described. The answers are not touched.
+// Loaded into the server process of a test (`--import`): checks every response against the OpenAPI document, and writes a
+// line to the file in `?into=` for each that does not match. Responses are not changed.
 import { appendFileSync } from 'node:fs';
 import {
   type IncomingMessage,
@@ -18,14 +18,14 @@ const UPGRADED_PATH = /\/connect\/?$/;
 const into = new URL(import.meta.url).searchParams.get('into');
 let loaded: Promise<DescribedAnswers> | undefined;
 
-/** Read when the first answer is there: the server starts without it. */
+/** Read at the first response, so that the start of the server is not delayed. */
 function loadedOnce(): Promise<DescribedAnswers> {
   loaded ??= import('./described-answers.ts').then(({ DescribedAnswers }) => new DescribedAnswers());
   return loaded;
 }
 
 function judge(seen: SeenAnswer): void {
-  if (into === null || !seen.url.startsWith('/')) return; // Proxies are asked for whole addresses.
+  if (into === null || !seen.url.startsWith('/')) return; // proxies receive absolute URLs
   void loadedOnce()
     .then(described => described.complaint(seen))
     .catch(error => `${seen.method} ${seen.url} could not be judged: ${error}`)
@@ -94,7 +94,7 @@ function watchUpgrade(request: IncomingMessage, socket: Duplex): void {
       lines.map(one => [one.slice(0, one.indexOf(':')).toLowerCase(), one.slice(one.indexOf(':') + 1).trim()]),
     );
     const status = Number(line.split(' ')[1]);
-    if (status === 101) return; // Its headers are those of the protocol.
+    if (status === 101) return; // its headers belong to the WebSocket protocol
     judge({ method, url, status, headers, ...(headers['content-type'] ? { body } : {}) });
   };
   const { write, end } = socket;
@@ -118,7 +118,7 @@ function watch(): void {
       return Reflect.apply(writeHead, this, given);
     },
     write(this: ServerResponse, ...given: unknown[]): unknown {
-      const result = Reflect.apply(write, this, given); // The first one writes the headers, if nobody has.
+      const result = Reflect.apply(write, this, given); // the first write sends the headers
       keep(this, given[0], given[1]);
       return result;
     },

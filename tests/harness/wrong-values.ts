@@ -1,5 +1,5 @@
-// Values that a JSON schema of the contract refuses: for each field wrong type, out of bounds, too long, wrong format, null,
-// missing, and one field too many. Every value is checked against the schema, so that none of them is right by accident.
+// Values that a JSON schema of the contract refuses: for each field a wrong type, out of range, too long, wrong format, null,
+// missing, and one unknown field. Every value is checked against the schema, so that none is valid by accident.
 import type { TSchema } from 'typebox';
 import { Check } from 'typebox/value';
 
@@ -22,13 +22,13 @@ interface Shape {
 }
 
 export interface Wrong {
-  /** The field, as refusals name it: `proxies[0].server`. */
+  /** The field, in the notation of error messages: `proxies[0].server`. */
   readonly path: string;
-  /** In which way. */
+  /** The kind of error. */
   readonly how: string;
-  /** The whole value, right but for this field. */
+  /** The whole value, valid except for this field. */
   readonly value: unknown;
-  /** There is one field too many, and nothing else is wrong. */
+  /** Whether the only error is an unknown field. */
   readonly isExtra: boolean;
 }
 
@@ -36,16 +36,16 @@ const UUID = '01a1fa50-5319-7450-a6b3-c787ada50631';
 const TIME = '2031-01-01T00:00:00.000Z';
 const EXTRA = 'noSuchField';
 
-/** All that can be wrong with a value of the schema; the deepest fields too. */
+/** All invalid variants of a value of the schema, including nested fields. */
 export function wrongValues(schema: TSchema): Wrong[] {
-  const shape = schema as Shape; // A schema is JSON.
+  const shape = schema as Shape; // a schema is JSON
   return [...wrongs(shape, '')].filter(({ isExtra, value }) => isExtra || !Check(schema, value));
 }
 
-/** Whether the schema takes it. */
+/** Whether the schema accepts the value. */
 export const fits = (schema: TSchema, value: unknown): boolean => Check(schema, value);
 
-/** The smallest value that the schema takes. */
+/** The smallest value that the schema accepts. */
 export const rightValue = (schema: TSchema): unknown => right(schema as Shape);
 
 function right(shape: Shape): unknown {
@@ -94,7 +94,7 @@ function* wrongFields(shape: Shape, path: string): Generator<Wrong> {
     for (const wrong of wrongs(inner, join(path, name))) yield { ...wrong, value: { ...all, [name]: wrong.value } };
 }
 
-/** Wrong as it stands, whatever is inside. */
+/** Always invalid, whatever it contains. */
 function* wrongHere(shape: Shape): Generator<readonly [how: string, value: unknown]> {
   for (const value of [null, true, 7, 1.5, '7', 'true', 'no such word', {}, []])
     yield [`type: ${JSON.stringify(value)}`, value];

@@ -1,5 +1,5 @@
-// A hostile CDP client: every command that the policy judges and many others, each parameter in turn, and messages that are
-// none. Through the connect address, through DevTools of a page, and through the socket for people.
+// A hostile CDP client: every command that the policy judges and many others, each parameter in turn, and invalid messages.
+// Through the connect URL, through the DevTools socket of a page, and through the live view socket.
 import type { DebugUrls } from '../../../contract/live.ts';
 import { clientPolicy } from '../../../server/entry/cdp/policy.ts';
 import { CdpClient } from '../../harness/cdp.ts';
@@ -7,13 +7,13 @@ import type { CreatedSession } from '../../harness/server.ts';
 import { soon } from '../../harness/until.ts';
 import type { Hostile } from '../hostile.ts';
 import { COMMANDS, hostileParams, type Method } from '../protocol.ts';
-import { type World, withSession } from '../world.ts';
+import { type Fixture, withSession } from '../world.ts';
 
-/** Said together; then an answer shows that they were read. */
+/** Sent together; an answer then shows that they were read. */
 const BURST = 20;
 const ANSWER_MS = 15_000;
 
-/** What the policy looks at; its names are all that is asked of it here. */
+/** Only the method names of the policy are used. */
 const WATCHED: ReadonlySet<string> = clientPolicy({
   browser: {} as never,
   keepAlive: true,
@@ -21,18 +21,18 @@ const WATCHED: ReadonlySet<string> = clientPolicy({
   takeover: undefined,
 }).watched;
 const JUDGED = COMMANDS.filter(({ name }) => WATCHED.has(name));
-/** Each of the judged ones with each of its parameters. */
+/** Each judged command with each of its parameters. */
 const TURNS = JUDGED.flatMap(method =>
   Array.from({ length: Math.max(1, method.parameters.length) }, (_, at) => ({ method, at })),
 );
 
-export async function attackFromClients(world: World, hostile: Hostile, count: number): Promise<void> {
+export async function attackFromClients(world: Fixture, hostile: Hostile, count: number): Promise<void> {
   await withSession(world, async session => {
     const sockets = await socketsOf(world, session);
     const first = hostile.int(TURNS.length);
     for (let n = 0; n < count; n += BURST) {
       const socket = hostile.pick(sockets) ?? session.connectUrl;
-      // The session may have ended meanwhile: that is no harm to anybody else.
+      // The session may have ended, which affects nobody else.
       const client = await CdpClient.connect(socket).catch(() => undefined);
       if (!client) return;
       const page = socket === session.connectUrl ? await attached(client) : undefined;
@@ -51,7 +51,7 @@ export async function attackFromClients(world: World, hostile: Hostile, count: n
 const attached = (client: CdpClient): Promise<string | undefined> =>
   soon('the page', client.attachToPage(), ANSWER_MS).catch(() => undefined);
 
-async function socketsOf({ server }: World, session: CreatedSession): Promise<string[]> {
+async function socketsOf({ server }: Fixture, session: CreatedSession): Promise<string[]> {
   const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${session.id}/debug`);
   const devtools = body.pages[0]?.devtoolsUrl?.replace(/^http/, 'ws').replace('/devtools?', '/devtools/socket?');
   return [session.connectUrl, session.connectUrl, ...(body.wsUrl ? [body.wsUrl] : []), ...(devtools ? [devtools] : [])];

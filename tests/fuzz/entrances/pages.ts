@@ -1,13 +1,13 @@
-// A hostile page: what it writes to the console, where it goes, what it fetches, asks, downloads and starts.
+// A hostile page: console output, navigations, requests, dialogs, downloads and workers.
 import { CdpClient } from '../../harness/cdp.ts';
 import { soon } from '../../harness/until.ts';
 import type { Hostile } from '../hostile.ts';
 import { hostileAnswer } from '../hostile-web.ts';
-import { type World, withSession } from '../world.ts';
+import { type Fixture, withSession } from '../world.ts';
 
 const ANSWER_MS = 10_000;
 
-export async function attackFromPages(world: World, hostile: Hostile, count: number): Promise<void> {
+export async function attackFromPages(world: Fixture, hostile: Hostile, count: number): Promise<void> {
   await withSession(world, async session => {
     const client = await CdpClient.connect(session.connectUrl);
     const page = await client.attachToPage();
@@ -24,7 +24,7 @@ export async function attackFromPages(world: World, hostile: Hostile, count: num
         ? (['Runtime.evaluate', { expression, userGesture: true }] as const)
         : (['Page.navigate', { url: world.web.serve(hostileAnswer(hostile)) }] as const);
       world.notes.note(`${method} ${expression ?? ''}`);
-      // A page may be stuck, or gone: the next deed goes on.
+      // The page may hang or be closed; continue with the next action.
       await soon(method, client.ask(method, params, page), ANSWER_MS).catch(() => {});
       if (!expression && hostile.chance(3)) await client.ask('Page.navigate', { url: `${world.pages.a}/` }, page);
     }
@@ -34,8 +34,8 @@ export async function attackFromPages(world: World, hostile: Hostile, count: num
 
 const literal = (value: unknown): string => JSON.stringify(value) ?? 'undefined';
 
-/** One thing that a page does, as an expression. */
-function deed({ web, pages }: World, hostile: Hostile): string {
+/** One action of a page, as an expression. */
+function deed({ web, pages }: Fixture, hostile: Hostile): string {
   const text = literal(hostile.text());
   const value = hostile.json(hostile.value());
   const js = `JSON.parse(${literal(value)})`;

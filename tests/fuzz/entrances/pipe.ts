@@ -1,15 +1,15 @@
-// A hostile browser: what it says on its pipe is changed on its way, and events and answers that nobody asked for come
-// between, on the channels that it has heard of.
+// A hostile browser: its messages on the pipe are changed, and unexpected events and answers are inserted on the channels
+// that it knows.
 import { CdpClient, readIfMessage } from '../../harness/cdp.ts';
 import { soon } from '../../harness/until.ts';
 import type { Hostile } from '../hostile.ts';
 import { EVENTS, hostileParams } from '../protocol.ts';
-import { releaseAll, type World } from '../world.ts';
+import { type Fixture, releaseAll } from '../world.ts';
 
 const DEED_MS = 3_000;
 const CHANNELS_MAX = 50;
 
-export async function attackFromBrowser(world: World, hostile: Hostile, count: number): Promise<void> {
+export async function attackFromBrowser(world: Fixture, hostile: Hostile, count: number): Promise<void> {
   const channels = new Set<string>();
   let hostility = 0;
   const changed = (message: Buffer): readonly Buffer[] => {
@@ -20,11 +20,12 @@ export async function attackFromBrowser(world: World, hostile: Hostile, count: n
     world.notes.note(String(instead));
     return hostile.chance(3) ? [message, instead] : [instead];
   };
-  const wish = { keepAlive: true, ...world.wish };
-  // Now and then from its first word on: then there may be no session at all.
+  const options = { keepAlive: true, ...world.sessionOptions };
+  // Sometimes from the first message on, so that the session may not start.
   if (hostile.chance(4)) hostility = 6;
   const { server } = world;
-  const create = () => server.api<{ id: string; connectUrl?: string }>('POST', '/v1/browsers/sessions', { body: wish });
+  const create = () =>
+    server.api<{ id: string; connectUrl?: string }>('POST', '/v1/browsers/sessions', { body: options });
   const { made, line } = await world.between.around(server.dataDir, changed, create);
   try {
     const { connectUrl } = made.body;
@@ -47,7 +48,7 @@ export async function attackFromBrowser(world: World, hostile: Hostile, count: n
   }
 }
 
-/** A message of the browser with one of its values changed, or no message at all. */
+/** A message of the browser with one value changed, or an invalid message. */
 function lie(message: Buffer, hostile: Hostile): Buffer {
   const text = message.toString();
   if (hostile.chance(6)) return withoutNul(hostile.broken(text));
@@ -75,5 +76,5 @@ function event(channels: readonly string[], hostile: Hostile): string {
   return hostile.json({ ...said, ...(channel === undefined ? {} : { sessionId: channel }) });
 }
 
-/** A NUL would end it. */
+/** A NUL would end the message. */
 const withoutNul = (bytes: Buffer): Buffer => Buffer.from(bytes.filter(byte => byte !== 0));

@@ -1,5 +1,5 @@
-// A hostile HTTP caller: every operation of the table, each part of a request in turn, and requests that are no HTTP. None
-// may be answered with 500, which would be a fault of ours.
+// A hostile HTTP caller: every operation, each part of a request in turn, and requests that are not HTTP. None may be
+// answered with 500, which would be a bug.
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import type { TSchema } from 'typebox';
@@ -7,15 +7,15 @@ import { OPERATION_IDS, type OperationId, operation } from '../../../contract/op
 import { soon } from '../../harness/until.ts';
 import type { Hostile } from '../hostile.ts';
 import { plausibleBy, withOneHostile } from '../schemas.ts';
-import { type World, withSession } from '../world.ts';
+import { type Fixture, withSession } from '../world.ts';
 
 const AT_ONCE = 5;
-/** Events and logs as a stream have no end. */
+/** Streams of events and logs do not end. */
 const ANSWER_MS = 3_000;
 const ANSWER_BYTES_MAX = 100_000;
 const HOST = '127.0.0.1';
 
-export async function attackFromCallers(world: World, hostile: Hostile, count: number): Promise<void> {
+export async function attackFromCallers(world: Fixture, hostile: Hostile, count: number): Promise<void> {
   await withSession(world, async ({ id }) => {
     const first = hostile.int(OPERATION_IDS.length);
     for (let n = 0; n < count; n += AT_ONCE) {
@@ -38,7 +38,7 @@ export async function attackFromCallers(world: World, hostile: Hostile, count: n
   });
 }
 
-function requestOf(id: OperationId, session: string, world: World, hostile: Hostile): Buffer {
+function requestOf(id: OperationId, session: string, world: Fixture, hostile: Hostile): Buffer {
   const { method, path, query, body, bodyExample, credential, upload } = operation(id);
   const part = hostile.pick(['path', 'query', 'headers', 'body', 'bytes'] as const);
   const key = credential === 'account' ? world.accounts.token : world.server.key;
@@ -57,7 +57,7 @@ function requestOf(id: OperationId, session: string, world: World, hostile: Host
   return part === 'bytes' && hostile.chance(3) ? hostile.broken(whole.toString('latin1')) : whole;
 }
 
-function pathOf(path: string, isHostile: boolean, session: string, world: World, hostile: Hostile): string {
+function pathOf(path: string, isHostile: boolean, session: string, world: Fixture, hostile: Hostile): string {
   return path.replace(/\{(\w+)\}/g, (_, name: string) => {
     if (isHostile) return encoded(hostile.text(), hostile);
     if (name === 'appId') return world.accounts.application;
@@ -77,7 +77,7 @@ function queryOf(query: TSchema | undefined, isHostile: boolean, hostile: Hostil
   return all.length === 0 ? '' : `?${all.join('&')}`;
 }
 
-/** As a URL has it; now and then as it is, without what would end the line. */
+/** Encoded for a URL; sometimes unencoded, without characters that would end the request line. */
 const encoded = (text: string, hostile: Hostile): string => {
   const short = text.slice(0, hostile.chance(5) ? 9_000 : 300);
   return hostile.chance(8) ? short.replaceAll(/[\s\0]/g, '_') : encodeURIComponent(short.toWellFormed());
@@ -141,7 +141,7 @@ const hostileHeaders = (hostile: Hostile): string[] =>
     return `${hostile.pick(HEADERS)}: ${value.slice(0, 5_000).replaceAll(/[\r\n\0]/g, '_')}`;
   });
 
-/** What comes back, up to a bound in bytes and time. */
+/** The response, up to a limit of bytes and time. */
 function exchange(port: string, bytes: Buffer): Promise<string> {
   const socket = connect(Number(port), HOST);
   let heard = '';

@@ -1,5 +1,5 @@
-// A hostile person at the live view: every message that a viewer may say, each of its fields in turn, and messages that are
-// none, with and without control.
+// A hostile viewer of the live view: every message that a viewer may send, each of its fields in turn, and invalid messages,
+// with and without control.
 import type { TSchema } from 'typebox';
 import type { DebugUrls } from '../../../contract/live.ts';
 import { ViewerMessage } from '../../../contract/live-messages.ts';
@@ -7,7 +7,7 @@ import { LiveViewer } from '../../harness/live-viewer.ts';
 import { eventually } from '../../harness/until.ts';
 import type { Hostile } from '../hostile.ts';
 import { plausibleBy } from '../schemas.ts';
-import { type World, withSession } from '../world.ts';
+import { type Fixture, withSession } from '../world.ts';
 
 const BURST = 15;
 const READ_MS = 10_000;
@@ -18,14 +18,14 @@ const messages = (schema: TSchema): TSchema[] => {
 };
 const MESSAGES = messages(ViewerMessage);
 
-export async function attackFromViewers(world: World, hostile: Hostile, count: number): Promise<void> {
+export async function attackFromViewers(world: Fixture, hostile: Hostile, count: number): Promise<void> {
   await withSession(world, async session => {
     const { body } = await world.server.api<DebugUrls>('GET', `/v1/browsers/sessions/${session.id}/debug`);
     for (let n = 0; n < count; n += BURST) {
       const viewer = await LiveViewer.open(body.debuggerUrl).catch(() => undefined);
       if (!viewer) return;
       const isTold = () => viewer.page !== '' || viewer.closed;
-      // What was said before may have closed the last page.
+      // An earlier message may have closed the last page.
       await eventually('the viewer to be told of a page', isTold, Boolean, READ_MS).catch(() => {});
       viewer.say({ type: 'take' });
       const isAsked = () => viewer.closed || viewer.messages.some(({ type }) => type === 'refused') || viewer.fence > 0;
