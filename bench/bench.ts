@@ -1,5 +1,5 @@
-// `npm run bench [-- --quick] [-- --json PATH] [-- --write]`: starts a real server on a folder of its own, measures it beside
-// browsers started by hand in the same run, prints Markdown, or writes it into docs/performance.md, and leaves nothing behind.
+// `npm run bench [-- --quick] [-- --json PATH] [-- --write]`: starts a real server in a temporary folder, measures it beside
+// browsers that are started by hand, and prints Markdown or writes it into docs/performance.md.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -21,9 +21,9 @@ import { type Figures, inMarkdown } from './table.ts';
 import { measureThroughput } from './throughput.ts';
 
 const PERFORMANCE = join(import.meta.dirname, '../docs/performance.md');
-/** What stands between is replaced. */
+/** The text between these marks is replaced. */
 const MARKS = ['<!-- bench -->\n', '\n<!-- /bench -->'] as const;
-/** As many as are held at once in the end. */
+/** The number of sessions that are held at once at the end. */
 const SLOTS = 40;
 
 interface Extent {
@@ -76,7 +76,7 @@ async function measureAll(server: TestServer, quick: boolean): Promise<Figures> 
   return { machine, quick, lifecycle, gateway, memory, throughput, crowd, steps, logs, files, egress, contexts };
 }
 
-/** Progress goes to the error stream: standard output is the table alone. */
+/** Progress goes to stderr, because stdout contains only the table. */
 async function step<T>(name: string, work: () => Promise<T>): Promise<T> {
   process.stderr.write(`bench: ${name}\n`);
   return work();
@@ -85,7 +85,7 @@ async function step<T>(name: string, work: () => Promise<T>): Promise<T> {
 function writeDown(markdown: string): void {
   const text = readFileSync(PERFORMANCE, 'utf8');
   const [from, to] = MARKS.map(mark => text.indexOf(mark)) as [number, number];
-  if (from < 0 || to < from) throw new Error(`${PERFORMANCE} lacks the marks between which figures stand`);
+  if (from < 0 || to < from) throw new Error(`${PERFORMANCE} lacks the marks for the figures`);
   writeFileSync(PERFORMANCE, `${text.slice(0, from + MARKS[0].length)}${markdown.trim()}${text.slice(to)}`);
 }
 

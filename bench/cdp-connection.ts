@@ -1,4 +1,4 @@
-// The client of all measurements: the same few lines on both sides, so that what differs is what is measured.
+// The CDP client of all measurements. Both sides use the same code, so that it does not cause a difference.
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import { within } from '../server/kit/wait.ts';
@@ -32,7 +32,7 @@ export class CdpConnection {
     return new CdpConnection(socket);
   }
 
-  /** The whole bench has an end; a timer for each of these calls would be part of what is measured. */
+  /** No timer for each call, because it would be part of the measurement. The whole benchmark has a time limit. */
   send(method: string, params: object = {}, sessionId?: string): Promise<Readonly<Record<string, unknown>>> {
     const id = ++this.#id;
     const answer = Promise.withResolvers<Readonly<Record<string, unknown>>>();
@@ -41,7 +41,7 @@ export class CdpConnection {
     return answer.promise;
   }
 
-  /** A channel on the first page. */
+  /** Attaches to the first page. */
   async attachToPage(): Promise<string> {
     const { targetInfos } = await this.send('Target.getTargets');
     const infos = Array.isArray(targetInfos) ? targetInfos : [];
@@ -50,7 +50,7 @@ export class CdpConnection {
     return String(sessionId);
   }
 
-  /** Opens an address and returns when it has loaded. */
+  /** Navigates to a URL and resolves when it has loaded. */
   async visit(url: string, page: string): Promise<void> {
     await this.send('Page.enable', {}, page);
     const loaded = Promise.withResolvers<void>();
@@ -65,7 +65,7 @@ export class CdpConnection {
     return result && typeof result === 'object' && 'value' in result ? result.value : undefined;
   }
 
-  /** Reads nothing more. */
+  /** Stops reading. */
   pause(): void {
     this.#socket.pause();
   }

@@ -1,5 +1,5 @@
-// `npm run bench:clients [-- --quick]`: the table of tests/acceptance/clients.test.ts, timed. Each cell gets a browser of its
-// own, as a test does: a session, or a Chromium that is started by hand. Whole tables run in turns, one browser at a time.
+// `npm run bench:clients [-- --quick]`: measures the table of tests/acceptance/clients.test.ts. Each cell gets its own browser,
+// as in the test: a session, or a Chromium that is started by hand. Whole tables alternate, one browser at a time.
 import { parseArgs } from 'node:util';
 import { systemClock } from '../server/kit/clock.ts';
 import { within } from '../server/kit/wait.ts';

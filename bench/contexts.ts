@@ -1,6 +1,6 @@
-// A cold start that unpacks a context beside one that has none, in turns: from the request of a create to the first answer of
-// its browser. Nothing is kept warm, so both are cold and nothing else starts meanwhile. And the floor of that: the same
-// Chromium by hand, with a profile of the same contents that is there already beside an empty one.
+// A cold start with a context beside one without, alternating: from the request of a create to the first answer of its
+// browser. There are no warm browsers, so both are cold. The lower bound is the same Chromium started by hand, with an
+// existing profile of the same contents and with an empty one.
 import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -91,7 +91,7 @@ async function firstAnswer(url: string): Promise<void> {
   connection.close();
 }
 
-/** A context with as much random data in one site's IndexedDB as a mail program keeps. */
+/** A context with as much random data in the IndexedDB of one site as a mail program stores. */
 export async function fill(server: TestServer, site: string): Promise<{ id: string; sizeBytes: number }> {
   const { body: context } = await server.api<Context>('POST', '/v1/browsers/contexts', { body: {} });
   const browserSettings = { context: { id: context.id, persist: true } };
@@ -103,7 +103,7 @@ export async function fill(server: TestServer, site: string): Promise<{ id: stri
   return { id: context.id, sizeBytes };
 }
 
-/** The same of a browser by hand, and of its profile what a context keeps. */
+/** The same with a browser that is started by hand, and the parts of its profile that a context stores. */
 async function fillByHand(folder: string, site: string): Promise<string> {
   const browser = await ByHand.start();
   await keepData(browser.url, site);

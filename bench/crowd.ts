@@ -1,4 +1,4 @@
-// Many sessions held at once, each with a page: whether all answer, and what one of them costs.
+// Many sessions at once, each with a page: whether all answer, and the cost of one session.
 import { systemClock } from '../server/kit/clock.ts';
 import type { CreatedSession, TestServer } from '../tests/harness/server.ts';
 import { CdpConnection } from './cdp-connection.ts';
@@ -9,7 +9,7 @@ const PAGE = 'data:text/html,<title>crowd</title><h1>A page</h1>';
 
 export interface CrowdFigure {
   readonly sessions: number;
-  /** Until all were there and had their page. */
+  /** The time until all sessions and their pages existed. */
   readonly seconds: number;
   readonly pssMibEach: number;
   readonly privateMibEach: number;

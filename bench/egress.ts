@@ -1,6 +1,6 @@
-// What a page fetches through the egress proxy of a session, beside what one fetches without: large, and a first byte. The
-// same page code in all browsers, in turns; the site is a process of its own, so that nobody's work is in its way. What the
-// proxy adds shows in a session that is not recorded and has no log; what those add, beside it, in one as it is made.
+// Throughput and latency of fetches through the egress proxy of a session, beside fetches without it. The same page code runs in
+// all browsers in turns, and the site is a separate process. The cost of the proxy is measured in a session without recording
+// and log; a session with the default settings shows what these add.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -12,14 +12,14 @@ import { type Comparison, comparison, type Summary, summary } from './statistics
 const MIB = 1024 ** 2;
 const LARGE_MIB = 100;
 const SMALL_TIMES = 20;
-/** Not counted: every side has opened its caches and connections by then. */
+/** Warm-up rounds, which open caches and connections and are not counted. */
 const ROUNDS_BEFORE = 2;
 
 export interface EgressFigure {
   readonly what: string;
-  /** MiB a second. */
+  /** MiB per second. */
   readonly throughput: Comparison;
-  /** Milliseconds until the answer of a request for which the site takes a new connection. */
+  /** Milliseconds until the response to a request that needs a new connection. */
   readonly firstByte: Comparison;
   readonly addedMs: Summary;
 }
@@ -44,7 +44,7 @@ export async function measureEgress(server: TestServer, rounds: number): Promise
     const urls = [hand.url, alone.connectUrl, whole.connectUrl];
     for (const url of urls) sides.push(await sideOn(url, site.url));
     for (let round = -ROUNDS_BEFORE; round < rounds; round++)
-      // Each goes first as often as last: what the machine does meanwhile favours nobody.
+      // Each side is first and last equally often, so that other load does not favor one.
       for (const side of round % 2 === 0 ? sides : sides.toReversed()) await take(side, round >= 0);
     const [base, ...ours] = sides;
     if (!base) throw new Error('nothing was measured');
@@ -86,7 +86,7 @@ const LARGE = `(async () => {
   return performance.now() - began;
 })()`;
 
-/** The middle of some: one alone is at the mercy of the moment. */
+/** The median, because a single value varies too much. */
 const SMALL = `(async () => {
   const times = [];
   for (let time = 0; time < ${SMALL_TIMES}; time++) {

@@ -20,7 +20,7 @@ const megabyte = Buffer.alloc(MIB, 'berth');
 
 export interface FilesFigure {
   readonly name: 'upload' | 'download';
-  /** MiB a second. */
+  /** MiB per second. */
   readonly comparison: Comparison;
 }
 
@@ -47,7 +47,7 @@ export async function measureFiles(server: TestServer, rounds: number): Promise<
   ];
 }
 
-/** A page makes the file itself, so nothing of the network is in it. */
+/** The page creates the file itself, so that the network is not measured. */
 async function downloadOnce(server: TestServer, { id, connectUrl }: CreatedSession): Promise<string> {
   const browser = await chromium.connectOverCDP(connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
@@ -80,7 +80,7 @@ async function startPlain(): Promise<{ url: string; close(): void }> {
   return { url: `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}/`, close };
 }
 
-/** A copy that is on the disk when it is answered, as ours is. */
+/** Synced to disk before the response, as by the server. */
 async function store(incoming: IncomingMessage, path: string): Promise<void> {
   await pipeline(incoming, createWriteStream(path, { flush: true }));
 }

@@ -1,5 +1,5 @@
-// How long the console takes until its first screen stands, for somebody who has never been there: from the navigation to the
-// heading of the list with what the API answers below it.
+// The time until the first screen of the console is shown to a new user: from the navigation to the heading of the list with
+// the data of the API.
 
 import { ByHand } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';
@@ -14,7 +14,7 @@ const NOTE = `new MutationObserver((_, observer) => {
 
 export async function measureFirstScreen(server: TestServer, visits: number): Promise<Summary> {
   const link = server.log().flatMap(line => /http\S+\/console#token=bpt_\S+/.exec(line) ?? [])[0];
-  if (!link) throw new Error('the server has printed no link to its console');
+  if (!link) throw new Error('the server did not print a link to its console');
   const times: number[] = [];
   for (let visit = 0; visit < visits; visit++) {
     const browser = await ByHand.start();

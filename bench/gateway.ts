@@ -1,5 +1,5 @@
-// CDP through the gateway against Chromium's own DevTools socket, in alternating blocks, with a proxy that looks at
-// nothing as the third: the ratio of every block is taken with the direct block beside it.
+// CDP through the gateway against Chromium's own DevTools socket, in alternating blocks, with a plain TCP proxy as the third
+// side. The ratio of every block is computed with the adjacent direct block.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ const START_MS = 10_000;
 export interface GatewayFigure {
   readonly name: string;
   readonly unit: 'ms' | 'per s';
-  /** What issue 2 asks for: at most for times, at least for rates. */
+  /** The target of issue 2: an upper limit for times, a lower limit for rates. */
   readonly target: number;
   readonly gateway: Comparison;
   readonly passThrough: Comparison;
@@ -88,12 +88,12 @@ async function compare(measure: Measure, sides: readonly Side[], pairs: number):
   return { name, unit, target, gateway: comparison(direct, gateway), passThrough: comparison(direct, passThrough) };
 }
 
-/** What each side's blocks came to. */
+/** The results of all blocks by side. */
 export async function inTurns(measure: Measure, sides: readonly Side[], pairs: number): Promise<number[][]> {
   const blocks: number[][] = sides.map(() => []);
   for (const side of sides) await measure.block(side); // warm
   for (let pair = 0; pair < pairs; pair++) {
-    // Each pair begins with another side, so that none is always the one after the longest.
+    // Each pair begins with another side, so that none always follows the slowest.
     for (const offset of sides.keys()) {
       const index = (pair + offset) % sides.length;
       const side = sides[index];
@@ -105,7 +105,7 @@ export async function inTurns(measure: Measure, sides: readonly Side[], pairs: n
 
 export async function prepare(url: string): Promise<Side> {
   const connection = await CdpConnection.open(url);
-  // A window of its own: a tab behind another one is not painted, and its screenshot never comes.
+  // A separate window: a background tab is not painted, and its screenshot never completes.
   const { targetId } = await connection.send('Target.createTarget', { url: 'about:blank', newWindow: true });
   const { sessionId } = await connection.send('Target.attachToTarget', { targetId, flatten: true });
   const page = String(sessionId);
@@ -124,7 +124,7 @@ async function typicalMs(count: number, work: () => Promise<unknown>): Promise<n
   return median(times);
 }
 
-/** Commands per second while so many wait for their answers at every moment. */
+/** Commands per second with a constant number of unanswered ones. */
 async function inFlight(count: number, side: Side): Promise<number> {
   let begun = 0;
   const lane = async (): Promise<void> => {

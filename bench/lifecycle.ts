@@ -1,5 +1,5 @@
-// One browser from nothing to nothing: start, first CDP answer, the title of a page, end; ours and by hand in turns. Ours
-// begins when as many browsers wait as shall: how fast they are started again is another figure, sessions per minute.
+// The life of one browser: start, first CDP answer, the title of a page, end; a session and a browser by hand in turns. A round
+// begins when the warm pool is full, because its refill rate is another figure: sessions per minute.
 import { systemClock } from '../server/kit/clock.ts';
 import { ByHand } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';
@@ -11,7 +11,7 @@ const TITLE = 'bench';
 const PAGE = `data:text/html,<title>${TITLE}</title><h1>A page</h1>`;
 const REFILLED_MS = 60_000;
 
-/** What a browser that waits can have. */
+/** The settings of a warm browser. */
 const SETTINGS = {
   viewport: { width: 1000, height: 650 },
   locale: 'de-DE',
@@ -22,7 +22,7 @@ const SETTINGS = {
   enablePdfViewer: true,
 };
 
-/** From the beginning; but the release, which is timed on its own. By hand, `created` is that the DevTools port listens. */
+/** Milliseconds since the begin, except for the release. By hand, `created` is when the DevTools port listens. */
 const STEPS = ['created', 'CDP answers', 'page title', 'release'] as const;
 type Step = (typeof STEPS)[number];
 export type Cycle = Readonly<Record<Step, number>>;
@@ -30,7 +30,7 @@ export type Cycle = Readonly<Record<Step, number>>;
 export interface LifecycleFigure {
   readonly what: string;
   readonly step: string;
-  /** At most, as the issue asks for: milliseconds of ours, or the ratio. */
+  /** The target of the issue: an upper limit in milliseconds, or for the ratio. */
   readonly target: { readonly ms: number } | { readonly ratio: number };
   readonly comparison: Comparison;
 }
@@ -71,7 +71,7 @@ export async function measureLifecycle(server: TestServer, rounds: number): Prom
   return figures;
 }
 
-/** Until nothing is started any more: as many wait as shall. */
+/** Waits until the warm pool is full. */
 export async function untilRefilled(server: TestServer): Promise<void> {
   let before = -1;
   const isStill = async (): Promise<boolean> => {
@@ -86,7 +86,7 @@ export async function untilRefilled(server: TestServer): Promise<void> {
   await eventually('the warm browsers', isStill, Boolean, REFILLED_MS);
 }
 
-/** A pool that starts none for so long has all. */
+/** A pool that starts no browser for this long is full. */
 const STILL_MS = 400;
 
 export const sessionCycle = (server: TestServer, body: object = {}): Promise<Cycle> =>

@@ -1,4 +1,4 @@
-// What viewers of one session cost the server, by how many they are, beside the least relay with as many.
+// The cost of viewers of one session, by their number, beside a minimal relay with as many viewers.
 import { WebSocket } from 'ws';
 import type { DebugUrls } from '../contract/live.ts';
 import { systemClock } from '../server/kit/clock.ts';
@@ -18,9 +18,9 @@ export interface CrowdCost {
   readonly page: string;
   readonly way: string;
   readonly viewers: number;
-  /** CPU seconds a second, without the browser. */
+  /** CPU seconds per second, without the browser. */
   readonly cpu: number;
-  /** Pictures a second that each viewer got, of those there were the median one. */
+  /** Pictures per second of the median viewer. */
   readonly pictures: number;
 }
 

@@ -1,12 +1,12 @@
-// How long it takes until a canvas shows what has happened: a change of the page, a press on the canvas, and a press behind
-// five seconds of a mouse that tells of itself a thousand times a second.
+// The time until a canvas shows a change of the page, a click on the canvas, and a click after five seconds of mouse moves at
+// 1000 per second.
 import { systemClock } from '../server/kit/clock.ts';
 import { ByHand } from '../tests/harness/by-hand.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 import { type LiveSide, liveSide, rawSide, told } from './live-sides.ts';
 
 const FLOOD_SECONDS = 5;
-/** Samples come at changing moments of whatever beats on the way. */
+/** Intervals vary, so that samples are not in step with periodic work. */
 const PAUSE_LEAST_MS = 120;
 const PAUSE_SPREAD_MS = 230;
 const PRIME = 97;
@@ -77,7 +77,7 @@ export async function measureLatency(
   }
 }
 
-/** One of each in turn, so that a slow moment meets both. */
+/** The sides alternate, so that a slow moment affects both. */
 async function inTurns(sides: { raw: LiveSide; ours: LiveSide }, sample: Sample, count: number) {
   const raw: number[] = [];
   const ours: number[] = [];

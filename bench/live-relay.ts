@@ -1,6 +1,6 @@
-// A program: the least that a live view in Node can be. It takes the screencast of one page straight from Chromium's own
-// socket, passes every frame on as it comes, and passes the mouse back: no jail, no recording, no rights, no limits.
-// Prints its port; ends with its parent.
+// A program: a minimal live view in Node. It passes the screencast of one page from Chromium's own socket to viewers, and the
+// mouse back: without a jail, recording, permissions or limits.
+// Prints its port and ends with its parent.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { WebSocket, WebSocketServer } from 'ws';

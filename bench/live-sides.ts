@@ -1,5 +1,5 @@
-// Two ways to look at a page that changes: our live view of a session, and the least that can stand between Chromium's own
-// socket and a canvas. Both are looked at in a browser by hand, which notes when its canvas shows what.
+// Two ways to watch a page that changes: the live view of a session, and a minimal relay between Chromium's own socket and a
+// canvas. A browser started by hand shows both and records when its canvas shows what.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { CdpConnection } from './cdp-connection.ts';
 const START_MS = 10_000;
 const PICTURE_MS = 20_000;
 
-/** A block that turns black or white, by a call or by a press on the page, and words under it. */
+/** A block that turns black or white, by a call or by a click on the page, above some text. */
 const CHANGING = `<!doctype html><title>changes</title><style>body{margin:0;font:16px sans-serif}#b{height:300px;background:#000}</style>
 <div id="b"></div><p>${'words on a page '.repeat(300)}</p><script>
   let white = false;
@@ -21,7 +21,7 @@ const CHANGING = `<!doctype html><title>changes</title><style>body{margin:0;font
   addEventListener('mousedown', turn);
 </script>`;
 
-/** Notes every draw of the canvas: when, and whether its block is white then. */
+/** Records the time and the color of the block for every draw of the canvas. */
 const NOTE = `(() => {
   const draw = CanvasRenderingContext2D.prototype.drawImage;
   const seen = [];
@@ -53,7 +53,7 @@ const NOTE = `(() => {
   });
 })()`;
 
-/** A page with a channel of ours on it. */
+/** A page with a CDP channel. */
 export interface Spoken {
   readonly connection: CdpConnection;
   readonly page: string;
@@ -67,7 +67,7 @@ export interface LiveSide {
 
 export const sourceAddress = `data:text/html,${encodeURIComponent(CHANGING)}`;
 
-/** Awaits what the expression promises. */
+/** Awaits the promise of the expression. */
 export async function told<T>({ connection, page }: Spoken, expression: string): Promise<T> {
   const asked = { expression, returnByValue: true, awaitPromise: true };
   const { result } = await within(PICTURE_MS, `an answer to ${expression.slice(0, 60)}`, () =>
@@ -117,7 +117,7 @@ export async function startRelay(url: string, targetId: string): Promise<{ url: 
   return { url: `http://127.0.0.1:${port}/`, pid: child.pid ?? 0, end: () => child.disconnect() };
 }
 
-/** A tab behind another one is not painted, so each has a window. */
+/** A background tab is not painted, so each page has its own window. */
 export async function ownWindow({ url }: ByHand): Promise<Spoken & { readonly targetId: string }> {
   const connection = await CdpConnection.open(url);
   const made = { url: 'about:blank', newWindow: true, width: 1280, height: 720 };

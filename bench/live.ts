@@ -1,5 +1,5 @@
-// `node bench/live.ts [--quick]`: how late and how dear a look at a session is, beside a screencast taken
-// straight from a Chromium by hand in the same run. Prints Markdown tables, and leaves nothing behind.
+// `node bench/live.ts [--quick]`: latency and cost of watching a session, beside a screencast directly from a Chromium that is
+// started by hand. Prints Markdown tables.
 import { parseArgs } from 'node:util';
 import { within } from '../server/kit/wait.ts';
 import { freePort } from '../tests/harness/free-port.ts';

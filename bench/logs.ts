@@ -1,5 +1,5 @@
-// What the log of a session costs: CDP through the gateway, and computing while pages say and ask for much, with the log on
-// against off, on one server and in turns. Recording is off on both sides.
+// The cost of the session log: CDP through the gateway, and CPU time while pages log and request a lot, with the log on and
+// off, on one server in turns. Recording is off on both sides.
 import { systemClock } from '../server/kit/clock.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 import { processesOf } from '../tests/harness/session-processes.ts';
@@ -17,7 +17,7 @@ export interface LogFigures {
   readonly work: readonly WorkFigure[];
 }
 
-/** CPU-seconds a minute. */
+/** CPU seconds per minute. */
 export interface WorkFigure {
   readonly page: string;
   readonly chromium: { readonly off: Summary; readonly on: Summary };
@@ -51,7 +51,7 @@ export async function measureLogs(
   return { gateway, work };
 }
 
-/** Each with a locale that nobody asked for before: so it is never warm, and its processes are found by its name. */
+/** Each has an unusual locale, so that it is a cold start and its processes are found by the name of the session. */
 async function open(server: TestServer, logSession: boolean): Promise<Watched> {
   const browserSettings = { logSession, recordSession: false, locale: logSession ? 'de-AT' : 'de-CH' };
   const { id, connectUrl } = await server.createSession({ keepAlive: true, browserSettings });

@@ -1,4 +1,4 @@
-// The machine that figures were measured on. A figure without it says nothing.
+// The machine on which figures were measured. Figures cannot be compared without it.
 import { readFileSync } from 'node:fs';
 import { cpus, loadavg, release, totalmem } from 'node:os';
 import { versionOfChromium } from '../server/engines/slots/chromium.ts';
@@ -14,7 +14,7 @@ export interface Machine {
   readonly chromium: string;
   readonly node: string;
   readonly date: string;
-  /** What else the machine had to do when the bench began: processes that wanted to run, over one minute. */
+  /** The load average over one minute when the benchmark began. */
   readonly loadAtStart: number;
 }
 

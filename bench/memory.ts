@@ -1,5 +1,5 @@
-// What an idle session and the idle control plane hold in memory. A session and a browser by hand are looked at in the
-// same moment, because what they share is divided among them.
+// Memory of an idle session and of the idle control plane. A session and a browser by hand are measured at the same moment,
+// because shared memory is divided among them.
 import { systemClock } from '../server/kit/clock.ts';
 import { boxesOf } from '../tests/harness/boxes.ts';
 import { ByHand } from '../tests/harness/by-hand.ts';
@@ -7,7 +7,7 @@ import type { TestServer } from '../tests/harness/server.ts';
 import { descendants, type Memory, memoryOf, processesNaming } from './processes.ts';
 
 export interface MemoryFigures {
-  /** Our process, PostgreSQL and the browsers that wait, without any session. */
+  /** The server, PostgreSQL and the warm browsers, without any session. */
   readonly controlPlane: Memory;
   readonly session: Memory;
   readonly byHand: Memory;
@@ -33,7 +33,7 @@ export async function measureMemory(server: TestServer, settleMs: number): Promi
   }
 }
 
-/** Of the boxes that were given to these sessions, together. */
+/** The boxes of these sessions together. */
 export function memoryOfBoxes(server: TestServer, sessions: ReadonlySet<string>): Memory {
   const owners = server.sessionOfBox;
   const boxes = boxesOf(server.dataDir).filter(({ id }) => sessions.has(owners.get(id) ?? ''));

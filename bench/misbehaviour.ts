@@ -1,5 +1,5 @@
-// What one application can do to a server that is nobody else's business: each a piece of work bounded in count and size,
-// done again and again while a neighbour is measured.
+// Ways in which one application can load a server. Each is limited in number and size, and repeated while a neighbour is
+// measured.
 import type { DownloadPage } from '../contract/files.ts';
 import { systemClock } from '../server/kit/clock.ts';
 import { createContext, persistent, reachesVersion } from '../tests/harness/contexts.ts';
@@ -10,10 +10,10 @@ import { CdpConnection } from './cdp-connection.ts';
 import { openSite, type Site } from './log-site.ts';
 
 const SITES = 3;
-/** Nearly all that a site may store; as JSON each character takes six bytes. */
+/** Almost the storage quota of a site. As JSON each character takes six bytes. */
 const STORED_CHARS = 4_500_000;
 const DOWNLOADS = 40;
-/** Chromium drops what comes faster. */
+/** Chromium drops messages above this rate. */
 const DOWNLOAD_EACH_MS = 250;
 const DOWNLOADED_MS = 120_000;
 const PICTURE = { width: 3840, height: 2160, deviceScaleFactor: 1, mobile: false };
@@ -26,7 +26,7 @@ const FILMED_MS = 3_000;
 
 export interface Misbehaviour {
   readonly name: string;
-  /** Once; what of it fails because the server refuses it is part of it. */
+  /** Runs once. Refusals by the server are expected. */
   run(): Promise<unknown>;
 }
 
@@ -101,7 +101,7 @@ export async function openOffender(server: TestServer, key: string): Promise<Off
   return { misbehaviours, close };
 }
 
-/** Of the first application: a context whose sites have stored as much as they may. */
+/** A context of the first application whose sites have stored as much as they may. */
 async function storedContext(server: TestServer, sites: readonly Site[]): Promise<string> {
   const { id } = await createContext(server);
   const session = await server.createSession(persistent(id));
@@ -116,7 +116,7 @@ async function storedContext(server: TestServer, sites: readonly Site[]): Promis
   return id;
 }
 
-/** All of one name. */
+/** All have the same name. */
 async function download(
   server: TestServer,
   key: string,
@@ -135,7 +135,7 @@ async function download(
 
 const beginnings = () => upload('ca.pem', '-----BEGIN CERTIFICATE-----\n'.repeat(30_000));
 
-/** A client that asks for much and reads nothing of it. */
+/** A client that sends many commands and does not read the answers. */
 async function leaveUnread(url: string): Promise<void> {
   const connection = await CdpConnection.open(url);
   const page = await connection.attachToPage();

@@ -1,5 +1,5 @@
-// A program: asks one session for `1+1` again and again, a few milliseconds apart, and tells its parent how long each answer
-// took. It is a process of its own, so that what its parent does is no part of what it measures. Ends with its parent.
+// A program: evaluates `1+1` in one session every few milliseconds and reports the response times to its parent. It is a
+// separate process, so that the load of its parent is not measured. Ends with its parent.
 import { systemClock } from '../server/kit/clock.ts';
 import { CdpConnection } from './cdp-connection.ts';
 

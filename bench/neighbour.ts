@@ -1,5 +1,5 @@
-// `npm run bench:neighbour [-- --quick] [--only NAME]`: how long a session waits for its browser while another application misbehaves in
-// every way there is a bound for, beside the same session in quiet. Prints a Markdown table, and leaves nothing behind.
+// `npm run bench:neighbour [-- --quick] [--only NAME]`: the response time of a session while another application misbehaves in
+// each way that has a limit, beside the same session without load. Prints a Markdown table.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -17,14 +17,14 @@ const END_MS = 900_000;
 const PROBE_MS = 40_000;
 const FULL = { quietMs: 15_000, eachMs: 12_000 };
 const QUICK = { quietMs: 4_000, eachMs: 3_000 };
-/** Of the server's log, where it fails. */
+/** The number of log lines that are shown on failure. */
 const LINES_SHOWN = 10;
-/** Of the p99 in quiet. */
+/** Relative to the p99 without load. */
 const TARGET = 3;
 
 interface Wanted {
   readonly quick: boolean;
-  /** One misbehaviour by its name; absent: each, and then all at once. */
+  /** Only this misbehaviour; by default each one, and then all at once. */
   readonly only?: string;
 }
 
@@ -48,7 +48,7 @@ class Probe {
     return new Probe(child);
   }
 
-  /** Waits since the last time that it was asked. */
+  /** Response times since the last call. */
   async take(): Promise<Waits> {
     const answered = within(PROBE_MS, 'the probe to answer', signal => once(this.#child, 'message', { signal }));
     this.#child.send('take');
@@ -67,7 +67,7 @@ function waitsOf(tookMs: readonly number[]): Waits {
   return { p50: at(0.5), p99: at(0.99), max: sorted.at(-1) ?? 0, count: sorted.length };
 }
 
-/** Again and again until the time is over; what the server refuses is part of it. */
+/** Repeats until the time is over. Refusals by the server are expected. */
 async function keepOn({ run }: Misbehaviour, ms: number): Promise<number> {
   const until = systemClock.monotonicMs() + ms;
   let refused = 0;
@@ -125,7 +125,7 @@ async function measure(server: TestServer, { quick, only }: Wanted): Promise<str
   return `${table.join('')}\n${longestTurn(server.log().slice(booted))}\n\n${inWords(machine)}\n`;
 }
 
-/** By the server's own account: what it computed in one go, which is not what the machine gave to others meanwhile. */
+/** From the server's own report: its turns of the event loop, without the time that the machine gave to other processes. */
 function longestTurn(lines: readonly string[]): string {
   const cpuMs = lines
     .filter(line => line.includes('"loop.long_turn"'))

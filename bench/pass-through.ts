@@ -1,5 +1,5 @@
-// A program: the least that can stand between a client and Chromium's own socket in Node, a TCP proxy that looks at
-// nothing. What it costs on a machine is what no gateway in Node comes under there. Prints its port; ends with its parent.
+// A program: a minimal TCP proxy in Node between a client and Chromium's own socket. Its cost is the lower bound of a gateway in
+// Node on this machine. Prints its port and ends with its parent.
 import { connect, createServer } from 'node:net';
 
 const target = Number(process.argv[2]);

@@ -1,4 +1,4 @@
-// Processes of this machine as /proc shows them: who descends from whom, and what memory they hold.
+// Processes of this machine from /proc: their descendants and their memory.
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { boxesOf } from '../tests/harness/boxes.ts';
 import type { TestServer } from '../tests/harness/server.ts';
@@ -34,7 +34,7 @@ export function outsidePids(server: TestServer): readonly number[] {
   return descendants([server.pid]).filter(pid => !inside.has(pid));
 }
 
-/** Proportional and private memory of all of them together; those that ended meanwhile count nothing. */
+/** The sum of their proportional and private memory. Processes that have ended are not counted. */
 export function memoryOf(pids: readonly number[]): Memory {
   const rollups = pids.flatMap(pid => read(pid, 'smaps_rollup') ?? []);
   const sum = (field: string): number =>
@@ -48,10 +48,10 @@ export function memoryOf(pids: readonly number[]): Memory {
 
 const TICKS_PER_SECOND = 100;
 
-/** What they have computed so far, in user and in system mode; those that ended count nothing. */
+/** The CPU time that they have used, user and system. Processes that have ended are not counted. */
 export const cpuSecondsOf = (pids: readonly number[]): number => secondsOf(pids, [11, 12]);
 
-/** The same with what their children computed that have ended. */
+/** The same including children that have ended. */
 export const cpuSecondsWithEnded = (pids: readonly number[]): number => secondsOf(pids, [11, 12, 13, 14]);
 
 function secondsOf(pids: readonly number[], columns: readonly number[]): number {
@@ -64,8 +64,8 @@ function secondsOf(pids: readonly number[], columns: readonly number[]): number 
 }
 
 /**
- * What these and all that they start from now on compute, ended or not: bubblewrap does not wait for what it runs, so that
- * nobody inherits its figures. Counted by the kernel in a group of its own; needs root and the cpuacct controller.
+ * The CPU time of these processes and of all that they start from now on, including ended ones. bubblewrap does not wait for
+ * its children, so their CPU time is not added to a parent. Uses a cgroup; needs root and the cpuacct controller.
  */
 export function accountOf(pids: readonly number[]): { readonly seconds: () => number; readonly close: () => void } {
   const folder = `/sys/fs/cgroup/cpuacct/berth-bench-${process.pid}`;

@@ -1,5 +1,5 @@
-// `node bench/recording.ts [--seconds N]`: what recording costs, beside the same pages without it and beside constant 25 fps
-// x264, the way of most others; and what playlists and files of an hour cost. Prints a Markdown table.
+// `node bench/recording.ts [--seconds N]`: the cost of recording, beside the same pages without it and beside x264 at a constant
+// 25 fps, as most others do it; and the cost of playlists and files of one hour. Prints a Markdown table.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,7 +22,7 @@ import { inWords, thisMachine } from './machine.ts';
 import { MOVING_PAGES } from './moving-pages.ts';
 import { accountOf, boxPids, cpuSecondsWithEnded, outsidePids } from './processes.ts';
 
-/** Until its first segments, which every page has, are encoded. */
+/** The time until the first segments, which every page has, are encoded. */
 const SETTLE_MS = 15_000;
 const STORED_MS = 8_000;
 const CONSTANT_FPS = 25;
@@ -32,7 +32,7 @@ const PLAYLISTS = 50;
 const WAYS = ['off', 'recorded', 'x264 at 25 fps'] as const;
 
 interface Cost {
-  /** CPU seconds a minute. */
+  /** CPU seconds per minute. */
   readonly browser: number;
   readonly outside: number;
   readonly mebibytes: number;
@@ -42,7 +42,7 @@ const { values } = parseArgs({ options: { seconds: { type: 'string', default: '6
 const seconds = Number(values.seconds);
 const server = new TestServer({ isMeasured: true }, await freePort());
 
-/** Of the server, its database and its encoders, with the browsers. */
+/** The server, its database, its encoders and the browsers. */
 let account: ReturnType<typeof accountOf> | undefined;
 const accounted = (): number => account?.seconds() ?? 0;
 
@@ -86,7 +86,7 @@ async function storedBytesAMinute(id: string): Promise<number> {
   return (sizes.reduce((sum, size) => sum + size, 0) / shown) * 60;
 }
 
-/** A frame whenever the page changes, and the newest one encoded 25 times a second, changed or not. */
+/** Takes a frame whenever the page changes, and encodes the newest one 25 times per second. */
 async function recordConstantly(client: CdpClient, channel: string) {
   const folder = mkdtempSync(join(tmpdir(), 'berth-bench-'));
   const file = join(folder, 'film.mp4');
@@ -134,7 +134,7 @@ async function playlistMs(): Promise<number> {
   return took.sort((a, b) => a - b)[PLAYLISTS / 2] ?? 0;
 }
 
-/** Six hundred segments of 200 KiB, put together and written durably. */
+/** Six hundred segments of 200 KiB, joined and written durably. */
 async function hour(): Promise<{ wallMs: number; cpuS: number }> {
   const folder = mkdtempSync(join(tmpdir(), 'berth-bench-'));
   try {

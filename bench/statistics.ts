@@ -1,4 +1,4 @@
-// What a list of measurements is summed up to: middle and ends, never a mean, because one stall would be most of it.
+// Summarizes measurements by median and extremes, not by the mean, which a single stall would dominate.
 
 export interface Summary {
   readonly median: number;
@@ -7,7 +7,7 @@ export interface Summary {
   readonly count: number;
 }
 
-/** One quantity of two sides, measured in turns: the ratio is taken pair by pair, so that slow moments cancel out. */
+/** One quantity of two sides, measured in turns. The ratio is computed by pair, so that slow moments cancel out. */
 export interface Comparison {
   readonly base: Summary;
   readonly ours: Summary;

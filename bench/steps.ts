@@ -1,5 +1,5 @@
-// Where the time of a create and of a release goes, step by step, as the server's own spans tell it. A server of its own:
-// telling costs time, which must not be part of the other figures.
+// The duration of each step of a create and a release, from the server's own spans. Uses a separate server, because tracing
+// costs time that must not affect the other figures.
 import { systemClock } from '../server/kit/clock.ts';
 import { freePort } from '../tests/harness/free-port.ts';
 import { liftLimits } from '../tests/harness/limits.ts';
@@ -9,7 +9,7 @@ import { untilRefilled } from './lifecycle.ts';
 import { type Summary, summary } from './statistics.ts';
 
 const SENT_MS = 7_000;
-/** What the spans do not name: HTTP itself, the credential, reading the row, the answer. */
+/** Time outside of the spans: HTTP, the credential, reading the row, the response. */
 const REST = 'the rest: HTTP, credential, limits, answer';
 
 export interface StepFigure {
@@ -38,7 +38,7 @@ export async function measureSteps(rounds: number, slots: number): Promise<reado
   }
 }
 
-/** One after the other as they begin; the first round, in which everything is new, is left out. */
+/** In order of their begin. The first round is left out as warm-up. */
 function stepsOf(operation: string, spans: readonly ReceivedSpan[]): StepFigure[] {
   const wholes = spans.filter(span => span.name === operation).slice(1);
   const partsOf = ({ spanId }: ReceivedSpan): ReceivedSpan[] => spans.filter(span => span.parentSpanId === spanId);

@@ -1,4 +1,4 @@
-// The figures as Markdown, for people; the same figures go to JSON as they are.
+// Formats the figures as Markdown. JSON output contains them unchanged.
 import type { ContextFigures } from './contexts.ts';
 import type { CrowdFigure } from './crowd.ts';
 import type { EgressFigure } from './egress.ts';

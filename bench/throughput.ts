@@ -1,4 +1,4 @@
-// Whole sessions per minute, one after another and several at once, against browsers by hand.
+// Sessions per minute, one at a time and several at once, beside browsers started by hand.
 import { systemClock } from '../server/kit/clock.ts';
 import type { TestServer } from '../tests/harness/server.ts';
 import { byHandCycle, sessionCycle } from './lifecycle.ts';
@@ -28,7 +28,7 @@ export async function measureThroughput(
   return figures;
 }
 
-/** Begins cycles for `ms`; those that run then are finished and count, and so does their time. */
+/** Starts cycles for `ms`. Cycles that are running then are finished and counted with their time. */
 async function perMinute(atOnce: number, ms: number, cycle: () => Promise<unknown>): Promise<number> {
   const start = systemClock.monotonicMs();
   let done = 0;
