@@ -1,6 +1,6 @@
-// A session with allowedDomains: no page, and no client, gets a main frame anywhere else, and each attempt is told of. The
-// same attempts without the setting arrive, so the suite is known to bite. What is not concerned goes on as before. And a
-// session whose networkPolicy is for documents alone, which holds in frames too.
+// A session with allowedDomains: no page and no client can navigate a main frame to another domain, and each attempt is an
+// event. Without the setting the same attempts succeed, which proves the tests. Everything else is unaffected. The same for a
+// networkPolicy for documents, which also applies to frames.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium } from 'playwright-core';
@@ -44,7 +44,7 @@ const run = ({ client, page }: Attempt, expression: string): Promise<unknown> =>
 const navigate = ({ client, page }: Attempt, url: string): Promise<unknown> =>
   client.ask('Page.navigate', { url }, page);
 
-/** Answers what the page's own interception stops, until the client is gone. */
+/** Continues the requests that the page intercepts, until the client is closed. */
 async function intercept(
   { client, page }: Attempt,
   answer: (paused: string, url: string) => [string, object],
@@ -176,7 +176,7 @@ async function attemptAll<T>(session: CreatedSession, names: readonly string[], 
   return found;
 }
 
-test('none of the ways leads a main frame out, and each is told of', async () => {
+test('refuses every navigation of a main frame to another domain, and records an event for each', async () => {
   const session = await guarded();
   landed.clear();
   const names = Object.keys(ATTEMPTS);
@@ -198,7 +198,7 @@ test('none of the ways leads a main frame out, and each is told of', async () =>
   await server.release(session.id);
 });
 
-test('all of them lead out where nothing is set', async () => {
+test('allows the same navigations without allowedDomains', async () => {
   const session = await server.createSession({ keepAlive: true, recordSession: false });
   landed.clear();
   const missing = (): Array<string | undefined> =>
@@ -209,7 +209,7 @@ test('all of them lead out where nothing is set', async () => {
   await server.release(session.id);
 });
 
-test('a networkPolicy for documents alone holds for pages and for frames in them, and for nothing else', async () => {
+test('applies a networkPolicy for documents to pages and their frames, and to nothing else', async () => {
   const networkPolicy = { default: 'deny', allow: ['a.test'], subresources: false };
   const session = await server.createSession({
     keepAlive: true,
@@ -240,7 +240,7 @@ test('a networkPolicy for documents alone holds for pages and for frames in them
   await server.release(session.id);
 });
 
-test('a client cannot stand nearer to the network than the guard', async () => {
+test('refuses interception by a client that would come after the guard', async () => {
   const session = await guarded();
   const client = await CdpClient.connect(session.connectUrl);
   const { sessionId } = await client.send('Target.attachToBrowserTarget');
@@ -252,7 +252,7 @@ test('a client cannot stand nearer to the network than the guard', async () => {
   await server.release(session.id);
 });
 
-test('a page that a client makes up under a foreign address is emptied', async () => {
+test('empties a page that a client fakes under a foreign address', async () => {
   const session = await guarded();
   const client = await CdpClient.connect(session.connectUrl);
   const opened = await openPage(client);
@@ -266,7 +266,7 @@ test('a page that a client makes up under a foreign address is emptied', async (
   await server.release(session.id);
 });
 
-test('Playwright hears why, its routes work, and frames, fetches and subdomains go on', async () => {
+test('gives Playwright the reason, and keeps its routes, frames, fetches and subdomains working', async () => {
   const session = await guarded();
   const browser = await chromium.connectOverCDP(session.connectUrl);
   const page = browser.contexts()[0]?.pages()[0];
@@ -290,7 +290,7 @@ test('Playwright hears why, its routes work, and frames, fetches and subdomains 
   await server.release(session.id);
 });
 
-test('it holds when a later server has taken the session over', async () => {
+test('still applies after another server adopted the session', async () => {
   const session = await guarded();
   await server.restart();
   const client = await CdpClient.connect(session.connectUrl);
@@ -303,7 +303,7 @@ test('it holds when a later server has taken the session over', async () => {
   await server.release(session.id);
 });
 
-test('what is no host name is refused by its place', async () => {
+test('refuses an invalid host name with its position', async () => {
   for (const entry of ['https://a.test', 'a.test:80', 'a.test/x', 'a*.test']) {
     const body = { allowedDomains: ['b.test', entry] };
     const answer = await server.api<ErrorBody>('POST', '/v1/browsers/sessions', { body });

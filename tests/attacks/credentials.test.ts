@@ -1,4 +1,4 @@
-// What a credential must not do: reach beyond its confinement, outlive its end, or be used from elsewhere.
+// A credential must not work outside its restrictions, after its end, or from another address.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { IssuedAgentKey } from '../../contract/agent-keys.ts';
@@ -55,7 +55,7 @@ const idOf = async (token: string): Promise<string> => (await as(token)<Token>('
 
 // ---- tokens -----------------------------------------------------------------------------------------------------------
 
-test('a token without the right to manage tokens lists none, and revokes itself only', async () => {
+test('lets a token without the right to manage tokens list none and revoke only itself', async () => {
   const other = (await asOwner<Application>('POST', '/v1/applications', { name: 'Other' })).body.id;
   const confined = await issueToken({ scopes: ['applications:read'], applicationIds: [other] });
   const listed = await as(confined.token)('GET', TOKENS);
@@ -70,7 +70,7 @@ test('a token without the right to manage tokens lists none, and revokes itself 
   assert.equal((await as(confined.token)('GET', `${TOKENS}/current`)).status, 401);
 });
 
-test('a confined token that manages tokens sees and revokes itself and those it has issued', async () => {
+test('lets a restricted token list and revoke itself and the tokens that it issued', async () => {
   const manager = await cliToken(
     ...['--application', server.applicationId, '--scope', 'applications:read', 'account:tokens'],
   );
@@ -85,7 +85,7 @@ test('a confined token that manages tokens sees and revokes itself and those it 
   assert.equal((await as(manager)('DELETE', `${TOKENS}/${made.id}`)).status, 204);
 });
 
-test('a token that is issued by a restricted one is never wider and never lasts longer', async () => {
+test('refuses a restricted token to issue a wider or longer-lived one', async () => {
   const end = inFuture(HOUR);
   const restricted = await cliToken(
     ...['--scope', 'applications:read', 'account:tokens', '--expires', end],
@@ -117,7 +117,7 @@ test('a token that is issued by a restricted one is never wider and never lasts 
 
 // ---- rotation -----------------------------------------------------------------------------------------------------------
 
-test('a key that was rotated or has expired is not rotated: the refusal names what to do', async () => {
+test('refuses to rotate a rotated or expired key, with advice', async () => {
   const rotate = (id: string) => asOwner<IssuedAgentKey & ErrorBody>('POST', `${KEYS}/${id}/rotate`, {});
   const old = await issueKey();
   const successor = await rotate(old.id);
@@ -135,7 +135,7 @@ test('a key that was rotated or has expired is not rotated: the refusal names wh
   assert.match(late.body.message, /Issue a new key/);
 });
 
-test('of two rotations at once one succeeds, and no key is left that nobody was told', async () => {
+test('lets one of two concurrent rotations succeed, and leaves no unreturned key', async () => {
   const { id } = await issueKey({ name: 'twice' });
   const outcomes = await Promise.all([1, 2, 3].map(() => asOwner('POST', `${KEYS}/${id}/rotate`, {})));
   assert.deepEqual(outcomes.map(({ status }) => status).sort(), [201, 409, 409]);
@@ -145,7 +145,7 @@ test('of two rotations at once one succeeds, and no key is left that nobody was 
 
 // ---- the end of a key ---------------------------------------------------------------------------------------------------
 
-/** Everything that can be open under a key. */
+/** Every kind of connection that can be open under a key. */
 interface Opened {
   readonly session: CreatedSession;
   readonly withHeader: CdpClient;
@@ -181,7 +181,7 @@ async function openAll(key: string, session: CreatedSession): Promise<Opened> {
   };
 }
 
-/** All of it is closed, and nothing of it opens again. */
+/** Asserts that every connection is closed and cannot be opened again. */
 async function assertClosed({ session, debuggerUrl, ...open }: Opened): Promise<void> {
   for (const client of [open.withHeader, open.withAddress, open.guest])
     assert.equal((await client.closed()).code, KEY_ENDED);
@@ -226,7 +226,7 @@ const endings: Readonly<Record<string, (key: IssuedAgentKey) => Promise<void>>> 
 };
 
 for (const [how, end] of Object.entries(endings))
-  test(`what is open under a key is closed when the key ${how}; other keys keep theirs`, async () => {
+  test(`closes all connections of a key when the key ${how}, and those of no other key`, async () => {
     const key = await issueKey();
     const session = await server.createSession({ keepAlive: true }, key.key);
     const open = await openAll(key.key, session);
@@ -246,7 +246,7 @@ for (const [how, end] of Object.entries(endings))
     await server.release(session.id);
   });
 
-test('a session whose last client came with a revoked key ends as if that client had left', async () => {
+test('ends a session when the key of its last client is revoked', async () => {
   const key = await issueKey();
   const session = await server.createSession({}, key.key);
   const client = await CdpClient.connect(session.connectUrl);
@@ -257,7 +257,7 @@ test('a session whose last client came with a revoked key ends as if that client
   assert.deepEqual([ended.status, ended.endReason], ['COMPLETED', 'client_disconnected']);
 });
 
-test('a key that is revoked with closeConnections=false keeps its open sockets, and opens no more', async () => {
+test('keeps open sockets of a key revoked with closeConnections=false, and refuses new ones', async () => {
   const key = await issueKey();
   const session = await server.createSession({ keepAlive: true }, key.key);
   const client = await CdpClient.connect(session.connectUrl);
@@ -268,7 +268,7 @@ test('a key that is revoked with closeConnections=false keeps its open sockets, 
   await server.release(session.id);
 });
 
-test('an address made under a key that was revoked while the server was away does not work after its start', async () => {
+test('refuses addresses of a key that was revoked while the server was down', async () => {
   const key = await issueKey();
   const session = await server.createSession({ keepAlive: true }, key.key);
   await server.kill();
@@ -281,7 +281,7 @@ test('an address made under a key that was revoked while the server was away doe
 
 // ---- from where -----------------------------------------------------------------------------------------------------------
 
-test('behind a trusted proxy cidrAllow looks at the caller, over HTTP and for CDP connections', async () => {
+test('behind a trusted proxy applies cidrAllow to the caller, for HTTP and CDP', async () => {
   const { key } = await issueKey({ cidrAllow: ['203.0.113.0/24'] });
   const from = (forwarded: string) => server.api('GET', SESSIONS, { key, headers: { 'x-forwarded-for': forwarded } });
   assert.equal((await from('203.0.113.7')).status, 200);
@@ -297,4 +297,4 @@ test('behind a trusted proxy cidrAllow looks at the caller, over HTTP and for CD
   await server.release(session.id);
 });
 
-test('whatever came before, nothing is left', () => server.settles());
+test('leaves nothing behind', () => server.settles());

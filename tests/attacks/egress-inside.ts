@@ -1,5 +1,5 @@
-// Runs in a network namespace of its own, where the forbidden addresses belong to the loopback interface and counting
-// servers stand behind them: tries every spelling through the proxy, shut and opened, and prints what happened.
+// Runs in its own network namespace, where the forbidden addresses belong to the loopback interface and servers count
+// connections to them. Tries every spelling through the proxy, with a closed and an open policy, and prints the results.
 import { execFile, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
@@ -16,12 +16,12 @@ import { within } from '../../server/kit/wait.ts';
 import { openNameServer, PATIENT, type Question } from '../engines/egress-dns.ts';
 import { carriers, FORBIDDEN_4, FORBIDDEN_6, type Spelling, spellings4, spellings6 } from './egress-spellings.ts';
 
-/** What one request came to. */
+/** The result of one request. */
 export interface Outcome {
   readonly status: number;
   /** The rule of the refusal, the kind of the failure, or the address that answered. */
   readonly said: string;
-  /** Connections that arrived anywhere behind the forbidden addresses. */
+  /** Connections that arrived at any forbidden address. */
   readonly hits: number;
 }
 
@@ -53,7 +53,7 @@ const OTHER_PORT = 9200;
 const LATE_4 = '93.184.218.1';
 const CARRIERLESS_4 = '93.184.219.1';
 const ANSWER_MS = 30_000;
-/** More than a machine stands still; less than an answer is waited for. */
+/** Longer than a machine may be suspended, shorter than the timeout of an answer. */
 const PATIENT_MS = 25_000;
 
 const ip = (...args: readonly string[]): void =>
@@ -68,7 +68,7 @@ function makeAddresses(): void {
     ip('-6', 'addr', 'add', `${address}/128`, 'dev', 'lo', 'nodad');
 }
 
-/** A host that never answers: packets to it go into the other end of a wire that nobody reads. */
+/** A host that never answers: packets to it go into a veth peer without a reader. */
 function makeSilence(): void {
   ip('link', 'add', 'wire0', 'type', 'veth', 'peer', 'name', 'wire1');
   ip('addr', 'add', '93.184.217.1/24', 'dev', 'wire0');
@@ -78,7 +78,7 @@ function makeSilence(): void {
 
 const SILENT = '93.184.217.2';
 
-/** One form for each address, so that what arrived can be compared with what was meant. */
+/** Normalizes an address, so that the arrived and the intended address can be compared. */
 function plain(text: string): string {
   const address = parseAddress(text)?.text ?? '';
   return address.includes(':') ? new URL(`http://[${address}]/`).hostname.slice(1, -1) : address;
@@ -174,7 +174,7 @@ function everything(): Spelling[] {
   return [...fours, ...sixes, ...zero, { host: '[::]', lands: '::1', rule: 'unspecified' }, ...here];
 }
 
-/** Name server: fixed names, one that turns after its first answer, and some that mix public and private. */
+/** Name server: fixed names, one that changes after its first answer, and some with public and private addresses. */
 function answer({ name, type, time }: Question) {
   const four = (...addresses: string[]) => ({ addresses: type === 'A' ? addresses : [] });
   const [, family, index] = /^dns(6?)-(\d+)\.test$/.exec(name) ?? [];
@@ -198,7 +198,7 @@ const all = (port?: number): { address: string; prefix: number; family: 4 | 6; p
 ];
 
 const real = thisMachine({ listeners: [{ host: '0.0.0.0', port: OWN_PORT }], clock: systemClock });
-/** All of the outside is on this machine's interfaces here: where the outside is meant, none of them counts as its own. */
+/** In the namespace all outside addresses are on this machine's interfaces, so none of them counts as its own. */
 const machine = { ...real, has: () => false };
 const shut: EgressPolicy = egressPolicy({ allow: [], machine });
 const opened: EgressPolicy = egressPolicy({ allow: all(), machine });
@@ -305,7 +305,7 @@ async function play(
   return scenes;
 }
 
-/** Addresses that look public, and are this machine's; with its real interfaces. */
+/** Public addresses that belong to this machine, tested with its real interfaces. */
 async function onThisMachine(scene: (name: string, policy: EgressPolicy, host: string, port: number) => Promise<void>) {
   const allowing = (allow: Parameters<typeof egressPolicy>[0]['allow']): EgressPolicy =>
     egressPolicy({ allow, machine: real });

@@ -1,14 +1,14 @@
-// Every way to write, carry or name an address that a page might try (pure).
+// The ways to spell or embed an address that a page might try. Pure.
 
 export interface Spelling {
-  /** As it stands in a URL or in CONNECT. */
+  /** The spelling in a URL or in CONNECT. */
   readonly host: string;
-  /** Where it arrives if nobody refuses it. */
+  /** Where it arrives if it is not refused. */
   readonly lands: string;
   readonly rule: string;
 }
 
-/** Of IPv4 addresses that a session must not reach. `0.0.0.0` and `127.0.0.1` belong to every machine. */
+/** IPv4 addresses that a session must not reach. `0.0.0.0` and `127.0.0.1` belong to every machine. */
 export const FORBIDDEN_4: ReadonlyArray<readonly [address: string, rule: string]> = [
   ['169.254.169.254', 'metadata'],
   ['10.9.9.9', 'private'],
@@ -39,7 +39,7 @@ export function groups(address: string): string {
   return `${Number.parseInt(all.slice(0, 4), 16).toString(16)}:${Number.parseInt(all.slice(4), 16).toString(16)}`;
 }
 
-/** Spellings that mean the address itself. */
+/** Spellings of the address itself. */
 export function spellings4(address: string): readonly string[] {
   const parts = numbers(address);
   const [a = 0, b = 0, c = 0, d = 0] = parts;
@@ -69,7 +69,7 @@ export function spellings4(address: string): readonly string[] {
   ];
 }
 
-/** IPv6 addresses that lead to the address by way of somebody's gateway; each is an address of its own. */
+/** IPv6 addresses that embed the address and lead to it through a gateway. */
 export function carriers(address: string): readonly string[] {
   const inside = groups(address);
   const inverted = (0xffffffff - value(address)).toString(16).padStart(8, '0');

@@ -1,5 +1,5 @@
-// A session must not reach metadata, private and own addresses, however they are written, carried or named. The same
-// requests with everything opened do arrive, so the suite is known to bite. Nothing leaves the namespace it makes.
+// A session must not reach metadata, private and own addresses, however they are spelled or embedded. With an open policy the
+// same requests arrive, which proves the tests. No packet leaves the network namespace of the tests.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { getuid } from 'node:process';
@@ -12,7 +12,7 @@ import { FORBIDDEN_4, FORBIDDEN_6 } from './egress-spellings.ts';
 const INSIDE = fileURLToPath(new URL('egress-inside.ts', import.meta.url));
 const RUN_MS = 300_000;
 const OUT_BYTES_MAX = 16 * 1024 * 1024;
-/** A run that tried less than this has not tried what it should. */
+/** The minimum number of attempts of a complete run. */
 const ATTEMPTS_LEAST = 600;
 
 let report: Report;
@@ -32,7 +32,7 @@ before(async () => {
 const name = ({ via, host }: Attempt): string => `${host} by ${via}`;
 
 describe('spellings of forbidden addresses', () => {
-  test('all of them were tried, both ways', () => {
+  test('tries every spelling, by CONNECT and by plain HTTP', () => {
     assert.ok(report.attempts.length >= ATTEMPTS_LEAST, `${report.attempts.length} attempts`);
     for (const [address] of [...FORBIDDEN_4, ...FORBIDDEN_6])
       for (const via of ['connect', 'http'])
@@ -43,7 +43,7 @@ describe('spellings of forbidden addresses', () => {
     assert.ok(report.attempts.some(({ via }) => via === 'curl connect'));
   });
 
-  test('each is refused by its rule, and not one packet arrives', () => {
+  test('refuses each by its rule, and no packet arrives', () => {
     const wrong = report.attempts.filter(({ via, rule, shut }) => {
       // curl shows no header of a refused CONNECT among its output.
       return shut.hits !== 0 || shut.status !== 403 || (shut.said !== rule && via !== 'curl connect');
@@ -54,7 +54,7 @@ describe('spellings of forbidden addresses', () => {
     );
   });
 
-  test('each arrives once it is opened', () => {
+  test('lets each arrive when it is allowed', () => {
     const wrong = report.attempts.filter(
       ({ lands, opened }) => opened.hits !== 1 || opened.status !== 200 || opened.said !== lands,
     );
@@ -73,19 +73,19 @@ const scene = (wanted: string): unknown => {
 const PUBLIC = '93.184.216.34';
 const both = ['connect', 'http'] as const;
 
-describe('name servers that play games', () => {
-  test('a name that turns private after its first answer: the checked address is used, then refused', () => {
+describe('hostile name servers', () => {
+  test('uses the checked address of a name that becomes private later, then refuses it', () => {
     assert.deepEqual(scene('turning, first'), { status: 200, said: PUBLIC, hits: 1, asked: 1 });
     assert.deepEqual(scene('turning, second'), { status: 403, said: 'private', hits: 0, asked: 2 });
     assert.deepEqual(scene('turning, third'), { status: 403, said: 'private', hits: 0, asked: 3 });
   });
 
-  test('an ordinary public name is reached without any opening', () => {
+  test('reaches an ordinary public name without an entry', () => {
     for (const via of both)
       assert.deepEqual(scene(`public by ${via}`), { status: 200, said: '2606:2800:220:1::9', hits: 1 });
   });
 
-  test('one private answer among public ones refuses them all', () => {
+  test('refuses a name with one private address among public ones', () => {
     const rules = { 'mixed.test': 'private', 'mixed6.test': 'unique_local', 'mapped.test': 'private' };
     const lands = { 'mixed.test': PUBLIC, 'mixed6.test': 'fd00::9', 'mapped.test': '10.9.9.9' };
     for (const host of ['mixed.test', 'mixed6.test', 'mapped.test'] as const)
@@ -96,8 +96,8 @@ describe('name servers that play games', () => {
   });
 });
 
-describe('our own listener', () => {
-  test('is refused on every address of the machine, even where everything is opened', () => {
+describe("the server's own listener", () => {
+  test('is refused on every address of the machine, even if everything is allowed', () => {
     const hosts = ['127.0.0.1', '[::1]', '0.0.0.0', '127.5.5.5', '10.9.9.9', PUBLIC, '[64:ff9b::a09:909]', 'localhost'];
     for (const host of hosts)
       for (const via of both)
@@ -122,7 +122,7 @@ describe('another service of this machine, on an address that looks public', () 
   };
   const OWN_ADDRESS = { status: 403, said: 'own_address' };
 
-  test('is refused however it is written, also where everything is opened, and not one packet arrives', () => {
+  test('is refused in every spelling, even if everything is allowed, and no packet arrives', () => {
     for (const host of [PUBLIC, '[2606:2800:220:1::9]', `[::ffff:${PUBLIC}]`, '[64:ff9b::5db8:d822]', 'public.test'])
       for (const how of ['shut', 'opened by range'])
         for (const via of both)
@@ -133,7 +133,7 @@ describe('another service of this machine, on an address that looks public', () 
     }
   });
 
-  test('is refused on an address that has just come, and on one of an interface without a carrier', () => {
+  test('is refused on a new address, and on one of an interface without a carrier', () => {
     for (const via of both) {
       assert.deepEqual(of(`machine, an address that has just come by ${via}`), OWN_ADDRESS);
       assert.deepEqual(of(`machine, an interface without a carrier by ${via}`), OWN_ADDRESS);
@@ -146,12 +146,12 @@ describe('another service of this machine, on an address that looks public', () 
   });
 });
 
-describe('hosts that keep silent', () => {
-  test('the next address of the name is tried without waiting for the first to fail', () => {
+describe('hosts that do not answer', () => {
+  test('tries the next address of the name without waiting for the first to fail', () => {
     for (const via of both) assert.deepEqual(scene(`slow by ${via}`), { status: 200, said: PUBLIC, hits: 1 });
   });
 
-  test('a host that never answers is given up with a name for it', () => {
+  test('gives up a host that never answers, with the name of the failure', () => {
     // A plain request has no answer then: the interim one only names the failure.
     for (const [via, status] of [
       ['connect', 504],

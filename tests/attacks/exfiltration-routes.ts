@@ -1,5 +1,5 @@
-// Ways by which a page, or whoever drives it, gets a byte to a host: each is handed a page and a host that nobody else is
-// led to, and tries. Whether something arrives is seen by that host.
+// Ways for a page or a client to send a byte to a host. Each gets a page and its own host, and tries. That host sees whether
+// something arrives.
 
 export interface Way {
   /** A command on the page. */
@@ -38,7 +38,7 @@ export const SCRIPTS: Readonly<Record<string, string>> = {
     'oninstall = event => event.waitUntil(fetch(new URL(location).searchParams.get("to"), { mode: "no-cors" }).catch(() => {}))',
 };
 
-/** Those that leave a slot where nothing is set. */
+/** Ways that work in a session without a network policy. */
 export const LEAVING: Readonly<Record<string, Route>> = {
   'the page moves': inPage(it => `location.href = '${at(it)}'`),
   'the client moves the page': it => it.send('Page.navigate', { url: at(it) }),
@@ -107,7 +107,7 @@ export const LEAVING: Readonly<Record<string, Route>> = {
   },
 };
 
-/** Those that never leave a slot: an unjailed Chromium shows that they would. */
+/** Ways that never work in a jail. An unjailed Chromium proves the tests. */
 export const STAYING: Readonly<Record<string, Route>> = {
   WebRTC: inPage(
     it => `const peer = new RTCPeerConnection({ iceServers: [{ urls: 'stun:${it.host}:${it.port}' }] });

@@ -1,5 +1,5 @@
-// Attacks by way of extensions: archives that would write elsewhere, clients that load other folders, extensions that
-// look at the box, at other sessions and past the session's way out.
+// Attacks with extensions: archives that write outside their folder, clients that load other folders, extensions that try to
+// read the host, other sessions, or bypass the egress proxy.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -58,11 +58,11 @@ const listed = async (cdp: CdpClient): Promise<Array<{ id: string; name: string;
   return Array.isArray(extensions) ? extensions : [];
 };
 
-test('the spy works: it reaches what the session may reach', async () => {
+test('lets the hostile extension reach allowed hosts', async () => {
   assert.match(String(await spied('get', `${pages.a}/`)), /<h1>Home/);
 });
 
-test('archives that would write elsewhere write nothing', async () => {
+test('refuses archives that write outside their folder', async () => {
   const manifest: ZipEntry = { name: 'manifest.json', bytes: '{"manifest_version":3,"name":"n","version":"1"}' };
   const mark = `berth-escaped-${process.pid}`;
   const depths = Array.from({ length: 12 }, (_, depth) => '../'.repeat(depth + 1));
@@ -92,7 +92,7 @@ test('archives that would write elsewhere write nothing', async () => {
     assert.deepEqual(readdirSync(join(server.dataDir, folder)), [], `nothing is left in ${folder}`);
 });
 
-test('bombs are refused while they are small', async () => {
+test('refuses zip bombs before they are unpacked', async () => {
   const manifest: ZipEntry = { name: 'manifest.json', bytes: '{"manifest_version":3,"name":"n","version":"1"}' };
   const zeros = Buffer.alloc(30 * 1024 ** 2);
   const bombs = [
@@ -107,7 +107,7 @@ test('bombs are refused while they are small', async () => {
   }
 });
 
-test('a client cannot load any other folder, however it is written', async () => {
+test('refuses a client to load any other folder, in every spelling', async () => {
   const [own] = await listed(client);
   assert.ok(own);
   const neighbours = await CdpClient.connect(neighbour.connectUrl);
@@ -154,7 +154,7 @@ test('a client cannot load any other folder, however it is written', async () =>
   await neighbours.close();
 });
 
-test("a client cannot touch extensions that are not its session's", async () => {
+test('refuses a client access to extensions of other sessions', async () => {
   const pdfViewer = 'mhjfbmdgcfjbbpaeojofohoefgiehjai';
   for (const id of [pdfViewer, 'a'.repeat(32), '', '*'])
     for (const method of [
@@ -174,20 +174,20 @@ test("a client cannot touch extensions that are not its session's", async () => 
     }
 });
 
-test("another application's extension can be loaded by nobody else", async () => {
+test('refuses the extension of another application', async () => {
   const key = await foreignKey(server);
   const refused = await server.api('POST', SESSIONS, { body: { extensionIds: [spy.id] }, key });
   assert.deepEqual([refused.status, refused.body.code], [400, 'unknown_extension']);
 });
 
-test('an extension reads no file of the host and opens no page of the browser', async () => {
+test('refuses an extension files of the host and internal pages', async () => {
   const box = join(server.dataDir, 'sessions', neighbour.id, 'box');
   const files = ['/etc/passwd', '/etc/hostname', '/root/.profile', join(server.dataDir, 'secret'), box];
   const urls = [...files.map(path => `file://${path}`), 'chrome://version', 'chrome://policy', 'devtools://devtools/'];
   for (const url of urls) assert.match(String(await spied('get', url)).slice(0, 60), /Error|Failed/, url);
 });
 
-test('an extension goes no other way than the session', async () => {
+test('routes requests of an extension through the egress proxy', async () => {
   assert.match(String(await spied('get', `${server.url}/healthz`)), /refused|Error|^$/i);
   const before = secret.hits('/');
   const wayOut = await spied('get', secret.url).then(String);
@@ -197,7 +197,7 @@ test('an extension goes no other way than the session', async () => {
   assert.equal(secret.hits('/'), before, 'a proxy setting of its own leads nowhere');
 });
 
-test('in the end, nothing is left', async () => {
+test('leaves nothing behind', async () => {
   await client.close();
   await server.release(session.id);
   await server.release(neighbour.id);

@@ -1,5 +1,5 @@
-// Attacks on what lies between a browser's folder and its caller: a box that is hostile puts links, pipes and strangers'
-// files where its downloads are; a client points file inputs at the host; a stranger alters links.
+// Attacks on downloads and uploads: a hostile box puts links, FIFOs and foreign files among its downloads, a client points file
+// inputs at files of the host, a stranger alters links.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { chownSync, linkSync, mkdirSync, renameSync, statSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
@@ -42,7 +42,7 @@ async function withPage(work: (page: Page, session: CreatedSession) => Promise<v
   await server.release(session.id).catch(() => {}); // where the test has released it
 }
 
-/** What the box puts in the place of its downloads, all of which a release, and an adoption, find. */
+/** What the box plants among its downloads, to be found by a release and by an adoption. */
 const PLANTED: Readonly<Record<string, (path: string) => void>> = {
   'a link to a file of the host': path => symlinkSync(secret, path),
   'a link to a folder of the host': path => symlinkSync('/etc', path),
@@ -53,7 +53,7 @@ const PLANTED: Readonly<Record<string, (path: string) => void>> = {
 
 describe('a hostile box', () => {
   for (const [what, plant] of Object.entries(PLANTED))
-    it(`that puts ${what} among its downloads gives nothing of the host away`, () =>
+    it(`that plants ${what} among its downloads reveals nothing of the host`, () =>
       withPage(async (_, { id }) => {
         const downloads = join(boxFolder(id), 'downloads');
         mkdirSync(downloads, { recursive: true });
@@ -69,7 +69,7 @@ describe('a hostile box', () => {
         assert.equal((await list(id)).total, 0);
       }));
 
-  it('that swaps its whole folder for a link, while a download runs, gives nothing away and loses only that file', () =>
+  it('that replaces its folder by a link during a download reveals nothing and loses only that file', () =>
     withPage(async (page, { id }) => {
       await page.evaluate("document.querySelector('#gated').click()");
       const downloads = join(boxFolder(id), 'downloads');
@@ -86,7 +86,7 @@ describe('a hostile box', () => {
       unlinkSync(downloads);
     }));
 
-  it('cannot pass off a file of somebody else', () =>
+  it('cannot return a foreign file as its download', () =>
     withPage(async (_, { id }) => {
       if (process.getuid?.() !== 0) return; // Files of others can only be made by root.
       const path = join(boxFolder(id), 'downloads', GUID);
@@ -101,7 +101,7 @@ describe('a hostile box', () => {
 });
 
 describe('a client', () => {
-  it('attaches no file of the host to a file input, however it spells the path', () =>
+  it('cannot attach a file of the host to a file input, in any spelling of the path', () =>
     withPage(async page => {
       const client = await page.context().newCDPSession(page);
       const { root } = await client.send('DOM.getDocument');

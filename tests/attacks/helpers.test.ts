@@ -1,6 +1,6 @@
-// Attacks by a helper program (ffmpeg) that a hostile picture has taken over: a script runs in its place, in each form of
-// the chain that the server starts it with. The script says what it could do; refused in a jail, and possible without
-// one as far as bounds do not hold it, so that the suite is known to bite.
+// Attacks by a helper program (ffmpeg) that a hostile picture has taken over. A script runs in its place, in each form of the
+// chain, and reports what it could do. Everything is refused in a jail. Without a jail it is possible, except where limits
+// apply, which proves the tests.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ const ORDINARY_UID = 199_997;
 const ATTACKED_WITHIN_MS = 60_000;
 const BOUNDS = { memoryBytes: 256 * MIB, cpuSeconds: 1 };
 
-/** Each ends with a word on its output where it succeeds. */
+/** Each prints a word if it succeeds. */
 const ATTACKS = {
   'read /etc/passwd': 'open(F, "<", "/etc/passwd") and print "done"',
   'read an open file of the data folder': 'open(F, "<", $ARGV[0]) and print "done"',
@@ -35,7 +35,7 @@ const BOUNDED = {
   'write a file of a megabyte':
     '$SIG{XFSZ} = "IGNORE"; $d = -w "/dev/shm" ? "/dev/shm" : "/"; open(F, ">", "$d/berth-helper-attack") and (print F "x" x 1048576) and close(F) and print "done"',
 } as const;
-/** Numbers of system calls, by architecture; none of them does anything with these arguments where it is let through. */
+/** System call numbers by architecture. With these arguments none has an effect if it is allowed. */
 const CALLS: Readonly<Record<string, readonly [x64: number, arm64: number]>> = {
   mount: [165, 40],
   umount2: [166, 39],
@@ -65,7 +65,7 @@ const SOCKET = { x64: 41, arm64: 198 };
 const call = (...all: readonly number[]): string => `print syscall(${all.join(', ')}) >= 0 ? 0 : $! + 0`;
 const numberOf = ([x64, arm64]: readonly [number, number]): number => (process.arch === 'arm64' ? arm64 : x64);
 
-/** None ends by itself before the last one is started, however busy the machine is. */
+/** All live until the last one is started, even on a busy machine. */
 const FORKS =
   'for (1..200) { my $p = fork; last unless defined $p; if (!$p) { sleep 60; exit } push @p, $p } kill 9, @p; print scalar @p';
 
@@ -100,7 +100,7 @@ function suite(form: Form): void {
       return spawnSync(command, all, { encoding: 'utf8', timeout: ATTACKED_WITHIN_MS, cwd: '/', env, input: script });
     };
 
-    test('it runs, and says so', () => {
+    test('runs the script in place of the helper', () => {
       const { stdout, stderr } = run('print "done"');
       assert.equal(stdout, 'done', stderr);
     });

@@ -1,5 +1,5 @@
-// Clients that say what no client in its senses says: objects where texts are expected, addresses nested without end. Each
-// gets an answer, or loses its own connection; nobody else notices.
+// Clients that send malformed parameters: objects in place of strings, deeply nested URLs. Each gets an answer or loses its own
+// connection. Other sessions are not affected.
 import assert from 'node:assert/strict';
 import { release } from 'node:os';
 import { test } from 'node:test';
@@ -16,7 +16,7 @@ const other = await CdpClient.connect(neighbour.connectUrl);
 const otherPage = await other.attachToPage();
 const { pid } = server;
 
-/** The same process answers, and the session of somebody else is undisturbed. */
+/** The same server process answers, and another session is not affected. */
 async function assertUnharmed(what: string): Promise<void> {
   assert.equal((await server.api('GET', '/healthz')).status, 200, what);
   assert.equal(server.pid, pid);
@@ -29,7 +29,7 @@ async function open(): Promise<{ session: CreatedSession; client: CdpClient; pag
   return { session, client, page: await client.attachToPage() };
 }
 
-/** What cannot be made a text, an address or a number. */
+/** Cannot be converted to a string, a URL or a number. */
 const NO_TEXT = { toString: 1, valueOf: 1 };
 const VALUES: ReadonlyArray<readonly [what: string, value: unknown]> = [
   ['an object that no text can be made of', NO_TEXT],
@@ -38,7 +38,7 @@ const VALUES: ReadonlyArray<readonly [what: string, value: unknown]> = [
   ['a number', -1e308],
   ['nothing', null],
 ];
-/** Every parameter of a command that the gateway or the log looks at. */
+/** The parameters of commands that the gateway or the log reads. */
 const LOOKED_AT: Readonly<Record<string, readonly string[]>> = {
   'DOM.setFileInputFiles': ['files', 'nodeId'],
   'Input.dispatchDragEvent': ['type', 'data', 'x'],
@@ -59,7 +59,7 @@ const LOOKED_AT: Readonly<Record<string, readonly string[]>> = {
   'Target.setAutoAttach': ['autoAttach', 'filter', 'flatten'],
 };
 
-test('every command that is looked at is answered, whatever stands for its parameters', async () => {
+test('answers every inspected command, whatever its parameters are', async () => {
   const { session, client, page } = await open();
   for (const [method, names] of Object.entries(LOOKED_AT))
     for (const name of names)
@@ -76,7 +76,7 @@ test('every command that is looked at is answered, whatever stands for its param
   await server.release(session.id);
 });
 
-test('a DevTools link that says such things is answered as well', async () => {
+test('answers a DevTools link with such parameters', async () => {
   const { session, client } = await open();
   const { body } = await server.api<DebugUrls>('GET', `/v1/browsers/sessions/${session.id}/debug`);
   const link = new URL(String(body.pages[0]?.devtoolsUrl).replace(/^http/, 'ws'));
@@ -100,7 +100,7 @@ for (const [what, url] of [
   ['in view-source:', `${'view-source:'.repeat(300_000)}x`],
   ['in blob: and blanks', `${'blob: \t'.repeat(500_000)}x`],
 ] as const)
-  test(`an address of megabytes that is nested ${what} holds up nobody`, async () => {
+  test(`does not block other sessions on a URL of megabytes that is nested ${what}`, async () => {
     const { session, client, page } = await open();
     for (const method of ['Page.navigate', 'Network.loadNetworkResource'])
       assert.ok((await client.ask(method, { url }, page)).error, `${method} is refused`);
@@ -110,14 +110,14 @@ for (const [what, url] of [
     await server.release(session.id);
   });
 
-test('an upgrade of an address that is none is answered with 404', async () => {
+test('answers an upgrade of an invalid URL with 404', async () => {
   const socket = server.url.replace('http', 'ws');
   for (const path of ['//', '///', '//[', '/\\', '//v1/browsers/sessions'])
     assert.equal((await refusedUpgrade(socket + path)).status, 404, path);
   await assertUnharmed('upgrades of addresses that are none');
 });
 
-test('a trace has its events, and says nothing of the host', async () => {
+test('returns the events of a trace, and nothing about the host', async () => {
   const { session, client } = await open();
   const done = client.next('the end of the trace', ({ method }) => method === 'Tracing.tracingComplete');
   await client.send('Tracing.start', { transferMode: 'ReturnAsStream' });
@@ -153,7 +153,7 @@ test('a trace has its events, and says nothing of the host', async () => {
   await server.release(session.id);
 });
 
-test('no client locks out a person who takes control', async () => {
+test('lets a viewer take control, whatever a client does', async () => {
   const { session, client, page } = await open();
   const { error } = await client.ask('Input.setIgnoreInputEvents', { ignore: true }, page);
   assert.match(error?.message ?? '', /refused/);

@@ -1,5 +1,5 @@
-// Pages that say what nobody expects: addresses that are no text, nested without end, or as long as Chromium allows. The
-// server that reads it goes on, and so does the session of somebody else.
+// Pages that produce malformed values: URLs that are not strings, deeply nested, or as long as Chromium allows. The server and
+// other sessions keep running.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SessionLog } from '../../contract/logs.ts';
@@ -8,7 +8,7 @@ import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-/** Each expression makes a page say something that its session's log then reads. */
+/** Expressions that make a page produce an entry of the session's log. */
 const SAYINGS: Readonly<Record<string, string>> = {
   'a console message whose address has a lone surrogate': String.raw`console.log('http://a/?u=/\ud800?token=x')`,
   'a console message with lone surrogates alone': String.raw`console.log('\udfff\ud800 token=\ud800', { '\ud800': '\udc00' })`,
@@ -35,7 +35,7 @@ const pages = await openPages({
 });
 const server = await startServer({ pages, env: { BERTH_SLOTS: '4' } });
 
-test('whatever a page says, the same server process goes on, and another session with it', async () => {
+test('keeps the server process and another session running, whatever a page produces', async () => {
   const neighbour = await server.createSession({ keepAlive: true });
   const other = await CdpClient.connect(neighbour.connectUrl);
   const otherPage = await other.attachToPage();

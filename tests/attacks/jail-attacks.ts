@@ -1,6 +1,6 @@
-// Tries each attack of a browser's client on one form of the slots, with a raw DevTools pipe straight on the FIFOs: no
-// gateway, no egress proxy in between. Prints what came of each as JSON; jail.test.ts judges. Must run in a network
-// namespace of its own, in which the foreign addresses are this process's.
+// Tries each attack of a browser's client on one form of isolation, with a DevTools pipe directly on the FIFOs, without gateway
+// and egress proxy. Prints the results as JSON for jail.test.ts. Must run in its own network namespace, in which this process
+// has the foreign addresses.
 
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
@@ -35,12 +35,12 @@ export const FOREIGN = { metadata: '169.254.169.254', private: '10.20.30.40' } a
 const OWN_INTERFACES = ['lo', 'foreign0', 'foreign1'];
 const SECRET = 'the secret of this machine';
 const NAVIGATED_WITHIN_MS = 20_000;
-/** Where there is no jail what is looked for comes, and may take its time; in a jail it does not. */
+/** Without a jail the packets arrive, but perhaps late. In a jail they never arrive. */
 const isJailed = process.argv[2] !== 'process';
 const DATAGRAM_WITHIN_MS = isJailed ? 4_000 : 30_000;
 const GATHERED_WITHIN_MS = isJailed ? 3_000 : 20_000;
 const PAGE_TEXT_MAX = 400;
-/** Empty until there is something. */
+/** Empty until the page has text. */
 const PAGE_TEXT =
   "document.readyState === 'complete' && location.href !== 'about:blank' ? document.body.innerText : ''";
 
@@ -69,7 +69,7 @@ class Attacker {
     return String(sessionId);
   }
 
-  /** What stands on the page, or why there is none. */
+  /** The text of the page, or the error. */
   async read(url: string, channel: string): Promise<string> {
     const { errorText } = await this.call('Page.navigate', { url }, channel);
     if (typeof errorText === 'string') return errorText;
@@ -111,7 +111,7 @@ const reads =
     return { succeeded: proof.test(seen), seen };
   };
 
-/** Counted at the server: what the browser says of it is not asked. */
+/** Counted at the server; what the browser reports is ignored. */
 const reaches =
   (host: string): Attack =>
   async ({ attacker, port, hits }) => {
@@ -130,7 +130,7 @@ const candidates =
     return { succeeded: learnt.length > 0, seen: JSON.stringify(found) };
   };
 
-/** In a jail: the address that all boxes have, and the names that stand for it. */
+/** In a jail: the address of every box, and mDNS names for it. */
 const OF_EVERY_BOX = / 192\.0\.2\.1 | [0-9a-f-]{36}\.local /;
 
 const GATHER = `new Promise(done => {

@@ -1,6 +1,5 @@
-// Each attack on the jail, in each form: refused where there is a jail, and asserted to succeed where there is none, so
-// that the suite is known to bite. All of it in a network namespace made here, with the foreign addresses on an
-// interface of its own: no packet can leave the machine.
+// Each attack on the jail, in each form: refused in a jail, and asserted to succeed without one, which proves the tests. All of
+// it runs in a new network namespace with the foreign addresses on its own interface, so no packet can leave the machine.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,5 +1,5 @@
-// What must never be kept of a session, whichever way it comes: typed, passed, sent, set, said. And a page that says more
-// than anybody can keep.
+// Secrets of a session must never be stored, whether typed, passed as parameter, sent, set or logged. And a page that logs more
+// than can be stored.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-/** Each is looked for everywhere. */
+/** Searched for in every stored file and answer. */
 const SEEDS = {
   authorization: 'seed-Authz-8f3a91',
   basic: 'seed-Basic-77b2c4',
@@ -114,7 +114,7 @@ function* filesUnder(folder: string): Generator<string> {
   }
 }
 
-test('a page that says a hundred thousand things harms nobody, and the log tells what it left out', async () => {
+test('limits the log of a page with a hundred thousand entries, and records how many were dropped', async () => {
   const neighbour = await server.createSession();
   const other = await CdpClient.connect(neighbour.connectUrl);
   const otherPage = await other.attachToPage();
@@ -161,7 +161,7 @@ test('a page that says a hundred thousand things harms nobody, and the log tells
   await server.release(neighbour.id);
 });
 
-test('nothing secret is in the log, the HAR file, the events, or any file that is left', async () => {
+test('stores no secret in the log, the HAR file, the events or any other file', async () => {
   const session = await server.createSession();
   const browser = await chromium.connectOverCDP(session.connectUrl);
   const context = browser.contexts()[0] ?? assert.fail('no context');

@@ -1,5 +1,5 @@
-// What a caller can ask for that costs the server much: nobody else waits for it. Measured by the server's own account of
-// its long turns, in time of the processor, so that a busy machine does not count.
+// Expensive requests do not delay other callers. Measured by the server's own log of long turns of the event loop, in CPU time,
+// so that a busy machine does not matter.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
@@ -17,11 +17,11 @@ import { upload } from '../harness/upload.ts';
 /** Nearly all that a site may store. Written as JSON each of these characters takes six bytes. */
 const STORED_CHARS = 4_500_000;
 const CERTIFICATE_FILE_BYTES = 900_000;
-/** Reading so many one by one takes a third of a second. */
+/** Parsing this many values takes a third of a second. */
 const MESSAGE_VALUES = 12_000_000;
-/** The longest turn that is no defect: a collection of garbage takes as long. */
+/** The longest acceptable turn: a garbage collection takes as long. */
 const TURN_CPU_MS = 200;
-/** Until the server's log is here. */
+/** How long the log of the server may take to arrive. */
 const TOLD_MS = 500;
 
 const CONTEXTS = '/v1/browsers/contexts';
@@ -36,7 +36,7 @@ const page = await client.attachToPage();
 
 const stateOf = (context: string): string => `${CONTEXTS}/${context}/storage-state`;
 
-/** An answer that has begun, and of which no more is read. */
+/** An answer that has begun and is not read further. */
 async function unread(path: string): Promise<IncomingMessage> {
   const sent = get(`${server.url}${path}`, { agent: false, headers: { authorization: `Bearer ${server.key}` } });
   const [answer]: IncomingMessage[] = await once(sent, 'response');
@@ -52,7 +52,7 @@ interface Observed<T> {
   readonly longestCpuMs: number;
 }
 
-/** Does the work while another session asks its browser one thing after the other. */
+/** Runs the work while another session sends one command after the other. */
 async function besideNeighbour<T>(work: () => Promise<T>): Promise<Observed<T>> {
   const before = server.log().length;
   let isOver = false;
@@ -77,7 +77,7 @@ async function besideNeighbour<T>(work: () => Promise<T>): Promise<Observed<T>> 
 
 const { id: large } = await createContext(server);
 
-test('exporting the storage of a large context keeps nobody waiting', async () => {
+test('exports the storage of a large context without delaying others', async () => {
   const session = await server.createSession(persistent(large));
   const sites = [pages.url, pages.a, pages.b];
   await onPage(session.connectUrl, async tab => {
@@ -98,7 +98,7 @@ test('exporting the storage of a large context keeps nobody waiting', async () =
   assert.ok(answers > 5, `${answers} answers meanwhile`);
 });
 
-test('callers who do not read what they export hold their own places, and nobody else waits for them', async () => {
+test('counts callers that do not read their export against their own limit, without delaying others', async () => {
   const opened = await Promise.all(Array.from({ length: EXPORTS_AT_ONCE }, () => unread(stateOf(large))));
   const refused = await server.api('GET', stateOf(large));
   assert.equal(refused.status, 429, refused.text.slice(0, 500));
@@ -115,7 +115,7 @@ test('callers who do not read what they export hold their own places, and nobody
   );
 });
 
-test('a file of nothing but beginnings of certificates keeps nobody waiting', async () => {
+test('reads a file of unfinished certificates without delaying others', async () => {
   const begin = '-----BEGIN CERTIFICATE-----\n';
   const body = await upload('ca.pem', begin.repeat(CERTIFICATE_FILE_BYTES / begin.length));
   const { result, longestCpuMs } = await besideNeighbour(() => server.api('POST', '/v1/browsers/certificates', body));
@@ -124,7 +124,7 @@ test('a file of nothing but beginnings of certificates keeps nobody waiting', as
   assert.ok(longestCpuMs < TURN_CPU_MS, `a turn of ${longestCpuMs} ms`);
 });
 
-test('a message of millions of values keeps nobody waiting, and what comes behind it is answered after it', async () => {
+test('handles a message of millions of values without delaying others, and answers later messages after it', async () => {
   const other = await server.createSession({}, await otherApplication(server));
   const sender = await CdpClient.connect(other.connectUrl);
   const values = '1, '.repeat(MESSAGE_VALUES);
@@ -151,7 +151,7 @@ test('a message of millions of values keeps nobody waiting, and what comes behin
   await sender.close();
 });
 
-test('how late the event loop is can be read from the metrics', async () => {
+test('reports the delay of the event loop in the metrics', async () => {
   const { text } = await server.api('GET', '/metrics', { key: null });
   assert.match(text, /^berth_event_loop_delay_seconds_count [1-9]\d*$/m);
 });
@@ -162,13 +162,13 @@ const BODIES = {
 } as const;
 
 for (const [name, body] of Object.entries(BODIES))
-  test(`a body of ${name} keeps nobody waiting`, async () => {
+  test(`reads a body of ${name} without delaying others`, async () => {
     const { result, longestCpuMs } = await besideNeighbour(() => server.api('POST', '/v1/browsers/sessions', { body }));
     assert.equal(result.status, 400, result.text.slice(0, 500));
     assert.ok(longestCpuMs < TURN_CPU_MS, `a turn of ${longestCpuMs} ms`);
   });
 
-test('importing thousands of entries keeps nobody waiting', async () => {
+test('imports thousands of entries without delaying others', async () => {
   const { id } = await createContext(server);
   const localStorage = Array.from({ length: 9_900 }, (_, at) => ({ name: `n${at}`, value: 'v' }));
   const origins = ['a', 'b', 'c'].map(site => ({ origin: `https://${site}.example`, localStorage }));

@@ -1,5 +1,5 @@
-// What the kernel says of each process that reads what a page sends: whose it is, what it may do, what it sees. Read from
-// /proc while a session is recorded; docs/security.md says the same in words.
+// The privileges of each process that reads data of a page: user, capabilities, namespaces. Read from /proc while a session is
+// recorded. docs/security.md describes them.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { startServer } from '../harness/server.ts';
 import { processesOf } from '../harness/session-processes.ts';
 import { eventually, WITHIN_MS } from '../harness/until.ts';
 
-/** So much is recorded, so that ffmpeg has something to do. */
+/** Length of the recording, so that ffmpeg has work. */
 const RECORDED_MS = 3_000;
 
 const pages = await openPages({
@@ -21,7 +21,7 @@ const pages = await openPages({
 });
 const server = await startServer({ pages });
 
-/** `Seccomp:` of /proc/PID/status: a filter holds. */
+/** `Seccomp:` of /proc/PID/status when a filter is installed. */
 const FILTERED = '2';
 
 interface Seen {
@@ -35,7 +35,7 @@ interface Seen {
 }
 
 interface Held extends Seen {
-  /** What stands in its root folder. */
+  /** The entries of its root folder. */
   readonly root: readonly string[];
 }
 
@@ -62,7 +62,7 @@ function encoder(): Held | undefined {
   return pid === undefined ? undefined : held(pid);
 }
 
-/** It may end in the middle of being looked at. */
+/** Undefined if the process ended meanwhile. */
 function held(pid: number): Held | undefined {
   try {
     process.kill(pid, 'SIGSTOP');
@@ -74,7 +74,7 @@ function held(pid: number): Held | undefined {
   }
 }
 
-/** It lives for a fraction of a second, so it is looked for without a rest, as long as there is something to encode. */
+/** The process lives for a fraction of a second, so this polls without delay while there is something to encode. */
 async function seenEncoder(isAtWork: () => boolean): Promise<Held | undefined> {
   const deadline = performance.now() + WITHIN_MS;
   while (isAtWork() && performance.now() < deadline) {
@@ -85,7 +85,7 @@ async function seenEncoder(isAtWork: () => boolean): Promise<Held | undefined> {
   return undefined;
 }
 
-test('ffmpeg, which decodes what a page painted, sees no file, network or right of the server', async () => {
+test('runs ffmpeg without access to files, network or privileges of the server', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   const page = await client.attachToPage();
@@ -106,7 +106,7 @@ test('ffmpeg, which decodes what a page painted, sees no file, network or right 
   );
 });
 
-/** None of one that has ended meanwhile, or is not of Chromium. */
+/** Empty for a process that has ended, or is not of Chromium. */
 function kindAndSeen(pid: number): ReadonlyArray<readonly [kind: string, Seen]> {
   try {
     const isChromium = readFileSync(`/proc/${pid}/comm`, 'utf8').startsWith('chrom');
@@ -116,7 +116,7 @@ function kindAndSeen(pid: number): ReadonlyArray<readonly [kind: string, Seen]> 
   }
 }
 
-/** What Chromium says a process is; the first one says nothing. */
+/** The process type by Chromium's command line; the main process has none. */
 const kindOf = (pid: number): string => {
   const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
   const [, type = 'browser'] = /--type=(\S+)/.exec(command) ?? [];
@@ -124,7 +124,7 @@ const kindOf = (pid: number): string => {
   return service ?? type;
 };
 
-test('every process of a browser runs under the filter and can gain no privileges; pages under the one of Chromium too', async () => {
+test('runs every browser process under the seccomp filter without new privileges, and renderers under that of Chromium too', async () => {
   const { id, connectUrl } = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(connectUrl);
   const page = await client.attachToPage();

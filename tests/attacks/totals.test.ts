@@ -1,5 +1,5 @@
-// What many clients, uploads and settings hold together: each has a bound for a session, an application and the process,
-// and whoever keeps within it is undisturbed.
+// The sum of resources that many clients, uploads and settings use is limited for a session, an application and the process.
+// Others are not affected.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync } from 'node:fs';
@@ -22,14 +22,14 @@ async function withSession(work: (session: CreatedSession) => Promise<void>): Pr
   await server.release(session.id);
 }
 
-describe('clients that do not read what they asked for', () => {
-  /** Of one client; below what a single client may leave unread. */
+describe('clients that do not read their answers', () => {
+  /** Unread bytes of one client; below the limit of a single client. */
   const ANSWER_BYTES = 60 * MIB;
   const CLIENTS = 6;
   /** UNREAD_BYTES_MAX. */
   const SESSION_BYTES_MAX = 320 * MIB;
 
-  it('are closed, the one with most bytes first, until their session is within its bound; one that reads goes on', () =>
+  it('are closed, the one with most bytes first, until the session is within its limit; others stay connected', () =>
     withSession(async ({ id, connectUrl }) => {
       const reader = await CdpClient.connect(connectUrl);
       const page = await reader.attachToPage();
@@ -59,7 +59,7 @@ describe('clients that do not read what they asked for', () => {
       reader.cut();
     }));
 
-  it('that keep half of a message each count too', () =>
+  it('are also counted with incomplete messages', () =>
     withSession(async ({ id, connectUrl }) => {
       const reader = await CdpClient.connect(connectUrl);
       const page = await reader.attachToPage();
@@ -94,7 +94,7 @@ describe('clients that do not read what they asked for', () => {
 describe('more connections than the server may have', () => {
   const CONNECTIONS_MAX = 5_000;
 
-  it('are closed at once; a client that is connected goes on, and others connect when there is room again', () =>
+  it('are closed at once; connected clients stay, and others connect when there is room again', () =>
     withSession(async ({ id, connectUrl }) => {
       const client = await CdpClient.connect(connectUrl);
       const page = await client.attachToPage();
@@ -129,7 +129,7 @@ describe('more connections than the server may have', () => {
     }));
 });
 
-describe('files that are sent in through a live view', () => {
+describe('uploads through a live view', () => {
   const DECLARED_BYTES = 2_000_000;
   const BOUNDARY = 'a-boundary';
   const PART = `--${BOUNDARY}\r\ncontent-disposition: form-data; name="file"; filename="NAME"\r\n\r\n`;
@@ -182,7 +182,7 @@ describe('files that are sent in through a live view', () => {
     return { viewer, path: `${pathname}/files?token=${searchParams.get('token')}` };
   }
 
-  it('have their bytes reserved before any is read: those that would pass the session’s limit together are refused', () =>
+  it('reserve their bytes before the first is read, and are refused above the limit of the session', () =>
     withSession(async session => {
       const { viewer, path } = await driven(session);
       const uploads = Array.from({ length: 20 }, (_, number) => new SlowUpload(path, `${number}.bin`, DECLARED_BYTES));
@@ -198,7 +198,7 @@ describe('files that are sent in through a live view', () => {
       await viewer.close();
     }));
 
-  it('are refused in number too, where they do not say how long they are', () =>
+  it('are refused by number if they have no length', () =>
     withSession(async session => {
       const { viewer, path } = await driven(session);
       const uploads = Array.from({ length: 20 }, (_, number) => new SlowUpload(path, `${number}.bin`, undefined));
@@ -212,7 +212,7 @@ describe('files that are sent in through a live view', () => {
       await viewer.close();
     }));
 
-  it('may take minutes while they make progress, and are cut when they make next to none', () =>
+  it('may take minutes while they make progress, and are aborted without progress', () =>
     withSession(async session => {
       const { viewer, path } = await driven(session);
       const honest = new SlowUpload(path, 'honest.bin', 1 + 6 * 100_000);
@@ -232,18 +232,18 @@ describe('files that are sent in through a live view', () => {
     }));
 });
 
-describe('locales and policies that nobody uses any more', () => {
+describe('unused locales and policies', () => {
   const folders = (kind: 'locales' | 'policies'): string[] => readdirSync(join(server.dataDir, 'chromium', kind));
   /** UNUSED_LOCALES_MAX, UNUSED_POLICIES_MAX. */
   const UNUSED_MAX = 16;
 
-  it('leave no folder each: what Chromium does not tell apart shares one', async () => {
+  it('share a folder if they are the same for Chromium', async () => {
     for (const locale of ['en-x-aaaaaaa1', 'en-x-aaaaaaa2', 'EN', 'en-u-ca-buddhist', 'xx-YY'])
       await server.release((await server.createSession({ browserSettings: { locale } })).id);
     assert.deepEqual(folders('locales').sort(), ['en', 'en-u-ca-buddhist']);
   });
 
-  it('are removed but for a few; what a browser has stays', async () => {
+  it('are removed except for a few, and those in use are kept', async () => {
     const dayAgo = new Date(server.now().getTime() - 86_400_000);
     for (const kind of ['locales', 'policies'] as const)
       for (let count = 0; count < 40; count++) {

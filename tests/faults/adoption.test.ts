@@ -1,5 +1,5 @@
-// A session whose adoption ends the server is not adopted twice. What ends it here is a fault of our own making, loaded into
-// the server beside its code: none is known that a browser could cause.
+// A session whose adoption ends the server is not adopted twice. The fault is injected into the server, because no fault is
+// known that a browser could cause.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ const POISON = 'the words that end a server';
 
 const folder = mkdtempSync(join(tmpdir(), 'berth-poison-'));
 after(() => rmSync(folder, { recursive: true }));
-/** While this file is there, a server that reads the words from a browser ends with an exception that nobody catches. */
+/** While this file exists, a server that reads these words from a browser ends with an uncaught exception. */
 const isPoisonous = join(folder, 'poisonous');
 const fault = join(folder, 'fault.mjs');
 writeFileSync(
@@ -37,7 +37,7 @@ async function opened(expression = 'void 0'): Promise<CreatedSession> {
   return session;
 }
 
-test('a session whose adoption ended the server is ended by the next one, and its neighbours are kept', async () => {
+test('ends a session whose adoption ended the server, and keeps the other sessions', async () => {
   const neighbours = [await opened(), await opened()];
   const poisoned = await opened(`console.log('${POISON}')`);
   writeFileSync(isPoisonous, '');
@@ -46,7 +46,7 @@ test('a session whose adoption ended the server is ended by the next one, and it
   await server.start();
   const { endReason, status } = await assertEnded(server, poisoned.id, 'ERROR', 'service_restart');
   assert.deepEqual([status, endReason], ['ERROR', 'service_restart']);
-  for (const neighbour of neighbours) assert.ok(await answersFor(neighbour), 'a neighbour was adopted');
+  for (const neighbour of neighbours) assert.ok(await answersFor(neighbour), 'the other session was adopted');
   const events = await server.api('GET', `/v1/browsers/sessions/${poisoned.id}/events`);
   assert.match(events.text, /taking over its browser ended the service: poisoned/);
   rmSync(isPoisonous);

@@ -1,4 +1,4 @@
-// What is looked at when a fault is over, and how a test leaves the server to the next one.
+// Checks after a fault, and the cleanup between tests.
 import assert from 'node:assert/strict';
 import type { Session } from '../../contract/sessions.ts';
 import type { TestServer } from '../harness/server.ts';
@@ -12,7 +12,7 @@ export async function openSessions(server: TestServer): Promise<Session[]> {
   return body;
 }
 
-/** Ends what a test, perhaps because it failed, has left running. */
+/** Ends what a test, perhaps a failed one, left running. */
 export async function releaseAll(server: TestServer): Promise<void> {
   const ends = (await openSessions(server)).map(({ id }) =>
     server.api('POST', `${SESSIONS}/${id}`, { body: { status: 'REQUEST_RELEASE' } }),
@@ -20,7 +20,7 @@ export async function releaseAll(server: TestServer): Promise<void> {
   await Promise.all(ends);
 }
 
-/** No row says something that is not so: whatever is open runs and answers. Returns the ids of what runs. */
+/** Asserts that every open session runs and answers. Returns their ids. */
 export async function assertRowsAreTrue(server: TestServer): Promise<string[]> {
   const open = await openSessions(server);
   for (const { id, status } of open) {

@@ -1,5 +1,5 @@
-// A browser, or a part of it, is killed from outside. Parts that Chromium can do without are replaced by it; where the
-// browser is gone the session ends, its clients hear so, and its slot is free for the next one.
+// A browser, or one of its processes, is killed from outside. Chromium replaces the processes that it can. When the browser is
+// gone the session ends, its clients are told, and its slot is free.
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import { CdpClient } from '../harness/cdp.ts';
@@ -25,14 +25,14 @@ const FATAL: ReadonlyArray<readonly [string, boolean, (box: BoxProcesses) => num
   ['timeout', false, box => box.leader],
 ];
 
-/** One that the browser is just putting away may have ended by itself. */
+/** A process that the browser is closing may have ended by itself. */
 function killRenderers({ id }: CreatedSession): void {
   const killed = boxOf(server, id).renderers.filter(pid => killIfThere(pid));
   assert.ok(killed.length > 0, 'there is a renderer');
 }
 
 for (const [name, keepAlive, victim] of FATAL)
-  test(`${name} is killed (keepAlive ${keepAlive}): ERROR / crashed, 4002, and the only slot is free`, async () => {
+  test(`kills ${name} (keepAlive ${keepAlive}): the session ends as ERROR / crashed, clients get 4002, the only slot is free`, async () => {
     const session = await server.createSession({ keepAlive });
     const client = await CdpClient.connect(session.connectUrl);
     const page = await client.attachToPage();
@@ -47,7 +47,7 @@ for (const [name, keepAlive, victim] of FATAL)
     await server.settles([next.id]);
   });
 
-test('a browser that dies with many commands of many clients under way answers each of them with an error', async () => {
+test('kills a browser with many pending commands of many clients: each is answered with an error', async () => {
   const session = await server.createSession({ keepAlive: true });
   const clients = await Promise.all(Array.from({ length: 5 }, () => CdpClient.connect(session.connectUrl)));
   const asked = await Promise.all(
@@ -65,7 +65,7 @@ test('a browser that dies with many commands of many clients under way answers e
   await server.settles();
 });
 
-test('one renderer is killed: its pending command is answered with an error, the session lives', async () => {
+test('kills a renderer: its pending command is answered with an error, the session keeps running', async () => {
   const session = await server.createSession({ keepAlive: true });
   const browser = await connectPlaywright(session);
   const page = firstPage(browser);
@@ -95,7 +95,7 @@ test('one renderer is killed: its pending command is answered with an error, the
   assert.equal((await server.read(session.id)).status, 'RUNNING');
 });
 
-test('a page that has crashed lives again when it is navigated', async () => {
+test('navigates a crashed page: it works again', async () => {
   const session = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(session.connectUrl);
   const channel = await client.attachToPage();
@@ -111,12 +111,12 @@ test('a page that has crashed lives again when it is navigated', async () => {
   client.cut();
 });
 
-test('a client that comes when the only page has crashed finds a page that works', async () => {
+test('connects when the only page has crashed: the client finds a working page', async () => {
   const session = await server.createSession({ keepAlive: true });
   const witness = await CdpClient.connect(session.connectUrl);
   await witness.send('Target.setDiscoverTargets', { discover: true });
   killRenderers(session);
-  // Before the browser has noticed, a client meets a page that seems to live.
+  // Until the browser notices the crash, a client finds a page that seems to work.
   await witness.event('Target.targetCrashed');
   await witness.close();
   const browser = await connectPlaywright(session);
@@ -135,12 +135,12 @@ test('a client that comes when the only page has crashed finds a page that works
 });
 
 for (const part of ['gpu', 'network'] as const)
-  test(`the ${part} process is killed: the session goes on`, async () => {
+  test(`kills the ${part} process: the session keeps running`, async () => {
     const session = await server.createSession({ keepAlive: true });
     const browser = await connectPlaywright(session);
     const page = firstPage(browser);
     await page.goto(`${pages.url}/`);
-    // Chromium starts it when it likes, and another one where it has ended.
+    // Chromium starts it on demand, and restarts it after its end.
     const victim = await eventually(
       `a ${part} process to be killed`,
       () => boxOf(server, session.id)[part],
@@ -157,7 +157,7 @@ for (const part of ['gpu', 'network'] as const)
     assert.equal((await server.read(session.id)).status, 'RUNNING');
   });
 
-test('a browser whose server was started anew, so that it is nobody’s child, is missed all the same', async () => {
+test('kills a browser after a restart of the server, when it is no child process: the end is noticed', async () => {
   const session = await server.createSession({ keepAlive: true });
   await server.restart();
   const client = await CdpClient.connect(session.connectUrl);

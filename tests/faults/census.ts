@@ -1,13 +1,13 @@
-// Counts every second, while sessions come and go, what must agree: rows that run, browsers of sessions in the kernel's
-// tables, places that the server says are taken; and how much memory the server holds. Browsers that wait count apart.
+// Counts every second, while sessions come and go, what must agree: running rows, browsers in the process table, and taken
+// slots by the server's report. Also samples the memory of the server. Warm browsers are counted separately.
 import assert from 'node:assert/strict';
 import type { TestServer } from '../harness/server.ts';
 import { type Count, count } from './count.ts';
 
 const EVERY_MS = 1_000;
 /**
- * A row may be ahead of its browser, or behind it, for this long, which is long where the machine has much else to do. It
- * must have been seen so often in that time, too: who counts and who is counted may both have stood still.
+ * The counts may differ for this long, on a loaded machine. A difference counts only if it was also seen in several samples,
+ * because the test and the server may both have been suspended.
  */
 const LAG_MS = 15_000;
 const LOOKS_MIN = 10;
@@ -19,16 +19,16 @@ type Sample = Omit<Count, 'disagreements'>;
 
 export interface CensusWish {
   readonly server: TestServer;
-  /** How many browsers may wait, those that are just being started or ended included. */
+  /** Maximum number of warm browsers, including those being started or ended. */
   readonly waitingMax: number;
-  /** By how much the memory of the server may have grown since the warm-up. */
+  /** Maximum growth of the server's memory after the warm-up. */
   readonly growthMibMax: number;
 }
 
 export class Census {
   readonly #wish: CensusWish;
   readonly #samples: Sample[] = [];
-  /** What does not agree, since when. */
+  /** The current differences, and since when each exists. */
   readonly #since = new Map<string, { readonly atMs: number; readonly looks: number }>();
   readonly #faults = new Set<string>();
   #worstLagMs = 0;
@@ -59,7 +59,7 @@ export class Census {
     };
   }
 
-  /** Fails where something did not agree for too long, or memory grew. */
+  /** Fails if counts differed for too long, or memory grew too much. */
   assertAll(): void {
     assert.deepEqual([...this.#faults], []);
     const { residentMib, heapMib } = this.#growth();
@@ -117,6 +117,6 @@ const least = (values: readonly number[]): number => Math.min(...values);
 
 function median(values: readonly number[]): number {
   const middle = values.toSorted((one, other) => one - other)[values.length >> 1];
-  if (middle === undefined) throw new Error('nothing was sampled');
+  if (middle === undefined) throw new Error('there are no samples');
   return middle;
 }

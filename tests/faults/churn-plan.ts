@@ -1,5 +1,5 @@
-// What happens in each cycle of a churn, drawn from a seed before it begins: the same seed gives the same plan, however
-// the cycles then overlap.
+// The random plan of each cycle of a churn, drawn from a seed in advance: the same seed gives the same plan, however the cycles
+// overlap.
 export const KILLS = ['starting', 'browser', 'renderer', 'bwrap', 'timeout'] as const;
 export type Kill = (typeof KILLS)[number];
 
@@ -19,9 +19,9 @@ const KILL_WITHIN_MS = 300;
 export interface PlanWish {
   readonly seed: number;
   readonly cycles: number;
-  /** Of so many cycles, one loses something. */
+  /** One in this many cycles has something killed. */
   readonly killEvery: number;
-  /** Of so many cycles, one sees the server killed. Absent: the server lives. */
+  /** One in this many cycles has the server killed. Absent: the server is never killed. */
   readonly restartEvery?: number;
 }
 
@@ -38,7 +38,7 @@ export function planOf({ seed, cycles, killEvery, restartEvery }: PlanWish): rea
   }));
 }
 
-/** Mulberry32: small, and good enough for dice. */
+/** Mulberry32, a small random generator that is good enough here. */
 function generator(seed: number): () => number {
   let state = seed;
   return () => {

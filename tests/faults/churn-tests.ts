@@ -1,4 +1,4 @@
-// The two churns, of any length.
+// The two churn tests, with a parameter for their length.
 import { test } from 'node:test';
 import { liftLimits } from '../harness/limits.ts';
 import { openPages } from '../harness/pages.ts';
@@ -8,7 +8,7 @@ import { Census } from './census.ts';
 import { churn } from './churn.ts';
 
 const WARM = 2;
-/** Of so many cycles, one sees the server killed. */
+/** One in this many cycles has the server killed. */
 const RESTARTS = 5;
 
 export interface ChurnTests {
@@ -24,18 +24,18 @@ export async function churnTests({ counted, restarting, growthMibMax }: ChurnTes
     env: { BERTH_SLOTS: '8', BERTH_WARM: `${WARM}`, BERTH_ADOPT_GRACE: '2', BERTH_DISCONNECT_GRACE: '0' },
   });
   await liftLimits(server);
-  // They hold descriptors, which are counted at the beginning and in the end.
+  // Idle connections hold descriptors, which are counted at the beginning and the end.
   const allWait = async () => (await server.api('GET', '/metrics')).text.includes(`\nberth_warm_browsers ${WARM}\n`);
   await eventually('browsers to wait', allWait);
 
-  test(`${counted} cycles with warm browsers and random kills (seed ${counted}): rows, browsers and places agree every second`, async t => {
+  test(`runs ${counted} cycles with warm browsers and random kills (seed ${counted}): rows, browsers and slots agree every second`, async t => {
     const census = new Census({ server, waitingMax: 2 * WARM + 1, growthMibMax });
     const tally = await churn({ server, pages, census, seed: counted, cycles: counted, killEvery: 4 });
     for (const [what, seen] of Object.entries({ ...tally, ...census.figures() })) t.diagnostic(`${what}: ${seen}`);
     census.assertAll();
   });
 
-  test(`${restarting} cycles in which the server is killed too (seed ${restarting}) leave nothing behind`, async t => {
+  test(`runs ${restarting} cycles that also kill the server (seed ${restarting}): nothing is left behind`, async t => {
     const restartEvery = restarting / RESTARTS;
     const tally = await churn({ server, pages, seed: restarting, cycles: restarting, killEvery: 2, restartEvery });
     for (const [what, count] of Object.entries(tally)) t.diagnostic(`${what}: ${count}`);

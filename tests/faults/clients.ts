@@ -1,5 +1,4 @@
-// Clients as they are when something dies under them: each is in the middle of what it does best. None is told what will
-// happen, and each can say afterwards how its connection ended.
+// Clients that are busy while something is killed: each runs a typical load, and can report how its connection ended.
 import { type Browser, chromium, type Page } from 'playwright-core';
 import puppeteer, { type Browser as PuppeteerBrowser } from 'puppeteer-core';
 import { CdpClient } from '../harness/cdp.ts';
@@ -8,11 +7,11 @@ import { soon } from '../harness/until.ts';
 
 const FLOOD_AT_ONCE = 2_000;
 const CONNECT_MS = 60_000;
-/** From its first message to the end of its connection: as long as a test may take. */
+/** Maximum time from the first message to the end of the connection: as long as a test may take. */
 const ENDED_MS = 480_000;
 
 export interface Busy {
-  /** Resolves when its connection is gone. */
+  /** Resolves when the connection is closed. */
   readonly ended: Promise<unknown>;
 }
 
@@ -35,7 +34,7 @@ export function firstPage(browser: Browser): Page {
 export const disconnected = (browser: Browser): Promise<void> =>
   new Promise(resolve => void browser.once('disconnected', () => resolve()));
 
-/** Holds a request of its page in `route()` for ever. */
+/** Never continues a request that `route()` intercepted. */
 export async function holdingARoute(session: CreatedSession, url: string, marker: string): Promise<Busy> {
   const browser = await connectPlaywright(session);
   const ended = disconnected(browser);
@@ -49,7 +48,7 @@ export async function holdingARoute(session: CreatedSession, url: string, marker
   return { ended };
 }
 
-/** Waits for a popup that nobody opens. */
+/** Waits for a popup that never opens. */
 export async function waitingForAPopup(session: CreatedSession, url: string): Promise<Busy> {
   const browser = await connectPlaywright(session);
   const ended = disconnected(browser);
@@ -59,7 +58,7 @@ export async function waitingForAPopup(session: CreatedSession, url: string): Pr
   return { ended };
 }
 
-/** Evaluates one thing after the other. */
+/** Evaluates one expression after the other. */
 export async function puppeteering(session: CreatedSession, url: string): Promise<Busy> {
   const browser = await connectPuppeteer(session);
   const ended = new Promise<void>(resolve => void browser.once('disconnected', () => resolve()));
@@ -91,7 +90,7 @@ export async function flooding(session: CreatedSession): Promise<Busy & { answer
   return { ended: client.closed(ENDED_MS), answers: () => answered };
 }
 
-/** Attached, and saying nothing. */
+/** Attached, and idle. */
 export async function idling(session: CreatedSession): Promise<Busy> {
   const client = await CdpClient.connect(session.connectUrl);
   await client.send('Browser.getVersion');
@@ -104,7 +103,7 @@ export function contextOf(browser: Browser) {
   return context;
 }
 
-/** Whether the browser of the session answers for real. */
+/** Whether the browser of the session answers a command. */
 export async function answersFor(session: { connectUrl?: string | undefined }): Promise<boolean> {
   const client = await CdpClient.connect(String(session.connectUrl));
   try {

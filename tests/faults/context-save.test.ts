@@ -1,5 +1,5 @@
-// What goes wrong around a save: the server is killed in the middle of one, stored bytes are damaged, a profile is full of
-// traps, a context is deleted. No login is lost silently, and nothing stays behind.
+// Failures during the save of a context: the server is killed, stored bytes are damaged, a profile is hostile, a context is
+// deleted. No login is lost silently, and nothing is left behind.
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -36,7 +36,7 @@ const stagedNow = (): string[] => {
   }
 };
 
-test('a server that is killed in the middle of a save makes it good afterwards', async () => {
+test('kills the server during a save: the save is completed after the restart', async () => {
   const { id } = await createContext(server);
   let before: string | undefined;
   for (const [round, waitMs] of [0, 40, 120].entries()) {
@@ -63,7 +63,7 @@ test('a server that is killed in the middle of a save makes it good afterwards',
   await eventually('staging to be empty', stagedNow, left => left.length === 0);
 });
 
-test('a store that is away holds a save up: creates wait, then are refused, until it is saved; a time limit saves too', async () => {
+test('stops the store during a save: creates wait, then are refused, until the context is saved; an expired session is saved too', async () => {
   const store = await startS3();
   after(() => store.close());
   const env = { ...store.env, BERTH_DISCONNECT_GRACE: '0' };
@@ -99,7 +99,7 @@ test('a store that is away holds a save up: creates wait, then are refused, unti
   await onS3.ended(next.id);
 });
 
-test('damaged bytes are noticed, and the version before is used', async () => {
+test('damages stored bytes: the damage is detected and the previous version is used', async () => {
   const { id } = await createContext(server);
   for (const [index, mark] of ['old', 'new'].entries()) {
     await server.release(await leave(id, mark));
@@ -122,7 +122,7 @@ test('damaged bytes are noticed, and the version before is used', async () => {
   ]);
 });
 
-test('a profile that is too large is not saved, and the earlier version stands', async () => {
+test('does not save a profile that is too large, and keeps the earlier version', async () => {
   const { id } = await createContext(server);
   await server.release(await leave(id, 'good'));
   await reachesVersion(server, id, 1);
@@ -143,7 +143,7 @@ test('a profile that is too large is not saved, and the earlier version stands',
   await eventually('staging to be empty', stagedNow, left => left.length === 0);
 });
 
-test('what is stored shows nothing of it, and is gone with its context', async () => {
+test('stores contexts encrypted, and deletes the bytes with the context', async () => {
   const { id } = await createContext(server);
   await server.release(await leave(id, 'a-mark-that-is-nowhere-else'));
   await reachesVersion(server, id, 1);

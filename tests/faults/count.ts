@@ -1,5 +1,5 @@
-// What must agree at any moment but for a short lag: rows that run, browsers of sessions in the kernel's tables, places that
-// the server says are taken. Browsers that wait count apart.
+// Counts that must agree except for a short lag: running rows, browsers in the process table, and taken slots by the server's
+// report. Warm browsers are counted separately.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ export interface Count {
   readonly heapMib: number;
 }
 
-/** `waitingMax`: how many browsers may wait, those that are just being started or ended included. */
+/** `waitingMax`: maximum number of warm browsers, including those being started or ended. */
 export async function count(server: TestServer, waitingMax: number): Promise<Count> {
   const [rows, metrics] = await Promise.all([
     server.api<Session[]>('GET', '/v1/browsers/sessions?status=PENDING,RUNNING'),
@@ -27,7 +27,7 @@ export async function count(server: TestServer, waitingMax: number): Promise<Cou
   ]);
   assert.equal(rows.status, 200, rows.text);
   const boxes = boxesOf(server.dataDir).map(({ id }) => id);
-  // Those that are being made or taken away have a folder and no process.
+  // Boxes that are being created or removed have a folder but no process.
   const places = new Set([...boxes, ...readdirSync(join(server.dataDir, 'sessions'))]).size;
   const owners = server.sessionOfBox;
   const open = new Set(rows.body.map(({ id }) => id));
@@ -52,7 +52,7 @@ export async function count(server: TestServer, waitingMax: number): Promise<Cou
   };
 }
 
-/** Within the lag, everything agrees, so many sessions run, and so many browsers wait. */
+/** Waits until the counts agree, with this number of running sessions and of warm browsers. */
 export async function assertAgrees(server: TestServer, running: number, waiting: number): Promise<void> {
   await eventually(
     `rows, browsers and places to agree, ${running} to run and ${waiting} to wait`,

@@ -1,5 +1,5 @@
-// PostgreSQL is killed under load. Browsers and their clients do not notice; the API says that it cannot, and can again;
-// what happened to sessions while nobody could write it down is written down afterwards.
+// PostgreSQL is killed under load. Browsers and their clients are not affected. The API answers with errors and recovers.
+// Changes of sessions during the outage are written afterwards.
 import assert from 'node:assert/strict';
 import { chmodSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -37,14 +37,14 @@ function postgres() {
   return found;
 }
 
-/** Stops a process of PostgreSQL that serves nobody right now, so that no other waits for what it holds. */
+/** Stops an idle process of PostgreSQL, so that no other process waits for a lock that it holds. */
 function stopIfIdle(pid: number): boolean {
   try {
     process.kill(pid, 'SIGSTOP');
     if (/ idle\s*$/.test(readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' '))) return true;
     process.kill(pid, 'SIGCONT');
   } catch {
-    // The server has just closed this connection.
+    // The server may just have closed this connection.
   }
   return false;
 }
@@ -75,7 +75,7 @@ async function withoutDatabase(work: () => Promise<void>): Promise<void> {
   await readyIs(true);
 }
 
-test('the postmaster is killed under load: traffic goes on, sessions stay, the API recovers', async () => {
+test('kills the postmaster under load: CDP traffic continues, sessions keep running, the API recovers', async () => {
   const session = await server.createSession({ keepAlive: true });
   const other = await server.createSession();
   const flood = await flooding(session);
@@ -106,7 +106,7 @@ test('the postmaster is killed under load: traffic goes on, sessions stay, the A
   await server.settles();
 });
 
-test('one process of PostgreSQL is killed under load: no more than an answer is lost', async () => {
+test('kills one backend of PostgreSQL under load: at most one answer is lost', async () => {
   const session = await server.createSession({ keepAlive: true });
   const flood = await flooding(session);
   const reading = new AbortController();
@@ -137,7 +137,7 @@ test('one process of PostgreSQL is killed under load: no more than an answer is 
   await server.settles();
 });
 
-test('a process of a dead PostgreSQL that does not leave is ended, and stands in nobody’s way', async () => {
+test('kills PostgreSQL while one of its processes is stopped: the process is ended and does not block the restart', async () => {
   const session = await server.createSession({ keepAlive: true });
   const stuck = await eventually('an idle process to stop', () => postgres().backends.find(stopIfIdle), Boolean);
   assert.ok(stuck);
@@ -151,7 +151,7 @@ test('a process of a dead PostgreSQL that does not leave is ended, and stands in
   await server.settles();
 });
 
-test('what happens while the database is away is in the rows when it is back', async () => {
+test('stops the database: changes of sessions meanwhile are in the rows afterwards', async () => {
   const crashing = await server.createSession({ keepAlive: true });
   const leaving = await server.createSession();
   const coming = await server.createSession();
@@ -183,7 +183,7 @@ test('what happens while the database is away is in the rows when it is back', a
 });
 
 for (const afterMs of [5, 200])
-  test(`PostgreSQL is killed ${afterMs} ms after creates and releases were asked for: no row lies`, async () => {
+  test(`kills PostgreSQL ${afterMs} ms after creates and releases were sent: every row is true`, async () => {
     const going = await Promise.all(Array.from({ length: 2 }, () => server.createSession({ keepAlive: true })));
     const asked = [
       ...Array.from({ length: 2 }, () => server.api('POST', '/v1/browsers/sessions', { body: { keepAlive: true } })),

@@ -1,5 +1,5 @@
-// The disk under the data folder runs full, in a file system of its own that the test makes and takes away. New sessions
-// are refused in words, what runs goes on as far as it can, and all is well again when there is room.
+// The disk of the data folder is full. The test uses its own file system. New sessions are refused with a clear error, running
+// sessions continue as far as possible, and everything recovers when there is space.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import {
@@ -29,7 +29,7 @@ import { answersFor, connectPlaywright, firstPage } from './clients.ts';
 
 const MIB = 1024 ** 2;
 const DISK_BYTES = 700 * MIB;
-/** Far below what the server wants to have free for a session, and enough for what runs. */
+/** Too little for a new session, and enough for running ones. */
 const NEARLY_FULL_BYTES = 60 * MIB;
 
 const REFILL_MS = 5;
@@ -91,7 +91,7 @@ const freeBytes = (): number => {
   return bavail * bsize;
 };
 
-/** Fills the disk, or makes room, until about so much is free. */
+/** Fills the disk or frees space, until about this much is free. */
 function leaveFree(bytes: number): void {
   ftruncateSync(ballast, 0);
   fillUpTo(bytes);
@@ -104,12 +104,12 @@ function fillUpTo(bytes: number): void {
     while (freeBytes() > bytes)
       size += writeSync(ballast, part, 0, Math.min(MIB, Math.max(1, freeBytes() - bytes)), size);
   } catch (error) {
-    // Others write at the same time.
+    // The server writes at the same time.
     if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error;
   }
 }
 
-test('with little room left, creates are refused by name, and what runs goes on', async () => {
+test('refuses creates with disk_full when space is low, and keeps running sessions', async () => {
   const session = await server.createSession({ keepAlive: true });
   const browser = await connectPlaywright(session);
   const page = firstPage(browser);
@@ -138,7 +138,7 @@ test('with little room left, creates are refused by name, and what runs goes on'
   await server.settles([next.id]);
 });
 
-test('with no room at all, sessions can still be driven, read and released; nothing is broken afterwards', async () => {
+test('drives, reads and releases sessions on a full disk; everything works afterwards', async () => {
   const session = await server.createSession({ keepAlive: true });
   const other = await server.createSession({ keepAlive: true });
   const browser = await connectPlaywright(session);
@@ -164,7 +164,7 @@ test('with no room at all, sessions can still be driven, read and released; noth
   await browser.close();
 });
 
-test('a download that fills the disk fails by name; its session goes on, and downloads again when there is room', async () => {
+test('fails a download that fills the disk; its session keeps running, and downloads again when there is space', async () => {
   const session = await server.createSession({ keepAlive: true });
   const browser = await connectPlaywright(session);
   const page = firstPage(browser);
@@ -195,7 +195,7 @@ test('a download that fills the disk fails by name; its session goes on, and dow
   await browser.close();
 });
 
-test('a server that is killed and started on a full disk keeps its sessions', async () => {
+test('kills and restarts the server on a full disk: sessions are kept', async () => {
   const session = await server.createSession({ keepAlive: true });
   await server.kill();
   leaveFree(NEARLY_FULL_BYTES);
@@ -206,7 +206,7 @@ test('a server that is killed and started on a full disk keeps its sessions', as
   await server.settles([session.id]);
 });
 
-test('a server that cannot even start says why, and the next one on a disk with room has all sessions', async () => {
+test('starts the server without any disk space: it reports the reason, and a later start has all sessions', async () => {
   const session = await server.createSession({ keepAlive: true });
   await server.kill();
   leaveFree(0);

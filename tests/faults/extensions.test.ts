@@ -1,5 +1,5 @@
-// Extensions when the server is killed: in the middle of an upload, behind its last byte, and between the moment when a
-// session takes its place and the moment when its extensions are loaded. What was promised is there, and nothing half is.
+// The server is killed during an upload of an extension, after its last byte, and between the placing of a session and the
+// loading of its extensions. Confirmed uploads exist afterwards, and nothing is half done.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { readdirSync } from 'node:fs';
@@ -25,19 +25,19 @@ after(() => sockets.map(socket => socket.destroy()));
 
 const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
-/** Large enough to be cut in its middle. */
+/** Large enough to be interrupted in the middle. */
 const large = (name: string): Buffer =>
   speaking(name, {}, [{ name: 'weight.bin', bytes: randomBytes(600_000), method: 0 }]);
 
 const filesIn = (folder: string): string[] => filesUnder(join(server.dataDir, folder)).map(path => basename(path));
 
-/** The files of extensions that are kept, by their checksums. */
+/** The stored files of extensions, by checksum. */
 const kept = (): string[] =>
   filesIn('artifacts')
     .filter(name => /^[0-9a-f]{64}$/.test(name))
     .sort();
 
-/** Sends so many bytes of an upload, whose answer nobody will hear. */
+/** Sends the first bytes of an upload, and ignores the answer. */
 async function begin(bytes: Buffer, count: number): Promise<void> {
   const { body, headers = {} } = await upload('extension.zip', bytes);
   assert.ok(Buffer.isBuffer(body));
@@ -66,7 +66,7 @@ async function loadedIn({ connectUrl }: { readonly connectUrl?: string | undefin
   return (Array.isArray(extensions) ? extensions : []).map(({ name }) => String(name)).sort();
 }
 
-test('killed in the middle of an upload, it keeps none of it, and the same upload works', async () => {
+test('kills the server during an upload: nothing is stored, and the same upload works afterwards', async () => {
   const bytes = large('half');
   await begin(bytes, 300_000);
   await eventually('the upload to begin', () => filesIn('incoming').length > 0);
@@ -80,7 +80,7 @@ test('killed in the middle of an upload, it keeps none of it, and the same uploa
   await server.release(session.id);
 });
 
-test('killed at any moment behind the last byte, it keeps one file of it at most, which the next upload has', async () => {
+test('kills the server after the last byte of an upload: at most one file is stored, which the next upload uses', async () => {
   for (const waitMs of [0, 30]) {
     const bytes = large(`whole${waitMs}`);
     const before = kept();
@@ -97,13 +97,13 @@ test('killed at any moment behind the last byte, it keeps one file of it at most
   }
 });
 
-/** The folders into which extensions were unpacked, of all boxes. */
+/** The folders of unpacked extensions, of all boxes. */
 const placed = (): string[] => {
   const boxes = join(server.dataDir, 'sessions');
   return namesIn(boxes).flatMap(box => namesIn(join(boxes, box, 'box/extensions')));
 };
 
-/** None where the folder has just gone. */
+/** Empty if the folder was just removed. */
 function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder);
@@ -113,7 +113,7 @@ function namesIn(folder: string): string[] {
 }
 
 const FILES = 2_000;
-/** Takes a while to be unpacked. */
+/** Large, so that unpacking takes a while. */
 const heavy = (name: string): Buffer =>
   speaking(
     name,
@@ -125,7 +125,7 @@ for (const [when, make, waitMs] of [
   ['while an extension of a session is unpacked', heavy, 0],
   ['about when the extensions of a session are loaded', speaking, 40],
 ] as const)
-  test(`killed ${when}, it has them all or has ended, and says which`, async () => {
+  test(`kills the server ${when}: the session has all extensions or has ended`, async () => {
     const extensionIds = [(await uploaded(make('one'))).id, (await uploaded(speaking('two'))).id];
     const body = { keepAlive: true, extensionIds };
     const headers = { 'idempotency-key': randomUUID() };

@@ -1,5 +1,5 @@
-// Files when something dies or is away: the server in the middle of an upload, a download or a sweep, and the object store
-// for a while. What was promised is there afterwards, and nothing half is.
+// The server is killed during an upload, a download or a sweep of files, and the object store is down for a while. Confirmed
+// files exist afterwards, and nothing is half done.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { chownSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ import { wholeDownloads } from '../harness/whole-downloads.ts';
 import { releaseAll } from './aftermath.ts';
 
 const DAY_MS = 24 * 3600_000;
-/** The longer the store was away, the longer it is until the next try: a minute at most. */
+/** Retries are delayed exponentially, by a minute at most. */
 const STORED_MS = 180_000;
 const BYTES = randomBytes(600_000);
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
@@ -53,7 +53,7 @@ const click = async (url: string, ...links: readonly string[]): Promise<void> =>
   for (const link of links) await page?.click(link);
   await browser.close();
 };
-/** The files that are whole in the browser's own folder, whoever has taken them. */
+/** The complete files in the browser's own download folder. */
 const wholeIn = (session: string): string[] => wholeDownloads(folderOf(session));
 const folderOf = (session: string): string =>
   join(server.dataDir, 'sessions', server.boxOf(session) ?? session, 'box/downloads');
@@ -61,17 +61,17 @@ const fetched = async (download: Download | undefined): Promise<string> =>
   sha256(Buffer.from(await (await fetch(String(download?.downloadUrl))).arrayBuffer()));
 
 describe('a server that is killed', () => {
-  // One that a failed test left would live on while the clock is moved by months.
+  // End the session of a failed test before the clock is moved by months.
   afterEach(() => releaseAll(server));
 
-  it('keeps what was downloaded before and meanwhile; what broke off with it is never listed', async () => {
+  it('keeps downloads from before and during its absence, and never lists interrupted ones', async () => {
     const session = await server.createSession({ keepAlive: true });
     await click(session.connectUrl, '#whole', '#gated');
     await listed(server, session.id, 1);
     await eventually('the gated download to begin', () => open.length === 1);
     const browser = await chromium.connectOverCDP(session.connectUrl);
     const page = browser.contexts()[0]?.pages()[0];
-    // Once the page reaches nothing any more, the server is gone.
+    // When the page can reach nothing, the server is gone.
     await page?.evaluate(
       `void (async () => {
         const reaches = () => fetch('/files', { cache: 'no-store' }).then(() => true, () => false);
@@ -99,7 +99,7 @@ describe('a server that is killed', () => {
     assert.equal((await listed(server, session.id, 2)).length, 2);
   });
 
-  it('at any moment of taking a download in keeps one of it', async () => {
+  it('at any moment of storing a download keeps exactly one copy', async () => {
     const session = await server.createSession({ keepAlive: true });
     for (const [round, waitMs] of [0, 10, 40].entries()) {
       await click(session.connectUrl, '#whole');
@@ -115,7 +115,7 @@ describe('a server that is killed', () => {
     await eventually('nothing to wait any more', () => readdirSync(join(server.dataDir, 'staging/outbox')), isEmpty);
   });
 
-  it('takes no file for whole that has its name already while the partial one is still beside it', async () => {
+  it('does not treat a file as complete while its partial file exists', async () => {
     const session = await server.createSession({ keepAlive: true });
     await click(session.connectUrl, '#whole');
     const [first] = await listed(server, session.id, 1);
@@ -152,7 +152,7 @@ describe('a server that is killed', () => {
     assert.equal((await listed(server, session.id, 2)).length, 2);
   });
 
-  it('and meanwhile a download that was deleted does not bring it back, nor does the end of its session', async () => {
+  it('does not restore a download that was deleted, nor does the end of its session', async () => {
     const session = await server.createSession({ keepAlive: true });
     await click(session.connectUrl, '#whole');
     const [download] = await listed(server, session.id, 1);
@@ -173,7 +173,7 @@ describe('a server that is killed', () => {
     );
   });
 
-  it('in the middle of an upload keeps none of it', async () => {
+  it('during an upload stores nothing of it', async () => {
     const session = await server.createSession({ keepAlive: true });
     const { body, headers = {} } = await upload('cv.pdf', BYTES);
     assert.ok(Buffer.isBuffer(body));
@@ -197,7 +197,7 @@ describe('a server that is killed', () => {
     await server.release(session.id);
   });
 
-  it('in the middle of a sweep does the rest next time; files go after 31 days, sessions after 90', async () => {
+  it('during a sweep continues it after the restart: files are deleted after 31 days, sessions after 90', async () => {
     const sessions: string[] = [];
     for (let i = 0; i < 3; i++) {
       const session = await server.createSession({ keepAlive: true });
@@ -229,7 +229,7 @@ describe('a server that is killed', () => {
 });
 
 describe('an object store', () => {
-  it('that is down for a while delays nobody and loses nothing; then its own links are given out', async () => {
+  it('that is down for a while delays no caller and loses no file; later its own links are returned', async () => {
     const store = await startS3();
     after(() => store.close());
     const onS3 = await startServer({ pages, env: store.env });

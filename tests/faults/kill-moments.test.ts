@@ -1,6 +1,6 @@
-// The server is killed while browsers wait, are on their way, are claimed or do not come up, and while callers stand in
-// line. Afterwards rows, browsers and places agree, nothing is left, and every caller can read back what became of it:
-// by the key of its write, and by what it wrote into the session.
+// The server is killed while warm browsers are idle, starting, being claimed or failing to start, and while callers are queued.
+// Afterwards rows, browsers and slots agree, nothing is left behind, and every caller can find its session by idempotency key
+// and by the metadata of the session.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { afterEach, test } from 'node:test';
@@ -41,7 +41,7 @@ type Answer = HttpAnswer<ErrorBody & Session>;
 
 interface Caller {
   readonly key: string;
-  /** Undefined: it was cut off. */
+  /** Undefined if the connection was cut. */
   readonly answer: Promise<Answer | undefined>;
 }
 
@@ -69,7 +69,7 @@ async function written(key: string): Promise<Session[]> {
   return (await server.api<Session[]>('GET', `${SESSIONS}?q=${q}`)).body;
 }
 
-/** A caller has one session at most; asking again under its key shows that one, or makes the first. */
+/** A caller has at most one session. Repeating the request with its key returns that session or creates the first. */
 async function readsBack({ key, answer }: Caller): Promise<Session> {
   const told = await answer;
   const before = await written(key);
@@ -96,14 +96,14 @@ async function restartedAgreeing(): Promise<readonly string[]> {
   return running;
 }
 
-test('killed while browsers wait and others are in use', async () => {
+test('kills the server while some browsers are warm and others in use: sessions are adopted', async () => {
   await allWait();
   const session = await server.createSession({ keepAlive: true });
   await assertAgrees(server, 1, WARM);
   assert.deepEqual(await restartedAgreeing(), [session.id]);
 });
 
-test('killed while a browser that shall wait is on its way', async () => {
+test('kills the server while a warm browser is starting: nothing is left behind', async () => {
   await allWait();
   chromium.mood('slow');
   await server.createSession({ keepAlive: true });
@@ -113,7 +113,7 @@ test('killed while a browser that shall wait is on its way', async () => {
 });
 
 for (const afterMs of [6, 25])
-  test(`killed ${afterMs} ms after creates were asked for that find browsers waiting, or on their way`, async () => {
+  test(`kills the server ${afterMs} ms after creates that use warm or starting browsers: answered creates are kept`, async () => {
     await allWait();
     const callers = Array.from({ length: SLOTS }, () => call());
     await new Promise(resolve => setTimeout(resolve, afterMs));
@@ -127,7 +127,7 @@ for (const afterMs of [6, 25])
     }
   });
 
-test('killed while a browser does not come up that a caller waits for', async () => {
+test('kills the server while a caller waits for a browser that fails to start: the create can be repeated', async () => {
   await allWait();
   chromium.mood('hangs');
   const callers = Array.from({ length: SLOTS }, () => call());
@@ -148,7 +148,7 @@ test('killed while a browser does not come up that a caller waits for', async ()
   }
 });
 
-test('killed while callers stand in line: they hear it, and have their session when they ask again', async () => {
+test('kills the server while callers are queued: they get an error, and a session when they repeat the request', async () => {
   const sessions = await Promise.all(Array.from({ length: SLOTS }, () => server.createSession({ keepAlive: true })));
   const callers = [1, 2].map(() => call({ prefer: 'wait=50' }));
   const standing = async () => (await readLimits(server, token)).usage.browsers.maxWaiting;
@@ -164,7 +164,7 @@ test('killed while callers stand in line: they hear it, and have their session w
 });
 
 for (const afterMs of [15, 60])
-  test(`killed ${afterMs} ms after a place became free for who stands in line`, async () => {
+  test(`kills the server ${afterMs} ms after a slot became free for a queued caller: the caller gets one session`, async () => {
     const sessions = await Promise.all(Array.from({ length: SLOTS }, () => server.createSession({ keepAlive: true })));
     const waiting = call({ prefer: 'wait=50' });
     const standing = async () => (await readLimits(server, token)).usage.browsers.maxWaiting;

@@ -1,5 +1,5 @@
-// Sessions that want more memory or disk than they may have. A page that is too large loses its renderer and no more; a
-// browser that is too large, or a folder that is too full, ends the session with its reason, and nobody else's.
+// Sessions that exceed their memory or disk limit. A page over the limit loses only its renderer. A browser or a folder over
+// the limit ends the session with the reason, and no other session.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { afterEach, test } from 'node:test';
@@ -16,7 +16,7 @@ const MIB = 1024 ** 2;
 const MEMORY_BYTES = 500 * MIB;
 const DISK_BYTES = 120 * MIB;
 const ENDED_MS = 60_000;
-/** Allocates and touches without an end. */
+/** Allocates and touches memory without end. */
 const GLUTTON = 'const kept = []; for (;;) kept.push(new Uint8Array(4e7).fill(1))';
 
 const pages = await openPages({
@@ -47,7 +47,7 @@ async function gluttonousPage(session: CreatedSession) {
   return { client, channel, answer };
 }
 
-/** The event list says it too, with who and what. */
+/** The events of the session have it too, with actor and detail. */
 async function assertTold({ id }: CreatedSession, reason: string, actor: string, words: RegExp): Promise<void> {
   const path = `/v1/browsers/sessions/${id}/events?type=session.end_decided,session.ended`;
   const { body } = await server.api<SessionEventPage>('GET', path);
@@ -61,11 +61,11 @@ async function assertTold({ id }: CreatedSession, reason: string, actor: string,
   }
 }
 
-test('memory is bounded on this machine', () => {
+test('has a memory cgroup on this machine', () => {
   assert.ok(memoryIsBounded, 'without a memory cgroup the tests below would prove nothing');
 });
 
-test('a page beyond the memory of its session loses its renderer; the session and its other pages live', async () => {
+test('exceeds the memory limit with a page: only its renderer is killed', async () => {
   const session = await server.createSession({ keepAlive: true });
   const neighbour = await server.createSession({ keepAlive: true });
   const browser = await connectPlaywright(session);
@@ -81,7 +81,7 @@ test('a page beyond the memory of its session loses its renderer; the session an
   client.cut();
 });
 
-test('where the kernel ends the browser itself for want of memory, the session says so', async () => {
+test('ends the session as out_of_memory when the kernel kills the browser itself', async () => {
   const session = await server.createSession({ keepAlive: true });
   const neighbour = await server.createSession({ keepAlive: true });
   writeFileSync(`/proc/${boxOf(server, session.id).browser}/oom_score_adj`, '1000');
@@ -93,7 +93,7 @@ test('where the kernel ends the browser itself for want of memory, the session s
   await server.settles([neighbour.id]);
 });
 
-test('an adopted session says so as well', async () => {
+test('ends an adopted session as out_of_memory too', async () => {
   const session = await server.createSession({ keepAlive: true });
   await server.restart();
   writeFileSync(`/proc/${boxOf(server, session.id).browser}/oom_score_adj`, '1000');
@@ -103,7 +103,7 @@ test('an adopted session says so as well', async () => {
   await server.settles();
 });
 
-test('a session folder beyond its bound ends the session as disk_limit', async () => {
+test('ends a session whose folder exceeds its limit as disk_limit', async () => {
   const session = await server.createSession({ keepAlive: true });
   const neighbour = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(session.connectUrl);

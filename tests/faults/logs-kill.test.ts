@@ -1,5 +1,5 @@
-// The log of a session goes on when the server is killed, with what nobody heard marked; and what a dead browser said last
-// is kept.
+// The log of a session continues after the server was killed, with a marker for the gap. The last entries before the death of
+// a browser are kept.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SessionLog } from '../../contract/logs.ts';
@@ -12,7 +12,7 @@ import { eventually } from '../harness/until.ts';
 const COUNTING =
   '<!doctype html><title>Counts</title><script>let n = 0; setInterval(() => console.log("tick", n++), 100)</script>';
 const pages = await openPages({ '/counts': COUNTING, '/popup': '<!doctype html><title>Popup</title>' });
-/** A log is written down every second; where the machine is busy, that takes its time. */
+/** The log is stored every second; later on a busy machine. */
 const LOST_MS = 10_000;
 const server = await startServer({ pages, env: { BERTH_ADOPT_GRACE: '60' } });
 
@@ -48,7 +48,7 @@ async function counting(settings: object) {
   return { session, client, page };
 }
 
-test('a log goes on behind a SIGKILL of the server, with a marker, and pages keep their numbers', async () => {
+test('continues the log after a SIGKILL of the server, with a marker and the same page numbers', async () => {
   const { session, client, page } = await counting({ keepAlive: true });
   await client.send('Runtime.evaluate', { expression: 'window.open("/popup")', userGesture: true }, page);
   const isPopup = (entry: SessionLog): boolean => entry.pageId === 1 && entry.method === 'Page.frameNavigated';
@@ -85,7 +85,7 @@ test('a log goes on behind a SIGKILL of the server, with a marker, and pages kee
   await client.close();
 });
 
-test('what a page said before its browser was killed is kept', async () => {
+test('keeps the entries of a page from before its browser was killed', async () => {
   const { session, client } = await counting({});
   await killBox(server.dataDir, session.id);
   const ended = await server.ended(session.id);

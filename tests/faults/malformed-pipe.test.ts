@@ -1,5 +1,5 @@
-// A browser that does not write what Chromium writes: half messages, values of the wrong kind, JSON that is none. What such
-// a message was about is lost, at worst the session; the server and the sessions beside it are not.
+// A browser that writes malformed messages: incomplete ones, values of the wrong type, invalid JSON. The message is lost, at
+// worst the session. The server and other sessions are not affected.
 import assert from 'node:assert/strict';
 import { closeSync, constants, openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,14 +11,14 @@ import { eventually } from '../harness/until.ts';
 import { assertEnded } from './aftermath.ts';
 import { answersFor } from './clients.ts';
 
-/** The messages of one browser that may be lost before it is given up. */
+/** Malformed messages of a browser before its session is ended. */
 const LOST_MAX = 100;
 
 const pages = await openPages({ '/silent': () => {} });
 const server = await startServer({ pages, env: { BERTH_SLOTS: '4' } });
 const neighbour = await server.createSession({ keepAlive: true });
 
-/** Writes into the pipe as the session's browser would; each message ends with a NUL. */
+/** Writes into the output pipe of the session's browser. Each message ends with a NUL. */
 function speakAs(session: string, messages: readonly string[]): void {
   const fifo = join(server.dataDir, 'sessions', server.boxOf(session) ?? session, 'notes/out');
   const descriptor = openSync(fifo, constants.O_WRONLY);
@@ -35,7 +35,7 @@ function channelsOf(session: string): string[] {
   return [...readFileSync(notes, 'utf8').matchAll(/\+([0-9A-F]{32})/g)].map(([, id = '']) => id);
 }
 
-/** What is malformed, on the channel with this name. */
+/** Malformed messages for the channel with this id. */
 const MALFORMED: ReadonlyArray<(channel: string) => string> = [
   channel => `{"method":"Target.attachedToTarget","params":{,"sessionId":"${channel}"}`,
   channel => `{"method":"Target.targetCreated","params":7,"sessionId":"${channel}"}`,
@@ -50,7 +50,7 @@ const MALFORMED: ReadonlyArray<(channel: string) => string> = [
 /** Those that the gateway looks at on a client's channel; the others it hands on as they are. */
 const ABOUT_TARGETS = MALFORMED.filter(write => write('').startsWith('{"method":"Target.'));
 
-test('malformed messages are lost one by one, and the session and its clients go on', async () => {
+test('drops malformed messages one by one, and keeps the session and its clients', async () => {
   const { pid } = server;
   const session = await server.createSession({ keepAlive: true });
   const own = channelsOf(session.id);
@@ -77,7 +77,7 @@ test('malformed messages are lost one by one, and the session and its clients go
   await server.release(session.id);
 });
 
-test('a command whose answer cannot be read is answered with an error', async () => {
+test('answers a command with an error if its answer is malformed', async () => {
   const session = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(session.connectUrl);
   const page = await client.attachToPage();
@@ -92,7 +92,7 @@ test('a command whose answer cannot be read is answered with an error', async ()
   await server.release(session.id);
 });
 
-test('a browser that goes on like this is given up: its session ends as crashed, and nobody else notices', async () => {
+test('ends a session as crashed after too many malformed messages, and no other session', async () => {
   const { pid } = server;
   const session = await server.createSession({ keepAlive: true });
   const [channel = ''] = channelsOf(session.id);

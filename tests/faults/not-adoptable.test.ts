@@ -1,5 +1,5 @@
-// The successor finds sessions that cannot go on: each ends as ERROR / service_restart, and what is left of it is removed.
-// What only looks like a leftover, because it got the number of a dead process, is left alone.
+// A restarted server finds sessions that it cannot adopt: each ends as ERROR / service_restart, and its remains are removed.
+// A foreign process that reuses the pid of a dead one is not touched.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -54,7 +54,7 @@ const SPOILERS: Readonly<Record<string, (spoiled: Spoiled) => unknown>> = {
     renameSync(folderOf(session.id), join(dirname(server.dataDir), 'aside')),
 };
 
-test('sessions that cannot be adopted end as service_restart, eight ways, and their neighbour does not notice', async () => {
+test('ends sessions that cannot be adopted as service_restart, in eight cases, and keeps another session', async () => {
   const kept = await server.createSession({ keepAlive: true });
   const create = async (): Promise<Spoiled> => {
     const session = await server.createSession({ keepAlive: true });
@@ -78,7 +78,7 @@ test('sessions that cannot be adopted end as service_restart, eight ways, and th
   assert.ok(await answersFor(await server.createSession({ keepAlive: true })), 'there are free slots');
 });
 
-test('a foreign process that has the number of the dead one is not touched', async () => {
+test('does not touch a foreign process with the pid of a dead one', async () => {
   const session = await server.createSession({ keepAlive: true });
   const { leader } = boxOf(server, session.id);
   await server.kill();
@@ -108,7 +108,7 @@ async function changeBox(session: string, change: JsonObject): Promise<void> {
   }
 }
 
-test('what belongs to no session is removed at the start: folders, cgroups and processes of this data folder', async () => {
+test('removes folders, cgroups and processes of this data folder without a session at the start', async () => {
   const kept = await server.createSession({ keepAlive: true });
   const stray = '01a1fa50-5319-7450-a6b3-c787ada50631';
   await server.kill();

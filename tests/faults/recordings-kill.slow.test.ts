@@ -1,5 +1,5 @@
-// Recordings survive what kills: the browser, the server, both, and a missing encoder. Every tab's file decodes whole, is as
-// long as the tab lived, and shows what was painted.
+// Recordings survive the death of the browser, of the server, of both, and a missing encoder. The file of every tab decodes
+// completely, is as long as the tab existed, and shows what was painted.
 import assert from 'node:assert/strict';
 import { chmodSync, copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -124,7 +124,7 @@ async function begin(on: TestServer): Promise<{ id: string; client: CdpClient; c
 
 const isDone = ({ status }: { status: string }): boolean => status === 'COMPLETED' || status === 'FAILED';
 
-test('the browser is killed with twelve tabs', async () => {
+test('kills a browser with twelve tabs: every tab is stored completely', async () => {
   const { id, client, created } = await begin(server);
   const opened = await openTabs(client, 12, created);
   await setTimeout(LIVED_MS);
@@ -133,7 +133,7 @@ test('the browser is killed with twelve tabs', async () => {
   await assertWhole(server, id, opened, killed);
 });
 
-test('the server is killed while it records and encodes: the successor goes on with every tab', async () => {
+test('kills the server while it records and encodes: the next server continues every tab', async () => {
   const { id, client, created } = await begin(server);
   const opened = await openTabs(client, 4, created);
   await setTimeout(LIVED_MS);
@@ -150,7 +150,7 @@ test('the server is killed while it records and encodes: the successor goes on w
   }
 });
 
-test('server and browser are killed: what was recorded until then is stored by the successor', async () => {
+test('kills server and browser: the next server stores what was recorded', async () => {
   const { id, client, created } = await begin(server);
   const opened = await openTabs(client, 4, created);
   await setTimeout(LIVED_MS);
@@ -165,7 +165,7 @@ test('server and browser are killed: what was recorded until then is stored by t
   await server.settles();
 });
 
-test('without an encoder, and with one that is killed, sessions go on, and what was recorded is stored once there is one', async () => {
+test('runs without an encoder, then with a killed one: recordings are stored when an encoder works', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-ffmpeg-'));
   after(() => rmSync(folder, { recursive: true, force: true }));
   // The encoder is not root.

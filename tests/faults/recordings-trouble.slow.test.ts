@@ -1,5 +1,5 @@
-// What recordings are stored with fails while they run: the object store is away for a minute, the disk has no room left.
-// The session does not notice, the record says what is missing, and what could be saved is saved.
+// Storage fails during a recording: the object store is down for a minute, or the disk is full. The session keeps running, the
+// recording lists its gaps, and everything that could be stored is stored.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { closeSync, ftruncateSync, mkdirSync, mkdtempSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
@@ -59,7 +59,7 @@ async function fileOf(server: TestServer, id: string): Promise<Buffer> {
   return Buffer.from(await (await fetch(file?.downloadUrl ?? '')).arrayBuffer());
 }
 
-test('the object store is away for a minute: all of it is stored afterwards, and until then a request for files is 502', async () => {
+test('stops the object store for a minute: everything is stored afterwards, and requests for files get 502 until then', async () => {
   const store = await startS3();
   after(() => store.close());
   const server = await startServer({ pages, env: store.env });
@@ -92,7 +92,7 @@ test('the object store is away for a minute: all of it is stored afterwards, and
   );
 });
 
-test('the disk has no room left: recording pauses and says so, the session goes on, and so does the recording later', async () => {
+test('fills the disk: the recording pauses with a gap, the session keeps running, the recording continues later', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'berth-disk-'));
   run('mount', '-t', 'tmpfs', '-o', `size=${DISK_BYTES},mode=755`, 'berth-test', folder);
   const ballast = openSync(join(folder, 'ballast'), 'w');
@@ -153,7 +153,7 @@ function run(command: string, ...args: readonly string[]): void {
   assert.equal(status, 0, `${command}: ${stderr}`);
 }
 
-/** Fills the disk, or makes room, until about so much is free. */
+/** Fills the disk or frees space, until about this much is free. */
 function leaveFree(folder: string, ballast: number, bytes: number): void {
   ftruncateSync(ballast, 0);
   const block = Buffer.alloc(MIB);

@@ -1,5 +1,5 @@
-// The server is killed with SIGKILL while everything is in use, and started again on the same data folder: what ran goes
-// on running under the same addresses and deadlines, what did not is ended with a reason, nothing is left over.
+// The server is killed with SIGKILL while everything is in use, and restarted on the same data folder. Running sessions continue
+// with the same addresses and deadlines, others end with a reason, and nothing is left behind.
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import type { Session } from '../../contract/sessions.ts';
@@ -23,7 +23,7 @@ import {
   waitingForAPopup,
 } from './clients.ts';
 
-/** The clock is moved over it at one go, so it is less than the minute for which a client may be silent. */
+/** Less than the minute for which a client may be silent, because the clock is moved over it in one step. */
 const ADOPT_GRACE_SECONDS = 45;
 const MARKER = 'kept in the heap of the page';
 
@@ -40,7 +40,7 @@ afterEach(() => releaseAll(server));
 const withStatus = (status: string) =>
   server.api<Session[]>('GET', `/v1/browsers/sessions?status=${status}`).then(({ body }) => body);
 
-test('SIGKILL under load: sessions run on, deadlines hold, and what cannot go on ends with its reason', async () => {
+test('kills the server under load: sessions continue, deadlines hold, others end with their reason', async () => {
   const short = await server.createSession({ timeout: 60, keepAlive: true });
   await server.advance(55_000);
   const kept = await server.createSession({ keepAlive: true });
@@ -116,7 +116,7 @@ async function endedAs({ id }: Session, status: string, endReason: string): Prom
   return session;
 }
 
-/** Requests that a dead client held, and targets that waited for it, must not stop those who come after it. */
+/** Requests and targets that a dead client had paused must not block later clients. */
 async function holdsNothingOfDeadClients(session: CreatedSession): Promise<void> {
   const browser = await connectPlaywright(session);
   const page = await contextOf(browser).newPage();
@@ -146,7 +146,7 @@ async function heapIsKept(session: CreatedSession): Promise<void> {
   await browser.close();
 }
 
-test('killed three times in a row, a session is still the same', async () => {
+test('kills the server three times in a row: the session is unchanged', async () => {
   const session = await server.createSession({ keepAlive: true });
   for (let times = 1; times <= 3; times++) {
     const browser = await connectPlaywright(session);
@@ -162,7 +162,7 @@ test('killed three times in a row, a session is still the same', async () => {
   await server.settles();
 });
 
-test('a server that is killed while it starts leaves its sessions to the one after it', async () => {
+test('kills a server during its start: the next one adopts its sessions', async () => {
   const session = await server.createSession({ keepAlive: true });
   await server.kill();
   for (const afterMs of [150, 400, 700, 1000]) {

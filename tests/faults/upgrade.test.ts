@@ -1,5 +1,5 @@
-// A server is stopped in the ways an operator has: SIGTERM leaves running sessions to a successor, SIGINT ends them first,
-// and `berth stop` leaves nothing at all.
+// The ways to stop a server: SIGTERM leaves running sessions to the next server, SIGINT ends them first, and `berth stop`
+// leaves nothing running.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -14,7 +14,7 @@ import { assertEnded, assertRowsAreTrue, openSessions, releaseAll } from './afte
 import { answersFor, connectPlaywright, connectPuppeteer, disconnected, firstPage, flooding } from './clients.ts';
 import { isGone, postgresOf } from './victims.ts';
 
-/** Far less than a supervisor waits before it kills; a busy machine may need some of it. */
+/** Far less than a supervisor waits before it kills; enough for a busy machine. */
 const GONE_MS = 40_000;
 const chromium = await moodyChromium();
 const pages = await openPages();
@@ -33,7 +33,7 @@ afterEach(async () => {
   if (running) await releaseAll(server);
 });
 
-/** How long the server took to be gone, with its database. */
+/** How long the server took to exit, with its database. */
 async function stop(signal: NodeJS.Signals): Promise<number> {
   const before = performance.now();
   const postmaster = postgresOf(server)?.postmaster;
@@ -49,7 +49,7 @@ async function start(): Promise<void> {
   running = true;
 }
 
-test('SIGTERM with clients at work: they get 1001, the process is gone in time, the successor goes on', async () => {
+test('SIGTERM with active clients: they get 1001, the process exits in time, the next server adopts the sessions', async () => {
   const session = await server.createSession({ keepAlive: true });
   const passing = await server.createSession();
   const raw = await CdpClient.connect(session.connectUrl);
@@ -88,7 +88,7 @@ test('SIGTERM with clients at work: they get 1001, the process is gone in time, 
   await server.settles([session.id, passing.id]);
 });
 
-test('SIGTERM while sessions are being created: each answer is true for the successor', async () => {
+test('SIGTERM during creates: every answered create is there after the restart', async () => {
   const asked = Array.from({ length: 3 }, () =>
     server.api<CreatedSession>('POST', '/v1/browsers/sessions', { body: { keepAlive: true } }).catch(() => undefined),
   );
@@ -109,7 +109,7 @@ test('SIGTERM while sessions are being created: each answer is true for the succ
 });
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const)
-  test(`${signal} while a browser does not come up: nobody waits for it, and nothing of it is left`, async () => {
+  test(`${signal} while a browser fails to start: the server does not wait, and nothing is left behind`, async () => {
     chromium.mood('hangs');
     const asked = server.api('POST', '/v1/browsers/sessions', { body: {} });
     asked.catch(() => {}); // looked at below
@@ -126,7 +126,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const)
     await assertEnded(server, String(row?.id), 'ERROR', 'service_restart');
   });
 
-test('SIGINT ends every session as COMPLETED / drained', async () => {
+test('SIGINT: every session ends as COMPLETED / drained', async () => {
   const session = await server.createSession({ keepAlive: true });
   const other = await server.createSession();
   const client = await CdpClient.connect(session.connectUrl);
@@ -138,7 +138,7 @@ test('SIGINT ends every session as COMPLETED / drained', async () => {
   for (const { id } of [session, other]) await assertEnded(server, id, 'COMPLETED', 'drained');
 });
 
-/** A create whose body does not come: a server that stops waits for it a while. */
+/** A create whose body never arrives. A stopping server waits for it for a while. */
 async function requestUnderWay(): Promise<Socket> {
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);
@@ -150,7 +150,7 @@ async function requestUnderWay(): Promise<Socket> {
   return socket;
 }
 
-test('a second signal, and the same one again, change nothing', async () => {
+test('further signals during the stop: they have no effect', async () => {
   const session = await server.createSession({ keepAlive: true });
   const { pid } = server;
   const written = server.log().length;
@@ -170,7 +170,7 @@ test('a second signal, and the same one again, change nothing', async () => {
   assert.ok(await answersFor(session));
 });
 
-test('berth stop --drain ends sessions and server; berth stop afterwards finds nothing', async () => {
+test('berth stop --drain: ends sessions and server; a second berth stop finds nothing', async () => {
   const session = await server.createSession({ keepAlive: true });
   const { code, stdout } = await server.berth('stop', '--drain', '--json');
   running = false;
@@ -186,7 +186,7 @@ test('berth stop --drain ends sessions and server; berth stop afterwards finds n
   await assertEnded(server, session.id, 'COMPLETED', 'drained');
 });
 
-test('berth stop ends the server and what it left running', async () => {
+test('berth stop: ends the server and the browsers that it left running', async () => {
   const session = await server.createSession({ keepAlive: true });
   const client = await CdpClient.connect(session.connectUrl);
   const { code, stdout } = await server.berth('stop', '--json');
@@ -199,7 +199,7 @@ test('berth stop ends the server and what it left running', async () => {
   await assertEnded(server, session.id, 'COMPLETED', 'operator');
 });
 
-test('berth stop after the server was killed ends its browsers', async () => {
+test('berth stop after a kill of the server: ends its browsers', async () => {
   const session = await server.createSession({ keepAlive: true });
   await server.kill('SIGKILL');
   running = false;

@@ -1,13 +1,13 @@
-// Finds the processes of one server under test in /proc, and nobody else's: those of a session's box by the mark in their
-// environment, PostgreSQL by the data folder in its command line. Kills by pid, right after having looked.
+// Finds the processes of one server under test in /proc: those of a box by the mark in their environment, PostgreSQL by the data
+// folder in its command line. Kills by pid, directly after the check.
 import { readdirSync, readFileSync } from 'node:fs';
 import { installIdOf } from '../harness/leftovers.ts';
 import type { TestServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
-/** Who is who in a box, outermost first. */
+/** The processes of a box, outermost first. */
 export interface BoxProcesses {
-  /** `timeout`, the process that the row names. */
+  /** `timeout`, the process in the row. */
   readonly leader: number;
   /** bubblewrap outside of the jail, and the one that is pid 1 inside it. */
   readonly bwrap: number;
@@ -26,7 +26,7 @@ interface Process {
   readonly command: string;
 }
 
-/** Throws when the box is not whole. */
+/** Throws if a process of the box is missing. */
 export function boxOf(server: TestServer, session: string): BoxProcesses {
   const mark = `BERTH_BOX=${installIdOf(server.dataDir)}/${server.boxOf(session) ?? session}`;
   const all = processes();
@@ -34,7 +34,7 @@ export function boxOf(server: TestServer, session: string): BoxProcesses {
   const [bwrap] = childrenOf(all, leader);
   const [init] = childrenOf(all, bwrap);
   const browser = childrenOf(all, init).find(({ command }) => command.includes('--user-data-dir=') && !typeOf(command));
-  if (!leader || !bwrap || !init || !browser) throw new Error(`the box of session ${session} is not whole`);
+  if (!leader || !bwrap || !init || !browser) throw new Error(`the box of session ${session} lacks a process`);
   const inside = descendantsOf(all, browser);
   const ofType = (type: string) => inside.filter(({ command }) => typeOf(command) === type).map(({ pid }) => pid);
   const network = inside.find(({ command }) => command.includes('--utility-sub-type=network.'));
@@ -51,7 +51,7 @@ export function boxOf(server: TestServer, session: string): BoxProcesses {
 
 export interface PostgresProcesses {
   readonly postmaster: number;
-  /** Those that serve connections. */
+  /** The backends that serve connections. */
   readonly backends: readonly number[];
   /** Another one where the first process has ended all others and begun anew. */
   readonly checkpointer: number | undefined;
@@ -68,7 +68,7 @@ export function postgresOf(server: TestServer): PostgresProcesses | undefined {
   return { postmaster: postmaster.pid, backends, checkpointer };
 }
 
-/** Children of the server other than its database; dead ones that nobody has collected count. */
+/** Children of the server other than its database, including zombies. */
 export function childrenOfServer(server: TestServer): ReadonlyArray<{ pid: number; name: string; state: string }> {
   const database = postgresOf(server)?.postmaster;
   return readdirSync('/proc')
