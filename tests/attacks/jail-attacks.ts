@@ -21,7 +21,7 @@ import {
   openLab,
   removeDataDir,
   START_WITHIN_MS,
-  wishFor,
+  startOptions,
 } from '../engines/slots-lab.ts';
 
 export interface Outcome {
@@ -217,7 +217,7 @@ async function attackAll(form: Form): Promise<Record<string, Outcome>> {
   const dataDir = await makeDataDir();
   const slots = await openLab(form, dataDir);
   try {
-    const start = () => slots.start(wishFor(newSession(), chromium), AbortSignal.timeout(START_WITHIN_MS));
+    const start = () => slots.start(startOptions(newSession(), chromium), AbortSignal.timeout(START_WITHIN_MS));
     const [box, other] = await Promise.all([start(), start()]);
     box.egress.on('connection', (socket: Socket) => void socket.destroy());
     await plant(dataDir, other);

@@ -28,16 +28,16 @@ describe('artifacts on S3', () => {
     try {
       const key = newKey();
       await artifacts.put(key, Readable.from([Buffer.from('hello there')]));
-      const wish = {
+      const options = {
         verb: 'GET',
         contentType: 'text/plain',
         contentDisposition: 'attachment; filename="a.txt"',
       } as const;
-      const url = String(await artifacts.signedUrl(key, { ...wish, expiresAt: plus(systemClock.now(), 60_000) }));
+      const url = String(await artifacts.signedUrl(key, { ...options, expiresAt: plus(systemClock.now(), 60_000) }));
       assert.ok(url.startsWith(store.endpoint));
       const whole = await fetch(url);
       assert.equal(await whole.text(), 'hello there');
-      assert.equal(whole.headers.get('content-disposition'), wish.contentDisposition);
+      assert.equal(whole.headers.get('content-disposition'), options.contentDisposition);
       const part = await fetch(url, { headers: { range: 'bytes=6-10' } });
       assert.deepEqual([part.status, await part.text()], [206, 'there']);
       // The store checks the signature; s3rver does not.

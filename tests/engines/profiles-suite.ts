@@ -80,8 +80,8 @@ export function profilesSuite(form: Form): void {
     before(async () => {
       dataDir = await makeDataDir();
       const isolation = form === 'process' ? 'process' : 'slot';
-      const wish = { dataDir, size: 3, isolation, limits: LIMITS, listenIsLoopback: true } as const;
-      host = createBoxHost({ ...wish, log: silentLog, clock: systemClock }, form);
+      const options = { dataDir, size: 3, isolation, limits: LIMITS, listenIsLoopback: true } as const;
+      host = createBoxHost({ ...options, log: silentLog, clock: systemClock }, form);
       const folders: ConstructorParameters<typeof Profiles>[0]['folders'] = {
         readTar: (...args) => readTar(host, ...args),
         writeFiles: (...args) => writeFiles(host, ...args),

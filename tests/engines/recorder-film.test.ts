@@ -290,8 +290,8 @@ test('writes a valid HLS playlist and valid segments for several sizes', async (
       samples: { durationsMs, sizes },
     };
   });
-  const wish = { startedAt: new Date(0), initUrl: (run: number) => `init-${run}`, segmentUrl: String };
-  const parsed = HLS.parse(playlist({ ...wish, segments: rows, isWhole: true }));
+  const options = { startedAt: new Date(0), initUrl: (run: number) => `init-${run}`, segmentUrl: String };
+  const parsed = HLS.parse(playlist({ ...options, segments: rows, isWhole: true }));
   assert.ok(!parsed.isMasterPlaylist && parsed.endlist && parsed.playlistType === 'VOD');
   assert.deepEqual(
     parsed.segments.map(({ duration, discontinuity, map }) => [duration, discontinuity ?? false, map?.uri]),
@@ -305,7 +305,7 @@ test('writes a valid HLS playlist and valid segments for several sizes', async (
   for (const { duration } of parsed.segments) assert.ok(Math.round(duration) <= (parsed.targetDuration ?? 0));
   // The playlist only grew.
   for (let count = 1; count <= rows.length; count++) {
-    const listed = (some: readonly SegmentRow[]) => playlist({ ...wish, segments: some, isWhole: false });
+    const listed = (some: readonly SegmentRow[]) => playlist({ ...options, segments: some, isWhole: false });
     const longer = listed(rows.slice(0, count));
     assert.ok(longer.startsWith(listed(rows.slice(0, count - 1))));
     assert.ok(!('errors' in HLS.parse(longer)));

@@ -1,14 +1,14 @@
 // A server process for tests to kill: starts a guest or a browser in a box, prints how to find it, and waits.
 import type { Form } from '../../server/engines/slots/slots.ts';
-import { chromium, guest, newSession, openLab, START_WITHIN_MS, wishFor } from './slots-lab.ts';
+import { chromium, guest, newSession, openLab, START_WITHIN_MS, startOptions } from './slots-lab.ts';
 
 const LIFETIME_MS = 60_000;
 
 const [form, dataDir, program] = process.argv.slice(2);
 if (!dataDir) throw new Error('usage: slots-keeper.ts FORM DATA_DIR guest|chromium');
 const slots = await openLab(form as Form, dataDir);
-const wish = wishFor(newSession(), program === 'chromium' ? chromium : guest);
-const box = await slots.start(wish, AbortSignal.timeout(START_WITHIN_MS));
+const options = startOptions(newSession(), program === 'chromium' ? chromium : guest);
+const box = await slots.start(options, AbortSignal.timeout(START_WITHIN_MS));
 process.stdout.write(
   `${JSON.stringify({ session: box.session, record: box.record, fifoIn: box.fifoIn, fifoOut: box.fifoOut })}\n`,
 );

@@ -63,7 +63,7 @@ export function chromium(place: BoxLayout): Program {
   return { executable, args, mounts: [] };
 }
 
-export const wishFor = (
+export const startOptions = (
   session: SessionId,
   program: BoxRequest['program'] = guest,
   lifetimeMs = LIFETIME_MS,
@@ -72,7 +72,7 @@ export const wishFor = (
 });
 
 export const startGuest = (slots: Slots, session = newSession()): Promise<Box> =>
-  slots.start(wishFor(session), AbortSignal.timeout(START_WITHIN_MS));
+  slots.start(startOptions(session), AbortSignal.timeout(START_WITHIN_MS));
 
 /** Runs the body of an async function in the guest. */
 export async function tell(box: Pick<Box, 'fifoIn' | 'fifoOut'>, code: string): Promise<unknown> {

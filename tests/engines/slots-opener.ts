@@ -12,8 +12,8 @@ if (!dataDir || (isolation !== 'auto' && isolation !== 'slot' && isolation !== '
 const warnings: unknown[] = [];
 const log = { ...silentLog, warn: (event: string, fields: unknown) => void warnings.push({ event, fields }) };
 const common = { dataDir, isolation, size: 1, limits: LIMITS, log, clock: systemClock } as const;
-const wish = { ...common, listenIsLoopback: listen === 'loopback', ...(chromiumPath ? { chromiumPath } : {}) };
-const told = await openSlots(wish).then(
+const options = { ...common, listenIsLoopback: listen === 'loopback', ...(chromiumPath ? { chromiumPath } : {}) };
+const told = await openSlots(options).then(
   async slots => {
     await slots.close();
     return { form: slots.form, isolation: slots.isolation, warnings };

@@ -25,9 +25,9 @@ import {
   removeDataDir,
   START_WITHIN_MS,
   startGuest,
+  startOptions,
   tell,
   throwIn,
-  wishFor,
 } from './slots-lab.ts';
 
 /** 1/100 s since the machine was started, the unit of /proc/PID/stat. */
@@ -109,7 +109,7 @@ export function slotsSuite(form: Form): void {
       const session = newSession();
       const nowhere = { executable: '/usr/lib/no-such-browser', args: [], mounts: [] };
       const starting = slots.start(
-        wishFor(session, () => nowhere),
+        startOptions(session, () => nowhere),
         AbortSignal.timeout(START_WITHIN_MS),
       );
       await assert.rejects(
@@ -131,7 +131,7 @@ export function slotsSuite(form: Form): void {
         await new Promise(resolve => setTimeout(resolve, 200));
         writeFileSync(join(folder, 'filled'), 'in time', { mode: 0o644 });
       };
-      const box = await slots.start({ ...wishFor(session), fill }, AbortSignal.timeout(START_WITHIN_MS));
+      const box = await slots.start({ ...startOptions(session), fill }, AbortSignal.timeout(START_WITHIN_MS));
       const path = `${box.folderInBox}/filled`;
       assert.equal(
         await tell(box, `return require('node:fs').readFileSync(${JSON.stringify(path)}, 'utf8')`),
@@ -146,7 +146,7 @@ export function slotsSuite(form: Form): void {
         await new Promise(resolve => setTimeout(resolve, 20));
         throw new Error('there is nothing to fill it with');
       };
-      const starting = slots.start({ ...wishFor(session), fill }, AbortSignal.timeout(START_WITHIN_MS));
+      const starting = slots.start({ ...startOptions(session), fill }, AbortSignal.timeout(START_WITHIN_MS));
       await assert.rejects(starting, /there is nothing to fill it with/);
       assert.deepEqual(leftOf(dataDir, session), []);
     });
@@ -154,7 +154,7 @@ export function slotsSuite(form: Form): void {
     test('leaves nothing when a start is aborted', async () => {
       const session = newSession();
       const control = new AbortController();
-      const starting = slots.start(wishFor(session), control.signal);
+      const starting = slots.start(startOptions(session), control.signal);
       const folder = join(dataDir, 'sessions', session);
       await until(GONE_WITHIN_MS, 'the start to be under way', () => existsSync(join(folder, 'notes')) || undefined, 1);
       control.abort(new Error('aborted'));
@@ -207,7 +207,7 @@ export function slotsSuite(form: Form): void {
 
     test('ends a box at its longest lifetime without a server', async () => {
       const session = newSession();
-      const starting = slots.start(wishFor(session, undefined, 700), AbortSignal.timeout(START_WITHIN_MS));
+      const starting = slots.start(startOptions(session, undefined, 700), AbortSignal.timeout(START_WITHIN_MS));
       // On a slow machine it may end before the start completes.
       const box = await starting.catch(error => assert.ok(isFault(error, 'box_start_failed'), String(error)));
       if (box) assert.equal((await gone(box)).why, 'killed');
@@ -296,7 +296,7 @@ export function slotsSuite(form: Form): void {
     if (jailed)
       test('limits the memory of a page without ending the browser', async () => {
         const small = await open({ memoryBytes: 500 * MIB });
-        const box = await small.start(wishFor(newSession(), chromium), AbortSignal.timeout(START_WITHIN_MS));
+        const box = await small.start(startOptions(newSession(), chromium), AbortSignal.timeout(START_WITHIN_MS));
         const crashed = Promise.withResolvers<string>();
         const onEvent = (method: string): void =>
           method === 'Inspector.targetCrashed' ? crashed.resolve(method) : undefined;

@@ -83,7 +83,7 @@ describe('contexts in the store', () => {
     ...more,
   });
 
-  const keepWish = (id: VersionId, more: Partial<VersionFacts> = {}, now = NOW) => ({
+  const keepParams = (id: VersionId, more: Partial<VersionFacts> = {}, now = NOW) => ({
     ...{ id, now, earlier: { most: 5, until: plus(now, 7 * DAY_MS) }, facts: facts(id, more) },
   });
 
@@ -91,7 +91,7 @@ describe('contexts in the store', () => {
   async function keep(context: ContextId): Promise<VersionId> {
     const id = newId<VersionId>(NOW);
     assert.ok(await store.contexts.reserve(application, context, { id, source: 'import', now: NOW, until: LATER }));
-    assert.ok(await store.contexts.keep(application, context, keepWish(id, { source: 'import' })));
+    assert.ok(await store.contexts.keep(application, context, keepParams(id, { source: 'import' })));
     return id;
   }
 
@@ -124,7 +124,7 @@ describe('contexts in the store', () => {
     for (let made = 0; made < 4; made++) await keep(context);
     const restored = newId<VersionId>(NOW);
     const shared = { archive: { of: first, checksum: Buffer.alloc(32) }, cookiesOf: first, source: 'restore' as const };
-    assert.ok(await store.contexts.keep(application, context, keepWish(restored, shared)));
+    assert.ok(await store.contexts.keep(application, context, keepParams(restored, shared)));
     const partial = newId<VersionId>(NOW);
     const reserve = { id: partial, source: 'session', archiveOf: first, now: NOW, until: LATER } as const;
     assert.ok(await store.contexts.reserve(application, context, reserve));
@@ -154,7 +154,7 @@ describe('contexts in the store', () => {
     assert.deepEqual(await store.contexts.versions(application, context), []);
     const reserve = { id: newId<VersionId>(NOW), source: 'session', now: NOW, until: LATER } as const;
     assert.equal(await store.contexts.reserve(application, context, reserve), false);
-    assert.equal(await store.contexts.keep(application, context, keepWish(newId<VersionId>(NOW))), undefined);
+    assert.equal(await store.contexts.keep(application, context, keepParams(newId<VersionId>(NOW))), undefined);
     assert.deepEqual(await store.contextUses.open(use(await aSession(), context)), { opened: false });
     const going = await store.contexts.removable(NOW, 10);
     assert.deepEqual(
@@ -200,7 +200,7 @@ describe('contexts in the store', () => {
       const id = session as string as VersionId;
       const events: string[] = [];
       return store.contexts
-        .keep(application, context, keepWish(id, { sessionId: session }), {
+        .keep(application, context, keepParams(id, { sessionId: session }), {
           id: session,
           events: ({ overtook }) => {
             events.push(overtook?.sessionId ?? 'nothing');

@@ -61,7 +61,7 @@ function issue(issuer: string, signedWith: KeyObject, host: string, validity: Va
   return { cert: pemOf(der), key: String(privateKey.export({ type: 'pkcs8', format: 'pem' })) };
 }
 
-interface CertificateWish {
+interface CertificateOptions {
   readonly subject: string;
   readonly issuer: string;
   readonly validity: Validity;
@@ -70,7 +70,7 @@ interface CertificateWish {
   readonly extensions: readonly Buffer[];
 }
 
-function certificate({ subject, issuer, validity, publicKey, signedWith, extensions }: CertificateWish): Buffer {
+function certificate({ subject, issuer, validity, publicKey, signedWith, extensions }: CertificateOptions): Buffer {
   const { from = -1, to = 30 } = validity;
   const algorithm = sequence(oid(OID.ecdsaWithSha256));
   const body = sequence(

@@ -18,7 +18,7 @@ const EXIT_MS = 60_000;
 const NOBODY = 65_534;
 const NOT_BY_HAND = /^--(remote-debugging-pipe|proxy-server|proxy-bypass-list)/;
 
-export interface ByHandWish {
+export interface ByHandOptions {
   /** A profile that is copied before the start. */
   readonly profile?: string;
   /** Called when the copy is complete and the program starts: from here on the time is Chromium's own. */
@@ -37,7 +37,7 @@ export class ByHand {
   }
 
   /** Resolves when its DevTools port is open. */
-  static async start({ profile, spawned }: ByHandWish = {}): Promise<ByHand> {
+  static async start({ profile, spawned }: ByHandOptions = {}): Promise<ByHand> {
     const folder = mkdtempSync(join(tmpdir(), 'berth-by-hand-'));
     if (profile !== undefined) copyFor(NOBODY, profile, join(folder, 'profile'));
     const own = switches({ folder, egressPort: 0, sandbox: true }).filter(each => !NOT_BY_HAND.test(each));

@@ -1,5 +1,4 @@
 // A link with limited bandwidth between a viewer and the server: a TCP relay. Only the direction from the server is limited.
-// The other direction is not.
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 

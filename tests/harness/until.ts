@@ -1,14 +1,14 @@
-// Waiting in tests, always with an end: when it is reached, the error says what was waited for and what was last seen.
+// Waits with a time limit. The error of a timeout says what was waited for and which value was last seen.
 import { inspect } from 'node:util';
 
 const FIRST_MS = 25;
-/** What takes longer is looked at less often: a look is often a request, and takes the time of what it waits for. */
+/** The interval grows by this factor: a check is often a request and slows down what it waits for. */
 const LONGER_EACH_TIME = 1.15;
 const EVERY_MS_MAX = 100;
-/** Long, because only what never comes takes so long: a machine with much else to do must not fail a test. */
+/** Long, so that a busy machine does not fail a test. */
 export const WITHIN_MS = 60_000;
 
-/** Looks until what is seen satisfies; gives it back. `everyMs`: between the first two looks. */
+/** Calls `look` until its value satisfies the condition, and returns the value. `everyMs`: the first interval. */
 export async function eventually<T>(
   what: string,
   look: () => Promise<T> | T,
@@ -26,7 +26,7 @@ export async function eventually<T>(
   }
 }
 
-/** The promise's outcome, or an error that names it. */
+/** Resolves as the promise does, or rejects with an error that names it. */
 export async function soon<T>(what: string, promise: Promise<T>, withinMs = WITHIN_MS): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
