@@ -54,6 +54,20 @@ export function openMetrics(): Metrics {
     buckets: [1, 10, 60, 300, 900, 3600, 21_600],
     registers,
   });
+  return {
+    registry,
+    loop: loopMetrics(registers),
+    refused: why => refusals.inc({ why }),
+    started: (row, seconds) => starts.observe({ browser: wasWarm(row) ? 'warm' : 'cold' }, seconds),
+    claimed: outcome => claims.inc({ outcome }),
+    ended: row => {
+      const seconds = ((row.endedAt ?? row.updatedAt).getTime() - row.createdAt.getTime()) / 1000;
+      ends.observe({ reason: row.end?.reason ?? 'unknown' }, seconds);
+    },
+  };
+}
+
+function loopMetrics(registers: Registry[]): LoopListener {
   const delays = new Histogram({
     name: 'berth_event_loop_delay_seconds',
     help: 'Delay of event loop timers, measured twenty times a second.',
@@ -73,21 +87,11 @@ export function openMetrics(): Metrics {
   });
   let longestMs = 0;
   return {
-    registry,
-    loop: {
-      delayed: ms => delays.observe(ms / 1000),
-      longTurn: ({ cpuMs, ran }) => {
-        longTurns.inc({ work: ran?.what ?? 'other' });
-        longestMs = Math.max(longestMs, cpuMs);
-        longest.set(longestMs / 1000);
-      },
-    },
-    refused: why => refusals.inc({ why }),
-    started: (row, seconds) => starts.observe({ browser: wasWarm(row) ? 'warm' : 'cold' }, seconds),
-    claimed: outcome => claims.inc({ outcome }),
-    ended: row => {
-      const seconds = ((row.endedAt ?? row.updatedAt).getTime() - row.createdAt.getTime()) / 1000;
-      ends.observe({ reason: row.end?.reason ?? 'unknown' }, seconds);
+    delayed: ms => delays.observe(ms / 1000),
+    longTurn: ({ cpuMs, ran }) => {
+      longTurns.inc({ work: ran?.what ?? 'other' });
+      longestMs = Math.max(longestMs, cpuMs);
+      longest.set(longestMs / 1000);
     },
   };
 }

@@ -3,7 +3,7 @@ import { codeOnly } from './imports.ts';
 import { type Complaint, isTest, type SourceFile } from './source-files.ts';
 
 const LINES_MAX = 60;
-const WIRING = /^server\/(?:wiring\/[\w.-]+|parts|local|leftovers)\.ts$/;
+const WIRING = /^server\/(?:wiring\/[\w.-]+|parts|local|leftovers|examine|metrics)\.ts$/;
 /** The code is formatted: what begins at the margin is a declaration, a comment, or the end of one. */
 const BEGINS = /^[a-z/]/;
 const FUNCTION = /^(?:export )?(?:(?:async )?function\*? (\w+)|const (\w+) =)/;

@@ -116,18 +116,17 @@ const GONE_EVERYWHERE =
   /so manieth|Left out: |as somebody wished|told as seldom|notNearerThanWe|keptAfterwards|demandThatTheyServe|none that a proxy|Its time was over/g;
 const GONE_FROM_TEXTS =
   /bare array|[Oo]f no (?:use|meaning)\b|st(?:and|ands|ood) in line|found no place|(?:have|has|had) its place|wins over|passed over|goes on behind|nothing of its own/g;
-/** Of parameters say Options, Request or Params; a part of a recording is a segment. */
-const GONE_FROM_RECORDINGS = /\b\w*Wish\b|\bWholeSlice\b|\bSliceWriter\b/g;
+/** Names of parameters and results are Options, Request, Params and Result; a part of a recording is a segment. */
+const GONE_FROM_CODE =
+  /\b\w*(?:Wish|Manner|Machinery)\b|\bWaitingLine\b|\bWholeSlice\b|\bSliceWriter\b|#tireOfPulses\b|\bproxy_is_none\b/g;
 
 const PLAIN_TEXTS = /^(?:contract|console)\//;
-const PLAIN_RECORDINGS =
-  /^(?:contract\/|server\/engines\/recorder\/|server\/domain\/recordings\/|server\/wiring\/recordings\.ts)/;
 const PLAIN_REMEDY = 'say it in plain English, with the words that ARCHITECTURE.md defines.';
 
 const PLAIN: readonly Ban[] = [
   { pattern: GONE_EVERYWHERE, where: (path: string) => inCode(path) || isDocument(path) },
   { pattern: GONE_FROM_TEXTS, where: (path: string) => inCode(path) && PLAIN_TEXTS.test(path) },
-  { pattern: GONE_FROM_RECORDINGS, where: (path: string) => inCode(path) && PLAIN_RECORDINGS.test(path) },
+  { pattern: GONE_FROM_CODE, where: inCode },
 ].map(ban => ({ ...ban, what: 'words that are hard to understand', remedy: PLAIN_REMEDY, look: 'text' as const }));
 
 export function checkTidy(files: readonly SourceFile[]): Complaint[] {

@@ -17,7 +17,7 @@ const WARM_UP = 0.25;
 
 type Sample = Omit<Count, 'disagreements'>;
 
-export interface CensusWish {
+export interface CensusOptions {
   readonly server: TestServer;
   /** Maximum number of warm browsers, including those being started or ended. */
   readonly waitingMax: number;
@@ -26,7 +26,7 @@ export interface CensusWish {
 }
 
 export class Census {
-  readonly #wish: CensusWish;
+  readonly #options: CensusOptions;
   readonly #samples: Sample[] = [];
   /** The current differences, and since when each exists. */
   readonly #since = new Map<string, { readonly atMs: number; readonly looks: number }>();
@@ -35,8 +35,8 @@ export class Census {
   #counting: Promise<void> | undefined;
   #over = false;
 
-  constructor(wish: CensusWish) {
-    this.#wish = wish;
+  constructor(options: CensusOptions) {
+    this.#options = options;
   }
 
   begin(): void {
@@ -63,8 +63,8 @@ export class Census {
   assertAll(): void {
     assert.deepEqual([...this.#faults], []);
     const { residentMib, heapMib } = this.#growth();
-    assert.ok(heapMib <= this.#wish.growthMibMax, `the heap of the server grew by ${heapMib} MiB`);
-    assert.ok(residentMib <= this.#wish.growthMibMax, `the memory of the server grew by ${residentMib} MiB`);
+    assert.ok(heapMib <= this.#options.growthMibMax, `the heap of the server grew by ${heapMib} MiB`);
+    assert.ok(residentMib <= this.#options.growthMibMax, `the memory of the server grew by ${residentMib} MiB`);
   }
 
   async #count(): Promise<void> {
@@ -76,7 +76,7 @@ export class Census {
   }
 
   async #sample(atMs: number): Promise<void> {
-    const { server, waitingMax } = this.#wish;
+    const { server, waitingMax } = this.#options;
     const { disagreements, ...sample } = await count(server, waitingMax);
     this.#judge(atMs, disagreements);
     this.#samples.push(sample);

@@ -16,7 +16,7 @@ export interface Cycle {
 
 const KILL_WITHIN_MS = 300;
 
-export interface PlanWish {
+export interface PlanOptions {
   readonly seed: number;
   readonly cycles: number;
   /** One in this many cycles has something killed. */
@@ -25,7 +25,7 @@ export interface PlanWish {
   readonly restartEvery?: number;
 }
 
-export function planOf({ seed, cycles, killEvery, restartEvery }: PlanWish): readonly Cycle[] {
+export function planOf({ seed, cycles, killEvery, restartEvery }: PlanOptions): readonly Cycle[] {
   const random = generator(seed);
   const below = (end: number): number => Math.floor(random() * end);
   return Array.from({ length: cycles }, (_, number) => ({

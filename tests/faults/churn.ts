@@ -12,7 +12,7 @@ import type { CreatedSession, TestServer } from '../harness/server.ts';
 import { eventually, soon } from '../harness/until.ts';
 import { assertRowsAreTrue, openSessions, releaseAll } from './aftermath.ts';
 import type { Census } from './census.ts';
-import { type Cycle, type Kill, type PlanWish, planOf } from './churn-plan.ts';
+import { type Cycle, type Kill, type PlanOptions, planOf } from './churn-plan.ts';
 import { answersFor, connectPlaywright, firstPage } from './clients.ts';
 import { boxOf, childrenOfServer } from './victims.ts';
 
@@ -26,7 +26,7 @@ const EVALUATIONS = 20;
 const DESCRIPTORS_SPARE = 16;
 const SESSIONS = '/v1/browsers/sessions';
 
-export interface ChurnWish extends PlanWish {
+export interface ChurnOptions extends PlanOptions {
   readonly server: TestServer;
   readonly pages: Pages;
   /** Counts all the while, where the server lives. */
@@ -36,30 +36,30 @@ export interface ChurnWish extends PlanWish {
 /** How often each thing happened. */
 export type Tally = Readonly<Record<string, number>>;
 
-export async function churn(wish: ChurnWish): Promise<Tally> {
-  const run = new Churn(wish);
+export async function churn(options: ChurnOptions): Promise<Tally> {
+  const run = new Churn(options);
   const began = performance.now();
-  const freshDescriptors = await descriptorsOf(wish.server);
-  wish.census?.begin();
+  const freshDescriptors = await descriptorsOf(options.server);
+  options.census?.begin();
   try {
-    await run.all(planOf(wish));
+    await run.all(planOf(options));
   } finally {
-    await wish.census?.end();
+    await options.census?.end();
   }
   const seconds = Math.round((performance.now() - began) / 1000);
-  await assertNothingLeft(wish.server, freshDescriptors);
-  return { cycles: wish.cycles, ...run.tally(), seconds };
+  await assertNothingLeft(options.server, freshDescriptors);
+  return { cycles: options.cycles, ...run.tally(), seconds };
 }
 
 class Churn {
-  readonly #wish: ChurnWish;
+  readonly #options: ChurnOptions;
   readonly #tally = new Map<string, number>();
   /** Grows when the server is killed. */
   #kills = 0;
   #up: Promise<void> = Promise.resolve();
 
-  constructor(wish: ChurnWish) {
-    this.#wish = wish;
+  constructor(options: ChurnOptions) {
+    this.#options = options;
   }
 
   tally(): Tally {
@@ -73,7 +73,7 @@ class Churn {
         const what = `cycle ${cycle.number} (${JSON.stringify(cycle)})`;
         await soon(what, this.#cycle(cycle), CYCLE_MS).catch(error => {
           left.length = 0;
-          throw new Error(`seed ${this.#wish.seed}, ${what} failed`, { cause: error });
+          throw new Error(`seed ${this.#options.seed}, ${what} failed`, { cause: error });
         });
       }
     };
@@ -107,8 +107,8 @@ class Churn {
 
   /** Undefined when there is nothing to drive, which is then explained. */
   async #create(cycle: Cycle, serverWasKilled: () => boolean): Promise<CreatedSession | undefined> {
-    const { server } = this.#wish;
-    const name = `${this.#wish.seed}-${cycle.number}`;
+    const { server } = this.#options;
+    const name = `${this.#options.seed}-${cycle.number}`;
     const body = { keepAlive: cycle.keepAlive, userMetadata: { churn: name } };
     const created = server.api<CreatedSession>('POST', SESSIONS, { body });
     const killed = cycle.kill === 'starting' ? this.#killWhileStarting(name, created) : Promise.resolve(false);
@@ -135,7 +135,7 @@ class Churn {
 
   async #find(name: string): Promise<Session | undefined> {
     const q = encodeURIComponent(`user_metadata['churn']:'${name}'`);
-    const { status, body } = await this.#wish.server.api<Session[]>('GET', `${SESSIONS}?q=${q}`);
+    const { status, body } = await this.#options.server.api<Session[]>('GET', `${SESSIONS}?q=${q}`);
     assert.equal(status, 200);
     return body[0];
   }
@@ -143,7 +143,7 @@ class Churn {
   /** Whether there was something to kill. */
   #kill(session: string, kind: Kill): boolean {
     try {
-      const box = boxOf(this.#wish.server, session);
+      const box = boxOf(this.#options.server, session);
       const victims = {
         starting: [],
         browser: [box.browser],
@@ -162,12 +162,12 @@ class Churn {
   #restart(): Promise<void> {
     this.#kills++;
     this.#count('killed: server');
-    this.#up = this.#up.then(() => this.#wish.server.restart('SIGKILL'));
+    this.#up = this.#up.then(() => this.#options.server.restart('SIGKILL'));
     return this.#up;
   }
 
   async #drive(cycle: Cycle, session: CreatedSession): Promise<void> {
-    const url = `${this.#wish.pages.url}/next`;
+    const url = `${this.#options.pages.url}/next`;
     if (cycle.client === 'raw') return driveRaw(session, url);
     const browser = await connectPlaywright(session);
     try {
@@ -187,7 +187,7 @@ class Churn {
     killed: Kill | undefined,
     serverWasKilled: () => boolean,
   ): Promise<void> {
-    const { server } = this.#wish;
+    const { server } = this.#options;
     const fatal = killed !== undefined && killed !== 'renderer';
     if (!fatal) await this.#surely(() => this.#visit(cycle, session));
     if (!fatal && cycle.keepAlive) await this.#surely(() => this.#release(session));
@@ -229,7 +229,7 @@ class Churn {
   /** The release before, whose answer was lost, may have ended it. */
   async #release({ id }: CreatedSession): Promise<void> {
     const body = { status: 'REQUEST_RELEASE' };
-    const { status, text } = await this.#wish.server.api('POST', `${SESSIONS}/${id}`, { body });
+    const { status, text } = await this.#options.server.api('POST', `${SESSIONS}/${id}`, { body });
     assert.ok(status === 200 || status === 409, text);
   }
 
@@ -242,7 +242,9 @@ class Churn {
       if (kill === 'renderer' && keepAlive) return this.#answersAgain(session);
       // One that has lost its client, or its browser, may be ending just now; then the row is about to say so.
       const mayEnd = kill !== undefined || !keepAlive;
-      const { status } = await (mayEnd ? this.#wish.server.ended(session.id) : this.#wish.server.read(session.id));
+      const { status } = await (mayEnd
+        ? this.#options.server.ended(session.id)
+        : this.#options.server.read(session.id));
       if (status === 'RUNNING') throw error;
     }
   }
