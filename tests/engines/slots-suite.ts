@@ -71,7 +71,7 @@ export function slotsSuite(form: Form): void {
       assert.equal(slots.form, form);
       assert.equal(slots.isolation, jailed ? 'slot' : 'process');
       if (form === 'process') assert.equal(slots.missing.length, 5);
-      if (form === 'rootless') assert.match(slots.missing.join(), /user ids/);
+      if (form === 'rootless') assert.match(slots.missing.join(), /user id/);
     });
 
     // ---- start, speak, close ------------------------------------------------------------------------------------------

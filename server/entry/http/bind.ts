@@ -215,8 +215,9 @@ function readerOf(id: OperationId, mount: MountName) {
       ...(checkHeaders?.(request.headers) ?? []),
       ...(checkBody?.(given) ?? []),
     ];
+    const refusesFields = onUnknown === 'refuse' || readPreferences(request.headers.prefer).isStrict;
+    refuse(issues, refusesFields ? unknownNames : []);
     if (protectingFields) refuseUnprotected(refusedFields(unknownNames, protectingFields, bodyPaths));
-    refuse(issues, onUnknown === 'refuse' || readPreferences(request.headers.prefer).isStrict ? unknownNames : []);
     return {
       params: named,
       query: asked,
