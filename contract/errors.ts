@@ -90,6 +90,18 @@ export const ERRORS = {
     whatToDo:
       'Use an agent key (bak_…) for browser operations, and a personal access token (bpt_…) for account and application operations. Issue a new one if necessary.',
   },
+  insufficient_user_authentication: {
+    status: 401,
+    retry: 'no',
+    summary: 'The operation requires that the person who is signed in proves again who they are.',
+    whatToDo: 'Repeat the sign-in with the strongest method of the account, at the address in `details.stepUpUrl`.',
+  },
+  cross_site_request: {
+    status: 403,
+    retry: 'no',
+    summary: 'A request with the sign-in cookie did not come from a page of this service.',
+    whatToDo: 'Use the console at the public address of the service. Programs use a token.',
+  },
   permission_denied: {
     status: 403,
     retry: 'no',

@@ -70,7 +70,8 @@ const NAMES: ReadonlyMap<unknown, string> = new Map(
 const SECURITY: Readonly<Record<Operation['credential'], JsonValue>> = {
   public: [],
   agentKey: [{ agentKey: [] }, { agentKeyHeader: [] }],
-  account: [{ accessToken: [] }],
+  account: [{ accessToken: [] }, { signInCookie: [] }],
+  human: [{ signInCookie: [] }],
   connect: [{ signingKey: [] }, { agentKey: [] }, { agentKeyHeader: [] }],
 };
 
@@ -87,7 +88,9 @@ const ANY_TYPE = '*/*';
 const COMMON_HEADERS = {
   'x-request-id': header('Id of the request. Include it when you report a problem.', { required: true }),
   'x-should-retry': header('Whether the same request may be sent again.', { required: true }),
-  'www-authenticate': header('`Bearer`.', { required: true }),
+  'www-authenticate': header('`Bearer`, for a step-up with `error`, `acr_values` and `max_age` (RFC 9470).', {
+    required: true,
+  }),
   'content-range': header('`bytes */SIZE`.', { required: true }),
   upgrade: header('`websocket`.', { required: true }),
   'retry-after': header('Seconds to wait before sending the request again.'),
@@ -119,7 +122,18 @@ export function openApiDocument(version = '0.1.0'): JsonMap {
       securitySchemes: {
         agentKey: { type: 'http', scheme: 'bearer', description: 'An agent key, `bak_…`.' },
         agentKeyHeader: { type: 'apiKey', in: 'header', name: 'X-BB-API-Key', description: 'The same agent key.' },
-        accessToken: { type: 'http', scheme: 'bearer', description: 'A personal access token, `bpt_…`.' },
+        accessToken: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'A personal access token, `bpt_…`, or a developer token, `bdt_…`.',
+        },
+        signInCookie: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: '__Host-berth',
+          description:
+            'Set for a person who signs in. Named `berth` where the service is reached over plain http. Writes need `Origin` of this service and a JSON body.',
+        },
         signingKey: { type: 'apiKey', in: 'query', name: 'signingKey', description: "The session's signing key." },
       },
       headers: COMMON_HEADERS,

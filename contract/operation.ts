@@ -4,8 +4,11 @@ import type { ErrorCode } from './errors.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** `agentKey` bak_…; `account` bpt_…; `connect` the session's own signing key, or an agent key with browsers:connect. */
-export type Credential = 'public' | 'agentKey' | 'account' | 'connect';
+/**
+ * `agentKey`: bak_…. `account`: a personal access token (bpt_…), a developer token (bdt_…) or the cookie of a person who signed
+ * in. `human`: that cookie only. `connect`: the session's own signing key, or an agent key with browsers:connect.
+ */
+export type Credential = 'public' | 'agentKey' | 'account' | 'human' | 'connect';
 
 /** Native paths stand under /v1/browsers; `both` means also where official clients look, under /v1 and /v1/browsers/v1. */
 export type Mount = 'native' | 'both' | 'compat';
@@ -58,6 +61,8 @@ export interface Operation {
   readonly credential: Credential;
   /** One of these is enough. */
   readonly scopes?: readonly string[];
+  /** A person must have proved recently, and as strongly as the account is able to, who they are (RFC 9470). */
+  readonly stepUp?: true;
   readonly isWrite: boolean;
   readonly mount: Mount;
   /** Served with a slash at the end of the path too. */

@@ -46,7 +46,10 @@ export const CONSOLE_LINK_HOURS = 24;
 export const Token = Type.Object(
   {
     id: Uuid('Id of the token.'),
-    kind: Type.Enum(['personal']),
+    kind: Type.Enum(['personal', 'developer'], {
+      description:
+        '`personal` was issued by a person or a token; `developer` was issued to a device that a person approved.',
+    }),
     name: Type.String(),
     prefix: Type.String({ description: 'First characters of the token, to recognise it by.' }),
     scopes: Type.Array(Type.String(), { description: 'Permissions of the token, limited by the role of its account.' }),

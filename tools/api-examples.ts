@@ -136,6 +136,7 @@ export function curlOf({ method, path, credential, body, bodyExample, headers, u
     `curl${method === 'GET' ? '' : ` -X ${method}`} "${url}${query}"`,
     ...(credential === 'agentKey' ? ['  -H "Authorization: Bearer $BERTH_KEY"'] : []),
     ...(credential === 'account' ? ['  -H "Authorization: Bearer $BERTH_TOKEN"'] : []),
+    ...(credential === 'human' ? ['  -H "Cookie: berth=$BERTH_COOKIE" -H "Origin: $BERTH_URL"'] : []),
     ...(upload ? [`  -F "file=@${upload.example}"`] : []),
     ...(headers ? [`  -H 'If-Match: "1"'`] : []),
     ...(body && bodyExample !== undefined

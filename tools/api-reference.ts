@@ -21,7 +21,8 @@ const NAMES: ReadonlyMap<unknown, string> = new Map(
 const CREDENTIALS: Readonly<Record<Operation['credential'], string>> = {
   public: 'none',
   agentKey: 'agent key',
-  account: 'personal access token',
+  account: 'personal access token, developer token or sign-in cookie',
+  human: 'sign-in cookie of a person',
   connect: "the session's signing key, or an agent key",
 };
 

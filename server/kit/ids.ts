@@ -6,12 +6,15 @@ export type ApplicationId = string & { readonly kind: 'application' };
 export type AccountId = string & { readonly kind: 'account' };
 export type KeyId = string & { readonly kind: 'key' };
 export type TokenId = string & { readonly kind: 'token' };
+export type HumanSessionId = string & { readonly kind: 'human_session' };
 export type ContextId = string & { readonly kind: 'context' };
 export type VersionId = string & { readonly kind: 'version' };
 export type CertificateId = string & { readonly kind: 'certificate' };
 export type ExtensionId = string & { readonly kind: 'extension' };
 export type HostId = string & { readonly kind: 'host' };
 export type UploadId = string & { readonly kind: 'upload' };
+export type PasskeyId = string & { readonly kind: 'passkey' };
+export type TicketId = string & { readonly kind: 'ticket' };
 export type DownloadId = string & { readonly kind: 'download' };
 
 export function newId<Id extends string>(now: Date): Id {

@@ -1,8 +1,8 @@
 // How the slots of this host are opened: by the server, and by the commands that look after it.
 import type { Config } from '../config.ts';
 import type { OpenSlotsOptions } from '../engines/slots/open-slots.ts';
+import { isLoopback } from '../kit/loopback.ts';
 import type { Runtime } from '../kit/runtime.ts';
-import { isLoopback } from '../loopback.ts';
 
 export const slotOptions = (
   config: Pick<Config, 'dataDir' | 'slots' | 'warm' | 'isolation' | 'limits' | 'chromium' | 'listen'>,

@@ -919,7 +919,12 @@ const key = (applicationId: ApplicationId): KeyRow => ({
   revision: 1,
 });
 
-const token = (accountId: AccountId): TokenRow => ({ ...credential(), id: newId<TokenId>(NOW), accountId });
+const token = (accountId: AccountId): TokenRow => ({
+  ...credential(),
+  id: newId<TokenId>(NOW),
+  accountId,
+  kind: 'personal',
+});
 
 const newSession = (given: Partial<NewSession> & Pick<NewSession, 'applicationId' | 'hostId'>): NewSession => ({
   id: newId<SessionId>(NOW),

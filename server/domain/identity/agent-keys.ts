@@ -51,7 +51,7 @@ export class AgentKeys {
   /** Creates a key without checking a caller: for the first start and the command line. */
   async issue(applicationId: ApplicationId, request: CreateAgentKey): Promise<{ row: KeyRow; key: Secret }> {
     const now = this.#parts.clock.now();
-    const { hash, prefix, text } = mint('agentKey');
+    const { hash, prefix, text } = mint('agent_key');
     const expiresAt = futureEnd(request.expiresAt, now);
     const row: KeyRow = {
       id: newId<KeyId>(now),
@@ -134,7 +134,7 @@ export class AgentKeys {
     if (old.replacedBy || statusOf(old, this.#parts.clock.now()) !== 'active') throw notRotatable(old);
     const graceSeconds = request.graceSeconds ?? ROTATE_GRACE_DEFAULT_SECONDS;
     const now = this.#parts.clock.now();
-    const { hash, prefix, text } = mint('agentKey');
+    const { hash, prefix, text } = mint('agent_key');
     const { lastUsedAt: _used, lastUsedIp: _ip, ...kept } = old;
     const row: KeyRow = { ...kept, id: newId<KeyId>(now), hash, prefix, revision: 1, createdAt: now };
     const oldEnds = plus(now, graceSeconds * 1000);

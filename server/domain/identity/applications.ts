@@ -55,7 +55,7 @@ export class Applications {
   }
 
   async list(caller: AccountCaller, { limit = PAGE_LIMIT_DEFAULT, cursor }: PageQuery): Promise<ApplicationPage> {
-    const name: ListName = { list: 'applications', owner: caller.tokenId };
+    const name: ListName = { list: 'applications', owner: caller.via.id };
     const before = cursor === undefined ? undefined : this.#cursors.read<ApplicationId>(name, cursor);
     const rows = caller.applicationIds
       ? await this.#accessibleAmong(caller.accountId, caller.applicationIds, before)

@@ -1,24 +1,63 @@
 // The authenticated caller of a request. Created by callers.ts, read by every operation.
-import type { AccountId, ApplicationId, KeyId, TokenId } from '../../kit/ids.ts';
+
+import type { Acr } from '../../../contract/sign-in.ts';
+import type { AccountId, ApplicationId, HumanSessionId, KeyId, TokenId } from '../../kit/ids.ts';
+
+/** Where a request came from, for the audit log. */
+export interface RequestSource {
+  readonly ip: string;
+  readonly userAgent?: string;
+  /** Absent for connections that are not requests of the API. */
+  readonly requestId?: string;
+}
 
 export interface AgentCaller {
   readonly kind: 'agentKey';
   readonly applicationId: ApplicationId;
   readonly keyId: KeyId;
   readonly scopes: ReadonlySet<string>;
+  readonly source: RequestSource;
+}
+
+/** A personal access token, or a developer token, which a person approved for a device. */
+export interface TokenProof {
+  readonly kind: 'personal_token' | 'developer_token';
+  readonly id: TokenId;
+}
+
+/** A person who signed in with a browser. */
+export interface SessionProof {
+  readonly kind: 'human_session';
+  readonly id: HumanSessionId;
+  /** When the person last proved who they are. */
+  readonly authTime: Date;
+  /** What they proved it with. */
+  readonly acr: Acr;
+  /** The strongest proof that the account is able to give. */
+  readonly strongestAcr: Acr;
 }
 
 export interface AccountCaller {
   readonly kind: 'account';
   readonly accountId: AccountId;
-  readonly tokenId: TokenId;
+  /** What proves the account. */
+  readonly via: TokenProof | SessionProof;
+  /** Of a human session: all. The role of the account limits them. */
   readonly scopes: ReadonlySet<string>;
   /** Absent: every application that the account is a member of. */
   readonly applicationIds?: ReadonlySet<ApplicationId>;
   /** Restrictions of the token. What it issues cannot be wider or live longer. */
   readonly cidrAllow: readonly string[];
   readonly expiresAt?: Date;
+  readonly source: RequestSource;
 }
+
+/** A person in a browser, for operations that no token may call. */
+export type HumanCaller = AccountCaller & { readonly via: SessionProof };
 
 export type Caller = AgentCaller | AccountCaller;
 export type CallerKind = Caller['kind'];
+
+/** The token that was sent; undefined for a human session. */
+export const tokenOf = ({ via }: AccountCaller): TokenId | undefined =>
+  via.kind === 'human_session' ? undefined : via.id;

@@ -2,18 +2,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { KeyRow, TokenRow } from '../../engines/store/rows/credentials.ts';
+import type { HumanSessionRow } from '../../engines/store/rows/human-sessions.ts';
 import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { type Fault, isFault } from '../../kit/fault.ts';
-import type { AccountId, ApplicationId, KeyId, TokenId } from '../../kit/ids.ts';
+import type { AccountId, ApplicationId, HumanSessionId, KeyId, TokenId } from '../../kit/ids.ts';
 import { silentLog } from '../../kit/log.ts';
 import { Callers } from './callers.ts';
 import { mint } from './credentials.ts';
 
 const SECOND_MS = 1000;
 
-const agentKey = mint('agentKey');
-const token = mint('account');
+const agentKey = mint('agent_key');
+const token = mint('personal_token');
 const text = agentKey.text.reveal();
 
 const KEY: KeyRow = {
@@ -31,6 +32,7 @@ const KEY: KeyRow = {
 const TOKEN: TokenRow = {
   id: 'token-1' as TokenId,
   accountId: 'account-1' as AccountId,
+  kind: 'personal',
   name: 't',
   prefix: token.prefix,
   hash: token.hash,
@@ -39,11 +41,24 @@ const TOKEN: TokenRow = {
   createdAt: new Date(0),
 };
 
+const PERSON = mint('human_session');
+const SESSION: HumanSessionRow & { strongestAcr: 'phr' } = {
+  id: 'session-1' as HumanSessionId,
+  accountId: 'account-1' as AccountId,
+  hash: PERSON.hash,
+  authTime: new Date(0),
+  acr: 'berth:1',
+  createdAt: new Date(0),
+  expiresAt: new Date(100 * SECOND_MS),
+  idleExpiresAt: new Date(50 * SECOND_MS),
+  strongestAcr: 'phr',
+};
+
 /** A store with one key and one token that counts reads, and whose answers can be delayed. */
 async function setup({ key = KEY as KeyRow | undefined, wait = async () => {} } = {}) {
   const seen = { reads: 0, touches: [] as string[], key, heard: (_: string) => {}, gap: () => {}, closed: false };
   const clock = { ms: 0, now: () => new Date(clock.ms), monotonicMs: () => clock.ms, sleep: async () => {} };
-  const store: Pick<Store, 'listen'> & { keys: Store['keys']; tokens: Store['tokens'] } = {
+  const store: Pick<Store, 'listen'> & Pick<Store, 'keys' | 'tokens' | 'humanSessions'> = {
     keys: {
       byHash: async (hash: Buffer) => {
         seen.reads += 1;
@@ -57,6 +72,11 @@ async function setup({ key = KEY as KeyRow | undefined, wait = async () => {} } 
       byHash: async (hash: Buffer) => (hash.equals(TOKEN.hash) ? TOKEN : undefined),
       touch: async () => {},
     } as unknown as Store['tokens'],
+    humanSessions: {
+      byHash: async (hash: Buffer) => (hash.equals(PERSON.hash) ? SESSION : undefined),
+      touch: async (_: HumanSessionId, _at: Date, _ip: string, idle: Date) =>
+        void seen.touches.push(`idle ${idle.getTime()}`),
+    } as unknown as Store['humanSessions'],
     listen: async (_, heard, onGap) => {
       Object.assign(seen, { heard, gap: onGap });
       return {
@@ -88,6 +108,7 @@ test('an agent key authenticates its application, a token its account', async ()
     applicationId: 'app-1',
     keyId: 'key-1',
     scopes: new Set(['browsers:read']),
+    source: { ip: '127.0.0.1' },
   });
   const account = await callers.authenticate(bearer(token.text.reveal()), 'account');
   assert.deepEqual([account.accountId, account.applicationIds], ['account-1', undefined]);
@@ -112,7 +133,7 @@ test('answers missing_credentials without a credential, and invalid_credentials 
   assert.equal(await code({ authorization: '' }), 'invalid_credentials');
   assert.equal(await code({ authorization: `Bearer ${text}x` }), 'invalid_credentials');
   assert.equal(
-    await code({ authorization: `Bearer ${text}`, apiKey: mint('agentKey').text.reveal() }),
+    await code({ authorization: `Bearer ${text}`, apiKey: mint('agent_key').text.reveal() }),
     'invalid_credentials',
   );
 });
@@ -209,4 +230,21 @@ test('stops listening for notices when it is closed', async () => {
   const { callers, seen } = await setup();
   await callers.close();
   assert.ok(seen.closed);
+});
+
+test('a cookie authenticates a person, but not as a bearer credential, and only until the session is idle too long', async () => {
+  const { callers, clock, seen } = await setup();
+  const cookie = PERSON.text.reveal();
+  const { via } = await callers.authenticate({ cookie, ip: '::1' }, 'human');
+  assert.deepEqual([via.kind, via.acr, via.strongestAcr], ['human_session', 'berth:1', 'phr']);
+  assert.deepEqual(seen.touches, [`idle ${12 * 3600 * SECOND_MS}`]);
+  assert.equal((await callers.authenticate({ cookie, ip: '::1' }, 'account')).accountId, 'account-1');
+  for (const kind of ['human', 'account', 'agentKey'] as const)
+    assert.equal((await refusal(callers.authenticate(bearer(cookie), kind))).code, 'invalid_credentials');
+  assert.equal(
+    (await refusal(callers.authenticate(bearer(token.text.reveal()), 'human'))).details?.expected,
+    'human_session',
+  );
+  clock.ms = 50 * SECOND_MS;
+  assert.equal((await refusal(callers.authenticate({ cookie, ip: '::1' }, 'human'))).code, 'invalid_credentials');
 });

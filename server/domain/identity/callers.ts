@@ -1,43 +1,69 @@
 // Authenticates requests. Caches credentials for 30 seconds, and drops a revoked one at once. Does not check permissions:
 // scopes are checked in entry, roles in the domain.
 
-import type { CredentialRow, KeyRow, TokenRow } from '../../engines/store/rows/credentials.ts';
+import { TOKEN_SCOPES } from '../../../contract/tokens.ts';
+import type { KeyRow, TokenRow } from '../../engines/store/rows/credentials.ts';
+import type { Acr, HumanSessionRow } from '../../engines/store/rows/human-sessions.ts';
 import type { Store } from '../../engines/store/store.ts';
-import type { Clock } from '../../kit/clock.ts';
+import { type Clock, plus } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Closeable } from '../../kit/scope.ts';
-import { fault } from '../faults.ts';
-import type { AccountCaller, AgentCaller, Caller, CallerKind } from './caller.ts';
+import type { AccountCaller, AgentCaller, HumanCaller, RequestSource } from './caller.ts';
 import { allows } from './cidr.ts';
-import { type Credential, recognise } from './credentials.ts';
+import { type Accepted, invalid, missing, refusedAddress, twoCredentials, wrongKind } from './credential-faults.ts';
+import { type Credential, type CredentialKind, recognise } from './credentials.ts';
 import { parseNotice } from './notices.ts';
 
 const CACHED_MS = 30_000;
 const CACHED_MAX = 10_000;
 const TOUCH_EVERY_MS = 60_000;
+/** A session of a person ends when it was not used for this long (platform contract 5.4). */
+export const SESSION_IDLE_MS = 12 * 3600 * 1000;
+const USER_AGENT_CHARACTERS_MAX = 256;
 
 /** The credentials in a request's headers. */
 export interface Presented {
   readonly authorization?: string | undefined;
   readonly apiKey?: string | undefined;
+  /** The sign-in cookie. Ignored if one of the headers has a credential. */
+  readonly cookie?: string | undefined;
   readonly ip: string;
+  readonly userAgent?: string | undefined;
+  readonly requestId?: string | undefined;
 }
 
+/** A caller without the source of its request, which is another each time. */
+type Sourceless<Caller> = Omit<Caller, 'source'>;
+type KnownCaller = Sourceless<AgentCaller> | Sourceless<AccountCaller>;
+
 interface Known {
-  readonly caller: Caller;
-  readonly row: CredentialRow;
+  readonly caller: KnownCaller;
+  readonly row: {
+    readonly cidrAllow: readonly string[];
+    readonly expiresAt?: Date;
+    readonly revokedAt?: Date;
+  };
   readonly readAtMs: number;
   touchedAt: Date | undefined;
 }
 
-type CallerOf<Kind extends CallerKind> = Kind extends 'agentKey' ? AgentCaller : AccountCaller;
+interface CallerOf {
+  agentKey: AgentCaller;
+  account: AccountCaller;
+  human: HumanCaller;
+}
 
-const EXPECTED = { agentKey: 'agent_key', account: 'personal_access_token' } as const;
-const KIND_NAMES = { agentKey: 'an agent key (bak_…)', account: 'a personal access token (bpt_…)' } as const;
+const ACCEPTED: Readonly<Record<Accepted, readonly CredentialKind[]>> = {
+  agentKey: ['agent_key'],
+  account: ['personal_token', 'developer_token', 'human_session'],
+  human: ['human_session'],
+};
+
+type CredentialStore = Pick<Store, 'keys' | 'tokens' | 'humanSessions'>;
 
 export class Callers implements Closeable {
-  readonly #store: Pick<Store, 'keys' | 'tokens'>;
+  readonly #store: CredentialStore;
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #known = new Map<string, Known>();
@@ -45,13 +71,13 @@ export class Callers implements Closeable {
   /** Incremented by each revocation: what was read from the database before one is not cached after it. */
   #revocations = 0;
 
-  private constructor(store: Pick<Store, 'keys' | 'tokens'>, clock: Clock, log: Log) {
+  private constructor(store: CredentialStore, clock: Clock, log: Log) {
     this.#store = store;
     this.#clock = clock;
     this.#log = log;
   }
 
-  static async open(store: Pick<Store, 'keys' | 'tokens' | 'listen'>, clock: Clock, log: Log): Promise<Callers> {
+  static async open(store: CredentialStore & Pick<Store, 'listen'>, clock: Clock, log: Log): Promise<Callers> {
     const callers = new Callers(store, clock, log);
     callers.#listening = await store.listen(
       'credential_revoked',
@@ -66,14 +92,15 @@ export class Callers implements Closeable {
     this.#known.clear();
   }
 
-  async authenticate<Kind extends CallerKind>(presented: Presented, expected: Kind): Promise<CallerOf<Kind>> {
-    const credential = recognise(presentedText(presented, expected));
-    if (credential && credential.kind !== expected) throw wrongKind(expected);
+  async authenticate<Kind extends Accepted>(presented: Presented, expected: Kind): Promise<CallerOf[Kind]> {
+    const credential = credentialIn(presented, expected);
+    if (credential && !ACCEPTED[expected].includes(credential.kind)) throw wrongKind(expected);
     const known = credential && (await this.#find(credential));
     if (!known || !isActive(known.row, this.#clock.now())) throw invalid(expected);
     if (!allows(known.row.cidrAllow, presented.ip)) throw refusedAddress();
     this.#touch(known, presented.ip);
-    return known.caller as CallerOf<Kind>; // Its kind is the credential's, which was compared above.
+    const caller = { ...known.caller, source: sourceOf(presented) };
+    return caller as CallerOf[Kind]; // Its kind is the credential's, which was compared above.
   }
 
   /** Drops a credential from the cache, by the hex of its hash. */
@@ -100,12 +127,16 @@ export class Callers implements Closeable {
 
   async #read({ kind, hash }: Credential): Promise<Known | undefined> {
     const readAtMs = this.#clock.monotonicMs();
-    if (kind === 'agentKey') {
+    if (kind === 'agent_key') {
       const row = await this.#store.keys.byHash(hash);
       return row && { caller: agentCaller(row), row, readAtMs, touchedAt: row.lastUsedAt };
     }
+    if (kind === 'human_session') {
+      const row = await this.#store.humanSessions.byHash(hash);
+      return row && { caller: humanCaller(row), row: sessionBounds(row), readAtMs, touchedAt: row.lastUsedAt };
+    }
     const row = await this.#store.tokens.byHash(hash);
-    return row && { caller: accountCaller(row), row, readAtMs, touchedAt: row.lastUsedAt };
+    return row && { caller: tokenCaller(row), row, readAtMs, touchedAt: row.lastUsedAt };
   }
 
   #cache(name: string, known: Known): void {
@@ -120,67 +151,81 @@ export class Callers implements Closeable {
     const now = this.#clock.now();
     if (known.touchedAt && now.getTime() - known.touchedAt.getTime() < TOUCH_EVERY_MS) return;
     known.touchedAt = now;
-    const { caller } = known;
-    const written =
-      caller.kind === 'agentKey'
-        ? this.#store.keys.touch(caller.keyId, now, ip)
-        : this.#store.tokens.touch(caller.tokenId, now, ip);
-    written.catch(error => this.#log.warn('credential.touch', { error: reason(error) }));
+    this.#written(known.caller, now, ip).catch(error => this.#log.warn('credential.touch', { error: reason(error) }));
+  }
+
+  #written(caller: KnownCaller, now: Date, ip: string): Promise<void> {
+    if (caller.kind === 'agentKey') return this.#store.keys.touch(caller.keyId, now, ip);
+    if (caller.via.kind === 'human_session')
+      return this.#store.humanSessions.touch(caller.via.id, now, ip, plus(now, SESSION_IDLE_MS));
+    return this.#store.tokens.touch(caller.via.id, now, ip);
   }
 }
 
-const isActive = ({ revokedAt, expiresAt }: CredentialRow, now: Date): boolean =>
+const isActive = ({ revokedAt, expiresAt }: Known['row'], now: Date): boolean =>
   !revokedAt && (!expiresAt || expiresAt > now);
 
-const agentCaller = (row: KeyRow): AgentCaller => ({
+const sourceOf = ({ ip, userAgent, requestId }: Presented): RequestSource => ({
+  ip,
+  ...(userAgent === undefined ? {} : { userAgent: userAgent.slice(0, USER_AGENT_CHARACTERS_MAX) }),
+  ...(requestId === undefined ? {} : { requestId }),
+});
+
+const agentCaller = (row: KeyRow): Sourceless<AgentCaller> => ({
   kind: 'agentKey',
   applicationId: row.applicationId,
   keyId: row.id,
   scopes: new Set(row.scopes),
 });
 
-const accountCaller = (row: TokenRow): AccountCaller => ({
+const tokenCaller = (row: TokenRow): Sourceless<AccountCaller> => ({
   kind: 'account',
   accountId: row.accountId,
-  tokenId: row.id,
+  via: { kind: row.kind === 'developer' ? 'developer_token' : 'personal_token', id: row.id },
   scopes: new Set(row.scopes),
   ...(row.applicationIds ? { applicationIds: new Set(row.applicationIds) } : {}),
   cidrAllow: row.cidrAllow,
   ...(row.expiresAt ? { expiresAt: row.expiresAt } : {}),
 });
 
-/** The credential in the request. Two different ones are refused instead of choosing one. */
-function presentedText({ authorization, apiKey }: Presented, expected: CallerKind): string {
-  const [, bearer] = authorization === undefined ? [] : (/^bearer +(\S+) *$/i.exec(authorization) ?? ['', '']);
-  const key = apiKey?.trim() === '' ? undefined : apiKey?.trim();
-  if (bearer === undefined && key === undefined) throw missing(expected);
-  if (bearer !== undefined && key !== undefined && bearer !== key) throw twoCredentials();
-  return bearer ?? key ?? '';
+const ALL_SCOPES: ReadonlySet<string> = new Set(TOKEN_SCOPES);
+
+const humanCaller = (row: HumanSessionRow & { readonly strongestAcr: Acr }): Sourceless<AccountCaller> => ({
+  kind: 'account',
+  accountId: row.accountId,
+  via: {
+    kind: 'human_session',
+    id: row.id,
+    authTime: row.authTime,
+    acr: row.acr,
+    strongestAcr: row.strongestAcr,
+  },
+  scopes: ALL_SCOPES,
+  cidrAllow: [],
+});
+
+const sessionBounds = ({ expiresAt, idleExpiresAt, revokedAt }: HumanSessionRow): Known['row'] => ({
+  cidrAllow: [],
+  expiresAt: idleExpiresAt < expiresAt ? idleExpiresAt : expiresAt,
+  ...(revokedAt ? { revokedAt } : {}),
+});
+
+/** The credential in the request. Two different ones are refused instead of choosing one. A cookie is no bearer credential. */
+function credentialIn(presented: Presented, expected: Accepted): Credential | undefined {
+  const sent = bearerIn(presented);
+  if (sent !== undefined) {
+    const credential = recognise(sent);
+    if (credential?.kind === 'human_session') throw wrongKind(expected);
+    return credential;
+  }
+  if (presented.cookie === undefined) throw missing(expected);
+  const credential = recognise(presented.cookie);
+  return credential?.kind === 'human_session' ? credential : undefined;
 }
 
-const missing = (expected: CallerKind): Error =>
-  fault('missing_credentials', 'The request has no credential.', {
-    advice: `Send the header Authorization: Bearer with ${KIND_NAMES[expected]}.`,
-    details: { expected: EXPECTED[expected] },
-  });
-
-const twoCredentials = (): Error =>
-  fault('invalid_credentials', 'Authorization and X-BB-API-Key are different credentials.', {
-    advice: 'Send only one of them.',
-  });
-
-const wrongKind = (expected: CallerKind): Error =>
-  fault('invalid_credentials', `This operation requires ${KIND_NAMES[expected]}, not another kind of credential.`, {
-    details: { expected: EXPECTED[expected] },
-  });
-
-/** The same answer for malformed, unknown, expired and revoked credentials, so that it reveals nothing. */
-const invalid = (expected: CallerKind): Error =>
-  fault('invalid_credentials', 'The credential is not valid.', {
-    advice: `Send ${KIND_NAMES[expected]} that is neither expired nor revoked.`,
-  });
-
-const refusedAddress = (): Error =>
-  fault('address_not_allowed', 'This credential may not be used from your address.', {
-    advice: 'Call from an address in the cidrAllow of the credential, or change that list.',
-  });
+function bearerIn({ authorization, apiKey }: Presented): string | undefined {
+  const [, bearer] = authorization === undefined ? [] : (/^bearer +(\S+) *$/i.exec(authorization) ?? ['', '']);
+  const key = apiKey?.trim() === '' ? undefined : apiKey?.trim();
+  if (bearer !== undefined && key !== undefined && bearer !== key) throw twoCredentials();
+  return bearer ?? key;
+}

@@ -10,8 +10,10 @@ import { cleanName, slugOf, withSuffix } from './names.ts';
 import { revisionFrom } from './revisions.ts';
 
 for (const [kind, prefix] of [
-  ['agentKey', 'bak'],
-  ['account', 'bpt'],
+  ['agent_key', 'bak'],
+  ['personal_token', 'bpt'],
+  ['developer_token', 'bdt'],
+  ['human_session', 'bhs'],
 ] as const)
   test(`a new ${kind} has the documented format, is recognised, and prints as stars`, () => {
     const minted = mint(kind);
@@ -23,19 +25,19 @@ for (const [kind, prefix] of [
   });
 
 test('new credentials differ', () => {
-  const texts = Array.from({ length: 200 }, () => mint('agentKey').text.reveal());
+  const texts = Array.from({ length: 200 }, () => mint('agent_key').text.reveal());
   assert.equal(new Set(texts).size, texts.length);
 });
 
 test('does not recognise a credential with one mistyped character', () => {
-  const text = mint('agentKey').text.reveal();
+  const text = mint('agent_key').text.reveal();
   for (let at = 0; at < text.length; at += 1) {
     const other = text[at] === 'x' ? 'y' : 'x';
     assert.equal(recognise(text.slice(0, at) + other + text.slice(at + 1)), undefined, `at ${at}`);
   }
 });
 
-for (const text of ['', 'bak_', 'bak_short', `bxx_${'a'.repeat(49)}`, `${mint('account').text.reveal()} `])
+for (const text of ['', 'bak_', 'bak_short', `bxx_${'a'.repeat(49)}`, `${mint('personal_token').text.reveal()} `])
   test(`does not recognise ${JSON.stringify(text.slice(0, 12))}…`, () => assert.equal(recognise(text), undefined));
 
 const RANGES: ReadonlyArray<readonly [string, string, boolean]> = [

@@ -2,19 +2,31 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { Secret } from '../../kit/secret.ts';
-import type { CallerKind } from './caller.ts';
 
-const PREFIXES = { agentKey: 'bak', account: 'bpt' } as const satisfies Record<CallerKind, string>;
+export type CredentialKind = 'agent_key' | 'personal_token' | 'developer_token' | 'human_session';
+
+const PREFIXES = {
+  agent_key: 'bak',
+  personal_token: 'bpt',
+  developer_token: 'bdt',
+  human_session: 'bhs',
+} as const satisfies Record<CredentialKind, string>;
+const KINDS: ReadonlyMap<string, CredentialKind> = new Map([
+  ['bak', 'agent_key'],
+  ['bpt', 'personal_token'],
+  ['bdt', 'developer_token'],
+  ['bhs', 'human_session'],
+]);
 const RANDOM_BYTES = 32;
 const CHECKSUM_CHARACTERS = 6;
 const SHOWN_CHARACTERS = 8;
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
 /** Prefix, 43 base64url characters (256 bits), and a checksum of 6 characters. */
-const FORM = /^(bak|bpt)_([A-Za-z0-9_-]{43})([0-9A-Za-z]{6})$/;
+const FORM = /^(bak|bpt|bdt|bhs)_([A-Za-z0-9_-]{43})([0-9A-Za-z]{6})$/;
 
 export interface Credential {
-  readonly kind: CallerKind;
+  readonly kind: CredentialKind;
   /** SHA-256 of the whole text, as stored in the database. */
   readonly hash: Buffer;
 }
@@ -25,7 +37,7 @@ export interface MintedCredential extends Credential {
   readonly prefix: string;
 }
 
-export function mint(kind: CallerKind): MintedCredential {
+export function mint(kind: CredentialKind): MintedCredential {
   const body = `${PREFIXES[kind]}_${randomBytes(RANDOM_BYTES).toString('base64url')}`;
   const text = body + checksum(body);
   return { kind, hash: hashOf(text), text: new Secret(text), prefix: text.slice(0, SHOWN_CHARACTERS) };
@@ -34,8 +46,9 @@ export function mint(kind: CallerKind): MintedCredential {
 /** Undefined for a text that was never issued: the checksum detects typing errors without a query. */
 export function recognise(text: string): Credential | undefined {
   const [, prefix, random, check] = FORM.exec(text) ?? [];
-  if (!prefix || !random || checksum(`${prefix}_${random}`) !== check) return undefined;
-  return { kind: prefix === PREFIXES.agentKey ? 'agentKey' : 'account', hash: hashOf(text) };
+  const kind = KINDS.get(prefix ?? '');
+  if (!kind || checksum(`${prefix}_${random}`) !== check) return undefined;
+  return { kind, hash: hashOf(text) };
 }
 
 const hashOf = (text: string): Buffer => createHash('sha256').update(text).digest();

@@ -36,7 +36,7 @@ export interface IdentityVerbs {
 }
 
 export interface IdentityDeps {
-  readonly store: Pick<Store, 'applications' | 'keys' | 'tokens' | 'listen'>;
+  readonly store: Pick<Store, 'applications' | 'keys' | 'tokens' | 'humanSessions' | 'listen'>;
   /** The installation's secret: signs cursors. */
   readonly secret: Secret;
 }

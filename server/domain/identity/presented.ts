@@ -9,5 +9,6 @@ export const presentedBy = (
 ): Presented => ({
   authorization: headers.authorization,
   apiKey: headers['x-bb-api-key']?.toString(),
+  userAgent: headers['user-agent'],
   ip: clientAddress({ remoteAddress: socket.remoteAddress, forwardedFor: headers['x-forwarded-for'] }, trustedProxies),
 });

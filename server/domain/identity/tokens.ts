@@ -17,7 +17,7 @@ import { type AccountId, type ApplicationId, isUuid, newId, type TokenId } from 
 import type { Secret } from '../../kit/secret.ts';
 import { fault, invalidRequest, limitReached, notFound, scopeMissing } from '../faults.ts';
 import type { Applications } from './applications.ts';
-import type { AccountCaller } from './caller.ts';
+import { type AccountCaller, tokenOf } from './caller.ts';
 import { covers } from './cidr.ts';
 import { badEnd, cleanRanges, credentialView, futureEnd } from './credential-rules.ts';
 import { mint } from './credentials.ts';
@@ -49,7 +49,7 @@ export class Tokens {
     refuseWiderScopes(caller, request.scopes);
     const applicationIds = await this.#restriction(caller, request.applicationIds);
     const bounded = { ...request, ...this.#bounds(caller, request), ...(applicationIds ? { applicationIds } : {}) };
-    const { row, token } = await this.issue(caller.accountId, bounded, caller.tokenId);
+    const { row, token } = await this.issue(caller.accountId, bounded, tokenOf(caller));
     return { ...this.#view(row), token: token.reveal() };
   }
 
@@ -60,13 +60,14 @@ export class Tokens {
     issuedBy?: TokenId,
   ): Promise<{ row: TokenRow; token: Secret }> {
     const now = this.#parts.clock.now();
-    const { hash, prefix, text } = mint('account');
+    const { hash, prefix, text } = mint('personal_token');
     const row: TokenRow = {
       id: newId<TokenId>(now),
       accountId,
       name: cleanName(request.name),
       prefix,
       hash,
+      kind: 'personal',
       scopes: [...new Set(request.scopes)],
       cidrAllow: cleanRanges(request.cidrAllow),
       createdAt: now,
@@ -81,13 +82,14 @@ export class Tokens {
 
   /** A restricted token lists itself and the tokens it has issued; other tokens list all of the account. */
   async list(caller: AccountCaller, { limit = PAGE_LIMIT_DEFAULT, cursor }: PageQuery): Promise<TokenPage> {
-    const { accountId, tokenId } = caller;
+    const { accountId } = caller;
+    const restricted = caller.applicationIds ? tokenOf(caller) : undefined;
     const { store, clock, cursors } = this.#parts;
-    const name: ListName = { list: 'tokens', owner: caller.applicationIds ? tokenId : accountId };
+    const name: ListName = { list: 'tokens', owner: restricted ?? accountId };
     const before = cursor === undefined ? {} : { before: cursors.read<TokenId>(name, cursor) };
     const rows = await store.tokens.list(accountId, clock.now(), {
       ...{ limit: limit + 1, ...before },
-      ...(caller.applicationIds ? { of: tokenId } : {}),
+      ...(restricted ? { of: restricted } : {}),
     });
     return pageOf(
       rows,
@@ -97,13 +99,17 @@ export class Tokens {
     );
   }
 
-  async current({ accountId, tokenId }: AccountCaller): Promise<Token> {
-    return this.#view(await this.#get(accountId, tokenId));
+  /** @throws Fault `not_found` for a person who signed in, who has no token. */
+  async current(caller: AccountCaller): Promise<Token> {
+    const id = tokenOf(caller);
+    if (!id) throw notAToken();
+    return this.#view(await this.#get(caller.accountId, id));
   }
 
   /** A token may revoke itself. Revoking others requires the scope; a restricted token may revoke only those it issued. */
   async revoke(caller: AccountCaller, id: string): Promise<void> {
-    const { accountId, tokenId } = caller;
+    const { accountId } = caller;
+    const tokenId = tokenOf(caller);
     if (id !== tokenId && !caller.scopes.has(MANAGE_TOKENS_SCOPE)) throw scopeMissing([MANAGE_TOKENS_SCOPE]);
     const row = await this.#get(accountId, id);
     if (caller.applicationIds && row.id !== tokenId && row.issuedBy !== tokenId) throw notFound('Token', id);
@@ -160,7 +166,7 @@ export class Tokens {
   #view(row: TokenRow): Token {
     return {
       ...credentialView(row, this.#parts.clock.now()),
-      kind: 'personal',
+      kind: row.kind,
       ...(row.applicationIds ? { applicationIds: [...row.applicationIds] } : {}),
     };
   }
@@ -178,6 +184,11 @@ function endOf(asked: string | undefined, now: Date): Date {
     throw badEnd(`is more than ${TOKEN_LIFE_MAX_DAYS} days ahead; the latest is ${latest.toISOString()}`);
   return end;
 }
+
+const notAToken = (): Error =>
+  fault('not_found', 'This request was sent with a sign-in cookie, not with a token.', {
+    advice: 'GET /v1/account describes the person who is signed in.',
+  });
 
 function refuseWiderScopes(caller: AccountCaller, scopes: readonly string[]): void {
   const refused = scopes.filter(scope => scope === NEVER_GRANTED || !caller.scopes.has(scope));

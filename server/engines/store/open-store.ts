@@ -26,16 +26,19 @@ import { downloads } from './tables/downloads.ts';
 import { events } from './tables/events.ts';
 import { extensions } from './tables/extensions.ts';
 import { hosts } from './tables/hosts.ts';
+import { humanSessions } from './tables/human-sessions.ts';
 import { idempotency } from './tables/idempotency.ts';
 import { keys } from './tables/keys.ts';
 import { limits } from './tables/limits.ts';
 import { logs } from './tables/logs.ts';
 import { outbox } from './tables/outbox.ts';
 import { pages } from './tables/pages.ts';
+import { passkeys } from './tables/passkeys.ts';
 import { Recorder } from './tables/recorder.ts';
 import { recordings } from './tables/recordings.ts';
 import { retention } from './tables/retention.ts';
 import { sessions } from './tables/sessions.ts';
+import { signInTickets } from './tables/sign-in-tickets.ts';
 import { storedBytes } from './tables/stored-bytes.ts';
 import { tokens } from './tables/tokens.ts';
 import { uploads } from './tables/uploads.ts';
@@ -167,6 +170,9 @@ function onDatabase(target: Target, { log, clock }: StoreOptions, scope: Scope):
     applications: applications(db),
     tokens: tokens(db),
     keys: keys(db),
+    humanSessions: humanSessions(db),
+    passkeys: passkeys(db),
+    signInTickets: signInTickets(db),
     hosts: hosts(db),
     sessions: sessions(db, clock, new Recorder(db, announcer)),
     limits: limits(db),

@@ -13,12 +13,15 @@ import type { DownloadRow } from './rows/downloads.ts';
 import type { Actor, SessionEventType } from './rows/events.ts';
 import type { ExtensionRow } from './rows/extensions.ts';
 import type { HostRow } from './rows/hosts.ts';
+import type { HumanSessionRow } from './rows/human-sessions.ts';
 import type { IdempotencyRow } from './rows/idempotency.ts';
 import type { LimitsRow } from './rows/limits.ts';
 import type { OutboxRow } from './rows/outbox.ts';
 import type { PageRow } from './rows/pages.ts';
+import type { PasskeyRow } from './rows/passkeys.ts';
 import type { OmittedPage, RecordedPageRow, RecordingFileRow, SegmentRow, SpanRow } from './rows/recordings.ts';
 import type { SessionEnd, SessionRow } from './rows/sessions.ts';
+import type { TicketRow } from './rows/sign-in-tickets.ts';
 import type { UploadRow } from './rows/uploads.ts';
 
 export interface Tables {
@@ -26,6 +29,10 @@ export interface Tables {
   applications: Columns<ApplicationRow>;
   members: MembersTable;
   tokens: Columns<TokenRow>;
+  passkeys: Columns<PasskeyRow>;
+  recoveryCodes: RecoveryCodesTable;
+  humanSessions: Columns<HumanSessionRow>;
+  signInTickets: Columns<TicketRow, { failures: Generated<number> }>;
   keys: Columns<KeyRow>;
   hosts: Columns<HostRow>;
   sessions: SessionsTable;
@@ -69,6 +76,12 @@ type Columns<Row, Other extends object = object> = Other & {
     ? OrNull<Row[Name]>
     : Row[Name];
 };
+
+export interface RecoveryCodesTable {
+  accountId: AccountId;
+  hash: Buffer;
+  usedAt: OrNull<Date>;
+}
 
 export interface MembersTable {
   applicationId: ApplicationId;

@@ -10,14 +10,17 @@ import type { DownloadRows } from './rows/downloads.ts';
 import type { EventRows } from './rows/events.ts';
 import type { ExtensionRows } from './rows/extensions.ts';
 import type { Hosts } from './rows/hosts.ts';
+import type { HumanSessions } from './rows/human-sessions.ts';
 import type { IdempotencyRows } from './rows/idempotency.ts';
 import type { LimitsRows } from './rows/limits.ts';
 import type { LogRows } from './rows/logs.ts';
 import type { OutboxRows } from './rows/outbox.ts';
 import type { PageRows } from './rows/pages.ts';
+import type { Passkeys } from './rows/passkeys.ts';
 import type { RecordingRows } from './rows/recordings.ts';
 import type { RetentionRows, StoredBytes } from './rows/retention.ts';
 import type { SessionRows } from './rows/sessions.ts';
+import type { SignInTickets } from './rows/sign-in-tickets.ts';
 import type { UploadRows } from './rows/uploads.ts';
 
 export interface Store extends Closeable {
@@ -25,6 +28,9 @@ export interface Store extends Closeable {
   readonly applications: Applications;
   readonly tokens: Tokens;
   readonly keys: Keys;
+  readonly humanSessions: HumanSessions;
+  readonly passkeys: Passkeys;
+  readonly signInTickets: SignInTickets;
   readonly hosts: Hosts;
   readonly sessions: SessionRows;
   readonly limits: LimitsRows;

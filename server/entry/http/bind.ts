@@ -14,9 +14,10 @@ import {
 import { fault, invalidRequest, notFound, scopeMissing } from '../../domain/faults.ts';
 import type { UploadRoom } from '../../domain/files/uploads.ts';
 import type { IdempotencyRun } from '../../domain/idempotency/idempotency.ts';
-import type { AccountCaller, AgentCaller, Caller } from '../../domain/identity/caller.ts';
+import type { AccountCaller, AgentCaller, Caller, HumanCaller } from '../../domain/identity/caller.ts';
 import type { Callers, Presented } from '../../domain/identity/callers.ts';
 import { presentedBy } from '../../domain/identity/presented.ts';
+import { assertSteppedUp } from '../../domain/identity/step-up.ts';
 import type { CreateOptions } from '../../domain/sessions/api.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { isFault } from '../../kit/fault.ts';
@@ -30,6 +31,7 @@ import { type RefusedField, refusedFields } from './protecting-fields.ts';
 import type { Repeats } from './repeats.ts';
 import type { RequestTracker } from './request-tracker.ts';
 import { fieldPaths, hasIds, unknownFields, withLowerIds } from './schema-walk.ts';
+import type { SignInCookie } from './sign-in-cookie.ts';
 import { refuseUnknownQuery } from './unknown-query.ts';
 import { readQuery, validatorOf } from './validate.ts';
 
@@ -39,7 +41,9 @@ type CallerFor<Id extends OperationId> = (typeof OPERATIONS)[Id]['credential'] e
   ? AgentCaller
   : (typeof OPERATIONS)[Id]['credential'] extends 'account'
     ? AccountCaller
-    : undefined;
+    : (typeof OPERATIONS)[Id]['credential'] extends 'human'
+      ? HumanCaller
+      : undefined;
 
 type UploadFor<Id extends OperationId> = (typeof OPERATIONS)[Id] extends { readonly upload: object }
   ? UploadedFile
@@ -60,6 +64,8 @@ export interface In<Id extends OperationId> extends Asked<Id> {
   /** For operations that create a session. */
   readonly options: CreateOptions;
   readonly presented: Presented;
+  /** The origin of the page that sent the request, or the public origin. Passkeys belong to one. */
+  readonly origin: URL;
   readonly wantsHtml: boolean;
   /** A HEAD request: the body of the answer is not sent. */
   readonly isHead: boolean;
@@ -88,6 +94,7 @@ export interface BindParts {
   readonly repeats: Repeats;
   readonly compat: boolean;
   readonly trustedProxies: readonly string[];
+  readonly cookie: SignInCookie;
   readonly clock: Clock;
   readonly incoming: IncomingFiles;
   /** Called before the body of an upload into a session is read: whether it is allowed, and how large it may be. */
@@ -180,13 +187,21 @@ const removedBefore = (removing: Promise<Answer>): Promise<Answer> =>
 async function identify(
   id: OperationId,
   request: FastifyRequest,
-  { callers, tracker, trustedProxies }: BindParts,
+  { callers, tracker, trustedProxies, cookie, clock }: BindParts,
 ): Promise<void> {
-  const { credential, scopes } = operation(id);
+  const { credential, scopes, stepUp } = operation(id);
   if (credential === 'public' || credential === 'connect') return;
-  const caller = await callers.authenticate(presentedBy(request, trustedProxies), credential);
+  const presented = {
+    ...presentedBy(request, trustedProxies),
+    requestId: request.id,
+    cookie: cookie.read(request.headers),
+  };
+  const caller = await callers.authenticate(presented, credential);
   tracker.of(request).caller = caller;
+  const isPerson = caller.kind === 'account' && caller.via.kind === 'human_session';
+  if (isPerson) cookie.assertOwnPage(request.method, request.headers);
   if (scopes && !scopes.some(scope => caller.scopes.has(scope))) throw scopeMissing(scopes);
+  if (stepUp && isPerson) assertSteppedUp(caller, clock.now());
 }
 
 // ---- validation ----------------------------------------------------------------------------------------------------
@@ -287,7 +302,7 @@ function requestDetails(
   request: FastifyRequest,
   reply: FastifyReply,
   mount: MountName,
-  { tracker, repeats, trustedProxies }: BindParts,
+  { tracker, repeats, trustedProxies, cookie }: BindParts,
   body: unknown,
 ) {
   const gone = new AbortController();
@@ -308,7 +323,8 @@ function requestDetails(
       ...preferred(id, request, reply),
       ...(isResendable(id, request) ? { delivery: deliveryOf(request, repeats.digestOf(id, body), arrived) } : {}),
     },
-    presented: presentedBy(request, trustedProxies),
+    presented: { ...presentedBy(request, trustedProxies), requestId: request.id, cookie: cookie.read(request.headers) },
+    origin: cookie.originOf(request.headers),
     wantsHtml: (request.headers.accept ?? '').includes('text/html'),
     isHead: request.method === 'HEAD',
     accepts: request.headers.accept ?? '',

@@ -17,16 +17,23 @@ export interface Failure {
   readonly isOurs: boolean;
 }
 
+interface Details extends LimitDetails {
+  readonly waitedMs?: number;
+  readonly size?: number;
+  readonly acrValues?: string;
+  readonly maxAge?: number;
+}
+
 export function failureOf(thrown: unknown, requestId: string, isWrite: boolean): Failure {
   const refusal = asFault(thrown);
   const code: ErrorCode = isErrorCode(refusal.code) ? refusal.code : 'internal';
   const { status, retry, retryAfterSeconds } = catalogueEntry(code);
-  const details: LimitDetails & { readonly waitedMs?: number; readonly size?: number } = refusal.details ?? {};
+  const details: Details = refusal.details ?? {};
   const retryAfter = details.retryAfterSeconds ?? retryAfterSeconds;
   return {
     status,
     headers: {
-      ...(status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
+      ...(status === 401 ? { 'www-authenticate': challengeOf(details) } : {}),
       ...(status === 416 ? { 'content-range': `bytes */${details.size}` } : {}),
       ...(status === 426 ? { upgrade: 'websocket' } : {}),
       ...(retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }),
@@ -38,6 +45,12 @@ export function failureOf(thrown: unknown, requestId: string, isWrite: boolean):
     isOurs: code === 'internal',
   };
 }
+
+/** RFC 9470: what a step-up must give. */
+const challengeOf = ({ acrValues, maxAge }: { acrValues?: string; maxAge?: number }): string =>
+  acrValues === undefined
+    ? 'Bearer'
+    : `Bearer error="insufficient_user_authentication", acr_values="${acrValues}", max_age=${maxAge}`;
 
 /** Fastify's own errors are recognised by their codes. All other errors are answered as `internal`; the log has the details. */
 function asFault(thrown: unknown): Fault {

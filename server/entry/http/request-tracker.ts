@@ -151,7 +151,9 @@ const endFields = (
   status,
   durationMs: Math.round(ms * 10) / 10,
   ...(caller?.kind === 'agentKey' ? { applicationId: caller.applicationId, keyId: caller.keyId } : {}),
-  ...(caller?.kind === 'account' ? { accountId: caller.accountId, tokenId: caller.tokenId } : {}),
+  ...(caller?.kind === 'account'
+    ? { accountId: caller.accountId, via: caller.via.kind, credentialId: caller.via.id }
+    : {}),
   ...(code ? { code } : {}),
   ...(delivered ? {} : { delivered }),
 });

@@ -65,14 +65,16 @@ const agent = (...scopes: string[]): AgentCaller => ({
   applicationId: APP,
   keyId: 'key-1' as KeyId,
   scopes: new Set(scopes),
+  source: { ip: '127.0.0.1' },
 });
 
 const account: AccountCaller = {
   kind: 'account',
   accountId: 'account-1' as AccountId,
-  tokenId: 'token-1' as TokenId,
+  via: { kind: 'personal_token', id: 'token-1' as TokenId },
   scopes: new Set(['applications:write', 'keys:write', 'account:tokens']),
   cidrAllow: [],
+  source: { ip: '127.0.0.1' },
 };
 
 /** Nothing stands there when a request is over. */

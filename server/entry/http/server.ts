@@ -48,6 +48,7 @@ import { Repeats } from './repeats.ts';
 import { RequestTracker } from './request-tracker.ts';
 import { type Ready, serviceHandlers } from './service.ts';
 import { sessionAnswerBuilders, sessionHandlers } from './sessions.ts';
+import { signInCookie } from './sign-in-cookie.ts';
 import { tokenHandlers } from './tokens.ts';
 import { WebFiles } from './web-files.ts';
 import { refuseWebDriver } from './webdriver.ts';
@@ -161,6 +162,7 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
     repeats: repeatsOf(parts),
     compat: parts.compat,
     trustedProxies: parts.trustedProxies ?? [],
+    cookie: signInCookie(parts.publicUrl ?? `http://${parts.listen.host}:${parts.listen.port}`),
     clock: parts.clock,
     incoming,
     allowUpload: (caller, session) => parts.files.uploads.allow(caller, session),

@@ -13,6 +13,7 @@ import { up as live } from './0011-live.ts';
 import { up as removedDownloads } from './0012-removed-downloads.ts';
 import { up as recordingOmissions } from './0014-recording-omissions.ts';
 import { up as credentials } from './0015-credentials.ts';
+import { up as people } from './0018-people.ts';
 
 export const migrations: Record<string, Migration> = {
   '0001-first': { up: first },
@@ -28,4 +29,5 @@ export const migrations: Record<string, Migration> = {
   '0012-removed-downloads': { up: removedDownloads },
   '0014-recording-omissions': { up: recordingOmissions },
   '0015-credentials': { up: credentials },
+  '0018-people': { up: people },
 };

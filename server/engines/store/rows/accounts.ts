@@ -5,12 +5,40 @@ export interface AccountRow {
   readonly id: AccountId;
   readonly name: string;
   readonly createdAt: Date;
+  /** In lower case. Absent: nobody can sign in to it. */
+  readonly email?: string;
+  readonly emailVerifiedAt?: Date;
+  /** Argon2id, in PHC format. */
+  readonly passwordHash?: string;
+  readonly passwordChangedAt?: Date;
+  /** The seed of the one-time codes, sealed; effective once enabled. */
+  readonly totpSealed?: string;
+  readonly totpEnabledAt?: Date;
+  /** The time step of the last code that was accepted: none is accepted twice. */
+  readonly totpLastStep?: number;
 }
+
+/** `undefined` removes the value. */
+export type AccountChange = {
+  readonly [Name in Exclude<keyof AccountRow, 'id' | 'createdAt'>]?: AccountRow[Name] | undefined;
+};
 
 export interface Accounts {
   /** The account of the first start, or undefined on an empty database. */
   first(): Promise<AccountRow | undefined>;
-  insert(row: AccountRow): Promise<void>;
+  insert(row: AccountRow): Promise<'inserted' | 'email_taken'>;
+  get(id: AccountId): Promise<AccountRow | undefined>;
+  byEmail(email: string): Promise<AccountRow | undefined>;
+  /** Whether anybody can sign in. */
+  hasPeople(): Promise<boolean>;
+  change(id: AccountId, change: AccountChange): Promise<'changed' | 'email_taken'>;
+  /** Accepts the code of this time step. False if it, or a later one, was accepted before. */
+  useTotpStep(id: AccountId, step: number): Promise<boolean>;
+  /** Replaces all recovery codes by those with these hashes. */
+  replaceRecoveryCodes(id: AccountId, hashes: readonly Buffer[]): Promise<void>;
+  /** Uses one up. False if there is none with this hash, or it was used. */
+  useRecoveryCode(id: AccountId, hash: Buffer, now: Date): Promise<boolean>;
+  countRecoveryCodes(id: AccountId): Promise<number>;
 }
 
 export type Role = 'owner' | 'admin' | 'developer' | 'viewer';

@@ -19,6 +19,7 @@ export interface CredentialRow {
 export interface TokenRow extends CredentialRow {
   readonly id: TokenId;
   readonly accountId: AccountId;
+  readonly kind: 'personal' | 'developer';
   /** Absent: all, present and future. */
   readonly applicationIds?: readonly ApplicationId[];
   /** The token that issued it; absent for those of the command line. */

@@ -1,12 +1,71 @@
-// Accounts, to which applications belong.
+// Accounts, to which applications belong, and how people sign in to them.
+
+import type { AccountId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
-import type { Accounts } from '../rows/accounts.ts';
+import type { AccountChange, Accounts } from '../rows/accounts.ts';
+import { countAll } from './limited-insert.ts';
+import { withoutNulls } from './without-nulls.ts';
+
+const UNIQUE_VIOLATION = '23505';
 
 export const accounts = (db: Db): Accounts => ({
-  first: () => db.selectFrom('accounts').selectAll().orderBy('createdAt').orderBy('id').limit(1).executeTakeFirst(),
+  first: async () => (await selected(db).orderBy('createdAt').orderBy('id').limit(1).execute()).map(withoutNulls)[0],
 
   insert: async row => {
-    const { id, name, createdAt } = row;
-    await db.insertInto('accounts').values({ id, name, createdAt }).execute();
+    const inserted = db.insertInto('accounts').values(row);
+    const made = await inserted
+      .onConflict(on => on.column('email').doNothing())
+      .returning('id')
+      .execute();
+    return made.length > 0 ? 'inserted' : 'email_taken';
+  },
+
+  get: async id => (await selected(db).where('id', '=', id).execute()).map(withoutNulls)[0],
+
+  byEmail: async email => (await selected(db).where('email', '=', email).execute()).map(withoutNulls)[0],
+
+  hasPeople: async () =>
+    (await db.selectFrom('accounts').select('id').where('email', 'is not', null).limit(1).execute()).length > 0,
+
+  change: (id, change) => changed(db, id, change),
+
+  useTotpStep: async (id, step) => {
+    const used = db.updateTable('accounts').set({ totpLastStep: step }).where('id', '=', id);
+    const later = used.where(eb => eb.or([eb('totpLastStep', 'is', null), eb('totpLastStep', '<', step)]));
+    return (await later.returning('id').execute()).length > 0;
+  },
+
+  replaceRecoveryCodes: (id, hashes) =>
+    db.transaction().execute(async trx => {
+      await trx.deleteFrom('recoveryCodes').where('accountId', '=', id).execute();
+      if (hashes.length === 0) return;
+      await trx
+        .insertInto('recoveryCodes')
+        .values(hashes.map(hash => ({ accountId: id, hash })))
+        .execute();
+    }),
+
+  useRecoveryCode: async (id, hash, now) => {
+    const used = db.updateTable('recoveryCodes').set({ usedAt: now }).where('accountId', '=', id);
+    const unused = used.where('hash', '=', hash).where('usedAt', 'is', null);
+    return (await unused.returning('hash').execute()).length > 0;
+  },
+
+  countRecoveryCodes: async id => {
+    const unused = db.selectFrom('recoveryCodes').where('accountId', '=', id).where('usedAt', 'is', null);
+    return (await unused.select(countAll).executeTakeFirstOrThrow()).count;
   },
 });
+
+const selected = (db: Db) => db.selectFrom('accounts').selectAll();
+
+async function changed(db: Db, id: AccountId, change: AccountChange): Promise<'changed' | 'email_taken'> {
+  const values = Object.fromEntries(Object.entries(change).map(([name, value]) => [name, value ?? null]));
+  try {
+    await db.updateTable('accounts').set(values).where('id', '=', id).execute();
+    return 'changed';
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === UNIQUE_VIOLATION) return 'email_taken';
+    throw error;
+  }
+}

@@ -1,0 +1,49 @@
+// The refusals of credentials. Malformed, unknown, expired and revoked ones get the same answer, so that it reveals nothing.
+import { fault } from '../faults.ts';
+
+/** The kinds of credential that operations accept: see `Credential` in contract/operation.ts. */
+export type Accepted = 'agentKey' | 'account' | 'human';
+
+const EXPECTED = {
+  agentKey: 'agent_key',
+  account: 'personal_access_token',
+  human: 'human_session',
+} as const satisfies Record<Accepted, string>;
+
+const NAMES = {
+  agentKey: 'an agent key (bak_…)',
+  account: 'a personal access token (bpt_…) or a developer token (bdt_…)',
+  human: 'the cookie of a person who signed in to the console',
+} as const satisfies Record<Accepted, string>;
+
+const ADVICE = {
+  agentKey: `Send the header Authorization: Bearer with ${NAMES.agentKey}.`,
+  account: `Send the header Authorization: Bearer with ${NAMES.account}.`,
+  human: 'Sign in at /signin with a browser. No token can call this operation.',
+} as const satisfies Record<Accepted, string>;
+
+export const missing = (expected: Accepted): Error =>
+  fault('missing_credentials', 'The request has no credential.', {
+    advice: ADVICE[expected],
+    details: { expected: EXPECTED[expected] },
+  });
+
+export const twoCredentials = (): Error =>
+  fault('invalid_credentials', 'Authorization and X-BB-API-Key are different credentials.', {
+    advice: 'Send only one of them.',
+  });
+
+export const wrongKind = (expected: Accepted): Error =>
+  fault('invalid_credentials', `This operation requires ${NAMES[expected]}, not another kind of credential.`, {
+    details: { expected: EXPECTED[expected] },
+  });
+
+export const invalid = (expected: Accepted): Error =>
+  fault('invalid_credentials', 'The credential is not valid.', {
+    advice: expected === 'human' ? 'Sign in again.' : `Send ${NAMES[expected]} that is neither expired nor revoked.`,
+  });
+
+export const refusedAddress = (): Error =>
+  fault('address_not_allowed', 'This credential may not be used from your address.', {
+    advice: 'Call from an address in the cidrAllow of the credential, or change that list.',
+  });

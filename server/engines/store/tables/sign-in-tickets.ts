@@ -1,0 +1,49 @@
+// What was given to somebody who is not signed in yet.
+import type { Db } from '../database.ts';
+import type { SignInTickets } from '../rows/sign-in-tickets.ts';
+import { countAll } from './limited-insert.ts';
+import { withoutNulls } from './without-nulls.ts';
+
+export const signInTickets = (db: Db): SignInTickets => ({
+  insert: async row => {
+    await db.insertInto('signInTickets').values(row).execute();
+  },
+
+  get: async (id, kind, now, failuresMax) => {
+    const one = usable(db, kind, now).where('id', '=', id).where('failures', '<', failuresMax);
+    return (await one.execute()).map(withoutNulls)[0];
+  },
+
+  byHash: async (hash, kind, now) =>
+    (await usable(db, kind, now).where('hash', '=', hash).execute()).map(withoutNulls)[0],
+
+  use: async (id, now) => {
+    const used = db.updateTable('signInTickets').set({ usedAt: now }).where('id', '=', id).where('usedAt', 'is', null);
+    return (await used.returning('id').execute()).length > 0;
+  },
+
+  failed: async id => {
+    const counted = db.updateTable('signInTickets').set(eb => ({ failures: eb('failures', '+', 1) }));
+    await counted.where('id', '=', id).execute();
+  },
+
+  count: async (kind, { email, accountId }, since) => {
+    let counted = db.selectFrom('signInTickets').where('kind', '=', kind).where('createdAt', '>', since);
+    if (email !== undefined) counted = counted.where('email', '=', email);
+    if (accountId !== undefined) counted = counted.where('accountId', '=', accountId);
+    return (await counted.select(countAll).executeTakeFirstOrThrow()).count;
+  },
+
+  removeExpired: async before => {
+    const removed = db.deleteFrom('signInTickets').where('expiresAt', '<', before);
+    return (await removed.returning('id').execute()).length;
+  },
+});
+
+const usable = (db: Db, kind: Parameters<SignInTickets['get']>[1], now: Date) =>
+  db
+    .selectFrom('signInTickets')
+    .selectAll()
+    .where('kind', '=', kind)
+    .where('usedAt', 'is', null)
+    .where('expiresAt', '>', now);

@@ -1,0 +1,64 @@
+// The cookie of a person who signed in: its name and attributes, and which requests may use it. Other sites can make a browser
+// send requests with it, so a request that changes something must come from a page of ours (platform contract 5.4).
+import type { IncomingHttpHeaders } from 'node:http';
+import { fault } from '../../domain/faults.ts';
+import { isLoopback } from '../../kit/loopback.ts';
+
+export interface SignInCookie {
+  /** The cookie's value in these headers. */
+  read(headers: IncomingHttpHeaders): string | undefined;
+  /** The Set-Cookie header; without a value it removes the cookie. */
+  write(value: string | undefined, maxAgeSeconds: number): string;
+  /** @throws Fault `cross_site_request` if a request that changes something was not sent by a page of ours. */
+  assertOwnPage(method: string, headers: IncomingHttpHeaders): void;
+  /** The origin of the page that sent the request, or our public origin. */
+  originOf(headers: IncomingHttpHeaders): URL;
+}
+
+const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
+const BODY_METHODS: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
+
+/** `__Host-` lets no other host of the domain set it, which browsers offer over https only. */
+export function signInCookie(publicUrl: string): SignInCookie {
+  const own = new URL(publicUrl);
+  const isSecure = own.protocol === 'https:';
+  const name = isSecure ? '__Host-berth' : 'berth';
+  const attributes = `Path=/; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`;
+  const isOwn = (origin: string | undefined): boolean => {
+    if (origin === own.origin) return true;
+    // A service on loopback has several names: 127.0.0.1, ::1 and localhost.
+    if (origin === undefined || !isLoopback(own.hostname) || !URL.canParse(origin)) return false;
+    const { protocol, hostname, port } = new URL(origin);
+    return protocol === own.protocol && port === own.port && isLoopback(hostname);
+  };
+  return {
+    read: ({ cookie = '' }) => {
+      const pair = cookie.split(/; */).find(text => text.startsWith(`${name}=`));
+      return pair?.slice(name.length + 1);
+    },
+    write: (value, maxAgeSeconds) =>
+      `${name}=${value ?? ''}; ${attributes}; Max-Age=${value === undefined ? 0 : maxAgeSeconds}`,
+    assertOwnPage: (method, headers) => {
+      if (SAFE_METHODS.has(method)) return;
+      if (headers['sec-fetch-site'] === 'cross-site' || !isOwn(headers.origin)) throw otherSite(own.origin);
+      if (BODY_METHODS.has(method) && !isJson(headers['content-type'])) throw notJson();
+    },
+    originOf: ({ origin }) => (origin !== undefined && isOwn(origin) ? new URL(origin) : own),
+  };
+}
+
+const isJson = (type: string | undefined): boolean => /^application\/json\s*(;|$)/i.test(type ?? '');
+
+const otherSite = (own: string): Error =>
+  fault(
+    'cross_site_request',
+    'A page of another origin sent this request with the cookie of a person who is signed in.',
+    {
+      advice: `Open the console at ${own}. Programs use a token instead.`,
+    },
+  );
+
+const notJson = (): Error =>
+  fault('cross_site_request', 'A request with the sign-in cookie must have a JSON body.', {
+    advice: 'Send Content-Type: application/json.',
+  });
