@@ -19,6 +19,8 @@ const ROOT = dirname(import.meta.dirname);
 const PROGRAM_MS_MAX = 300_000;
 /** TypeScript's compiler is a Go program that ends soon: it needs no garbage collected before it has this much. */
 const COMPILER_ENV = { GOGC: 'off', GOMEMLIMIT: '1GiB' };
+/** Not by node_modules/.bin: `tsc` there may be TypeScript 6, which is installed for openapi-typescript. */
+const PROGRAMS = { tsc: 'typescript/bin/tsc', biome: '@biomejs/biome/bin/biome' };
 const notes = (name: string): string => join(ROOT, '.berth/checked', name);
 const NOTES = { types: notes('types.json'), console: notes('console.json'), lint: notes('lint.json') };
 
@@ -86,12 +88,12 @@ function complaints(found: readonly Complaint[]): Outcome {
 }
 
 function program(
-  name: string,
+  name: keyof typeof PROGRAMS,
   args: readonly string[],
   remedy: string,
   env: Readonly<Record<string, string>> = {},
 ): Promise<Outcome> {
-  const child = spawn(process.execPath, [join(ROOT, 'node_modules', '.bin', name), ...args], {
+  const child = spawn(process.execPath, [join(ROOT, 'node_modules', PROGRAMS[name]), ...args], {
     cwd: ROOT,
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
