@@ -2,13 +2,13 @@
 // What the compiler and the linter found right is remembered under .berth, and looked at again when it, or what it imports,
 // has changed. `--cold` forgets that first.
 import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { changedSince, digestOf, digestsOf, forget, readNotes, writeNotes } from './changed-files.ts';
 import { checkCycles } from './cycles.ts';
 import { checkDecisions } from './decisions.ts';
 import { checkEntrances } from './entrances.ts';
-import { checkFresh, checkSettings } from './fresh.ts';
+import { CLIENT_TYPES, checkFresh, checkSettings } from './fresh.ts';
 import { checkLayers } from './layers.ts';
 import { checkLengths } from './lengths.ts';
 import { type Complaint, readSourceFiles, type SourceFile } from './source-files.ts';
@@ -22,7 +22,12 @@ const COMPILER_ENV = { GOGC: 'off', GOMEMLIMIT: '1GiB' };
 /** Not by node_modules/.bin: `tsc` there may be TypeScript 6, which is installed for openapi-typescript. */
 const PROGRAMS = { tsc: 'typescript/bin/tsc', biome: '@biomejs/biome/bin/biome' };
 const notes = (name: string): string => join(ROOT, '.berth/checked', name);
-const NOTES = { types: notes('types.json'), console: notes('console.json'), lint: notes('lint.json') };
+const NOTES = {
+  types: notes('types.json'),
+  console: notes('console.json'),
+  lint: notes('lint.json'),
+  client: notes('client.json'),
+};
 
 interface Outcome {
   readonly ok: boolean;
@@ -47,11 +52,12 @@ const CHECKS: Readonly<Record<string, Check>> = {
   lengths: async () => complaints(checkLengths(sourceFiles())),
   decisions: async () => complaints(checkDecisions(sourceFiles())),
   tidy: async () => complaints(checkTidy(sourceFiles())),
-  settings: async () => complaints(checkSettings(readFileSync(join(ROOT, 'docs/operating.md'), 'utf8'))),
+  settings: async () => complaints(checkSettings(read('docs/operating.md'))),
   fresh: async () => {
     const { generatedFiles } = await import('./generated-files.ts');
     return complaints(checkFresh(ROOT, await generatedFiles()));
   },
+  client,
 };
 
 let files: readonly SourceFile[] | undefined;
@@ -71,7 +77,7 @@ function compile(project: string, buildInfo: string): Promise<Outcome> {
 
 async function lint(): Promise<Outcome> {
   const ours = sourceFiles().filter(({ path }) => LINTED.test(path));
-  const of = digestOf(['biome.json', 'package-lock.json'].map(path => readFileSync(join(ROOT, path), 'utf8')).join());
+  const of = digestOf(['biome.json', 'package-lock.json'].map(read).join());
   const known = readNotes(NOTES.lint);
   const changed = known?.of === of ? changedSince(ours, known.files) : ['.'];
   if (changed.length === 0) return { ok: true, text: '' };
@@ -79,6 +85,24 @@ async function lint(): Promise<Outcome> {
   if (outcome.ok) writeNotes(NOTES.lint, { of, files: digestsOf(ours) });
   return outcome;
 }
+
+/** The types of the SDK take a second to make: only when they, or what they are made of, have changed. */
+async function client(): Promise<Outcome> {
+  const { apiDocument, NOTE } = await import('./generated-files.ts');
+  const document = apiDocument();
+  const makers = ['package-lock.json', 'tools/client-types.ts'].map(read);
+  const of = digestOf([JSON.stringify(document), ...makers].join());
+  const committed = existsSync(join(ROOT, CLIENT_TYPES)) ? [{ path: CLIENT_TYPES, text: read(CLIENT_TYPES) }] : [];
+  const known = readNotes(NOTES.client);
+  if (committed.length > 0 && known?.of === of && changedSince(committed, known.files).length === 0)
+    return { ok: true, text: '' };
+  const { clientTypesFile } = await import('./client-types.ts');
+  const found = checkFresh(ROOT, [await clientTypesFile(document, NOTE)]);
+  if (found.length === 0) writeNotes(NOTES.client, { of, files: digestsOf(committed) });
+  return complaints(found);
+}
+
+const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 
 function complaints(found: readonly Complaint[]): Outcome {
   const text = found

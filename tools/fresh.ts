@@ -9,6 +9,7 @@ export interface GeneratedFile {
   readonly text: string;
 }
 
+export const CLIENT_TYPES = 'sdk/generated/api.ts';
 const SETTINGS_DOCUMENT = 'docs/operating.md';
 
 export function checkFresh(root: string, generated: readonly GeneratedFile[]): Complaint[] {

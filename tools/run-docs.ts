@@ -9,8 +9,11 @@ const ROOT = dirname(import.meta.dirname);
 const BLOCK_MS_MAX = 120_000;
 /** The address that documents are written with. */
 const WRITTEN_URL = 'http://127.0.0.1:8080';
-/** Packages that stand in this checkout under another name, because there are two versions of them. */
-const HERE_CALLED: Readonly<Record<string, string>> = { '@browserbasehq/stagehand': 'stagehand3' };
+/** What this checkout has under another name: a package of which there are two versions, and our own. */
+const HERE_CALLED: Readonly<Record<string, string>> = {
+  '@browserbasehq/stagehand': 'stagehand3',
+  '@berth/sdk': './sdk/index.ts',
+};
 
 export interface Block {
   readonly language: 'sh' | 'ts';
@@ -43,7 +46,7 @@ export function runBlock(block: Block, live: Live): Promise<string> {
       : [process.execPath, '--input-type=module-typescript', '--eval', text];
   const child = spawn(file, args, {
     cwd: ROOT,
-    env: { ...process.env, BERTH_KEY: live.key },
+    env: { ...process.env, BERTH_URL: live.url, BERTH_KEY: live.key },
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: BLOCK_MS_MAX,
   });

@@ -25,6 +25,7 @@ const SECTIONS: readonly Section[] = [
   {
     name: 'Clients',
     entries: [
+      doc('guides/typescript', 'TypeScript'),
       doc('guides/playwright', 'Playwright'),
       doc('guides/puppeteer', 'Puppeteer'),
       doc('guides/stagehand', 'Stagehand'),

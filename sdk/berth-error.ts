@@ -1,0 +1,91 @@
+// The one error of the SDK: what the service answered, or why there is no answer.
+import { ERRORS } from '../contract/errors.ts';
+
+const SHOWN_OF_ANSWER = 200;
+
+interface Facts {
+  readonly code: string;
+  readonly message: string;
+  readonly status?: number | undefined;
+  readonly advice?: string | undefined;
+  readonly details?: Readonly<Record<string, unknown>> | undefined;
+  readonly requestId?: string | undefined;
+  readonly cause?: unknown;
+}
+
+export class BerthError extends Error {
+  /**
+   * A code of the service, or one of the SDK's own: `unreachable`, `unexpected_answer`, `no_credential`, `wait_timeout`,
+   * `wrong_end`.
+   */
+  readonly code: string;
+  /** Absent if there was no answer. */
+  readonly status: number | undefined;
+  /** What to do about it. */
+  readonly advice: string | undefined;
+  readonly details: Readonly<Record<string, unknown>> | undefined;
+  /** Include it when you report a problem. */
+  readonly requestId: string | undefined;
+
+  constructor({ code, message, status, advice, details, requestId, cause }: Facts) {
+    super(message, cause === undefined ? {} : { cause });
+    this.name = 'BerthError';
+    this.code = code;
+    this.status = status;
+    this.advice = advice;
+    this.details = details;
+    this.requestId = requestId;
+  }
+}
+
+/** The error that an answer with a failure status tells. */
+export async function errorOf(response: Response): Promise<BerthError> {
+  const text = await response.text();
+  const body = parsed(text);
+  const { status } = response;
+  if (isMap(body) && typeof body.code === 'string' && typeof body.message === 'string') {
+    const { code, message, details, requestId } = body;
+    return new BerthError({
+      ...{ code, message, status },
+      advice: adviceOn(code),
+      details: isMap(details) ? details : undefined,
+      requestId: typeof requestId === 'string' ? requestId : undefined,
+    });
+  }
+  return new BerthError({
+    code: 'unexpected_answer',
+    message: `${response.url} answered ${status}: ${text.slice(0, SHOWN_OF_ANSWER)}`,
+    status,
+    advice: 'Check that the address is that of a Berth service, and what stands before it.',
+  });
+}
+
+/** The error of a request that got no answer. */
+export function unreachable(url: string, cause: unknown): BerthError {
+  return new BerthError({
+    code: 'unreachable',
+    message: `${new URL(url).origin} does not answer: ${reasonOf(cause)}`,
+    advice: 'Check the address, and that the service runs there.',
+    cause,
+  });
+}
+
+const adviceOn = (code: string): string | undefined =>
+  Object.entries(ERRORS).find(([known]) => known === code)?.[1].whatToDo;
+
+/** fetch says only that it failed; its cause says why. */
+function reasonOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause);
+  return cause.cause instanceof Error ? reasonOf(cause.cause) : cause.message || cause.name;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,0 +1,61 @@
+// The client: openapi-fetch with the types of our OpenAPI document. Sends the credential that a path takes, and throws a
+// BerthError for every failure.
+import createClient, { type Client, type Middleware } from 'openapi-fetch';
+import { BerthError, errorOf, unreachable } from './berth-error.ts';
+import type { paths } from './generated/api.ts';
+
+export type Berth = Client<paths>;
+
+export interface BerthOptions {
+  /** The address of the service. Default: `BERTH_URL`, or http://127.0.0.1:8080. */
+  readonly url?: string | undefined;
+  /** An agent key, for `/v1/browsers`. Default: `BERTH_KEY`. */
+  readonly key?: string | undefined;
+  /** A personal access token, for `/v1/applications` and `/v1/account`. Default: `BERTH_TOKEN`. */
+  readonly token?: string | undefined;
+}
+
+const URL_DEFAULT = 'http://127.0.0.1:8080';
+const FAILURE_STATUS_MIN = 400;
+
+/** A prefix takes one kind of credential; all others take none. */
+const CREDENTIALS = [
+  { prefix: '/v1/browsers/', kind: 'key', name: 'an agent key', variable: 'BERTH_KEY' },
+  { prefix: '/v1/applications', kind: 'token', name: 'a personal access token', variable: 'BERTH_TOKEN' },
+  { prefix: '/v1/account/', kind: 'token', name: 'a personal access token', variable: 'BERTH_TOKEN' },
+] as const;
+
+export function berthClient(options: BerthOptions = {}): Berth {
+  const { BERTH_URL, BERTH_KEY, BERTH_TOKEN } = process.env;
+  const client = createClient<paths>({ baseUrl: options.url ?? (BERTH_URL || URL_DEFAULT) });
+  client.use(authorize({ key: options.key ?? BERTH_KEY, token: options.token ?? BERTH_TOKEN }), throwFailures);
+  return client;
+}
+
+const authorize = (credentials: Readonly<Record<'key' | 'token', string | undefined>>): Middleware => ({
+  onRequest({ request, schemaPath }) {
+    const taken = CREDENTIALS.find(({ prefix }) => schemaPath.startsWith(prefix));
+    if (!taken || request.headers.has('authorization')) return undefined;
+    const credential = credentials[taken.kind];
+    if (!credential)
+      throw new BerthError({
+        code: 'no_credential',
+        message: `${schemaPath} takes ${taken.name}, and there is none.`,
+        advice: `Set ${taken.variable}, or pass \`${taken.kind}\` to berthClient.`,
+        details: { credential: taken.kind },
+      });
+    request.headers.set('authorization', `Bearer ${credential}`);
+    return request;
+  },
+});
+
+const throwFailures: Middleware = {
+  async onResponse({ response }) {
+    if (response.status >= FAILURE_STATUS_MIN) throw await errorOf(response);
+  },
+  onError: ({ error, request }) => (isAborted(error) ? undefined : unreachable(request.url, error)),
+};
+
+/** The signal of the caller, who knows why. */
+const isAborted = (error: unknown): boolean =>
+  error instanceof Error && (error.name === 'AbortError' || error.name === 'TimeoutError');

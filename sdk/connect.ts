@@ -1,0 +1,59 @@
+// A session for one piece of work: created, given to a CDP client, and released at the end, whatever happened.
+import { BerthError } from './berth-error.ts';
+import type { Berth } from './client.ts';
+import { dataOf } from './data-of.ts';
+import type { components } from './generated/api.ts';
+import type { Session } from './wait-for.ts';
+
+export interface Connected<Browser> extends AsyncDisposable {
+  readonly browser: Browser;
+  readonly session: Session;
+  /** Ends the session, which disconnects the browser. Again: no effect. */
+  release(): Promise<void>;
+}
+
+/**
+ * Creates a session and passes its `connectUrl` to `open`. With `await using` it is released at the end of the block:
+ * `await using berthed = await connect(berth, url => chromium.connectOverCDP(url), { timeout: 600 })`
+ */
+export async function connect<Browser>(
+  berth: Berth,
+  open: (connectUrl: string, session: Session) => Browser | Promise<Browser>,
+  body: components['schemas']['CreateSession'] = {},
+): Promise<Connected<Browser>> {
+  const session = await dataOf(berth.POST('/v1/browsers/sessions', { body }));
+  const release = once(() => releaseSession(berth, session.id));
+  try {
+    const browser = await open(connectUrlOf(session), session);
+    return { browser, session, release, [Symbol.asyncDispose]: release };
+  } catch (error) {
+    // What `open` says matters more than a release that failed, too.
+    await release().catch(() => {});
+    throw error;
+  }
+}
+
+function connectUrlOf({ id, connectUrl }: Session): string {
+  if (connectUrl !== undefined) return connectUrl;
+  throw new BerthError({
+    code: 'permission_denied',
+    message: `Session ${id} was created, but the agent key may not connect to it.`,
+    advice: 'Use an agent key with the scope `browsers:connect`.',
+  });
+}
+
+async function releaseSession(berth: Berth, id: string): Promise<void> {
+  try {
+    await berth.POST('/v1/browsers/sessions/{id}', { params: { path: { id } }, body: { status: 'REQUEST_RELEASE' } });
+  } catch (error) {
+    if (!(error instanceof BerthError && error.code === 'session_not_running')) throw error;
+  }
+}
+
+function once(work: () => Promise<void>): () => Promise<void> {
+  let done: Promise<void> | undefined;
+  return () => {
+    done ??= work();
+    return done;
+  };
+}

@@ -1,0 +1,8 @@
+// What programs import: the client of the API, its one error, and a helper for each loop that they would write otherwise.
+export { BerthError } from './berth-error.ts';
+export { type Berth, type BerthOptions, berthClient } from './client.ts';
+export { type Connected, connect } from './connect.ts';
+export { dataOf } from './data-of.ts';
+export type { components, paths } from './generated/api.ts';
+export { paginate } from './paginate.ts';
+export { type Session, type SessionStatus, type WaitOptions, waitFor } from './wait-for.ts';

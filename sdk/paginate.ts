@@ -1,0 +1,33 @@
+// All entries of a list, whichever of the two shapes its list pages have: an array with the next position in a header, or an
+// object with `data` and `nextCursor`.
+
+type ListPage<Item> = readonly Item[] | { readonly data: readonly Item[]; readonly nextCursor?: string };
+
+const NEXT_HEADERS = ['x-next-before', 'x-next-after'];
+
+/**
+ * The entries, from as many requests as it takes. `read` asks for one list page; it gets the position of the next one, and
+ * passes it as `cursor`, `before` or `after`, whichever the list has:
+ * `paginate(before => berth.GET('/v1/browsers/sessions', { params: { query: { before } } }))`
+ */
+export async function* paginate<Item>(
+  read: (next: string | undefined) => Promise<{ data?: ListPage<Item>; response: Response }>,
+): AsyncGenerator<Item, void, undefined> {
+  let next: string | undefined;
+  do {
+    const { data, response } = await read(next);
+    const items = itemsOf(data);
+    yield* items;
+    next = items.length > 0 ? nextOf(data, response) : undefined;
+  } while (next !== undefined);
+}
+
+function itemsOf<Item>(page: ListPage<Item> | undefined): readonly Item[] {
+  if (page === undefined) return [];
+  return 'data' in page ? page.data : page;
+}
+
+function nextOf(page: ListPage<unknown> | undefined, response: Response): string | undefined {
+  if (page !== undefined && 'data' in page) return page.nextCursor;
+  return NEXT_HEADERS.map(name => response.headers.get(name)).find(position => position !== null) ?? undefined;
+}

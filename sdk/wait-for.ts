@@ -1,0 +1,57 @@
+// Waits until a session has a status.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { BerthError } from './berth-error.ts';
+import type { Berth } from './client.ts';
+import { dataOf } from './data-of.ts';
+import type { components } from './generated/api.ts';
+
+export type Session = components['schemas']['Session'];
+export type SessionStatus = Session['status'];
+
+export interface WaitOptions {
+  /** Default: a minute. */
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+const TIMEOUT_MS = 60_000;
+const POLL_MS = 500;
+
+/** Resolves with the session once it has one of these statuses, rejects if it ended with another one. */
+export async function waitFor(
+  berth: Berth,
+  id: string,
+  status: SessionStatus | readonly SessionStatus[],
+  { timeoutMs = TIMEOUT_MS, signal }: WaitOptions = {},
+): Promise<Session> {
+  const wanted = [status].flat();
+  const within = AbortSignal.timeout(timeoutMs);
+  const aborted = signal ? AbortSignal.any([signal, within]) : within;
+  let last: SessionStatus | undefined;
+  try {
+    for (;;) {
+      const session = await dataOf(
+        berth.GET('/v1/browsers/sessions/{id}', { params: { path: { id } }, signal: aborted }),
+      );
+      last = session.status;
+      if (wanted.includes(last)) return session;
+      if (session.endedAt !== undefined) throw wrongEnd(session, wanted);
+      await sleep(POLL_MS, undefined, { signal: aborted });
+    }
+  } catch (error) {
+    if (!within.aborted || signal?.aborted) throw error;
+    throw new BerthError({
+      code: 'wait_timeout',
+      message: `After ${timeoutMs} ms session ${id} is ${last ?? 'not known'}, and not ${wanted.join(' or ')}.`,
+      advice: 'Wait longer, with `timeoutMs`, or read its events.',
+    });
+  }
+}
+
+const wrongEnd = ({ id, status, endReason }: Session, wanted: readonly SessionStatus[]): BerthError =>
+  new BerthError({
+    code: 'wrong_end',
+    message: `Session ${id} ended as ${status} (${endReason ?? 'no reason'}), and will not be ${wanted.join(' or ')}.`,
+    advice: 'Its events say who ended it and why.',
+    details: { status, endReason },
+  });

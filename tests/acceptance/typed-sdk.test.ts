@@ -1,0 +1,157 @@
+// The typed client against a real server: every failure is a BerthError, and the helpers do what a loop would.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { promisify } from 'node:util';
+import { chromium } from 'playwright-core';
+import puppeteer from 'puppeteer-core';
+import { BerthError, berthClient, connect, dataOf, paginate, waitFor } from '../../sdk/index.ts';
+import { freePort } from '../harness/free-port.ts';
+import { CHECKOUT, startServer } from '../harness/server.ts';
+
+const server = await startServer();
+const made: { token: string } = JSON.parse((await server.berth('tokens', 'create', '--json')).stdout);
+const berth = berthClient({ url: server.url, key: server.key, token: made.token });
+const UNKNOWN = '01a1fa50-5319-7450-a6b3-c787ada50631';
+
+async function failure(work: Promise<unknown>): Promise<BerthError> {
+  const error = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  assert.ok(error instanceof BerthError, `${error}`);
+  return error;
+}
+
+const createdSession = (run: string) =>
+  dataOf(berth.POST('/v1/browsers/sessions', { body: { keepAlive: true, userMetadata: { run } } }));
+
+const release = (id: string) =>
+  berth.POST('/v1/browsers/sessions/{id}', { params: { path: { id } }, body: { status: 'REQUEST_RELEASE' } });
+
+test('creates, reads, lists and releases sessions', async () => {
+  const ids = [(await createdSession('list')).id, (await createdSession('list')).id];
+  for (const id of ids) assert.equal((await waitFor(berth, id, 'RUNNING')).id, id);
+  const listed = paginate(before =>
+    berth.GET('/v1/browsers/sessions', {
+      params: { query: { limit: 1, q: "user_metadata['run']:'list'", ...(before ? { before } : {}) } },
+    }),
+  );
+  assert.deepEqual((await Array.fromAsync(listed)).map(({ id }) => id).sort(), ids.sort());
+  for (const id of ids) await release(id);
+  for (const id of ids) assert.equal((await waitFor(berth, id, ['COMPLETED', 'ERROR'])).endReason, 'released');
+});
+
+test('uses the token for applications and the account', async () => {
+  const applications = await Array.fromAsync(
+    paginate(cursor =>
+      berth.GET('/v1/applications', { params: { query: { limit: 1, ...(cursor ? { cursor } : {}) } } }),
+    ),
+  );
+  assert.deepEqual(
+    applications.map(({ id }) => id),
+    [server.applicationId],
+  );
+  const { data: keys } = await dataOf(
+    berth.GET('/v1/applications/{appId}/agent-keys', { params: { path: { appId: server.applicationId } } }),
+  );
+  assert.equal(keys.length, 1);
+});
+
+test('connects Playwright, and releases the session at the end of the block', async () => {
+  let id: string;
+  {
+    await using connected = await connect(berth, url => chromium.connectOverCDP(url), { timeout: 300 });
+    id = connected.session.id;
+    const page = connected.browser.contexts()[0]?.pages()[0];
+    await page?.goto('data:text/html,<title>From the SDK</title>');
+    assert.equal(await page?.title(), 'From the SDK');
+  }
+  const session = await server.read(id);
+  assert.deepEqual([session.status, session.endReason], ['COMPLETED', 'released']);
+});
+
+test('connects Puppeteer; a session that has ended before is no failure of its release', async () => {
+  const connected = await connect(berth, url => puppeteer.connect({ browserWSEndpoint: url, defaultViewport: null }));
+  assert.equal((await connected.browser.pages()).length, 1);
+  await connected.browser.close();
+  await server.ended(connected.session.id);
+  await connected.release();
+  await connected.release();
+});
+
+test('releases the session if no client can be connected', async () => {
+  let id = '';
+  const failed = connect(berth, (_, session) => {
+    id = session.id;
+    throw new Error('no client');
+  });
+  await assert.rejects(failed, /no client/);
+  assert.equal((await server.read(id)).endReason, 'released');
+});
+
+test('a wait ends when the session has ended otherwise, when its time is over, and when it is aborted', async () => {
+  const { id } = await createdSession('wait');
+  const late = await failure(waitFor(berth, id, 'COMPLETED', { timeoutMs: 20 }));
+  assert.equal(late.code, 'wait_timeout');
+  await assert.rejects(waitFor(berth, id, 'COMPLETED', { signal: AbortSignal.abort() }), { name: 'AbortError' });
+  await release(id);
+  const wrong = await failure(waitFor(berth, id, 'RUNNING'));
+  assert.deepEqual([wrong.code, wrong.details], ['wrong_end', { status: 'COMPLETED', endReason: 'released' }]);
+});
+
+test('a failure tells code, status, request id, details and what to do', async () => {
+  const path = { id: UNKNOWN };
+  const missing = await failure(berth.GET('/v1/browsers/sessions/{id}', { params: { path } }));
+  assert.deepEqual([missing.code, missing.status], ['not_found', 404]);
+  assert.ok(missing.requestId);
+  assert.ok(missing.advice);
+  const invalid = await failure(berth.POST('/v1/browsers/sessions', { body: { timeout: 1 } }));
+  assert.equal(invalid.code, 'invalid_request');
+  assert.ok(Array.isArray(invalid.details?.issues));
+  const refused = await failure(berthClient({ url: server.url, key: 'bak_wrong' }).GET('/v1/browsers/sessions'));
+  assert.deepEqual([refused.code, refused.status], ['invalid_credentials', 401]);
+});
+
+test('without a credential nothing is sent, and the error names what is missing', async () => {
+  const without = berthClient({ url: server.url, key: '', token: '' });
+  const key = await failure(without.GET('/v1/browsers/sessions'));
+  assert.deepEqual([key.code, key.status], ['no_credential', undefined]);
+  assert.match(`${key.message} ${key.advice}`, /agent key.*BERTH_KEY/);
+  const token = await failure(without.GET('/v1/applications'));
+  assert.match(`${token.message} ${token.advice}`, /token.*BERTH_TOKEN/);
+});
+
+test('an address without a service, and one with another service, are told apart', async () => {
+  const nobody = await failure(berthClient({ url: `http://127.0.0.1:${await freePort()}` }).GET('/healthz'));
+  assert.deepEqual([nobody.code, nobody.status], ['unreachable', undefined]);
+  assert.match(nobody.message, /ECONNREFUSED/);
+  const other = createServer((_, response) => response.writeHead(502).end('<h1>Bad gateway</h1>'));
+  await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve));
+  after(() => other.close());
+  const address = other.address();
+  assert.ok(typeof address === 'object' && address !== null);
+  const strange = await failure(berthClient({ url: `http://127.0.0.1:${address.port}` }).GET('/healthz'));
+  assert.deepEqual([strange.code, strange.status], ['unexpected_answer', 502]);
+});
+
+test('a program in another folder imports it as a package', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-sdk-'));
+  after(() => rmSync(folder, { recursive: true }));
+  mkdirSync(join(folder, 'node_modules/@berth'), { recursive: true });
+  symlinkSync(join(CHECKOUT, 'sdk'), join(folder, 'node_modules/@berth/sdk'));
+  writeFileSync(
+    join(folder, 'program.ts'),
+    `import { berthClient, dataOf } from '@berth/sdk';
+     console.log((await dataOf(berthClient().GET('/v1/browsers/sessions'))).length);`,
+  );
+  const env = { ...process.env, BERTH_URL: server.url, BERTH_KEY: server.key };
+  const { stdout } = await promisify(execFile)(process.execPath, ['program.ts'], { cwd: folder, env });
+  assert.match(stdout, /^\d+\n$/);
+});
+
+test('leaves nothing behind', () => server.settles());

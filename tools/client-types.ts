@@ -1,0 +1,61 @@
+// The types of the SDK, made from the OpenAPI document by openapi-typescript. Routes for clients of other services are left
+// out, and so is what a program in TypeScript does not see of an answer: its headers, and each failure by itself.
+import { registerHooks } from 'node:module';
+import { CLIENT_TYPES, type GeneratedFile } from './fresh.ts';
+
+/** openapi-typescript needs the compiler API, which TypeScript 7 does not have. */
+const hooks = registerHooks({
+  resolve: (specifier, context, next) => next(specifier === 'typescript' ? 'typescript6' : specifier, context),
+});
+const { astToString, default: openapiTS } = await import('openapi-typescript');
+hooks.deregister();
+
+type JsonMap = Readonly<Record<string, unknown>>;
+
+const COMPATIBILITY = 'Compatibility';
+const JSON_TYPE = 'application/json';
+const FAILURE = {
+  description: 'A failure.',
+  content: { [JSON_TYPE]: { schema: { $ref: '#/components/schemas/Error' } } },
+};
+
+export async function clientTypesFile(document: unknown, note: string): Promise<GeneratedFile> {
+  const { paths, ...rest } = mapOf(document);
+  const described = JSON.stringify({ ...rest, paths: clientPaths(mapOf(paths)) });
+  const nodes = await openapiTS(described, { silent: true, defaultNonNullable: false, emptyObjectsUnknown: true });
+  return { path: CLIENT_TYPES, text: `// ${note}\n${astToString(nodes)}` };
+}
+
+function clientPaths(paths: JsonMap): Record<string, JsonMap> {
+  const kept = Object.entries(paths).map(([path, methods]) => [path, clientMethods(mapOf(methods))] as const);
+  return Object.fromEntries(kept.filter(([, methods]) => Object.keys(methods).length > 0));
+}
+
+const clientMethods = (methods: JsonMap): JsonMap =>
+  Object.fromEntries(
+    Object.entries(methods)
+      .map(([method, operation]) => [method, mapOf(operation)] as const)
+      .filter(([, { tags }]) => !(Array.isArray(tags) && tags.includes(COMPATIBILITY)))
+      .map(([method, operation]) => [method, { ...operation, responses: clientResponses(mapOf(operation.responses)) }]),
+  );
+
+function clientResponses(responses: JsonMap): JsonMap {
+  const successes = Object.entries(responses).filter(([status]) => Number(status) < 400);
+  const answers = successes.map(([status, answer]) => [status, clientAnswer(mapOf(answer))] as const);
+  return { ...Object.fromEntries(answers), default: FAILURE };
+}
+
+/** A request without `Accept` is answered with JSON, where there is JSON. */
+function clientAnswer({ description, content }: JsonMap): JsonMap {
+  if (content === undefined) return { description };
+  const types = mapOf(content);
+  return { description, content: JSON_TYPE in types ? { [JSON_TYPE]: types[JSON_TYPE] } : types };
+}
+
+function mapOf(value: unknown): JsonMap {
+  if (!isMap(value)) throw new Error(`the OpenAPI document has ${JSON.stringify(value)} where an object should be`);
+  return value;
+}
+
+const isMap = (value: unknown): value is JsonMap =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
