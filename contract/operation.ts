@@ -25,6 +25,7 @@ export const TAGS = {
   Applications: 'Applications own keys, sessions and usage.',
   'Agent keys': 'Credentials of programs that use browsers.',
   Tokens: 'Personal access tokens for scripts that manage accounts and applications.',
+  Audit: 'Who did what in an application.',
   Compatibility: 'Routes that exist only for official clients of other services.',
   Service: 'Health, metrics and descriptions.',
 } as const;

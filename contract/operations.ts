@@ -5,6 +5,7 @@ import { ERRORS, type ErrorCode } from './errors.ts';
 import type { Operation } from './operation.ts';
 import { AGENT_KEY_OPERATIONS } from './operations/agent-keys.ts';
 import { APPLICATION_OPERATIONS } from './operations/applications.ts';
+import { AUDIT_OPERATIONS } from './operations/audit.ts';
 import { CERTIFICATE_OPERATIONS } from './operations/certificates.ts';
 import { COMPATIBILITY_OPERATIONS } from './operations/compatibility.ts';
 import { CONNECT_OPERATIONS } from './operations/connect.ts';
@@ -33,6 +34,7 @@ export const OPERATIONS = {
   ...APPLICATION_OPERATIONS,
   ...AGENT_KEY_OPERATIONS,
   ...TOKEN_OPERATIONS,
+  ...AUDIT_OPERATIONS,
   ...COMPATIBILITY_OPERATIONS,
   ...SERVICE_OPERATIONS,
 } as const satisfies Readonly<Record<string, Operation>>;

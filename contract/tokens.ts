@@ -90,7 +90,7 @@ export const CreateToken = Type.Object({
     minItems: 1,
     maxItems: TOKEN_SCOPES.length,
     description:
-      'Permissions of the token. Only scopes that the calling token has, and never `account:tokens` (list, issue and revoke tokens). Scopes with an effect today: `applications:read`, `applications:write`, `keys:write` and `limits:write`.',
+      'Permissions of the token. Only scopes that the calling token has, and never `account:tokens` (list, issue and revoke tokens). Scopes with an effect today: `applications:read`, `applications:write`, `keys:write`, `limits:write` and `audit:read`.',
   }),
   applicationIds: Type.Optional(
     Type.Array(Uuid('Id of an application.'), {

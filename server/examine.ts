@@ -20,7 +20,7 @@ export async function examine(env: Readonly<Record<string, string | undefined>>)
   const machine = await examineMachine(slotOptions(config, RUNTIME)).catch((error: unknown) => [
     finding('machine', false, reason(error), 'Mend what it says and ask again.'),
   ]);
-  return [node(), finding('settings', true, 'can be read'), await database(config), ...machine];
+  return [node(), finding('settings', true, 'can be read'), ...(await database(config)), ...machine];
 }
 
 function settings(env: Readonly<Record<string, string | undefined>>): Config | Finding {
@@ -43,21 +43,31 @@ function node(): Finding {
   );
 }
 
-async function database(config: Config): Promise<Finding> {
-  return config.databaseUrl ? external(config) : embedded(config.dataDir);
+async function database(config: Config): Promise<readonly Finding[]> {
+  return config.databaseUrl ? external(config) : [await embedded(config.dataDir)];
 }
 
-async function external(config: Config): Promise<Finding> {
+async function external(config: Config): Promise<readonly Finding[]> {
   const cure = 'Check DATABASE_URL, and that PostgreSQL 15 or later runs there and lets this user in.';
   try {
     const store = await openDatabase(RUNTIME, config, { beside: true });
     await store.ping();
     await store.close();
-    return finding('database', true, 'DATABASE_URL answers');
+    return [finding('database', true, 'DATABASE_URL answers'), auditLog(store.isConfined)];
   } catch (error) {
-    return finding('database', false, reason(error), cure);
+    return [finding('database', false, reason(error), cure)];
   }
 }
+
+const auditLog = (isConfined: boolean): Finding => ({
+  name: 'audit log',
+  ok: isConfined,
+  required: false,
+  detail: isConfined
+    ? 'the server can only add to it'
+    : 'only triggers protect it, which the user in DATABASE_URL can drop',
+  cure: isConfined ? '' : 'Give that user the right CREATEROLE, so that Berth can make a role with fewer rights.',
+});
 
 async function embedded(dataDir: string): Promise<Finding> {
   try {

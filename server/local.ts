@@ -3,6 +3,7 @@
 import { AGENT_KEY_SCOPES, type AgentKeyScope } from '../contract/agent-keys.ts';
 import { TOKEN_SCOPES, type TokenScope } from '../contract/tokens.ts';
 import { type Config, readConfig } from './config.ts';
+import { Audit } from './domain/audit/audit.ts';
 import { sweep, sweepPlan } from './domain/files/retention.ts';
 import { AgentKeys } from './domain/identity/agent-keys.ts';
 import { Applications } from './domain/identity/applications.ts';
@@ -63,11 +64,12 @@ export async function openLocal(env: Environment, log: Log = silentLog, clock: C
   const store = scope.own(await openDatabase({ clock, log }, config, { beside: true }));
   const { runtime, secret } = commandRuntime(config, clock, log);
   const cursors = new Cursors(secret, clock);
-  const applications = new Applications(store, clock, cursors);
+  const audit = new Audit(store, clock);
+  const applications = new Applications({ store, clock, cursors, audit });
   /** Nothing to do here: the store notifies other processes. */
   const changed = (): void => {};
-  const keys = new AgentKeys({ store, clock, cursors, applications, changed });
-  const tokens = new Tokens({ store, clock, cursors, applications, changed });
+  const keys = new AgentKeys({ store, clock, cursors, applications, audit, changed });
+  const tokens = new Tokens({ store, clock, cursors, applications, audit, changed });
   const account = () => operatorAccount(store, clock);
   return {
     config,

@@ -868,6 +868,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/applications/{appId}/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List audit entries
+         * @description Returns what was done to the application and its keys, newest first. Requires the role viewer. Entries are kept for 400 days.
+         *
+         *     Scope: audit:read.
+         */
+        get: operations["listAuditEntries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/": {
         parameters: {
             query?: never;
@@ -1961,7 +1983,7 @@ export interface components {
         CreateToken: {
             /** @description Display name. 1–64 characters after trimming, without control characters. */
             name: string;
-            /** @description Permissions of the token. Only scopes that the calling token has, and never `account:tokens` (list, issue and revoke tokens). Scopes with an effect today: `applications:read`, `applications:write`, `keys:write` and `limits:write`. */
+            /** @description Permissions of the token. Only scopes that the calling token has, and never `account:tokens` (list, issue and revoke tokens). Scopes with an effect today: `applications:read`, `applications:write`, `keys:write`, `limits:write` and `audit:read`. */
             scopes: ("applications:read" | "applications:write" | "members:write" | "keys:write" | "operations:write" | "credentials:write" | "connections:write" | "flows:write" | "identity:write" | "invocations:test" | "reconciliations:write" | "limits:write" | "credits:read" | "purchases:read" | "handoffs:write" | "audit:read" | "account:tokens")[];
             /** @description Restrict the token to these applications. Defaults to all applications that the calling token may access. */
             applicationIds?: string[];
@@ -4766,6 +4788,110 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listAuditEntries: {
+        parameters: {
+            query?: {
+                /** @description Only entries of this action. */
+                action?: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "vault.rotated" | "signing_key.rotated";
+                /** @description Only entries of the account or agent key with this id. */
+                actor?: string;
+                /** @description Only entries later than this time. ISO 8601. */
+                after?: string;
+                /** @description Maximum number of entries to return. */
+                limit?: number;
+                /** @description `nextCursor` of the previous response. Opaque. Valid for 24 hours. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of entries. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Newest first. */
+                        data: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the entry.
+                             */
+                            id: string;
+                            /**
+                             * Format: date-time
+                             * @description When it happened. ISO 8601, UTC, with milliseconds.
+                             */
+                            at: string;
+                            /**
+                             * Format: uuid
+                             * @description Id of the application.
+                             */
+                            applicationId?: string;
+                            /** @description Who did it. */
+                            actor: {
+                                /**
+                                 * @description `operator`: a command on the machine of the service. `anonymous`: a caller whose credential was not valid.
+                                 * @enum {unknown}
+                                 */
+                                kind: "account" | "agent_key" | "operator" | "anonymous";
+                                /** @description Id of the account or agent key. */
+                                id?: string;
+                                /** @description Its name at that time. */
+                                name?: string;
+                            };
+                            /** @description The credential that was used, by kind (`personal_token`, `developer_token`, `human_session` or `agent_key`) and id. */
+                            via?: {
+                                kind: string;
+                                id: string;
+                            };
+                            /**
+                             * @description What was done.
+                             * @enum {unknown}
+                             */
+                            action: "token.created" | "token.revoked" | "token.used_first" | "application.created" | "application.renamed" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "invitation.refused" | "member.role_changed" | "member.removed" | "member.left" | "agent_key.created" | "agent_key.changed" | "agent_key.rotated" | "agent_key.revoked" | "agent_key.refused_address" | "limits.changed" | "device.started" | "device.claimed" | "device.approved" | "device.denied" | "device.redeemed" | "device.replayed" | "account.created" | "account.signed_in" | "account.sign_in_failed" | "account.signed_out" | "account.session_ended" | "account.password_changed" | "account.passkey_added" | "account.passkey_removed" | "account.totp_enabled" | "account.totp_disabled" | "account.recovery_code_used" | "account.recovery_codes_renewed" | "account.email_verified" | "account.stepped_up" | "vault.rotated" | "signing_key.rotated";
+                            /** @description What it was done to. */
+                            target?: {
+                                kind: string;
+                                id: string;
+                            };
+                            /**
+                             * @description `refused`: nothing was changed.
+                             * @enum {unknown}
+                             */
+                            outcome: "success" | "refused";
+                            /** @description IP address of the caller. */
+                            ip?: string;
+                            /** @description The `User-Agent` of the request, shortened. */
+                            userAgent?: string;
+                            /** @description Id of the request. */
+                            requestId?: string;
+                            /** @description Facts about the action. Never a secret or an input value. */
+                            details?: Record<string, unknown>;
+                        }[];
+                        /** @description Present if there are more entries. Pass it as `cursor`. */
+                        nextCursor?: string;
+                    };
+                };
             };
             /** @description A failure. */
             default: {

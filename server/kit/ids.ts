@@ -13,6 +13,7 @@ export type CertificateId = string & { readonly kind: 'certificate' };
 export type ExtensionId = string & { readonly kind: 'extension' };
 export type HostId = string & { readonly kind: 'host' };
 export type UploadId = string & { readonly kind: 'upload' };
+export type AuditId = string & { readonly kind: 'audit' };
 export type PasskeyId = string & { readonly kind: 'passkey' };
 export type TicketId = string & { readonly kind: 'ticket' };
 export type DownloadId = string & { readonly kind: 'download' };

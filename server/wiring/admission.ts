@@ -17,13 +17,14 @@ export interface Admission {
 
 export function openAdmission(
   { clock, log }: Runtime,
-  { config, store }: Foundation,
+  { config, store, audit }: Foundation,
   applications: Applications,
 ): Admission {
   const queue = new AdmissionQueue<PlacedSession>(clock);
   const limits = new Limits({
     store,
     applications,
+    audit,
     ceiling: { maxConcurrent: config.slots, maxTimeout: TIMEOUT_MAX_SECONDS, maxWaiting: WAITING_MAX },
     waitingOf: application => queue.waitingOf(application),
     changed: () => queue.freed(),

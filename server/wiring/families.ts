@@ -9,6 +9,7 @@ import { PageNumbers } from '../domain/sessions/page-numbers.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import { version } from '../version.ts';
 import type { Admission } from './admission.ts';
+import { openAudit } from './audit.ts';
 import { openCertificates } from './certificates.ts';
 import { openContexts } from './contexts.ts';
 import { openEvents } from './events.ts';
@@ -56,6 +57,7 @@ export async function openFamilies(runtime: Runtime, foundation: Foundation, dep
     }),
     live,
     events: await openEvents(runtime, foundation),
+    audit: openAudit(runtime, foundation, identity.applications),
     idempotency: openIdempotency(runtime, foundation),
   };
 }

@@ -1,6 +1,7 @@
 // What all families are built on: the database, the slots, the storage for files, worker threads. Opened before them and closed
 // after them.
 import type { Config } from '../config.ts';
+import { Audit } from '../domain/audit/audit.ts';
 import { Links } from '../domain/files/links.ts';
 import { openSlots } from '../engines/slots/open-slots.ts';
 import type { Slots } from '../engines/slots/slots.ts';
@@ -29,6 +30,7 @@ export interface Basics {
 
 export interface Foundation extends Basics, KeptFiles {
   readonly store: Store;
+  readonly audit: Audit;
   readonly slots: Slots;
   readonly workers: WorkerPool;
   /** Signed links to files. */
@@ -48,5 +50,5 @@ export async function openFoundation(runtime: Runtime, basics: Basics): Promise<
   await kept.recover();
   const links = new Links(secret, config.publicUrl, clock);
   const workers = scope.own(new WorkerPool());
-  return { ...basics, ...kept, store, slots, workers, links };
+  return { ...basics, ...kept, store, audit: new Audit(store, clock), slots, workers, links };
 }

@@ -45,6 +45,7 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
       files: families.files.service,
       live: families.live.service,
       events: families.events.service,
+      audit: families.audit.service,
       idempotency: families.idempotency.service,
       discover: (id, presented) => sessions.connect.discover(id, presented),
       ready: () => readiness(foundation, sessions.pool),

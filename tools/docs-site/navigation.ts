@@ -37,7 +37,13 @@ const SECTIONS: readonly Section[] = [
   { name: 'Guides', entries: [] },
   {
     name: 'Running it',
-    entries: [doc('operating'), doc('security', 'Security model'), doc('limits'), doc('performance')],
+    entries: [
+      doc('operating'),
+      doc('security', 'Security model'),
+      doc('audit', 'Audit log'),
+      doc('limits'),
+      doc('performance'),
+    ],
   },
   {
     name: 'Reference',

@@ -17,6 +17,8 @@ import type { Store } from '../../engines/store/store.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { type ApplicationId, isUuid, type KeyId, newId } from '../../kit/ids.ts';
 import type { Secret } from '../../kit/secret.ts';
+import type { Audit, AuditSource, Detail } from '../audit/audit.ts';
+import { BY_OPERATOR, byCaller } from '../audit/by-caller.ts';
 import { fault, limitReached, notFound, preconditionFailed } from '../faults.ts';
 import type { Applications } from './applications.ts';
 import type { AccountCaller } from './caller.ts';
@@ -31,9 +33,12 @@ export interface AgentKeysParts {
   readonly clock: Clock;
   readonly cursors: Cursors;
   readonly applications: Applications;
+  readonly audit: Pick<Audit, 'record'>;
   /** Called with the hex of the hash of each credential that changed. Other processes get revocations from the store. */
   readonly changed: (hash: string, keeps?: boolean) => void;
 }
+
+type KeyAction = `agent_key.${'created' | 'changed' | 'rotated' | 'revoked'}`;
 
 export class AgentKeys {
   readonly #parts: AgentKeysParts;
@@ -44,12 +49,16 @@ export class AgentKeys {
 
   async create(caller: AccountCaller, appId: string, request: CreateAgentKey): Promise<IssuedAgentKey> {
     const { id } = await this.#parts.applications.require(caller, appId, 'developer');
-    const { row, key } = await this.issue(id, request);
+    const { row, key } = await this.issue(id, request, byCaller(caller));
     return this.#issuedView(row, key);
   }
 
   /** Creates a key without checking a caller: for the first start and the command line. */
-  async issue(applicationId: ApplicationId, request: CreateAgentKey): Promise<{ row: KeyRow; key: Secret }> {
+  async issue(
+    applicationId: ApplicationId,
+    request: CreateAgentKey,
+    source: AuditSource = BY_OPERATOR,
+  ): Promise<{ row: KeyRow; key: Secret }> {
     const now = this.#parts.clock.now();
     const { hash, prefix, text } = mint('agent_key');
     const expiresAt = futureEnd(request.expiresAt, now);
@@ -66,6 +75,7 @@ export class AgentKeys {
       ...(expiresAt ? { expiresAt } : {}),
     };
     await this.#insert(row);
+    await this.#record('agent_key.created', row, source, { scopes: row.scopes });
     return { row, key: text };
   }
 
@@ -103,28 +113,34 @@ export class AgentKeys {
     const row = await this.#requireActive(id, keyId);
     const revision = revisionFrom(ifMatch, row.revision);
     const expiresAt = earlierEnd(request.expiresAt, row.expiresAt, this.#parts.clock.now());
-    return this.#view(
-      await this.#change(row, revision, {
-        ...(request.name === undefined ? {} : { name: cleanName(request.name) }),
-        ...(request.cidrAllow === undefined ? {} : { cidrAllow: cleanRanges(request.cidrAllow) }),
-        ...(expiresAt ? { expiresAt } : {}),
-      }),
-    );
+    const changed = await this.#change(row, revision, {
+      ...(request.name === undefined ? {} : { name: cleanName(request.name) }),
+      ...(request.cidrAllow === undefined ? {} : { cidrAllow: cleanRanges(request.cidrAllow) }),
+      ...(expiresAt ? { expiresAt } : {}),
+    });
+    await this.#record('agent_key.changed', row, byCaller(caller), { fields: Object.keys(request) });
+    return this.#view(changed);
   }
 
   async revoke(caller: AccountCaller, appId: string, keyId: string, query: RevokeAgentKeyQuery = {}): Promise<void> {
     const { id } = await this.#parts.applications.require(caller, appId, 'developer');
-    await this.end(id, keyId, query.closeConnections === 'false');
+    await this.end(id, keyId, query.closeConnections === 'false', byCaller(caller));
   }
 
   /** Revokes a key without checking a caller. */
-  async end(applicationId: ApplicationId, keyId: string, keepConnections = false): Promise<void> {
+  async end(
+    applicationId: ApplicationId,
+    keyId: string,
+    keepConnections = false,
+    source: AuditSource = BY_OPERATOR,
+  ): Promise<void> {
     const row = await this.#requireActive(applicationId, keyId);
     const ended = await this.#parts.store.keys.revoke(applicationId, row.id, this.#parts.clock.now(), {
       keepConnections,
     });
     this.#parts.changed(row.hash.toString('hex'), keepConnections);
     if (!ended) throw notFound('Agent key', keyId);
+    await this.#record('agent_key.revoked', row, source);
   }
 
   /** Issues a new key with the same rights. The old one expires after the grace period, or at once if that is 0. */
@@ -142,7 +158,14 @@ export class AgentKeys {
     if (outcome === 'limit_reached') throw tooManyKeys();
     if (outcome === 'not_rotatable') throw notRotatable(await this.#get(id, keyId));
     this.#parts.changed(old.hash.toString('hex'));
+    await this.#record('agent_key.rotated', old, byCaller(caller), { replacedBy: row.id, graceSeconds });
     return this.#issuedView(row, text);
+  }
+
+  #record(action: KeyAction, row: KeyRow, source: AuditSource, details: Readonly<Record<string, Detail>> = {}) {
+    const { id, applicationId } = row;
+    const target = { kind: 'agent_key', id };
+    return this.#parts.audit.record({ ...source, action, applicationId, target, outcome: 'success', details });
   }
 
   async #insert(row: KeyRow): Promise<void> {

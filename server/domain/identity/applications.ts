@@ -13,6 +13,8 @@ import type { ApplicationRow, Role } from '../../engines/store/rows/accounts.ts'
 import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { type AccountId, type ApplicationId, isUuid, newId } from '../../kit/ids.ts';
+import type { Audit, AuditSource } from '../audit/audit.ts';
+import { BY_OPERATOR, byCaller } from '../audit/by-caller.ts';
 import { fault, limitReached, notFound, preconditionFailed, roleMissing } from '../faults.ts';
 import type { AccountCaller, AgentCaller } from './caller.ts';
 import { type Cursors, type ListName, pageOf } from './cursors.ts';
@@ -23,31 +25,47 @@ export type MemberApplication = ApplicationRow & { readonly role: Role };
 
 const SLUG_TRIES_MAX = 5;
 
+export interface ApplicationsParts {
+  readonly store: Pick<Store, 'applications'>;
+  readonly clock: Clock;
+  readonly cursors: Cursors;
+  readonly audit: Pick<Audit, 'record'>;
+}
+
 export class Applications {
   readonly #store: Pick<Store, 'applications'>;
   readonly #clock: Clock;
   readonly #cursors: Cursors;
+  readonly #audit: Pick<Audit, 'record'>;
 
-  constructor(store: Pick<Store, 'applications'>, clock: Clock, cursors: Cursors) {
+  constructor({ store, clock, cursors, audit }: ApplicationsParts) {
     this.#store = store;
     this.#clock = clock;
     this.#cursors = cursors;
+    this.#audit = audit;
   }
 
   async create(caller: AccountCaller, request: CreateApplication): Promise<Application> {
     if (caller.applicationIds) throw restricted();
-    const row = await this.insert(caller.accountId, request);
+    const row = await this.insert(caller.accountId, request, byCaller(caller));
     return applicationView({ ...row, role: 'owner' });
   }
 
   /** Creates an application without checking a caller: for the first start and the command line. */
-  async insert(owner: AccountId, request: CreateApplication): Promise<ApplicationRow> {
+  async insert(
+    owner: AccountId,
+    request: CreateApplication,
+    source: AuditSource = BY_OPERATOR,
+  ): Promise<ApplicationRow> {
     const name = cleanName(request.name);
     let slug = request.slug ?? slugOf(name);
     for (let attempt = 1; ; attempt += 1) {
       const row = this.#newRow(owner, name, slug);
       const outcome = await this.#store.applications.insert(row, owner, APPLICATIONS_PER_ACCOUNT_MAX);
-      if (outcome === 'inserted') return row;
+      if (outcome === 'inserted') {
+        await this.#record('application.created', row, source);
+        return row;
+      }
       if (outcome === 'limit_reached') throw limitReached('applications in this account', APPLICATIONS_PER_ACCOUNT_MAX);
       if (request.slug !== undefined || attempt === SLUG_TRIES_MAX) throw slugTaken(slug);
       slug = withSuffix(slugOf(name));
@@ -78,7 +96,13 @@ export class Applications {
     const name = cleanName(change.name);
     const row = await this.#store.applications.rename(applicationId, revision, name, this.#clock.now());
     if (!row) throw preconditionFailed();
+    await this.#record('application.renamed', row, byCaller(caller));
     return applicationView({ ...row, role });
+  }
+
+  #record(action: 'application.created' | 'application.renamed', { id }: ApplicationRow, source: AuditSource) {
+    const target = { kind: 'application', id };
+    return this.#audit.record({ ...source, action, applicationId: id, target, outcome: 'success' });
   }
 
   /** The application, if the caller can access it with at least this role. One that it cannot access is not found (404). */

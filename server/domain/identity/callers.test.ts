@@ -56,7 +56,15 @@ const SESSION: HumanSessionRow & { strongestAcr: 'phr' } = {
 
 /** A store with one key and one token that counts reads, and whose answers can be delayed. */
 async function setup({ key = KEY as KeyRow | undefined, wait = async () => {} } = {}) {
-  const seen = { reads: 0, touches: [] as string[], key, heard: (_: string) => {}, gap: () => {}, closed: false };
+  const seen = {
+    reads: 0,
+    touches: [] as string[],
+    refused: [] as string[],
+    key,
+    heard: (_: string) => {},
+    gap: () => {},
+    closed: false,
+  };
   const clock = { ms: 0, now: () => new Date(clock.ms), monotonicMs: () => clock.ms, sleep: async () => {} };
   const store: Pick<Store, 'listen'> & Pick<Store, 'keys' | 'tokens' | 'humanSessions'> = {
     keys: {
@@ -86,7 +94,9 @@ async function setup({ key = KEY as KeyRow | undefined, wait = async () => {} } 
       };
     },
   };
-  const callers = await Callers.open(store, clock as Clock, silentLog);
+  const callers = await Callers.open(store, clock as Clock, silentLog, ({ keyId }, { ip }) =>
+    seen.refused.push(`${keyId} ${ip}`),
+  );
   return { callers, seen, clock };
 }
 
@@ -218,12 +228,13 @@ test('records a use at most once a minute', async () => {
 });
 
 test('accepts a credential only from its address ranges', async () => {
-  const { callers } = await setup({ key: { ...KEY, cidrAllow: ['203.0.113.0/24'] } });
+  const { callers, seen } = await setup({ key: { ...KEY, cidrAllow: ['203.0.113.0/24'] } });
   await callers.authenticate(bearer(text, '203.0.113.9'), 'agentKey');
   assert.equal(
     (await refusal(callers.authenticate(bearer(text, '198.51.100.1'), 'agentKey'))).code,
     'address_not_allowed',
   );
+  assert.deepEqual(seen.refused, ['key-1 198.51.100.1']);
 });
 
 test('stops listening for notices when it is closed', async () => {

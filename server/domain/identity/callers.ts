@@ -60,25 +60,35 @@ const ACCEPTED: Readonly<Record<Accepted, readonly CredentialKind[]>> = {
   human: ['human_session'],
 };
 
+/** An agent key was sent from an address that it may not be used from. */
+type Refused = (caller: Sourceless<AgentCaller>, source: RequestSource) => void;
+
 type CredentialStore = Pick<Store, 'keys' | 'tokens' | 'humanSessions'>;
 
 export class Callers implements Closeable {
   readonly #store: CredentialStore;
   readonly #clock: Clock;
   readonly #log: Log;
+  readonly #refused: Refused;
   readonly #known = new Map<string, Known>();
   #listening: Closeable | undefined;
   /** Incremented by each revocation: what was read from the database before one is not cached after it. */
   #revocations = 0;
 
-  private constructor(store: CredentialStore, clock: Clock, log: Log) {
+  private constructor(store: CredentialStore, clock: Clock, log: Log, refused: Refused) {
     this.#store = store;
     this.#clock = clock;
     this.#log = log;
+    this.#refused = refused;
   }
 
-  static async open(store: CredentialStore & Pick<Store, 'listen'>, clock: Clock, log: Log): Promise<Callers> {
-    const callers = new Callers(store, clock, log);
+  static async open(
+    store: CredentialStore & Pick<Store, 'listen'>,
+    clock: Clock,
+    log: Log,
+    refused: Refused,
+  ): Promise<Callers> {
+    const callers = new Callers(store, clock, log, refused);
     callers.#listening = await store.listen(
       'credential_revoked',
       notice => callers.forget(parseNotice(notice).hash),
@@ -97,7 +107,10 @@ export class Callers implements Closeable {
     if (credential && !ACCEPTED[expected].includes(credential.kind)) throw wrongKind(expected);
     const known = credential && (await this.#find(credential));
     if (!known || !isActive(known.row, this.#clock.now())) throw invalid(expected);
-    if (!allows(known.row.cidrAllow, presented.ip)) throw refusedAddress();
+    if (!allows(known.row.cidrAllow, presented.ip)) {
+      if (known.caller.kind === 'agentKey') this.#refused(known.caller, sourceOf(presented));
+      throw refusedAddress();
+    }
     this.#touch(known, presented.ip);
     const caller = { ...known.caller, source: sourceOf(presented) };
     return caller as CallerOf[Kind]; // Its kind is the credential's, which was compared above.

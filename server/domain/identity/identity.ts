@@ -4,6 +4,8 @@ import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import type { Secret } from '../../kit/secret.ts';
 import type { Task } from '../../kit/task.ts';
+import { AddressRefusals } from '../audit/address-refusals.ts';
+import type { Audit } from '../audit/audit.ts';
 import { AgentKeys } from './agent-keys.ts';
 import { Applications } from './applications.ts';
 import { Callers } from './callers.ts';
@@ -39,11 +41,13 @@ export interface IdentityDeps {
   readonly store: Pick<Store, 'applications' | 'keys' | 'tokens' | 'humanSessions' | 'listen'>;
   /** The installation's secret: signs cursors. */
   readonly secret: Secret;
+  readonly audit: Pick<Audit, 'record'>;
 }
 
-export async function openIdentity({ clock, log }: Runtime, { store, secret }: IdentityDeps): Promise<Identity> {
+export async function openIdentity({ clock, log }: Runtime, { store, secret, audit }: IdentityDeps): Promise<Identity> {
   const cursors = new Cursors(secret, clock);
-  const callers = await Callers.open(store, clock, log);
+  const refusals = new AddressRefusals({ audit, clock, log });
+  const callers = await Callers.open(store, clock, log, (caller, source) => refusals.refused(caller, source));
   const keyUses = new KeyUses({ store, clock, log });
   const listening = await store.listen(
     'credential_revoked',
@@ -57,12 +61,12 @@ export async function openIdentity({ clock, log }: Runtime, { store, secret }: I
     callers.forget(hash);
     keyUses.changed(hash, keeps);
   };
-  const applications = new Applications(store, clock, cursors);
+  const applications = new Applications({ store, clock, cursors, audit });
   return {
     callers,
     applications,
-    agentKeys: new AgentKeys({ store, clock, cursors, applications, changed }),
-    tokens: new Tokens({ store, clock, cursors, applications, changed }),
+    agentKeys: new AgentKeys({ store, clock, cursors, applications, audit, changed }),
+    tokens: new Tokens({ store, clock, cursors, applications, audit, changed }),
     keyUses,
     tasks: [{ name: 'end_key_uses', everyMs: END_KEY_USES_MS, run: () => keyUses.tend() }],
     close: async () => {

@@ -15,6 +15,8 @@ import type { Store } from '../../engines/store/store.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { type AccountId, type ApplicationId, isUuid, newId, type TokenId } from '../../kit/ids.ts';
 import type { Secret } from '../../kit/secret.ts';
+import type { Audit, AuditSource } from '../audit/audit.ts';
+import { BY_OPERATOR, byCaller } from '../audit/by-caller.ts';
 import { fault, invalidRequest, limitReached, notFound, scopeMissing } from '../faults.ts';
 import type { Applications } from './applications.ts';
 import { type AccountCaller, tokenOf } from './caller.ts';
@@ -34,6 +36,7 @@ export interface TokensParts {
   readonly clock: Clock;
   readonly cursors: Cursors;
   readonly applications: Applications;
+  readonly audit: Pick<Audit, 'record'>;
   /** Called with the hex of the hash of each revoked token. */
   readonly changed: (hash: string) => void;
 }
@@ -49,7 +52,7 @@ export class Tokens {
     refuseWiderScopes(caller, request.scopes);
     const applicationIds = await this.#restriction(caller, request.applicationIds);
     const bounded = { ...request, ...this.#bounds(caller, request), ...(applicationIds ? { applicationIds } : {}) };
-    const { row, token } = await this.issue(caller.accountId, bounded, tokenOf(caller));
+    const { row, token } = await this.issue(caller.accountId, bounded, byCaller(caller), tokenOf(caller));
     return { ...this.#view(row), token: token.reveal() };
   }
 
@@ -57,6 +60,7 @@ export class Tokens {
   async issue(
     accountId: AccountId,
     request: CreateToken,
+    source: AuditSource = BY_OPERATOR,
     issuedBy?: TokenId,
   ): Promise<{ row: TokenRow; token: Secret }> {
     const now = this.#parts.clock.now();
@@ -77,6 +81,7 @@ export class Tokens {
     };
     const outcome = await this.#parts.store.tokens.insert(row, TOKENS_PER_ACCOUNT_MAX);
     if (outcome === 'limit_reached') throw limitReached('active tokens in this account', TOKENS_PER_ACCOUNT_MAX);
+    await this.#record('token.created', row, source);
     return { row, token: text };
   }
 
@@ -113,15 +118,22 @@ export class Tokens {
     if (id !== tokenId && !caller.scopes.has(MANAGE_TOKENS_SCOPE)) throw scopeMissing([MANAGE_TOKENS_SCOPE]);
     const row = await this.#get(accountId, id);
     if (caller.applicationIds && row.id !== tokenId && row.issuedBy !== tokenId) throw notFound('Token', id);
-    await this.end(accountId, id);
+    await this.end(accountId, id, byCaller(caller));
   }
 
   /** Revokes a token without checking a caller: for the command line. */
-  async end(accountId: AccountId, id: string): Promise<void> {
+  async end(accountId: AccountId, id: string, source: AuditSource = BY_OPERATOR): Promise<void> {
     const row = await this.#get(accountId, id);
     const ended = await this.#parts.store.tokens.revoke(accountId, row.id, this.#parts.clock.now());
     this.#parts.changed(row.hash.toString('hex'));
     if (!ended) throw notFound('Token', id);
+    await this.#record('token.revoked', row, source);
+  }
+
+  async #record(action: 'token.created' | 'token.revoked', row: TokenRow, source: AuditSource): Promise<void> {
+    const { id, accountId, scopes } = row;
+    const target = { kind: 'token', id };
+    await this.#parts.audit.record({ ...source, action, accountId, target, outcome: 'success', details: { scopes } });
   }
 
   /** The applications that a new token is restricted to: the requested ones, or those of the caller. */

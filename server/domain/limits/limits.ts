@@ -11,6 +11,8 @@ import type { Store } from '../../engines/store/store.ts';
 import { plus } from '../../kit/clock.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
+import type { Audit } from '../audit/audit.ts';
+import { byCaller } from '../audit/by-caller.ts';
 import { notFound, preconditionFailed } from '../faults.ts';
 import type { Applications } from '../identity/applications.ts';
 import type { AccountCaller } from '../identity/caller.ts';
@@ -21,6 +23,7 @@ import { configuredLimits, effectiveLimits } from './browser-limits.ts';
 export interface LimitsParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly store: Pick<Store, 'limits' | 'storedBytes'> & { readonly sessions: Pick<SessionRows, 'countOf'> };
   readonly applications: Pick<Applications, 'require'>;
+  readonly audit: Pick<Audit, 'record'>;
   /** Set by the operator; includes the slots of the installation. */
   readonly ceiling: SomeBrowserLimits;
   readonly waitingOf: (application: ApplicationId) => number;
@@ -48,7 +51,7 @@ export class Limits {
     replacement: ReplaceLimits,
   ): Promise<LimitsView> {
     const { id } = await this.#parts.applications.require(caller, appId, 'owner');
-    const { store, clock, log, changed } = this.#parts;
+    const { store, audit, clock, log, changed } = this.#parts;
     const before = await this.#row(id);
     const revision = revisionFrom(ifMatch, before.revision);
     const configured = replacement.browsers ? { browsers: { ...replacement.browsers } } : {};
@@ -56,6 +59,11 @@ export class Limits {
     if (!row) throw preconditionFailed(before.revision);
     log.info('limits.changed', { applicationId: id, before: before.configured, after: row.configured });
     changed();
+    await audit.record({
+      ...byCaller(caller),
+      ...{ action: 'limits.changed', applicationId: id, outcome: 'success' },
+      details: { fields: Object.keys(replacement.browsers ?? {}), revision: row.revision },
+    });
     return this.#view(row);
   }
 

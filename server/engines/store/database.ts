@@ -42,12 +42,16 @@ export interface DatabaseOptions {
   readonly poolMax?: number;
   /** 0: statements may take as long as they need. */
   readonly statementMs?: number;
+  /** That connections run under, instead of their login's. */
+  readonly role?: string;
 }
 
 export function openDatabase(target: Target, log: Log, options: DatabaseOptions = {}): Database {
   const statementMs = options.statementMs ?? STATEMENT_MS;
+  const { role } = options;
   const pool = new pg.Pool({
     ...connection(target),
+    ...(role === undefined ? {} : { onConnect: client => setRole(client, role) }),
     max: options.poolMax ?? POOL_MAX,
     idleTimeoutMillis: IDLE_CONNECTION_MS,
     statement_timeout: statementMs,
@@ -79,6 +83,9 @@ export function connection(target: Target): pg.ClientConfig {
     types: { getTypeParser },
   };
 }
+
+export const setRole = async (client: pg.ClientBase, role: string): Promise<void> =>
+  void (await client.query(`set role ${pg.escapeIdentifier(role)}`));
 
 const INT8 = 20;
 

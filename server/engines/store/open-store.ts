@@ -8,6 +8,7 @@ import { Scope } from '../../kit/scope.ts';
 import type { Secret } from '../../kit/secret.ts';
 import { within } from '../../kit/wait.ts';
 import { Announcer } from './announcer.ts';
+import { confine } from './confine.ts';
 import { lockDataFolder, readOwner } from './data-folder.ts';
 import { type Db, openDatabase, type Target, trouble, unreachable } from './database.ts';
 import { answers } from './embedded/answers.ts';
@@ -18,6 +19,7 @@ import { assertServer, migrate } from './migrate.ts';
 import type { Store } from './store.ts';
 import { accounts } from './tables/accounts.ts';
 import { applications } from './tables/applications.ts';
+import { audit } from './tables/audit.ts';
 import { certificates } from './tables/certificates.ts';
 import { contextUses } from './tables/context-uses.ts';
 import { contexts } from './tables/contexts.ts';
@@ -69,8 +71,9 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     const target = await openTarget(options, scope);
     await assertReachable(target, options);
     await migrate(target, options.log);
+    const role = await confine(target, options.log);
     options.signal?.throwIfAborted();
-    return onDatabase(target, options, scope);
+    return onDatabase(target, role, options, scope);
   } catch (error) {
     await scope.close();
     throw error;
@@ -161,8 +164,8 @@ const cannotReach = (problem: unknown): Fault =>
     cause: problem,
   });
 
-function onDatabase(target: Target, { log, clock }: StoreOptions, scope: Scope): Store {
-  const { db } = scope.own(openDatabase(target, log));
+function onDatabase(target: Target, role: string | undefined, { log, clock }: StoreOptions, scope: Scope): Store {
+  const { db } = scope.own(openDatabase(target, log, role === undefined ? {} : { role }));
   const listener = scope.own(new Listener(target, log));
   const announcer = new Announcer(db, log);
   return {
@@ -191,6 +194,8 @@ function onDatabase(target: Target, { log, clock }: StoreOptions, scope: Scope):
     extensions: extensions(db),
     logs: logs(db),
     pages: pages(db),
+    audit: audit(db),
+    isConfined: role !== undefined,
     ping: () => ping(db),
     listen: (channel, heard, onGap) => listener.listen(channel, heard, onGap),
     close: () => scope.close(),

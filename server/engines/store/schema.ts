@@ -2,9 +2,10 @@
 // case in the database (migrations/).
 
 import type { ColumnType, Generated, GeneratedAlways } from 'kysely';
-import type { AccountId, ApplicationId, ContextId, SessionId, VersionId } from '../../kit/ids.ts';
+import type { AccountId, ApplicationId, AuditId, ContextId, SessionId, VersionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import type { AccountRow, ApplicationRow, Role } from './rows/accounts.ts';
+import type { NewAuditRow } from './rows/audit.ts';
 import type { CertificateRow } from './rows/certificates.ts';
 import type { ContextRow, ContextUse, VersionSource } from './rows/contexts.ts';
 import type { ControlRow } from './rows/controls.ts';
@@ -63,6 +64,7 @@ export interface Tables {
   recordingFiles: Columns<RecordingFileRow, { attempts: Generated<number> }>;
   logChunks: LogChunksTable;
   sessionPages: Columns<PageRow, { applicationId: ApplicationId; sessionId: SessionId }>;
+  auditEntries: AuditEntriesTable;
 }
 
 /** Written as text, because the driver would write a JavaScript array as a PostgreSQL array. */
@@ -123,6 +125,28 @@ export interface SessionEventsTable {
   actorKind: Actor['kind'];
   actorId: OrNull<string>;
   detail: Jsonb;
+}
+
+export interface AuditEntriesTable {
+  id: AuditId;
+  applicationId: OrNull<ApplicationId>;
+  chain: GeneratedAlways<string>;
+  number: GeneratedAlways<number>;
+  accountId: OrNull<AccountId>;
+  at: Date;
+  action: string;
+  actorKind: NewAuditRow['actor']['kind'];
+  actorId: OrNull<string>;
+  actorName: OrNull<string>;
+  viaKind: OrNull<string>;
+  viaId: OrNull<string>;
+  targetKind: OrNull<string>;
+  targetId: OrNull<string>;
+  outcome: NewAuditRow['outcome'];
+  ip: OrNull<string>;
+  userAgent: OrNull<string>;
+  requestId: OrNull<string>;
+  details: Jsonb;
 }
 
 export interface ContextVersionsTable {

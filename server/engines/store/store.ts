@@ -2,6 +2,7 @@
 // folder writes SQL. The application comes first wherever there is one.
 import type { Closeable } from '../../kit/scope.ts';
 import type { Accounts, Applications } from './rows/accounts.ts';
+import type { AuditRows } from './rows/audit.ts';
 import type { CertificateRows } from './rows/certificates.ts';
 import type { ContextRows, ContextUses } from './rows/contexts.ts';
 import type { ControlRows } from './rows/controls.ts';
@@ -49,6 +50,9 @@ export interface Store extends Closeable {
   readonly extensions: ExtensionRows;
   readonly logs: LogRows;
   readonly pages: PageRows;
+  readonly audit: AuditRows;
+  /** Whether the database itself keeps its connections from changing or removing what must only be added (confine.ts). */
+  readonly isConfined: boolean;
   /** Rejects when the database does not answer. */
   ping(): Promise<void>;
   /** Calls `heard` for each NOTIFY on the channel, also after a reconnect; `onGap` says that some may have been missed. */

@@ -254,6 +254,7 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     identity: IDENTITY,
     sessions: SESSIONS,
     limits: LIMITS,
+    audit: { list: unasked },
     files: FILES,
     idempotency: { begin: unasked, digestOf: () => Buffer.alloc(32) },
     contexts: CONTEXTS,

@@ -24,6 +24,7 @@ import type { Workers } from '../../kit/worker-pool.ts';
 import { agentKeyHandlers } from './agent-keys.ts';
 import { boundAnswers } from './answer-flow.ts';
 import { applicationHandlers } from './applications.ts';
+import { type AuditVerbs, auditHandlers } from './audit.ts';
 import { bindOperations } from './bind.ts';
 import { type CertificateVerbs, certificateHandlers } from './certificates.ts';
 import { compatAnswerBuilders, compatHandlers } from './compat.ts';
@@ -90,6 +91,7 @@ export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly identity: IdentityVerbs;
   readonly sessions: Sessions;
   readonly limits: Pick<Limits, 'read' | 'replace' | 'effective'>;
+  readonly audit: AuditVerbs;
   readonly idempotency: Pick<Idempotency, 'begin' | 'digestOf'>;
   readonly contexts: ContextVerbs;
   readonly certificates: CertificateVerbs;
@@ -189,6 +191,7 @@ const repeatsOf = ({ sessions, regions, idempotency, log }: HttpParts): Repeats 
   new Repeats({ idempotency, builders: { ...sessionAnswerBuilders(sessions, regions), ...compatAnswerBuilders }, log });
 
 const handlersOf = ({
+  audit,
   clock,
   log,
   sessions,
@@ -221,6 +224,7 @@ const handlersOf = ({
   ...extensionHandlers(extensions),
   ...agentKeyHandlers(identity.agentKeys),
   ...tokenHandlers(identity.tokens),
+  ...auditHandlers(audit),
   ...connectHandlers(discover),
   ...compatHandlers({ sessions, applications: identity.applications, limits, regions }),
   ...serviceHandlers({ version, ready, metrics }),

@@ -13,6 +13,8 @@ import { up as live } from './0011-live.ts';
 import { up as removedDownloads } from './0012-removed-downloads.ts';
 import { up as recordingOmissions } from './0014-recording-omissions.ts';
 import { up as credentials } from './0015-credentials.ts';
+import { up as vault } from './0016-vault.ts';
+import { up as audit } from './0017-audit.ts';
 import { up as people } from './0018-people.ts';
 
 export const migrations: Record<string, Migration> = {
@@ -29,5 +31,7 @@ export const migrations: Record<string, Migration> = {
   '0012-removed-downloads': { up: removedDownloads },
   '0014-recording-omissions': { up: recordingOmissions },
   '0015-credentials': { up: credentials },
+  '0016-vault': { up: vault },
+  '0017-audit': { up: audit },
   '0018-people': { up: people },
 };

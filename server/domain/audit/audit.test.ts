@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { NewAuditRow } from '../../engines/store/rows/audit.ts';
+import { systemClock } from '../../kit/clock.ts';
+import { isUuid } from '../../kit/ids.ts';
+import { Audit, type AuditEvent } from './audit.ts';
+
+async function written(event: Partial<AuditEvent>): Promise<NewAuditRow> {
+  const rows: NewAuditRow[] = [];
+  const audit = new Audit({ audit: { insert: async row => void rows.push(row) } }, systemClock);
+  await audit.record({ action: 'token.created', actor: { kind: 'operator' }, outcome: 'success', ...event });
+  return rows[0] ?? assert.fail('nothing was written');
+}
+
+test('an entry has an id and a time, and leaves out what is absent', async () => {
+  const { id, at, ...rest } = await written({});
+  assert.ok(isUuid(id));
+  assert.ok(at instanceof Date);
+  assert.deepEqual(rest, { action: 'token.created', actor: { kind: 'operator' }, outcome: 'success', details: {} });
+});
+
+test('no credential gets into an entry, wherever it stands', async () => {
+  const key = `bak_${'x'.repeat(43)}abc123`;
+  const row = await written({
+    ...{ ip: key, userAgent: `curl ${key}`, requestId: key },
+    actor: { kind: 'anonymous', name: key },
+    target: { kind: 'token', id: key },
+    details: { [key]: 1, text: `a ${key} b`, list: [key] },
+  });
+  assert.ok(!JSON.stringify(row).includes('xxx'), JSON.stringify(row));
+});
+
+test('texts, lists and details are bounded and printable', async () => {
+  const many = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`n${index}`, index]));
+  const { details, userAgent } = await written({
+    userAgent: `a\u0000b\n${'😀'.repeat(1000)}`,
+    details: { list: Array.from({ length: 100 }, () => 'y'.repeat(1000)), ...many, last: Number.NaN },
+  });
+  assert.ok(JSON.stringify(details).length < 8192);
+  assert.ok(userAgent?.startsWith('a b ') && userAgent.length <= 200 && userAgent.isWellFormed());
+});

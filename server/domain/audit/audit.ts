@@ -1,0 +1,87 @@
+// Writes the audit log. What an entry may hold is bounded here; that it is never changed is the database's work.
+import type { AuditAction } from '../../../contract/audit.ts';
+import type { Named, NewAuditRow } from '../../engines/store/rows/audit.ts';
+import type { Store } from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import { type AccountId, type ApplicationId, type AuditId, newId } from '../../kit/ids.ts';
+import type { Json } from '../../kit/json.ts';
+
+/** A fact about the action: ids, names, numbers. Never a secret, and no value that a caller sent to be stored elsewhere. */
+export type Detail = string | number | boolean | readonly string[];
+
+export interface AuditSource {
+  readonly actor: NewAuditRow['actor'];
+  /** The credential. */
+  readonly via?: Named;
+  readonly ip?: string;
+  readonly userAgent?: string;
+  readonly requestId?: string;
+}
+
+export interface AuditEvent extends AuditSource {
+  readonly action: AuditAction;
+  /** Absent: it concerns no application. */
+  readonly applicationId?: ApplicationId;
+  readonly accountId?: AccountId;
+  readonly target?: Named;
+  readonly outcome: NewAuditRow['outcome'];
+  readonly details?: Readonly<Record<string, Detail>>;
+}
+
+const TEXT_CHARACTERS_MAX = 200;
+const LIST_MAX = 32;
+const DETAILS_MAX = 16;
+/** Agent keys, tokens, and every other credential that we issue. */
+const CREDENTIAL = /\bb[a-z]{2}_[A-Za-z0-9_-]{43,}/g;
+
+export class Audit {
+  readonly #rows: Pick<Store['audit'], 'insert'>;
+  readonly #clock: Clock;
+
+  constructor({ audit }: { readonly audit: Pick<Store['audit'], 'insert'> }, clock: Clock) {
+    this.#rows = audit;
+    this.#clock = clock;
+  }
+
+  /** Resolves when the entry is durable. */
+  async record(event: AuditEvent): Promise<void> {
+    const at = this.#clock.now();
+    const { actor, via, target, ip, userAgent, requestId, details = {} } = event;
+    const { action, outcome, applicationId, accountId } = event;
+    await this.#rows.insert({
+      ...{ id: newId<AuditId>(at), at, action, outcome, details: boundedDetails(details) },
+      actor: { ...actor, ...(actor.name === undefined ? {} : { name: bounded(actor.name) }) },
+      ...(applicationId ? { applicationId } : {}),
+      ...(accountId ? { accountId } : {}),
+      ...(via ? { via: boundedName(via) } : {}),
+      ...(target ? { target: boundedName(target) } : {}),
+      ...(ip === undefined ? {} : { ip: bounded(ip) }),
+      ...(userAgent === undefined ? {} : { userAgent: bounded(userAgent) }),
+      ...(requestId === undefined ? {} : { requestId: bounded(requestId) }),
+    });
+  }
+}
+
+const boundedName = ({ kind, id }: Named): Named => ({ kind: bounded(kind), id: bounded(id) });
+
+const boundedDetails = (details: Readonly<Record<string, Detail>>): Record<string, Json> =>
+  Object.fromEntries(
+    Object.entries(details)
+      .slice(0, DETAILS_MAX)
+      .map(([name, value]) => [bounded(name), boundedDetail(value)]),
+  );
+
+function boundedDetail(value: Detail): Json {
+  if (typeof value === 'string') return bounded(value);
+  if (typeof value === 'number') return Number.isSafeInteger(value) ? value : String(value);
+  return typeof value === 'boolean' ? value : value.slice(0, LIST_MAX).map(bounded);
+}
+
+/** What is not printable, or looks like a credential, is taken out. A character that is cut in half would not be valid text. */
+const bounded = (text: string): string =>
+  text
+    .toWellFormed()
+    .replace(/\p{Cc}/gu, ' ')
+    .replace(CREDENTIAL, '***')
+    .slice(0, TEXT_CHARACTERS_MAX)
+    .replace(/[\uD800-\uDBFF]$/u, '');

@@ -1,0 +1,11 @@
+// Who an audit entry names: the caller of a request, or the operator at the command line.
+import type { AccountCaller } from '../identity/caller.ts';
+import type { AuditSource } from './audit.ts';
+
+export const byCaller = ({ accountId, via, source }: AccountCaller): AuditSource => ({
+  actor: { kind: 'account', id: accountId },
+  via: { kind: via.kind, id: via.id },
+  ...source,
+});
+
+export const BY_OPERATOR: AuditSource = { actor: { kind: 'operator' } };

@@ -1,0 +1,106 @@
+// The role that the server's connections run under. It may do what the server does with every table, except that what must
+// only be added, the audit log, it can neither change nor remove. The owner of the tables, which migrates, makes it.
+import { sql } from 'kysely';
+import pg from 'pg';
+import type { Log } from '../../kit/log.ts';
+import { type Db, openDatabase, type Target } from './database.ts';
+
+const ADDED_ONLY = ['audit_entries', 'audit_seals'];
+/** Only for who migrates. */
+const WITHOUT_ACCESS = ['berth_migrations', 'berth_migrations_lock'];
+const LOCK = 1_655_271_030;
+
+interface Named {
+  readonly schema: string;
+  readonly name: string;
+}
+
+/** The name of the role, or undefined where this database does not let us make one. */
+export async function confine(target: Target, log: Log): Promise<string | undefined> {
+  const database = openDatabase(target, log, { poolMax: 1, statementMs: 0 });
+  try {
+    return await database.db.transaction().execute(makeRole);
+  } catch (error) {
+    if (!isRefused(error)) throw error;
+    log.warn('store.not_confined', { reason: error.message });
+    return undefined;
+  } finally {
+    await database.close();
+  }
+}
+
+const INSUFFICIENT_PRIVILEGE = '42501';
+/** A role of this name exists, and we may not see that. */
+const DUPLICATE = '42710';
+
+const isRefused = (error: unknown): error is pg.DatabaseError =>
+  error instanceof pg.DatabaseError && (error.code === INSUFFICIENT_PRIVILEGE || error.code === DUPLICATE);
+
+async function makeRole(trx: Db): Promise<string> {
+  await sql`select pg_advisory_xact_lock(${LOCK})`.execute(trx);
+  const { role, exists } = await nameOfRole(trx);
+  if (!exists) await sql`create role ${sql.id(role)} nologin`.execute(trx);
+  if (!exists) await sql`grant ${sql.id(role)} to current_user`.execute(trx);
+  for (const { schema, name, wanted } of await tables(trx, role)) {
+    await sql`revoke all on ${sql.id(schema, name)} from ${sql.id(role)}`.execute(trx);
+    await sql`grant ${sql.raw(wanted)} on ${sql.id(schema, name)} to ${sql.id(role)}`.execute(trx);
+    await sql`grant usage on schema ${sql.id(schema)} to ${sql.id(role)}`.execute(trx);
+  }
+  for (const { schema, name } of await sequences(trx, role))
+    await sql`grant usage, select on sequence ${sql.id(schema, name)} to ${sql.id(role)}`.execute(trx);
+  for (const { schema, name } of await guardedFunctions(trx, role))
+    await sql`grant execute on function ${sql.id(schema, name)} to ${sql.id(role)}`.execute(trx);
+  // Fails here, and not at the first query, where we are no member.
+  await sql`set local role ${sql.id(role)}`.execute(trx);
+  return role;
+}
+
+/** Roles belong to all databases of a server; each database has its own. */
+async function nameOfRole(trx: Db): Promise<{ role: string; exists: boolean }> {
+  const { rows } = await sql<{ role: string; exists: boolean }>`
+    select 'berth_server_' || oid as role,
+           exists (select from pg_roles where rolname = 'berth_server_' || pg_database.oid) as exists
+      from pg_database where datname = current_database()`.execute(trx);
+  const [row] = rows;
+  if (!row) throw new Error('the database is not in its own list');
+  return row;
+}
+
+/** Ours that the role has other rights on than it shall have. */
+async function tables(trx: Db, role: string): Promise<ReadonlyArray<Named & { wanted: string }>> {
+  const { rows } = await sql<Named & { wanted: string }>`
+    with ours as (
+      select relation.oid, nspname as schema, relname as name,
+             case when relname = any (${ADDED_ONLY}) then '{SELECT,INSERT}'::text[]
+                  else '{SELECT,INSERT,UPDATE,DELETE}'::text[] end as wanted
+        from pg_class relation join pg_namespace on pg_namespace.oid = relnamespace
+       where relkind in ('r', 'p') and relowner = current_user::regrole
+         and nspname not like 'pg\\_%' and nspname <> 'information_schema' and relname <> all (${WITHOUT_ACCESS})
+    )
+    select schema, name, array_to_string(wanted, ', ') as wanted from ours
+     where exists (
+       select from unnest('{SELECT,INSERT,UPDATE,DELETE,TRUNCATE,REFERENCES,TRIGGER}'::text[]) as one
+        where has_table_privilege(${role}::name, oid, one) <> (one = any (wanted)))
+     order by schema, name`.execute(trx);
+  return rows;
+}
+
+async function sequences(trx: Db, role: string): Promise<readonly Named[]> {
+  const { rows } = await sql<Named>`
+    select nspname as schema, relname as name
+      from pg_sequence join pg_class relation on relation.oid = seqrelid join pg_namespace on pg_namespace.oid = relnamespace
+     where relowner = current_user::regrole and nspname not like 'pg\\_%' and nspname <> 'information_schema'
+       and not has_sequence_privilege(${role}::name, seqrelid, 'SELECT')`.execute(trx);
+  return rows;
+}
+
+/** Functions that run with our rights are nobody's unless granted. */
+async function guardedFunctions(trx: Db, role: string): Promise<readonly Named[]> {
+  const { rows } = await sql<Named>`
+    select nspname as schema, proname as name
+      from pg_proc join pg_namespace on pg_namespace.oid = pronamespace
+     where prosecdef and proowner = current_user::regrole
+       and nspname not like 'pg\\_%' and nspname <> 'information_schema'
+       and not has_function_privilege(${role}::name, pg_proc.oid, 'EXECUTE')`.execute(trx);
+  return rows;
+}

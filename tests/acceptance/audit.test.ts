@@ -1,0 +1,143 @@
+// The audit log over HTTP: what is recorded, who may read it, and how it is listed.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { AgentKey, IssuedAgentKey } from '../../contract/agent-keys.ts';
+import type { Application } from '../../contract/applications.ts';
+import type { AuditEntry, AuditPage } from '../../contract/audit.ts';
+import type { IssuedToken } from '../../contract/tokens.ts';
+import { ownerToken, setLimits } from '../harness/limits.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const server = await startServer({ env: { BERTH_TRUSTED_PROXIES: '127.0.0.0/8' } });
+const token = await ownerToken(server);
+
+const ask = <Body>(method: string, path: string, body?: object, headers = {}, key = token) =>
+  server.api<Body>(method, path, { key, headers, ...(body ? { body } : {}) });
+
+async function newApplication(): Promise<Application> {
+  const { status, body, text } = await ask<Application>('POST', '/v1/applications', { name: 'Shop' });
+  assert.equal(status, 201, text);
+  return body;
+}
+
+async function entries(application: string, query = '', key = token): Promise<AuditEntry[]> {
+  const { status, body, text } = await ask<AuditPage>(
+    'GET',
+    `/v1/applications/${application}/audit${query}`,
+    undefined,
+    {},
+    key,
+  );
+  assert.equal(status, 200, text);
+  return body.data;
+}
+
+test('records each change of an application and its keys, with who, how and from where', async () => {
+  const { id } = await newApplication();
+  const keys = `/v1/applications/${id}/agent-keys`;
+  const from = { 'x-forwarded-for': '203.0.113.7', 'user-agent': 'shop/1', 'x-request-id': 'req_of_the_test' };
+  const renamed = await ask('PATCH', `/v1/applications/${id}`, { name: 'Store' }, { ...from, 'if-match': '*' });
+  assert.equal(renamed.status, 200, renamed.text);
+  const { body: key } = await ask<IssuedAgentKey>('POST', keys, { name: 'secret name' });
+  await ask('PATCH', `${keys}/${key.id}`, { name: 'other name' }, { 'if-match': '*' });
+  const { body: successor } = await ask<IssuedAgentKey>('POST', `${keys}/${key.id}/rotate`, {});
+  await ask('DELETE', `${keys}/${successor.id}`);
+  const all = await entries(id);
+  assert.deepEqual(all.map(({ action }) => action).reverse(), [
+    ...['application.created', 'application.renamed', 'agent_key.created'],
+    ...['agent_key.changed', 'agent_key.rotated', 'agent_key.revoked'],
+  ]);
+  const [revoked, rotated, , , rename] = all;
+  assert.equal(rename?.ip, '203.0.113.7');
+  assert.equal(rename.userAgent, 'shop/1');
+  assert.equal(rename.requestId, 'req_of_the_test');
+  assert.equal(rename.actor.kind, 'account');
+  assert.equal(rename.actor.name, 'Operator');
+  assert.equal(rename.via?.kind, 'personal_token');
+  assert.equal(rename.outcome, 'success');
+  assert.deepEqual(rename.target, { kind: 'application', id });
+  assert.deepEqual(rotated?.details, { replacedBy: successor.id, graceSeconds: 3600 });
+  assert.deepEqual(revoked?.target, { kind: 'agent_key', id: successor.id });
+  const text = JSON.stringify(all);
+  for (const hidden of [key.key, successor.key, token, 'secret name', 'other name']) assert.ok(!text.includes(hidden));
+});
+
+test('records changes of limits, and what the operator does at the command line', async () => {
+  await setLimits(server, token, { maxConcurrent: 3 });
+  const { stdout } = await server.berth('keys', 'create', '--json', '--application', server.applicationId);
+  const made: { id: string } = JSON.parse(stdout);
+  const [created, changed] = await entries(server.applicationId);
+  assert.equal(created?.action, 'agent_key.created');
+  assert.deepEqual(created.actor, { kind: 'operator' });
+  assert.deepEqual(created.target, { kind: 'agent_key', id: made.id });
+  assert.equal(changed?.action, 'limits.changed');
+  assert.deepEqual(changed.details?.fields, ['maxConcurrent']);
+});
+
+test('records that a key was refused because of its address, once a minute', async () => {
+  const { id } = await newApplication();
+  const keys = `/v1/applications/${id}/agent-keys`;
+  const { body } = await ask<IssuedAgentKey>('POST', keys, { name: 'home', cidrAllow: ['203.0.113.0/24'] });
+  const use = (ip: string) =>
+    ask('GET', '/v1/browsers/sessions', undefined, { 'x-forwarded-for': ip, 'user-agent': 'thief' }, body.key);
+  for (let time = 0; time < 5; time += 1) assert.equal((await use('198.51.100.9')).status, 403);
+  const refused = await eventually(
+    'the refusal to be recorded',
+    () => entries(id, '?action=agent_key.refused_address'),
+    found => found.length > 0,
+  );
+  assert.equal(refused.length, 1);
+  const [entry] = refused;
+  assert.deepEqual(entry?.actor, { kind: 'anonymous' });
+  assert.equal(entry.outcome, 'refused');
+  assert.equal(entry.ip, '198.51.100.9');
+  assert.equal(entry.userAgent, 'thief');
+  assert.deepEqual(entry.target, { kind: 'agent_key', id: body.id });
+});
+
+test('lists by action, actor and time, page by page, also while entries are added', async () => {
+  const { id } = await newApplication();
+  const keys = `/v1/applications/${id}/agent-keys`;
+  const issue = () => ask<AgentKey>('POST', keys, { name: 'one' });
+  for (let made = 0; made < 4; made += 1) await issue();
+  const path = `/v1/applications/${id}/audit`;
+  const first = await ask<AuditPage>('GET', `${path}?limit=3`);
+  assert.equal(first.body.data.length, 3);
+  await issue();
+  const second = await ask<AuditPage>('GET', `${path}?limit=3&cursor=${first.body.nextCursor}`);
+  assert.equal(second.body.nextCursor, undefined);
+  assert.deepEqual(
+    second.body.data.map(({ action }) => action),
+    ['agent_key.created', 'application.created'],
+  );
+  const all = await entries(id);
+  const [newest] = all;
+  assert.ok(newest);
+  const actor = newest.actor.id ?? assert.fail('no actor');
+  assert.equal((await entries(id, `?actor=${actor}`)).length, 6);
+  assert.deepEqual(await entries(id, '?actor=01a1fa50-5319-7450-a6b3-c787ada50631'), []);
+  assert.equal((await entries(id, '?action=agent_key.created')).length, 5);
+  assert.deepEqual(await entries(id, `?after=${newest.at}`), []);
+  assert.equal((await entries(id, '?after=2020-01-01T00:00:00Z')).length, 6);
+});
+
+test('refuses an unknown action, a missing scope, a stranger, a foreign cursor and an agent key', async () => {
+  const { id } = await newApplication();
+  const path = `/v1/applications/${id}/audit`;
+  assert.equal((await ask('GET', `${path}?action=all`)).status, 400);
+  assert.equal((await ask('GET', '/v1/applications/01a1fa50-5319-7450-a6b3-c787ada50631/audit')).status, 404);
+  const issue = async (more: object) =>
+    (await ask<IssuedToken>('POST', '/v1/account/tokens', { name: 'test', scopes: ['audit:read'], ...more })).body
+      .token;
+  const reader = await issue({});
+  assert.equal((await entries(id, '', reader)).length, 1);
+  const confined = await issue({ applicationIds: [server.applicationId] });
+  assert.equal((await ask('GET', path, undefined, {}, confined)).status, 404);
+  const other = await issue({ scopes: ['applications:read'] });
+  assert.equal((await ask('GET', path, undefined, {}, other)).status, 403);
+  assert.equal((await ask('GET', path, undefined, {}, server.key)).status, 401);
+  const { body } = await ask<AuditPage>('GET', `/v1/applications/${server.applicationId}/audit?limit=1`);
+  assert.ok(body.nextCursor);
+  assert.equal((await ask('GET', `${path}?cursor=${body.nextCursor}`)).status, 400);
+});
