@@ -33,6 +33,7 @@ async function berth(...args: string[]): Promise<Ran> {
     say: text => {
       said += text;
     },
+    input: async () => '',
   });
   return { code, printed, said };
 }
@@ -127,6 +128,7 @@ test('an invalid setting exits with the usage code, and is named', async () => {
     say: text => {
       said += text;
     },
+    input: async () => '',
   });
   assert.equal(code, EXIT.usage);
   assert.match(said, /BERTH_SLOTS is "many"/);

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 // The program `berth`: passes the process's arguments, environment and streams to the commands, and sets the exit code.
+import { text } from 'node:stream/consumers';
 import { runBerth } from './run.ts';
 
 /** Time for pending output. A resource that keeps the process alive for longer is a bug, which is reported. */
@@ -12,6 +13,7 @@ process.exitCode = await runBerth(process.argv.slice(2), {
   env: process.env,
   print: text => process.stdout.write(text),
   say: text => process.stderr.write(text),
+  input: () => text(process.stdin),
 });
 
 setTimeout(() => {

@@ -6,6 +6,8 @@ export const EXIT = {
   usage: 2,
   unfit: 3,
   notFound: 4,
+  denied: 5,
+  unreachable: 6,
 } as const;
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
@@ -16,6 +18,8 @@ const MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
   usage: 'the command line or a setting is invalid',
   unfit: 'the machine does not meet a requirement; `berth doctor` prints how to meet it',
   notFound: 'what was named does not exist',
+  denied: 'the service refused the credential, or there is none',
+  unreachable: 'the service does not answer',
 };
 
 export const exitCodeHelp = (): string =>

@@ -1,16 +1,20 @@
 // Declares the command line: names, options and help texts. The commands are in commands/, and are loaded only when they run,
 // so that `berth --version` does not load the server.
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
 import about from '../package.json' with { type: 'json' };
-import type { CreateKeyOptions, ListKeysOptions } from './commands/keys.ts';
 import type { CreateTokenOptions, JsonOption } from './commands/tokens.ts';
 import { exitCodeHelp } from './exit-codes.ts';
+import { addHttpCommands } from './http-program.ts';
+import { addKeys } from './keys-program.ts';
+import { readTime } from './option-values.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Called with the exit code of the server, the only command whose success may have another code than 0. */
 type Ended = (code: number) => void;
 
-const NOWHERE: Terminal = { env: {}, print: () => {}, say: () => {} };
+const NOWHERE: Terminal = { env: {}, print: () => {}, say: () => {}, input: async () => '' };
+const ON_THE_DATA_FOLDER = 'For the operator, on the data folder of this machine:';
+const OVER_HTTP = 'Over HTTP, with any Berth service:';
 
 export function berthProgram(terminal: Terminal = NOWHERE, ended: Ended = () => {}): Command {
   const program = new Command('berth')
@@ -22,10 +26,13 @@ export function berthProgram(terminal: Terminal = NOWHERE, ended: Ended = () => 
     .configureOutput({ writeOut: terminal.print, writeErr: terminal.say })
     .showHelpAfterError('(berth --help lists the commands)')
     .exitOverride();
+  program.commandsGroup(ON_THE_DATA_FOLDER);
   addService(program, terminal, ended);
   addKeys(program, terminal);
   addTokens(program, terminal);
   addConsole(program, terminal);
+  program.commandsGroup(OVER_HTTP);
+  addHttpCommands(program, terminal);
   return program;
 }
 
@@ -64,37 +71,6 @@ function addService(program: Command, terminal: Terminal, ended: Ended): void {
     .description('Print the OpenAPI 3.1 description of the API.')
     .option('--json', 'print JSON instead of YAML')
     .action(async (options: { json?: true }) => (await import('./commands/openapi.ts')).openapi(terminal, options));
-}
-
-function addKeys(program: Command, terminal: Terminal): void {
-  const keys = program
-    .command('keys')
-    .description('Manage agent keys, with which programs use browsers. Works while the service runs.')
-    .helpCommand(false);
-  keys
-    .command('create')
-    .description('Create an agent key and print it. It is shown only once, because only its hash is stored.')
-    .option('--application <ID|NAME>', 'the application of the key; required if there are several')
-    .option('--name <NAME>', 'the name of the key', 'cli')
-    .option('--scope <SCOPE...>', 'its scopes (default: all browser scopes)')
-    .option('--expires <TIME>', 'when it expires, such as 2027-01-31 or 2027-01-31T12:00:00Z', readTime)
-    .option('--json', 'print {"id","applicationId","key"}')
-    .action(async (options: CreateKeyOptions) => (await import('./commands/keys.ts')).createKey(terminal, options));
-  keys
-    .command('list')
-    .description('List agent keys, without the keys themselves.')
-    .option('--application <ID|NAME>', 'the application of the keys; required if there are several')
-    .option('--json', 'print a JSON array')
-    .action(async (options: ListKeysOptions) => (await import('./commands/keys.ts')).listKeys(terminal, options));
-  keys
-    .command('revoke')
-    .description('Revoke an agent key immediately. This cannot be undone.')
-    .argument('<KEY_ID>', 'the id of the key')
-    .option('--application <ID|NAME>', 'the application of the key; required if there are several')
-    .option('--json', 'print {"id","applicationId","revoked"}')
-    .action(async (id: string, options: ListKeysOptions) =>
-      (await import('./commands/keys.ts')).revokeKey(terminal, id, options),
-    );
 }
 
 function addTokens(program: Command, terminal: Terminal): void {
@@ -137,11 +113,4 @@ function addConsole(program: Command, terminal: Terminal): void {
     .description('Print a link that signs in to the web console. It is valid for a day.')
     .option('--json', 'print {"url"}')
     .action(async (options: { json?: true }) => (await import('./commands/console.ts')).consoleLink(terminal, options));
-}
-
-function readTime(text: string): Date {
-  const time = new Date(text);
-  if (Number.isNaN(time.getTime()) || !/^\d{4}-\d\d-\d\d/.test(text))
-    throw new InvalidArgumentError('expected a time such as 2027-01-31 or 2027-01-31T12:00:00Z');
-  return time;
 }

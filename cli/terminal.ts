@@ -7,6 +7,8 @@ export interface Terminal {
   readonly print: (text: string) => void;
   /** Standard error. */
   readonly say: (text: string) => void;
+  /** Standard input, to its end. */
+  readonly input: () => Promise<string>;
 }
 
 export const printJson = (terminal: Terminal, value: unknown): void => terminal.print(`${JSON.stringify(value)}\n`);

@@ -11,7 +11,7 @@ const NEXT_HEADERS = ['x-next-before', 'x-next-after'];
  * `paginate(before => berth.GET('/v1/browsers/sessions', { params: { query: { before } } }))`
  */
 export async function* paginate<Item>(
-  read: (next: string | undefined) => Promise<{ data?: ListPage<Item>; response: Response }>,
+  read: (next: string | undefined) => Promise<{ data?: ListPage<Item> | undefined; response: Response }>,
 ): AsyncGenerator<Item, void, undefined> {
   let next: string | undefined;
   do {

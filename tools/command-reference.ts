@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 
 export function commandReference(program: Command, note: string): string {
-  const leaves = leavesOf(program);
+  const groups = Map.groupBy(program.commands, command => command.helpGroup());
   return [
     '# Command line',
     '',
@@ -11,7 +11,11 @@ export function commandReference(program: Command, note: string): string {
     'In a checkout each command runs as `npm run -s berth -- COMMAND`. Settings are environment variables: see',
     '[operating](../operating.md).',
     '',
-    ...leaves.flatMap(({ name, command }) => section(name, command)),
+    ...[...groups].flatMap(([heading, commands]) => [
+      `## ${heading.replace(/:$/, '')}`,
+      '',
+      ...commands.flatMap(sections),
+    ]),
     '## Exit codes',
     '',
     '| Code | Means |',
@@ -21,15 +25,19 @@ export function commandReference(program: Command, note: string): string {
   ].join('\n');
 }
 
-function leavesOf(command: Command, before = ''): Array<{ name: string; command: Command }> {
-  const name = `${before} ${command.name()}`.trim();
+function sections(command: Command): string[] {
+  return leavesOf(command, 'berth').flatMap(({ name, command }) => section(name, command));
+}
+
+function leavesOf(command: Command, before: string): Array<{ name: string; command: Command }> {
+  const name = `${before} ${command.name()}`;
   if (command.commands.length === 0) return [{ name, command }];
   return command.commands.flatMap(child => leavesOf(child, name));
 }
 
 function section(name: string, command: Command): string[] {
   return [
-    `## ${name}`,
+    `### ${name}`,
     '',
     command.description(),
     '',

@@ -370,14 +370,17 @@ export function runBerth(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
   user?: OrdinaryUser,
+  input = '',
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const checkout = user?.checkout ?? CHECKOUT;
   const child = spawn(user?.node ?? process.execPath, [join(checkout, 'cli/berth.ts'), ...args], {
     cwd: checkout,
     env: { ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
     ...(user ? { uid: user.uid, gid: user.gid } : {}),
   });
+  child.stdin.on('error', () => {}); // most commands end without reading it
+  child.stdin.end(input);
   const said = { stdout: '', stderr: '' };
   child.stdout.on('data', chunk => {
     said.stdout += chunk;

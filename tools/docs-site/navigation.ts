@@ -26,6 +26,7 @@ const SECTIONS: readonly Section[] = [
     name: 'Clients',
     entries: [
       doc('guides/typescript', 'TypeScript'),
+      doc('guides/command-line', 'Command line'),
       doc('guides/playwright', 'Playwright'),
       doc('guides/puppeteer', 'Puppeteer'),
       doc('guides/stagehand', 'Stagehand'),
@@ -50,7 +51,7 @@ const SECTIONS: readonly Section[] = [
     entries: [
       { path: 'api', file: 'reference/api.md', title: 'API' },
       doc('reference/errors', 'Errors'),
-      doc('reference/cli', 'Command line'),
+      doc('reference/cli', 'Commands'),
       { path: 'decisions', file: 'decisions/README.md', title: 'Decisions' },
     ],
   },

@@ -1,0 +1,74 @@
+// `berth keys` with --app: agent keys of an application of the logged-in account, over HTTP. Without it: keys.ts.
+import { AGENT_KEY_SCOPES, type AgentKeyScope } from '../../contract/agent-keys.ts';
+import { dataOf, paginate } from '../../sdk/index.ts';
+import { CommandFailed } from '../command-failed.ts';
+import { EXIT } from '../exit-codes.ts';
+import { type Connection, type HttpOptions, overHttp } from '../http/connection.ts';
+import { type Profile, writeProfile } from '../http/profiles.ts';
+import { printJson, type Terminal } from '../terminal.ts';
+import { printTable } from './credential-list.ts';
+import type { CreateKeyOptions } from './keys.ts';
+
+export interface AppOptions extends HttpOptions {
+  readonly app: string;
+}
+
+export interface CreateAppKeyOptions extends AppOptions, Omit<CreateKeyOptions, 'application' | 'json'> {
+  readonly save?: true;
+}
+
+export const createAppKey = (terminal: Terminal, options: CreateAppKeyOptions): Promise<void> =>
+  overHttp(terminal, options, async connection => {
+    const profile = options.save ? savedIn(connection) : undefined;
+    const made = await dataOf(
+      connection.berth.POST('/v1/applications/{appId}/agent-keys', {
+        params: { path: { appId: options.app } },
+        body: {
+          name: options.name,
+          ...(options.scope ? { scopes: options.scope.map(scopeOf) } : {}),
+          ...(options.expires ? { expiresAt: options.expires.toISOString() } : {}),
+        },
+      }),
+    );
+    const { id, applicationId, key } = made;
+    if (key === undefined) throw new CommandFailed(EXIT.failed, `The answer to the creation of key ${id} has no key.`);
+    if (profile) writeProfile(terminal, connection.profileName, { ...profile, key: { id, applicationId, value: key } });
+    if (options.json) return printJson(terminal, { id, applicationId, ...(profile ? { saved: true } : { key }) });
+    if (profile)
+      return terminal.say(`Agent key ${id} is saved in profile ${connection.profileName}, for berth sessions.\n`);
+    terminal.say(`Agent key ${id} of application ${applicationId}. It is shown only once:\n`);
+    terminal.print(`${key}\n`);
+  });
+
+function scopeOf(word: string): AgentKeyScope {
+  const scope = AGENT_KEY_SCOPES.find(known => known === word);
+  if (scope) return scope;
+  throw new CommandFailed(EXIT.usage, `There is no scope ${word}. There are: ${AGENT_KEY_SCOPES.join(', ')}`);
+}
+
+function savedIn({ profile, profileName, server }: Connection): Profile {
+  if (profile?.token) return profile;
+  throw new CommandFailed(
+    EXIT.usage,
+    `--save keeps the key in a profile, and profile ${profileName} is not logged in to ${server}.`,
+  );
+}
+
+export const listAppKeys = (terminal: Terminal, options: AppOptions): Promise<void> =>
+  overHttp(terminal, options, async ({ berth }) => {
+    const path = { appId: options.app };
+    const found = paginate(cursor =>
+      berth.GET('/v1/applications/{appId}/agent-keys', { params: { path, query: cursor ? { cursor } : {} } }),
+    );
+    const keys = await Array.fromAsync(found);
+    if (options.json) return printJson(terminal, keys);
+    printTable(terminal, keys);
+  });
+
+export const revokeAppKey = (terminal: Terminal, keyId: string, options: AppOptions): Promise<void> =>
+  overHttp(terminal, options, async ({ berth }) => {
+    const path = { appId: options.app, keyId };
+    await berth.DELETE('/v1/applications/{appId}/agent-keys/{keyId}', { params: { path } });
+    if (options.json) return printJson(terminal, { id: keyId, applicationId: options.app, revoked: true });
+    terminal.say(`Agent key ${keyId} has been revoked.\n`);
+  });

@@ -1,0 +1,117 @@
+// `berth login`, `berth logout`, `berth whoami`: the credentials of a profile.
+import { hostname, userInfo } from 'node:os';
+import { BerthError, berthClient, dataOf } from '../../sdk/index.ts';
+import { CommandFailed } from '../command-failed.ts';
+import { EXIT } from '../exit-codes.ts';
+import { type HttpOptions, overHttp, serverOf } from '../http/connection.ts';
+import { deviceLogin, type Started } from '../http/device-login.ts';
+import { credentialsFile, PROFILE_DEFAULT, type Profile, readProfile, writeProfile } from '../http/profiles.ts';
+import { printJson, type Terminal, table } from '../terminal.ts';
+
+const SECOND_MS = 1_000;
+/** What the commands over HTTP need; the person who approves may take some away. */
+const SCOPES = ['applications:read', 'applications:write', 'keys:write'];
+
+export interface LoginOptions extends HttpOptions {
+  readonly scope?: readonly string[];
+  readonly tokenStdin?: true;
+}
+
+export async function login(terminal: Terminal, options: LoginOptions): Promise<void> {
+  const profileName = options.profile ?? PROFILE_DEFAULT;
+  const server = serverOf(terminal, options, readProfile(terminal, profileName));
+  await overHttp(terminal, { server }, async () => {
+    const token = options.tokenStdin
+      ? await tokenOfInput(terminal, server)
+      : await approvedToken(terminal, server, options.scope ?? SCOPES);
+    const before = readProfile(terminal, profileName);
+    const key = before?.server === server ? before.key : undefined;
+    writeProfile(terminal, profileName, { server, token, ...(key ? { key } : {}) });
+    const expiresAt = token.expiresAt ? { expiresAt: token.expiresAt } : {};
+    if (options.json) return printJson(terminal, { profile: profileName, server, tokenId: token.id, ...expiresAt });
+    terminal.say(
+      `Logged in to ${server}${token.expiresAt ? ` until ${token.expiresAt}` : ''}, in ${credentialsFile(terminal)}.\n`,
+    );
+    if (!key) terminal.say('For `berth sessions`, create an agent key: berth keys create --app ID --save\n');
+  });
+}
+
+async function approvedToken(terminal: Terminal, server: string, scopes: readonly string[]): Promise<ProfileToken> {
+  const deviceName = `${userInfo().username}@${hostname()}`;
+  const granted = await deviceLogin(server, { scopes, deviceName }, started => terminal.say(invitation(started)));
+  return {
+    id: granted.token_id,
+    value: granted.access_token,
+    isOwn: true,
+    expiresAt: new Date(Date.now() + granted.expires_in * SECOND_MS).toISOString(),
+  };
+}
+
+type ProfileToken = NonNullable<Profile['token']>;
+
+const invitation = (started: Started): string =>
+  [
+    'Open this address in a browser, and check that it shows the same code:\n',
+    `  ${started.verification_uri_complete ?? started.verification_uri}`,
+    `  ${started.user_code}\n`,
+    `Waiting for the approval, for ${Math.round(started.expires_in / 60)} minutes ...\n`,
+  ].join('\n');
+
+async function tokenOfInput(terminal: Terminal, server: string): Promise<ProfileToken> {
+  const value = (await terminal.input()).trim();
+  if (value === '') throw new CommandFailed(EXIT.usage, 'The input has no token.');
+  const token = await dataOf(berthClient({ url: server, key: '', token: value }).GET('/v1/account/tokens/current'));
+  return { id: token.id, value, isOwn: false, ...(token.expiresAt ? { expiresAt: token.expiresAt } : {}) };
+}
+
+export async function logout(terminal: Terminal, options: Omit<HttpOptions, 'server'>): Promise<void> {
+  const name = options.profile ?? PROFILE_DEFAULT;
+  const profile = readProfile(terminal, name);
+  if (!profile) throw new CommandFailed(EXIT.notFound, `There is no profile ${name}.`);
+  const revoked = await revokeOwn(terminal, profile);
+  writeProfile(terminal, name, undefined);
+  if (options.json) return printJson(terminal, { profile: name, server: profile.server, revoked });
+  terminal.say(`Logged out of ${profile.server}.\n`);
+}
+
+/** What `login` and `keys create --save` made. The profile is removed also where that fails. */
+async function revokeOwn(terminal: Terminal, { server, key, token }: Profile): Promise<string[]> {
+  if (!token) return [];
+  const berth = berthClient({ url: server, key: '', token: token.value });
+  const revoked: string[] = [];
+  const revoke = async (id: string, work: () => Promise<unknown>): Promise<void> => {
+    try {
+      await work();
+      revoked.push(id);
+    } catch (error) {
+      if (!(error instanceof BerthError)) throw error;
+      terminal.say(`Not revoked: ${id} (${error.message})\n`);
+    }
+  };
+  if (key) {
+    const path = { appId: key.applicationId, keyId: key.id };
+    await revoke(key.id, () => berth.DELETE('/v1/applications/{appId}/agent-keys/{keyId}', { params: { path } }));
+  }
+  if (token.isOwn)
+    await revoke(token.id, () => berth.DELETE('/v1/account/tokens/{id}', { params: { path: { id: token.id } } }));
+  return revoked;
+}
+
+export const whoami = (terminal: Terminal, options: HttpOptions): Promise<void> =>
+  overHttp(terminal, options, async ({ berth, server, profileName, profile }) => {
+    const { id, name, kind, scopes, applicationIds, expiresAt } = await dataOf(berth.GET('/v1/account/tokens/current'));
+    const key = profile?.key ? { id: profile.key.id, applicationId: profile.key.applicationId } : undefined;
+    const token = { id, name, kind, scopes, ...(applicationIds ? { applicationIds } : {}), expiresAt };
+    if (options.json) return printJson(terminal, { server, profile: profileName, token, key });
+    terminal.print(
+      table([
+        ['server', server],
+        ['profile', profile ? profileName : 'none; BERTH_TOKEN'],
+        ['token', `${name} (${kind}, ${id})`],
+        ['scopes', scopes.join(' ')],
+        ['applications', applicationIds?.join(' ') ?? 'all'],
+        ['expires', expiresAt ?? 'never'],
+        ['agent key', key ? `${key.id} of application ${key.applicationId}` : 'none'],
+      ]),
+    );
+  });

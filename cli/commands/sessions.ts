@@ -1,0 +1,105 @@
+// `berth sessions`: lists, reads, creates and releases sessions, and prints their logs and events, over HTTP.
+import { dataOf, paginate, type Session } from '../../sdk/index.ts';
+import { type KeyOptions, overHttp } from '../http/connection.ts';
+import { printJson, type Terminal, table } from '../terminal.ts';
+
+const LIST_PAGE_MAX = 100;
+
+export interface ListSessionsOptions extends KeyOptions {
+  /** One, or several with commas. */
+  readonly status?: string;
+  readonly limit: number;
+}
+
+export const listSessions = (terminal: Terminal, options: ListSessionsOptions): Promise<void> =>
+  overHttp(terminal, options, async ({ berth }) => {
+    const { status, limit } = options;
+    const query = { limit: Math.min(limit, LIST_PAGE_MAX), ...(status ? { status } : {}) };
+    const found = paginate(before =>
+      berth.GET('/v1/browsers/sessions', { params: { query: { ...query, ...(before ? { before } : {}) } } }),
+    );
+    const sessions: Session[] = [];
+    for await (const session of found) if (sessions.push(session) === limit) break;
+    if (options.json) return printJson(terminal, sessions);
+    const rows = sessions.map(({ id, status, createdAt, endedAt = '', endReason = '', userMetadata }) => [
+      ...[id, status, createdAt, endedAt, endReason],
+      userMetadata && Object.keys(userMetadata).length > 0 ? JSON.stringify(userMetadata) : '',
+    ]);
+    terminal.print(table([['ID', 'STATUS', 'CREATED', 'ENDED', 'REASON', 'METADATA'], ...rows]));
+  });
+
+export const readSession = (terminal: Terminal, id: string, options: KeyOptions): Promise<void> =>
+  overHttp(terminal, options, async ({ berth }) => {
+    const session = await dataOf(berth.GET('/v1/browsers/sessions/{id}', { params: { path: { id } } }));
+    if (options.json) return printJson(terminal, session);
+    const rows = Object.entries(session).map(([name, value]) => [name, textOf(value)]);
+    terminal.print(table(rows));
+  });
+
+export interface CreateSessionOptions extends KeyOptions {
+  readonly timeout?: number;
+  readonly keepAlive?: true;
+  readonly metadata?: Readonly<Record<string, string>>;
+  readonly wait?: number;
+}
+
+export const createSession = (terminal: Terminal, options: CreateSessionOptions): Promise<void> =>
+  overHttp(terminal, options, async ({ berth }) => {
+    const { timeout, keepAlive, metadata, wait } = options;
+    const session = await dataOf(
+      berth.POST('/v1/browsers/sessions', {
+        params: { header: wait === undefined ? {} : { Prefer: `wait=${wait}` } },
+        body: {
+          ...(timeout === undefined ? {} : { timeout }),
+          ...(keepAlive ? { keepAlive } : {}),
+          ...(metadata ? { userMetadata: metadata } : {}),
+        },
+      }),
+    );
+    if (options.json) return printJson(terminal, session);
+    terminal.say(`Session ${session.id} is ${session.status}. Its address contains a key:\n`);
+    terminal.print(`${session.connectUrl ?? session.id}\n`);
+  });
+
+export const releaseSession = (terminal: Terminal, id: string, options: KeyOptions): Promise<void> =>
+  overHttp(terminal, options, async ({ berth }) => {
+    const body = { status: 'REQUEST_RELEASE' } as const;
+    const session = await dataOf(berth.POST('/v1/browsers/sessions/{id}', { params: { path: { id } }, body }));
+    if (options.json) return printJson(terminal, session);
+    terminal.say(`Session ${id} is ${session.status}${session.endReason ? ` (${session.endReason})` : ''}.\n`);
+  });
+
+export interface LogsOptions extends KeyOptions {
+  readonly type?: string;
+}
+
+export const sessionLogs = (terminal: Terminal, id: string, options: LogsOptions): Promise<void> =>
+  overHttp(terminal, options, async ({ berth }) => {
+    const type = options.type === undefined ? {} : { type: options.type };
+    const found = paginate(after =>
+      berth.GET('/v1/browsers/sessions/{id}/logs', {
+        params: { path: { id }, query: { ...type, ...(after ? { after } : {}) } },
+      }),
+    );
+    if (options.json) return printJson(terminal, await Array.fromAsync(found));
+    for await (const { timestamp, pageId, method, request, response } of found) {
+      const time = timestamp === undefined ? '' : new Date(timestamp).toISOString();
+      const outcome = response ? ` -> ${JSON.stringify(response.result)}` : '';
+      terminal.print(`${time}  page ${pageId}  ${method}  ${JSON.stringify(request?.params ?? {})}${outcome}\n`);
+    }
+  });
+
+export const sessionEvents = (terminal: Terminal, id: string, options: LogsOptions): Promise<void> =>
+  overHttp(terminal, options, async ({ berth }) => {
+    const type = options.type === undefined ? {} : { type: options.type };
+    const found = paginate(after =>
+      berth.GET('/v1/browsers/sessions/{id}/events', {
+        params: { path: { id }, query: { ...type, ...(after ? { after } : {}) } },
+      }),
+    );
+    if (options.json) return printJson(terminal, await Array.fromAsync(found));
+    for await (const { time, type, actor, detail } of found)
+      terminal.print(`${time}  ${type}  ${actor.kind}  ${JSON.stringify(detail)}\n`);
+  });
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));

@@ -1,0 +1,130 @@
+// Declares the commands that speak HTTP with any Berth service: names, options and help texts.
+import type { Command } from 'commander';
+import type { CreateAppOptions } from './commands/apps.ts';
+import type { LoginOptions } from './commands/login.ts';
+import type { CreateSessionOptions, ListSessionsOptions, LogsOptions } from './commands/sessions.ts';
+import type { HttpOptions, KeyOptions } from './http/connection.ts';
+import { readCount, readPair } from './option-values.ts';
+import type { Terminal } from './terminal.ts';
+
+const SESSIONS_SHOWN = 25;
+
+export function addHttpCommands(program: Command, terminal: Terminal): void {
+  addLogin(program, terminal);
+  addApps(program, terminal);
+  addSessions(program, terminal);
+}
+
+/** `kind` says of commands that have options of both kinds which these are. */
+export const addProfileOptions = (command: Command, kind = ''): Command =>
+  command
+    .option('--server <URL>', `${kind}the address of the service (default: BERTH_URL, or that of the profile)`)
+    .option('--profile <NAME>', `${kind}the login to use (default: "default")`);
+
+function addLogin(program: Command, terminal: Terminal): void {
+  addProfileOptions(
+    program
+      .command('login')
+      .description(
+        'Log in to a service: a person approves in a browser, and the token is saved in a profile. The file is credentials.json in $XDG_CONFIG_HOME/berth or ~/.config/berth.',
+      ),
+  )
+    .option('--scope <SCOPE...>', 'what to ask for (default: applications:read applications:write keys:write)')
+    .option('--token-stdin', 'save a personal access token that is read from the standard input, instead')
+    .option('--json', 'print {"profile","server","tokenId","expiresAt"}')
+    .action(async (options: LoginOptions) => (await import('./commands/login.ts')).login(terminal, options));
+  program
+    .command('logout')
+    .description('Remove a profile, and revoke the token and the agent key that were made for it.')
+    .option('--profile <NAME>', 'the login to remove (default: "default")')
+    .option('--json', 'print {"profile","server","revoked"}')
+    .action(async (options: HttpOptions) => (await import('./commands/login.ts')).logout(terminal, options));
+  addProfileOptions(program.command('whoami').description('Print the service, the token and the agent key in use.'))
+    .option('--json', 'print {"server","profile","token","key"}')
+    .action(async (options: HttpOptions) => (await import('./commands/login.ts')).whoami(terminal, options));
+}
+
+function addApps(program: Command, terminal: Terminal): void {
+  const apps = program.command('apps').description('List and create applications, over HTTP.').helpCommand(false);
+  addProfileOptions(apps.command('list').description('List the applications of the account.'))
+    .option('--json', 'print a JSON array')
+    .action(async (options: HttpOptions) => (await import('./commands/apps.ts')).listApps(terminal, options));
+  addProfileOptions(
+    apps
+      .command('create')
+      .description('Create an application and print its id.')
+      .argument('<NAME>', 'the name of the application')
+      .option('--slug <SLUG>', 'its unique name in the installation (default: made from the name)'),
+  )
+    .option('--json', 'print the application')
+    .action(async (name: string, options: CreateAppOptions) =>
+      (await import('./commands/apps.ts')).createApp(terminal, name, options),
+    );
+}
+
+function addSessions(program: Command, terminal: Terminal): void {
+  const sessions = program
+    .command('sessions')
+    .description(
+      'Create, list, read and release sessions, over HTTP, with the agent key of --key, BERTH_KEY or the profile.',
+    )
+    .helpCommand(false);
+  const addOptions = (command: Command, json: string): Command =>
+    addProfileOptions(command)
+      .option('--key <KEY>', 'the agent key (default: BERTH_KEY, or that of the profile)')
+      .option('--json', json);
+  addOptions(
+    sessions
+      .command('list')
+      .description('List the sessions of the application, newest first.')
+      .option('--status <STATUS>', 'only sessions with this status; separate several with commas')
+      .option('--limit <NUMBER>', 'how many at most', readCount, SESSIONS_SHOWN),
+    'print a JSON array',
+  ).action(async (options: ListSessionsOptions) =>
+    (await import('./commands/sessions.ts')).listSessions(terminal, options),
+  );
+  addOptions(
+    sessions.command('get').description('Print a session.').argument('<ID>', 'the id of the session'),
+    'print the session as JSON',
+  ).action(async (id: string, options: KeyOptions) =>
+    (await import('./commands/sessions.ts')).readSession(terminal, id, options),
+  );
+  addOptions(
+    sessions
+      .command('create')
+      .description('Create a session and print its connectUrl, the address for a CDP client. It contains a key.')
+      .option('--timeout <SECONDS>', 'its time limit', readCount)
+      .option('--keep-alive', 'keep it running without clients')
+      .option('--metadata <KEY=VALUE>', 'its userMetadata; may be repeated', readPair)
+      .option('--wait <SECONDS>', 'wait for a free place for up to 55 seconds', readCount),
+    'print the session as JSON',
+  ).action(async (options: CreateSessionOptions) =>
+    (await import('./commands/sessions.ts')).createSession(terminal, options),
+  );
+  addOptions(
+    sessions.command('release').description('End a session.').argument('<ID>', 'the id of the session'),
+    'print the session as JSON',
+  ).action(async (id: string, options: KeyOptions) =>
+    (await import('./commands/sessions.ts')).releaseSession(terminal, id, options),
+  );
+  addOptions(
+    sessions
+      .command('logs')
+      .description('Print the log of a session: console, network and page events, and commands of clients.')
+      .argument('<ID>', 'the id of the session')
+      .option('--type <TYPE>', 'only console, network, page or command; separate several with commas'),
+    'print a JSON array',
+  ).action(async (id: string, options: LogsOptions) =>
+    (await import('./commands/sessions.ts')).sessionLogs(terminal, id, options),
+  );
+  addOptions(
+    sessions
+      .command('events')
+      .description('Print the events of a session.')
+      .argument('<ID>', 'the id of the session')
+      .option('--type <TYPE>', 'only events of this type; separate several with commas'),
+    'print a JSON array',
+  ).action(async (id: string, options: LogsOptions) =>
+    (await import('./commands/sessions.ts')).sessionEvents(terminal, id, options),
+  );
+}

@@ -1,0 +1,105 @@
+// Which service a command speaks to, and with which credentials: of its options, of the environment, of a profile.
+import { type Berth, BerthError, berthClient } from '../../sdk/index.ts';
+import { CommandFailed } from '../command-failed.ts';
+import { EXIT, type ExitCode } from '../exit-codes.ts';
+import type { Terminal } from '../terminal.ts';
+import { PROFILE_DEFAULT, type Profile, readProfile } from './profiles.ts';
+
+const SERVER_DEFAULT = 'http://127.0.0.1:8080';
+
+export interface HttpOptions {
+  readonly server?: string;
+  readonly profile?: string;
+  readonly json?: true;
+}
+
+export interface KeyOptions extends HttpOptions {
+  readonly key?: string;
+}
+
+export interface Connection {
+  readonly berth: Berth;
+  readonly server: string;
+  readonly profileName: string;
+  /** Absent where its credentials are for another address. */
+  readonly profile: Profile | undefined;
+}
+
+/** Runs a command over HTTP. Maps failures to exit codes. */
+export async function overHttp(
+  terminal: Terminal,
+  options: KeyOptions,
+  work: (connection: Connection) => Promise<void>,
+): Promise<void> {
+  const connection = connectionOf(terminal, options);
+  try {
+    await work(connection);
+  } catch (error) {
+    throw error instanceof BerthError ? commandFailed(error, connection) : error;
+  }
+}
+
+/** A profile that is named precedes the environment; otherwise the environment precedes the default profile. */
+function connectionOf(terminal: Terminal, options: KeyOptions): Connection {
+  const profileName = options.profile ?? PROFILE_DEFAULT;
+  const stored = readProfile(terminal, profileName);
+  if (options.profile !== undefined && !stored)
+    throw new CommandFailed(
+      EXIT.notFound,
+      `There is no profile ${profileName}. ${loginAdvice(undefined, profileName)}`,
+    );
+  const server = serverOf(terminal, options, stored);
+  const { BERTH_KEY, BERTH_TOKEN } = options.profile === undefined ? terminal.env : {};
+  // The credentials of a profile are sent to its own address only.
+  const profile = stored?.server === server ? stored : undefined;
+  const key = options.key ?? (BERTH_KEY || profile?.key?.value || '');
+  const token = BERTH_TOKEN || profile?.token?.value || '';
+  return { berth: berthClient({ url: server, key, token }), server, profileName, profile };
+}
+
+export function serverOf({ env }: Terminal, options: HttpOptions, stored: Profile | undefined): string {
+  if (options.server !== undefined) return originOf(options.server);
+  if (options.profile !== undefined && stored) return stored.server;
+  return originOf(env.BERTH_URL || stored?.server || SERVER_DEFAULT);
+}
+
+function originOf(address: string): string {
+  const url = URL.parse(address);
+  if (url && /^https?:$/.test(url.protocol) && url.pathname === '/' && !url.username) return url.origin;
+  throw new CommandFailed(EXIT.usage, `${address} is not the address of a server, such as https://berth.example`);
+}
+
+const EXIT_OF_STATUS: Readonly<Record<number, ExitCode>> = {
+  400: EXIT.usage,
+  401: EXIT.denied,
+  403: EXIT.denied,
+  404: EXIT.notFound,
+};
+
+function commandFailed(error: BerthError, connection: Connection): CommandFailed {
+  const { message, advice, code, status, requestId } = error;
+  if (code === 'no_credential') return new CommandFailed(EXIT.denied, missing(error, connection));
+  const issues = Array.isArray(error.details?.issues)
+    ? error.details.issues.map(issue => `\n  ${issueText(issue)}`)
+    : [];
+  const renewed = status === 401 ? ` ${loginAdvice(connection.server, connection.profileName)}` : '';
+  const exit = code === 'unreachable' ? EXIT.unreachable : (EXIT_OF_STATUS[status ?? 0] ?? EXIT.failed);
+  const request = requestId && exit === EXIT.failed ? ` (request ${requestId})` : '';
+  const shown = renewed || (advice && !message.includes(advice) ? ` ${advice}` : '');
+  return new CommandFailed(exit, `${message}${issues.join('')}${shown}${request}`);
+}
+
+function issueText(issue: unknown): string {
+  if (typeof issue !== 'object' || issue === null || !('path' in issue && 'message' in issue)) return String(issue);
+  return `${issue.path}: ${issue.message}`;
+}
+
+function missing({ details }: BerthError, { server, profileName }: Connection): string {
+  if (details?.credential === 'token') return `There is no login for ${server}. ${loginAdvice(server, profileName)}`;
+  return `There is no agent key for ${server}. Run \`berth keys create --app ID --save\`${profileName === PROFILE_DEFAULT ? '' : ` with \`--profile ${profileName}\``}, or pass one with \`--key\` or BERTH_KEY.`;
+}
+
+export function loginAdvice(server: string | undefined, profileName: string): string {
+  const profile = profileName === PROFILE_DEFAULT ? '' : ` --profile ${profileName}`;
+  return `Run \`berth login --server ${server ?? 'URL'}${profile}\`.`;
+}

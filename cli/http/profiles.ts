@@ -1,0 +1,85 @@
+// What `berth login` keeps: one entry for each profile, in a file that only its owner can read.
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, isAbsolute, join } from 'node:path';
+import { type Static, Type } from 'typebox';
+import { Check } from 'typebox/value';
+import { CommandFailed } from '../command-failed.ts';
+import { EXIT } from '../exit-codes.ts';
+import type { Terminal } from '../terminal.ts';
+
+export const PROFILE_DEFAULT = 'default';
+
+const Profile = Type.Object({
+  /** Its credentials are sent to this address only. */
+  server: Type.String(),
+  token: Type.Optional(
+    Type.Object({
+      id: Type.String(),
+      value: Type.String(),
+      /** It was made by `berth login`, and `berth logout` revokes it. */
+      isOwn: Type.Boolean(),
+      expiresAt: Type.Optional(Type.String()),
+    }),
+  ),
+  key: Type.Optional(Type.Object({ id: Type.String(), value: Type.String(), applicationId: Type.String() })),
+});
+export type Profile = Static<typeof Profile>;
+
+const Stored = Type.Object({ version: Type.Literal(1), profiles: Type.Record(Type.String(), Profile) });
+type Stored = Static<typeof Stored>;
+
+/** `$XDG_CONFIG_HOME/berth/credentials.json`, or below `~/.config`. */
+export function credentialsFile({ env }: Terminal): string {
+  const { XDG_CONFIG_HOME, HOME } = env;
+  const folder = XDG_CONFIG_HOME && isAbsolute(XDG_CONFIG_HOME) ? XDG_CONFIG_HOME : join(HOME || homedir(), '.config');
+  return join(folder, 'berth', 'credentials.json');
+}
+
+export const readProfile = (terminal: Terminal, name: string): Profile | undefined => {
+  const { profiles } = readStored(credentialsFile(terminal));
+  return Object.hasOwn(profiles, name) ? profiles[name] : undefined;
+};
+
+/** `undefined` removes it. */
+export function writeProfile(terminal: Terminal, name: string, profile: Profile | undefined): void {
+  const file = credentialsFile(terminal);
+  const others = Object.entries(readStored(file).profiles).filter(([other]) => other !== name);
+  const profiles = Object.fromEntries(profile ? [...others, [name, profile]] : others);
+  if (Object.keys(profiles).length === 0) return rmSync(file, { force: true });
+  writeStored(file, { version: 1, profiles });
+}
+
+function readStored(file: string): Stored {
+  const text = textOf(file);
+  if (text === undefined) return { version: 1, profiles: {} };
+  const stored = parsed(text);
+  if (Check(Stored, stored)) return stored;
+  throw new CommandFailed(EXIT.failed, `${file} cannot be read. Remove it, and run \`berth login\` again.`);
+}
+
+/** Under another name first, so that nobody finds half of it; and with its mode before its first byte. */
+function writeStored(file: string, stored: Stored): void {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  const fresh = `${file}.${process.pid}`;
+  rmSync(fresh, { force: true });
+  writeFileSync(fresh, `${JSON.stringify(stored, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
+  renameSync(fresh, file);
+}
+
+function textOf(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

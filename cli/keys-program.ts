@@ -1,0 +1,75 @@
+// Declares `berth keys`, whose commands work on the data folder, or over HTTP where --app names an application.
+import type { Command } from 'commander';
+import { CommandFailed } from './command-failed.ts';
+import type { CreateKeyOptions, ListKeysOptions } from './commands/keys.ts';
+import type { AppOptions, CreateAppKeyOptions } from './commands/keys-over-http.ts';
+import { EXIT } from './exit-codes.ts';
+import { addProfileOptions } from './http-program.ts';
+import { readTime } from './option-values.ts';
+import type { Terminal } from './terminal.ts';
+
+type Either<Local, Http extends AppOptions> = Local & Partial<Http>;
+
+export function addKeys(program: Command, terminal: Terminal): void {
+  const keys = program
+    .command('keys')
+    .description(
+      'Manage agent keys, with which programs use browsers. With --app over HTTP, otherwise on the data folder, while the service runs or not.',
+    )
+    .helpCommand(false);
+  const create = keys
+    .command('create')
+    .description('Create an agent key and print it. It is shown only once, because only its hash is stored.')
+    .option('--name <NAME>', 'the name of the key', 'cli')
+    .option('--scope <SCOPE...>', 'its scopes (default: all browser scopes)')
+    .option('--expires <TIME>', 'when it expires, such as 2027-01-31 or 2027-01-31T12:00:00Z', readTime)
+    .option('--save', 'over HTTP: save the key in the profile, for berth sessions, instead of printing it')
+    .option('--json', 'print {"id","applicationId","key"}');
+  addWhere(create).action(async (options: Either<CreateKeyOptions, CreateAppKeyOptions>) => {
+    const http = overHttpOf(options);
+    if (http) return (await import('./commands/keys-over-http.ts')).createAppKey(terminal, http);
+    return (await import('./commands/keys.ts')).createKey(terminal, options);
+  });
+  const list = keys
+    .command('list')
+    .description('List agent keys, without the keys themselves.')
+    .option('--json', 'print a JSON array');
+  addWhere(list).action(async (options: Either<ListKeysOptions, AppOptions>) => {
+    const http = overHttpOf(options);
+    if (http) return (await import('./commands/keys-over-http.ts')).listAppKeys(terminal, http);
+    return (await import('./commands/keys.ts')).listKeys(terminal, options);
+  });
+  const revoke = keys
+    .command('revoke')
+    .description('Revoke an agent key immediately. This cannot be undone.')
+    .argument('<KEY_ID>', 'the id of the key')
+    .option('--json', 'print {"id","applicationId","revoked"}');
+  addWhere(revoke).action(async (id: string, options: Either<ListKeysOptions, AppOptions>) => {
+    const http = overHttpOf(options);
+    if (http) return (await import('./commands/keys-over-http.ts')).revokeAppKey(terminal, id, http);
+    return (await import('./commands/keys.ts')).revokeKey(terminal, id, options);
+  });
+}
+
+const addWhere = (command: Command): Command =>
+  addProfileOptions(
+    command
+      .option('--application <ID|NAME>', 'on the data folder: the application; required if there are several')
+      .option('--app <ID>', 'over HTTP: the id of the application'),
+    'over HTTP: ',
+  );
+
+function overHttpOf<Options extends Partial<CreateAppKeyOptions>>(
+  options: Options & { readonly application?: string },
+): (Options & AppOptions) | undefined {
+  const { app, application, server, profile, save } = options;
+  if (app === undefined && (server ?? profile ?? save) === undefined) return undefined;
+  if (app === undefined)
+    throw new CommandFailed(
+      EXIT.usage,
+      '--server, --profile and --save are for keys over HTTP: name their application with --app ID.',
+    );
+  if (application !== undefined)
+    throw new CommandFailed(EXIT.usage, 'Use --app over HTTP, or --application on the data folder, and not both.');
+  return { ...options, app };
+}

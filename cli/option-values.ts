@@ -1,0 +1,21 @@
+// Values of options, read from the words of a command line.
+import { InvalidArgumentError } from 'commander';
+
+export function readTime(text: string): Date {
+  const time = new Date(text);
+  if (Number.isNaN(time.getTime()) || !/^\d{4}-\d\d-\d\d/.test(text))
+    throw new InvalidArgumentError('expected a time such as 2027-01-31 or 2027-01-31T12:00:00Z');
+  return time;
+}
+
+export function readCount(text: string): number {
+  if (!/^[1-9]\d{0,6}$/.test(text)) throw new InvalidArgumentError('expected a whole number from 1');
+  return Number(text);
+}
+
+/** `KEY=VALUE`, added to those before it. */
+export function readPair(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
+  if (name === undefined || value === undefined) throw new InvalidArgumentError('expected KEY=VALUE');
+  return { ...before, [name]: value };
+}

@@ -1,0 +1,166 @@
+// The berth commands that speak HTTP, each as a program with a configuration folder of its own, against a real server.
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { chromium } from 'playwright-core';
+import { freePort } from '../harness/free-port.ts';
+import { runBerth, startServer } from '../harness/server.ts';
+
+const EXIT = { done: 0, usage: 2, notFound: 4, denied: 5, unreachable: 6 } as const;
+
+const server = await startServer();
+const { token } = JSON.parse((await server.berth('tokens', 'create', '--json', '--name', 'cli-http')).stdout);
+
+/** A person's machine: nothing of the server's environment, and files of its own. */
+class Machine {
+  readonly folder = mkdtempSync(join(tmpdir(), 'berth-cli-http-'));
+  readonly file = join(this.folder, 'berth/credentials.json');
+
+  constructor() {
+    after(() => rmSync(this.folder, { recursive: true }));
+  }
+
+  run(args: readonly string[], { env = {}, input = '' }: { env?: Record<string, string>; input?: string } = {}) {
+    const own = { PATH: process.env.PATH ?? '', HOME: this.folder, XDG_CONFIG_HOME: this.folder };
+    return runBerth(args, { ...own, ...env }, undefined, input);
+  }
+
+  async json<T>(...args: readonly string[]): Promise<T> {
+    const { code, stdout, stderr } = await this.run([...args, '--json']);
+    assert.equal(code, EXIT.done, stderr);
+    return JSON.parse(stdout);
+  }
+
+  login(...more: readonly string[]) {
+    return this.run(['login', '--server', server.url, '--token-stdin', ...more], { input: `${token}\n` });
+  }
+}
+
+test('logs in with a token, which only its owner can read from the file, and which no output shows', async () => {
+  const machine = new Machine();
+  const { code, stdout, stderr } = await machine.login('--json');
+  assert.equal(code, EXIT.done, stderr);
+  assert.deepEqual([JSON.parse(stdout).profile, JSON.parse(stdout).server], ['default', server.url]);
+  assert.ok(!`${stdout}${stderr}`.includes(token));
+  assert.equal(statSync(machine.file).mode & 0o777, 0o600);
+  assert.equal(JSON.parse(readFileSync(machine.file, 'utf8')).profiles.default.token.value, token);
+  const who = await machine.json<{ server: string; profile: string; token: { name: string } }>('whoami');
+  assert.deepEqual([who.server, who.profile, who.token.name], [server.url, 'default', 'cli-http']);
+  const shown = await machine.run(['whoami']);
+  assert.match(shown.stdout, /agent key +none/);
+  assert.ok(!shown.stdout.includes(token));
+});
+
+test('from the login to a session that a browser client uses, and back to nothing', async () => {
+  const machine = new Machine();
+  await machine.login();
+  const app = await machine.json<{ id: string; name: string }>('apps', 'create', 'Shop agent');
+  const apps = await machine.json<Array<{ id: string }>>('apps', 'list');
+  assert.deepEqual(apps.map(({ id }) => id).sort(), [app.id, server.applicationId].sort());
+  assert.match((await machine.run(['apps', 'list'])).stdout, /^ID +NAME[\s\S]*Shop agent +shop-agent +owner/);
+
+  const without = await machine.run(['sessions', 'list']);
+  assert.equal(without.code, EXIT.denied);
+  assert.match(without.stderr, /no agent key.*keys create --app ID --save.*--key.*BERTH_KEY/);
+  const saved = await machine.json<{ id: string; saved: boolean }>('keys', 'create', '--app', app.id, '--save');
+  assert.deepEqual([Object.keys(saved), saved.saved], [['id', 'applicationId', 'saved'], true]);
+
+  const metadata = ['--metadata', 'run=r-1', '--metadata', 'of=a=b'];
+  const session = await machine.json<{ id: string; connectUrl: string; userMetadata: object }>(
+    ...['sessions', 'create', '--keep-alive', '--timeout', '300', ...metadata],
+  );
+  assert.deepEqual(session.userMetadata, { run: 'r-1', of: 'a=b' });
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  await browser
+    .contexts()[0]
+    ?.pages()[0]
+    ?.evaluate(() => console.log('seen in the log'));
+  await browser.close();
+  assert.match((await machine.run(['sessions', 'list', '--status', 'RUNNING'])).stdout, new RegExp(session.id));
+  assert.match((await machine.run(['sessions', 'get', session.id])).stdout, /status +RUNNING/);
+  const released = await machine.json<{ status: string }>('sessions', 'release', session.id);
+  assert.equal(released.status, 'COMPLETED');
+  assert.match((await machine.run(['sessions', 'events', session.id])).stdout, /session\.created[\s\S]*session\.ended/);
+  assert.match((await machine.run(['sessions', 'logs', session.id])).stdout, /seen in the log/);
+
+  const keys = await machine.json<Array<{ id: string; status: string }>>('keys', 'list', '--app', app.id);
+  assert.deepEqual(
+    keys.map(({ id, status }) => [id, status]),
+    [[saved.id, 'active']],
+  );
+  const { key } = JSON.parse(readFileSync(machine.file, 'utf8')).profiles.default;
+  const left = await machine.json<{ revoked: string[] }>('logout');
+  assert.deepEqual(left.revoked, [saved.id]);
+  assert.throws(() => statSync(machine.file), { code: 'ENOENT' });
+  assert.equal((await server.api('GET', '/v1/browsers/sessions', { key: key.value })).status, 401);
+  // The token was not made by the login.
+  assert.equal((await server.api('GET', '/v1/applications', { key: token })).status, 200);
+});
+
+test('a key of the option or of the environment needs no login', async () => {
+  const machine = new Machine();
+  const created = await machine.run(['sessions', 'create', '--server', server.url, '--key', server.key]);
+  assert.equal(created.code, EXIT.done, created.stderr);
+  assert.match(created.stdout, /^ws:\S+\n$/);
+  const [, id = ''] = /Session (\S+) is RUNNING/.exec(created.stderr) ?? [];
+  const env = { BERTH_URL: server.url, BERTH_KEY: server.key };
+  assert.equal((await machine.run(['sessions', 'release', id], { env })).code, EXIT.done);
+  const twice = await machine.run(['sessions', 'release', id], { env });
+  assert.match(twice.stderr, /not running/);
+});
+
+test('profiles are apart from each other, and their credentials go to their own server only', async () => {
+  const machine = new Machine();
+  await machine.login('--profile', 'work');
+  const nameless = await machine.run(['whoami', '--server', server.url]);
+  assert.equal(nameless.code, EXIT.denied, nameless.stdout);
+  const seen: Array<string | undefined> = [];
+  const other = createServer((request, response) => {
+    seen.push(request.headers.authorization);
+    response.writeHead(404).end();
+  });
+  await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve));
+  after(() => other.close());
+  const address = other.address();
+  assert.ok(typeof address === 'object' && address !== null);
+  const elsewhere = await machine.run([
+    ...['apps', 'list', '--profile', 'work', '--server', `http://127.0.0.1:${address.port}`],
+  ]);
+  assert.equal(elsewhere.code, EXIT.denied);
+  assert.match(elsewhere.stderr, /There is no login for http:\/\/127.0.0.1.*berth login --server/);
+  assert.deepEqual(seen, []);
+  const unknown = await machine.run(['apps', 'list', '--profile', 'nobody']);
+  assert.equal(unknown.code, EXIT.notFound);
+  assert.match(unknown.stderr, /no profile nobody/);
+});
+
+test('failures say what to do, and have exit codes of their own', async () => {
+  const machine = new Machine();
+  const none = await machine.run(['apps', 'list', '--server', server.url]);
+  assert.equal(none.code, EXIT.denied);
+  assert.match(none.stderr, /no login for .*Run `berth login --server/);
+  const wrong = await machine.run(['login', '--server', server.url, '--token-stdin'], { input: 'bpt_wrong' });
+  assert.equal(wrong.code, EXIT.denied);
+  assert.throws(() => statSync(machine.file), { code: 'ENOENT' });
+  const empty = await machine.run(['login', '--server', server.url, '--token-stdin']);
+  assert.equal(empty.code, EXIT.usage);
+  const address = await machine.run(['login', '--server', 'berth.example', '--token-stdin'], { input: token });
+  assert.equal(address.code, EXIT.usage);
+  const nobody = await machine.run(['apps', 'list', '--server', `http://127.0.0.1:${await freePort()}`], {
+    env: { BERTH_TOKEN: token },
+  });
+  assert.equal(nobody.code, EXIT.unreachable);
+  await machine.login();
+  const unknown = await machine.run(['keys', 'create', '--app', '01a1fa50-5319-7450-a6b3-c787ada50631']);
+  assert.equal(unknown.code, EXIT.notFound);
+  const invalid = await machine.run(['sessions', 'create', '--timeout', '1', '--key', server.key]);
+  assert.equal(invalid.code, EXIT.usage);
+  assert.match(invalid.stderr, /timeout/);
+  assert.equal((await machine.run(['keys', 'create', '--save'])).code, EXIT.usage);
+  assert.equal((await machine.run(['logout', '--profile', 'nobody'])).code, EXIT.notFound);
+});
+
+test('leaves nothing behind', () => server.settles());
