@@ -14,7 +14,7 @@ export function addKeys(program: Command, terminal: Terminal): void {
   const keys = program
     .command('keys')
     .description(
-      'Manage agent keys, with which programs use browsers. With --app over HTTP, otherwise on the data folder, while the service runs or not.',
+      'Manage agent keys, with which programs use browsers: on the data folder, or over HTTP with --app. Works while the service runs.',
     )
     .helpCommand(false);
   const create = keys

@@ -13,8 +13,18 @@ import type { Terminal } from './terminal.ts';
 type Ended = (code: number) => void;
 
 const NOWHERE: Terminal = { env: {}, print: () => {}, say: () => {}, input: async () => '' };
-const ON_THE_DATA_FOLDER = 'For the operator, on the data folder of this machine:';
-const OVER_HTTP = 'Over HTTP, with any Berth service:';
+/** The two kinds of commands, as headings of the list and as a note below the help of each command. */
+const ON_THE_DATA_FOLDER = {
+  heading: 'For the operator, on this machine and its data folder:',
+  note: 'For the operator: works on this machine and its data folder, without a credential.',
+};
+const OVER_HTTP = {
+  heading: 'Over HTTP, with any Berth service:',
+  note: 'Speaks HTTP with any Berth service, with the credentials of `berth login` or of the environment.',
+};
+const EITHER = {
+  note: 'With --app: speaks HTTP with any Berth service, with the credentials of `berth login`. Otherwise: works on the data folder of this machine.',
+};
 
 export function berthProgram(terminal: Terminal = NOWHERE, ended: Ended = () => {}): Command {
   const program = new Command('berth')
@@ -26,14 +36,21 @@ export function berthProgram(terminal: Terminal = NOWHERE, ended: Ended = () => 
     .configureOutput({ writeOut: terminal.print, writeErr: terminal.say })
     .showHelpAfterError('(berth --help lists the commands)')
     .exitOverride();
-  program.commandsGroup(ON_THE_DATA_FOLDER);
+  program.commandsGroup(ON_THE_DATA_FOLDER.heading);
   addService(program, terminal, ended);
   addKeys(program, terminal);
   addTokens(program, terminal);
   addConsole(program, terminal);
-  program.commandsGroup(OVER_HTTP);
+  program.commandsGroup(OVER_HTTP.heading);
   addHttpCommands(program, terminal);
+  for (const command of program.commands) noteKind(command);
   return program;
+}
+
+function noteKind(command: Command): void {
+  const ownKind = command.helpGroup() === OVER_HTTP.heading ? OVER_HTTP : ON_THE_DATA_FOLDER;
+  const { note } = command.name() === 'keys' ? EITHER : ownKind;
+  for (const one of [command, ...command.commands]) one.addHelpText('after', `\n${note}`);
 }
 
 function addService(program: Command, terminal: Terminal, ended: Ended): void {

@@ -34,8 +34,7 @@ export const createAppKey = (terminal: Terminal, options: CreateAppKeyOptions): 
     if (key === undefined) throw new CommandFailed(EXIT.failed, `The answer to the creation of key ${id} has no key.`);
     if (profile) writeProfile(terminal, connection.profileName, { ...profile, key: { id, applicationId, value: key } });
     if (options.json) return printJson(terminal, { id, applicationId, ...(profile ? { saved: true } : { key }) });
-    if (profile)
-      return terminal.say(`Agent key ${id} is saved in profile ${connection.profileName}, for berth sessions.\n`);
+    if (profile) return terminal.say(savedText(id, connection));
     terminal.say(`Agent key ${id} of application ${applicationId}. It is shown only once:\n`);
     terminal.print(`${key}\n`);
   });
@@ -52,6 +51,13 @@ function savedIn({ profile, profileName, server }: Connection): Profile {
     EXIT.usage,
     `--save keeps the key in a profile, and profile ${profileName} is not logged in to ${server}.`,
   );
+}
+
+function savedText(id: string, { profile, profileName }: Connection): string {
+  const saved = `Agent key ${id} is saved in profile ${profileName}, for berth sessions.\n`;
+  if (!profile?.key) return saved;
+  const { id: before, applicationId } = profile.key;
+  return `${saved}The key that was saved before stays valid: berth keys revoke ${before} --app ${applicationId}\n`;
 }
 
 export const listAppKeys = (terminal: Terminal, options: AppOptions): Promise<void> =>
