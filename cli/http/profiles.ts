@@ -55,16 +55,23 @@ function readStored(file: string): Stored {
   if (text === undefined) return { version: 1, profiles: {} };
   const stored = parsed(text);
   if (Check(Stored, stored)) return stored;
-  throw new CommandFailed(EXIT.failed, `${file} cannot be read. Remove it, and run \`berth login\` again.`);
+  throw new CommandFailed(
+    EXIT.failed,
+    `${file} is not a file of berth login. Remove it, and run \`berth login\` again.`,
+  );
 }
 
 /** Under another name first, so that nobody finds half of it; and with its mode before its first byte. */
 function writeStored(file: string, stored: Stored): void {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const fresh = `${file}.${process.pid}`;
-  rmSync(fresh, { force: true });
-  writeFileSync(fresh, `${JSON.stringify(stored, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
-  renameSync(fresh, file);
+  try {
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    rmSync(fresh, { force: true });
+    writeFileSync(fresh, `${JSON.stringify(stored, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
+    renameSync(fresh, file);
+  } catch (error) {
+    throw new CommandFailed(EXIT.failed, `${file} cannot be written: ${reasonOf(error)}`);
+  }
 }
 
 function textOf(file: string): string | undefined {
@@ -72,9 +79,11 @@ function textOf(file: string): string | undefined {
     return readFileSync(file, 'utf8');
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-    throw error;
+    throw new CommandFailed(EXIT.failed, `${file} cannot be read: ${reasonOf(error)}`);
   }
 }
+
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 function parsed(text: string): unknown {
   try {
