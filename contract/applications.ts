@@ -1,12 +1,10 @@
 // Applications: what owns keys, sessions and usage. An application is called a project by the browser family.
 import { type Static, Type } from 'typebox';
 import { Page, Time, Uuid } from './common.ts';
+import { ROLES } from './roles.ts';
 
 export const APPLICATIONS_PER_ACCOUNT_MAX = 50;
 export const NAME_MAX_CHARACTERS = 64;
-
-export const ROLES = ['viewer', 'developer', 'admin', 'owner'] as const;
-export type Role = (typeof ROLES)[number];
 
 /** A name for people: trimmed by us, not empty, without control characters. */
 export const Name = (description: string) =>

@@ -24,7 +24,7 @@ export class AuditList {
 
   async list(caller: AccountCaller, appId: string, query: AuditQuery): Promise<AuditPage> {
     const { store, applications, cursors } = this.#parts;
-    const { id } = await applications.require(caller, appId, 'viewer');
+    const { id } = await applications.require(caller, appId, 'read');
     const { limit = PAGE_LIMIT_DEFAULT, cursor, action, actor, after } = query;
     const name: ListName = { list: 'audit', owner: id };
     const rows = await store.audit.list(id, {

@@ -48,7 +48,7 @@ export class AgentKeys {
   }
 
   async create(caller: AccountCaller, appId: string, request: CreateAgentKey): Promise<IssuedAgentKey> {
-    const { id } = await this.#parts.applications.require(caller, appId, 'developer');
+    const { id } = await this.#parts.applications.require(caller, appId, 'agentKeys');
     const { row, key } = await this.issue(id, request, byCaller(caller));
     return this.#issuedView(row, key);
   }
@@ -84,7 +84,7 @@ export class AgentKeys {
     appId: string,
     { limit = PAGE_LIMIT_DEFAULT, cursor }: PageQuery,
   ): Promise<AgentKeyPage> {
-    const { id } = await this.#parts.applications.require(caller, appId, 'viewer');
+    const { id } = await this.#parts.applications.require(caller, appId, 'read');
     const { store, clock, cursors } = this.#parts;
     const name: ListName = { list: 'agent-keys', owner: id };
     const before = cursor === undefined ? {} : { before: cursors.read<KeyId>(name, cursor) };
@@ -98,7 +98,7 @@ export class AgentKeys {
   }
 
   async read(caller: AccountCaller, appId: string, keyId: string): Promise<AgentKey> {
-    const { id } = await this.#parts.applications.require(caller, appId, 'viewer');
+    const { id } = await this.#parts.applications.require(caller, appId, 'read');
     return this.#view(await this.#get(id, keyId));
   }
 
@@ -109,7 +109,7 @@ export class AgentKeys {
     ifMatch: string | undefined,
     request: ChangeAgentKey,
   ): Promise<AgentKey> {
-    const { id } = await this.#parts.applications.require(caller, appId, 'developer');
+    const { id } = await this.#parts.applications.require(caller, appId, 'agentKeys');
     const row = await this.#requireActive(id, keyId);
     const revision = revisionFrom(ifMatch, row.revision);
     const expiresAt = earlierEnd(request.expiresAt, row.expiresAt, this.#parts.clock.now());
@@ -123,7 +123,7 @@ export class AgentKeys {
   }
 
   async revoke(caller: AccountCaller, appId: string, keyId: string, query: RevokeAgentKeyQuery = {}): Promise<void> {
-    const { id } = await this.#parts.applications.require(caller, appId, 'developer');
+    const { id } = await this.#parts.applications.require(caller, appId, 'agentKeys');
     await this.end(id, keyId, query.closeConnections === 'false', byCaller(caller));
   }
 
@@ -145,7 +145,7 @@ export class AgentKeys {
 
   /** Issues a new key with the same rights. The old one expires after the grace period, or at once if that is 0. */
   async rotate(caller: AccountCaller, appId: string, keyId: string, request: RotateAgentKey): Promise<IssuedAgentKey> {
-    const { id } = await this.#parts.applications.require(caller, appId, 'developer');
+    const { id } = await this.#parts.applications.require(caller, appId, 'agentKeys');
     const old = await this.#requireActive(id, keyId);
     if (old.replacedBy || statusOf(old, this.#parts.clock.now()) !== 'active') throw notRotatable(old);
     const graceSeconds = request.graceSeconds ?? ROTATE_GRACE_DEFAULT_SECONDS;

@@ -6,9 +6,9 @@ import {
   type ApplicationPage,
   type CreateApplication,
   type RenameApplication,
-  ROLES,
 } from '../../../contract/applications.ts';
 import { PAGE_LIMIT_DEFAULT, type PageQuery } from '../../../contract/common.ts';
+import { hasRight, type Right, ROLE_NEEDED } from '../../../contract/roles.ts';
 import type { ApplicationRow, Role } from '../../engines/store/rows/accounts.ts';
 import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
@@ -82,7 +82,7 @@ export class Applications {
   }
 
   async read(caller: AccountCaller, id: string): Promise<Application> {
-    return applicationView(await this.require(caller, id, 'viewer'));
+    return applicationView(await this.require(caller, id, 'read'));
   }
 
   async rename(
@@ -91,7 +91,7 @@ export class Applications {
     ifMatch: string | undefined,
     change: RenameApplication,
   ): Promise<Application> {
-    const { id: applicationId, role, revision: current } = await this.require(caller, id, 'admin');
+    const { id: applicationId, role, revision: current } = await this.require(caller, id, 'rename');
     const revision = revisionFrom(ifMatch, current);
     const name = cleanName(change.name);
     const row = await this.#store.applications.rename(applicationId, revision, name, this.#clock.now());
@@ -105,11 +105,11 @@ export class Applications {
     return this.#audit.record({ ...source, action, applicationId: id, target, outcome: 'success' });
   }
 
-  /** The application, if the caller can access it with at least this role. One that it cannot access is not found (404). */
-  async require(caller: AccountCaller, id: string, role: Role): Promise<MemberApplication> {
+  /** The application, if the caller's role has this right. One that the caller cannot access is not found (404). */
+  async require(caller: AccountCaller, id: string, right: Right): Promise<MemberApplication> {
     const row = await this.#accessible(caller, id);
     if (!row) throw notFound('Application', id);
-    if (ROLES.indexOf(row.role) < ROLES.indexOf(role)) throw roleMissing(role);
+    if (!hasRight(row.role, right)) throw roleMissing(ROLE_NEEDED[right]);
     return row;
   }
 

@@ -39,7 +39,7 @@ export class Limits {
   }
 
   async read(caller: AccountCaller, appId: string): Promise<LimitsView> {
-    const { id } = await this.#parts.applications.require(caller, appId, 'viewer');
+    const { id } = await this.#parts.applications.require(caller, appId, 'read');
     return this.#view(await this.#row(id));
   }
 
@@ -50,7 +50,7 @@ export class Limits {
     ifMatch: string | undefined,
     replacement: ReplaceLimits,
   ): Promise<LimitsView> {
-    const { id } = await this.#parts.applications.require(caller, appId, 'owner');
+    const { id } = await this.#parts.applications.require(caller, appId, 'limits');
     const { store, audit, clock, log, changed } = this.#parts;
     const before = await this.#row(id);
     const revision = revisionFrom(ifMatch, before.revision);

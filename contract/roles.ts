@@ -1,0 +1,22 @@
+// The roles of members, and the weakest one that each right needs. The scopes of a token narrow a role, never widen it.
+
+/** Weakest first. */
+export const ROLES = ['viewer', 'developer', 'admin', 'owner'] as const;
+export type Role = (typeof ROLES)[number];
+
+export const ROLE_NEEDED = {
+  /** Configuration, metadata, limits and usage, the audit log. */
+  read: 'viewer',
+  agentKeys: 'developer',
+  rename: 'admin',
+  /** Members and invitations; nobody gives or takes a role above their own. */
+  members: 'admin',
+  limits: 'owner',
+  /** Make owners, and change or remove other owners. */
+  owners: 'owner',
+} as const satisfies Readonly<Record<string, Role>>;
+export type Right = keyof typeof ROLE_NEEDED;
+
+export const isAtLeast = (role: Role, least: Role): boolean => ROLES.indexOf(role) >= ROLES.indexOf(least);
+
+export const hasRight = (role: Role, right: Right): boolean => isAtLeast(role, ROLE_NEEDED[right]);
