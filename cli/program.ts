@@ -2,6 +2,7 @@
 // so that `berth --version` does not load the server.
 import { Command } from 'commander';
 import about from '../package.json' with { type: 'json' };
+import type { AccountLinkOptions } from './commands/accounts.ts';
 import type { CreateTokenOptions, JsonOption } from './commands/tokens.ts';
 import { exitCodeHelp } from './exit-codes.ts';
 import { addHttpCommands } from './http-program.ts';
@@ -40,6 +41,7 @@ export function berthProgram(terminal: Terminal = NOWHERE, ended: Ended = () => 
   addService(program, terminal, ended);
   addKeys(program, terminal);
   addTokens(program, terminal);
+  addAccounts(program, terminal);
   addConsole(program, terminal);
   program.commandsGroup(OVER_HTTP.heading);
   addHttpCommands(program, terminal);
@@ -122,6 +124,26 @@ function addTokens(program: Command, terminal: Terminal): void {
     .action(async (id: string, options: JsonOption) =>
       (await import('./commands/tokens.ts')).revokeToken(terminal, id, options),
     );
+}
+
+function addAccounts(program: Command, terminal: Terminal): void {
+  const accounts = program
+    .command('accounts')
+    .description('Manage the accounts of people. Works while the service runs.')
+    .helpCommand(false);
+  accounts
+    .command('link')
+    .description('Print a link with which a person sets the password of an account, once, within a day.')
+    .option('--email <EMAIL>', 'the address of the account (default: the account of the first start)')
+    .option('--json', 'print {"url"}')
+    .action(async (options: AccountLinkOptions) =>
+      (await import('./commands/accounts.ts')).accountLink(terminal, options),
+    );
+  program
+    .command('outbox')
+    .description('Print the mails of the last 31 days, newest first. Without BERTH_SMTP_URL they are not sent.')
+    .option('--json', 'print a JSON array')
+    .action(async (options: JsonOption) => (await import('./commands/outbox.ts')).outbox(terminal, options));
 }
 
 function addConsole(program: Command, terminal: Terminal): void {

@@ -90,6 +90,12 @@ export const ERRORS = {
     whatToDo:
       'Use an agent key (bak_…) for browser operations, and a personal access token (bpt_…) for account and application operations. Issue a new one if necessary.',
   },
+  sign_in_failed: {
+    status: 401,
+    retry: 'no',
+    summary: 'The password, code, passkey or link is not right, or it has expired. Nothing says which.',
+    whatToDo: 'Check what you typed, or begin again.',
+  },
   insufficient_user_authentication: {
     status: 401,
     retry: 'no',
@@ -204,6 +210,18 @@ export const ERRORS = {
     retry: 'no',
     summary: 'Another context of this application already has this name.',
     whatToDo: 'Choose another name.',
+  },
+  email_taken: {
+    status: 409,
+    retry: 'no',
+    summary: 'An account with this e-mail address exists.',
+    whatToDo: 'Sign in to it instead.',
+  },
+  not_ready: {
+    status: 409,
+    retry: 'no',
+    summary: 'Something that the operation needs is not set up yet.',
+    whatToDo: 'Follow the message.',
   },
   name_taken: {
     status: 409,

@@ -24,6 +24,8 @@ export const TAGS = {
   Certificates: 'Certificate authorities that sessions trust.',
   Applications: 'Applications own keys, sessions and usage.',
   'Agent keys': 'Credentials of programs that use browsers.',
+  'Sign-in': 'Sign in with a browser.',
+  Account: 'The account of the person who is signed in.',
   Tokens: 'Personal access tokens for scripts that manage accounts and applications.',
   Audit: 'Who did what in an application.',
   Compatibility: 'Routes that exist only for official clients of other services.',
@@ -60,6 +62,8 @@ export interface Operation {
   readonly summary: string;
   readonly description: string;
   readonly credential: Credential;
+  /** Only pages of this service may send it, because the answer signs the browser in. */
+  readonly ownPageOnly?: true;
   /** One of these is enough. */
   readonly scopes?: readonly string[];
   /** A person must have proved recently, and as strongly as the account is able to, who they are (RFC 9470). */

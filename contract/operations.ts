@@ -3,6 +3,7 @@ import { type Static, type TSchema, Type } from 'typebox';
 import { IdempotencyHeader, PreferHandlingHeader, PreferWaitHeader } from './common.ts';
 import { ERRORS, type ErrorCode } from './errors.ts';
 import type { Operation } from './operation.ts';
+import { ACCOUNT_OPERATIONS } from './operations/account.ts';
 import { AGENT_KEY_OPERATIONS } from './operations/agent-keys.ts';
 import { APPLICATION_OPERATIONS } from './operations/applications.ts';
 import { AUDIT_OPERATIONS } from './operations/audit.ts';
@@ -18,6 +19,7 @@ import { LOG_OPERATIONS } from './operations/logs.ts';
 import { RECORDING_OPERATIONS } from './operations/recordings.ts';
 import { SERVICE_OPERATIONS } from './operations/service.ts';
 import { SESSION_OPERATIONS } from './operations/sessions.ts';
+import { SIGN_IN_OPERATIONS } from './operations/sign-in.ts';
 import { TOKEN_OPERATIONS } from './operations/tokens.ts';
 
 export const OPERATIONS = {
@@ -33,6 +35,8 @@ export const OPERATIONS = {
   ...LIVE_OPERATIONS,
   ...APPLICATION_OPERATIONS,
   ...AGENT_KEY_OPERATIONS,
+  ...SIGN_IN_OPERATIONS,
+  ...ACCOUNT_OPERATIONS,
   ...TOKEN_OPERATIONS,
   ...AUDIT_OPERATIONS,
   ...COMPATIBILITY_OPERATIONS,
@@ -88,6 +92,8 @@ export function errorsOf(id: OperationId): readonly ErrorCode[] {
   if (method !== 'GET') codes.add('invalid_request').add('payload_too_large').add('unsupported_media_type');
   if (credential !== 'public')
     codes.add('missing_credentials').add('invalid_credentials').add('address_not_allowed').add('database_unreachable');
+  if (method !== 'GET' && (credential === 'account' || credential === 'human')) codes.add('cross_site_request');
+  if (operation(id).stepUp) codes.add('insufficient_user_authentication');
   if (scopes || credential === 'connect') codes.add('permission_denied');
   codes.add('internal');
   return [...codes].sort((a, b) => ERRORS[a].status - ERRORS[b].status || a.localeCompare(b));

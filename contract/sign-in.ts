@@ -1,4 +1,8 @@
-// Signing in: how strongly a person has proved who they are.
+// Signing in with a browser: by password, passkey or a code by e-mail, with a second factor where the account has one. The answer
+// that completes a sign-in sets the cookie.
+import { type Static, Type } from 'typebox';
+import { Name } from './applications.ts';
+import { AnyObject, Time, Uuid } from './common.ts';
 
 /**
  * Authentication context (`acr`), weakest first: one factor, two factors, a passkey with user verification, which resists
@@ -9,3 +13,204 @@ export type Acr = (typeof ACRS)[number];
 
 /** A step-up needs a proof that is at most this old. */
 export const STEP_UP_MAX_AGE_SECONDS = 300;
+
+export const PASSWORD_CHARACTERS_MIN = 12;
+export const PASSWORD_CHARACTERS_MAX = 256;
+export const EMAIL_CHARACTERS_MAX = 254;
+export const CODE_MINUTES = 10;
+
+export const Email = (description: string) =>
+  Type.String({ minLength: 3, maxLength: EMAIL_CHARACTERS_MAX, description });
+
+/** A password that is checked. A new one has a least length as well. */
+const Password = Type.String({ minLength: 1, maxLength: PASSWORD_CHARACTERS_MAX, description: 'The password.' });
+
+export const NewPassword = Type.String({
+  minLength: PASSWORD_CHARACTERS_MIN,
+  maxLength: PASSWORD_CHARACTERS_MAX,
+  description: `The new password: ${PASSWORD_CHARACTERS_MIN} to ${PASSWORD_CHARACTERS_MAX} characters, of any kind.`,
+});
+
+/** A code of the authenticator app, an e-mail, or a recovery code; blanks and dashes are ignored. */
+export const Code = Type.String({
+  minLength: 6,
+  maxLength: 32,
+  description: 'The code. Blanks and dashes are ignored.',
+});
+
+const Ticket = Uuid('The `ticket` of the answer before.');
+
+const Secret = (description: string) => Type.String({ minLength: 1, maxLength: 128, description });
+
+export const SECOND_FACTORS = ['totp', 'recovery_code', 'passkey'] as const;
+
+export const SignInResult = Type.Object(
+  {
+    status: Type.Enum(['signed_in', 'second_factor_required'], {
+      description: '`signed_in`: the cookie is set. `second_factor_required`: send a code with the ticket.',
+    }),
+    accountId: Type.Optional(Uuid('Id of the account, once signed in.')),
+    ticket: Type.Optional(Uuid('For the second factor. Valid for ten minutes.')),
+    methods: Type.Optional(
+      Type.Array(Type.Enum([...SECOND_FACTORS]), { description: 'Second factors that the account has.' }),
+    ),
+  },
+  { description: 'How far a sign-in has come.' },
+);
+export type SignInResult = Static<typeof SignInResult>;
+
+export const SetUpAccount = Type.Object({
+  token: Secret('The secret of the link that the first start, or the command `berth accounts link`, has printed.'),
+  name: Name('Your name.'),
+  email: Email('Your e-mail address. Compared without regard to case.'),
+  password: NewPassword,
+});
+export type SetUpAccount = Static<typeof SetUpAccount>;
+
+export const Register = Type.Object({
+  name: Name('Your name.'),
+  email: Email('Your e-mail address. Compared without regard to case.'),
+  password: NewPassword,
+  invitation: Type.Optional(Secret('The secret of an invitation link. Required unless registration is open.')),
+});
+export type Register = Static<typeof Register>;
+
+export const SignInWithPassword = Type.Object({ email: Email('E-mail address of the account.'), password: Password });
+export type SignInWithPassword = Static<typeof SignInWithPassword>;
+
+export const GiveSecondFactor = Type.Object({
+  ticket: Ticket,
+  method: Type.Enum(['totp', 'recovery_code'], { description: 'Where the code is from.' }),
+  code: Code,
+});
+export type GiveSecondFactor = Static<typeof GiveSecondFactor>;
+
+export const RequestEmailCode = Type.Object({ email: Email('E-mail address of the account.') });
+export type RequestEmailCode = Static<typeof RequestEmailCode>;
+
+export const EmailCodeSent = Type.Object(
+  { ticket: Uuid('Send it with the code.') },
+  { description: 'The same answer whether or not there is such an account.' },
+);
+export type EmailCodeSent = Static<typeof EmailCodeSent>;
+
+export const SignInWithEmailCode = Type.Object({ ticket: Ticket, code: Code });
+export type SignInWithEmailCode = Static<typeof SignInWithEmailCode>;
+
+export const PasskeyChallenge = Type.Object(
+  {
+    ticket: Uuid('Send it with the response of the authenticator. Valid for five minutes.'),
+    publicKey: AnyObject(
+      'Options for `navigator.credentials`, as `PublicKeyCredential.parse…OptionsFromJSON` takes them.',
+    ),
+  },
+  { description: 'A challenge for a passkey (WebAuthn).' },
+);
+export type PasskeyChallenge = Static<typeof PasskeyChallenge>;
+
+export const PasskeyResponse = AnyObject('What the authenticator answered: `credential.toJSON()`.');
+
+export const SignInWithPasskey = Type.Object({ ticket: Ticket, response: PasskeyResponse });
+export type SignInWithPasskey = Static<typeof SignInWithPasskey>;
+
+export const CurrentAccount = Type.Object(
+  {
+    id: Uuid('Id of the account.'),
+    name: Type.String(),
+    email: Type.Optional(Type.String({ description: 'In lower case.' })),
+    emailVerified: Type.Boolean({ description: 'Whether a code that was sent to the address was given.' }),
+    hasPassword: Type.Boolean(),
+    totpEnabled: Type.Boolean({ description: 'Whether codes of an authenticator app are required.' }),
+    recoveryCodesLeft: Type.Integer({ minimum: 0 }),
+    passkeys: Type.Array(
+      Type.Object({
+        id: Uuid('Id of the passkey.'),
+        name: Type.String(),
+        createdAt: Time('When it was added.'),
+        lastUsedAt: Type.Optional(Time('When it was last used.')),
+      }),
+    ),
+    createdAt: Time('When the account was created.'),
+    session: Type.Optional(
+      Type.Object(
+        {
+          id: Uuid('Id of this session.'),
+          acr: Type.Enum([...ACRS], { description: 'What you proved who you are with.' }),
+          authTime: Time('When you last proved it.'),
+          strongestAcr: Type.Enum([...ACRS], { description: 'The strongest proof that the account is able to give.' }),
+        },
+        { description: 'Of a person who signed in; absent for tokens.' },
+      ),
+    ),
+  },
+  { description: 'The account of the caller.' },
+);
+export type CurrentAccount = Static<typeof CurrentAccount>;
+
+export const ChangeAccount = Type.Object({ name: Name('Your name.') });
+export type ChangeAccount = Static<typeof ChangeAccount>;
+
+export const ChangePassword = Type.Object({ password: NewPassword });
+export type ChangePassword = Static<typeof ChangePassword>;
+
+export const PasskeyParams = Type.Object({ id: Uuid('Id of the passkey.') });
+
+export const AddPasskey = Type.Object({
+  ticket: Ticket,
+  name: Name('A name to recognise it by.'),
+  response: PasskeyResponse,
+});
+export type AddPasskey = Static<typeof AddPasskey>;
+
+export const TotpSecret = Type.Object(
+  {
+    secret: Type.String({ description: 'The seed in base32, to type it in.' }),
+    uri: Type.String({ description: '`otpauth://` address, to be shown as a QR code.' }),
+  },
+  { description: 'The seed of one-time codes. It takes effect once a code of it was given.' },
+);
+export type TotpSecret = Static<typeof TotpSecret>;
+
+export const ConfirmCode = Type.Object({ code: Code });
+export type ConfirmCode = Static<typeof ConfirmCode>;
+
+export const RecoveryCodes = Type.Object(
+  {
+    recoveryCodes: Type.Array(Type.String(), {
+      description: 'Each works once. They cannot be shown again: save them now.',
+    }),
+  },
+  { description: 'Codes for the loss of the authenticator app.' },
+);
+export type RecoveryCodes = Static<typeof RecoveryCodes>;
+
+export const SignedInSession = Type.Object(
+  {
+    id: Uuid('Id of the session.'),
+    isCurrent: Type.Boolean({ description: 'Whether this request belongs to it.' }),
+    acr: Type.Enum([...ACRS]),
+    createdAt: Time('When the person signed in.'),
+    lastUsedAt: Type.Optional(Time('When it was last used, to the minute.')),
+    lastUsedIp: Type.Optional(Type.String({ description: 'IP address of the last use.' })),
+    userAgent: Type.Optional(Type.String({ description: 'The browser, as it named itself.' })),
+    expiresAt: Time('When it ends unless it is used again, at most seven days after the sign-in.'),
+  },
+  { description: 'A browser in which the account is signed in.' },
+);
+export type SignedInSession = Static<typeof SignedInSession>;
+
+export const SignedInSessions = Type.Object({ data: Type.Array(SignedInSession, { description: 'Newest first.' }) });
+export type SignedInSessions = Static<typeof SignedInSessions>;
+
+export const SessionParams = Type.Object({ id: Uuid('Id of the session.') });
+
+export const StepUp = Type.Object({
+  method: Type.Enum(['password', 'totp', 'recovery_code', 'passkey'], {
+    description: 'What you prove who you are with. `GET /v1/account` says what the account has.',
+  }),
+  password: Type.Optional(Password),
+  code: Type.Optional(Code),
+  ticket: Type.Optional(Ticket),
+  response: Type.Optional(PasskeyResponse),
+});
+export type StepUp = Static<typeof StepUp>;

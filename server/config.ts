@@ -29,6 +29,8 @@ export interface Config {
   readonly chromium?: string;
   readonly ffmpeg?: string;
   readonly regions: readonly [string, ...string[]];
+  /** Who may register: anyone, whoever has an invitation, or nobody. */
+  readonly registration: 'open' | 'invite' | 'closed';
   readonly compat: boolean;
   /** Whether logs of sessions have the console: pages can find out that it is listened to. */
   readonly logRuntime: boolean;
@@ -51,6 +53,8 @@ export interface Config {
   readonly sessionFiles: { readonly downloadBytes: number; readonly uploadBytes: number };
   /** After a session's end. */
   readonly kept: { readonly filesMs: number; readonly sessionsMs: number };
+  /** Absent: mail is kept for the operator to read. */
+  readonly smtp?: { readonly url: Secret; readonly from: string };
   /** Absent: artifacts are kept in the data folder. */
   readonly s3?: S3Config;
   /** An extension that no session names for so many days is deleted. */
@@ -92,6 +96,7 @@ const DAY_MS = 24 * 3600_000;
 const SESSION_FILES_BYTES = 4 * GIB;
 const MEMORY_PER_SESSION_BYTES = 2 * GIB;
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+const REGISTRATIONS = ['open', 'invite', 'closed'] as const;
 const ISOLATIONS = ['auto', 'slot', 'process'] as const;
 
 /** @throws BadConfig with everything that is wrong. */
@@ -103,6 +108,7 @@ export function readConfig(variables: Variables): Config {
   const tls = readTls(env);
   const s3 = readS3(env);
   const otlp = readOtlp(env);
+  const smtp = readSmtp(env);
   const adblockList = readPath(env, 'BERTH_ADBLOCK_LIST');
   const proxyPools = readPath(env, 'BERTH_PROXY_POOLS');
   const chromium = readPath(env, 'BERTH_CHROMIUM');
@@ -123,6 +129,7 @@ export function readConfig(variables: Variables): Config {
     ...(chromium ? { chromium } : {}),
     ...(ffmpeg ? { ffmpeg } : {}),
     regions: readRegions(env),
+    registration: env.oneOf('BERTH_REGISTRATION', 'invite', REGISTRATIONS),
     compat: env.isOn('BERTH_COMPAT', 'on'),
     logRuntime: env.isOn('BERTH_LOG_RUNTIME', 'on'),
     logLevel: env.oneOf('BERTH_LOG_LEVEL', 'info', LOG_LEVELS),
@@ -144,6 +151,7 @@ export function readConfig(variables: Variables): Config {
       sessionsMs: DAY_MS * env.whole('BERTH_KEEP_SESSIONS', 90, 0, 3650),
     },
     extensionDays: env.whole('BERTH_EXTENSION_DAYS', 90, 1, 36_500),
+    ...(smtp ? { smtp } : {}),
     ...(s3 ? { s3 } : {}),
     ...(tls ? { tls } : {}),
     ...(otlp ? { otlp } : {}),
@@ -193,6 +201,17 @@ function readPublicUrl(env: Environment, listen: Config['listen']): string {
   if (plain) return url.href.replace(/\/+$/, '');
   env.refuse('BERTH_PUBLIC_URL', text, 'an http or https URL, for example https://browsers.example');
   return '';
+}
+
+function readSmtp(env: Environment): Config['smtp'] {
+  const [text, from] = [env.text('BERTH_SMTP_URL'), env.text('BERTH_SMTP_FROM')];
+  if (text === undefined) return undefined;
+  // A bad value is not repeated: it may contain the password.
+  if (!/^smtps?:\/\/[^/\s]+$/.test(text) || !URL.canParse(text))
+    env.refuse('BERTH_SMTP_URL', '***', 'smtp://USER:PASSWORD@HOST:PORT, or smtps://…');
+  if (from === undefined || !/^[^\s@<>]+@[^\s@<>]+$/.test(from))
+    env.refuse('BERTH_SMTP_FROM', from ?? '', 'the address that mail is from, for example berth@example.com');
+  return { url: new Secret(text), from: from ?? '' };
 }
 
 function readDatabaseUrl(env: Environment): Secret | undefined {

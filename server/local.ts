@@ -10,8 +10,12 @@ import { Applications } from './domain/identity/applications.ts';
 import { Cursors } from './domain/identity/cursors.ts';
 import { consoleTokenRequest } from './domain/identity/first-start.ts';
 import { Tokens } from './domain/identity/tokens.ts';
+import { cleanEmail } from './domain/people/email.ts';
+import { setUpAddress } from './domain/people/set-up-address.ts';
+import { newSetUpSecret } from './domain/people/set-up-links.ts';
 import type { AccountRow, ApplicationRow } from './engines/store/rows/accounts.ts';
 import type { KeyRow, TokenRow } from './engines/store/rows/credentials.ts';
+import type { MailRow } from './engines/store/rows/mails.ts';
 import type { Store } from './engines/store/store.ts';
 import { type Clock, systemClock } from './kit/clock.ts';
 import { Fault } from './kit/fault.ts';
@@ -54,6 +58,10 @@ export interface Local extends Closeable {
   revokeToken(id: string): Promise<void>;
   /** A token that signs in to the console for a day. */
   createConsoleToken(): Promise<Secret>;
+  /** A link with which a person takes over an account, once: that of this address, or the one of the first start. */
+  setUpLink(email?: string): Promise<string>;
+  /** Mails, newest first. */
+  listMails(): Promise<MailRow[]>;
 }
 
 const PAGE = 200;
@@ -90,6 +98,11 @@ export async function openLocal(env: Environment, log: Log = silentLog, clock: C
     },
     revokeToken: async id => tokens.end((await account()).id, id),
     createConsoleToken: async () => (await tokens.issue((await account()).id, consoleTokenRequest(clock))).token,
+    setUpLink: async email => {
+      const { id } = email === undefined ? await account() : await accountOf(store, email);
+      return setUpAddress(config.publicUrl, await newSetUpSecret(store, clock, id));
+    },
+    listMails: () => store.mails.list(PAGE),
     sweepPlan: () => sweepPlan({ rows: store.retention, clock }),
     sweep: () => sweepNow(runtime, config, store),
     close: () => scope.close(),
@@ -135,6 +148,12 @@ async function operatorAccount(store: Store, clock: Clock): Promise<AccountRow> 
   const account: AccountRow = { id: newId<AccountId>(now), name: 'Operator', createdAt: now };
   await store.accounts.insert(account);
   return account;
+}
+
+async function accountOf(store: Store, email: string): Promise<AccountRow> {
+  const found = await store.accounts.byEmail(cleanEmail(email));
+  if (!found) throw new Fault('not_found', `No account has the e-mail address ${email}.`);
+  return found;
 }
 
 async function findApplication(

@@ -1,6 +1,7 @@
 // Boot and end of one server process. SIGTERM leaves running sessions to a successor; SIGINT ends them first.
 import { CONSOLE_LINK_HOURS } from '../contract/tokens.ts';
 import { type Config, readConfig } from './config.ts';
+import { setUpAddress } from './domain/people/set-up-address.ts';
 import { type Clock, systemClock } from './kit/clock.ts';
 import { BadConfig } from './kit/environment.ts';
 import { isFault, reason } from './kit/fault.ts';
@@ -10,6 +11,9 @@ import { openLog } from './pino-log.ts';
 import { removeServerRecord, writeServerRecord } from './server-record.ts';
 
 const EXIT = { fine: 0, failed: 1, badConfig: 2 } as const;
+
+const ACCOUNT_HINT =
+  '            makes it yours: choose an e-mail address and a password; another link: npm run -s berth -- accounts link';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -61,6 +65,7 @@ function greeting(config: Config, { first, isolation, missing, url }: Service): 
     `  docs      ${base}/docs`,
     `  console   ${consoleLink(base, first)}`,
   ];
+  if (first.setUpSecret) lines.push(`  account   ${setUpAddress(base, first.setUpSecret)}`, ACCOUNT_HINT);
   for (const lack of missing) lines.push(`  without   ${lack}`);
   if (!first.key) lines.push('  keys      make one with: npm run -s berth -- keys create');
   if (first.key) {

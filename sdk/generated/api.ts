@@ -800,6 +800,478 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sign-in/setup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create the first account
+         * @description Takes the secret of a link that the first start, or the command `berth accounts link`, has printed. The link works once, for 24 hours. Signs in.
+         */
+        post: operations["setUpAccount"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sign-in/register": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Register
+         * @description Creates an account, signs in, and sends a code that verifies the e-mail address. By default an invitation is required: see `registration` in `/v1/config`.
+         */
+        post: operations["register"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sign-in/password": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign in with a password
+         * @description At most ten failures per account and address in ten minutes.
+         */
+        post: operations["signInWithPassword"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sign-in/second-factor": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give the second factor
+         * @description Completes a sign-in with a code of the authenticator app or a recovery code. Five wrong codes end it.
+         */
+        post: operations["giveSecondFactor"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sign-in/email-code": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Request a code by e-mail
+         * @description Sends a code of six digits that is valid for ten minutes, if there is such an account. The answer does not say whether there is.
+         */
+        post: operations["requestEmailCode"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sign-in/email-code/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign in with a code by e-mail
+         * @description Five wrong codes end the ticket. The address counts as verified.
+         */
+        post: operations["signInWithEmailCode"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sign-in/passkey/options": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Request a challenge for a passkey
+         * @description For any passkey that the browser has for this service.
+         */
+        post: operations["requestPasskeyChallenge"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sign-in/passkey": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign in with a passkey
+         * @description User verification is required. A passkey needs no second factor.
+         */
+        post: operations["signInWithPasskey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/account": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the account
+         * @description Returns the account of the caller, and what it can sign in with.
+         */
+        get: operations["readAccount"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Rename the account
+         * @description Changes the name that other members see.
+         */
+        patch: operations["changeAccount"];
+        trace?: never;
+    };
+    "/v1/account/sign-out": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign out
+         * @description Ends this session, and removes the cookie.
+         */
+        post: operations["signOut"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/account/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List signed-in browsers
+         * @description Returns the sessions in which the account is signed in.
+         */
+        get: operations["listSignedInSessions"];
+        put?: never;
+        post?: never;
+        /**
+         * Sign out all other browsers
+         * @description Ends all sessions of the account except this one.
+         */
+        delete: operations["endOtherSessions"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/account/sessions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Sign out another browser
+         * @description Ends one session at once, in every process.
+         */
+        delete: operations["endSignedInSession"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/account/step-up": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Prove again who you are
+         * @description Some operations require a proof that is at most five minutes old and as strong as the account is able to give. Changes the cookie. At most ten failures in ten minutes.
+         */
+        post: operations["stepUp"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/account/step-up/options": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Request a challenge for a step-up with a passkey
+         * @description For the passkeys of this account.
+         */
+        post: operations["requestStepUpChallenge"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/account/password": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Set the password
+         * @description Ends all other sessions of the account.
+         */
+        put: operations["changePassword"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/account/passkeys/options": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begin to add a passkey
+         * @description Returns options for `navigator.credentials.create`.
+         */
+        post: operations["requestPasskeyRegistration"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/account/passkeys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Add a passkey
+         * @description At most 20 per account. Adding it proves who you are, so that this session is as strong as the passkey.
+         */
+        post: operations["addPasskey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/account/passkeys/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove a passkey
+         * @description It cannot be used any more.
+         */
+        delete: operations["removePasskey"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/account/totp": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begin to use an authenticator app
+         * @description Returns a new seed. Codes are required only after one was confirmed.
+         */
+        post: operations["beginTotp"];
+        /**
+         * Stop using an authenticator app
+         * @description Removes the seed and the recovery codes.
+         */
+        delete: operations["removeTotp"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/account/totp/confirm": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Confirm the authenticator app
+         * @description Takes a code of the new seed. From then on a sign-in requires a code. Returns ten recovery codes.
+         */
+        post: operations["confirmTotp"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/account/recovery-codes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Replace the recovery codes
+         * @description The earlier codes stop working.
+         */
+        post: operations["renewRecoveryCodes"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/account/email/verification": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Request a code that verifies the e-mail address
+         * @description Sends a code to the address of the account.
+         */
+        post: operations["requestEmailVerification"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/account/email/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Verify the e-mail address
+         * @description Takes the code that was sent. Five wrong codes end the ticket.
+         */
+        post: operations["verifyEmail"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/account/tokens": {
         parameters: {
             query?: never;
@@ -4594,6 +5066,1539 @@ export interface operations {
                         lastUsedIp?: string;
                         /** @description The key itself. It is stored only as a hash and cannot be shown again: save it now. */
                         key?: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    setUpAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "token": "bsl_…",
+                 *       "name": "Ada",
+                 *       "email": "ada@example.com",
+                 *       "password": "correct horse battery staple"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description The secret of the link that the first start, or the command `berth accounts link`, has printed. */
+                    token: string;
+                    /** @description Your name. 1–64 characters after trimming, without control characters. */
+                    name: string;
+                    /** @description Your e-mail address. Compared without regard to case. */
+                    email: string;
+                    /** @description The new password: 12 to 256 characters, of any kind. */
+                    password: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Signed in, or a second factor is required. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * @description `signed_in`: the cookie is set. `second_factor_required`: send a code with the ticket.
+                         * @enum {unknown}
+                         */
+                        status: "signed_in" | "second_factor_required";
+                        /**
+                         * Format: uuid
+                         * @description Id of the account, once signed in.
+                         */
+                        accountId?: string;
+                        /**
+                         * Format: uuid
+                         * @description For the second factor. Valid for ten minutes.
+                         */
+                        ticket?: string;
+                        /** @description Second factors that the account has. */
+                        methods?: ("totp" | "recovery_code" | "passkey")[];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    register: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Ada",
+                 *       "email": "ada@example.com",
+                 *       "password": "correct horse battery staple"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description Your name. 1–64 characters after trimming, without control characters. */
+                    name: string;
+                    /** @description Your e-mail address. Compared without regard to case. */
+                    email: string;
+                    /** @description The new password: 12 to 256 characters, of any kind. */
+                    password: string;
+                    /** @description The secret of an invitation link. Required unless registration is open. */
+                    invitation?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Signed in, or a second factor is required. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * @description `signed_in`: the cookie is set. `second_factor_required`: send a code with the ticket.
+                         * @enum {unknown}
+                         */
+                        status: "signed_in" | "second_factor_required";
+                        /**
+                         * Format: uuid
+                         * @description Id of the account, once signed in.
+                         */
+                        accountId?: string;
+                        /**
+                         * Format: uuid
+                         * @description For the second factor. Valid for ten minutes.
+                         */
+                        ticket?: string;
+                        /** @description Second factors that the account has. */
+                        methods?: ("totp" | "recovery_code" | "passkey")[];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    signInWithPassword: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "email": "ada@example.com",
+                 *       "password": "correct horse battery staple"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description E-mail address of the account. */
+                    email: string;
+                    /** @description The password. */
+                    password: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Signed in, or a second factor is required. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * @description `signed_in`: the cookie is set. `second_factor_required`: send a code with the ticket.
+                         * @enum {unknown}
+                         */
+                        status: "signed_in" | "second_factor_required";
+                        /**
+                         * Format: uuid
+                         * @description Id of the account, once signed in.
+                         */
+                        accountId?: string;
+                        /**
+                         * Format: uuid
+                         * @description For the second factor. Valid for ten minutes.
+                         */
+                        ticket?: string;
+                        /** @description Second factors that the account has. */
+                        methods?: ("totp" | "recovery_code" | "passkey")[];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    giveSecondFactor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "ticket": "0199…",
+                 *       "method": "totp",
+                 *       "code": "123456"
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * Format: uuid
+                     * @description The `ticket` of the answer before.
+                     */
+                    ticket: string;
+                    /**
+                     * @description Where the code is from.
+                     * @enum {unknown}
+                     */
+                    method: "totp" | "recovery_code";
+                    /** @description The code. Blanks and dashes are ignored. */
+                    code: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Signed in, or a second factor is required. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * @description `signed_in`: the cookie is set. `second_factor_required`: send a code with the ticket.
+                         * @enum {unknown}
+                         */
+                        status: "signed_in" | "second_factor_required";
+                        /**
+                         * Format: uuid
+                         * @description Id of the account, once signed in.
+                         */
+                        accountId?: string;
+                        /**
+                         * Format: uuid
+                         * @description For the second factor. Valid for ten minutes.
+                         */
+                        ticket?: string;
+                        /** @description Second factors that the account has. */
+                        methods?: ("totp" | "recovery_code" | "passkey")[];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    requestEmailCode: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "email": "ada@example.com"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description E-mail address of the account. */
+                    email: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Accepted. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Send it with the code.
+                         */
+                        ticket: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    signInWithEmailCode: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "ticket": "0199…",
+                 *       "code": "123456"
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * Format: uuid
+                     * @description The `ticket` of the answer before.
+                     */
+                    ticket: string;
+                    /** @description The code. Blanks and dashes are ignored. */
+                    code: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Signed in, or a second factor is required. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * @description `signed_in`: the cookie is set. `second_factor_required`: send a code with the ticket.
+                         * @enum {unknown}
+                         */
+                        status: "signed_in" | "second_factor_required";
+                        /**
+                         * Format: uuid
+                         * @description Id of the account, once signed in.
+                         */
+                        accountId?: string;
+                        /**
+                         * Format: uuid
+                         * @description For the second factor. Valid for ten minutes.
+                         */
+                        ticket?: string;
+                        /** @description Second factors that the account has. */
+                        methods?: ("totp" | "recovery_code" | "passkey")[];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    requestPasskeyChallenge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The challenge. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Send it with the response of the authenticator. Valid for five minutes.
+                         */
+                        ticket: string;
+                        /** @description Options for `navigator.credentials`, as `PublicKeyCredential.parse…OptionsFromJSON` takes them. */
+                        publicKey: Record<string, unknown>;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    signInWithPasskey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "ticket": "0199…",
+                 *       "response": {}
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * Format: uuid
+                     * @description The `ticket` of the answer before.
+                     */
+                    ticket: string;
+                    /** @description What the authenticator answered: `credential.toJSON()`. */
+                    response: Record<string, unknown>;
+                };
+            };
+        };
+        responses: {
+            /** @description Signed in, or a second factor is required. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * @description `signed_in`: the cookie is set. `second_factor_required`: send a code with the ticket.
+                         * @enum {unknown}
+                         */
+                        status: "signed_in" | "second_factor_required";
+                        /**
+                         * Format: uuid
+                         * @description Id of the account, once signed in.
+                         */
+                        accountId?: string;
+                        /**
+                         * Format: uuid
+                         * @description For the second factor. Valid for ten minutes.
+                         */
+                        ticket?: string;
+                        /** @description Second factors that the account has. */
+                        methods?: ("totp" | "recovery_code" | "passkey")[];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The account. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the account.
+                         */
+                        id: string;
+                        name: string;
+                        /** @description In lower case. */
+                        email?: string;
+                        /** @description Whether a code that was sent to the address was given. */
+                        emailVerified: boolean;
+                        hasPassword: boolean;
+                        /** @description Whether codes of an authenticator app are required. */
+                        totpEnabled: boolean;
+                        recoveryCodesLeft: number;
+                        passkeys: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the passkey.
+                             */
+                            id: string;
+                            name: string;
+                            /**
+                             * Format: date-time
+                             * @description When it was added. ISO 8601, UTC, with milliseconds.
+                             */
+                            createdAt: string;
+                            /**
+                             * Format: date-time
+                             * @description When it was last used. ISO 8601, UTC, with milliseconds.
+                             */
+                            lastUsedAt?: string;
+                        }[];
+                        /**
+                         * Format: date-time
+                         * @description When the account was created. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /** @description Of a person who signed in; absent for tokens. */
+                        session?: {
+                            /**
+                             * Format: uuid
+                             * @description Id of this session.
+                             */
+                            id: string;
+                            /**
+                             * @description What you proved who you are with.
+                             * @enum {unknown}
+                             */
+                            acr: "berth:1" | "berth:2" | "phr";
+                            /**
+                             * Format: date-time
+                             * @description When you last proved it. ISO 8601, UTC, with milliseconds.
+                             */
+                            authTime: string;
+                            /**
+                             * @description The strongest proof that the account is able to give.
+                             * @enum {unknown}
+                             */
+                            strongestAcr: "berth:1" | "berth:2" | "phr";
+                        };
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    changeAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Ada Lovelace"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description Your name. 1–64 characters after trimming, without control characters. */
+                    name: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The account. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the account.
+                         */
+                        id: string;
+                        name: string;
+                        /** @description In lower case. */
+                        email?: string;
+                        /** @description Whether a code that was sent to the address was given. */
+                        emailVerified: boolean;
+                        hasPassword: boolean;
+                        /** @description Whether codes of an authenticator app are required. */
+                        totpEnabled: boolean;
+                        recoveryCodesLeft: number;
+                        passkeys: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the passkey.
+                             */
+                            id: string;
+                            name: string;
+                            /**
+                             * Format: date-time
+                             * @description When it was added. ISO 8601, UTC, with milliseconds.
+                             */
+                            createdAt: string;
+                            /**
+                             * Format: date-time
+                             * @description When it was last used. ISO 8601, UTC, with milliseconds.
+                             */
+                            lastUsedAt?: string;
+                        }[];
+                        /**
+                         * Format: date-time
+                         * @description When the account was created. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /** @description Of a person who signed in; absent for tokens. */
+                        session?: {
+                            /**
+                             * Format: uuid
+                             * @description Id of this session.
+                             */
+                            id: string;
+                            /**
+                             * @description What you proved who you are with.
+                             * @enum {unknown}
+                             */
+                            acr: "berth:1" | "berth:2" | "phr";
+                            /**
+                             * Format: date-time
+                             * @description When you last proved it. ISO 8601, UTC, with milliseconds.
+                             */
+                            authTime: string;
+                            /**
+                             * @description The strongest proof that the account is able to give.
+                             * @enum {unknown}
+                             */
+                            strongestAcr: "berth:1" | "berth:2" | "phr";
+                        };
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    signOut: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Signed out. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listSignedInSessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The sessions. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Newest first. */
+                        data: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the session.
+                             */
+                            id: string;
+                            /** @description Whether this request belongs to it. */
+                            isCurrent: boolean;
+                            /** @enum {unknown} */
+                            acr: "berth:1" | "berth:2" | "phr";
+                            /**
+                             * Format: date-time
+                             * @description When the person signed in. ISO 8601, UTC, with milliseconds.
+                             */
+                            createdAt: string;
+                            /**
+                             * Format: date-time
+                             * @description When it was last used, to the minute. ISO 8601, UTC, with milliseconds.
+                             */
+                            lastUsedAt?: string;
+                            /** @description IP address of the last use. */
+                            lastUsedIp?: string;
+                            /** @description The browser, as it named itself. */
+                            userAgent?: string;
+                            /**
+                             * Format: date-time
+                             * @description When it ends unless it is used again, at most seven days after the sign-in. ISO 8601, UTC, with milliseconds.
+                             */
+                            expiresAt: string;
+                        }[];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    endOtherSessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Ended. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    endSignedInSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the session. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Ended. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    stepUp: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "method": "totp",
+                 *       "code": "123456"
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * @description What you prove who you are with. `GET /v1/account` says what the account has.
+                     * @enum {unknown}
+                     */
+                    method: "password" | "totp" | "recovery_code" | "passkey";
+                    /** @description The password. */
+                    password?: string;
+                    /** @description The code. Blanks and dashes are ignored. */
+                    code?: string;
+                    /**
+                     * Format: uuid
+                     * @description The `ticket` of the answer before.
+                     */
+                    ticket?: string;
+                    /** @description What the authenticator answered: `credential.toJSON()`. */
+                    response?: Record<string, unknown>;
+                };
+            };
+        };
+        responses: {
+            /** @description The account. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the account.
+                         */
+                        id: string;
+                        name: string;
+                        /** @description In lower case. */
+                        email?: string;
+                        /** @description Whether a code that was sent to the address was given. */
+                        emailVerified: boolean;
+                        hasPassword: boolean;
+                        /** @description Whether codes of an authenticator app are required. */
+                        totpEnabled: boolean;
+                        recoveryCodesLeft: number;
+                        passkeys: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the passkey.
+                             */
+                            id: string;
+                            name: string;
+                            /**
+                             * Format: date-time
+                             * @description When it was added. ISO 8601, UTC, with milliseconds.
+                             */
+                            createdAt: string;
+                            /**
+                             * Format: date-time
+                             * @description When it was last used. ISO 8601, UTC, with milliseconds.
+                             */
+                            lastUsedAt?: string;
+                        }[];
+                        /**
+                         * Format: date-time
+                         * @description When the account was created. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /** @description Of a person who signed in; absent for tokens. */
+                        session?: {
+                            /**
+                             * Format: uuid
+                             * @description Id of this session.
+                             */
+                            id: string;
+                            /**
+                             * @description What you proved who you are with.
+                             * @enum {unknown}
+                             */
+                            acr: "berth:1" | "berth:2" | "phr";
+                            /**
+                             * Format: date-time
+                             * @description When you last proved it. ISO 8601, UTC, with milliseconds.
+                             */
+                            authTime: string;
+                            /**
+                             * @description The strongest proof that the account is able to give.
+                             * @enum {unknown}
+                             */
+                            strongestAcr: "berth:1" | "berth:2" | "phr";
+                        };
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    requestStepUpChallenge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The challenge. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Send it with the response of the authenticator. Valid for five minutes.
+                         */
+                        ticket: string;
+                        /** @description Options for `navigator.credentials`, as `PublicKeyCredential.parse…OptionsFromJSON` takes them. */
+                        publicKey: Record<string, unknown>;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    changePassword: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "password": "correct horse battery staple"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description The new password: 12 to 256 characters, of any kind. */
+                    password: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The account. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the account.
+                         */
+                        id: string;
+                        name: string;
+                        /** @description In lower case. */
+                        email?: string;
+                        /** @description Whether a code that was sent to the address was given. */
+                        emailVerified: boolean;
+                        hasPassword: boolean;
+                        /** @description Whether codes of an authenticator app are required. */
+                        totpEnabled: boolean;
+                        recoveryCodesLeft: number;
+                        passkeys: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the passkey.
+                             */
+                            id: string;
+                            name: string;
+                            /**
+                             * Format: date-time
+                             * @description When it was added. ISO 8601, UTC, with milliseconds.
+                             */
+                            createdAt: string;
+                            /**
+                             * Format: date-time
+                             * @description When it was last used. ISO 8601, UTC, with milliseconds.
+                             */
+                            lastUsedAt?: string;
+                        }[];
+                        /**
+                         * Format: date-time
+                         * @description When the account was created. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /** @description Of a person who signed in; absent for tokens. */
+                        session?: {
+                            /**
+                             * Format: uuid
+                             * @description Id of this session.
+                             */
+                            id: string;
+                            /**
+                             * @description What you proved who you are with.
+                             * @enum {unknown}
+                             */
+                            acr: "berth:1" | "berth:2" | "phr";
+                            /**
+                             * Format: date-time
+                             * @description When you last proved it. ISO 8601, UTC, with milliseconds.
+                             */
+                            authTime: string;
+                            /**
+                             * @description The strongest proof that the account is able to give.
+                             * @enum {unknown}
+                             */
+                            strongestAcr: "berth:1" | "berth:2" | "phr";
+                        };
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    requestPasskeyRegistration: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The challenge. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Send it with the response of the authenticator. Valid for five minutes.
+                         */
+                        ticket: string;
+                        /** @description Options for `navigator.credentials`, as `PublicKeyCredential.parse…OptionsFromJSON` takes them. */
+                        publicKey: Record<string, unknown>;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    addPasskey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "ticket": "0199…",
+                 *       "name": "Laptop",
+                 *       "response": {}
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * Format: uuid
+                     * @description The `ticket` of the answer before.
+                     */
+                    ticket: string;
+                    /** @description A name to recognise it by. 1–64 characters after trimming, without control characters. */
+                    name: string;
+                    /** @description What the authenticator answered: `credential.toJSON()`. */
+                    response: Record<string, unknown>;
+                };
+            };
+        };
+        responses: {
+            /** @description The account. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the account.
+                         */
+                        id: string;
+                        name: string;
+                        /** @description In lower case. */
+                        email?: string;
+                        /** @description Whether a code that was sent to the address was given. */
+                        emailVerified: boolean;
+                        hasPassword: boolean;
+                        /** @description Whether codes of an authenticator app are required. */
+                        totpEnabled: boolean;
+                        recoveryCodesLeft: number;
+                        passkeys: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the passkey.
+                             */
+                            id: string;
+                            name: string;
+                            /**
+                             * Format: date-time
+                             * @description When it was added. ISO 8601, UTC, with milliseconds.
+                             */
+                            createdAt: string;
+                            /**
+                             * Format: date-time
+                             * @description When it was last used. ISO 8601, UTC, with milliseconds.
+                             */
+                            lastUsedAt?: string;
+                        }[];
+                        /**
+                         * Format: date-time
+                         * @description When the account was created. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /** @description Of a person who signed in; absent for tokens. */
+                        session?: {
+                            /**
+                             * Format: uuid
+                             * @description Id of this session.
+                             */
+                            id: string;
+                            /**
+                             * @description What you proved who you are with.
+                             * @enum {unknown}
+                             */
+                            acr: "berth:1" | "berth:2" | "phr";
+                            /**
+                             * Format: date-time
+                             * @description When you last proved it. ISO 8601, UTC, with milliseconds.
+                             */
+                            authTime: string;
+                            /**
+                             * @description The strongest proof that the account is able to give.
+                             * @enum {unknown}
+                             */
+                            strongestAcr: "berth:1" | "berth:2" | "phr";
+                        };
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    removePasskey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the passkey. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Removed. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    beginTotp: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The seed. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The seed in base32, to type it in. */
+                        secret: string;
+                        /** @description `otpauth://` address, to be shown as a QR code. */
+                        uri: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    removeTotp: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Removed. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    confirmTotp: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "code": "123456"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description The code. Blanks and dashes are ignored. */
+                    code: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The recovery codes. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Each works once. They cannot be shown again: save them now. */
+                        recoveryCodes: string[];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    renewRecoveryCodes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The new codes. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Each works once. They cannot be shown again: save them now. */
+                        recoveryCodes: string[];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    requestEmailVerification: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Send it with the code.
+                         */
+                        ticket: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    verifyEmail: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "ticket": "0199…",
+                 *       "code": "123456"
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * Format: uuid
+                     * @description The `ticket` of the answer before.
+                     */
+                    ticket: string;
+                    /** @description The code. Blanks and dashes are ignored. */
+                    code: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The account. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the account.
+                         */
+                        id: string;
+                        name: string;
+                        /** @description In lower case. */
+                        email?: string;
+                        /** @description Whether a code that was sent to the address was given. */
+                        emailVerified: boolean;
+                        hasPassword: boolean;
+                        /** @description Whether codes of an authenticator app are required. */
+                        totpEnabled: boolean;
+                        recoveryCodesLeft: number;
+                        passkeys: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the passkey.
+                             */
+                            id: string;
+                            name: string;
+                            /**
+                             * Format: date-time
+                             * @description When it was added. ISO 8601, UTC, with milliseconds.
+                             */
+                            createdAt: string;
+                            /**
+                             * Format: date-time
+                             * @description When it was last used. ISO 8601, UTC, with milliseconds.
+                             */
+                            lastUsedAt?: string;
+                        }[];
+                        /**
+                         * Format: date-time
+                         * @description When the account was created. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /** @description Of a person who signed in; absent for tokens. */
+                        session?: {
+                            /**
+                             * Format: uuid
+                             * @description Id of this session.
+                             */
+                            id: string;
+                            /**
+                             * @description What you proved who you are with.
+                             * @enum {unknown}
+                             */
+                            acr: "berth:1" | "berth:2" | "phr";
+                            /**
+                             * Format: date-time
+                             * @description When you last proved it. ISO 8601, UTC, with milliseconds.
+                             */
+                            authTime: string;
+                            /**
+                             * @description The strongest proof that the account is able to give.
+                             * @enum {unknown}
+                             */
+                            strongestAcr: "berth:1" | "berth:2" | "phr";
+                        };
                     };
                 };
             };

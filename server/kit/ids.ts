@@ -16,6 +16,7 @@ export type UploadId = string & { readonly kind: 'upload' };
 export type AuditId = string & { readonly kind: 'audit' };
 export type PasskeyId = string & { readonly kind: 'passkey' };
 export type TicketId = string & { readonly kind: 'ticket' };
+export type MailId = string & { readonly kind: 'mail' };
 export type DownloadId = string & { readonly kind: 'download' };
 
 export function newId<Id extends string>(now: Date): Id {

@@ -18,7 +18,9 @@ import { openDownloads, openFiles } from './files.ts';
 import type { Foundation } from './foundation.ts';
 import { openIdempotency } from './idempotency.ts';
 import { openLive } from './live.ts';
+import { openMail } from './mail.ts';
 import { type NetworkDeps, openNetwork } from './network.ts';
+import { openPeople } from './people.ts';
 import { openRecordings } from './recordings.ts';
 
 export interface FamiliesDeps extends Pick<NetworkDeps, 'endSession'> {
@@ -41,6 +43,7 @@ export async function openFamilies(runtime: Runtime, foundation: Foundation, dep
     ...{ lives, keyUses: identity.keyUses, pictures: recordings.pictures, waiting: admission.waiting },
     linkTo: download => downloads.linkTo(download),
   });
+  const mail = openMail(runtime, foundation);
   return {
     network: await openNetwork(runtime, foundation, {
       endSession,
@@ -59,5 +62,7 @@ export async function openFamilies(runtime: Runtime, foundation: Foundation, dep
     events: await openEvents(runtime, foundation),
     audit: openAudit(runtime, foundation, identity.applications),
     idempotency: openIdempotency(runtime, foundation),
+    mail,
+    people: openPeople(runtime, foundation, { identity, mail: mail.service, invitedEmail: async () => undefined }),
   };
 }

@@ -36,6 +36,7 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
       incomingDir: join(config.dataDir, 'incoming'),
       limits: admission.limits,
       waiting: admission.waiting,
+      people: families.people.service,
       sessions: sessions.service,
       contexts: families.contexts.service,
       certificates: families.certificates.service,

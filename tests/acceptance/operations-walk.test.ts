@@ -8,6 +8,7 @@ import { propertiesOf } from '../../contract/openapi.ts';
 import { OPERATION_IDS, type OperationId, operation, pathsOf } from '../../contract/operations.ts';
 import type { HttpAnswer } from '../harness/http.ts';
 import { ownerToken } from '../harness/limits.ts';
+import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 import { fits, rightValue, wrongValues } from '../harness/wrong-values.ts';
 
@@ -16,6 +17,7 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 
 const server = await startServer();
 const token = await ownerToken(server);
+const person = await Person.owner(server);
 
 interface Sent {
   readonly path?: string;
@@ -26,10 +28,14 @@ interface Sent {
 
 /** The native path, or the only one, with ids that do not exist. */
 function send(id: OperationId, { path = pathOf(id), query, headers = {}, body }: Sent): Promise<HttpAnswer<ErrorBody>> {
-  const { method, credential } = operation(id);
+  const { method, credential, ownPageOnly } = operation(id);
   return server.api(method, query === undefined ? path : `${path}?${query}`, {
-    key: credential === 'account' ? token : server.key,
-    headers: { ...(body === undefined ? {} : JSON_TYPE), ...headers },
+    key: credential === 'account' ? token : credential === 'human' || ownPageOnly ? null : server.key,
+    headers: {
+      ...(body === undefined ? {} : JSON_TYPE),
+      ...(credential === 'human' || ownPageOnly ? person.headers : {}),
+      ...headers,
+    },
     body,
   });
 }

@@ -178,7 +178,7 @@ export class Callers implements Closeable {
 const isActive = ({ revokedAt, expiresAt }: Known['row'], now: Date): boolean =>
   !revokedAt && (!expiresAt || expiresAt > now);
 
-const sourceOf = ({ ip, userAgent, requestId }: Presented): RequestSource => ({
+export const sourceOf = ({ ip, userAgent, requestId }: Presented): RequestSource => ({
   ip,
   ...(userAgent === undefined ? {} : { userAgent: userAgent.slice(0, USER_AGENT_CHARACTERS_MAX) }),
   ...(requestId === undefined ? {} : { requestId }),

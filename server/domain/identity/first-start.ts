@@ -6,6 +6,7 @@ import type { Store } from '../../engines/store/store.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { type AccountId, newId } from '../../kit/ids.ts';
 import type { Secret } from '../../kit/secret.ts';
+import { newSetUpSecret } from '../people/set-up-links.ts';
 import type { AgentKeys } from './agent-keys.ts';
 import type { Applications } from './applications.ts';
 import type { Tokens } from './tokens.ts';
@@ -19,10 +20,12 @@ export interface FirstStart {
   readonly key?: Secret;
   /** Likewise. Signs in to the console for a day. */
   readonly consoleToken?: Secret;
+  /** Likewise. With it the first person makes this account their own, once, within a day. */
+  readonly setUpSecret?: Secret;
 }
 
 export interface FirstStartParts {
-  readonly store: Pick<Store, 'accounts' | 'applications'>;
+  readonly store: Pick<Store, 'accounts' | 'applications' | 'signInTickets'>;
   readonly clock: Clock;
   readonly applications: Applications;
   readonly agentKeys: AgentKeys;
@@ -37,7 +40,10 @@ export async function firstStart(parts: FirstStartParts): Promise<FirstStart> {
   const made = await applications.insert(account.id, { name: 'Default' });
   const { key } = await agentKeys.issue(made.id, { name: 'First key' });
   const { token: consoleToken } = await tokens.issue(account.id, consoleTokenRequest(clock));
-  return { account, application: made, key, consoleToken };
+  return {
+    ...{ account, application: made, key, consoleToken },
+    ...((await store.accounts.hasPeople()) ? {} : { setUpSecret: await newSetUpSecret(store, clock, account.id) }),
+  };
 }
 
 /** A token for a link to the console. */

@@ -26,6 +26,8 @@ export interface Identity extends Closeable {
   readonly tokens: Tokens;
   readonly keyUses: KeyUses;
   readonly tasks: readonly Task[];
+  /** Drops a credential from the cache of this process, by the hex of its hash. */
+  forget(hash: string): void;
 }
 
 /** The operations that HTTP handlers may call. */
@@ -68,6 +70,7 @@ export async function openIdentity({ clock, log }: Runtime, { store, secret, aud
     agentKeys: new AgentKeys({ store, clock, cursors, applications, audit, changed }),
     tokens: new Tokens({ store, clock, cursors, applications, audit, changed }),
     keyUses,
+    forget: changed,
     tasks: [{ name: 'end_key_uses', everyMs: END_KEY_USES_MS, run: () => keyUses.tend() }],
     close: async () => {
       await listening.close();

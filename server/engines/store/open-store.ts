@@ -33,6 +33,7 @@ import { idempotency } from './tables/idempotency.ts';
 import { keys } from './tables/keys.ts';
 import { limits } from './tables/limits.ts';
 import { logs } from './tables/logs.ts';
+import { mails } from './tables/mails.ts';
 import { outbox } from './tables/outbox.ts';
 import { pages } from './tables/pages.ts';
 import { passkeys } from './tables/passkeys.ts';
@@ -184,6 +185,7 @@ function onDatabase(target: Target, role: string | undefined, { log, clock }: St
     controls: controls(db),
     contexts: contexts(db, announcer),
     contextUses: contextUses(db, announcer),
+    mails: mails(db),
     outbox: outbox(db),
     uploads: uploads(db),
     downloads: downloads(db),

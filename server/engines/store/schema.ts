@@ -17,6 +17,7 @@ import type { HostRow } from './rows/hosts.ts';
 import type { HumanSessionRow } from './rows/human-sessions.ts';
 import type { IdempotencyRow } from './rows/idempotency.ts';
 import type { LimitsRow } from './rows/limits.ts';
+import type { MailRow } from './rows/mails.ts';
 import type { OutboxRow } from './rows/outbox.ts';
 import type { PageRow } from './rows/pages.ts';
 import type { PasskeyRow } from './rows/passkeys.ts';
@@ -50,6 +51,7 @@ export interface Tables {
   >;
   contextVersions: ContextVersionsTable;
   contextUses: Columns<ContextUse, { tries: Generated<number>; dueAt: OrNull<Date> }>;
+  mails: Columns<MailRow, { attempts: Generated<number> }>;
   outbox: Columns<OutboxRow, { attempts: Generated<number> }>;
   uploads: Columns<UploadRow>;
   downloads: Columns<DownloadRow>;

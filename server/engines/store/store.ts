@@ -15,6 +15,7 @@ import type { HumanSessions } from './rows/human-sessions.ts';
 import type { IdempotencyRows } from './rows/idempotency.ts';
 import type { LimitsRows } from './rows/limits.ts';
 import type { LogRows } from './rows/logs.ts';
+import type { Mails } from './rows/mails.ts';
 import type { OutboxRows } from './rows/outbox.ts';
 import type { PageRows } from './rows/pages.ts';
 import type { Passkeys } from './rows/passkeys.ts';
@@ -40,6 +41,7 @@ export interface Store extends Closeable {
   readonly controls: ControlRows;
   readonly contexts: ContextRows;
   readonly contextUses: ContextUses;
+  readonly mails: Mails;
   readonly outbox: OutboxRows;
   readonly uploads: UploadRows;
   readonly downloads: DownloadRows;

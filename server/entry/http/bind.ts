@@ -14,8 +14,8 @@ import {
 import { fault, invalidRequest, notFound, scopeMissing } from '../../domain/faults.ts';
 import type { UploadRoom } from '../../domain/files/uploads.ts';
 import type { IdempotencyRun } from '../../domain/idempotency/idempotency.ts';
-import type { AccountCaller, AgentCaller, Caller, HumanCaller } from '../../domain/identity/caller.ts';
-import type { Callers, Presented } from '../../domain/identity/callers.ts';
+import type { AccountCaller, AgentCaller, Caller, HumanCaller, RequestSource } from '../../domain/identity/caller.ts';
+import { type Callers, type Presented, sourceOf } from '../../domain/identity/callers.ts';
 import { presentedBy } from '../../domain/identity/presented.ts';
 import { assertSteppedUp } from '../../domain/identity/step-up.ts';
 import type { CreateOptions } from '../../domain/sessions/api.ts';
@@ -64,6 +64,7 @@ export interface In<Id extends OperationId> extends Asked<Id> {
   /** For operations that create a session. */
   readonly options: CreateOptions;
   readonly presented: Presented;
+  readonly source: RequestSource;
   /** The origin of the page that sent the request, or the public origin. Passkeys belong to one. */
   readonly origin: URL;
   readonly wantsHtml: boolean;
@@ -189,13 +190,10 @@ async function identify(
   request: FastifyRequest,
   { callers, tracker, trustedProxies, cookie, clock }: BindParts,
 ): Promise<void> {
-  const { credential, scopes, stepUp } = operation(id);
+  const { credential, scopes, stepUp, ownPageOnly } = operation(id);
+  if (ownPageOnly) cookie.assertOwnPage(request.method, request.headers);
   if (credential === 'public' || credential === 'connect') return;
-  const presented = {
-    ...presentedBy(request, trustedProxies),
-    requestId: request.id,
-    cookie: cookie.read(request.headers),
-  };
+  const presented = presentedIn(request, trustedProxies, cookie);
   const caller = await callers.authenticate(presented, credential);
   tracker.of(request).caller = caller;
   const isPerson = caller.kind === 'account' && caller.via.kind === 'human_session';
@@ -203,6 +201,12 @@ async function identify(
   if (scopes && !scopes.some(scope => caller.scopes.has(scope))) throw scopeMissing(scopes);
   if (stepUp && isPerson) assertSteppedUp(caller, clock.now());
 }
+
+const presentedIn = (request: FastifyRequest, proxies: readonly string[], cookie: SignInCookie): Presented => ({
+  ...presentedBy(request, proxies),
+  requestId: request.id,
+  cookie: cookie.read(request.headers),
+});
 
 // ---- validation ----------------------------------------------------------------------------------------------------
 
@@ -313,6 +317,7 @@ function requestDetails(
     });
   });
   const caller: Caller | undefined = tracker.of(request).caller;
+  const presented = presentedIn(request, trustedProxies, cookie);
   return {
     caller,
     mount,
@@ -323,7 +328,8 @@ function requestDetails(
       ...preferred(id, request, reply),
       ...(isResendable(id, request) ? { delivery: deliveryOf(request, repeats.digestOf(id, body), arrived) } : {}),
     },
-    presented: { ...presentedBy(request, trustedProxies), requestId: request.id, cookie: cookie.read(request.headers) },
+    presented,
+    source: sourceOf(presented),
     origin: cookie.originOf(request.headers),
     wantsHtml: (request.headers.accept ?? '').includes('text/html'),
     isHead: request.method === 'HEAD',

@@ -239,6 +239,9 @@ type Ask = (
   more?: { body?: unknown; raw?: string; key?: string; headers?: Record<string, string> },
 ) => Promise<Reply>;
 
+/** No test here signs in. */
+const PEOPLE = { signIn: {}, account: {}, sessions: {} } as unknown as HttpParts['people'];
+
 const workers = new WorkerPool();
 after(() => workers.close());
 
@@ -247,6 +250,7 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     listen: { host: '127.0.0.1', port: 0 },
     compat: true,
     regions: ['local'],
+    people: PEOPLE,
     version: '0.1.0',
     clock: systemClock,
     log,

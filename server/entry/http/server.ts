@@ -15,12 +15,14 @@ import type { WaitingBytes } from '../../domain/limits/waiting-bytes.ts';
 import type { FrontEnd } from '../../domain/live/front-end.ts';
 import type { LiveView } from '../../domain/live/live-view.ts';
 import type { Logs } from '../../domain/logs/api.ts';
+import type { People } from '../../domain/people/open-people.ts';
 import type { Recordings } from '../../domain/recordings/api.ts';
 import type { Sessions } from '../../domain/sessions/api.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import type { Workers } from '../../kit/worker-pool.ts';
+import { accountHandlers } from './account.ts';
 import { agentKeyHandlers } from './agent-keys.ts';
 import { boundAnswers } from './answer-flow.ts';
 import { applicationHandlers } from './applications.ts';
@@ -49,7 +51,8 @@ import { Repeats } from './repeats.ts';
 import { RequestTracker } from './request-tracker.ts';
 import { type Ready, serviceHandlers } from './service.ts';
 import { sessionAnswerBuilders, sessionHandlers } from './sessions.ts';
-import { signInCookie } from './sign-in-cookie.ts';
+import { signInHandlers } from './sign-in.ts';
+import { type SignInCookie, signInCookie } from './sign-in-cookie.ts';
 import { tokenHandlers } from './tokens.ts';
 import { WebFiles } from './web-files.ts';
 import { refuseWebDriver } from './webdriver.ts';
@@ -89,6 +92,7 @@ export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly waiting: WaitingBytes;
   readonly version: string;
   readonly identity: IdentityVerbs;
+  readonly people: People;
   readonly sessions: Sessions;
   readonly limits: Pick<Limits, 'read' | 'replace' | 'effective'>;
   readonly audit: AuditVerbs;
@@ -157,14 +161,15 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
   boundAnswers(app, { waiting: parts.waiting, callerOf: request => tracker.of(request).caller });
   app.setErrorHandler((error, request, reply) => sendFailure(error, request, reply, tracker));
   const incoming = new IncomingFiles({ folder: parts.incomingDir, clock: parts.clock });
+  const cookie = signInCookie(parts.publicUrl ?? `http://${parts.listen.host}:${parts.listen.port}`);
   const methods = bindOperations(app, {
-    handlers: handlersOf(parts),
+    handlers: handlersOf(parts, cookie),
     callers: parts.identity.callers,
     tracker,
     repeats: repeatsOf(parts),
     compat: parts.compat,
     trustedProxies: parts.trustedProxies ?? [],
-    cookie: signInCookie(parts.publicUrl ?? `http://${parts.listen.host}:${parts.listen.port}`),
+    cookie,
     clock: parts.clock,
     incoming,
     allowUpload: (caller, session) => parts.files.uploads.allow(caller, session),
@@ -190,27 +195,31 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
 const repeatsOf = ({ sessions, regions, idempotency, log }: HttpParts): Repeats =>
   new Repeats({ idempotency, builders: { ...sessionAnswerBuilders(sessions, regions), ...compatAnswerBuilders }, log });
 
-const handlersOf = ({
-  audit,
-  clock,
-  log,
-  sessions,
-  contexts,
-  events,
-  logs,
-  recordings,
-  limits,
-  files,
-  certificates,
-  extensions,
-  identity,
-  regions,
-  discover,
-  version,
-  ready,
-  live,
-  metrics,
-}: HttpParts) => ({
+const handlersOf = (
+  {
+    audit,
+    clock,
+    log,
+    sessions,
+    contexts,
+    events,
+    logs,
+    recordings,
+    limits,
+    files,
+    certificates,
+    extensions,
+    identity,
+    people,
+    regions,
+    discover,
+    version,
+    ready,
+    live,
+    metrics,
+  }: HttpParts,
+  cookie: SignInCookie,
+) => ({
   ...sessionHandlers(sessions, regions),
   ...contextHandlers(contexts),
   ...eventHandlers({ events, ...identity, clock, log }),
@@ -225,6 +234,8 @@ const handlersOf = ({
   ...agentKeyHandlers(identity.agentKeys),
   ...tokenHandlers(identity.tokens),
   ...auditHandlers(audit),
+  ...signInHandlers(people, cookie),
+  ...accountHandlers(people, cookie),
   ...connectHandlers(discover),
   ...compatHandlers({ sessions, applications: identity.applications, limits, regions }),
   ...serviceHandlers({ version, ready, metrics }),

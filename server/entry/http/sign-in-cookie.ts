@@ -16,7 +16,6 @@ export interface SignInCookie {
 }
 
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
-const BODY_METHODS: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 
 /** `__Host-` lets no other host of the domain set it, which browsers offer over https only. */
 export function signInCookie(publicUrl: string): SignInCookie {
@@ -41,13 +40,10 @@ export function signInCookie(publicUrl: string): SignInCookie {
     assertOwnPage: (method, headers) => {
       if (SAFE_METHODS.has(method)) return;
       if (headers['sec-fetch-site'] === 'cross-site' || !isOwn(headers.origin)) throw otherSite(own.origin);
-      if (BODY_METHODS.has(method) && !isJson(headers['content-type'])) throw notJson();
     },
     originOf: ({ origin }) => (origin !== undefined && isOwn(origin) ? new URL(origin) : own),
   };
 }
-
-const isJson = (type: string | undefined): boolean => /^application\/json\s*(;|$)/i.test(type ?? '');
 
 const otherSite = (own: string): Error =>
   fault(
@@ -57,8 +53,3 @@ const otherSite = (own: string): Error =>
       advice: `Open the console at ${own}. Programs use a token instead.`,
     },
   );
-
-const notJson = (): Error =>
-  fault('cross_site_request', 'A request with the sign-in cookie must have a JSON body.', {
-    advice: 'Send Content-Type: application/json.',
-  });

@@ -39,7 +39,7 @@ export async function attackFromCallers(world: Fixture, hostile: Hostile, count:
 }
 
 function requestOf(id: OperationId, session: string, world: Fixture, hostile: Hostile): Buffer {
-  const { method, path, query, body, bodyExample, credential, upload } = operation(id);
+  const { method, path, query, body, bodyExample, credential, ownPageOnly, upload } = operation(id);
   const part = hostile.pick(['path', 'query', 'headers', 'body', 'bytes'] as const);
   const key = credential === 'account' ? world.accounts.token : world.server.key;
   const target = pathOf(path, part === 'path', session, world, hostile) + queryOf(query, part === 'query', hostile);
@@ -47,7 +47,10 @@ function requestOf(id: OperationId, session: string, world: Fixture, hostile: Ho
   const type = upload ? 'multipart/form-data; boundary=x' : 'application/json';
   const headers = [
     `Host: ${HOST}`,
-    `Authorization: Bearer ${key}`,
+    ...(credential === 'human'
+      ? [`Cookie: berth=${hostile.text().replace(/[^\x21-\x7e]/g, '')}`]
+      : [`Authorization: Bearer ${key}`]),
+    ...(ownPageOnly || credential === 'human' ? [`Origin: ${world.server.url}`] : []),
     ...(content ? [`Content-Type: ${type}`, `Content-Length: ${content.length}`] : []),
     'Connection: close',
     ...(part === 'headers' ? hostileHeaders(hostile) : []),

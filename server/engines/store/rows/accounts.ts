@@ -33,11 +33,11 @@ export interface Accounts {
   hasPeople(): Promise<boolean>;
   change(id: AccountId, change: AccountChange): Promise<'changed' | 'email_taken'>;
   /** Accepts the code of this time step. False if it, or a later one, was accepted before. */
-  useTotpStep(id: AccountId, step: number): Promise<boolean>;
+  spendTotpStep(id: AccountId, step: number): Promise<boolean>;
   /** Replaces all recovery codes by those with these hashes. */
   replaceRecoveryCodes(id: AccountId, hashes: readonly Buffer[]): Promise<void>;
   /** Uses one up. False if there is none with this hash, or it was used. */
-  useRecoveryCode(id: AccountId, hash: Buffer, now: Date): Promise<boolean>;
+  spendRecoveryCode(id: AccountId, hash: Buffer, now: Date): Promise<boolean>;
   countRecoveryCodes(id: AccountId): Promise<number>;
 }
 

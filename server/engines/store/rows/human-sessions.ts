@@ -30,13 +30,13 @@ export interface HumanSessions {
   byHash(hash: Buffer): Promise<(HumanSessionRow & { readonly strongestAcr: Acr }) | undefined>;
   /** Valid ones, newest first. */
   list(account: AccountId, now: Date): Promise<HumanSessionRow[]>;
-  /** Gives a valid session a new cookie, and notifies about the old one in the same transaction. False if it is not valid. */
-  renew(account: AccountId, id: HumanSessionId, now: Date, proof: HumanSessionProof): Promise<boolean>;
-  /** Marks it revoked and notifies in one transaction. False if it is not valid. */
-  revoke(account: AccountId, id: HumanSessionId, now: Date): Promise<boolean>;
-  /** The same for all of an account but one. Returns how many. */
-  revokeOthers(account: AccountId, kept: HumanSessionId | undefined, now: Date): Promise<number>;
-  /** Drops all of an account from the caches, because its strongest proof has changed. */
-  announce(account: AccountId): Promise<void>;
+  /** Gives a valid session a new cookie, and notifies about the old one in the same transaction. Returns the old hash. */
+  renew(account: AccountId, id: HumanSessionId, now: Date, proof: HumanSessionProof): Promise<Buffer | undefined>;
+  /** Marks valid ones revoked and notifies in one statement: one session, or all but one. Returns their hashes. */
+  revoke(account: AccountId, which: SessionChoice, now: Date): Promise<Buffer[]>;
+  /** Drops all of an account from the caches, because its strongest proof has changed. Returns their hashes. */
+  announce(account: AccountId): Promise<Buffer[]>;
   touch(id: HumanSessionId, at: Date, ip: string, idleExpiresAt: Date): Promise<void>;
 }
+
+export type SessionChoice = { readonly only: HumanSessionId } | { readonly allBut: HumanSessionId | undefined };

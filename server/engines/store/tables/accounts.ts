@@ -29,7 +29,7 @@ export const accounts = (db: Db): Accounts => ({
 
   change: (id, change) => changed(db, id, change),
 
-  useTotpStep: async (id, step) => {
+  spendTotpStep: async (id, step) => {
     const used = db.updateTable('accounts').set({ totpLastStep: step }).where('id', '=', id);
     const later = used.where(eb => eb.or([eb('totpLastStep', 'is', null), eb('totpLastStep', '<', step)]));
     return (await later.returning('id').execute()).length > 0;
@@ -45,7 +45,7 @@ export const accounts = (db: Db): Accounts => ({
         .execute();
     }),
 
-  useRecoveryCode: async (id, hash, now) => {
+  spendRecoveryCode: async (id, hash, now) => {
     const used = db.updateTable('recoveryCodes').set({ usedAt: now }).where('accountId', '=', id);
     const unused = used.where('hash', '=', hash).where('usedAt', 'is', null);
     return (await unused.returning('hash').execute()).length > 0;

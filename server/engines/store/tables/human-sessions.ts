@@ -1,6 +1,5 @@
 // Sessions of people, and the strongest proof that their accounts are able to give.
 import { sql } from 'kysely';
-import type { AccountId } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
 import type { Acr, HumanSessions } from '../rows/human-sessions.ts';
 import { announced } from './credentials.ts';
@@ -35,29 +34,32 @@ export const humanSessions = (db: Db): HumanSessions => ({
     db.transaction().execute(async trx => {
       const old = trx
         .selectFrom('humanSessions')
-        .select(announced.as('announced'))
+        .select(['hash', announced.as('announced')])
         .where('accountId', '=', account)
         .where('id', '=', id)
         .where(isValid(now))
         .forUpdate();
-      if ((await old.execute()).length === 0) return false;
-      await trx.updateTable('humanSessions').set(proof).where('id', '=', id).execute();
-      return true;
+      const [found] = await old.execute();
+      if (found) await trx.updateTable('humanSessions').set(proof).where('id', '=', id).execute();
+      return found?.hash;
     }),
 
-  revoke: async (account, id, now) => {
-    const revoked = revoking(db, account, now).where('id', '=', id).returning(announced.as('announced'));
-    return (await revoked.execute()).length > 0;
-  },
-
-  revokeOthers: async (account, kept, now) => {
-    const others = revoking(db, account, now);
-    const revoked = kept === undefined ? others : others.where('id', '!=', kept);
-    return (await revoked.returning(announced.as('announced')).execute()).length;
+  revoke: async (account, which, now) => {
+    const valid = db
+      .updateTable('humanSessions')
+      .set({ revokedAt: now })
+      .where('accountId', '=', account)
+      .where(isValid(now));
+    const chosen =
+      'only' in which
+        ? valid.where('id', '=', which.only)
+        : valid.where('id', 'is distinct from', which.allBut ?? null);
+    return hashes(await chosen.returning(['hash', announced.as('announced')]).execute());
   },
 
   announce: async account => {
-    await db.selectFrom('humanSessions').select(announced.as('announced')).where('accountId', '=', account).execute();
+    const all = db.selectFrom('humanSessions').select(['hash', announced.as('announced')]);
+    return hashes(await all.where('accountId', '=', account).where('revokedAt', 'is', null).execute());
   },
 
   touch: async (id, at, ip, idleExpiresAt) => {
@@ -74,5 +76,4 @@ const LISTED_MAX = 200;
 
 const isValid = (now: Date) => sql<boolean>`revoked_at is null and least(expires_at, idle_expires_at) > ${now}`;
 
-const revoking = (db: Db, account: AccountId, now: Date) =>
-  db.updateTable('humanSessions').set({ revokedAt: now }).where('accountId', '=', account).where(isValid(now));
+const hashes = (rows: ReadonlyArray<{ readonly hash: Buffer }>): Buffer[] => rows.map(({ hash }) => hash);

@@ -1,0 +1,17 @@
+// `berth accounts link`: prints a link that sets up an account, or gives back one whose password is lost.
+import { printJson, type Terminal } from '../terminal.ts';
+import { withLocal } from './keys.ts';
+
+export interface AccountLinkOptions {
+  readonly email?: string;
+  readonly json?: true;
+}
+
+export function accountLink(terminal: Terminal, { email, json }: AccountLinkOptions): Promise<void> {
+  return withLocal(terminal, async local => {
+    const url = await local.setUpLink(email);
+    if (json) return printJson(terminal, { url });
+    terminal.say('Open this link within a day. It works once, and whoever uses it has the account:\n\n');
+    terminal.print(`${url}\n`);
+  });
+}

@@ -1,0 +1,20 @@
+// `berth outbox`: prints mails, for installations without a mail server and for operators who look for one that did not arrive.
+import { printJson, type Terminal } from '../terminal.ts';
+import { withLocal } from './keys.ts';
+import type { JsonOption } from './tokens.ts';
+
+export function outbox(terminal: Terminal, options: JsonOption): Promise<void> {
+  return withLocal(terminal, async local => {
+    const mails = (await local.listMails()).map(({ id, recipient, subject, body, createdAt, sentAt, failure }) => ({
+      ...{ id, to: recipient, subject, text: body, createdAt: createdAt.toISOString() },
+      ...(sentAt ? { sentAt: sentAt.toISOString() } : {}),
+      ...(failure === undefined ? {} : { failure }),
+    }));
+    if (options.json) return printJson(terminal, mails);
+    for (const { to, subject, text, createdAt, sentAt, failure } of mails) {
+      const state = sentAt ? `sent ${sentAt}` : failure === undefined ? 'not sent' : `failed: ${failure}`;
+      terminal.print(`To: ${to}\nSubject: ${subject}\nWritten: ${createdAt}, ${state}\n\n${text}\n`);
+    }
+    if (mails.length === 0) terminal.say('There are no mails.\n');
+  });
+}

@@ -1,0 +1,115 @@
+// Signing in with a browser.
+import type { Operation } from '../operation.ts';
+import {
+  EmailCodeSent,
+  GiveSecondFactor,
+  PasskeyChallenge,
+  Register,
+  RequestEmailCode,
+  SetUpAccount,
+  SignInResult,
+  SignInWithEmailCode,
+  SignInWithPasskey,
+  SignInWithPassword,
+} from '../sign-in.ts';
+
+const SIGNED_IN = {
+  description: 'Signed in, or a second factor is required.',
+  schema: SignInResult,
+  headers: { 'set-cookie': 'The sign-in cookie, once signed in.' },
+} as const;
+
+const POST = {
+  tag: 'Sign-in',
+  method: 'POST',
+  credential: 'public',
+  isWrite: true,
+  mount: 'native',
+  unknownFields: 'refuse',
+  ownPageOnly: true,
+} as const;
+
+export const SIGN_IN_OPERATIONS = {
+  setUpAccount: {
+    ...POST,
+    path: '/v1/sign-in/setup',
+    summary: 'Create the first account',
+    description:
+      'Takes the secret of a link that the first start, or the command `berth accounts link`, has printed. The link works once, for 24 hours. Signs in.',
+    body: SetUpAccount,
+    bodyExample: { token: 'bsl_…', name: 'Ada', email: 'ada@example.com', password: 'correct horse battery staple' },
+    responses: { 200: SIGNED_IN },
+    errors: ['sign_in_failed', 'cross_site_request', 'email_taken', 'rate_limited', 'busy'],
+  },
+  register: {
+    ...POST,
+    path: '/v1/sign-in/register',
+    summary: 'Register',
+    description:
+      'Creates an account, signs in, and sends a code that verifies the e-mail address. By default an invitation is required: see `registration` in `/v1/config`.',
+    body: Register,
+    bodyExample: { name: 'Ada', email: 'ada@example.com', password: 'correct horse battery staple' },
+    responses: { 200: SIGNED_IN },
+    errors: ['permission_denied', 'cross_site_request', 'email_taken', 'rate_limited', 'busy'],
+  },
+  signInWithPassword: {
+    ...POST,
+    path: '/v1/sign-in/password',
+    summary: 'Sign in with a password',
+    description: 'At most ten failures per account and address in ten minutes.',
+    body: SignInWithPassword,
+    bodyExample: { email: 'ada@example.com', password: 'correct horse battery staple' },
+    responses: { 200: SIGNED_IN },
+    errors: ['sign_in_failed', 'cross_site_request', 'rate_limited', 'busy'],
+  },
+  giveSecondFactor: {
+    ...POST,
+    path: '/v1/sign-in/second-factor',
+    summary: 'Give the second factor',
+    description:
+      'Completes a sign-in with a code of the authenticator app or a recovery code. Five wrong codes end it.',
+    body: GiveSecondFactor,
+    bodyExample: { ticket: '0199…', method: 'totp', code: '123456' },
+    responses: { 200: SIGNED_IN },
+    errors: ['sign_in_failed', 'cross_site_request', 'rate_limited'],
+  },
+  requestEmailCode: {
+    ...POST,
+    path: '/v1/sign-in/email-code',
+    summary: 'Request a code by e-mail',
+    description:
+      'Sends a code of six digits that is valid for ten minutes, if there is such an account. The answer does not say whether there is.',
+    body: RequestEmailCode,
+    bodyExample: { email: 'ada@example.com' },
+    responses: { 202: { description: 'Accepted.', schema: EmailCodeSent } },
+    errors: ['cross_site_request', 'rate_limited'],
+  },
+  signInWithEmailCode: {
+    ...POST,
+    path: '/v1/sign-in/email-code/verify',
+    summary: 'Sign in with a code by e-mail',
+    description: 'Five wrong codes end the ticket. The address counts as verified.',
+    body: SignInWithEmailCode,
+    bodyExample: { ticket: '0199…', code: '123456' },
+    responses: { 200: SIGNED_IN },
+    errors: ['sign_in_failed', 'cross_site_request', 'rate_limited'],
+  },
+  requestPasskeyChallenge: {
+    ...POST,
+    path: '/v1/sign-in/passkey/options',
+    summary: 'Request a challenge for a passkey',
+    description: 'For any passkey that the browser has for this service.',
+    responses: { 200: { description: 'The challenge.', schema: PasskeyChallenge } },
+    errors: ['cross_site_request', 'rate_limited', 'feature_unavailable'],
+  },
+  signInWithPasskey: {
+    ...POST,
+    path: '/v1/sign-in/passkey',
+    summary: 'Sign in with a passkey',
+    description: 'User verification is required. A passkey needs no second factor.',
+    body: SignInWithPasskey,
+    bodyExample: { ticket: '0199…', response: {} },
+    responses: { 200: SIGNED_IN },
+    errors: ['sign_in_failed', 'cross_site_request', 'rate_limited', 'feature_unavailable'],
+  },
+} as const satisfies Readonly<Record<string, Operation>>;

@@ -1,0 +1,104 @@
+// Mail to people: a row first, then sent by a clock task, tried again with growing pauses, given up after a day. Without a mail
+// server the rows are the operator's outbox: `berth outbox`.
+import type { MailSender } from '../../engines/mailer/smtp-sender.ts';
+import type { MailRow } from '../../engines/store/rows/mails.ts';
+import type { Store } from '../../engines/store/store.ts';
+import { plus } from '../../kit/clock.ts';
+import { reason } from '../../kit/fault.ts';
+import { boundedText } from '../../kit/foreign.ts';
+import { type MailId, newId } from '../../kit/ids.ts';
+import type { Runtime } from '../../kit/runtime.ts';
+import type { Task } from '../../kit/task.ts';
+import { fault } from '../faults.ts';
+
+const SEND_EVERY_MS = 5_000;
+const BATCH = 20;
+/** Longer than one attempt may take. */
+const ATTEMPT_MS = 60_000;
+const FIRST_PAUSE_MS = 30_000;
+const PAUSE_MAX_MS = 3_600_000;
+const GIVE_UP_MS = 24 * 3_600_000;
+const KEPT_MS = 31 * 24 * 3_600_000;
+const HOUR_MS = 3_600_000;
+const FORGET_EVERY_MS = 3_600_000;
+const PER_RECIPIENT_AND_HOUR_MAX = 20;
+const SUBJECT_CHARACTERS_MAX = 200;
+const TEXT_CHARACTERS_MAX = 20_000;
+const FAILURE_CHARACTERS_MAX = 300;
+
+export interface MailParts extends Pick<Runtime, 'clock' | 'log'> {
+  readonly store: Pick<Store, 'mails'>;
+  /** Absent: there is no mail server. */
+  readonly sender?: MailSender;
+  /** Runs the task of this name soon. */
+  readonly prompt: (task: string) => void;
+}
+
+export class Mail {
+  readonly #parts: MailParts;
+  readonly tasks: readonly Task[];
+
+  constructor(parts: MailParts) {
+    this.#parts = parts;
+    const forget: Task = { name: 'forget_mails', everyMs: FORGET_EVERY_MS, run: () => this.#forget() };
+    this.tasks = [...(parts.sender ? [this.#sending(parts.sender)] : []), forget];
+  }
+
+  /** Resolved when the row is durable. @throws Fault `rate_limited` for too many to one address. */
+  async queue({ to, subject, text }: { to: string; subject: string; text: string }): Promise<void> {
+    const { store, clock, sender, prompt } = this.#parts;
+    if (/[\r\n]/.test(to + subject)) throw new Error('an address or subject of a mail has a line break');
+    const now = clock.now();
+    if ((await store.mails.count(to, plus(now, -HOUR_MS))) >= PER_RECIPIENT_AND_HOUR_MAX) throw tooMany();
+    await store.mails.insert({
+      ...{ id: newId<MailId>(now), recipient: to, attempts: 0, createdAt: now },
+      subject: boundedText(subject, SUBJECT_CHARACTERS_MAX),
+      body: boundedText(text, TEXT_CHARACTERS_MAX),
+      ...(sender ? { dueAt: now } : {}),
+    });
+    if (sender) prompt('send_mails');
+  }
+
+  #sending(sender: MailSender): Task {
+    const run = async (): Promise<Record<string, number>> => {
+      const { store, clock } = this.#parts;
+      let sent = 0;
+      const due = await store.mails.due(clock.now(), BATCH);
+      for (const mail of due) sent += (await this.#send(mail, sender)) ? 1 : 0;
+      return { sent, failed: due.length - sent };
+    };
+    return { name: 'send_mails', everyMs: SEND_EVERY_MS, run };
+  }
+
+  async #send(mail: MailRow, sender: MailSender): Promise<boolean> {
+    const { store, clock, log } = this.#parts;
+    const now = clock.now();
+    if (!(await store.mails.take(mail.id, now, plus(now, ATTEMPT_MS)))) return false;
+    try {
+      await sender.send({ id: mail.id, to: mail.recipient, subject: mail.subject, text: mail.body });
+    } catch (error) {
+      const failure = boundedText(reason(error), FAILURE_CHARACTERS_MAX);
+      log.warn('mail.failed', { mail: mail.id, attempts: mail.attempts + 1, error: failure });
+      await store.mails.failed(mail.id, failure, nextAttempt(mail, clock.now()));
+      return false;
+    }
+    await store.mails.sent(mail.id, clock.now());
+    return true;
+  }
+
+  async #forget(): Promise<Record<string, number>> {
+    const { store, clock } = this.#parts;
+    return { removed: await store.mails.removeOlder(plus(clock.now(), -KEPT_MS)) };
+  }
+}
+
+function nextAttempt({ createdAt, attempts }: MailRow, now: Date): Date | undefined {
+  if (now.getTime() - createdAt.getTime() > GIVE_UP_MS) return undefined;
+  return plus(now, Math.min(PAUSE_MAX_MS, FIRST_PAUSE_MS * 2 ** attempts));
+}
+
+const tooMany = (): Error =>
+  fault('rate_limited', 'Too many mails were sent to this address.', {
+    advice: 'Wait an hour.',
+    details: { retryAfterSeconds: HOUR_MS / 1000 },
+  });

@@ -1,0 +1,12 @@
+// E-mail addresses as they are compared: trimmed, in NFC and lower case. No provider's rules about dots and plus signs.
+import { EMAIL_CHARACTERS_MAX } from '../../../contract/sign-in.ts';
+import { invalidRequest } from '../faults.ts';
+
+/** One @, a host with a dot or `localhost`, and nothing that a mail header could be cut at. */
+const FORM = /^[^\s@<>"(),:;\\\p{Cc}]{1,64}@[a-z0-9-]+(\.[a-z0-9-]+)*$/u;
+
+export function cleanEmail(text: string): string {
+  const email = text.trim().normalize('NFC').toLowerCase();
+  if (FORM.test(email) && email.length <= EMAIL_CHARACTERS_MAX) return email;
+  throw invalidRequest([{ path: 'email', message: 'is not an e-mail address like ada@example.com' }]);
+}

@@ -1,0 +1,12 @@
+// The refusals of signing in. They do not say what was wrong, so that they tell nothing about accounts.
+import { fault } from '../faults.ts';
+
+export const signInFailed = (what: string): Error =>
+  fault('sign_in_failed', `The ${what} is not right, or it has expired.`, {
+    advice: 'Check it and try again, or begin again.',
+  });
+
+export const emailTaken = (): Error =>
+  fault('email_taken', 'An account with this e-mail address exists.', { advice: 'Sign in to it instead.' });
+
+export const notReady = (message: string, advice: string): Error => fault('not_ready', message, { advice });

@@ -1,0 +1,103 @@
+// Sessions of people in browsers: begun by a sign-in, given a new cookie by each proof, listed and ended.
+import type { Acr, SignedInSession } from '../../../contract/sign-in.ts';
+import type { HumanSessionRow } from '../../engines/store/rows/human-sessions.ts';
+import type { Store } from '../../engines/store/store.ts';
+import { type Clock, plus } from '../../kit/clock.ts';
+import { type AccountId, type HumanSessionId, isUuid, newId } from '../../kit/ids.ts';
+import type { Secret } from '../../kit/secret.ts';
+import type { Audit } from '../audit/audit.ts';
+import { byCaller } from '../audit/by-caller.ts';
+import { notFound } from '../faults.ts';
+import type { HumanCaller, RequestSource } from '../identity/caller.ts';
+import { SESSION_IDLE_MS } from '../identity/callers.ts';
+import { mint } from '../identity/credentials.ts';
+
+/** The longest life of a session (platform contract 5.4). */
+export const SESSION_LIFE_MS = 7 * 24 * 3600 * 1000;
+
+export interface HumanSessionsParts {
+  readonly store: Pick<Store, 'humanSessions'>;
+  readonly clock: Clock;
+  readonly audit: Pick<Audit, 'record'>;
+  /** Called with the hex of the hash of each cookie that has ended. Other processes get it from the store. */
+  readonly changed: (hash: string) => void;
+}
+
+export class HumanSessions {
+  readonly #parts: HumanSessionsParts;
+
+  constructor(parts: HumanSessionsParts) {
+    this.#parts = parts;
+  }
+
+  /** Returns the cookie. */
+  async begin(accountId: AccountId, acr: Acr, { ip, userAgent }: RequestSource): Promise<Secret> {
+    const now = this.#parts.clock.now();
+    const { hash, text } = mint('human_session');
+    await this.#parts.store.humanSessions.insert({
+      ...{ id: newId<HumanSessionId>(now), accountId, hash, acr, authTime: now, createdAt: now },
+      expiresAt: plus(now, SESSION_LIFE_MS),
+      idleExpiresAt: plus(now, SESSION_IDLE_MS),
+      ...{ lastUsedAt: now, lastUsedIp: ip },
+      ...(userAgent === undefined ? {} : { userAgent }),
+    });
+    return text;
+  }
+
+  /**
+   * The new cookie after a proof. The session is as strong as this proof: one that was stronger, but is older, does not count
+   * for a step-up.
+   */
+  async renew({ accountId, via }: HumanCaller, acr: Acr): Promise<Secret> {
+    const now = this.#parts.clock.now();
+    const { hash, text } = mint('human_session');
+    const old = await this.#parts.store.humanSessions.renew(accountId, via.id, now, { hash, authTime: now, acr });
+    if (!old) throw notFound('Session', via.id);
+    this.#dropped([old]);
+    return text;
+  }
+
+  async list({ accountId, via }: HumanCaller): Promise<SignedInSession[]> {
+    const rows = await this.#parts.store.humanSessions.list(accountId, this.#parts.clock.now());
+    return rows.map(row => view(row, via.id));
+  }
+
+  async end(caller: HumanCaller, id: string): Promise<void> {
+    const { accountId } = caller;
+    if (!isUuid(id)) throw notFound('Session', id);
+    const only = id as HumanSessionId; // Checked by isUuid.
+    const ended = await this.#parts.store.humanSessions.revoke(accountId, { only }, this.#parts.clock.now());
+    if (ended.length === 0) throw notFound('Session', id);
+    this.#dropped(ended);
+    const action = id === caller.via.id ? 'account.signed_out' : 'account.session_ended';
+    await this.#parts.audit.record({ action, accountId, outcome: 'success', ...byCaller(caller) });
+  }
+
+  /** Ends all sessions of the account but this one. */
+  async endOthers(accountId: AccountId, allBut: HumanSessionId | undefined): Promise<void> {
+    this.#dropped(await this.#parts.store.humanSessions.revoke(accountId, { allBut }, this.#parts.clock.now()));
+  }
+
+  /** Has caches forget what the account was able to prove. */
+  async refresh(accountId: AccountId): Promise<void> {
+    this.#dropped(await this.#parts.store.humanSessions.announce(accountId));
+  }
+
+  #dropped(hashes: readonly Buffer[]): void {
+    for (const hash of hashes) this.#parts.changed(hash.toString('hex'));
+  }
+}
+
+function view(row: HumanSessionRow, current: HumanSessionId): SignedInSession {
+  const expiresAt = row.idleExpiresAt < row.expiresAt ? row.idleExpiresAt : row.expiresAt;
+  return {
+    id: row.id,
+    isCurrent: row.id === current,
+    acr: row.acr,
+    createdAt: row.createdAt.toISOString(),
+    ...(row.lastUsedAt ? { lastUsedAt: row.lastUsedAt.toISOString() } : {}),
+    ...(row.lastUsedIp ? { lastUsedIp: row.lastUsedIp } : {}),
+    ...(row.userAgent ? { userAgent: row.userAgent } : {}),
+    expiresAt: expiresAt.toISOString(),
+  };
+}

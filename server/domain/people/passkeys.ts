@@ -1,0 +1,114 @@
+// Passkeys: the two ceremonies of WebAuthn, each with a challenge that is used once.
+import { isIP } from 'node:net';
+import type { readAuthentication, readRegistration } from '../../engines/authenticators/passkey-response.ts';
+import type * as engine from '../../engines/authenticators/passkeys.ts';
+import type { AccountRow } from '../../engines/store/rows/accounts.ts';
+import type { TicketRow } from '../../engines/store/rows/sign-in-tickets.ts';
+import type { Store } from '../../engines/store/store.ts';
+import { type Clock, plus } from '../../kit/clock.ts';
+import { type AccountId, isUuid, newId, type PasskeyId, type TicketId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
+import { fault, limitReached, notFound } from '../faults.ts';
+import { cleanName } from '../identity/names.ts';
+import { signInFailed } from './faults.ts';
+
+export const PASSKEYS_PER_ACCOUNT_MAX = 20;
+const CHALLENGE_MS = 300_000;
+/** A challenge is looked at once. */
+const TRIES_MAX = 1;
+
+export interface PasskeysParts {
+  readonly store: Pick<Store, 'passkeys' | 'signInTickets'>;
+  readonly clock: Clock;
+  readonly webauthn: Pick<
+    typeof engine,
+    'registrationChallenge' | 'verifyRegistration' | 'authenticationChallenge' | 'verifyAuthentication'
+  > & { readonly readRegistration: typeof readRegistration; readonly readAuthentication: typeof readAuthentication };
+}
+
+export interface PasskeyChallengeView {
+  readonly ticket: TicketId;
+  readonly publicKey: JsonObject;
+}
+
+export class Passkeys {
+  readonly #parts: PasskeysParts;
+
+  constructor(parts: PasskeysParts) {
+    this.#parts = parts;
+  }
+
+  /** To add one to the account. */
+  async beginRegistration(account: AccountRow, origin: URL): Promise<PasskeyChallengeView> {
+    const { id, email = '', name } = account;
+    const existing = await this.#parts.store.passkeys.list(id);
+    const party = partyOf(origin);
+    return this.#ticket(await this.#parts.webauthn.registrationChallenge(party, { id, email, name }, existing), id);
+  }
+
+  async register(account: AccountId, origin: URL, ticket: string, name: string, response: JsonObject): Promise<void> {
+    const { store, clock, webauthn } = this.#parts;
+    const shown = cleanName(name);
+    const { challenge } = await this.#take(ticket, account);
+    const read = webauthn.readRegistration(response);
+    const passkey = read && (await webauthn.verifyRegistration(partyOf(origin), challenge, read));
+    if (!passkey) throw signInFailed('passkey');
+    const now = clock.now();
+    const row = { id: newId<PasskeyId>(now), accountId: account, name: shown, createdAt: now, ...passkey };
+    const outcome = await store.passkeys.insert(row, PASSKEYS_PER_ACCOUNT_MAX);
+    if (outcome === 'limit_reached') throw limitReached('passkeys in this account', PASSKEYS_PER_ACCOUNT_MAX);
+    if (outcome === 'exists') throw signInFailed('passkey');
+  }
+
+  /** Of this account, or, without one, any that the browser has. */
+  async beginAuthentication(origin: URL, account?: AccountId): Promise<PasskeyChallengeView> {
+    const allowed = account ? await this.#parts.store.passkeys.list(account) : [];
+    return this.#ticket(await this.#parts.webauthn.authenticationChallenge(partyOf(origin), allowed), account);
+  }
+
+  /** The account whose passkey has signed the challenge. `account`: the only one that it may be. */
+  async authenticate(origin: URL, ticket: string, response: JsonObject, account?: AccountId): Promise<AccountId> {
+    const { store, clock, webauthn } = this.#parts;
+    const { challenge } = await this.#take(ticket, account);
+    const read = webauthn.readAuthentication(response);
+    const passkey = read && (await store.passkeys.byCredential(Buffer.from(read.id, 'base64url')));
+    if (!passkey || (account && passkey.accountId !== account)) throw signInFailed('passkey');
+    const counter = await webauthn.verifyAuthentication(partyOf(origin), challenge, read, passkey);
+    if (counter === undefined || !(await store.passkeys.used(passkey.id, counter, clock.now())))
+      throw signInFailed('passkey');
+    return passkey.accountId;
+  }
+
+  async remove(account: AccountId, id: string): Promise<void> {
+    const removed = isUuid(id) && (await this.#parts.store.passkeys.remove(account, id as PasskeyId)); // Checked by isUuid.
+    if (!removed) throw notFound('Passkey', id);
+  }
+
+  async #ticket({ challenge, publicKey }: engine.Challenge, account?: AccountId): Promise<PasskeyChallengeView> {
+    const now = this.#parts.clock.now();
+    const ticket = newId<TicketId>(now);
+    await this.#parts.store.signInTickets.insert({
+      ...{ id: ticket, kind: 'passkey', challenge, createdAt: now, expiresAt: plus(now, CHALLENGE_MS) },
+      ...(account ? { accountId: account } : {}),
+    });
+    return { ticket, publicKey: publicKey as JsonObject }; // The library makes options that are sent as JSON.
+  }
+
+  /** Uses the challenge up. */
+  async #take(ticket: string, account: AccountId | undefined): Promise<TicketRow & { readonly challenge: string }> {
+    const { store, clock } = this.#parts;
+    const id = ticket as TicketId; // Looked at here.
+    const row = isUuid(ticket) ? await store.signInTickets.get(id, 'passkey', clock.now(), TRIES_MAX) : undefined;
+    if (!row?.challenge || row.accountId !== account) throw signInFailed('passkey');
+    if (!(await store.signInTickets.use(id, clock.now()))) throw signInFailed('passkey');
+    return { ...row, challenge: row.challenge };
+  }
+}
+
+/** A passkey is bound to a host name; browsers offer none for an address. */
+function partyOf({ origin, hostname }: URL): engine.RelyingParty {
+  if (isIP(hostname.replace(/^\[|\]$/g, '')) === 0) return { origin, id: hostname };
+  throw fault('feature_unavailable', `Passkeys need a host name, and this page has the address ${hostname}.`, {
+    advice: 'Open the console at http://localhost with the same port, or set BERTH_PUBLIC_URL to a name.',
+  });
+}

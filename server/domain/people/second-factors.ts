@@ -1,0 +1,90 @@
+// Codes of an authenticator app, and recovery codes for its loss.
+import { createHash, randomBytes } from 'node:crypto';
+import type { newSeed, stepOf } from '../../engines/authenticators/one-time-codes.ts';
+import type { AccountRow } from '../../engines/store/rows/accounts.ts';
+import type { Store } from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import type { AccountId } from '../../kit/ids.ts';
+import { Secret } from '../../kit/secret.ts';
+import { notReady, signInFailed } from './faults.ts';
+
+const RECOVERY_CODES = 10;
+const RECOVERY_CODE_BYTES = 10;
+
+export interface SecondFactorsParts {
+  readonly store: Pick<Store, 'accounts'>;
+  readonly clock: Clock;
+  readonly seal: { close(text: string, boundTo: string): string; open(sealed: string, boundTo: string): string };
+  readonly totp: { readonly newSeed: typeof newSeed; readonly stepOf: typeof stepOf };
+}
+
+export class SecondFactors {
+  readonly #parts: SecondFactorsParts;
+
+  constructor(parts: SecondFactorsParts) {
+    this.#parts = parts;
+  }
+
+  /** Makes a seed, which takes effect with `confirm`. */
+  async begin(account: AccountRow): Promise<{ secret: string; uri: string }> {
+    if (account.totpEnabledAt)
+      throw notReady('The account has an authenticator app.', 'Remove it first, then add the new one.');
+    const { seed, uriFor } = this.#parts.totp.newSeed();
+    const totpSealed = this.#parts.seal.close(seed.reveal(), boundTo(account.id));
+    await this.#parts.store.accounts.change(account.id, { totpSealed, totpLastStep: undefined });
+    return { secret: seed.reveal(), uri: uriFor(account.email ?? account.name).reveal() };
+  }
+
+  /** Takes a code of the new seed; from then on codes are required. Returns the recovery codes. */
+  async confirm(account: AccountRow, code: string): Promise<string[]> {
+    if (!account.totpSealed || account.totpEnabledAt)
+      throw notReady('There is no new authenticator app to confirm.', 'Begin with POST /v1/account/totp.');
+    await this.#acceptTotp(account, code);
+    await this.#parts.store.accounts.change(account.id, { totpEnabledAt: this.#parts.clock.now() });
+    return this.renewRecoveryCodes(account.id);
+  }
+
+  async remove(account: AccountId): Promise<void> {
+    const nothing = { totpSealed: undefined, totpEnabledAt: undefined, totpLastStep: undefined };
+    await this.#parts.store.accounts.change(account, nothing);
+    await this.#parts.store.accounts.replaceRecoveryCodes(account, []);
+  }
+
+  async renewRecoveryCodes(account: AccountId): Promise<string[]> {
+    const codes = Array.from({ length: RECOVERY_CODES }, newRecoveryCode);
+    await this.#parts.store.accounts.replaceRecoveryCodes(account, codes.map(hashOf));
+    return codes;
+  }
+
+  /** Uses the code up. @throws Fault `sign_in_failed`. */
+  async accept(account: AccountRow, method: 'totp' | 'recovery_code', code: string): Promise<void> {
+    if (!account.totpEnabledAt) throw signInFailed('code');
+    if (method === 'totp') return this.#acceptTotp(account, code);
+    const { store, clock } = this.#parts;
+    if (!(await store.accounts.spendRecoveryCode(account.id, hashOf(code), clock.now()))) throw signInFailed('code');
+  }
+
+  /** No code is accepted twice, and none of an earlier step than one that was. */
+  async #acceptTotp({ id, totpSealed }: AccountRow, code: string): Promise<void> {
+    const { seal, totp, store, clock } = this.#parts;
+    const seed = totpSealed === undefined ? undefined : new Secret(seal.open(totpSealed, boundTo(id)));
+    const step = seed && totp.stepOf(seed, plainCode(code), clock.now());
+    if (step === undefined || !(await store.accounts.spendTotpStep(id, step))) throw signInFailed('code');
+  }
+}
+
+const boundTo = (account: AccountId): string => `totp ${account}`;
+
+/** People type codes with blanks and dashes. */
+const plainCode = (code: string): string => code.replace(/[\s-]/g, '').toLowerCase();
+
+/** 80 random bits in base 32, in groups of four. */
+function newRecoveryCode(): string {
+  const digits = 'abcdefghijkmnpqrstuvwxyz23456789';
+  const text = [...randomBytes((RECOVERY_CODE_BYTES * 8) / 5)]
+    .map(byte => digits.charAt(byte % digits.length))
+    .join('');
+  return text.match(/.{4}/g)?.join('-') ?? text;
+}
+
+const hashOf = (code: string): Buffer => createHash('sha256').update(plainCode(code)).digest();

@@ -1,0 +1,26 @@
+// The secret of a link with which a person takes over an account, once: the account of the first start, or one whose password is
+// lost. It is in the fragment of the link, which browsers never send to a server.
+import { createHash, randomBytes } from 'node:crypto';
+import type { Store } from '../../engines/store/store.ts';
+import { type Clock, plus } from '../../kit/clock.ts';
+import { type AccountId, newId, type TicketId } from '../../kit/ids.ts';
+import { Secret } from '../../kit/secret.ts';
+
+export const SET_UP_LINK_HOURS = 24;
+const LIFE_MS = SET_UP_LINK_HOURS * 3_600_000;
+const SECRET_BYTES = 32;
+
+/** Does not check a caller: for the first start and the command line. */
+export async function newSetUpSecret(
+  store: Pick<Store, 'signInTickets'>,
+  clock: Clock,
+  accountId: AccountId,
+): Promise<Secret> {
+  const now = clock.now();
+  const text = `bsl_${randomBytes(SECRET_BYTES).toString('base64url')}`;
+  const ticket = { id: newId<TicketId>(now), kind: 'setup', accountId, hash: digestOf(text) } as const;
+  await store.signInTickets.insert({ ...ticket, createdAt: now, expiresAt: plus(now, LIFE_MS) });
+  return new Secret(text);
+}
+
+export const digestOf = (secret: string): Buffer => createHash('sha256').update(secret).digest();

@@ -1,0 +1,257 @@
+// Signing in: each way gives a first proof; an account with an authenticator app gives a second one, except after a passkey.
+
+import type { AuditAction } from '../../../contract/audit.ts';
+import type { Acr, SignInResult } from '../../../contract/sign-in.ts';
+import type { Passwords } from '../../engines/authenticators/passwords.ts';
+import type { AccountRow } from '../../engines/store/rows/accounts.ts';
+import type { Store } from '../../engines/store/store.ts';
+import { type Clock, plus } from '../../kit/clock.ts';
+import { type AccountId, isUuid, newId, type TicketId } from '../../kit/ids.ts';
+import type { JsonObject } from '../../kit/json.ts';
+import type { Secret } from '../../kit/secret.ts';
+import type { Audit } from '../audit/audit.ts';
+import { fault } from '../faults.ts';
+import type { RequestSource } from '../identity/caller.ts';
+import { cleanName } from '../identity/names.ts';
+import { Attempts } from './attempts.ts';
+import { cleanEmail } from './email.ts';
+import { type EmailCodes, TRIES_MAX } from './email-codes.ts';
+import { emailTaken, signInFailed } from './faults.ts';
+import type { HumanSessions } from './human-sessions.ts';
+import type { PasskeyChallengeView, Passkeys } from './passkeys.ts';
+import type { SecondFactors } from './second-factors.ts';
+import { digestOf } from './set-up-links.ts';
+
+const MINUTE_MS = 60_000;
+/** Of one account from one address. */
+const FAILURES_OF_ACCOUNT = { failures: 10, withinMs: 10 * MINUTE_MS };
+/** From one address, for all accounts. */
+const FAILURES_OF_ADDRESS = { failures: 50, withinMs: 10 * MINUTE_MS };
+/** Codes, challenges and registrations that one address may request. */
+const REQUESTS_OF_ADDRESS = { failures: 60, withinMs: 10 * MINUTE_MS };
+const SECOND_FACTOR_MS = 10 * MINUTE_MS;
+
+export type Registration = 'open' | 'invite' | 'closed';
+
+/** A step of a sign-in; with the cookie once it is complete. */
+export interface SignInStep {
+  readonly result: SignInResult;
+  readonly cookie?: Secret;
+}
+
+export interface SignInParts {
+  readonly store: Pick<Store, 'accounts' | 'signInTickets'>;
+  readonly clock: Clock;
+  readonly audit: Pick<Audit, 'record'>;
+  readonly registration: Registration;
+  readonly passwords: Pick<Passwords, 'hash' | 'matches'>;
+  readonly emailCodes: EmailCodes;
+  readonly secondFactors: SecondFactors;
+  readonly passkeys: Passkeys;
+  readonly sessions: HumanSessions;
+  /** The address that an invitation was sent to, if it is still pending. */
+  readonly invitedEmail: (secret: string) => Promise<string | undefined>;
+}
+
+export class SignIn {
+  readonly #parts: SignInParts;
+  readonly #ofAccount: Attempts;
+  readonly #ofAddress: Attempts;
+  readonly #requests: Attempts;
+
+  constructor(parts: SignInParts) {
+    this.#parts = parts;
+    this.#ofAccount = new Attempts(FAILURES_OF_ACCOUNT, parts.clock);
+    this.#ofAddress = new Attempts(FAILURES_OF_ADDRESS, parts.clock);
+    this.#requests = new Attempts(REQUESTS_OF_ADDRESS, parts.clock);
+  }
+
+  // ---- accounts that begin ---------------------------------------------------------------------------------------
+
+  async setUp(
+    request: { readonly token: string; readonly name: string; readonly email: string; readonly password: string },
+    source: RequestSource,
+  ): Promise<SignInStep> {
+    const { store, clock, passwords, sessions } = this.#parts;
+    const [name, email] = [cleanName(request.name), cleanEmail(request.email)];
+    const guess = (): Promise<AccountId> => this.#setUpAccountOf(request.token);
+    const accountId = await this.#limited(`set up`, source, guess);
+    const other = await store.accounts.byEmail(email);
+    if (other && other.id !== accountId) throw emailTaken();
+    const passwordHash = await passwords.hash(request.password);
+    const now = clock.now();
+    const ticket = await store.signInTickets.byHash(digestOf(request.token), 'setup', now);
+    if (!ticket || !(await store.signInTickets.use(ticket.id, now))) throw signInFailed('link');
+    const change = { name, email, passwordHash, passwordChangedAt: now };
+    const outcome = await store.accounts.change(accountId, change);
+    if (outcome === 'email_taken') throw emailTaken();
+    // Whoever was signed in before the link was used is not any more.
+    await sessions.endOthers(accountId, undefined);
+    await this.#note('account.created', accountId, source);
+    return this.#afterFirstFactor({ ...(await this.#get(accountId)), ...change }, source);
+  }
+
+  async register(
+    request: {
+      readonly name: string;
+      readonly email: string;
+      readonly password: string;
+      readonly invitation?: string;
+    },
+    source: RequestSource,
+  ): Promise<SignInStep> {
+    const { store, clock, passwords, emailCodes } = this.#parts;
+    const [name, email] = [cleanName(request.name), cleanEmail(request.email)];
+    this.#countRequest(source);
+    await this.#assertMayRegister(email, request.invitation);
+    const now = clock.now();
+    const passwordHash = await passwords.hash(request.password);
+    const account = { id: newId<AccountId>(now), name, createdAt: now, email, passwordHash, passwordChangedAt: now };
+    if ((await store.accounts.insert(account)) === 'email_taken') throw emailTaken();
+    await this.#note('account.created', account.id, source);
+    await emailCodes.send(email, account.id);
+    return this.#complete(account.id, 'berth:1', source);
+  }
+
+  async #assertMayRegister(email: string, invitation: string | undefined): Promise<void> {
+    const { registration, invitedEmail } = this.#parts;
+    if (registration === 'open') return;
+    const invited = registration === 'invite' && invitation !== undefined ? await invitedEmail(invitation) : undefined;
+    if (invited === email) return;
+    throw fault('permission_denied', 'Registration needs an invitation to this e-mail address.', {
+      advice: 'Ask an admin of the application, or the operator, for an invitation.',
+    });
+  }
+
+  // ---- ways to sign in -------------------------------------------------------------------------------------------
+
+  async withPassword(given: { readonly email: string; readonly password: string }, source: RequestSource) {
+    const email = cleanEmail(given.email);
+    const account = await this.#limited(email, source, async () => {
+      const found = await this.#parts.store.accounts.byEmail(email);
+      const isRight = await this.#parts.passwords.matches(given.password, found?.passwordHash);
+      if (!found || !isRight) throw signInFailed('e-mail address or password');
+      return found;
+    });
+    return this.#afterFirstFactor(account, source);
+  }
+
+  async requestEmailCode(given: { readonly email: string }, source: RequestSource): Promise<{ ticket: string }> {
+    const email = cleanEmail(given.email);
+    this.#countRequest(source);
+    const account = await this.#parts.store.accounts.byEmail(email);
+    return { ticket: await this.#parts.emailCodes.send(email, account?.id) };
+  }
+
+  async withEmailCode(given: { readonly ticket: string; readonly code: string }, source: RequestSource) {
+    const { store, clock, emailCodes } = this.#parts;
+    const { accountId } = await this.#limited('code', source, () => emailCodes.accept(given.ticket, given.code));
+    await store.accounts.change(accountId, { emailVerifiedAt: clock.now() });
+    await this.#note('account.email_verified', accountId, source);
+    return this.#afterFirstFactor(await this.#get(accountId), source);
+  }
+
+  async requestPasskeyChallenge(origin: URL, source: RequestSource): Promise<PasskeyChallengeView> {
+    this.#countRequest(source);
+    return this.#parts.passkeys.beginAuthentication(origin);
+  }
+
+  async withPasskey(
+    given: { readonly ticket: string; readonly response: JsonObject },
+    origin: URL,
+    source: RequestSource,
+  ): Promise<SignInStep> {
+    const accountId = await this.#limited('passkey', source, () =>
+      this.#parts.passkeys.authenticate(origin, given.ticket, given.response),
+    );
+    return this.#complete(accountId, 'phr', source);
+  }
+
+  async withSecondFactor(
+    given: { readonly ticket: string; readonly method: 'totp' | 'recovery_code'; readonly code: string },
+    source: RequestSource,
+  ): Promise<SignInStep> {
+    const { store, clock, secondFactors } = this.#parts;
+    const id = given.ticket as TicketId; // Looked at here.
+    const ticket = isUuid(given.ticket)
+      ? await store.signInTickets.get(id, 'second_factor', clock.now(), TRIES_MAX)
+      : undefined;
+    if (!ticket?.accountId) throw signInFailed('code');
+    const account = await this.#get(ticket.accountId);
+    try {
+      await this.#limited(account.id, source, () => secondFactors.accept(account, given.method, given.code));
+    } catch (error) {
+      await store.signInTickets.failed(id);
+      throw error;
+    }
+    if (!(await store.signInTickets.use(id, clock.now()))) throw signInFailed('code');
+    if (given.method === 'recovery_code') await this.#note('account.recovery_code_used', account.id, source);
+    return this.#complete(account.id, 'berth:2', source);
+  }
+
+  // ---- what they have in common ----------------------------------------------------------------------------------
+
+  async #afterFirstFactor(account: AccountRow, source: RequestSource): Promise<SignInStep> {
+    if (!account.totpEnabledAt) return this.#complete(account.id, 'berth:1', source);
+    const { store, clock } = this.#parts;
+    const now = clock.now();
+    const ticket = newId<TicketId>(now);
+    const expiresAt = plus(now, SECOND_FACTOR_MS);
+    const accountId = account.id;
+    await store.signInTickets.insert({ id: ticket, kind: 'second_factor', accountId, createdAt: now, expiresAt });
+    return { result: { status: 'second_factor_required', ticket, methods: ['totp', 'recovery_code'] } };
+  }
+
+  async #complete(accountId: AccountId, acr: Acr, source: RequestSource): Promise<SignInStep> {
+    const cookie = await this.#parts.sessions.begin(accountId, acr, source);
+    await this.#note('account.signed_in', accountId, source, { acr });
+    return { result: { status: 'signed_in', accountId }, cookie };
+  }
+
+  async #setUpAccountOf(secret: string): Promise<AccountId> {
+    const { store, clock } = this.#parts;
+    const ticket = await store.signInTickets.byHash(digestOf(secret), 'setup', clock.now());
+    if (!ticket?.accountId) throw signInFailed('link');
+    return ticket.accountId;
+  }
+
+  async #get(id: AccountId): Promise<AccountRow> {
+    const account = await this.#parts.store.accounts.get(id);
+    if (!account) throw signInFailed('account');
+    return account;
+  }
+
+  /** Bounds the failures of this name from this address, and of the address. */
+  async #limited<T>(name: string, source: RequestSource, attempt: () => Promise<T>): Promise<T> {
+    const { ip } = source;
+    const both = `${name} ${ip}`;
+    this.#ofAccount.assertFewer(both);
+    this.#ofAddress.assertFewer(ip);
+    try {
+      return await attempt();
+    } catch (error) {
+      this.#ofAccount.count(both);
+      this.#ofAddress.count(ip);
+      await this.#parts.audit.record({
+        ...{ action: 'account.sign_in_failed', outcome: 'refused', actor: { kind: 'anonymous' } },
+        ...source,
+      });
+      throw error;
+    }
+  }
+
+  #note(
+    action: AuditAction,
+    accountId: AccountId,
+    source: RequestSource,
+    details: Readonly<Record<string, string>> = {},
+  ): Promise<void> {
+    const actor = { kind: 'account', id: accountId } as const;
+    return this.#parts.audit.record({ action, accountId, actor, outcome: 'success', details, ...source });
+  }
+
+  #countRequest({ ip }: RequestSource): void {
+    this.#requests.assertFewer(ip);
+    this.#requests.count(ip);
+  }
+}

@@ -1,0 +1,30 @@
+// One-time codes of authenticator apps (TOTP, RFC 6238): SHA-1, six digits, 30 seconds, which every app supports.
+import { Secret as Seed, TOTP } from 'otpauth';
+import { Secret } from '../../kit/secret.ts';
+
+const SEED_BYTES = 20;
+/** Codes of the step before and after are accepted, because clocks differ. */
+const WINDOW_STEPS = 1;
+const PERIOD_SECONDS = 30;
+const ISSUER = 'Berth';
+
+export interface NewSeed {
+  /** In base32. */
+  readonly seed: Secret;
+  /** `otpauth://` address. */
+  uriFor(account: string): Secret;
+}
+
+export const newSeed = (): NewSeed => {
+  const { base32 } = new Seed({ size: SEED_BYTES });
+  return { seed: new Secret(base32), uriFor: account => new Secret(totpOf(base32, account).toString()) };
+};
+
+/** The time step of the code; undefined for a wrong one. */
+export function stepOf(seed: Secret, code: string, now: Date): number | undefined {
+  const delta = totpOf(seed.reveal()).validate({ token: code, timestamp: now.getTime(), window: WINDOW_STEPS });
+  return delta === null ? undefined : Math.floor(now.getTime() / 1000 / PERIOD_SECONDS) + delta;
+}
+
+const totpOf = (base32: string, label = ''): TOTP =>
+  new TOTP({ issuer: ISSUER, label, secret: Seed.fromBase32(base32), period: PERIOD_SECONDS });

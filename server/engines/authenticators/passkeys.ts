@@ -1,0 +1,118 @@
+// Passkeys (WebAuthn level 3). What an authenticator answers is hostile until the library has verified it. The library is loaded
+// with the first use, because most installations never use it.
+import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
+
+const RP_NAME = 'Berth';
+const CHALLENGE_MS = 300_000;
+
+export interface RelyingParty {
+  /** The origin of the page. */
+  readonly origin: string;
+  /** Its host name, which the passkey is bound to. */
+  readonly id: string;
+}
+
+export interface StoredPasskey {
+  readonly credentialId: Buffer;
+  readonly publicKey: Buffer;
+  readonly counter: number;
+  readonly transports: readonly string[];
+}
+
+/** Options for the browser, and the challenge in them. */
+export interface Challenge {
+  readonly challenge: string;
+  readonly publicKey: Readonly<Record<string, unknown>>;
+}
+
+const library = () => import('@simplewebauthn/server');
+
+export async function registrationChallenge(
+  party: RelyingParty,
+  person: { readonly id: string; readonly email: string; readonly name: string },
+  existing: readonly StoredPasskey[],
+): Promise<Challenge> {
+  const { generateRegistrationOptions } = await library();
+  const options = await generateRegistrationOptions({
+    rpName: RP_NAME,
+    rpID: party.id,
+    userID: new Uint8Array(Buffer.from(person.id)),
+    userName: person.email,
+    userDisplayName: person.name,
+    timeout: CHALLENGE_MS,
+    excludeCredentials: existing.map(named),
+    authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
+  });
+  return { challenge: options.challenge, publicKey: { ...options } };
+}
+
+/** Undefined when it does not verify. */
+export async function verifyRegistration(
+  party: RelyingParty,
+  challenge: string,
+  response: RegistrationResponseJSON,
+): Promise<StoredPasskey | undefined> {
+  const { verifyRegistrationResponse } = await library();
+  const verified = await orUndefined(() =>
+    verifyRegistrationResponse({
+      response,
+      expectedChallenge: challenge,
+      expectedOrigin: party.origin,
+      expectedRPID: party.id,
+      requireUserVerification: true,
+    }),
+  );
+  if (!verified?.verified) return undefined;
+  const { id, publicKey, counter, transports = [] } = verified.registrationInfo.credential;
+  return { credentialId: Buffer.from(id, 'base64url'), publicKey: Buffer.from(publicKey), counter, transports };
+}
+
+/** For these passkeys, or for any that the browser has for this service. */
+export async function authenticationChallenge(
+  party: RelyingParty,
+  allowed: readonly StoredPasskey[] = [],
+): Promise<Challenge> {
+  const { generateAuthenticationOptions } = await library();
+  const options = await generateAuthenticationOptions({
+    rpID: party.id,
+    timeout: CHALLENGE_MS,
+    userVerification: 'required',
+    ...(allowed.length > 0 ? { allowCredentials: allowed.map(named) } : {}),
+  });
+  return { challenge: options.challenge, publicKey: { ...options } };
+}
+
+/** The new counter; undefined when it does not verify. */
+export async function verifyAuthentication(
+  party: RelyingParty,
+  challenge: string,
+  response: AuthenticationResponseJSON,
+  { credentialId, publicKey, counter }: StoredPasskey,
+): Promise<number | undefined> {
+  const { verifyAuthenticationResponse } = await library();
+  const verified = await orUndefined(() =>
+    verifyAuthenticationResponse({
+      response,
+      expectedChallenge: challenge,
+      expectedOrigin: party.origin,
+      expectedRPID: party.id,
+      credential: { id: credentialId.toString('base64url'), publicKey: new Uint8Array(publicKey), counter },
+      requireUserVerification: true,
+    }),
+  );
+  return verified?.verified ? verified.authenticationInfo.newCounter : undefined;
+}
+
+const named = ({ credentialId, transports }: StoredPasskey) => ({
+  id: credentialId.toString('base64url'),
+  transports: [...transports],
+});
+
+/** The library throws on what does not verify, and on what is malformed. Both are the same to the caller. */
+async function orUndefined<T>(work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,67 @@
+// Passwords as Argon2id hashes in PHC format. A hash takes 64 MiB and some tens of milliseconds of a thread of Node's pool, so
+// few run at once and few wait.
+import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
+import { Places } from '../../kit/places.ts';
+
+/** RFC 9106, section 4: the second recommended option, with one lane, because a lane is a thread of the pool. */
+const PARAMETERS = { memory: 64 * 1024, passes: 3, parallelism: 1, tagLength: 32 } as const;
+const SALT_BYTES = 16;
+const AT_ONCE = 2;
+const WAITING_MAX = 32;
+const WAIT_MS = 5_000;
+const ALL = 'passwords';
+
+const PHC = /^\$argon2id\$v=19\$m=(\d{1,8}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{43,86})$/;
+
+interface Parameters {
+  readonly memory: number;
+  readonly passes: number;
+  readonly parallelism: number;
+  readonly tagLength: number;
+}
+
+export class Passwords {
+  readonly #places = new Places({
+    name: 'check a password',
+    atOnce: { session: AT_ONCE, application: AT_ONCE, process: AT_ONCE },
+    waiting: WAITING_MAX,
+    withinMs: WAIT_MS,
+  });
+  #unusable: Promise<string> | undefined;
+
+  /** @throws PlacesFull where too many wait. */
+  async hash(password: string): Promise<string> {
+    const salt = randomBytes(SALT_BYTES);
+    const tag = await this.#derive(password, salt, PARAMETERS);
+    const { memory, passes, parallelism } = PARAMETERS;
+    return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${plain(salt)}$${plain(tag)}`;
+  }
+
+  /** Without a hash it takes the same time and answers false. @throws PlacesFull where too many wait. */
+  async matches(password: string, phc: string | undefined): Promise<boolean> {
+    this.#unusable ??= this.hash(randomBytes(SALT_BYTES).toString('hex'));
+    const [, memory, passes, parallelism, salt = '', tag = ''] = PHC.exec(phc ?? (await this.#unusable)) ?? [];
+    const expected = Buffer.from(tag, 'base64');
+    const parameters = {
+      memory: Number(memory),
+      passes: Number(passes),
+      parallelism: Number(parallelism),
+      tagLength: expected.length,
+    };
+    const given = await this.#derive(password, Buffer.from(salt, 'base64'), parameters);
+    return timingSafeEqual(given, expected) && phc !== undefined;
+  }
+
+  #derive(password: string, nonce: Buffer, parameters: Parameters): Promise<Buffer> {
+    const message = Buffer.from(password.normalize('NFKC'));
+    return this.#places.run({ application: ALL, session: ALL }, () => derive({ message, nonce, ...parameters }));
+  }
+}
+
+const derive = (parameters: Parameters & { readonly message: Buffer; readonly nonce: Buffer }): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    argon2('argon2id', parameters, (error, tag) => (error ? reject(error) : resolve(tag)));
+  });
+
+/** Base64 without padding, as PHC strings have it. */
+const plain = (bytes: Buffer): string => bytes.toString('base64').replace(/=+$/, '');

@@ -1,0 +1,44 @@
+// Mails on their way.
+import type { Db } from '../database.ts';
+import type { Mails } from '../rows/mails.ts';
+import { countAll } from './limited-insert.ts';
+import { withoutNulls } from './without-nulls.ts';
+
+export const mails = (db: Db): Mails => ({
+  insert: async row => {
+    await db.insertInto('mails').values(row).execute();
+  },
+
+  count: async (recipient, since) => {
+    const written = db.selectFrom('mails').where('recipient', '=', recipient).where('createdAt', '>', since);
+    return (await written.select(countAll).executeTakeFirstOrThrow()).count;
+  },
+
+  due: async (now, batch) => {
+    const due = db.selectFrom('mails').selectAll().where('dueAt', '<=', now).orderBy('dueAt').limit(batch);
+    return (await due.execute()).map(withoutNulls);
+  },
+
+  take: async (id, now, until) => {
+    const taken = db.updateTable('mails').set(eb => ({ dueAt: until, attempts: eb('attempts', '+', 1) }));
+    return (await taken.where('id', '=', id).where('dueAt', '<=', now).returning('id').execute()).length > 0;
+  },
+
+  sent: async (id, now) => {
+    await db.updateTable('mails').set({ sentAt: now, dueAt: null, failure: null }).where('id', '=', id).execute();
+  },
+
+  failed: async (id, failure, dueAt) => {
+    await db
+      .updateTable('mails')
+      .set({ failure, dueAt: dueAt ?? null })
+      .where('id', '=', id)
+      .execute();
+  },
+
+  list: async limit =>
+    (await db.selectFrom('mails').selectAll().orderBy('id', 'desc').limit(limit).execute()).map(withoutNulls),
+
+  removeOlder: async before =>
+    (await db.deleteFrom('mails').where('createdAt', '<', before).returning('id').execute()).length,
+});

@@ -1,0 +1,218 @@
+// Signing in with a browser: the first account by its link, password, authenticator app, recovery codes, e-mail codes, passkeys,
+// step-up, and sessions that are listed and ended.
+import assert from 'node:assert/strict';
+import { before, test } from 'node:test';
+import { Secret as Seed, TOTP } from 'otpauth';
+import type { ErrorBody } from '../../contract/common.ts';
+import type {
+  CurrentAccount,
+  EmailCodeSent,
+  PasskeyChallenge,
+  RecoveryCodes,
+  SignedInSessions,
+  SignInResult,
+  TotpSecret,
+} from '../../contract/sign-in.ts';
+import { Authenticator } from '../harness/authenticator.ts';
+import { mailedCode, PASSWORD, Person, setUpToken } from '../harness/person.ts';
+import { startServer } from '../harness/server.ts';
+
+const EMAIL = 'ada@example.com';
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const CODE_STEP_MS = 30_000;
+
+const server = await startServer({ clock: 'test' });
+let ada: Person;
+
+before(async () => {
+  ada = await Person.owner(server, EMAIL);
+});
+
+const read = async (person: Person): Promise<CurrentAccount> => {
+  const answer = await person.get<CurrentAccount>('/v1/account');
+  assert.equal(answer.status, 200, answer.text);
+  return answer.body;
+};
+
+const codeOf = (answer: { readonly body: unknown }): string => (answer.body as ErrorBody).code;
+
+/** Passkeys belong to a host name, so these requests come from a page at localhost. */
+const fromLocalhost = { origin: server.url.replace('127.0.0.1', 'localhost') };
+
+test('the first person owns what the first start made, and can use it with the cookie alone', async () => {
+  const { name, email, emailVerified, hasPassword, session } = await read(ada);
+  assert.deepEqual([name, email, emailVerified, hasPassword], ['Ada', EMAIL, false, true]);
+  assert.deepEqual([session?.acr, session?.strongestAcr], ['berth:1', 'berth:1']);
+  const listed = await ada.get<{ data: Array<{ id: string; role: string }> }>('/v1/applications');
+  assert.deepEqual(
+    listed.body.data.map(({ id, role }) => [id, role]),
+    [[server.applicationId, 'owner']],
+  );
+  const created = await ada.post(`/v1/applications/${server.applicationId}/agent-keys`, { name: 'by hand' });
+  assert.equal(created.status, 201, created.text);
+});
+
+test('a set-up link works once', async () => {
+  const token = await setUpToken(server, '--email', EMAIL);
+  const again = new Person(server);
+  const given = { token, name: 'Ada', email: EMAIL, password: PASSWORD };
+  assert.equal((await again.post('/v1/sign-in/setup', given)).status, 200);
+  const second = await new Person(server).post('/v1/sign-in/setup', given);
+  assert.deepEqual([second.status, codeOf(second)], [401, 'sign_in_failed']);
+  // Whoever had been signed in before was signed out.
+  assert.equal((await ada.get('/v1/account')).status, 401);
+  ada = again;
+});
+
+test('a password signs in, and a wrong one does not say whether there is such an account', async () => {
+  const person = new Person(server);
+  const wrong = await person.signIn(EMAIL, 'not the password');
+  const unknown = await person.signIn('nobody@example.com');
+  assert.deepEqual([wrong.status, codeOf(wrong)], [401, 'sign_in_failed']);
+  const { requestId: _one, ...first } = wrong.body as unknown as ErrorBody;
+  const { requestId: _two, ...other } = unknown.body as unknown as ErrorBody;
+  assert.deepEqual(first, other);
+  assert.equal((await person.signIn('  ADA@Example.com ')).body.status, 'signed_in');
+  assert.equal((await read(person)).email, EMAIL);
+});
+
+test('a code by e-mail signs in once and verifies the address', async () => {
+  const person = new Person(server);
+  const { ticket } = (await person.post<EmailCodeSent>('/v1/sign-in/email-code', { email: EMAIL })).body;
+  const code = await mailedCode(server, EMAIL);
+  const wrong = await person.post('/v1/sign-in/email-code/verify', {
+    ticket,
+    code: code === '000000' ? '111111' : '000000',
+  });
+  assert.equal(codeOf(wrong), 'sign_in_failed');
+  const signedIn = await person.post<SignInResult>('/v1/sign-in/email-code/verify', { ticket, code });
+  assert.equal(signedIn.body.status, 'signed_in', signedIn.text);
+  assert.equal((await read(person)).emailVerified, true);
+  const again = await person.post('/v1/sign-in/email-code/verify', { ticket, code });
+  assert.equal(codeOf(again), 'sign_in_failed');
+});
+
+test('a code that was requested for nobody is never right, and no mail is written', async () => {
+  const person = new Person(server);
+  const { status, body } = await person.post<EmailCodeSent>('/v1/sign-in/email-code', { email: 'nobody@example.com' });
+  assert.equal(status, 202);
+  const { stdout } = await server.berth('outbox', '--json');
+  assert.ok(!stdout.includes('nobody@example.com'));
+  const given = await person.post('/v1/sign-in/email-code/verify', { ticket: body.ticket, code: '000000' });
+  assert.equal(codeOf(given), 'sign_in_failed');
+});
+
+test('with an authenticator app a sign-in needs a code, no code works twice, and a recovery code replaces one', async () => {
+  await ada.post('/v1/account/step-up', { method: 'password', password: PASSWORD });
+  const { secret, uri } = (await ada.post<TotpSecret>('/v1/account/totp')).body;
+  assert.match(uri, /^otpauth:\/\/totp\/Berth:/);
+  const app = new TOTP({ secret: Seed.fromBase32(secret) });
+  const codeNow = (): string => app.generate({ timestamp: server.now().getTime() });
+  const first = codeNow();
+  const confirmed = await ada.post<RecoveryCodes>('/v1/account/totp/confirm', { code: first });
+  assert.equal(confirmed.body.recoveryCodes?.length, 10, confirmed.text);
+  assert.equal((await read(ada)).session?.strongestAcr, 'berth:2');
+
+  const person = new Person(server);
+  const half = await person.signIn(EMAIL);
+  assert.deepEqual([half.body.status, person.cookie], ['second_factor_required', undefined]);
+  const { ticket } = half.body;
+  const reused = await person.post('/v1/sign-in/second-factor', { ticket, method: 'totp', code: first });
+  assert.equal(codeOf(reused), 'sign_in_failed');
+  await server.advance(CODE_STEP_MS);
+  const code = codeNow();
+  const whole = await person.post<SignInResult>('/v1/sign-in/second-factor', { ticket, method: 'totp', code });
+  assert.equal(whole.body.status, 'signed_in', whole.text);
+  assert.equal((await read(person)).session?.acr, 'berth:2');
+
+  const [recovery = ''] = confirmed.body.recoveryCodes;
+  for (const expected of ['signed_in', 'sign_in_failed']) {
+    const next = (await person.signIn(EMAIL)).body.ticket;
+    const answer = await person.post<SignInResult>('/v1/sign-in/second-factor', {
+      ...{ ticket: next, method: 'recovery_code', code: recovery.toUpperCase() },
+    });
+    assert.equal(answer.body.status ?? codeOf(answer), expected);
+  }
+  assert.equal((await read(person)).recoveryCodesLeft, 9);
+  assert.equal((await person.send('DELETE', '/v1/account/totp')).status, 204);
+  ada = person;
+});
+
+test('a passkey is added after a step-up, signs in alone, and is then required for every step-up', async () => {
+  const authenticator = new Authenticator(fromLocalhost.origin);
+  await ada.post('/v1/account/step-up', { method: 'password', password: PASSWORD });
+  const local = (path: string, body: unknown = {}) => ada.send('POST', path, body, fromLocalhost);
+  const { ticket, publicKey } = (await local('/v1/account/passkeys/options')).body as PasskeyChallenge;
+  const added = await local('/v1/account/passkeys', {
+    ticket,
+    name: 'Laptop',
+    response: authenticator.create(publicKey),
+  });
+  assert.equal(added.status, 201, added.text);
+
+  const person = new Person(server);
+  const challenge = (await person.send('POST', '/v1/sign-in/passkey/options', {}, fromLocalhost))
+    .body as PasskeyChallenge;
+  const response = authenticator.get(challenge.publicKey);
+  const given = { ticket: challenge.ticket, response };
+  const signedIn = await person.send<SignInResult>('POST', '/v1/sign-in/passkey', given, fromLocalhost);
+  assert.equal(signedIn.body.status, 'signed_in', signedIn.text);
+  assert.equal((await read(person)).session?.acr, 'phr');
+  const replayed = await person.send('POST', '/v1/sign-in/passkey', given, fromLocalhost);
+  assert.equal(codeOf(replayed), 'sign_in_failed');
+
+  await person.post('/v1/account/step-up', { method: 'password', password: PASSWORD });
+  const refused = await person.send('PUT', '/v1/account/password', { password: `${PASSWORD}!` });
+  assert.deepEqual([refused.status, codeOf(refused)], [401, 'insufficient_user_authentication']);
+  assert.match(refused.headers['www-authenticate'] ?? '', /acr_values="phr", max_age=300/);
+  const stepUp = (await person.send('POST', '/v1/account/step-up/options', {}, fromLocalhost)).body as PasskeyChallenge;
+  const proof = { method: 'passkey', ticket: stepUp.ticket, response: authenticator.get(stepUp.publicKey) };
+  assert.equal((await person.send('POST', '/v1/account/step-up', proof, fromLocalhost)).status, 200);
+  assert.equal((await person.send('PUT', '/v1/account/password', { password: PASSWORD })).status, 200);
+  const [passkey] = (await read(person)).passkeys;
+  assert.equal(passkey?.name, 'Laptop');
+  assert.equal((await person.send('DELETE', `/v1/account/passkeys/${passkey?.id}`)).status, 204);
+  ada = person;
+});
+
+test('a step-up is too old after five minutes', async () => {
+  await ada.post('/v1/account/step-up', { method: 'password', password: PASSWORD });
+  assert.equal((await ada.post('/v1/account/totp')).status, 200);
+  await server.advance(5 * MINUTE_MS + 1000);
+  const late = await ada.post('/v1/account/totp');
+  assert.deepEqual([late.status, codeOf(late)], [401, 'insufficient_user_authentication']);
+});
+
+test('sessions are listed and ended at once, one or all others', async () => {
+  const [phone, laptop] = [new Person(server), new Person(server)];
+  await phone.signIn(EMAIL);
+  await laptop.signIn(EMAIL);
+  const { data } = (await phone.get<SignedInSessions>('/v1/account/sessions')).body;
+  assert.equal(data.filter(({ isCurrent }) => isCurrent).length, 1);
+  const mine = (await read(laptop)).session?.id;
+  assert.equal((await phone.send('DELETE', `/v1/account/sessions/${mine}`)).status, 204);
+  assert.equal((await laptop.get('/v1/account')).status, 401);
+  assert.equal((await phone.send('DELETE', '/v1/account/sessions')).status, 204);
+  assert.equal((await ada.get('/v1/account')).status, 401);
+  const cookie = phone.cookie;
+  assert.equal((await phone.post('/v1/account/sign-out')).status, 204);
+  phone.cookie = cookie;
+  assert.equal((await phone.get('/v1/account')).status, 401);
+  ada = new Person(server);
+  await ada.signIn(EMAIL);
+});
+
+test('a session ends after twelve hours without use, and after seven days', async () => {
+  await server.advance(11 * HOUR_MS);
+  assert.equal((await ada.get('/v1/account')).status, 200);
+  for (let day = 0; day < 6.5; day += 0.5) {
+    await server.advance(11 * HOUR_MS);
+    assert.equal((await ada.get('/v1/account')).status, 200, `after ${day} days`);
+  }
+  await server.advance(30 * HOUR_MS);
+  assert.equal((await ada.get('/v1/account')).status, 401);
+  await ada.signIn(EMAIL);
+  await server.advance(12 * HOUR_MS);
+  assert.equal((await ada.get('/v1/account')).status, 401);
+});

@@ -1,0 +1,191 @@
+// Attacks on signing in: other sites, guessing, stolen and forged proofs. Each must fail.
+import assert from 'node:assert/strict';
+import { before, test } from 'node:test';
+import type { ErrorBody } from '../../contract/common.ts';
+import type { PasskeyChallenge } from '../../contract/sign-in.ts';
+import { Authenticator, type Forgery } from '../harness/authenticator.ts';
+import { ownerToken } from '../harness/limits.ts';
+import { mailedCode, PASSWORD, Person } from '../harness/person.ts';
+import { startServer } from '../harness/server.ts';
+
+const EMAIL = 'ada@example.com';
+const EVIL = 'https://evil.example';
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+const server = await startServer({ clock: 'test' });
+let ada: Person;
+
+before(async () => {
+  ada = await Person.owner(server, EMAIL);
+});
+
+const codeOf = (answer: { readonly body: unknown }): string => (answer.body as ErrorBody).code;
+const localhost = { origin: server.url.replace('127.0.0.1', 'localhost') };
+
+for (const [what, headers] of [
+  ['another origin', { origin: EVIL }],
+  ['the origin null', { origin: 'null' }],
+  ['another port of this machine', { origin: 'http://127.0.0.1:1' }],
+  ['another site, as the browser says', { 'sec-fetch-site': 'cross-site' }],
+  ['a form', { 'content-type': 'text/plain' }],
+] as const)
+  test(`a request from ${what} does not use the cookie, and does not sign in`, async () => {
+    const path = `/v1/applications/${server.applicationId}/agent-keys`;
+    const written = await ada.send('POST', path, '{"name":"evil"}', { 'content-type': 'application/json', ...headers });
+    assert.ok([403, 415].includes(written.status), written.text);
+    const login = { email: EMAIL, password: PASSWORD };
+    const signedIn = await new Person(server).send('POST', '/v1/sign-in/password', JSON.stringify(login), {
+      ...{ 'content-type': 'application/json', ...headers },
+    });
+    assert.ok([403, 415].includes(signedIn.status), signedIn.text);
+    const listed = await ada.get<{ data: Array<{ name: string }> }>(path);
+    assert.ok(!listed.body.data.some(({ name }) => name === 'evil'));
+  });
+
+test('a request without Origin does not use the cookie to write', async () => {
+  const sent = await server.api('POST', '/v1/account/sign-out', { key: null, headers: { cookie: ada.cookie ?? '' } });
+  assert.deepEqual([sent.status, codeOf(sent)], [403, 'cross_site_request']);
+});
+
+test('the cookie is no bearer credential, and no token can do what only a person may', async () => {
+  const secret = ada.cookie?.split('=')[1] ?? '';
+  const asBearer = await server.api('GET', '/v1/account', { key: secret });
+  assert.deepEqual([asBearer.status, codeOf(asBearer)], [401, 'invalid_credentials']);
+  const token = await ownerToken(server);
+  for (const [method, path] of [
+    ['GET', '/v1/account/sessions'],
+    ['POST', '/v1/account/step-up'],
+    ['PUT', '/v1/account/password'],
+    ['POST', '/v1/account/passkeys/options'],
+  ] as const) {
+    const answer = await server.api(method, path, { key: token, body: method === 'GET' ? undefined : {} });
+    assert.deepEqual([answer.status, codeOf(answer)], [401, 'invalid_credentials'], `${method} ${path}`);
+  }
+  const browsers = await ada.get('/v1/browsers/sessions');
+  assert.equal(browsers.status, 401);
+});
+
+test('a cookie that was planted before the sign-in is worth nothing after it', async () => {
+  const victim = new Person(server);
+  victim.cookie = `berth=${'bhs_'.padEnd(53, 'a')}`;
+  const planted = victim.cookie;
+  await victim.signIn(EMAIL);
+  assert.notEqual(victim.cookie, planted);
+  victim.cookie = planted;
+  assert.equal((await victim.get('/v1/account')).status, 401);
+});
+
+test('a step-up changes the cookie, and the earlier one is dead at once', async () => {
+  const person = new Person(server);
+  await person.signIn(EMAIL);
+  const before = person.cookie;
+  assert.equal((await person.post('/v1/account/step-up', { method: 'password', password: PASSWORD })).status, 200);
+  person.cookie = before;
+  assert.equal((await person.get('/v1/account')).status, 401);
+});
+
+test('ten wrong passwords stop the right one from that address, for ten minutes', async () => {
+  const person = new Person(server);
+  for (let time = 0; time < 10; time += 1) assert.equal((await person.signIn(EMAIL, `wrong ${time}`)).status, 401);
+  const refused = await person.signIn(EMAIL);
+  assert.deepEqual([refused.status, codeOf(refused)], [429, 'rate_limited']);
+  assert.ok(Number(refused.headers['retry-after']) > 0);
+  await server.advance(10 * MINUTE_MS);
+  assert.equal((await person.signIn(EMAIL)).status, 200);
+});
+
+test('five wrong codes end a code by e-mail', async () => {
+  await server.advance(HOUR_MS);
+  const person = new Person(server);
+  const { ticket } = (await person.post('/v1/sign-in/email-code', { email: EMAIL })).body as { ticket: string };
+  const code = await mailedCode(server, EMAIL);
+  const wrong = code === '000000' ? '111111' : '000000';
+  for (let time = 0; time < 5; time += 1)
+    assert.equal(codeOf(await person.post('/v1/sign-in/email-code/verify', { ticket, code: wrong })), 'sign_in_failed');
+  assert.equal(codeOf(await person.post('/v1/sign-in/email-code/verify', { ticket, code })), 'sign_in_failed');
+});
+
+test('no more than five codes are mailed to an address in an hour', async () => {
+  await server.advance(HOUR_MS);
+  const statuses: number[] = [];
+  for (let time = 0; time < 6; time += 1)
+    statuses.push((await new Person(server).post('/v1/sign-in/email-code', { email: EMAIL })).status);
+  assert.deepEqual(statuses, [202, 202, 202, 202, 202, 429]);
+});
+
+test('fifty sign-ins with one code by e-mail give one session', async () => {
+  await server.advance(HOUR_MS);
+  const { ticket } = (await new Person(server).post('/v1/sign-in/email-code', { email: EMAIL })).body as {
+    ticket: string;
+  };
+  const code = await mailedCode(server, EMAIL);
+  const people = Array.from({ length: 50 }, () => new Person(server));
+  const answers = await Promise.all(
+    people.map(person => person.post('/v1/sign-in/email-code/verify', { ticket, code })),
+  );
+  assert.equal(answers.filter(({ status }) => status === 200).length, 1);
+  await server.advance(10 * MINUTE_MS);
+});
+
+test('nobody registers without an invitation', async () => {
+  const given = { name: 'Eve', email: 'eve@evil.example', password: PASSWORD };
+  for (const invitation of [undefined, 'biv_guess']) {
+    const answer = await new Person(server).post('/v1/sign-in/register', {
+      ...given,
+      ...(invitation ? { invitation } : {}),
+    });
+    assert.deepEqual([answer.status, codeOf(answer)], [403, 'permission_denied']);
+  }
+});
+
+test('a challenge for a step-up of one person is not answered by the passkey of a stranger', async () => {
+  const stranger = new Authenticator(localhost.origin);
+  await ada.signIn(EMAIL);
+  const { ticket, publicKey } = (await ada.send('POST', '/v1/account/step-up/options', {}, localhost))
+    .body as PasskeyChallenge;
+  const proof = { method: 'passkey', ticket, response: stranger.get(publicKey) };
+  assert.equal(codeOf(await ada.send('POST', '/v1/account/step-up', proof, localhost)), 'sign_in_failed');
+});
+
+test('forged answers of a passkey do not sign in', async () => {
+  const passkey = new Authenticator(localhost.origin);
+  await ada.signIn(EMAIL);
+  await ada.post('/v1/account/step-up', { method: 'password', password: PASSWORD });
+  const register = async (forged: Forgery): Promise<number> => {
+    const { ticket, publicKey } = (await ada.send('POST', '/v1/account/passkeys/options', {}, localhost))
+      .body as PasskeyChallenge;
+    const response = passkey.create(publicKey, forged);
+    return (await ada.send('POST', '/v1/account/passkeys', { ticket, name: 'key', response }, localhost)).status;
+  };
+  const forgeries: readonly Forgery[] = [
+    { origin: EVIL },
+    { rpId: 'evil.example' },
+    { challenge: 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA' },
+    { isVerified: false },
+    { type: 'payment.get' },
+  ];
+  for (const forged of forgeries) assert.equal(await register(forged), 401, JSON.stringify(forged));
+  assert.equal(await register({}), 201);
+
+  await server.advance(10 * MINUTE_MS);
+  const person = new Person(server);
+  const signIn = async (change: (response: object) => unknown, forged: Forgery = {}): Promise<number> => {
+    const { ticket, publicKey } = (await person.send('POST', '/v1/sign-in/passkey/options', {}, localhost))
+      .body as PasskeyChallenge;
+    const response = change(passkey.get(publicKey, forged));
+    return (await person.send('POST', '/v1/sign-in/passkey', { ticket, response }, localhost)).status;
+  };
+  for (const forged of forgeries) assert.equal(await signIn(response => response, forged), 401, JSON.stringify(forged));
+  await server.advance(10 * MINUTE_MS);
+  const others: ReadonlyArray<(response: object) => unknown> = [
+    () => ({}),
+    () => ({ id: 1, type: 'public-key', response: {} }),
+    response => ({ ...response, response: { clientDataJSON: {}, authenticatorData: [], signature: null } }),
+    response => ({ ...response, id: 'AAAA' }),
+    response => ({ ...response, response: { ...Object(response).response, signature: 'AAAA' } }),
+    response => ({ ...response, response: { ...Object(response).response, authenticatorData: 'AAAA' } }),
+  ];
+  for (const change of others) assert.equal(await signIn(change), 401, change.toString());
+  assert.equal(await signIn(response => response), 200);
+});

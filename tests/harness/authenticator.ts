@@ -1,0 +1,91 @@
+// An authenticator for passkeys, as a browser speaks for it: a P-256 key that signs challenges (WebAuthn level 3). Tests change
+// what it says to forge it.
+import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
+
+export interface Forgery {
+  readonly origin?: string;
+  readonly rpId?: string;
+  readonly challenge?: string;
+  /** User verification. Default: true. */
+  readonly isVerified?: boolean;
+  readonly type?: string;
+}
+
+const PRESENT = 0x01;
+const VERIFIED = 0x04;
+const ATTESTED = 0x40;
+
+export class Authenticator {
+  readonly #keys: { readonly publicKey: KeyObject; readonly privateKey: KeyObject };
+  readonly #id = randomBytes(32);
+  readonly #origin: string;
+  #counter = 0;
+
+  constructor(origin: string) {
+    this.#keys = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    this.#origin = origin;
+  }
+
+  /** The answer to `navigator.credentials.create`. */
+  create(publicKey: Readonly<Record<string, unknown>>, forged: Forgery = {}): object {
+    const clientDataJSON = this.#clientData('webauthn.create', publicKey, forged);
+    const length = Buffer.alloc(2);
+    length.writeUInt16BE(this.#id.length);
+    const attested = Buffer.concat([Buffer.alloc(16), length, this.#id, this.#coseKey()]);
+    const authData = Buffer.concat([this.#authData(forged, ATTESTED), attested]);
+    const attestationObject = Buffer.concat([
+      Buffer.from([0xa3]),
+      ...[text('fmt'), text('none'), text('attStmt'), Buffer.from([0xa0]), text('authData'), bytes(authData)],
+    ]);
+    return this.#json({
+      clientDataJSON: clientDataJSON.toString('base64url'),
+      attestationObject: attestationObject.toString('base64url'),
+      transports: ['internal'],
+    });
+  }
+
+  /** The answer to `navigator.credentials.get`. */
+  get(publicKey: Readonly<Record<string, unknown>>, forged: Forgery = {}): object {
+    const clientDataJSON = this.#clientData('webauthn.get', publicKey, forged);
+    const authenticatorData = this.#authData(forged, 0);
+    const signed = Buffer.concat([authenticatorData, createHash('sha256').update(clientDataJSON).digest()]);
+    return this.#json({
+      clientDataJSON: clientDataJSON.toString('base64url'),
+      authenticatorData: authenticatorData.toString('base64url'),
+      signature: sign('sha256', signed, this.#keys.privateKey).toString('base64url'),
+    });
+  }
+
+  #json(response: object): object {
+    const id = this.#id.toString('base64url');
+    return { id, rawId: id, type: 'public-key', clientExtensionResults: {}, response };
+  }
+
+  #clientData(type: string, publicKey: Readonly<Record<string, unknown>>, forged: Forgery): Buffer {
+    const challenge = forged.challenge ?? String(publicKey.challenge);
+    const origin = forged.origin ?? this.#origin;
+    return Buffer.from(JSON.stringify({ type: forged.type ?? type, challenge, origin, crossOrigin: false }));
+  }
+
+  #authData({ rpId = new URL(this.#origin).hostname, isVerified = true }: Forgery, more: number): Buffer {
+    this.#counter += 1;
+    const counter = Buffer.alloc(4);
+    counter.writeUInt32BE(this.#counter);
+    const flags = PRESENT | (isVerified ? VERIFIED : 0) | more;
+    return Buffer.concat([createHash('sha256').update(rpId).digest(), Buffer.from([flags]), counter]);
+  }
+
+  /** The public key in COSE form: EC2, ES256, P-256. */
+  #coseKey(): Buffer {
+    const { x = '', y = '' } = this.#keys.publicKey.export({ format: 'jwk' });
+    return Buffer.concat([
+      Buffer.from([0xa5, 0x01, 0x02, 0x03, 0x26, 0x20, 0x01, 0x21]),
+      ...[bytes(Buffer.from(x, 'base64url')), Buffer.from([0x22]), bytes(Buffer.from(y, 'base64url'))],
+    ]);
+  }
+}
+
+const text = (value: string): Buffer => Buffer.concat([Buffer.from([0x60 + value.length]), Buffer.from(value)]);
+
+/** A CBOR byte string of up to 255 bytes. */
+const bytes = (value: Buffer): Buffer => Buffer.concat([Buffer.from([0x58, value.length]), value]);

@@ -1,0 +1,73 @@
+// A person with a browser, without the browser: sends requests as pages of the console do, with the cookie and the origin.
+import assert from 'node:assert/strict';
+import type { SignInResult } from '../../contract/sign-in.ts';
+import type { HttpAnswer } from './http.ts';
+import type { TestServer } from './server.ts';
+
+export const PASSWORD = 'a long enough password';
+
+export class Person {
+  readonly #server: TestServer;
+  /** The Cookie header. */
+  cookie: string | undefined;
+
+  constructor(server: TestServer) {
+    this.#server = server;
+  }
+
+  /** The headers of a page of the console. */
+  get headers(): Record<string, string> {
+    return { origin: this.#server.url, ...(this.cookie ? { cookie: this.cookie } : {}) };
+  }
+
+  /** The first person of the server, who has the account of the first start. */
+  static async owner(server: TestServer, email = 'ada@example.com'): Promise<Person> {
+    const person = new Person(server);
+    const token = await setUpToken(server);
+    const answer = await person.post<SignInResult>('/v1/sign-in/setup', {
+      ...{ token, name: 'Ada', email, password: PASSWORD },
+    });
+    assert.equal(answer.status, 200, answer.text);
+    return person;
+  }
+
+  async signIn(email: string, password = PASSWORD): Promise<HttpAnswer<SignInResult>> {
+    return this.post('/v1/sign-in/password', { email, password });
+  }
+
+  get = <Body = unknown>(path: string): Promise<HttpAnswer<Body>> => this.send('GET', path);
+
+  post = <Body = unknown>(path: string, body: unknown = {}): Promise<HttpAnswer<Body>> => this.send('POST', path, body);
+
+  async send<Body = unknown>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<HttpAnswer<Body>> {
+    const answer = await this.#server.api<Body>(method, path, {
+      key: null,
+      body,
+      headers: { ...this.headers, ...headers },
+    });
+    for (const set of answer.headers['set-cookie'] ?? []) this.cookie = set.split(';', 1)[0];
+    return answer;
+  }
+}
+
+/** The secret of a link that `berth accounts link` prints. */
+export async function setUpToken(server: TestServer, ...options: string[]): Promise<string> {
+  const { code, stdout, stderr } = await server.berth('accounts', 'link', '--json', ...options);
+  assert.equal(code, 0, stderr);
+  const { url }: { url: string } = JSON.parse(stdout);
+  return new URL(url).hash.slice('#setup='.length);
+}
+
+/** The newest code that was mailed to the address. */
+export async function mailedCode(server: TestServer, to: string): Promise<string> {
+  const { stdout } = await server.berth('outbox', '--json');
+  const mails: ReadonlyArray<{ to: string; text: string }> = JSON.parse(stdout);
+  const code = /Your code is (\d{6})/.exec(mails.find(mail => mail.to === to)?.text ?? '')?.[1];
+  assert.ok(code, `no code was mailed to ${to}: ${stdout}`);
+  return code;
+}
