@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { CommandFailed } from './command-failed.ts';
 import type { CreateKeyOptions, ListKeysOptions } from './commands/keys.ts';
 import type { AppOptions, CreateAppKeyOptions } from './commands/keys-over-http.ts';
+import type { JsonOption } from './commands/tokens.ts';
 import { EXIT } from './exit-codes.ts';
 import { addProfileOptions } from './http-program.ts';
 import { readTime } from './option-values.ts';
@@ -49,6 +50,11 @@ export function addKeys(program: Command, terminal: Terminal): void {
     if (http) return (await import('./commands/keys-over-http.ts')).revokeAppKey(terminal, id, http);
     return (await import('./commands/keys.ts')).revokeKey(terminal, id, options);
   });
+  keys
+    .command('rotate-signing')
+    .description('Make a new key that signs, and retire the one in use, which verifies for 400 more days.')
+    .option('--json', 'print {"kid"}')
+    .action(async (options: JsonOption) => (await import('./commands/vault.ts')).rotateSigningKey(terminal, options));
 }
 
 const addWhere = (command: Command): Command =>

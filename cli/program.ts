@@ -8,6 +8,7 @@ import { exitCodeHelp } from './exit-codes.ts';
 import { addHttpCommands } from './http-program.ts';
 import { addKeys } from './keys-program.ts';
 import { readTime } from './option-values.ts';
+import { addSafeguards } from './safeguards-program.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Called with the exit code of the server, the only command whose success may have another code than 0. */
@@ -43,6 +44,7 @@ export function berthProgram(terminal: Terminal = NOWHERE, ended: Ended = () => 
   addTokens(program, terminal);
   addAccounts(program, terminal);
   addConsole(program, terminal);
+  addSafeguards(program, terminal);
   program.commandsGroup(OVER_HTTP.heading);
   addHttpCommands(program, terminal);
   for (const command of program.commands) noteKind(command);

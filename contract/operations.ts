@@ -20,6 +20,7 @@ import { RECORDING_OPERATIONS } from './operations/recordings.ts';
 import { SERVICE_OPERATIONS } from './operations/service.ts';
 import { SESSION_OPERATIONS } from './operations/sessions.ts';
 import { SIGN_IN_OPERATIONS } from './operations/sign-in.ts';
+import { SIGNING_KEY_OPERATIONS } from './operations/signing-keys.ts';
 import { TOKEN_OPERATIONS } from './operations/tokens.ts';
 
 export const OPERATIONS = {
@@ -41,6 +42,7 @@ export const OPERATIONS = {
   ...AUDIT_OPERATIONS,
   ...COMPATIBILITY_OPERATIONS,
   ...SERVICE_OPERATIONS,
+  ...SIGNING_KEY_OPERATIONS,
 } as const satisfies Readonly<Record<string, Operation>>;
 
 export type OperationId = keyof typeof OPERATIONS;

@@ -39,6 +39,8 @@ export interface Config {
   readonly otlp?: { readonly endpoint: string; readonly headers?: Secret };
   /** Absent: generated into the data folder. */
   readonly secret?: Secret;
+  /** Of the vault. Absent: kept in the data folder, made at the first start. */
+  readonly masterKey?: { readonly given: Secret } | { readonly command: string };
   /** After the last client left, how long a session without keepAlive waits for another. */
   readonly disconnectGraceMs: number;
   /** After a restart, how long sessions wait for their clients. */
@@ -105,6 +107,7 @@ export function readConfig(variables: Variables): Config {
   const listen = readListen(env);
   const databaseUrl = readDatabaseUrl(env);
   const secret = readSecret(env);
+  const masterKey = readMasterKey(env);
   const tls = readTls(env);
   const s3 = readS3(env);
   const otlp = readOtlp(env);
@@ -134,6 +137,7 @@ export function readConfig(variables: Variables): Config {
     logRuntime: env.isOn('BERTH_LOG_RUNTIME', 'on'),
     logLevel: env.oneOf('BERTH_LOG_LEVEL', 'info', LOG_LEVELS),
     ...(secret ? { secret } : {}),
+    ...(masterKey ? { masterKey } : {}),
     disconnectGraceMs: 1000 * env.whole('BERTH_DISCONNECT_GRACE', 2, 0, 3600),
     adoptGraceMs: 1000 * env.whole('BERTH_ADOPT_GRACE', 30, 0, 3600),
     limits: {
@@ -228,6 +232,20 @@ function readSecret(env: Environment): Secret | undefined {
   if (text.length < SECRET_CHARS_MIN)
     env.refuse('BERTH_SECRET', '***', `at least ${SECRET_CHARS_MIN} characters, for example \`openssl rand -hex 32\``);
   return new Secret(text);
+}
+
+/** More than one, divided by commas, while the master key changes: the new one first. */
+const MASTER_KEYS = /^([0-9a-f]{64}|[a-z0-9+/_-]{43}=?)(\s*,\s*([0-9a-f]{64}|[a-z0-9+/_-]{43}=?))*$/i;
+
+function readMasterKey(env: Environment): Config['masterKey'] {
+  const given = env.text('BERTH_MASTER_KEY');
+  const command = env.text('BERTH_MASTER_KEY_COMMAND');
+  if (given !== undefined && command !== undefined)
+    env.refuse('BERTH_MASTER_KEY_COMMAND', command, 'nothing, because BERTH_MASTER_KEY is set');
+  if (given === undefined) return command === undefined ? undefined : { command };
+  if (!MASTER_KEYS.test(given))
+    env.refuse('BERTH_MASTER_KEY', '***', '64 hexadecimal digits, or base64 of 32 bytes: `openssl rand -hex 32`');
+  return { given: new Secret(given) };
 }
 
 function readTls(env: Environment): Config['tls'] {

@@ -3,7 +3,6 @@
 import { randomBytes } from 'node:crypto';
 import {
   accessSync,
-  chownSync,
   constants,
   existsSync,
   linkSync,
@@ -17,6 +16,7 @@ import { dirname, join } from 'node:path';
 import type { Config } from './config.ts';
 import type { Clock } from './kit/clock.ts';
 import { Fault, reason } from './kit/fault.ts';
+import { giveToFolderOwner } from './kit/folder-owner.ts';
 import { type HostId, isUuid, newId } from './kit/ids.ts';
 import { Secret } from './kit/secret.ts';
 
@@ -76,7 +76,7 @@ function keep(file: string, make: () => string): string {
   if (standing !== undefined) return standing;
   const fresh = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
   writeFileSync(fresh, `${make()}\n`, { mode: 0o600, flag: 'wx' });
-  giveToFolderOwner(fresh);
+  giveToFolderOwner(fresh, dirname(file));
   try {
     linkSync(fresh, file);
   } catch (error) {
@@ -85,12 +85,6 @@ function keep(file: string, make: () => string): string {
     rmSync(fresh);
   }
   return readFileSync(file, 'utf8').trim();
-}
-
-/** A command run as root in the folder of an ordinary user must not leave files that the user's server cannot open. */
-function giveToFolderOwner(file: string): void {
-  const owner = statSync(dirname(file));
-  if (process.getuid?.() === 0 && owner.uid !== 0) chownSync(file, owner.uid, owner.gid);
 }
 
 function read(file: string): string | undefined {

@@ -4,6 +4,7 @@ import { AGENT_KEY_SCOPES, type AgentKeyScope } from '../contract/agent-keys.ts'
 import { TOKEN_SCOPES, type TokenScope } from '../contract/tokens.ts';
 import { type Config, readConfig } from './config.ts';
 import { Audit } from './domain/audit/audit.ts';
+import { BY_OPERATOR } from './domain/audit/by-caller.ts';
 import { sweep, sweepPlan } from './domain/files/retention.ts';
 import { AgentKeys } from './domain/identity/agent-keys.ts';
 import { Applications } from './domain/identity/applications.ts';
@@ -17,6 +18,7 @@ import type { AccountRow, ApplicationRow } from './engines/store/rows/accounts.t
 import type { KeyRow, TokenRow } from './engines/store/rows/credentials.ts';
 import type { MailRow } from './engines/store/rows/mails.ts';
 import type { Store } from './engines/store/store.ts';
+import { rotateMasterKey } from './engines/vault/vault.ts';
 import { type Clock, systemClock } from './kit/clock.ts';
 import { Fault } from './kit/fault.ts';
 import { type AccountId, type ApplicationId, newId } from './kit/ids.ts';
@@ -27,6 +29,7 @@ import type { Secret } from './kit/secret.ts';
 import { openKeptFiles } from './wiring/kept-files.ts';
 import { retentionOf } from './wiring/retention.ts';
 import { commandRuntime, openDatabase } from './wiring/runtime.ts';
+import { openVault, signingKeys, vaultParts } from './wiring/vault.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -56,6 +59,9 @@ export interface Local extends Closeable {
   /** All tokens of the account, those of console links included. */
   listTokens(): Promise<TokenRow[]>;
   revokeToken(id: string): Promise<void>;
+  /** Makes a new master key of the vault the one in use. */
+  rotateMasterKey(): Promise<{ readonly rewrapped: number }>;
+  rotateSigningKey(): Promise<{ readonly kid: string }>;
   /** A token that signs in to the console for a day. */
   createConsoleToken(): Promise<Secret>;
   /** A link with which a person takes over an account, once: that of this address, or the one of the first start. */
@@ -103,6 +109,8 @@ export async function openLocal(env: Environment, log: Log = silentLog, clock: C
       return setUpAddress(config.publicUrl, await newSetUpSecret(store, clock, id));
     },
     listMails: () => store.mails.list(PAGE),
+    rotateMasterKey: () => rotateVault(config, store, clock, audit),
+    rotateSigningKey: () => rotateSigning(config, store, clock, audit),
     sweepPlan: () => sweepPlan({ rows: store.retention, clock }),
     sweep: () => sweepNow(runtime, config, store),
     close: () => scope.close(),
@@ -119,6 +127,20 @@ async function sweepNow(runtime: Runtime, config: Config, store: Store): ReturnT
   } finally {
     await scope.close();
   }
+}
+
+async function rotateVault(config: Config, store: Store, clock: Clock, audit: Audit): Promise<{ rewrapped: number }> {
+  await openVault(config, store, clock);
+  const { rewrapped } = await rotateMasterKey(vaultParts(config, store, clock));
+  await audit.record({ ...BY_OPERATOR, action: 'vault.rotated', outcome: 'success', details: { rewrapped } });
+  return { rewrapped };
+}
+
+async function rotateSigning(config: Config, store: Store, clock: Clock, audit: Audit): Promise<{ kid: string }> {
+  const { kid } = await signingKeys(store, await openVault(config, store, clock), clock).rotate();
+  const target = { kind: 'signing_key', id: kid };
+  await audit.record({ ...BY_OPERATOR, action: 'signing_key.rotated', target, outcome: 'success' });
+  return { kid };
 }
 
 const baseOf = (options: CredentialOptions): { name: string; expiresAt?: string } => ({

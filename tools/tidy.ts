@@ -17,7 +17,8 @@ interface Ban {
 const inServer = (path: string): boolean => path.startsWith('server/') && !isTest(path);
 const isBannedWordsTable = (path: string): boolean => /^tools\/tidy(\.test)?\.ts$/.test(path);
 const inCode = (path: string): boolean => isCode(path) && !isBannedWordsTable(path);
-const MAY_START_PROCESSES = /^server\/engines\/(slots|recorder|store)\//;
+/** Of the vault, one file: it runs the command of the operator that prints the master key. */
+const MAY_START_PROCESSES = /^server\/engines\/(?:(?:slots|recorder|store)\/|vault\/master-key-source\.ts$)/;
 /** The worker thread loads the module of the job that it is given. */
 const COMPUTES_IMPORTS = /^server\/kit\/worker-thread\.ts$/;
 
@@ -55,7 +56,8 @@ const BANS: readonly Ban[] = [
   {
     pattern: /(['"])(?:node:)?child_process\1/g,
     what: 'child_process',
-    remedy: 'processes are started only by engines/slots, engines/recorder and engines/store.',
+    remedy:
+      'processes are started only by engines/slots, engines/recorder and engines/store, and the command of the master key.',
     where: path => inServer(path) && !MAY_START_PROCESSES.test(path),
     look: 'strings',
   },

@@ -1442,6 +1442,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/.well-known/jwks.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the public signing keys
+         * @description Returns the keys that verify what this installation signs: the seals of its audit log. A retired key stays for 400 days.
+         */
+        get: operations["readSigningKeys"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -7031,6 +7051,56 @@ export interface operations {
                 };
                 content: {
                     "text/plain": string;
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readSigningKeys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The keys. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The key that signs, and those that were retired in the last 400 days. */
+                        keys: {
+                            /** @enum {unknown} */
+                            kty: "OKP";
+                            /** @enum {unknown} */
+                            crv: "Ed25519";
+                            /** @enum {unknown} */
+                            alg: "EdDSA";
+                            /** @enum {unknown} */
+                            use: "sig";
+                            /** @description Id of the key: its thumbprint (RFC 7638). */
+                            kid: string;
+                            /** @description The public key, in base64url. */
+                            x: string;
+                            /**
+                             * Format: date-time
+                             * @description Since when the key signs nothing more. ISO 8601, UTC, with milliseconds.
+                             */
+                            berth_retired_at?: string;
+                        }[];
+                    };
                 };
             };
             /** @description A failure. */

@@ -11,16 +11,18 @@ import { Profiles } from '../engines/profiles/profiles.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import type { Foundation } from './foundation.ts';
 import { STORAGE_STATE } from './storage-state-job.ts';
+import { contextKeys } from './vault.ts';
 
 const CONTEXTS = 'contexts';
 const TEND_MS = 2_000;
 
 export function openContexts({ host, clock, log }: Runtime, foundation: Foundation) {
-  const { config, secret, store, artifacts, slots, workers } = foundation;
+  const { config, secret, vault, store, artifacts, slots, workers } = foundation;
   const { contexts: rows, contextUses: uses, sessions, events } = store;
-  const profiles = new Profiles({ root: join(config.dataDir, 'contexts'), secret, folders: slots });
-  const keys = { archiveKey: contextVersionKey, cookiesKey: contextCookiesKey };
-  const stored = new StoredVersions({ artifacts, profiles, ...keys });
+  const keys = contextKeys(vault, secret);
+  const profiles = new Profiles({ root: join(config.dataDir, 'contexts'), keys, folders: slots });
+  const addresses = { archiveKey: contextVersionKey, cookiesKey: contextCookiesKey };
+  const stored = new StoredVersions({ artifacts, profiles, ...addresses });
   const loading = new Loading({ rows, uses, events, stored, profiles, clock, log });
   const saver = new Saver({ rows, uses, sessions, stored, profiles, host, clock, log });
   const prompt = (): void => foundation.prompt(CONTEXTS);

@@ -3,10 +3,12 @@
 import type { Config } from '../config.ts';
 import { Audit } from '../domain/audit/audit.ts';
 import { Links } from '../domain/files/links.ts';
+import type { SigningKeys } from '../domain/signing/signing-keys.ts';
 import { openSlots } from '../engines/slots/open-slots.ts';
 import type { Slots } from '../engines/slots/slots.ts';
 import { lockDataFolder } from '../engines/store/data-folder.ts';
 import type { Store } from '../engines/store/store.ts';
+import type { Vault } from '../engines/vault/vault.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import type { Scope } from '../kit/scope.ts';
 import type { Secret } from '../kit/secret.ts';
@@ -15,6 +17,7 @@ import { WorkerPool } from '../kit/worker-pool.ts';
 import { type KeptFiles, openKeptFiles } from './kept-files.ts';
 import { openDatabase } from './runtime.ts';
 import { slotOptions } from './slots.ts';
+import { openVault, signingKeys } from './vault.ts';
 
 const FOLDER_WAIT_MS = 10_000;
 
@@ -31,6 +34,8 @@ export interface Basics {
 export interface Foundation extends Basics, KeptFiles {
   readonly store: Store;
   readonly audit: Audit;
+  readonly vault: Vault;
+  readonly signingKeys: SigningKeys;
   readonly slots: Slots;
   readonly workers: WorkerPool;
   /** Signed links to files. */
@@ -44,11 +49,14 @@ export async function openFoundation(runtime: Runtime, basics: Basics): Promise<
   // The embedded database locks the folder. With another database the server does: there is one server for each folder.
   if (config.databaseUrl) scope.own(await lockDataFolder(config.dataDir, { waitMs: FOLDER_WAIT_MS }));
   const store = scope.own(await openDatabase(runtime, config));
+  const vault = await openVault(config, store, clock);
   const slots = scope.own(await openSlots(slotOptions(config, runtime)));
   await store.hosts.announce({ id: host, region: config.regions[0], slots: config.slots, startedAt: clock.now() });
   const kept = await openKeptFiles(runtime, { ...basics, store });
   await kept.recover();
   const links = new Links(secret, config.publicUrl, clock);
   const workers = scope.own(new WorkerPool());
-  return { ...basics, ...kept, store, audit: new Audit(store, clock), slots, workers, links };
+  const audit = new Audit(store, clock);
+  const signing = signingKeys(store, vault, clock);
+  return { ...basics, ...kept, audit, vault, signingKeys: signing, store, slots, workers, links };
 }

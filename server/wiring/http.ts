@@ -24,7 +24,7 @@ export interface WebDeps {
 }
 
 export async function openWeb(runtime: Runtime, foundation: Foundation, deps: WebDeps): Promise<Http> {
-  const { config, workers, scope } = foundation;
+  const { config, workers, scope, signingKeys } = foundation;
   const { identity, admission, families, sessions, metrics } = deps;
   const frontEnd = scope.own(openFrontEnd(runtime, foundation, sessions.browserHost));
   const { listen, publicUrl, compat, trustedProxies, regions, s3 } = config;
@@ -47,6 +47,7 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
       live: families.live.service,
       events: families.events.service,
       audit: families.audit.service,
+      signingKeys,
       idempotency: families.idempotency.service,
       discover: (id, presented) => sessions.connect.discover(id, presented),
       ready: () => readiness(foundation, sessions.pool),

@@ -17,10 +17,10 @@ import type { Upstream } from '../engines/egress/upstream.ts';
 import { badValue } from '../kit/environment.ts';
 import type { Log } from '../kit/log.ts';
 import type { Runtime } from '../kit/runtime.ts';
-import { Seal } from '../kit/seal.ts';
 import { Secret } from '../kit/secret.ts';
 import type { Foundation } from './foundation.ts';
 import { readProxyPools } from './proxy-pools.ts';
+import { routeSeal } from './vault.ts';
 
 export interface NetworkDeps {
   readonly endSession: NetworkParts['end'];
@@ -30,9 +30,9 @@ export interface NetworkDeps {
 
 export async function openNetwork(runtime: Runtime, foundation: Foundation, { endSession, blocked }: NetworkDeps) {
   const { clock, log } = runtime;
-  const { store, secret } = foundation;
+  const { store, secret, vault } = foundation;
   const engine = await openNetworkEngine(runtime, foundation);
-  const seal = new Seal(secret, 'proxies');
+  const seal = routeSeal(vault, secret);
   const { sessions: rows, events } = store;
   return { watcher: new Network({ engine, rows, events, seal, end: endSession, blocked, clock, log }) };
 }

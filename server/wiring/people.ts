@@ -12,8 +12,8 @@ import {
 } from '../engines/authenticators/passkeys.ts';
 import { Passwords } from '../engines/authenticators/passwords.ts';
 import type { Runtime } from '../kit/runtime.ts';
-import { Seal } from '../kit/seal.ts';
 import type { Foundation } from './foundation.ts';
+import { seedSeal } from './vault.ts';
 
 export const WEBAUTHN = {
   registrationChallenge,
@@ -26,12 +26,12 @@ export const WEBAUTHN = {
 
 export const openPeople = (
   runtime: Runtime,
-  { store, secret, audit, config }: Foundation,
+  { store, vault, audit, config }: Foundation,
   deps: { readonly identity: Identity } & Pick<PeopleDeps, 'mail' | 'invitedEmail'>,
 ) =>
   open(runtime, {
     ...deps,
     ...{ store, audit, registration: config.registration, webauthn: WEBAUTHN, totp: { newSeed, stepOf } },
     passwords: new Passwords(),
-    seal: new Seal(secret, 'people'),
+    seal: seedSeal(vault),
   });

@@ -69,6 +69,12 @@ function processesOf(uid: number | undefined): string[] {
 
 const isEmpty = (list: readonly unknown[]): boolean => list.length === 0;
 
+/** What wraps keys is the vault's; nothing here is read back from a row. */
+const UNWRAPPED: ConstructorParameters<typeof Profiles>[0]['keys'] = {
+  wrap: async (_, key) => key.reveal(),
+  unwrap: async (_, wrapped) => new Secret(wrapped),
+};
+
 export function profilesSuite(form: Form): void {
   let dataDir = '';
   let host: BoxHost;
@@ -87,7 +93,7 @@ export function profilesSuite(form: Form): void {
         writeFiles: (...args) => writeFiles(host, ...args),
         remove: removeFolder,
       };
-      profiles = new Profiles({ root: join(dataDir, 'contexts'), secret: new Secret('x'.repeat(32)), folders });
+      profiles = new Profiles({ root: join(dataDir, 'contexts'), keys: UNWRAPPED, folders });
       uid = form === 'root' ? firstUid(readInstallId(dataDir)) : undefined;
       writeFileSync(join(dataDir, 'host-secret'), SECRET_OF_THE_HOST);
     });

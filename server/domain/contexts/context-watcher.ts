@@ -82,7 +82,7 @@ export class ContextWatcher implements Watcher {
     // A context that was deleted meanwhile is not saved to.
     if (!context) return undefined;
     const staging = profiles.staging(row.id);
-    const seal = stored.cookiesSeal(context, versionOfSession(row.id));
+    const seal = await stored.cookiesSeal(context, versionOfSession(row.id));
     const copy = await CookieCopy.begin({ browser: live.browser, profiles, staging, seal, clock, log });
     let isCopied = false;
     return {

@@ -141,9 +141,9 @@ export class Contexts {
     });
     const { profiles, stored, clock } = this.#parts;
     return this.#make(row, 'import', signal, async (id, staging) => {
-      const sealed = await profiles.sealCookies(cookies, stored.cookiesSeal(row, id));
+      const sealed = await profiles.sealCookies(cookies, await stored.cookiesSeal(row, id));
       await stored.storeCookies(row, id, sealed, signal);
-      const seal = stored.archiveSeal(row, id);
+      const seal = await stored.archiveSeal(row, id);
       const packed = await profiles.packLocalStorage(origins, staging, seal, { now: clock.now(), signal });
       return { ...(await this.#storePacked(row, id, staging, packed, signal)), partial: false, cookiesOf: id };
     });
@@ -158,7 +158,7 @@ export class Contexts {
       id,
       applicationId: caller.applicationId,
       ...named,
-      wrappedKey: profiles.createKey(id),
+      wrappedKey: await profiles.createKey({ id, applicationId: caller.applicationId }),
       createdAt: now,
     };
     const outcome = await rows.insert(row, CONTEXTS_PER_APPLICATION_MAX);
@@ -204,12 +204,12 @@ export class Contexts {
     const { archive, cookiesOf, partial, sizeBytes } = version;
     if (cookiesOf) {
       const cookies = await stored.openCookies(from, cookiesOf);
-      await stored.storeCookies(to, id, await profiles.sealCookies(cookies, stored.cookiesSeal(to, id)), signal);
+      await stored.storeCookies(to, id, await profiles.sealCookies(cookies, await stored.cookiesSeal(to, id)), signal);
     }
     const own = { partial, ...(cookiesOf ? { cookiesOf: id } : {}) };
     if (!archive) return { ...own, sizeBytes };
     const sealed = await stored.openArchive(from, archive);
-    const packed = await profiles.reseal(sealed, staging, stored.archiveSeal(to, id), signal);
+    const packed = await profiles.reseal(sealed, staging, await stored.archiveSeal(to, id), signal);
     return { ...own, ...(await this.#storePacked(to, id, staging, packed, signal)) };
   }
 

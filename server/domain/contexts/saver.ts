@@ -137,7 +137,7 @@ export class Saver implements Closeable {
     const { profiles, stored } = this.#parts;
     const id = versionOfSession(use.sessionId);
     if (!(await this.#reserve(use))) return undefined;
-    const packed = await profiles.pack(staging, stored.archiveSeal(context, id), signal);
+    const packed = await profiles.pack(staging, await stored.archiveSeal(context, id), signal);
     await stored.storeCookies(context, id, cookies, signal);
     await stored.storeArchive(context, id, staging.archiveFile, signal);
     const archive = { of: id, checksum: packed.checksum };

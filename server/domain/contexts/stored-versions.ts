@@ -30,28 +30,30 @@ export class StoredVersions {
     this.#parts = parts;
   }
 
-  archiveSeal({ id, wrappedKey }: Owner, of: VersionId): Seal {
-    return this.#parts.profiles.sealOf(id, wrappedKey, `${id} ${of} archive`);
+  archiveSeal(context: Owner, of: VersionId): Promise<Seal> {
+    return this.#parts.profiles.sealOf(context, context.wrappedKey, `${context.id} ${of} archive`);
   }
 
-  cookiesSeal({ id, wrappedKey }: Owner, of: VersionId): Seal {
-    return this.#parts.profiles.sealOf(id, wrappedKey, `${id} ${of} cookies`);
+  cookiesSeal(context: Owner, of: VersionId): Promise<Seal> {
+    return this.#parts.profiles.sealOf(context, context.wrappedKey, `${context.id} ${of} cookies`);
   }
 
   async openArchive(context: Owner, { of, checksum }: StoredArchive): Promise<Sealed> {
     const { artifacts, archiveKey } = this.#parts;
     const opened = await artifacts.open(archiveKey(context.applicationId, context.id, of));
     if (!opened) throw new VersionMissing(`the archive of version ${of} is not there`);
-    return { body: opened.body, checksum, seal: this.archiveSeal(context, of) };
+    return { body: opened.body, checksum, seal: await this.archiveSeal(context, of) };
   }
 
   async openCookies(context: Owner, of: VersionId): Promise<CookieList> {
-    return this.#parts.profiles.openCookies(await this.#sealedCookies(context, of), this.cookiesSeal(context, of));
+    const seal = await this.cookiesSeal(context, of);
+    return this.#parts.profiles.openCookies(await this.#sealedCookies(context, of), seal);
   }
 
   /** JSON. */
   async openCookieText(context: Owner, of: VersionId): Promise<Buffer> {
-    return this.#parts.profiles.openCookieText(await this.#sealedCookies(context, of), this.cookiesSeal(context, of));
+    const seal = await this.cookiesSeal(context, of);
+    return this.#parts.profiles.openCookieText(await this.#sealedCookies(context, of), seal);
   }
 
   async #sealedCookies(context: Owner, of: VersionId): Promise<Readable> {

@@ -7,10 +7,9 @@ import type { ProxyFailureKind } from '../../engines/egress/failure.ts';
 import type { EgressPolicy } from '../../engines/egress/policy.ts';
 import type { EventRows } from '../../engines/store/rows/events.ts';
 import type { SessionEnd, SessionRow, SessionRows } from '../../engines/store/rows/sessions.ts';
-import type { SessionId } from '../../kit/ids.ts';
+import type { ApplicationId, SessionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import type { Runtime } from '../../kit/runtime.ts';
-import type { Seal } from '../../kit/seal.ts';
 import { fault } from '../faults.ts';
 import type { AgentCaller } from '../identity/caller.ts';
 import type { BlockedNavigation } from '../logs/log-book.ts';
@@ -55,11 +54,22 @@ export interface NetworkEngine {
   ): Promise<{ trouble: ProxyFailureKind | 'address_refused'; words: string } | undefined>;
 }
 
+/** Encrypts the routes of a session, which have passwords. What was sealed for one session does not open for another. */
+export interface RouteSeal {
+  close(text: string, session: SealedFor): Promise<string>;
+  open(sealed: string, session: SealedFor): Promise<string>;
+}
+
+interface SealedFor {
+  readonly id: SessionId;
+  readonly applicationId: ApplicationId;
+}
+
 export interface NetworkParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly engine: NetworkEngine;
   readonly rows: Pick<SessionRows, 'countTraffic'>;
   readonly events: Pick<EventRows, 'append'>;
-  readonly seal: Seal;
+  readonly seal: RouteSeal;
   readonly end: (id: SessionId, end: SessionEnd) => Promise<unknown>;
   /** Adds an entry to the log of the session. */
   readonly blocked: (id: SessionId, attempt: BlockedNavigation) => void;
@@ -86,7 +96,7 @@ export class Network implements Watcher {
   }
 
   async check(
-    _caller: AgentCaller,
+    { applicationId }: AgentCaller,
     { forWatchers, settings }: SessionRequest,
     id: SessionId,
     signal: AbortSignal,
@@ -100,12 +110,13 @@ export class Network implements Watcher {
     await this.#assertProxiesReachable(asked.routes, signal);
     const { routes, timeZone } = asked;
     if (!rules && !domains && routes.length === 0) return undefined;
+    const sealed = routes.length > 0 ? await seal.close(JSON.stringify(routes), { id, applicationId }) : undefined;
     return {
       kept: json({
         ...rules,
         ...(domains ? { domains } : {}),
         ...(timeZone && settings.timezoneId === undefined ? { timeZone } : {}),
-        ...(routes.length > 0 ? { routes: seal.close(JSON.stringify(routes), id) } : {}),
+        ...(sealed === undefined ? {} : { routes: sealed }),
       }),
     };
   }
@@ -122,8 +133,9 @@ export class Network implements Watcher {
     // Before the network is opened, no navigation can leave. Most sessions have no rules, and do not wait here.
     const { domains, documents } = storedNetwork(row);
     if (domains || documents) await this.#guard(live, { domains, documents }, ledger);
+    const policy = engine.policy(await this.#policyOptions(row));
     const meter = this.#meter(live, row);
-    live.egress.open(engine.policy(this.#policyOptions(row)), {
+    live.egress.open(policy, {
       refused: ({ hostname, rule }: Refusal) => ledger.count('network.refused', { hostname, rule }),
       proxyFailed: ({ proxy, trouble }) => ledger.count('proxy.failed', { proxy, reason: trouble }),
     });
@@ -219,12 +231,12 @@ export class Network implements Watcher {
     return this.#parts.rows.countTraffic(id, meter.traffic);
   }
 
-  #policyOptions(row: SessionRow): PolicyOptions {
+  async #policyOptions(row: SessionRow): Promise<PolicyOptions> {
     const { hosts, routes } = storedNetwork(row);
     return {
       hosts,
       blockAds: row.settings.blockAds === true,
-      routes: routes === undefined ? [] : JSON.parse(this.#parts.seal.open(routes, row.id)),
+      routes: routes === undefined ? [] : JSON.parse(await this.#parts.seal.open(routes, row)),
     };
   }
 }

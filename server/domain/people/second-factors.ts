@@ -11,10 +11,16 @@ import { notReady, signInFailed } from './faults.ts';
 const RECOVERY_CODES = 10;
 const RECOVERY_CODE_BYTES = 10;
 
+/** Encrypts the seed of an account's authenticator app. What was sealed for one account does not open for another. */
+export interface SeedSeal {
+  close(seed: string, account: AccountId): Promise<string>;
+  open(sealed: string, account: AccountId): Promise<string>;
+}
+
 export interface SecondFactorsParts {
   readonly store: Pick<Store, 'accounts'>;
   readonly clock: Clock;
-  readonly seal: { close(text: string, boundTo: string): string; open(sealed: string, boundTo: string): string };
+  readonly seal: SeedSeal;
   readonly totp: { readonly newSeed: typeof newSeed; readonly stepOf: typeof stepOf };
 }
 
@@ -30,7 +36,7 @@ export class SecondFactors {
     if (account.totpEnabledAt)
       throw notReady('The account has an authenticator app.', 'Remove it first, then add the new one.');
     const { seed, uriFor } = this.#parts.totp.newSeed();
-    const totpSealed = this.#parts.seal.close(seed.reveal(), boundTo(account.id));
+    const totpSealed = await this.#parts.seal.close(seed.reveal(), account.id);
     await this.#parts.store.accounts.change(account.id, { totpSealed, totpLastStep: undefined });
     return { secret: seed.reveal(), uri: uriFor(account.email ?? account.name).reveal() };
   }
@@ -67,13 +73,11 @@ export class SecondFactors {
   /** No code is accepted twice, and none of an earlier step than one that was. */
   async #acceptTotp({ id, totpSealed }: AccountRow, code: string): Promise<void> {
     const { seal, totp, store, clock } = this.#parts;
-    const seed = totpSealed === undefined ? undefined : new Secret(seal.open(totpSealed, boundTo(id)));
+    const seed = totpSealed === undefined ? undefined : new Secret(await seal.open(totpSealed, id));
     const step = seed && totp.stepOf(seed, plainCode(code), clock.now());
     if (step === undefined || !(await store.accounts.spendTotpStep(id, step))) throw signInFailed('code');
   }
 }
-
-const boundTo = (account: AccountId): string => `totp ${account}`;
 
 /** People type codes with blanks and dashes. */
 const plainCode = (code: string): string => code.replace(/[\s-]/g, '').toLowerCase();

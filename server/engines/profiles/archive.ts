@@ -15,7 +15,7 @@ import {
   readFiles,
   tarOf,
 } from './checked-tar.ts';
-import type { DataKey } from './data-keys.ts';
+import type { DataKey } from './context-keys.ts';
 import { Opener, SealError, Sealer } from './sealed-stream.ts';
 
 /** The fastest level, because an archive is written once and read a few times. */

@@ -1,11 +1,12 @@
 // The interface of the rest of the server to stored profiles: keys, staging, packing and unpacking. The caller decides
 // where packed files are stored.
 
+import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type { JsonObject } from '../../kit/json.ts';
-import type { Secret } from '../../kit/secret.ts';
+import { Secret } from '../../kit/secret.ts';
 import {
   type FolderAccess,
   type PackedArchive,
@@ -18,7 +19,7 @@ import {
   unpackInto,
 } from './archive.ts';
 import { TarRefusedError } from './checked-tar.ts';
-import { DataKeys } from './data-keys.ts';
+import type { ContextKeys, ContextOwner } from './context-keys.ts';
 import { LevelDbError } from './leveldb/bytes.ts';
 import { LOCAL_STORAGE, type StoredOrigin, writeLocalStorage } from './local-storage.ts';
 import { openBytes, sealBytes } from './sealed-bytes.ts';
@@ -33,13 +34,14 @@ export type { Staging } from './staging.ts';
 /** Local storage of a context has a few megabytes. It is read into memory for an export. */
 const LOCAL_STORAGE_BYTES_MAX = 128 * 1024 ** 2;
 const COOKIES_BYTES_MAX = 64 * 1024 ** 2;
+const KEY_BYTES = 32;
 /** The folder of the Chromium profile in the folder of a box. */
 const PROFILE = 'profile';
 
 export interface ProfilesOptions {
   /** The staging folder, on the same disk as the session folders. */
   readonly root: string;
-  readonly secret: Secret;
+  readonly keys: ContextKeys;
   readonly folders: FolderAccess & { remove(folder: string): Promise<void> };
 }
 
@@ -59,23 +61,21 @@ export type CookieList = readonly JsonObject[];
 
 export class Profiles {
   readonly #options: ProfilesOptions;
-  readonly #keys: DataKeys;
 
   readonly isDamage = isDamaged;
   readonly isRefusal = isRefused;
 
   constructor(options: ProfilesOptions) {
     this.#options = options;
-    this.#keys = new DataKeys(options.secret);
   }
 
   /** Creates a key for a context. Returns it wrapped. */
-  createKey(context: string): Buffer {
-    return this.#keys.create(context).wrapped;
+  createKey(context: ContextOwner): Promise<Buffer> {
+    return this.#options.keys.wrap(context, new Secret(randomBytes(KEY_BYTES)));
   }
 
-  sealOf(context: string, wrapped: Buffer, name: string): Seal {
-    return { key: this.#keys.unwrap(context, wrapped), name };
+  async sealOf(context: ContextOwner, wrapped: Buffer, name: string): Promise<Seal> {
+    return { key: await this.#options.keys.unwrap(context, wrapped), name };
   }
 
   staging(id: string): Staging {

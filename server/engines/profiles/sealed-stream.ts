@@ -8,7 +8,7 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import { Transform, type TransformCallback } from 'node:stream';
 import { Chunks } from './chunks.ts';
-import type { DataKey } from './data-keys.ts';
+import type { DataKey } from './context-keys.ts';
 
 const MAGIC = Buffer.from('BERTHSL1');
 const SALT_BYTES = 32;

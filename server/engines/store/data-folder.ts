@@ -2,7 +2,6 @@
 import {
   closeSync,
   constants,
-  fchownSync,
   fstatSync,
   ftruncateSync,
   mkdirSync,
@@ -13,6 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { Fault, reason } from '../../kit/fault.ts';
+import { giveToFolderOwner } from '../../kit/folder-owner.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { runProgram } from './run-program.ts';
 
@@ -89,12 +89,6 @@ function openLockFile(dataDir: string): number {
       cause: error,
     });
   }
-}
-
-/** A command run as root in the folder of an ordinary user must not leave files that the user's server cannot open. */
-export function giveToFolderOwner(descriptor: number, dataDir: string): void {
-  const owner = statSync(dataDir);
-  if (process.getuid?.() === 0 && owner.uid !== 0) fchownSync(descriptor, owner.uid, owner.gid);
 }
 
 /**

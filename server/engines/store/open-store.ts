@@ -42,9 +42,11 @@ import { recordings } from './tables/recordings.ts';
 import { retention } from './tables/retention.ts';
 import { sessions } from './tables/sessions.ts';
 import { signInTickets } from './tables/sign-in-tickets.ts';
+import { signingKeys } from './tables/signing-keys.ts';
 import { storedBytes } from './tables/stored-bytes.ts';
 import { tokens } from './tables/tokens.ts';
 import { uploads } from './tables/uploads.ts';
+import { vault } from './tables/vault.ts';
 
 export interface StoreOptions extends Pick<Runtime, 'clock' | 'log'> {
   /** Absent: the embedded PostgreSQL in the data folder. */
@@ -197,6 +199,8 @@ function onDatabase(target: Target, role: string | undefined, { log, clock }: St
     logs: logs(db),
     pages: pages(db),
     audit: audit(db),
+    vault: vault(db),
+    signingKeys: signingKeys(db),
     isConfined: role !== undefined,
     ping: () => ping(db),
     listen: (channel, heard, onGap) => listener.listen(channel, heard, onGap),

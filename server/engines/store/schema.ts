@@ -25,6 +25,7 @@ import type { OmittedPage, RecordedPageRow, RecordingFileRow, SegmentRow, SpanRo
 import type { SessionEnd, SessionRow } from './rows/sessions.ts';
 import type { TicketRow } from './rows/sign-in-tickets.ts';
 import type { UploadRow } from './rows/uploads.ts';
+import type { DataKeyRow, SigningKeyRow } from './rows/vault.ts';
 
 export interface Tables {
   accounts: Columns<AccountRow>;
@@ -67,6 +68,8 @@ export interface Tables {
   logChunks: LogChunksTable;
   sessionPages: Columns<PageRow, { applicationId: ApplicationId; sessionId: SessionId }>;
   auditEntries: AuditEntriesTable;
+  vaultKeys: Columns<DataKeyRow>;
+  signingKeys: Columns<SigningKeyRow, { publicJwk: Jsonb }>;
 }
 
 /** Written as text, because the driver would write a JavaScript array as a PostgreSQL array. */

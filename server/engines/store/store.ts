@@ -24,6 +24,7 @@ import type { RetentionRows, StoredBytes } from './rows/retention.ts';
 import type { SessionRows } from './rows/sessions.ts';
 import type { SignInTickets } from './rows/sign-in-tickets.ts';
 import type { UploadRows } from './rows/uploads.ts';
+import type { DataKeyRows, SigningKeyRows } from './rows/vault.ts';
 
 export interface Store extends Closeable {
   readonly accounts: Accounts;
@@ -53,6 +54,8 @@ export interface Store extends Closeable {
   readonly logs: LogRows;
   readonly pages: PageRows;
   readonly audit: AuditRows;
+  readonly vault: DataKeyRows;
+  readonly signingKeys: SigningKeyRows;
   /** Whether the database itself keeps its connections from changing or removing what must only be added (confine.ts). */
   readonly isConfined: boolean;
   /** Rejects when the database does not answer. */

@@ -53,6 +53,7 @@ import { type Ready, serviceHandlers } from './service.ts';
 import { sessionAnswerBuilders, sessionHandlers } from './sessions.ts';
 import { signInHandlers } from './sign-in.ts';
 import { type SignInCookie, signInCookie } from './sign-in-cookie.ts';
+import { type SigningKeyVerbs, signingKeyHandlers } from './signing-keys.ts';
 import { tokenHandlers } from './tokens.ts';
 import { WebFiles } from './web-files.ts';
 import { refuseWebDriver } from './webdriver.ts';
@@ -96,6 +97,7 @@ export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly sessions: Sessions;
   readonly limits: Pick<Limits, 'read' | 'replace' | 'effective'>;
   readonly audit: AuditVerbs;
+  readonly signingKeys: SigningKeyVerbs;
   readonly idempotency: Pick<Idempotency, 'begin' | 'digestOf'>;
   readonly contexts: ContextVerbs;
   readonly certificates: CertificateVerbs;
@@ -217,6 +219,7 @@ const handlersOf = (
     ready,
     live,
     metrics,
+    signingKeys,
   }: HttpParts,
   cookie: SignInCookie,
 ) => ({
@@ -236,6 +239,7 @@ const handlersOf = (
   ...auditHandlers(audit),
   ...signInHandlers(people, cookie),
   ...accountHandlers(people, cookie),
+  ...signingKeyHandlers(signingKeys),
   ...connectHandlers(discover),
   ...compatHandlers({ sessions, applications: identity.applications, limits, regions }),
   ...serviceHandlers({ version, ready, metrics }),

@@ -3,7 +3,7 @@
 import { closeSync, openSync } from 'node:fs';
 import { copyFile, open, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
-import { giveToFolderOwner } from '../data-folder.ts';
+import { giveToFolderOwner } from '../../../kit/folder-owner.ts';
 
 const LOG_MAX_BYTES = 4 * 1024 ** 2;
 const TAIL_BYTES = 4_096;

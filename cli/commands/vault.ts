@@ -1,0 +1,20 @@
+// `berth vault`: changes the master key. `berth keys rotate-signing`: changes the key that signs.
+import { printJson, type Terminal } from '../terminal.ts';
+import { withLocal } from './keys.ts';
+import type { JsonOption } from './tokens.ts';
+
+export function rotateVault(terminal: Terminal, options: JsonOption): Promise<void> {
+  return withLocal(terminal, async local => {
+    const { rewrapped } = await local.rotateMasterKey();
+    if (options.json) return printJson(terminal, { rewrapped });
+    terminal.say(`The vault has a new master key, which wraps ${rewrapped} data keys.\n`);
+  });
+}
+
+export function rotateSigningKey(terminal: Terminal, options: JsonOption): Promise<void> {
+  return withLocal(terminal, async local => {
+    const { kid } = await local.rotateSigningKey();
+    if (options.json) return printJson(terminal, { kid });
+    terminal.say(`The key ${kid} signs from now on.\n`);
+  });
+}

@@ -1,0 +1,18 @@
+// Declares the commands about the vault.
+import type { Command } from 'commander';
+import type { JsonOption } from './commands/tokens.ts';
+import type { Terminal } from './terminal.ts';
+
+export function addSafeguards(program: Command, terminal: Terminal): void {
+  const vault = program
+    .command('vault')
+    .description('Manage the vault, in which secrets are sealed. Works while the service runs.')
+    .helpCommand(false);
+  vault
+    .command('rotate')
+    .description(
+      'Make a new master key, and wrap all data keys with it. With BERTH_MASTER_KEY or BERTH_MASTER_KEY_COMMAND, supply the new key first and the old key behind it, divided by a comma.',
+    )
+    .option('--json', 'print {"rewrapped"}')
+    .action(async (options: JsonOption) => (await import('./commands/vault.ts')).rotateVault(terminal, options));
+}

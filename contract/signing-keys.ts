@@ -1,0 +1,22 @@
+// The public keys with which anybody verifies what Berth has signed.
+import { type Static, Type } from 'typebox';
+import { Time } from './common.ts';
+
+export const JsonWebKeySet = Type.Object(
+  {
+    keys: Type.Array(
+      Type.Object({
+        kty: Type.Enum(['OKP']),
+        crv: Type.Enum(['Ed25519']),
+        alg: Type.Enum(['EdDSA']),
+        use: Type.Enum(['sig']),
+        kid: Type.String({ description: 'Id of the key: its thumbprint (RFC 7638).' }),
+        x: Type.String({ description: 'The public key, in base64url.' }),
+        berth_retired_at: Type.Optional(Time('Since when the key signs nothing more.')),
+      }),
+      { description: 'The key that signs, and those that were retired in the last 400 days.' },
+    ),
+  },
+  { description: 'A JSON Web Key Set (RFC 7517).' },
+);
+export type JsonWebKeySet = Static<typeof JsonWebKeySet>;

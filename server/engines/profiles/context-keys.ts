@@ -1,0 +1,16 @@
+// The data key of each context is random, and is stored only sealed in the vault. Deleting the sealed key makes everything that
+// was sealed with it unreadable.
+import type { Secret } from '../../kit/secret.ts';
+
+export type DataKey = Secret<Buffer>;
+
+export interface ContextOwner {
+  readonly id: string;
+  readonly applicationId: string;
+}
+
+export interface ContextKeys {
+  wrap(context: ContextOwner, key: DataKey): Promise<Buffer>;
+  /** Throws if the key was wrapped for another context. */
+  unwrap(context: ContextOwner, wrapped: Buffer): Promise<DataKey>;
+}

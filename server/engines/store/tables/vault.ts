@@ -1,0 +1,42 @@
+// The wrapped data keys of the vault. Who adds a row shares the lock of the installation's row; who changes the master key has it
+// alone, so no row is left wrapped by a key that is no longer in use.
+import { type Selectable, sql } from 'kysely';
+import type { Db } from '../database.ts';
+import type { DataKeyRows } from '../rows/vault.ts';
+import type { Tables } from '../schema.ts';
+
+const INSTALLATION = '00000000-0000-0000-0000-000000000000';
+
+export const vault = (db: Db): DataKeyRows => ({
+  get: owner => get(db, owner),
+
+  insertFirst: async row => {
+    await db
+      .insertInto('vaultKeys')
+      .values({ ...row, owner: INSTALLATION })
+      .onConflict(on => on.doNothing())
+      .execute();
+    return (await get(db, INSTALLATION)) ?? row;
+  },
+
+  insert: async ({ owner, master, wrapped, createdAt }) => {
+    await sql`
+      with current as (select master from vault_keys where owner = ${INSTALLATION} for share)
+      insert into vault_keys (owner, master, wrapped, created_at)
+      select ${owner}::uuid, master, ${wrapped}::bytea, ${createdAt}::timestamptz from current where master = ${master}
+      on conflict do nothing`.execute(db);
+    return get(db, owner);
+  },
+
+  change: work =>
+    db.transaction().execute(async trx => {
+      const all = trx.selectFrom('vaultKeys').selectAll();
+      await all.where('owner', '=', INSTALLATION).forUpdate().execute();
+      // A statement of its own: it sees what others have committed while this one waited.
+      for (const { owner, master, wrapped } of await work(await all.forUpdate().execute()))
+        await trx.updateTable('vaultKeys').set({ master, wrapped }).where('owner', '=', owner).execute();
+    }),
+});
+
+const get = (db: Db, owner: string): Promise<Selectable<Tables['vaultKeys']> | undefined> =>
+  db.selectFrom('vaultKeys').selectAll().where('owner', '=', owner).executeTakeFirst();

@@ -1,0 +1,34 @@
+// AES-256-GCM with a random nonce. What is sealed opens only with the same key and the same words beside it.
+//
+//   format 1 | nonce 12 | sealed bytes | tag 16
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { Secret } from '../../kit/secret.ts';
+
+export type Key = Secret<Buffer>;
+
+const CIPHER = 'aes-256-gcm';
+/** 1 was the form of context keys before there was a vault. */
+const FORMAT = 2;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+export const KEY_BYTES = 32;
+
+export const newKey = (): Key => new Secret(randomBytes(KEY_BYTES));
+
+export function seal(key: Key, plain: Uint8Array, beside: string): Buffer {
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv(CIPHER, key.reveal(), nonce).setAAD(Buffer.from(beside));
+  const body = Buffer.concat([cipher.update(plain), cipher.final()]);
+  return Buffer.concat([Buffer.of(FORMAT), nonce, body, cipher.getAuthTag()]);
+}
+
+/** Throws if it was altered, or sealed with another key or other words. */
+export function open(key: Key, sealed: Buffer, beside: string): Secret<Buffer> {
+  if (sealed[0] !== FORMAT || sealed.length < 1 + NONCE_BYTES + TAG_BYTES)
+    throw new Error('these bytes are not sealed');
+  const nonce = sealed.subarray(1, 1 + NONCE_BYTES);
+  const decipher = createDecipheriv(CIPHER, key.reveal(), nonce, { authTagLength: TAG_BYTES });
+  decipher.setAAD(Buffer.from(beside)).setAuthTag(sealed.subarray(-TAG_BYTES));
+  const plain = decipher.update(sealed.subarray(1 + NONCE_BYTES, -TAG_BYTES));
+  return new Secret(Buffer.concat([plain, decipher.final()]));
+}

@@ -1,0 +1,84 @@
+// The master key in the data folder: `master-key`, mode 0600, one key a line. While one key replaces another, both stand in it;
+// the rows say which is in use, so a process may end between any two steps.
+import { link, readFile, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isCode, syncFolder, writeSynced } from '../../kit/durable.ts';
+import { Fault } from '../../kit/fault.ts';
+import { giveToFolderOwner } from '../../kit/folder-owner.ts';
+import { newKey } from './envelope.ts';
+import { type MasterKey, type MasterKeySource, masterKey, masterKeyText, readMasterKeys } from './master-key.ts';
+
+/** Of others than the owner. */
+const FOREIGN_ACCESS = 0o077;
+
+export class MasterKeyFile implements MasterKeySource {
+  readonly #folder: string;
+  readonly #path: string;
+
+  constructor(dataDir: string) {
+    this.#folder = dataDir;
+    this.#path = join(dataDir, 'master-key');
+  }
+
+  get name(): string {
+    return this.#path;
+  }
+
+  async read({ isFirst }: { readonly isFirst: boolean }): Promise<readonly MasterKey[]> {
+    const standing = await this.#standing();
+    if (standing) return standing;
+    if (!isFirst) throw missing(this.#path);
+    // Two processes that make it at once read the same: a link is not made where there is one.
+    const made = await this.#write([masterKey(newKey())]);
+    await link(made, this.#path).catch(error => {
+      if (!isCode(error, 'EEXIST')) throw error;
+    });
+    await rm(made);
+    await syncFolder(this.#folder);
+    return this.read({ isFirst: false });
+  }
+
+  async next(): Promise<MasterKey> {
+    const next = masterKey(newKey());
+    await this.#replace([next, ...(await this.read({ isFirst: false }))]);
+    return next;
+  }
+
+  async keepOnly(ids: ReadonlySet<string>): Promise<void> {
+    const standing = await this.read({ isFirst: false });
+    const needed = standing.filter(({ id }) => ids.has(id));
+    if (needed.length > 0 && needed.length < standing.length) await this.#replace(needed);
+  }
+
+  async #standing(): Promise<readonly MasterKey[] | undefined> {
+    try {
+      const text = await readFile(this.#path, 'utf8');
+      if (((await stat(this.#path)).mode & FOREIGN_ACCESS) !== 0) throw tooOpen(this.#path);
+      return readMasterKeys(text, this.#path);
+    } catch (error) {
+      if (isCode(error, 'ENOENT')) return undefined;
+      throw error;
+    }
+  }
+
+  async #replace(keys: readonly MasterKey[]): Promise<void> {
+    await rename(await this.#write(keys), this.#path);
+    await syncFolder(this.#folder);
+  }
+
+  /** Into a file of its own. Returns its path. */
+  async #write(keys: readonly MasterKey[]): Promise<string> {
+    const fresh = `${this.#path}.${crypto.randomUUID()}`;
+    await writeSynced(fresh, file => file.writeFile(keys.map(key => `${masterKeyText(key)}\n`).join('')));
+    giveToFolderOwner(fresh, this.#folder);
+    return fresh;
+  }
+}
+
+const missing = (path: string): Fault =>
+  new Fault('master_key_missing', `${path} is missing, and the database has data keys that its key wraps.`, {
+    advice: 'Put the file back from a backup of the data folder. Without it, what the vault sealed cannot be opened.',
+  });
+
+const tooOpen = (path: string): Fault =>
+  new Fault('master_key_unusable', `Others than its owner may read ${path}.`, { advice: `Run chmod 600 ${path}.` });

@@ -1,0 +1,56 @@
+// Where master keys come from: given by the operator, printed by a command of the operator, or kept in the data folder.
+import { execFile } from 'node:child_process';
+import { homedir } from 'node:os';
+import { promisify } from 'node:util';
+import { Fault } from '../../kit/fault.ts';
+import type { Secret } from '../../kit/secret.ts';
+import { type MasterKey, type MasterKeySource, readMasterKeys } from './master-key.ts';
+import { MasterKeyFile } from './master-key-file.ts';
+
+export type MasterKeyOrigin = { readonly given: Secret } | { readonly command: string } | { readonly dataDir: string };
+
+export function masterKeySource(origin: MasterKeyOrigin): MasterKeySource {
+  if ('given' in origin)
+    return suppliedKeys('BERTH_MASTER_KEY', async () => readMasterKeys(origin.given.reveal(), 'BERTH_MASTER_KEY'));
+  if ('command' in origin) return suppliedKeys('BERTH_MASTER_KEY_COMMAND', () => runCommand(origin.command));
+  return new MasterKeyFile(origin.dataDir);
+}
+
+/** The operator changes it by supplying the new key before the old one. */
+const suppliedKeys = (name: string, read: () => Promise<readonly MasterKey[]>): MasterKeySource => ({
+  name,
+  read,
+  next: async inUse => {
+    const [first] = await read();
+    if (first && first.id !== inUse) return first;
+    throw new Fault('master_key_unchanged', `${name} has no new master key.`, {
+      advice: 'Let it have the new key first and the old key behind it, divided by a comma, and run this again.',
+    });
+  },
+  keepOnly: async () => {},
+});
+
+const COMMAND_MS = 10_000;
+const OUTPUT_BYTES_MAX = 4096;
+const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+/** Without the environment of the server, which has other secrets. What it prints is in no error. */
+async function runCommand(command: string): Promise<readonly MasterKey[]> {
+  const run = promisify(execFile);
+  const limits = { timeout: COMMAND_MS, killSignal: 'SIGKILL', maxBuffer: OUTPUT_BYTES_MAX } as const;
+  try {
+    const { stdout } = await run('/bin/sh', ['-c', command], { ...limits, env: { PATH, HOME: homedir() } });
+    return readMasterKeys(stdout, 'The output of BERTH_MASTER_KEY_COMMAND');
+  } catch (error) {
+    if (error instanceof Fault) throw error;
+    const ended = error instanceof Error && 'killed' in error && error.killed ? 'took too long' : 'failed';
+    throw new Fault('master_key_unusable', `BERTH_MASTER_KEY_COMMAND ${ended}${codeOf(error)}.`, {
+      advice: `It must print the master key within ${COMMAND_MS / 1000} seconds and exit with 0.`,
+    });
+  }
+}
+
+const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error && (typeof error.code === 'number' || typeof error.code === 'string')
+    ? ` (${error.code})`
+    : '';

@@ -1,0 +1,50 @@
+// A master key: it wraps data keys, and nothing else. Its id says which key wraps a row, and nothing about the key.
+import { createHash } from 'node:crypto';
+import { Fault } from '../../kit/fault.ts';
+import { Secret } from '../../kit/secret.ts';
+import { KEY_BYTES, type Key } from './envelope.ts';
+
+export interface MasterKey {
+  readonly id: string;
+  readonly key: Key;
+}
+
+export interface MasterKeySource {
+  /** In words, for errors. */
+  readonly name: string;
+  /** All keys that it has; the first is the one to use. `isFirst`: there is nothing yet that a key would have wrapped. */
+  read(how: { readonly isFirst: boolean }): Promise<readonly MasterKey[]>;
+  /** A key to change to from the one in use. Once it is returned, `read` has both. */
+  next(inUse: string): Promise<MasterKey>;
+  /** Only these are needed any more. */
+  keepOnly(ids: ReadonlySet<string>): Promise<void>;
+}
+
+const ID_CHARACTERS = 16;
+
+export function masterKey(key: Key): MasterKey {
+  const hash = createHash('sha256').update('berth master key').update(key.reveal());
+  return { id: hash.digest('hex').slice(0, ID_CHARACTERS), key };
+}
+
+const HEX = /^[0-9a-f]{64}$/i;
+const BASE64 = /^[A-Za-z0-9+/_-]{43}=?$/;
+
+/** Keys as 64 hexadecimal digits, or as base64 of 32 bytes, divided by commas or blanks. */
+export function readMasterKeys(text: string, from: string): readonly MasterKey[] {
+  const words = text.split(/[\s,]+/).filter(word => word !== '');
+  const keys = words.flatMap(word => {
+    const bytes = HEX.test(word)
+      ? Buffer.from(word, 'hex')
+      : BASE64.test(word)
+        ? Buffer.from(word, 'base64')
+        : Buffer.alloc(0);
+    return bytes.length === KEY_BYTES ? [masterKey(new Secret(bytes))] : [];
+  });
+  if (keys.length > 0 && keys.length === words.length) return keys;
+  throw new Fault('master_key_unusable', `${from} does not hold a master key.`, {
+    advice: 'A master key is 64 hexadecimal digits, or base64 of 32 bytes: `openssl rand -hex 32`.',
+  });
+}
+
+export const masterKeyText = ({ key }: MasterKey): string => key.reveal().toString('hex');

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { createHmac, createPrivateKey } from 'node:crypto';
+import { test } from 'node:test';
+import { CompactSign } from 'jose';
+import { newSigningKey, sign, verified } from './signing.ts';
+
+const TYP = 'berth-test+jwt';
+const key = await newSigningKey();
+const keys = new Map([[key.kid, key.publicJwk]]);
+const jws = await sign(key, TYP, Buffer.from('{"a":1}'));
+const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+const [, payload = ''] = jws.split('.');
+
+test('verifies what was signed, also with a retired key among others', async () => {
+  const next = await newSigningKey();
+  const both = new Map([[next.kid, next.publicJwk], ...keys]);
+  assert.equal((await verified(jws, TYP, both))?.toString(), '{"a":1}');
+});
+
+test('refuses another type, an unknown key, and any changed character', async () => {
+  const refused = async (text: string, typ = TYP, known: ReadonlyMap<string, typeof key.publicJwk> = keys) =>
+    assert.equal(await verified(text, typ, known), undefined, text);
+  await refused(jws, 'other+jwt');
+  await refused(jws, TYP, new Map());
+  const other = await newSigningKey();
+  await refused(jws, TYP, new Map([[key.kid, other.publicJwk]]));
+  for (let at = 0; at < jws.length - 1; at += 7)
+    await refused(`${jws.slice(0, at)}${jws[at] === 'A' ? 'B' : 'A'}${jws.slice(at + 1)}`);
+  for (const text of ['', '..', 'a.b.c', `${part({ alg: 'none', typ: TYP, kid: key.kid })}.${payload}.`])
+    await refused(text);
+  const signer = createPrivateKey({ key: key.privateKey.reveal(), format: 'der', type: 'pkcs8' });
+  for (const header of [{ jwk: { kty: 'OKP' } }, { jku: 'https://a.test' }, { x5u: 'https://a.test' }]) {
+    const signed = new CompactSign(Buffer.from('{}')).setProtectedHeader({
+      alg: 'EdDSA',
+      typ: TYP,
+      kid: key.kid,
+      ...header,
+    });
+    await refused(await signed.sign(signer));
+  }
+  // A public key taken for a secret of HMAC.
+  const head = part({ alg: 'HS256', typ: TYP, kid: key.kid });
+  const mac = createHmac('sha256', JSON.stringify(key.publicJwk)).update(`${head}.${payload}`).digest('base64url');
+  await refused(`${head}.${payload}.${mac}`);
+});

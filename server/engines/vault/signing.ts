@@ -1,0 +1,57 @@
+// Ed25519 keys and what they sign: compact JWS (RFC 7515). A key is named by its thumbprint (RFC 7638).
+import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
+import { CompactSign, calculateJwkThumbprint, compactVerify, importJWK } from 'jose';
+import type { JsonObject } from '../../kit/json.ts';
+import { Secret } from '../../kit/secret.ts';
+
+export interface NewSigningKey {
+  readonly kid: string;
+  readonly publicJwk: JsonObject;
+  readonly privateKey: Secret<Buffer>;
+}
+
+/** EdDSA, and its newer name (RFC 9864). */
+const ALGORITHMS = ['EdDSA', 'Ed25519'];
+/** A header with one of these would choose the key, or rules, of its own verification. */
+const REFUSED_HEADERS = ['jwk', 'jku', 'x5c', 'x5u', 'crit'];
+
+export async function newSigningKey(): Promise<NewSigningKey> {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+  const { x = '' } = publicKey.export({ format: 'jwk' });
+  const jwk = { kty: 'OKP', crv: 'Ed25519', x };
+  const kid = await calculateJwkThumbprint(jwk);
+  return {
+    kid,
+    publicJwk: { ...jwk, kid, alg: 'EdDSA', use: 'sig' },
+    privateKey: new Secret(privateKey.export({ format: 'der', type: 'pkcs8' })),
+  };
+}
+
+export interface Signer {
+  readonly kid: string;
+  readonly privateKey: Secret<Buffer>;
+}
+
+export function sign({ kid, privateKey }: Signer, typ: string, payload: Uint8Array): Promise<string> {
+  const key = createPrivateKey({ key: privateKey.reveal(), format: 'der', type: 'pkcs8' });
+  return new CompactSign(payload).setProtectedHeader({ alg: 'EdDSA', typ, kid }).sign(key);
+}
+
+/** The payload, or undefined if it is not signed by one of these keys, as this type. `publicJwks` by kid. */
+export async function verified(
+  jws: string,
+  typ: string,
+  publicJwks: ReadonlyMap<string, JsonObject>,
+): Promise<Buffer | undefined> {
+  try {
+    const { payload, protectedHeader } = await compactVerify(
+      jws,
+      ({ kid = '' }) => importJWK({ ...publicJwks.get(kid) }, 'EdDSA'),
+      { algorithms: ALGORITHMS },
+    );
+    const isPlain = REFUSED_HEADERS.every(name => !(name in protectedHeader));
+    return isPlain && protectedHeader.typ === typ ? Buffer.from(payload) : undefined;
+  } catch {
+    return undefined;
+  }
+}

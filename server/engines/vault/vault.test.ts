@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { inspect } from 'node:util';
+import { systemClock } from '../../kit/clock.ts';
+import { isFault } from '../../kit/fault.ts';
+import { Secret } from '../../kit/secret.ts';
+import { type MasterKeyOrigin, masterKeySource } from './master-key-source.ts';
+import { type DataKeyRow, type DataKeyRows, INSTALLATION } from './rows.ts';
+import { type Place, rotateMasterKey, Vault, type VaultParts } from './vault.ts';
+
+const folders: string[] = [];
+after(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true });
+});
+
+function aFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'berth-vault-'));
+  folders.push(folder);
+  return folder;
+}
+
+/** As the table does, without a database. */
+function memoryRows(): DataKeyRows & { readonly rows: Map<string, DataKeyRow>; failing: boolean } {
+  const rows = new Map<string, DataKeyRow>();
+  return {
+    rows,
+    failing: false,
+    get: async owner => rows.get(owner),
+    insertFirst: async row => {
+      if (!rows.has(INSTALLATION)) rows.set(INSTALLATION, row);
+      return rows.get(INSTALLATION) ?? row;
+    },
+    insert: async row => {
+      const isCurrent = rows.get(INSTALLATION)?.master === row.master;
+      if (isCurrent && !rows.has(row.owner)) rows.set(row.owner, row);
+      return rows.get(row.owner);
+    },
+    async change(work) {
+      const changed = await work([...rows.values()]);
+      if (this.failing) throw new Error('killed before the commit');
+      for (const row of changed) rows.set(row.owner, row);
+    },
+  };
+}
+
+const partsOf = (rows: DataKeyRows, origin: MasterKeyOrigin): VaultParts => ({
+  rows,
+  masterKeys: masterKeySource(origin),
+  clock: systemClock,
+});
+
+const A: Place = { owner: '01a1fa50-5319-7450-a6b3-c787ada50631', kind: 'credential', id: 'one', version: 1 };
+const B: Place = { ...A, owner: '01a1fa50-5319-7450-a6b3-c787ada50632' };
+const text = (plain: Secret<Buffer>): string => plain.reveal().toString();
+
+test('opens only at the place where it was sealed, and prints as stars', async () => {
+  const rows = memoryRows();
+  const parts = partsOf(rows, { dataDir: aFolder() });
+  const vault = await Vault.open(parts);
+  const sealed = await vault.seal(A, Buffer.from('a secret'));
+  assert.ok(!sealed.includes('secret'));
+  assert.notDeepEqual(sealed, await vault.seal(A, Buffer.from('a secret')));
+  const later = await Vault.open(parts);
+  const opened = await later.open(A, sealed);
+  assert.equal(text(opened), 'a secret');
+  assert.doesNotMatch(inspect(opened) + JSON.stringify(opened) + String(opened), /secret/);
+  for (const other of [B, { ...A, kind: 'totp' }, { ...A, id: 'two' }, { ...A, version: 2 }])
+    await assert.rejects(later.open(other, sealed));
+  for (let at = 0; at < sealed.length; at += 1) {
+    const altered = Buffer.from(sealed);
+    altered.writeUInt8(altered.readUInt8(at) ^ 1, at);
+    await assert.rejects(later.open(A, altered), `byte ${at}`);
+  }
+  await assert.rejects(later.open(A, Buffer.alloc(0)));
+  await assert.rejects(later.seal({ ...A, id: 'one|1' }, Buffer.from('x')));
+});
+
+test('a wrapped data key that is moved to another application does not open', async () => {
+  const rows = memoryRows();
+  const parts = partsOf(rows, { dataDir: aFolder() });
+  const sealed = await (await Vault.open(parts)).seal(A, Buffer.from('a secret'));
+  const row = rows.rows.get(A.owner) ?? assert.fail('no data key');
+  rows.rows.set(B.owner, { ...row, owner: B.owner });
+  await assert.rejects((await Vault.open(parts)).open(B, sealed));
+});
+
+test('keeps the master key in a file for its owner alone, and refuses one that others may read', async () => {
+  const dataDir = aFolder();
+  const parts = partsOf(memoryRows(), { dataDir });
+  await Vault.open(parts);
+  const file = join(dataDir, 'master-key');
+  assert.equal(statSync(file).mode & 0o777, 0o600);
+  assert.deepEqual(readdirSync(dataDir), ['master-key']);
+  chmodSync(file, 0o640);
+  await assert.rejects(Vault.open(parts), error => isFault(error, 'master_key_unusable'));
+  chmodSync(file, 0o600);
+  writeFileSync(file, 'nonsense');
+  await assert.rejects(Vault.open(parts), error => isFault(error, 'master_key_unusable'));
+  rmSync(file);
+  await assert.rejects(Vault.open(parts), error => isFault(error, 'master_key_missing'));
+  assert.deepEqual(readdirSync(dataDir), [], 'no other key is made in its place');
+});
+
+test('two processes that start at once have the same master key', async () => {
+  const dataDir = aFolder();
+  const rows = memoryRows();
+  const vaults = await Promise.all([0, 1, 2, 3].map(() => Vault.open(partsOf(rows, { dataDir }))));
+  const sealed = await vaults[0]?.seal(A, Buffer.from('a secret'));
+  assert.ok(sealed);
+  for (const vault of vaults) assert.equal(text(await vault.open(A, sealed)), 'a secret');
+  assert.deepEqual(readdirSync(dataDir), ['master-key']);
+});
+
+test('a rotation replaces the key in the file and in every row, also under a server that runs', async () => {
+  const dataDir = aFolder();
+  const rows = memoryRows();
+  const running = await Vault.open(partsOf(rows, { dataDir }));
+  const sealed = await running.seal(A, Buffer.from('a secret'));
+  const before = readFileSync(join(dataDir, 'master-key'), 'utf8');
+  const masters = () => new Set([...rows.rows.values()].map(({ master }) => master));
+  const [former = ''] = masters();
+  assert.deepEqual(await rotateMasterKey(partsOf(rows, { dataDir })), { rewrapped: 2 });
+  assert.equal(masters().size, 1);
+  assert.ok(!masters().has(former));
+  const now = readFileSync(join(dataDir, 'master-key'), 'utf8');
+  assert.match(now, /^[0-9a-f]{64}\n$/);
+  assert.notEqual(now, before);
+  assert.equal(statSync(join(dataDir, 'master-key')).mode & 0o777, 0o600);
+  assert.equal(text(await running.open(A, sealed)), 'a secret');
+  // The running server does not know the new key yet, and must not wrap with the former one.
+  const another = await running.seal(B, Buffer.from('another'));
+  assert.equal(masters().size, 1);
+  const next = await Vault.open(partsOf(rows, { dataDir }));
+  assert.equal(text(await next.open(A, sealed)), 'a secret');
+  assert.equal(text(await next.open(B, another)), 'another');
+});
+
+test('a rotation that is cut off before or after its commit leaves a key that opens', async () => {
+  const dataDir = aFolder();
+  const rows = memoryRows();
+  const sealed = await (await Vault.open(partsOf(rows, { dataDir }))).seal(A, Buffer.from('a secret'));
+  const opens = async () => text(await (await Vault.open(partsOf(rows, { dataDir }))).open(A, sealed));
+  const lines = () => readFileSync(join(dataDir, 'master-key'), 'utf8').trim().split('\n').length;
+  rows.failing = true;
+  await assert.rejects(rotateMasterKey(partsOf(rows, { dataDir })), /killed/);
+  rows.failing = false;
+  assert.equal(lines(), 2);
+  assert.equal(await opens(), 'a secret');
+  assert.equal(lines(), 1, 'the key that came into no row is forgotten');
+  const parts = partsOf(rows, { dataDir });
+  const masterKeys = masterKeySource({ dataDir });
+  masterKeys.keepOnly = () => Promise.reject(new Error('killed after the commit'));
+  await assert.rejects(rotateMasterKey({ ...parts, masterKeys }), /killed after/);
+  assert.equal(lines(), 2);
+  assert.equal(await opens(), 'a secret');
+  assert.equal(lines(), 1);
+  assert.equal(await opens(), 'a secret');
+});
+
+const KEYS = ['11'.repeat(32), Buffer.alloc(32, 2).toString('base64')] as const;
+const given = (...keys: string[]): MasterKeyOrigin => ({ given: new Secret(keys.join(',')) });
+
+test('a given master key is changed by giving the new one first', async () => {
+  const rows = memoryRows();
+  const sealed = await (await Vault.open(partsOf(rows, given(KEYS[0])))).seal(A, Buffer.from('a secret'));
+  await assert.rejects(Vault.open(partsOf(rows, given(KEYS[1]))), error => isFault(error, 'master_key_wrong'));
+  await assert.rejects(rotateMasterKey(partsOf(rows, given(KEYS[0]))), error => isFault(error, 'master_key_unchanged'));
+  const both = partsOf(rows, given(KEYS[1], KEYS[0]));
+  assert.equal(text(await (await Vault.open(both)).open(A, sealed)), 'a secret');
+  await rotateMasterKey(both);
+  assert.equal(text(await (await Vault.open(partsOf(rows, given(KEYS[1])))).open(A, sealed)), 'a secret');
+});
+
+test('a command may print the master key; its output and environment are in no error', async () => {
+  const rows = memoryRows();
+  const open = (command: string) => Vault.open(partsOf(rows, { command }));
+  await open(`echo ${KEYS[0]}`);
+  await open(`test -z "$BERTH_MASTER_KEY" && test -n "$HOME" && echo ${KEYS[0]}`);
+  for (const command of ['exit 3', 'echo nonsense-secret', 'yes secret', `echo ${KEYS[0]}; exit 1`])
+    await assert.rejects(open(command), error => {
+      assert.ok(isFault(error, 'master_key_unusable'), command);
+      assert.doesNotMatch(inspect(error), /nonsense-secret|yyy|1111|secret\\n/);
+      return true;
+    });
+});

@@ -1,0 +1,151 @@
+// Seals what must not be readable in the database: with a data key for each application, and one of the installation. A data key
+// is stored only wrapped by the master key. What was sealed opens only at its place: in another row, or for another application,
+// it does not.
+import type { Clock } from '../../kit/clock.ts';
+import { Fault } from '../../kit/fault.ts';
+import type { Secret } from '../../kit/secret.ts';
+import { type Key, newKey, open, seal } from './envelope.ts';
+import type { MasterKey, MasterKeySource } from './master-key.ts';
+import { type DataKeyRow, type DataKeyRows, INSTALLATION } from './rows.ts';
+
+/** Where something sealed stands. */
+export interface Place {
+  /** An application, or INSTALLATION. */
+  readonly owner: string;
+  readonly kind: string;
+  readonly id: string;
+  /** Of what is sealed there, so that an earlier value cannot be put back. */
+  readonly version: number;
+}
+
+export interface VaultParts {
+  readonly rows: DataKeyRows;
+  readonly masterKeys: MasterKeySource;
+  readonly clock: Clock;
+}
+
+const CACHED_MAX = 1_000;
+/** Attempts, because the master key may be changed at the same moment. */
+const TRIES_MAX = 3;
+
+export class Vault {
+  readonly #parts: VaultParts;
+  #masters: ReadonlyMap<string, MasterKey>;
+  /** The data keys in use, oldest first. */
+  readonly #keys = new Map<string, Key>();
+
+  private constructor(parts: VaultParts, masters: readonly MasterKey[]) {
+    this.#parts = parts;
+    this.#masters = byId(masters);
+  }
+
+  /** @throws Fault `master_key_wrong` if the database was used with another master key. */
+  static async open(parts: VaultParts): Promise<Vault> {
+    const { rows, masterKeys, clock } = parts;
+    const standing = await rows.get(INSTALLATION);
+    const masters = await masterKeys.read({ isFirst: !standing });
+    const vault = new Vault(parts, masters);
+    const [first] = masters;
+    if (!first) throw new Error(`${masterKeys.name} has no master key`);
+    const row = standing ?? (await rows.insertFirst(wrap(INSTALLATION, newKey(), first, clock.now())));
+    vault.#keys.set(INSTALLATION, await vault.#unwrap(row));
+    if (masters.length > 1) await forgetUnusedMasterKeys(parts);
+    return vault;
+  }
+
+  async seal(place: Place, plain: Uint8Array): Promise<Buffer> {
+    return seal(await this.#keyOf(place.owner), plain, besideOf(place));
+  }
+
+  async open(place: Place, sealed: Buffer): Promise<Secret<Buffer>> {
+    return open(await this.#keyOf(place.owner), sealed, besideOf(place));
+  }
+
+  async #keyOf(owner: string): Promise<Key> {
+    const known = this.#keys.get(owner);
+    if (known) return known;
+    const row = (await this.#parts.rows.get(owner)) ?? (await this.#make(owner));
+    const key = await this.#unwrap(row);
+    this.#keys.set(owner, key);
+    for (const oldest of this.#keys.keys()) {
+      if (this.#keys.size <= CACHED_MAX) break;
+      this.#keys.delete(oldest);
+    }
+    return key;
+  }
+
+  /** Wrapped by the master key that is in use, which another process may just have changed. */
+  async #make(owner: string): Promise<DataKeyRow> {
+    const { rows, clock } = this.#parts;
+    for (let attempt = 1; attempt <= TRIES_MAX; attempt += 1) {
+      const inUse = (await rows.get(INSTALLATION))?.master ?? '';
+      const made = await rows.insert(wrap(owner, newKey(), await this.#master(inUse), clock.now()));
+      if (made) return made;
+    }
+    throw new Error('the master key changes all the time');
+  }
+
+  async #unwrap(row: DataKeyRow): Promise<Key> {
+    return unwrap(row, await this.#master(row.master));
+  }
+
+  /** One that is not known may have been added since they were read. */
+  async #master(id: string): Promise<MasterKey> {
+    const { masterKeys } = this.#parts;
+    if (!this.#masters.has(id)) this.#masters = byId(await masterKeys.read({ isFirst: false }));
+    const master = this.#masters.get(id);
+    if (master) return master;
+    throw new Fault(
+      'master_key_wrong',
+      `${masterKeys.name} does not have the master key that the database was used with.`,
+      {
+        advice:
+          'Give the former key as well, behind the new one, and run `berth vault rotate` to change to the new one.',
+      },
+    );
+  }
+}
+
+/** Makes another master key the one in use. A process that ends at any moment leaves data keys that open. */
+export async function rotateMasterKey({ rows, masterKeys }: VaultParts): Promise<{ readonly rewrapped: number }> {
+  let rewrapped = 0;
+  await rows.change(async standing => {
+    const inUse = standing.find(({ owner }) => owner === INSTALLATION);
+    if (!inUse) throw new Error('the vault has no data key of the installation');
+    const masters = byId(await masterKeys.read({ isFirst: false }));
+    const next = await masterKeys.next(inUse.master);
+    rewrapped = standing.length;
+    return standing.map(row => {
+      const master = masters.get(row.master);
+      if (!master)
+        throw new Fault('master_key_wrong', `${masterKeys.name} lacks a key that the database was used with.`);
+      return wrap(row.owner, unwrap(row, master), next, row.createdAt);
+    });
+  });
+  // Only now, when the rows are durable, the former key is not needed any more.
+  await forgetUnusedMasterKeys({ rows, masterKeys });
+  return { rewrapped };
+}
+
+/** Also of a change of the master key that did not come to its end. */
+const forgetUnusedMasterKeys = ({ rows, masterKeys }: Pick<VaultParts, 'rows' | 'masterKeys'>): Promise<void> =>
+  rows.change(async standing => {
+    await masterKeys.keepOnly(new Set(standing.map(({ master }) => master)));
+    return [];
+  });
+
+const byId = (keys: readonly MasterKey[]): ReadonlyMap<string, MasterKey> => new Map(keys.map(key => [key.id, key]));
+
+const wrap = (owner: string, key: Key, { id, key: by }: MasterKey, createdAt: Date): DataKeyRow => ({
+  ...{ owner, master: id, createdAt },
+  wrapped: seal(by, key.reveal(), `data key|${owner}|${id}`),
+});
+
+const unwrap = ({ owner, master, wrapped }: DataKeyRow, { key }: MasterKey): Key =>
+  open(key, wrapped, `data key|${owner}|${master}`);
+
+/** A bar within a part would make two places the same. */
+function besideOf({ owner, kind, id, version }: Place): string {
+  if ([owner, kind, id].some(part => part.includes('|'))) throw new Error('a place in the vault has a bar in its name');
+  return [owner, kind, id, version].join('|');
+}

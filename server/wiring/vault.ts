@@ -1,0 +1,72 @@
+// The wiring of the vault: where the master key comes from, and what is sealed: context keys, proxy routes, signing keys.
+import type { Config } from '../config.ts';
+import type { RouteSeal } from '../domain/network/network.ts';
+import type { SeedSeal } from '../domain/people/second-factors.ts';
+import { SigningKeys } from '../domain/signing/signing-keys.ts';
+import type { ContextKeys, ContextOwner } from '../engines/profiles/context-keys.ts';
+import type { Store } from '../engines/store/store.ts';
+import { isFormerContextKey, openFormerContextKey, openFormerRoutes } from '../engines/vault/former-seal.ts';
+import { masterKeySource } from '../engines/vault/master-key-source.ts';
+import { INSTALLATION } from '../engines/vault/rows.ts';
+import { newSigningKey, sign, verified } from '../engines/vault/signing.ts';
+import { type Place, Vault, type VaultParts } from '../engines/vault/vault.ts';
+import type { Clock } from '../kit/clock.ts';
+import type { Secret } from '../kit/secret.ts';
+
+export const vaultParts = (
+  { masterKey, dataDir }: Pick<Config, 'masterKey' | 'dataDir'>,
+  store: Pick<Store, 'vault'>,
+  clock: Clock,
+): VaultParts => ({ rows: store.vault, masterKeys: masterKeySource(masterKey ?? { dataDir }), clock });
+
+export const openVault = (
+  config: Pick<Config, 'masterKey' | 'dataDir'>,
+  store: Pick<Store, 'vault'>,
+  clock: Clock,
+): Promise<Vault> => Vault.open(vaultParts(config, store, clock));
+
+export const signingKeys = (store: Pick<Store, 'signingKeys'>, vault: Vault, clock: Clock): SigningKeys =>
+  new SigningKeys({ store, vault, engine: { newSigningKey, sign, verified }, installation: INSTALLATION, clock });
+
+const FIRST_VERSION = 1;
+
+/** Context keys that were stored before there was a vault are opened with the installation's secret. */
+export function contextKeys(vault: Vault, secret: Secret): ContextKeys {
+  const placeOf = ({ id, applicationId }: ContextOwner): Place => ({
+    ...{ owner: applicationId, kind: 'context_key', id, version: FIRST_VERSION },
+  });
+  return {
+    wrap: (context, key) => vault.seal(placeOf(context), key.reveal()),
+    unwrap: async (context, wrapped) =>
+      isFormerContextKey(wrapped)
+        ? openFormerContextKey(secret, context.id, wrapped)
+        : vault.open(placeOf(context), wrapped),
+  };
+}
+
+export function seedSeal(vault: Vault): SeedSeal {
+  const placeOf = (id: string): Place => ({ owner: INSTALLATION, kind: 'totp_seed', id, version: FIRST_VERSION });
+  return {
+    close: async (seed, account) => (await vault.seal(placeOf(account), Buffer.from(seed))).toString('base64url'),
+    open: async (sealed, account) =>
+      (await vault.open(placeOf(account), Buffer.from(sealed, 'base64url'))).reveal().toString(),
+  };
+}
+
+/** Not in base64url, so that routes from before the vault are told apart. */
+const IN_VAULT = 'vault:';
+
+export function routeSeal(vault: Vault, secret: Secret): RouteSeal {
+  const placeOf = ({ id, applicationId }: Parameters<RouteSeal['close']>[1]): Place => ({
+    ...{ owner: applicationId, kind: 'proxy_routes', id, version: FIRST_VERSION },
+  });
+  return {
+    close: async (text, session) =>
+      IN_VAULT + (await vault.seal(placeOf(session), Buffer.from(text))).toString('base64url'),
+    open: async (sealed, session) => {
+      if (!sealed.startsWith(IN_VAULT)) return openFormerRoutes(secret, session.id, sealed);
+      const bytes = Buffer.from(sealed.slice(IN_VAULT.length), 'base64url');
+      return (await vault.open(placeOf(session), bytes)).reveal().toString();
+    },
+  };
+}

@@ -1,0 +1,53 @@
+// Somebody who can write to the database must not be able to read what is sealed in it by moving it to a place of their own.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import pg from 'pg';
+import type { Context } from '../../contract/contexts.ts';
+import { socketLogin } from '../../server/engines/store/embedded/answers.ts';
+import { find } from '../../server/engines/store/embedded/postmaster.ts';
+import { foreignKey } from '../harness/foreign-key.ts';
+import { startServer } from '../harness/server.ts';
+
+const server = await startServer();
+
+async function sql<Row extends pg.QueryResultRow>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
+  const client = new pg.Client(socketLogin(find(server.dataDir) ?? assert.fail('PostgreSQL does not run')));
+  await client.connect();
+  try {
+    return (await client.query<Row>(text, [...values])).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+async function aContext(key: string, value: string): Promise<string> {
+  const { body } = await server.api<Context>('POST', '/v1/browsers/contexts', { body: {}, key });
+  const state = { cookies: [], origins: [{ origin: 'https://a.test', localStorage: [{ name: 'a', value }] }] };
+  const made = await server.api('POST', `/v1/browsers/contexts/${body.id}/storage-state`, { body: state, key });
+  assert.equal(made.status, 200, made.text);
+  return body.id;
+}
+
+test('a key that is moved to another context, or a data key to another application, opens nothing', async () => {
+  const thief = await foreignKey(server);
+  const victims = await aContext(server.key, 'of the victim');
+  const thiefs = await aContext(thief, 'of the thief');
+  const read = (id: string, key: string) => server.api('GET', `/v1/browsers/contexts/${id}/storage-state`, { key });
+  const before = await sql<{ id: string; wrapped_key: Buffer; application_id: string }>(
+    'select id, wrapped_key, application_id from contexts',
+  );
+  const rowOf = (id: string) => before.find(row => row.id === id) ?? assert.fail(id);
+  // The whole version, with its key and its objects' owner, under the application of the thief.
+  await sql('update contexts set wrapped_key = $2 where id = $1', [thiefs, rowOf(victims).wrapped_key]);
+  assert.notEqual((await read(thiefs, thief)).status, 200);
+  await sql('update contexts set application_id = $2 where id = $1', [victims, rowOf(thiefs).application_id]);
+  assert.notEqual((await read(victims, thief)).status, 200);
+  // With the data key of the victim's application as well.
+  await sql(
+    `update vault_keys set wrapped = (select wrapped from vault_keys where owner = $2),
+       master = (select master from vault_keys where owner = $2) where owner = $1`,
+    [rowOf(thiefs).application_id, rowOf(victims).application_id],
+  );
+  await server.restart();
+  for (const id of [victims, thiefs]) assert.notEqual((await read(id, thief)).status, 200);
+});
