@@ -2,6 +2,7 @@
 import { type Static, Type } from 'typebox';
 import { Name } from './applications.ts';
 import { CidrAllow, Page, Time, Uuid } from './common.ts';
+import { Grants } from './grants.ts';
 
 export const AGENT_KEYS_PER_APPLICATION_MAX = 200;
 
@@ -33,6 +34,7 @@ export const AgentKey = Type.Object(
     name: Type.String(),
     prefix: Type.String({ description: 'First characters of the key, to recognise it by.' }),
     scopes: Type.Array(Type.String(), { description: 'Permissions of the key.' }),
+    grants: Grants('Operations that the key may call, with the scopes `operations:discover` and `operations:invoke`.'),
     cidrAllow: Type.Array(Type.String(), {
       description: 'Address ranges that the key may be used from. Empty: any address.',
     }),
@@ -68,8 +70,11 @@ export const CreateAgentKey = Type.Object({
       maxItems: AGENT_KEY_SCOPES.length,
       default: [...BROWSER_SCOPES],
       description:
-        'Permissions of the key. `browsers:read`: list and read sessions. `browsers:write`: create, change and release sessions. `browsers:connect`: read `connectUrl` and control the browser. `browsers:files`: uploads, downloads and recordings. The other scopes are reserved for operations that do not exist yet. Defaults to the four browser scopes.',
+        'Permissions of the key. `browsers:read`: list and read sessions. `browsers:write`: create, change and release sessions. `browsers:connect`: read `connectUrl` and control the browser. `browsers:files`: uploads, downloads and recordings. The other scopes are for operations, which do not exist yet. Defaults to the four browser scopes.',
     }),
+  ),
+  grants: Type.Optional(
+    Grants('Operations that the key may call. Default: none; scopes for operations then allow nothing.'),
   ),
   expiresAt: Type.Optional(ExpiresAt),
   cidrAllow: Type.Optional(CidrAllow),
@@ -79,6 +84,7 @@ export type CreateAgentKey = Static<typeof CreateAgentKey>;
 export const ChangeAgentKey = Type.Object(
   {
     name: Type.Optional(Name('New display name.')),
+    grants: Type.Optional(Grants('Replaces all grants.')),
     cidrAllow: Type.Optional(CidrAllow),
     expiresAt: Type.Optional(
       Type.String({

@@ -26,6 +26,12 @@ export const ERRORS = {
     whatToDo:
       "Correct the parameter: the message names the closest match. Write `q` as `user_metadata['key']:'value'` and join several terms with ` AND `.",
   },
+  invalid_schema: {
+    status: 400,
+    retry: 'no',
+    summary: 'A JSON Schema in the body is not valid, or is beyond its bounds.',
+    whatToDo: 'Correct the schema. `details.issues` names the place and what was expected.',
+  },
   unknown_field: {
     status: 400,
     retry: 'no',

@@ -45,10 +45,14 @@ export const AGENT_KEY_OPERATIONS = {
     unknownFields: 'refuse',
     params: ApplicationParams,
     body: CreateAgentKey,
-    bodyExample: { name: 'nightly', scopes: ['browsers:read', 'browsers:write', 'browsers:connect'] },
+    bodyExample: {
+      name: 'nightly',
+      scopes: ['browsers:read', 'browsers:write', 'browsers:connect', 'operations:invoke'],
+      grants: [{ operationId: 'browser.screenshot', maxCallsPerDay: 500 }],
+    },
     secretFields: ['key'],
     responses: { 201: { description: 'The key, with its secret.', schema: IssuedAgentKey, headers: ETAG } },
-    errors: ['not_found', 'limit_reached'],
+    errors: ['not_found', 'limit_reached', 'invalid_schema'],
   },
   readAgentKey: {
     tag: 'Agent keys',
@@ -69,7 +73,8 @@ export const AGENT_KEY_OPERATIONS = {
     method: 'PATCH',
     path: '/v1/applications/{appId}/agent-keys/{keyId}',
     summary: 'Change an agent key',
-    description: 'Changes the name, the address ranges, or the expiry to an earlier time. Requires the role developer.',
+    description:
+      'Changes the name, the grants or the address ranges, or sets an earlier expiry. Takes effect at once, in every process. Requires the role developer.',
     credential: 'account',
     scopes: ['keys:write'],
     isWrite: true,
@@ -80,7 +85,7 @@ export const AGENT_KEY_OPERATIONS = {
     body: ChangeAgentKey,
     bodyExample: { name: 'nightly, Europe' },
     responses: { 200: { description: 'The key.', schema: AgentKey, headers: ETAG } },
-    errors: ['not_found', 'precondition_failed', 'precondition_required'],
+    errors: ['not_found', 'precondition_failed', 'precondition_required', 'invalid_schema'],
   },
   revokeAgentKey: {
     tag: 'Agent keys',

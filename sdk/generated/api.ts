@@ -704,7 +704,7 @@ export interface paths {
         get: operations["readLimits"];
         /**
          * Replace limits
-         * @description Replaces the configured limits. Omitted members have their defaults. Takes effect with the next create; a limit below the current usage does not end any session. Requires the role owner.
+         * @description Replaces the configured limits. Omitted members have their defaults. A limit cannot be raised over the ceiling of the operator. Takes effect with the next create; a limit below the current usage does not end any session. Requires the role owner.
          *
          *     Scope: limits:write.
          */
@@ -771,7 +771,7 @@ export interface paths {
         head?: never;
         /**
          * Change an agent key
-         * @description Changes the name, the address ranges, or the expiry to an earlier time. Requires the role developer.
+         * @description Changes the name, the grants or the address ranges, or sets an earlier expiry. Takes effect at once, in every process. Requires the role developer.
          *
          *     Scope: keys:write.
          */
@@ -2345,6 +2345,24 @@ export interface components {
             prefix: string;
             /** @description Permissions of the key. */
             scopes: string[];
+            /** @description Operations that the key may call, with the scopes `operations:discover` and `operations:invoke`. */
+            grants: {
+                /** @description Id of the operation, for example `browser.screenshot`. A grant for an operation that does not exist grants nothing. `*`: every operation, only together with `"effect": "read"`. */
+                operationId: string;
+                /** @description Only this revision of the operation. Default: the published one. */
+                revision?: number;
+                /**
+                 * @description Only as long as the operation has this effect: it changes nothing.
+                 * @enum {unknown}
+                 */
+                effect?: "read";
+                /** @description JSON Schema (2020-12) that the input must satisfy besides the schema of the operation. At most 16 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround; no keywords that the standard does not know. */
+                input?: Record<string, unknown>;
+                /** @description Maximum number of calls with this grant in a day (UTC). */
+                maxCallsPerDay?: number;
+                /** @description Maximum cost of the calls with this grant in a day (UTC), in micro-credits. */
+                maxCostPerDay?: number;
+            }[];
             /** @description Address ranges that the key may be used from. Empty: any address. */
             cidrAllow: string[];
             /**
@@ -2381,7 +2399,7 @@ export interface components {
             /** @description Display name. 1–64 characters after trimming, without control characters. */
             name: string;
             /**
-             * @description Permissions of the key. `browsers:read`: list and read sessions. `browsers:write`: create, change and release sessions. `browsers:connect`: read `connectUrl` and control the browser. `browsers:files`: uploads, downloads and recordings. The other scopes are reserved for operations that do not exist yet. Defaults to the four browser scopes.
+             * @description Permissions of the key. `browsers:read`: list and read sessions. `browsers:write`: create, change and release sessions. `browsers:connect`: read `connectUrl` and control the browser. `browsers:files`: uploads, downloads and recordings. The other scopes are for operations, which do not exist yet. Defaults to the four browser scopes.
              * @default [
              *       "browsers:read",
              *       "browsers:write",
@@ -2390,6 +2408,24 @@ export interface components {
              *     ]
              */
             scopes?: ("browsers:read" | "browsers:write" | "browsers:connect" | "browsers:files" | "operations:discover" | "operations:invoke" | "actions:prepare" | "actions:execute" | "invocations:read" | "purchases:write" | "handoffs:write" | "memory:use")[];
+            /** @description Operations that the key may call. Default: none; scopes for operations then allow nothing. */
+            grants?: {
+                /** @description Id of the operation, for example `browser.screenshot`. A grant for an operation that does not exist grants nothing. `*`: every operation, only together with `"effect": "read"`. */
+                operationId: string;
+                /** @description Only this revision of the operation. Default: the published one. */
+                revision?: number;
+                /**
+                 * @description Only as long as the operation has this effect: it changes nothing.
+                 * @enum {unknown}
+                 */
+                effect?: "read";
+                /** @description JSON Schema (2020-12) that the input must satisfy besides the schema of the operation. At most 16 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround; no keywords that the standard does not know. */
+                input?: Record<string, unknown>;
+                /** @description Maximum number of calls with this grant in a day (UTC). */
+                maxCallsPerDay?: number;
+                /** @description Maximum cost of the calls with this grant in a day (UTC), in micro-credits. */
+                maxCostPerDay?: number;
+            }[];
             /**
              * Format: date-time
              * @description When the key expires. Must be in the future. By default the key does not expire.
@@ -2405,6 +2441,24 @@ export interface components {
         ChangeAgentKey: {
             /** @description New display name. 1–64 characters after trimming, without control characters. */
             name?: string;
+            /** @description Replaces all grants. */
+            grants?: {
+                /** @description Id of the operation, for example `browser.screenshot`. A grant for an operation that does not exist grants nothing. `*`: every operation, only together with `"effect": "read"`. */
+                operationId: string;
+                /** @description Only this revision of the operation. Default: the published one. */
+                revision?: number;
+                /**
+                 * @description Only as long as the operation has this effect: it changes nothing.
+                 * @enum {unknown}
+                 */
+                effect?: "read";
+                /** @description JSON Schema (2020-12) that the input must satisfy besides the schema of the operation. At most 16 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround; no keywords that the standard does not know. */
+                input?: Record<string, unknown>;
+                /** @description Maximum number of calls with this grant in a day (UTC). */
+                maxCallsPerDay?: number;
+                /** @description Maximum cost of the calls with this grant in a day (UTC), in micro-credits. */
+                maxCostPerDay?: number;
+            }[];
             /**
              * @description Address ranges that the credential may be used from. Empty: any address.
              * @default []
@@ -4813,7 +4867,14 @@ export interface operations {
                  *       "scopes": [
                  *         "browsers:read",
                  *         "browsers:write",
-                 *         "browsers:connect"
+                 *         "browsers:connect",
+                 *         "operations:invoke"
+                 *       ],
+                 *       "grants": [
+                 *         {
+                 *           "operationId": "browser.screenshot",
+                 *           "maxCallsPerDay": 500
+                 *         }
                  *       ]
                  *     }
                  */
@@ -4843,6 +4904,24 @@ export interface operations {
                         prefix: string;
                         /** @description Permissions of the key. */
                         scopes: string[];
+                        /** @description Operations that the key may call, with the scopes `operations:discover` and `operations:invoke`. */
+                        grants: {
+                            /** @description Id of the operation, for example `browser.screenshot`. A grant for an operation that does not exist grants nothing. `*`: every operation, only together with `"effect": "read"`. */
+                            operationId: string;
+                            /** @description Only this revision of the operation. Default: the published one. */
+                            revision?: number;
+                            /**
+                             * @description Only as long as the operation has this effect: it changes nothing.
+                             * @enum {unknown}
+                             */
+                            effect?: "read";
+                            /** @description JSON Schema (2020-12) that the input must satisfy besides the schema of the operation. At most 16 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround; no keywords that the standard does not know. */
+                            input?: Record<string, unknown>;
+                            /** @description Maximum number of calls with this grant in a day (UTC). */
+                            maxCallsPerDay?: number;
+                            /** @description Maximum cost of the calls with this grant in a day (UTC), in micro-credits. */
+                            maxCostPerDay?: number;
+                        }[];
                         /** @description Address ranges that the key may be used from. Empty: any address. */
                         cidrAllow: string[];
                         /**
@@ -5053,6 +5132,24 @@ export interface operations {
                         prefix: string;
                         /** @description Permissions of the key. */
                         scopes: string[];
+                        /** @description Operations that the key may call, with the scopes `operations:discover` and `operations:invoke`. */
+                        grants: {
+                            /** @description Id of the operation, for example `browser.screenshot`. A grant for an operation that does not exist grants nothing. `*`: every operation, only together with `"effect": "read"`. */
+                            operationId: string;
+                            /** @description Only this revision of the operation. Default: the published one. */
+                            revision?: number;
+                            /**
+                             * @description Only as long as the operation has this effect: it changes nothing.
+                             * @enum {unknown}
+                             */
+                            effect?: "read";
+                            /** @description JSON Schema (2020-12) that the input must satisfy besides the schema of the operation. At most 16 KiB and 16 levels; `$ref` only within it; `pattern` of at most 256 characters, without references to groups and without lookaround; no keywords that the standard does not know. */
+                            input?: Record<string, unknown>;
+                            /** @description Maximum number of calls with this grant in a day (UTC). */
+                            maxCallsPerDay?: number;
+                            /** @description Maximum cost of the calls with this grant in a day (UTC), in micro-credits. */
+                            maxCostPerDay?: number;
+                        }[];
                         /** @description Address ranges that the key may be used from. Empty: any address. */
                         cidrAllow: string[];
                         /**

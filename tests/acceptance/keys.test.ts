@@ -164,6 +164,10 @@ for (const [what, wish, path] of [
   ['an empty name', { name: '  ' }, 'name'],
   ['a name of another type', { name: 7 }, 'name'],
   ['an address range that is none', { cidrAllow: ['localhost'] }, 'cidrAllow[0]'],
+  ['a grant for what cannot be an operation', { grants: [{ operationId: 'Browser' }] }, 'grants[0].operationId'],
+  ['a grant for everything', { grants: [{ operationId: '*' }] }, 'grants[0]'],
+  ['a grant for all writes', { grants: [{ operationId: '*', effect: 'write' }] }, 'grants[0].effect'],
+  ['one grant twice', { grants: [{ operationId: 'a.b' }, { operationId: 'a.b', effect: 'read' }] }, 'grants[1]'],
 ] as const)
   test(`refuses a key with ${what}`, async () => {
     const { status, body } = await withToken('POST', KEYS, { name: 'test', ...wish });
@@ -209,6 +213,26 @@ test('a change of a key requires its revision, and takes effect at once', async 
   assert.equal(longer.status, 400);
   const scopes = await withToken('PATCH', path, { scopes: ['browsers:read'] }, { 'if-match': '"2"' });
   assert.equal(scopes.body.code, 'unknown_field');
+});
+
+test('a key has grants, which can be replaced and which a rotation keeps', async () => {
+  const input = { properties: { url: { pattern: '^https://shop\\.example/' } } };
+  const grants = [
+    { operationId: 'browser.screenshot', input, maxCallsPerDay: 500, maxCostPerDay: 2_000_000 },
+    { operationId: 'orders.cancel', revision: 4 },
+    { operationId: '*', effect: 'read' },
+  ];
+  const issued = await issueKey({ grants, scopes: ['operations:discover', 'operations:invoke'] });
+  assert.deepEqual(issued.grants, grants);
+  const rotated = await withToken<IssuedAgentKey>('POST', `${KEYS}/${issued.id}/rotate`, {});
+  assert.deepEqual(rotated.body.grants, grants);
+  const path = `${KEYS}/${rotated.body.id}`;
+  const changed = await withToken<AgentKey>('PATCH', path, { grants: [] }, { 'if-match': '"1"' });
+  assert.deepEqual([changed.body.grants, changed.body.revision], [[], 2]);
+  const bad = { grants: [{ operationId: 'a', input: { properties: { a: { pattern: '(?=a)' } } } }] };
+  const refused = await withToken('PATCH', path, bad, { 'if-match': '"2"' });
+  assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_schema']);
+  assert.match(refused.body.message, /^grants\[0\]\.input\.properties\.a\.pattern has lookaround/);
 });
 
 test('a rotated key works until the end of its grace period', async () => {

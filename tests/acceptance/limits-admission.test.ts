@@ -144,7 +144,7 @@ test('applications share free slots in turns, and a caller that disconnected sta
     body: { name: 'other' },
   });
   const other = issued.body.key;
-  await setLimits(server, token, { maxConcurrent: 100, maxCreatesPerMinute: 1000 });
+  await setLimits(server, token, { maxConcurrent: 12, maxCreatesPerMinute: 1000 });
   const full = await Promise.all(Array.from({ length: 12 }, (_, index) => create(`full ${index}`)));
   const refused = await create('full 12', undefined, other);
   assert.deepEqual([refused.status, refused.body.code], [503, 'capacity']);

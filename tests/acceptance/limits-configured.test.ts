@@ -71,6 +71,18 @@ test('refuses null, unknown fields and numbers out of range, and names them', as
   assert.equal((await readLimits(server, token)).revision, revision);
 });
 
+test('refuses to raise a limit over the ceiling of the operator, and keeps one that was there before', async () => {
+  const above = await replace({ browsers: { maxConcurrent: 5 } }, await ifMatch());
+  assert.deepEqual([above.status, above.body.code], [400, 'invalid_request']);
+  assert.match(above.body.message, /browsers\.maxConcurrent is 5; the operator of this service allows at most 4/);
+  // The default, which was never raised.
+  const { maxConcurrent } = BROWSER_LIMITS_DEFAULT;
+  const kept = await replace({ browsers: { maxConcurrent } }, await ifMatch());
+  assert.deepEqual([kept.status, kept.body.effective?.browsers.maxConcurrent], [200, 4]);
+  const unsound = await replace({ browsers: { defaultTimeout: 700, maxTimeout: 600 } }, await ifMatch());
+  assert.match(unsound.body.message, /browsers\.defaultTimeout is 700, which is above maxTimeout \(600\)/);
+});
+
 test('requires a token with the scope and membership, and refuses agent keys', async () => {
   for (const method of ['GET', 'PUT']) {
     const byKey = await server.api(method, path, { body: method === 'PUT' ? {} : undefined });

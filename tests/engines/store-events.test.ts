@@ -55,7 +55,7 @@ describe('session events', () => {
     const keyId = newId<KeyId>(NOW);
     const hash = Buffer.alloc(32);
     hash.write(keyId.replaceAll('-', ''), 'hex');
-    const key = { name: 'k', prefix: 'bak_', hash, scopes: [], cidrAllow: [], createdAt: NOW };
+    const key = { name: 'k', prefix: 'bak_', hash, scopes: [], cidrAllow: [], grants: [], createdAt: NOW };
     await store.keys.insert({ ...key, id: keyId, applicationId: id, revision: 1 }, 200);
     return { applicationId: id, keyId };
   };

@@ -56,7 +56,17 @@ function describeLimits(name: string, prepare: (scope: Scope) => Promise<StoreOp
     const aKey = async (applicationId: ApplicationId): Promise<KeyId> => {
       const id = newId<KeyId>(NOW);
       const hash = createHash('sha256').update(id).digest();
-      const row = { id, applicationId, name: 'k', prefix: 'bak_', hash, scopes: [], cidrAllow: [], revision: 1 };
+      const row = {
+        id,
+        applicationId,
+        name: 'k',
+        prefix: 'bak_',
+        hash,
+        scopes: [],
+        cidrAllow: [],
+        grants: [],
+        revision: 1,
+      };
       assert.equal(await store.keys.insert({ ...row, createdAt: NOW }, 50), 'inserted');
       return id;
     };

@@ -917,6 +917,7 @@ const key = (applicationId: ApplicationId): KeyRow => ({
   id: newId<KeyId>(NOW),
   applicationId,
   revision: 1,
+  grants: [],
 });
 
 const token = (accountId: AccountId): TokenRow => ({

@@ -34,5 +34,8 @@ export async function setLimits(
 }
 
 /** For tests that exceed the default limits of an application. */
-export const liftLimits = async (server: TestServer): Promise<unknown> =>
-  setLimits(server, await ownerToken(server), { maxConcurrent: 100, maxCreatesPerMinute: 6000 });
+export async function liftLimits(server: TestServer): Promise<void> {
+  const token = await ownerToken(server);
+  const { maxConcurrent = 100 } = (await readLimits(server, token)).ceiling.browsers;
+  await setLimits(server, token, { maxConcurrent, maxCreatesPerMinute: 6000 });
+}

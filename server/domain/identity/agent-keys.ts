@@ -25,6 +25,7 @@ import type { AccountCaller } from './caller.ts';
 import { cleanRanges, credentialView, earlierEnd, futureEnd, statusOf } from './credential-rules.ts';
 import { mint } from './credentials.ts';
 import { type Cursors, type ListName, pageOf } from './cursors.ts';
+import { cleanGrants } from './grants.ts';
 import { cleanName } from './names.ts';
 import { revisionFrom } from './revisions.ts';
 
@@ -69,13 +70,14 @@ export class AgentKeys {
       prefix,
       hash,
       scopes: [...new Set(request.scopes ?? BROWSER_SCOPES)],
+      grants: cleanGrants(request.grants),
       cidrAllow: cleanRanges(request.cidrAllow),
       revision: 1,
       createdAt: now,
       ...(expiresAt ? { expiresAt } : {}),
     };
     await this.#insert(row);
-    await this.#record('agent_key.created', row, source, { scopes: row.scopes });
+    await this.#record('agent_key.created', row, source, { scopes: row.scopes, grants: operationsOf(row) });
     return { row, key: text };
   }
 
@@ -115,10 +117,14 @@ export class AgentKeys {
     const expiresAt = earlierEnd(request.expiresAt, row.expiresAt, this.#parts.clock.now());
     const changed = await this.#change(row, revision, {
       ...(request.name === undefined ? {} : { name: cleanName(request.name) }),
+      ...(request.grants === undefined ? {} : { grants: cleanGrants(request.grants) }),
       ...(request.cidrAllow === undefined ? {} : { cidrAllow: cleanRanges(request.cidrAllow) }),
       ...(expiresAt ? { expiresAt } : {}),
     });
-    await this.#record('agent_key.changed', row, byCaller(caller), { fields: Object.keys(request) });
+    await this.#record('agent_key.changed', row, byCaller(caller), {
+      fields: Object.keys(request),
+      ...(request.grants === undefined ? {} : { grants: operationsOf(changed) }),
+    });
     return this.#view(changed);
   }
 
@@ -197,6 +203,7 @@ export class AgentKeys {
       ...credentialView(row, this.#parts.clock.now()),
       applicationId: row.applicationId,
       revision: row.revision,
+      grants: [...row.grants],
     };
   }
 
@@ -204,6 +211,8 @@ export class AgentKeys {
     return { ...this.#view(row), key: key.reveal() };
   }
 }
+
+const operationsOf = ({ grants }: KeyRow): string[] => grants.map(({ operationId }) => operationId);
 
 const tooManyKeys = (): Error => limitReached('active agent keys in this application', AGENT_KEYS_PER_APPLICATION_MAX);
 

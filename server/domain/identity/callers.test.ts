@@ -24,6 +24,7 @@ const KEY: KeyRow = {
   prefix: agentKey.prefix,
   hash: agentKey.hash,
   scopes: ['browsers:read'],
+  grants: [],
   cidrAllow: [],
   revision: 1,
   createdAt: new Date(0),

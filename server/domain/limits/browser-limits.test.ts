@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BROWSER_LIMITS_DEFAULT } from '../../../contract/limits.ts';
-import { configuredLimits, effectiveLimits } from './browser-limits.ts';
+import { configuredLimits, effectiveLimits, ineffective } from './browser-limits.ts';
 
 test('gives each limit that is not configured its default', () => {
   assert.deepEqual(configuredLimits({}), BROWSER_LIMITS_DEFAULT);
@@ -25,4 +25,15 @@ test('reads only numbers under known names', () => {
   const browsers = { maxConcurrent: 3, maxWaiting: 'many', other: 1 };
   assert.deepEqual(configuredLimits({ browsers, flows: {} }), { ...BROWSER_LIMITS_DEFAULT, maxConcurrent: 3 });
   assert.deepEqual(configuredLimits({ browsers: null }), BROWSER_LIMITS_DEFAULT);
+});
+
+test('names what would have no effect: limits that are raised over the ceiling, and a default above the maximum', () => {
+  const before = { ...BROWSER_LIMITS_DEFAULT, maxConcurrent: 10 };
+  const paths = (asked: Parameters<typeof ineffective>[0]): string[] =>
+    ineffective(asked, before, { maxConcurrent: 4, maxWaiting: 1000 }).map(({ path }) => path);
+  assert.deepEqual(paths({}), []);
+  assert.deepEqual(paths({ maxConcurrent: 4, maxCreatesPerMinute: 1_000_000 }), []);
+  assert.deepEqual(paths({ maxConcurrent: 10 }), [], 'it was configured before');
+  assert.deepEqual(paths({ maxConcurrent: 9 }), ['browsers.maxConcurrent']);
+  assert.deepEqual(paths({ defaultTimeout: 700, maxTimeout: 600 }), ['browsers.defaultTimeout']);
 });

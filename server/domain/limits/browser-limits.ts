@@ -1,5 +1,6 @@
 // The limits of an application: what its owner configured, defaults for the rest, and the operator's ceiling. Pure.
 
+import type { Issue } from '../../../contract/common.ts';
 import { BROWSER_LIMITS_DEFAULT, type BrowserLimits, type SomeBrowserLimits } from '../../../contract/limits.ts';
 import type { JsonObject } from '../../kit/json.ts';
 
@@ -21,4 +22,24 @@ export function effectiveLimits(configured: BrowserLimits, ceiling: SomeBrowserL
   const capped = { ...configured };
   for (const name of NAMES) capped[name] = Math.min(configured[name], ceiling[name] ?? Number.POSITIVE_INFINITY);
   return { ...capped, defaultTimeout: Math.min(capped.defaultTimeout, capped.maxTimeout) };
+}
+
+/**
+ * What would not have the effect that was asked for: limits above the ceiling, unless they were configured before the operator
+ * lowered it, and a default time limit above the longest one.
+ */
+export function ineffective(
+  asked: SomeBrowserLimits,
+  before: BrowserLimits,
+  ceiling: SomeBrowserLimits,
+): readonly Issue[] {
+  const above = NAMES.flatMap(name => {
+    const [value, most] = [asked[name], ceiling[name]];
+    if (value === undefined || most === undefined || value <= most || value === before[name]) return [];
+    return [{ path: `browsers.${name}`, message: `is ${value}; the operator of this service allows at most ${most}` }];
+  });
+  const { defaultTimeout, maxTimeout = BROWSER_LIMITS_DEFAULT.maxTimeout } = asked;
+  if (defaultTimeout === undefined || defaultTimeout <= maxTimeout) return above;
+  const message = `is ${defaultTimeout}, which is above maxTimeout (${maxTimeout})`;
+  return [...above, { path: 'browsers.defaultTimeout', message }];
 }

@@ -13,12 +13,12 @@ import type { ApplicationId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Audit } from '../audit/audit.ts';
 import { byCaller } from '../audit/by-caller.ts';
-import { notFound, preconditionFailed } from '../faults.ts';
+import { invalidRequest, notFound, preconditionFailed } from '../faults.ts';
 import type { Applications } from '../identity/applications.ts';
 import type { AccountCaller } from '../identity/caller.ts';
 import { revisionFrom } from '../identity/revisions.ts';
 import { CREATES_WINDOW_MS } from './admission.ts';
-import { configuredLimits, effectiveLimits } from './browser-limits.ts';
+import { configuredLimits, effectiveLimits, ineffective } from './browser-limits.ts';
 
 export interface LimitsParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly store: Pick<Store, 'limits' | 'storedBytes'> & { readonly sessions: Pick<SessionRows, 'countOf'> };
@@ -51,9 +51,11 @@ export class Limits {
     replacement: ReplaceLimits,
   ): Promise<LimitsView> {
     const { id } = await this.#parts.applications.require(caller, appId, 'limits');
-    const { store, audit, clock, log, changed } = this.#parts;
+    const { store, audit, clock, log, ceiling, changed } = this.#parts;
     const before = await this.#row(id);
     const revision = revisionFrom(ifMatch, before.revision);
+    const issues = ineffective(replacement.browsers ?? {}, configuredLimits(before.configured), ceiling);
+    if (issues.length > 0) throw invalidRequest(issues);
     const configured = replacement.browsers ? { browsers: { ...replacement.browsers } } : {};
     const row = await store.limits.replace(id, revision, configured, clock.now());
     if (!row) throw preconditionFailed(before.revision);

@@ -9,7 +9,7 @@ import type { NewAuditRow } from './rows/audit.ts';
 import type { CertificateRow } from './rows/certificates.ts';
 import type { ContextRow, ContextUse, VersionSource } from './rows/contexts.ts';
 import type { ControlRow } from './rows/controls.ts';
-import type { KeyRow, TokenRow } from './rows/credentials.ts';
+import type { GrantRow, KeyRow, TokenRow } from './rows/credentials.ts';
 import type { DownloadRow } from './rows/downloads.ts';
 import type { Actor, SessionEventType } from './rows/events.ts';
 import type { ExtensionRow } from './rows/extensions.ts';
@@ -36,7 +36,7 @@ export interface Tables {
   recoveryCodes: RecoveryCodesTable;
   humanSessions: Columns<HumanSessionRow>;
   signInTickets: Columns<TicketRow, { failures: Generated<number> }>;
-  keys: Columns<KeyRow>;
+  keys: Columns<KeyRow, { grants: ColumnType<readonly GrantRow[], string | undefined, string> }>;
   hosts: Columns<HostRow>;
   sessions: SessionsTable;
   applicationLimits: Columns<

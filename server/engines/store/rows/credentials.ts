@@ -1,5 +1,6 @@
 // Tokens of accounts and keys of applications.
 import type { AccountId, ApplicationId, KeyId, TokenId } from '../../../kit/ids.ts';
+import type { JsonObject } from '../../../kit/json.ts';
 
 export interface CredentialRow {
   readonly name: string;
@@ -44,16 +45,28 @@ export interface Tokens {
   touch(id: TokenId, at: Date, ip: string): Promise<void>;
 }
 
+/** One operation that a key may call, within bounds. */
+export interface GrantRow {
+  readonly operationId: string;
+  readonly revision?: number;
+  readonly effect?: 'read';
+  readonly input?: JsonObject;
+  readonly maxCallsPerDay?: number;
+  readonly maxCostPerDay?: number;
+}
+
 export interface KeyRow extends CredentialRow {
   readonly id: KeyId;
   readonly applicationId: ApplicationId;
   readonly revision: number;
+  readonly grants: readonly GrantRow[];
   /** The key that took its place when it was rotated. */
   readonly replacedBy?: KeyId;
 }
 
 export interface KeyChange {
   readonly name?: string;
+  readonly grants?: readonly GrantRow[];
   readonly cidrAllow?: readonly string[];
   readonly expiresAt?: Date;
 }

@@ -29,12 +29,13 @@ export const keys = (db: Db): Keys => ({
   byHash: async hash =>
     (await db.selectFrom('keys').selectAll().where('hash', '=', hash).execute()).map(withoutNulls)[0],
 
-  change: async (application, id, revision, { name, cidrAllow, expiresAt }) => {
+  change: async (application, id, revision, { name, grants, cidrAllow, expiresAt }) => {
     const changed = db
       .updateTable('keys')
       .set({
         revision: revision + 1,
         ...(name === undefined ? {} : { name }),
+        ...(grants === undefined ? {} : { grants: JSON.stringify(grants) }),
         ...(cidrAllow === undefined ? {} : { cidrAllow }),
         ...(expiresAt === undefined ? {} : { expiresAt }),
       })
@@ -110,6 +111,9 @@ async function insert(trx: Db, row: KeyRow, limit: number): Promise<'inserted' |
   await lockApplication(trx, row.applicationId);
   const all = trx.selectFrom('keys').where('applicationId', '=', row.applicationId).where(isAlive(row.createdAt));
   if ((await all.select(countAll).executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
-  await trx.insertInto('keys').values(row).execute();
+  await trx
+    .insertInto('keys')
+    .values({ ...row, grants: JSON.stringify(row.grants) })
+    .execute();
   return 'inserted';
 }

@@ -1,0 +1,58 @@
+// Grants: which operations an agent key may call, and within which bounds.
+import { type Static, Type } from 'typebox';
+import { AnyObject } from './common.ts';
+
+export const GRANTS_PER_KEY_MAX = 100;
+/** Stands for every operation. */
+export const ANY_OPERATION = '*';
+
+/** Bounds of a grant's `input`. */
+export const INPUT_SCHEMA_BYTES_MAX = 16_384;
+export const INPUT_SCHEMA_DEPTH_MAX = 16;
+export const INPUT_SCHEMA_PATTERN_CHARACTERS_MAX = 256;
+
+const OperationName = Type.String({
+  pattern: '^(\\*|[a-z][a-z0-9]*([._-][a-z0-9]+)*)$',
+  maxLength: 64,
+  description:
+    'Id of the operation, for example `browser.screenshot`. A grant for an operation that does not exist grants nothing. `*`: every operation, only together with `"effect": "read"`.',
+});
+
+export const Grant = Type.Object(
+  {
+    operationId: OperationName,
+    revision: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 2_147_483_647,
+        description: 'Only this revision of the operation. Default: the published one.',
+      }),
+    ),
+    effect: Type.Optional(
+      Type.Enum(['read'], { description: 'Only as long as the operation has this effect: it changes nothing.' }),
+    ),
+    input: Type.Optional(
+      AnyObject(
+        `JSON Schema (2020-12) that the input must satisfy besides the schema of the operation. At most ${INPUT_SCHEMA_BYTES_MAX / 1024} KiB and ${INPUT_SCHEMA_DEPTH_MAX} levels; \`$ref\` only within it; \`pattern\` of at most ${INPUT_SCHEMA_PATTERN_CHARACTERS_MAX} characters, without references to groups and without lookaround; no keywords that the standard does not know.`,
+      ),
+    ),
+    maxCallsPerDay: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 1_000_000_000,
+        description: 'Maximum number of calls with this grant in a day (UTC).',
+      }),
+    ),
+    maxCostPerDay: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description: 'Maximum cost of the calls with this grant in a day (UTC), in micro-credits.',
+      }),
+    ),
+  },
+  { description: 'Permission to call one operation, within bounds.' },
+);
+export type Grant = Static<typeof Grant>;
+
+export const Grants = (description: string) => Type.Array(Grant, { maxItems: GRANTS_PER_KEY_MAX, description });

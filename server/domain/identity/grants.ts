@@ -1,0 +1,22 @@
+// Rules for the grants of agent keys. Whether an operation exists is not asked: a grant for one that does not exist grants nothing.
+import { ANY_OPERATION, type Grant } from '../../../contract/grants.ts';
+import { invalidRequest } from '../faults.ts';
+import { assertInputSchema } from './input-schema.ts';
+
+export function cleanGrants(grants: readonly Grant[] = []): Grant[] {
+  const seen = new Set<string>();
+  grants.forEach(({ operationId, revision, effect, input }, index) => {
+    const path = `grants[${index}]`;
+    if (operationId === ANY_OPERATION && effect !== 'read') throw notOnlyReads(path);
+    if (operationId === ANY_OPERATION && revision !== undefined)
+      throw invalidRequest([{ path: `${path}.revision`, message: 'is given for every operation; name one' }]);
+    const what = `${operationId} ${revision ?? ''}`;
+    if (seen.has(what)) throw invalidRequest([{ path, message: `repeats ${what.trim()}; write one grant for it` }]);
+    seen.add(what);
+    if (input) assertInputSchema(input, `${path}.input`);
+  });
+  return [...grants];
+}
+
+const notOnlyReads = (path: string): Error =>
+  invalidRequest([{ path, message: 'is for every operation; expected "effect": "read" with it' }]);

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Fault } from '../../kit/fault.ts';
+import type { Json, JsonObject } from '../../kit/json.ts';
+import { assertInputSchema } from './input-schema.ts';
+
+const refusalOf = (schema: JsonObject): string | undefined => {
+  try {
+    assertInputSchema(schema, 'input');
+    return undefined;
+  } catch (error) {
+    assert.ok(error instanceof Fault && error.code === 'invalid_schema', String(error));
+    return error.message;
+  }
+};
+
+const nested = (levels: number): JsonObject =>
+  levels === 0 ? {} : { properties: { a: levels === 1 ? {} : nested(levels - 1) } };
+
+test('accepts the keywords of JSON Schema', () => {
+  for (const schema of [
+    {},
+    { properties: { url: { pattern: '^https://shop\\.example/' } } },
+    { type: 'object', required: ['a'], additionalProperties: false, properties: { a: { type: ['string', 'null'] } } },
+    { $schema: 'https://json-schema.org/draft/2020-12/schema', anyOf: [true, { enum: [1, 'a', null] }] },
+    { $defs: { id: { type: 'string', maxLength: 20 } }, properties: { a: { $ref: '#/$defs/id' } } },
+    { patternProperties: { '^[a-z(?=)\\\\1]+$': { minimum: 0, multipleOf: 0.5 } }, dependentRequired: { a: ['b'] } },
+  ] satisfies JsonObject[])
+    assert.equal(refusalOf(schema), undefined, JSON.stringify(schema));
+});
+
+test('refuses what is misspelt, too large, or could not be matched within bounds, and says where', () => {
+  const cases: Array<[JsonObject, RegExp]> = [
+    [{ propertis: {} }, /input\.propertis is not a keyword/],
+    [{ properties: { a: 3 } }, /input\.properties\.a is not a schema/],
+    [{ properties: { a: { type: 'text' } } }, /input\.properties\.a\.type is not one or more of/],
+    [{ enum: [] }, /input\.enum is not a list, or is empty/],
+    [{ minLength: -1 }, /input\.minLength/],
+    [{ pattern: '(' }, /input\.pattern is not a regular expression/],
+    [{ pattern: 'a'.repeat(257) }, /input\.pattern is longer than 256/],
+    [{ pattern: '(?=a)b' }, /input\.pattern has lookaround/],
+    [{ pattern: '(?<!a)b' }, /input\.pattern has lookaround/],
+    [{ pattern: '(a)\\1' }, /input\.pattern has lookaround or a reference/],
+    [{ patternProperties: { '(?<n>a)\\k<n>': {} } }, /input\.patternProperties has lookaround or a reference/],
+    [{ $ref: 'https://evil.example/schema' }, /input\.\$ref may only refer to/],
+    [{ $ref: '#' }, /input\.\$ref may only refer to/],
+    [{ $ref: '#/$defs/a' }, /refers to a, which \$defs does not have/],
+    [{ $ref: '#/$defs/toString' }, /refers to toString, which \$defs does not have/],
+    [{ $defs: { a: { items: { $ref: '#/$defs/a' } } } }, /refers to a schema that contains it/],
+    [{ $dynamicRef: '#a' }, /is not a keyword/],
+    [{ $id: 'https://a.example' }, /is not a keyword/],
+    [{ $schema: 'http://json-schema.org/draft-04/schema#' }, /input\.\$schema is not/],
+    [nested(8), /nested more than 16 levels/],
+    [{ enum: Array.from({ length: 10_000 }, (_, index) => index) }, /larger than 16384 bytes/],
+  ];
+  for (const [schema, expected] of cases) assert.match(refusalOf(schema) ?? 'accepted', expected);
+  assert.equal(refusalOf(nested(7)), undefined);
+});
+
+test('references that multiply are counted', () => {
+  const definitions: Record<string, Json> = { d0: { type: 'string' } };
+  for (let level = 1; level <= 20; level += 1) {
+    const one = { $ref: `#/$defs/d${level - 1}` };
+    definitions[`d${level}`] = { allOf: [one, one] };
+  }
+  assert.match(refusalOf({ $defs: definitions, $ref: '#/$defs/d20' }) ?? 'accepted', /beyond 5000 schemas/);
+});

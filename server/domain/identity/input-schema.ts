@@ -1,0 +1,200 @@
+// Checks the form of a JSON Schema that a caller sent: keywords of 2020-12 with values of the right kind, within bounds. No pattern
+// of it is run here.
+import {
+  INPUT_SCHEMA_BYTES_MAX,
+  INPUT_SCHEMA_DEPTH_MAX,
+  INPUT_SCHEMA_PATTERN_CHARACTERS_MAX,
+} from '../../../contract/grants.ts';
+import { isObject, type Json, type JsonObject } from '../../kit/json.ts';
+import { fault } from '../faults.ts';
+
+/** Schemas that one value may have to be compared with, each counted as often as it is referred to. */
+const SCHEMAS_MAX = 5_000;
+const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
+const TYPES = ['null', 'boolean', 'object', 'array', 'number', 'integer', 'string'];
+const DEFINITION = /^#\/\$defs\/([A-Za-z0-9._-]+)$/;
+
+type Check = (value: Json, path: string, schemas: Schemas) => void;
+
+/** @throws Fault `invalid_schema`, which says where and what was expected. */
+export function assertInputSchema(schema: JsonObject, path: string): void {
+  if (Buffer.byteLength(JSON.stringify(schema)) > INPUT_SCHEMA_BYTES_MAX)
+    throw invalid(path, `is larger than ${INPUT_SCHEMA_BYTES_MAX} bytes`);
+  assertDepth(schema, path, INPUT_SCHEMA_DEPTH_MAX);
+  new Schemas(schema).count(schema, path);
+}
+
+function assertDepth(value: Json, path: string, levels: number): void {
+  if (typeof value !== 'object' || value === null) return;
+  if (levels === 0) throw invalid(path, `is nested more than ${INPUT_SCHEMA_DEPTH_MAX} levels deep`);
+  for (const [name, member] of Object.entries(value)) assertDepth(member, `${path}.${name}`, levels - 1);
+}
+
+/** Counts the schemas of a document, with those that it refers to. Every schema is checked on the way. */
+class Schemas {
+  readonly #definitions: JsonObject;
+  readonly #known = new Map<string, number | 'counting'>();
+  #counted = 0;
+
+  constructor(document: JsonObject) {
+    this.#definitions = isObject(document.$defs) ? document.$defs : {};
+  }
+
+  count(schema: Json, path: string): number {
+    const before = this.#counted;
+    this.#add(1, path);
+    if (typeof schema === 'boolean') return 1;
+    if (!isObject(schema)) throw invalid(path, 'is not a schema; expected an object, true or false');
+    for (const [keyword, value] of Object.entries(schema)) {
+      const check = KEYWORDS.get(keyword);
+      if (!check) throw invalid(`${path}.${keyword}`, 'is not a keyword that is supported');
+      check(value, `${path}.${keyword}`, this);
+    }
+    return this.#counted - before;
+  }
+
+  /** A schema that refers to itself, directly or through others, is refused. */
+  refer(name: string, path: string): void {
+    const known = this.#known.get(name);
+    if (known === 'counting') throw invalid(path, 'refers to a schema that contains it');
+    if (known !== undefined) return this.#add(known, path);
+    const definition = Object.hasOwn(this.#definitions, name) ? this.#definitions[name] : undefined;
+    if (definition === undefined) throw invalid(path, `refers to ${name}, which $defs does not have`);
+    this.#known.set(name, 'counting');
+    this.#known.set(name, this.count(definition, path));
+  }
+
+  #add(schemas: number, path: string): void {
+    this.#counted += schemas;
+    if (this.#counted > SCHEMAS_MAX) throw invalid(path, `is beyond ${SCHEMAS_MAX} schemas, references included`);
+  }
+}
+
+// ---- what the values of keywords may be ----------------------------------------------------------------------------
+
+const schema: Check = (value, path, schemas) => void schemas.count(value, path);
+
+const schemaList: Check = (value, path, schemas) =>
+  list(value, path).forEach((one, index) => void schemas.count(one, `${path}[${index}]`));
+
+const schemaMap: Check = (value, path, schemas) => {
+  for (const [name, one] of Object.entries(map(value, path))) schemas.count(one, `${path}.${name}`);
+};
+
+const patternMap: Check = (value, path, schemas) => {
+  for (const name of Object.keys(map(value, path))) pattern(name, path, schemas);
+  schemaMap(value, path, schemas);
+};
+
+const reference: Check = (value, path, schemas) => {
+  const name = typeof value === 'string' ? DEFINITION.exec(value)?.[1] : undefined;
+  if (name === undefined) throw invalid(path, 'may only refer to #/$defs/NAME');
+  schemas.refer(name, path);
+};
+
+const names: Check = (value, path) => {
+  const isText = list(value, path, 0).every(name => typeof name === 'string');
+  if (!isText) throw invalid(path, 'is not a list of names');
+};
+
+const namesMap: Check = (value, path, schemas) => {
+  for (const [name, one] of Object.entries(map(value, path))) names(one, `${path}.${name}`, schemas);
+};
+
+const types: Check = (value, path) => {
+  const isKnown = (Array.isArray(value) ? list(value, path) : [value]).every(
+    type => typeof type === 'string' && TYPES.includes(type),
+  );
+  if (!isKnown) throw invalid(path, `is not one or more of ${TYPES.join(', ')}`);
+};
+
+const number: Check = (value, path) => {
+  if (typeof value !== 'number') throw invalid(path, 'is not a number');
+};
+
+const step: Check = (value, path) => {
+  if (typeof value !== 'number' || value <= 0) throw invalid(path, 'is not a number above 0');
+};
+
+const count: Check = (value, path) => {
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0)
+    throw invalid(path, 'is not a whole number from 0');
+};
+
+const flag: Check = (value, path) => {
+  if (typeof value !== 'boolean') throw invalid(path, 'is neither true nor false');
+};
+
+const text: Check = (value, path) => {
+  if (typeof value !== 'string') throw invalid(path, 'is not a text');
+};
+
+const values: Check = (value, path) => void list(value, path);
+
+const anything: Check = () => {};
+
+const dialect: Check = (value, path) => {
+  if (value !== DIALECT) throw invalid(path, `is not ${DIALECT}`);
+};
+
+const pattern: Check = (value, path) => {
+  if (typeof value !== 'string') throw invalid(path, 'is not a text');
+  if (value.length > INPUT_SCHEMA_PATTERN_CHARACTERS_MAX)
+    throw invalid(path, `is longer than ${INPUT_SCHEMA_PATTERN_CHARACTERS_MAX} characters`);
+  if (!isRegularExpression(value)) throw invalid(path, 'is not a regular expression');
+  if (hasLookaroundOrReference(value)) throw invalid(path, 'has lookaround or a reference to a group');
+};
+
+function isRegularExpression(source: string): boolean {
+  try {
+    new RegExp(source, 'u');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Such a pattern cannot be matched in linear time. In a character class these characters mean themselves. */
+function hasLookaroundOrReference(source: string): boolean {
+  const outsideClasses = source.replace(/\\[^1-9k]/g, '').replace(/\[(?:\\.|[^\]\\])*\]/g, '');
+  return /\(\?<?[=!]|\\[1-9k]/.test(outsideClasses);
+}
+
+function list(value: Json, path: string, least = 1): readonly Json[] {
+  if (!Array.isArray(value) || value.length < least) throw invalid(path, 'is not a list, or is empty');
+  return value;
+}
+
+function map(value: Json, path: string): JsonObject {
+  if (!isObject(value)) throw invalid(path, 'is not an object');
+  return value;
+}
+
+const KEYWORDS: ReadonlyMap<string, Check> = new Map([
+  ...each(schema, 'additionalProperties', 'items', 'contains', 'not', 'if', 'then', 'else', 'propertyNames'),
+  ...each(schema, 'unevaluatedItems', 'unevaluatedProperties'),
+  ...each(schemaList, 'allOf', 'anyOf', 'oneOf', 'prefixItems'),
+  ...each(schemaMap, 'properties', 'dependentSchemas', '$defs'),
+  ...each(patternMap, 'patternProperties'),
+  ...each(count, 'minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties', 'maxProperties'),
+  ...each(count, 'minContains', 'maxContains'),
+  ...each(number, 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'),
+  ...each(step, 'multipleOf'),
+  ...each(flag, 'uniqueItems', 'deprecated', 'readOnly', 'writeOnly'),
+  ...each(text, 'title', 'description', '$comment', 'format', 'contentEncoding', 'contentMediaType'),
+  ...each(names, 'required'),
+  ...each(namesMap, 'dependentRequired'),
+  ...each(types, 'type'),
+  ...each(values, 'enum', 'examples'),
+  ...each(anything, 'const', 'default'),
+  ...each(pattern, 'pattern'),
+  ...each(reference, '$ref'),
+  ...each(dialect, '$schema'),
+]);
+
+function each(check: Check, ...keywords: readonly string[]): Array<[string, Check]> {
+  return keywords.map(keyword => [keyword, check]);
+}
+
+const invalid = (path: string, message: string): Error =>
+  fault('invalid_schema', `${path} ${message}.`, { details: { issues: [{ path, message }] } });
