@@ -235,6 +235,12 @@ export const ERRORS = {
     summary: 'The name or slug is already in use.',
     whatToDo: 'Choose another name or slug.',
   },
+  last_owner: {
+    status: 409,
+    retry: 'no',
+    summary: 'The application would have no owner.',
+    whatToDo: 'Make another member an owner first.',
+  },
   limit_reached: {
     status: 409,
     retry: 'no',

@@ -23,6 +23,7 @@ export const TAGS = {
   Extensions: 'Browser extensions that sessions load.',
   Certificates: 'Certificate authorities that sessions trust.',
   Applications: 'Applications own keys, sessions and usage.',
+  Members: 'Accounts with a role in an application, and invitations to it.',
   'Agent keys': 'Credentials of programs that use browsers.',
   'Sign-in': 'Sign in with a browser.',
   Account: 'The account of the person who is signed in.',

@@ -4,7 +4,7 @@ import { propertiesOf } from './openapi.ts';
 import { errorsOf, isRepeatable, OPERATION_IDS, operation, optionalHeadersOf } from './operations.ts';
 
 /** Fields of answers that open something. */
-const SECRETS = ['key', 'token', 'signingKey', 'connectUrl', 'seleniumRemoteUrl'];
+const SECRETS = ['key', 'token', 'signingKey', 'connectUrl', 'seleniumRemoteUrl', 'acceptUrl'];
 /** Answer a session, but never with the fields that open it. */
 const WITHOUT_CONNECT_FIELDS = ['updateSession'];
 
@@ -21,7 +21,7 @@ test('every write that makes something may have a key, and says what else its he
   for (const id of OPERATION_IDS) {
     const { method, credential, mayWait } = operation(id);
     const headers = Object.keys(propertiesOf(optionalHeadersOf(id)));
-    const takesKey = method === 'POST' && credential !== 'public' && credential !== 'connect';
+    const takesKey = method === 'POST' && (credential === 'agentKey' || credential === 'account');
     assert.equal(headers.includes('idempotency-key'), takesKey, id);
     assert.equal(errorsOf(id).includes('idempotency_conflict'), takesKey, id);
     if (mayWait)

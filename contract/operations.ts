@@ -14,8 +14,10 @@ import { CONTEXT_OPERATIONS } from './operations/contexts.ts';
 import { DOWNLOAD_OPERATIONS } from './operations/downloads.ts';
 import { EVENT_OPERATIONS } from './operations/events.ts';
 import { EXTENSION_OPERATIONS } from './operations/extensions.ts';
+import { INVITATION_OPERATIONS } from './operations/invitations.ts';
 import { LIVE_OPERATIONS } from './operations/live.ts';
 import { LOG_OPERATIONS } from './operations/logs.ts';
+import { MEMBER_OPERATIONS } from './operations/members.ts';
 import { RECORDING_OPERATIONS } from './operations/recordings.ts';
 import { SERVICE_OPERATIONS } from './operations/service.ts';
 import { SESSION_OPERATIONS } from './operations/sessions.ts';
@@ -35,6 +37,8 @@ export const OPERATIONS = {
   ...CONTEXT_OPERATIONS,
   ...LIVE_OPERATIONS,
   ...APPLICATION_OPERATIONS,
+  ...MEMBER_OPERATIONS,
+  ...INVITATION_OPERATIONS,
   ...AGENT_KEY_OPERATIONS,
   ...SIGN_IN_OPERATIONS,
   ...ACCOUNT_OPERATIONS,

@@ -716,6 +716,122 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/applications/{appId}/members": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List members
+         * @description Returns the members of the application, newest first. Requires the role viewer.
+         *
+         *     Scope: applications:read or applications:write or keys:write or members:write.
+         */
+        get: operations["listMembers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/applications/{appId}/members/{accountId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove a member, or leave
+         * @description Takes effect at once, for tokens of the account too. Requires the role admin, and for owners the role owner and a step-up. Every member may leave; the last owner may not. Agent keys that the member issued stay valid. Pending invitations of the member are revoked.
+         */
+        delete: operations["removeMember"];
+        options?: never;
+        head?: never;
+        /**
+         * Change the role of a member
+         * @description Takes effect at once. Requires the role admin, and from or to owner the role owner and a step-up. An application keeps an owner. Pending invitations that the member may no longer give are revoked.
+         */
+        patch: operations["changeMember"];
+        trace?: never;
+    };
+    "/v1/applications/{appId}/invitations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List invitations
+         * @description Returns invitations without their secrets, newest first. Requires the role admin.
+         *
+         *     Scope: members:write.
+         */
+        get: operations["listInvitations"];
+        put?: never;
+        /**
+         * Invite a person
+         * @description Sends the link by mail if the operator has configured a mail server, and returns it once. Requires the role admin; a new owner is invited by an owner who is signed in, with a step-up. At most 50 pending invitations, and 20 in an hour.
+         *
+         *     Scope: members:write.
+         */
+        post: operations["createInvitation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/applications/{appId}/invitations/{invitationId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke an invitation
+         * @description It cannot be accepted any more. Requires the role admin.
+         *
+         *     Scope: members:write.
+         */
+        delete: operations["revokeInvitation"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/invitations/accept": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Accept an invitation
+         * @description Once, by the account whose verified e-mail address was invited. For anybody else the invitation does not exist.
+         */
+        post: operations["acceptInvitation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/applications/{appId}/agent-keys": {
         parameters: {
             query?: never;
@@ -4791,6 +4907,431 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Limits"];
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listMembers: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of entries to return. */
+                limit?: number;
+                /** @description `nextCursor` of the previous response. Opaque. Valid for 24 hours. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of members. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Newest first. */
+                        data: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the account.
+                             */
+                            accountId: string;
+                            /** @description Name of the account. */
+                            name: string;
+                            /** @description E-mail address of the account, if it has one. Only for admins and owners. */
+                            email?: string;
+                            /**
+                             * @description Role in the application.
+                             * @enum {unknown}
+                             */
+                            role: "viewer" | "developer" | "admin" | "owner";
+                            /**
+                             * Format: date-time
+                             * @description When the account became a member. ISO 8601, UTC, with milliseconds.
+                             */
+                            joinedAt: string;
+                            /**
+                             * Format: date-time
+                             * @description When a sign-in or token of the account was last used, to the minute. ISO 8601, UTC, with milliseconds.
+                             */
+                            lastActiveAt?: string;
+                        }[];
+                        /** @description Present if there are more entries. Pass it as `cursor`. */
+                        nextCursor?: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    removeMember: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of the account. */
+                accountId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Removed. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    changeMember: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of the account. */
+                accountId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "role": "developer"
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * @description New role.
+                     * @enum {unknown}
+                     */
+                    role: "viewer" | "developer" | "admin" | "owner";
+                };
+            };
+        };
+        responses: {
+            /** @description The member. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the account.
+                         */
+                        accountId: string;
+                        /** @description Name of the account. */
+                        name: string;
+                        /** @description E-mail address of the account, if it has one. Only for admins and owners. */
+                        email?: string;
+                        /**
+                         * @description Role in the application.
+                         * @enum {unknown}
+                         */
+                        role: "viewer" | "developer" | "admin" | "owner";
+                        /**
+                         * Format: date-time
+                         * @description When the account became a member. ISO 8601, UTC, with milliseconds.
+                         */
+                        joinedAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When a sign-in or token of the account was last used, to the minute. ISO 8601, UTC, with milliseconds.
+                         */
+                        lastActiveAt?: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listInvitations: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of entries to return. */
+                limit?: number;
+                /** @description `nextCursor` of the previous response. Opaque. Valid for 24 hours. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of invitations. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Newest first. */
+                        data: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the invitation.
+                             */
+                            id: string;
+                            /** @description E-mail address that was invited. */
+                            email: string;
+                            /**
+                             * @description Role that the invited account gets.
+                             * @enum {unknown}
+                             */
+                            role: "viewer" | "developer" | "admin" | "owner";
+                            /**
+                             * @description `revoked`: by an admin, or because the inviter may no longer give the role. Invitations that have ended stay in lists for 90 days.
+                             * @enum {unknown}
+                             */
+                            status: "pending" | "accepted" | "revoked" | "expired";
+                            /**
+                             * Format: date-time
+                             * @description When the invitation expires. ISO 8601, UTC, with milliseconds.
+                             */
+                            expiresAt: string;
+                            /**
+                             * Format: uuid
+                             * @description Id of the account that invited.
+                             */
+                            invitedBy: string;
+                            /**
+                             * Format: date-time
+                             * @description When the invitation was created. ISO 8601, UTC, with milliseconds.
+                             */
+                            createdAt: string;
+                        }[];
+                        /** @description Present if there are more entries. Pass it as `cursor`. */
+                        nextCursor?: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    createInvitation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes it safe to send the write again. For 24 hours, the same request with the same key returns the response of the first request, with the header `idempotency-replayed: true` and without secrets that are shown only once. A different request with the same key is refused with `idempotency_conflict`. A refused request does not use up the key. Printable ASCII. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "email": "grace@example.com",
+                 *       "role": "developer"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description E-mail address of the person. Compared without regard to case. */
+                    email: string;
+                    /**
+                     * @description Role that the person gets. Not above your own.
+                     * @enum {unknown}
+                     */
+                    role: "viewer" | "developer" | "admin" | "owner";
+                    /**
+                     * @description Seconds until the invitation expires.
+                     * @default 604800
+                     */
+                    expiresIn?: number;
+                };
+            };
+        };
+        responses: {
+            /** @description The invitation, with its link. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the invitation.
+                         */
+                        id: string;
+                        /** @description E-mail address that was invited. */
+                        email: string;
+                        /**
+                         * @description Role that the invited account gets.
+                         * @enum {unknown}
+                         */
+                        role: "viewer" | "developer" | "admin" | "owner";
+                        /**
+                         * @description `revoked`: by an admin, or because the inviter may no longer give the role. Invitations that have ended stay in lists for 90 days.
+                         * @enum {unknown}
+                         */
+                        status: "pending" | "accepted" | "revoked" | "expired";
+                        /**
+                         * Format: date-time
+                         * @description When the invitation expires. ISO 8601, UTC, with milliseconds.
+                         */
+                        expiresAt: string;
+                        /**
+                         * Format: uuid
+                         * @description Id of the account that invited.
+                         */
+                        invitedBy: string;
+                        /**
+                         * Format: date-time
+                         * @description When the invitation was created. ISO 8601, UTC, with milliseconds.
+                         */
+                        createdAt: string;
+                        /** @description The page that accepts the invitation. Its secret is stored only as a hash and cannot be shown again. */
+                        acceptUrl?: string;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    revokeInvitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the application. */
+                appId: string;
+                /** @description Id of the invitation. */
+                invitationId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Revoked. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    acceptInvitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "token": "biv_…"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description What stands behind `#` in `acceptUrl`. */
+                    token: string;
+                };
+            };
+        };
+        responses: {
+            /** @description What the invitation has given. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the application.
+                         */
+                        applicationId: string;
+                        /**
+                         * @description Your role in it. A role that you had is never lowered.
+                         * @enum {unknown}
+                         */
+                        role: "viewer" | "developer" | "admin" | "owner";
+                    };
                 };
             };
             /** @description A failure. */

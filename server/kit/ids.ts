@@ -17,6 +17,7 @@ export type AuditId = string & { readonly kind: 'audit' };
 export type PasskeyId = string & { readonly kind: 'passkey' };
 export type TicketId = string & { readonly kind: 'ticket' };
 export type MailId = string & { readonly kind: 'mail' };
+export type InvitationId = string & { readonly kind: 'invitation' };
 export type DownloadId = string & { readonly kind: 'download' };
 
 export function newId<Id extends string>(now: Date): Id {

@@ -19,6 +19,7 @@ import type { Foundation } from './foundation.ts';
 import { openIdempotency } from './idempotency.ts';
 import { openLive } from './live.ts';
 import { openMail } from './mail.ts';
+import { openMembers } from './members.ts';
 import { type NetworkDeps, openNetwork } from './network.ts';
 import { openPeople } from './people.ts';
 import { openRecordings } from './recordings.ts';
@@ -44,6 +45,9 @@ export async function openFamilies(runtime: Runtime, foundation: Foundation, dep
     linkTo: download => downloads.linkTo(download),
   });
   const mail = openMail(runtime, foundation);
+  const { applications } = identity;
+  const members = openMembers(runtime, foundation, { applications, mail: mail.service });
+  const invitedEmail = (secret: string) => members.service.invitations.invitedEmail(secret);
   return {
     network: await openNetwork(runtime, foundation, {
       endSession,
@@ -60,9 +64,10 @@ export async function openFamilies(runtime: Runtime, foundation: Foundation, dep
     }),
     live,
     events: await openEvents(runtime, foundation),
-    audit: openAudit(runtime, foundation, identity.applications),
+    audit: openAudit(runtime, foundation, applications),
     idempotency: openIdempotency(runtime, foundation),
     mail,
-    people: openPeople(runtime, foundation, { identity, mail: mail.service, invitedEmail: async () => undefined }),
+    members,
+    people: openPeople(runtime, foundation, { identity, mail: mail.service, invitedEmail }),
   };
 }

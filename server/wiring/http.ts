@@ -37,6 +37,7 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
       limits: admission.limits,
       waiting: admission.waiting,
       people: families.people.service,
+      members: families.members.service,
       sessions: sessions.service,
       contexts: families.contexts.service,
       certificates: families.certificates.service,

@@ -4,13 +4,17 @@ import { crc32 } from 'node:zlib';
 import { Secret } from '../../kit/secret.ts';
 
 export type CredentialKind = 'agent_key' | 'personal_token' | 'developer_token' | 'human_session';
+/** Secrets of the same format that are used once and authenticate nobody. */
+export type SecretKind = 'invitation';
 
 const PREFIXES = {
   agent_key: 'bak',
   personal_token: 'bpt',
   developer_token: 'bdt',
   human_session: 'bhs',
-} as const satisfies Record<CredentialKind, string>;
+  invitation: 'biv',
+} as const satisfies Record<CredentialKind | SecretKind, string>;
+/** Of those that authenticate a caller. */
 const KINDS: ReadonlyMap<string, CredentialKind> = new Map([
   ['bak', 'agent_key'],
   ['bpt', 'personal_token'],
@@ -23,7 +27,7 @@ const SHOWN_CHARACTERS = 8;
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
 /** Prefix, 43 base64url characters (256 bits), and a checksum of 6 characters. */
-const FORM = /^(bak|bpt|bdt|bhs)_([A-Za-z0-9_-]{43})([0-9A-Za-z]{6})$/;
+const FORM = /^(b[a-z]{2})_([A-Za-z0-9_-]{43})([0-9A-Za-z]{6})$/;
 
 export interface Credential {
   readonly kind: CredentialKind;
@@ -31,24 +35,32 @@ export interface Credential {
   readonly hash: Buffer;
 }
 
-export interface MintedCredential extends Credential {
+export interface Minted {
+  readonly hash: Buffer;
   readonly text: Secret;
   /** The first characters, which lists show. */
   readonly prefix: string;
 }
 
-export function mint(kind: CredentialKind): MintedCredential {
+export function mint(kind: CredentialKind | SecretKind): Minted {
   const body = `${PREFIXES[kind]}_${randomBytes(RANDOM_BYTES).toString('base64url')}`;
   const text = body + checksum(body);
-  return { kind, hash: hashOf(text), text: new Secret(text), prefix: text.slice(0, SHOWN_CHARACTERS) };
+  return { hash: hashOf(text), text: new Secret(text), prefix: text.slice(0, SHOWN_CHARACTERS) };
 }
 
 /** Undefined for a text that was never issued: the checksum detects typing errors without a query. */
 export function recognise(text: string): Credential | undefined {
+  const kind = KINDS.get(prefixOf(text) ?? '');
+  return kind && { kind, hash: hashOf(text) };
+}
+
+/** The hash of a secret that authenticates nobody. Undefined for a text that was never issued as one of this kind. */
+export const recogniseSecret = (kind: SecretKind, text: string): Buffer | undefined =>
+  prefixOf(text) === PREFIXES[kind] ? hashOf(text) : undefined;
+
+function prefixOf(text: string): string | undefined {
   const [, prefix, random, check] = FORM.exec(text) ?? [];
-  const kind = KINDS.get(prefix ?? '');
-  if (!kind || checksum(`${prefix}_${random}`) !== check) return undefined;
-  return { kind, hash: hashOf(text) };
+  return checksum(`${prefix}_${random}`) === check ? prefix : undefined;
 }
 
 const hashOf = (text: string): Buffer => createHash('sha256').update(text).digest();

@@ -30,10 +30,12 @@ import { extensions } from './tables/extensions.ts';
 import { hosts } from './tables/hosts.ts';
 import { humanSessions } from './tables/human-sessions.ts';
 import { idempotency } from './tables/idempotency.ts';
+import { invitations } from './tables/invitations.ts';
 import { keys } from './tables/keys.ts';
 import { limits } from './tables/limits.ts';
 import { logs } from './tables/logs.ts';
 import { mails } from './tables/mails.ts';
+import { members } from './tables/members.ts';
 import { outbox } from './tables/outbox.ts';
 import { pages } from './tables/pages.ts';
 import { passkeys } from './tables/passkeys.ts';
@@ -174,6 +176,8 @@ function onDatabase(target: Target, role: string | undefined, { log, clock }: St
   return {
     accounts: accounts(db),
     applications: applications(db),
+    members: members(db),
+    invitations: invitations(db),
     tokens: tokens(db),
     keys: keys(db),
     humanSessions: humanSessions(db),

@@ -16,6 +16,7 @@ import type { ExtensionRow } from './rows/extensions.ts';
 import type { HostRow } from './rows/hosts.ts';
 import type { HumanSessionRow } from './rows/human-sessions.ts';
 import type { IdempotencyRow } from './rows/idempotency.ts';
+import type { InvitationRow } from './rows/invitations.ts';
 import type { LimitsRow } from './rows/limits.ts';
 import type { MailRow } from './rows/mails.ts';
 import type { OutboxRow } from './rows/outbox.ts';
@@ -31,6 +32,7 @@ export interface Tables {
   accounts: Columns<AccountRow>;
   applications: Columns<ApplicationRow>;
   members: MembersTable;
+  invitations: Columns<InvitationRow>;
   tokens: Columns<TokenRow>;
   passkeys: Columns<PasskeyRow>;
   recoveryCodes: RecoveryCodesTable;

@@ -242,6 +242,9 @@ type Ask = (
 /** No test here signs in. */
 const PEOPLE = { signIn: {}, account: {}, sessions: {} } as unknown as HttpParts['people'];
 
+/** No test here has members. */
+const MEMBERS = { members: {}, invitations: {} } as unknown as HttpParts['members'];
+
 const workers = new WorkerPool();
 after(() => workers.close());
 
@@ -251,6 +254,7 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     compat: true,
     regions: ['local'],
     people: PEOPLE,
+    members: MEMBERS,
     version: '0.1.0',
     clock: systemClock,
     log,

@@ -46,6 +46,7 @@ import { limitHandlers } from './limits.ts';
 import { liveHandlers } from './live.ts';
 import { serveLiveView } from './live-page.ts';
 import { logHandlers } from './logs.ts';
+import { type MemberVerbs, memberHandlers } from './members.ts';
 import { recordingHandlers } from './recordings.ts';
 import { Repeats } from './repeats.ts';
 import { RequestTracker } from './request-tracker.ts';
@@ -94,6 +95,7 @@ export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly version: string;
   readonly identity: IdentityVerbs;
   readonly people: People;
+  readonly members: MemberVerbs;
   readonly sessions: Sessions;
   readonly limits: Pick<Limits, 'read' | 'replace' | 'effective'>;
   readonly audit: AuditVerbs;
@@ -213,6 +215,7 @@ const handlersOf = (
     extensions,
     identity,
     people,
+    members,
     regions,
     discover,
     version,
@@ -239,6 +242,7 @@ const handlersOf = (
   ...auditHandlers(audit),
   ...signInHandlers(people, cookie),
   ...accountHandlers(people, cookie),
+  ...memberHandlers(members),
   ...signingKeyHandlers(signingKeys),
   ...connectHandlers(discover),
   ...compatHandlers({ sessions, applications: identity.applications, limits, regions }),

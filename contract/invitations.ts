@@ -1,0 +1,76 @@
+// Invitations: each makes the account with one e-mail address a member of an application, once.
+import { type Static, Type } from 'typebox';
+import { Page, Time, Uuid } from './common.ts';
+import { ROLES } from './roles.ts';
+import { Email } from './sign-in.ts';
+
+export const PENDING_INVITATIONS_MAX = 50;
+export const INVITATIONS_PER_HOUR_MAX = 20;
+export const INVITATION_LIFE_DEFAULT_SECONDS = 604_800;
+
+export const INVITATION_STATUSES = ['pending', 'accepted', 'revoked', 'expired'] as const;
+
+export const Invitation = Type.Object(
+  {
+    id: Uuid('Id of the invitation.'),
+    email: Type.String({ description: 'E-mail address that was invited.' }),
+    role: Type.Enum([...ROLES], { description: 'Role that the invited account gets.' }),
+    status: Type.Enum([...INVITATION_STATUSES], {
+      description:
+        '`revoked`: by an admin, or because the inviter may no longer give the role. Invitations that have ended stay in lists for 90 days.',
+    }),
+    expiresAt: Time('When the invitation expires.'),
+    invitedBy: Uuid('Id of the account that invited.'),
+    createdAt: Time('When the invitation was created.'),
+  },
+  { description: 'An invitation to an application.' },
+);
+export type Invitation = Static<typeof Invitation>;
+
+export const IssuedInvitation = Type.Object(
+  {
+    ...Invitation.properties,
+    acceptUrl: Type.String({
+      description:
+        'The page that accepts the invitation. Its secret is stored only as a hash and cannot be shown again.',
+    }),
+  },
+  { description: 'A new invitation.' },
+);
+export type IssuedInvitation = Static<typeof IssuedInvitation>;
+
+export const CreateInvitation = Type.Object({
+  email: Email('E-mail address of the person. Compared without regard to case.'),
+  role: Type.Enum([...ROLES], { description: 'Role that the person gets. Not above your own.' }),
+  expiresIn: Type.Optional(
+    Type.Integer({
+      minimum: 3600,
+      maximum: 2_592_000,
+      default: INVITATION_LIFE_DEFAULT_SECONDS,
+      description: 'Seconds until the invitation expires.',
+    }),
+  ),
+});
+export type CreateInvitation = Static<typeof CreateInvitation>;
+
+export const AcceptInvitation = Type.Object({
+  token: Type.String({ minLength: 1, maxLength: 128, description: 'What stands behind `#` in `acceptUrl`.' }),
+});
+export type AcceptInvitation = Static<typeof AcceptInvitation>;
+
+export const AcceptedInvitation = Type.Object(
+  {
+    applicationId: Uuid('Id of the application.'),
+    role: Type.Enum([...ROLES], { description: 'Your role in it. A role that you had is never lowered.' }),
+  },
+  { description: 'What an accepted invitation has given.' },
+);
+export type AcceptedInvitation = Static<typeof AcceptedInvitation>;
+
+export const InvitationPage = Page(Invitation);
+export type InvitationPage = Static<typeof InvitationPage>;
+
+export const InvitationParams = Type.Object({
+  appId: Uuid('Id of the application.'),
+  invitationId: Uuid('Id of the invitation.'),
+});

@@ -1,0 +1,55 @@
+// Members of applications.
+import { ApplicationParams } from '../applications.ts';
+import { PageQuery } from '../common.ts';
+import { ChangeMember, Member, MemberPage, MemberParams } from '../members.ts';
+import type { Operation } from '../operation.ts';
+import { READ_APPLICATIONS } from './shared.ts';
+
+export const MEMBER_OPERATIONS = {
+  listMembers: {
+    tag: 'Members',
+    method: 'GET',
+    path: '/v1/applications/{appId}/members',
+    summary: 'List members',
+    description: 'Returns the members of the application, newest first. Requires the role viewer.',
+    credential: 'account',
+    scopes: [...READ_APPLICATIONS, 'members:write'],
+    isWrite: false,
+    mount: 'native',
+    params: ApplicationParams,
+    query: PageQuery,
+    responses: { 200: { description: 'A page of members.', schema: MemberPage } },
+    errors: ['not_found'],
+  },
+  changeMember: {
+    tag: 'Members',
+    method: 'PATCH',
+    path: '/v1/applications/{appId}/members/{accountId}',
+    summary: 'Change the role of a member',
+    description:
+      'Takes effect at once. Requires the role admin, and from or to owner the role owner and a step-up. An application keeps an owner. Pending invitations that the member may no longer give are revoked.',
+    credential: 'human',
+    isWrite: true,
+    mount: 'native',
+    unknownFields: 'refuse',
+    params: MemberParams,
+    body: ChangeMember,
+    bodyExample: { role: 'developer' },
+    responses: { 200: { description: 'The member.', schema: Member } },
+    errors: ['not_found', 'permission_denied', 'insufficient_user_authentication', 'last_owner'],
+  },
+  removeMember: {
+    tag: 'Members',
+    method: 'DELETE',
+    path: '/v1/applications/{appId}/members/{accountId}',
+    summary: 'Remove a member, or leave',
+    description:
+      'Takes effect at once, for tokens of the account too. Requires the role admin, and for owners the role owner and a step-up. Every member may leave; the last owner may not. Agent keys that the member issued stay valid. Pending invitations of the member are revoked.',
+    credential: 'human',
+    isWrite: true,
+    mount: 'native',
+    params: MemberParams,
+    responses: { 204: { description: 'Removed.' } },
+    errors: ['not_found', 'permission_denied', 'insufficient_user_authentication', 'last_owner'],
+  },
+} as const satisfies Readonly<Record<string, Operation>>;

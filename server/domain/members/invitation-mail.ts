@@ -1,0 +1,26 @@
+// The mail that invites, and the address that accepts. The secret stands in the fragment, which browsers send to no server.
+import type { InvitationRow } from '../../engines/store/rows/invitations.ts';
+import type { Secret } from '../../kit/secret.ts';
+
+export const acceptAddress = (publicUrl: string, secret: Secret): string =>
+  `${publicUrl}/console/invitation#${secret.reveal()}`;
+
+export interface InvitationMail {
+  readonly row: InvitationRow;
+  readonly acceptUrl: string;
+  /** Name of the application. */
+  readonly application: string;
+  /** Name of the account that invites. */
+  readonly inviter: string;
+}
+
+export const invitationMail = ({ row, acceptUrl, application, inviter }: InvitationMail) => ({
+  to: row.email,
+  subject: `Invitation to "${application}"`,
+  text: [
+    `${inviter} invites you to the application "${application}" on Berth, as ${row.role}.`,
+    `Accept the invitation here:\n${acceptUrl}`,
+    `The link works once, until ${row.expiresAt.toISOString()}, for an account with the address ${row.email}.`,
+    'If you did not expect this, ignore it: nothing happens.\n',
+  ].join('\n\n'),
+});

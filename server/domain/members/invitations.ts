@@ -1,0 +1,210 @@
+// Invitations to applications: create, list, revoke and accept. The secret of a link is stored only as a hash.
+import { PAGE_LIMIT_DEFAULT, type PageQuery } from '../../../contract/common.ts';
+import {
+  type AcceptedInvitation,
+  type AcceptInvitation,
+  type CreateInvitation,
+  INVITATION_LIFE_DEFAULT_SECONDS,
+  INVITATIONS_PER_HOUR_MAX,
+  type Invitation,
+  type InvitationPage,
+  type IssuedInvitation,
+  PENDING_INVITATIONS_MAX,
+} from '../../../contract/invitations.ts';
+import { isAtLeast, ROLE_NEEDED } from '../../../contract/roles.ts';
+import type { InvitationRow, InvitingState } from '../../engines/store/rows/invitations.ts';
+import type { Store } from '../../engines/store/store.ts';
+import { type Clock, plus } from '../../kit/clock.ts';
+import { type ApplicationId, type InvitationId, isUuid, newId } from '../../kit/ids.ts';
+import type { Task } from '../../kit/task.ts';
+import type { Audit, Detail } from '../audit/audit.ts';
+import { byCaller } from '../audit/by-caller.ts';
+import { fault, limitReached, notFound, roleMissing } from '../faults.ts';
+import type { Applications } from '../identity/applications.ts';
+import type { AccountCaller, HumanCaller } from '../identity/caller.ts';
+import { mint, recogniseSecret } from '../identity/credentials.ts';
+import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
+import { assertSteppedUp } from '../identity/step-up.ts';
+import type { Mail } from '../mail/mail.ts';
+import { Attempts } from '../people/attempts.ts';
+import { cleanEmail } from '../people/email.ts';
+import { acceptAddress, invitationMail } from './invitation-mail.ts';
+import { mayGive } from './membership-rules.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** Lists show an invitation for this long after it has ended; then it is removed. */
+const LISTED_AFTER_END_MS = 90 * DAY_MS;
+/** Of one account that accepts what it cannot accept. */
+const FAILURES = { failures: 20, withinMs: 10 * 60_000 };
+
+type InvitationAction = `invitation.${'created' | 'revoked' | 'accepted' | 'refused'}`;
+
+export interface InvitationsParts {
+  readonly store: Pick<Store, 'invitations' | 'accounts'>;
+  readonly clock: Clock;
+  readonly cursors: Cursors;
+  readonly applications: Pick<Applications, 'require'>;
+  readonly audit: Pick<Audit, 'record'>;
+  readonly mail: Pick<Mail, 'queue'>;
+  readonly publicUrl: string;
+}
+
+export class Invitations {
+  readonly #parts: InvitationsParts;
+  readonly #failures: Attempts;
+  readonly tasks: readonly Task[];
+
+  constructor(parts: InvitationsParts) {
+    this.#parts = parts;
+    this.#failures = new Attempts(FAILURES, parts.clock);
+    this.tasks = [{ name: 'forget_invitations', everyMs: HOUR_MS, run: () => this.#forget() }];
+  }
+
+  async create(caller: AccountCaller, appId: string, request: CreateInvitation): Promise<IssuedInvitation> {
+    const { store, clock, applications, mail, publicUrl } = this.#parts;
+    const { email: sentTo, role, expiresIn = INVITATION_LIFE_DEFAULT_SECONDS } = request;
+    const { id: applicationId, name } = await applications.require(
+      caller,
+      appId,
+      role === 'owner' ? 'owners' : 'members',
+    );
+    const now = clock.now();
+    if (role === 'owner') assertSteppedUp(caller, now);
+    const { hash, text } = mint('invitation');
+    const row: InvitationRow = {
+      ...{ id: newId<InvitationId>(now), applicationId, email: cleanEmail(sentTo), role, hash },
+      ...{ invitedBy: caller.accountId, createdAt: now, expiresAt: plus(now, expiresIn * 1000) },
+    };
+    await store.invitations.insert(row, plus(now, -HOUR_MS), state => assertMayInvite(state, row));
+    const inviter = await store.accounts.get(caller.accountId);
+    const acceptUrl = acceptAddress(publicUrl, text);
+    const letter = invitationMail({ row, acceptUrl, application: name, inviter: inviter?.name ?? 'A member' });
+    await mail.queue(letter).catch(async error => {
+      await store.invitations.revoke(applicationId, row.id, now);
+      throw error;
+    });
+    await this.#record('invitation.created', caller, row, { role });
+    return { ...this.#view(row), acceptUrl };
+  }
+
+  async list(
+    caller: AccountCaller,
+    appId: string,
+    { limit = PAGE_LIMIT_DEFAULT, cursor }: PageQuery,
+  ): Promise<InvitationPage> {
+    const { store, clock, cursors, applications } = this.#parts;
+    const { id } = await applications.require(caller, appId, 'members');
+    const name: ListName = { list: 'invitations', owner: id };
+    const before = cursor === undefined ? {} : { before: cursors.read<InvitationId>(name, cursor) };
+    const since = plus(clock.now(), -LISTED_AFTER_END_MS);
+    const rows = await store.invitations.list(id, since, { limit: limit + 1, ...before });
+    return pageOf(
+      rows,
+      limit,
+      row => this.#view(row),
+      last => cursors.after(name, last),
+    );
+  }
+
+  async revoke(caller: AccountCaller, appId: string, invitationId: string): Promise<void> {
+    const { store, clock, applications } = this.#parts;
+    const { id: applicationId } = await applications.require(caller, appId, 'members');
+    const id = invitationId as InvitationId; // Checked here.
+    const isRevoked = isUuid(invitationId) && (await store.invitations.revoke(applicationId, id, clock.now()));
+    if (!isRevoked) throw notFound('Invitation', invitationId);
+    await this.#record('invitation.revoked', caller, { id, applicationId });
+  }
+
+  /** For anybody but the account whose verified address was invited, the invitation does not exist. */
+  async accept(caller: HumanCaller, { token }: AcceptInvitation): Promise<AcceptedInvitation> {
+    const { store, clock } = this.#parts;
+    this.#failures.assertFewer(caller.accountId);
+    const row = await this.#find(token);
+    const account = await store.accounts.get(caller.accountId);
+    if (!row || !account) throw this.#unknown(caller);
+    const isTheirs = account.email === row.email && account.emailVerifiedAt !== undefined;
+    const role = isTheirs
+      ? await store.invitations.accept(row, account.id, clock.now(), had =>
+          had && isAtLeast(had, row.role) ? had : row.role,
+        )
+      : undefined;
+    if (!role) {
+      const reason = isTheirs ? 'not_pending' : account.email === row.email ? 'email_not_verified' : 'other_email';
+      await this.#record('invitation.refused', caller, row, { reason });
+      throw this.#unknown(caller);
+    }
+    await this.#record('invitation.accepted', caller, row, { role });
+    return { applicationId: row.applicationId, role };
+  }
+
+  /** The address that a pending invitation was sent to: who has its secret may register with it. */
+  async invitedEmail(secret: string): Promise<string | undefined> {
+    const row = await this.#find(secret);
+    return row && this.#statusOf(row) === 'pending' ? row.email : undefined;
+  }
+
+  async #find(secret: string): Promise<InvitationRow | undefined> {
+    const hash = recogniseSecret('invitation', secret);
+    return hash && this.#parts.store.invitations.byHash(hash);
+  }
+
+  #unknown({ accountId }: HumanCaller): Error {
+    this.#failures.count(accountId);
+    return fault('not_found', 'This invitation does not exist, has ended, or is for another account.', {
+      advice: 'Sign in with the address that was invited, verify that address, or ask for another invitation.',
+    });
+  }
+
+  #statusOf({ acceptedAt, revokedAt, expiresAt }: InvitationRow): Invitation['status'] {
+    if (acceptedAt) return 'accepted';
+    if (revokedAt) return 'revoked';
+    return expiresAt <= this.#parts.clock.now() ? 'expired' : 'pending';
+  }
+
+  #view(row: InvitationRow): Invitation {
+    const { id, email, role, invitedBy, expiresAt, createdAt } = row;
+    return {
+      ...{ id, email, role, status: this.#statusOf(row), invitedBy },
+      ...{ expiresAt: expiresAt.toISOString(), createdAt: createdAt.toISOString() },
+    };
+  }
+
+  #record(
+    action: InvitationAction,
+    caller: AccountCaller,
+    { id, applicationId }: { readonly id: InvitationId; readonly applicationId: ApplicationId },
+    details: Readonly<Record<string, Detail>> = {},
+  ): Promise<void> {
+    const outcome = action === 'invitation.refused' ? 'refused' : 'success';
+    const target = { kind: 'invitation', id };
+    return this.#parts.audit.record({ ...byCaller(caller), action, applicationId, target, outcome, details });
+  }
+
+  async #forget(): Promise<Record<string, number>> {
+    const { store, clock } = this.#parts;
+    return { removed: await store.invitations.removeEnded(plus(clock.now(), -LISTED_AFTER_END_MS)) };
+  }
+}
+
+/** While the application is locked: who lost the right meanwhile invites nobody. */
+function assertMayInvite({ role, pending, recent }: InvitingState, row: InvitationRow): void {
+  if (!role) throw notFound('Application', row.applicationId);
+  if (!mayGive(role, row.role)) throw roleMissing(ROLE_NEEDED[row.role === 'owner' ? 'owners' : 'members']);
+  if (pending >= PENDING_INVITATIONS_MAX)
+    throw limitReached('pending invitations in this application', PENDING_INVITATIONS_MAX);
+  const [oldest] = recent;
+  if (oldest && recent.length >= INVITATIONS_PER_HOUR_MAX) {
+    const freeMs = oldest.getTime() + HOUR_MS - row.createdAt.getTime();
+    throw tooManyInAnHour(Math.max(1, Math.ceil(freeMs / 1000)));
+  }
+}
+
+const tooManyInAnHour = (retryAfterSeconds: number): Error =>
+  fault('rate_limited', `An application may invite ${INVITATIONS_PER_HOUR_MAX} people in an hour.`, {
+    advice: `Wait ${retryAfterSeconds} s.`,
+    details: {
+      ...{ limit: INVITATIONS_PER_HOUR_MAX, used: INVITATIONS_PER_HOUR_MAX },
+      ...{ scope: 'application', retryAfterSeconds },
+    },
+  });

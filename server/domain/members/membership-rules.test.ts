@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ROLES, type Role } from '../../../contract/roles.ts';
+import { isFault } from '../../kit/fault.ts';
+import { assertMayChange, givableBy } from './membership-rules.ts';
+
+/** `stepped up` where the change is allowed only with a step-up. */
+function outcome(
+  by: Role,
+  member: Role,
+  role: Role | undefined,
+  more: { isOwn?: boolean; owners?: number } = {},
+): string {
+  const proof = { asked: false };
+  const assertSteppedUp = (): void => {
+    proof.asked = true;
+  };
+  const { isOwn = false, owners = 2 } = more;
+  try {
+    assertMayChange({ by, member, owners }, { account: 'a', isOwn, assertSteppedUp, ...(role ? { role } : {}) });
+    return proof.asked ? 'stepped up' : 'allowed';
+  } catch (error) {
+    assert.ok(isFault(error), String(error));
+    return error.code;
+  }
+}
+
+test('viewers and developers change nobody', () => {
+  for (const by of ['viewer', 'developer'] as const)
+    for (const member of ROLES)
+      for (const role of [...ROLES, undefined]) assert.equal(outcome(by, member, role), 'permission_denied');
+});
+
+test('admins change everybody below owner, and owners everybody', () => {
+  for (const member of ROLES)
+    for (const role of [...ROLES, undefined]) {
+      const isAboutOwner = member === 'owner' || role === 'owner';
+      assert.equal(outcome('admin', member, role), isAboutOwner ? 'permission_denied' : 'allowed');
+      assert.equal(outcome('owner', member, role), isAboutOwner ? 'stepped up' : 'allowed');
+    }
+});
+
+test('everybody may leave, except the last owner, who keeps the role', () => {
+  for (const role of ROLES) assert.equal(outcome(role, role, undefined, { isOwn: true }), 'allowed');
+  assert.equal(outcome('owner', 'owner', undefined, { isOwn: true, owners: 1 }), 'last_owner');
+  assert.equal(outcome('owner', 'owner', 'admin', { isOwn: true, owners: 1 }), 'last_owner');
+});
+
+test('who was removed meanwhile finds no member', () => {
+  const asked = { account: 'a', isOwn: false, assertSteppedUp: () => {} };
+  for (const state of [{ owners: 1 }, { by: 'owner', owners: 1 }, { member: 'viewer', owners: 1 }] as const)
+    assert.throws(() => assertMayChange(state, asked), { code: 'not_found' });
+});
+
+test('nobody invites above the own role', () => {
+  assert.deepEqual(ROLES.map(givableBy), [[], [], ['viewer', 'developer', 'admin'], [...ROLES]]);
+  assert.deepEqual(givableBy(undefined), []);
+});

@@ -1,0 +1,41 @@
+// Who may change whose role: nobody gives or takes a role above their own, and an application keeps an owner.
+import { hasRight, ROLE_NEEDED, ROLES, type Role } from '../../../contract/roles.ts';
+import type { MembershipState } from '../../engines/store/rows/members.ts';
+import { fault, notFound, roleMissing } from '../faults.ts';
+
+export interface AskedChange {
+  readonly account: string;
+  /** Absent: to be removed. */
+  readonly role?: Role;
+  readonly isOwn: boolean;
+  /** Throws if the caller has not proved recently who they are. */
+  readonly assertSteppedUp: () => void;
+}
+
+/** @throws Fault. */
+export function assertMayChange(
+  { by, member, owners }: MembershipState,
+  { account, role, isOwn, assertSteppedUp }: AskedChange,
+): void {
+  const isLeaving = isOwn && role === undefined;
+  if (!by || !member) throw notFound('Member', account);
+  if (!isLeaving && !hasRight(by, 'members')) throw roleMissing(ROLE_NEEDED.members);
+  const isAboutOwner = member === 'owner' || role === 'owner';
+  if (isAboutOwner && !isLeaving) {
+    if (!hasRight(by, 'owners')) throw roleMissing(ROLE_NEEDED.owners);
+    assertSteppedUp();
+  }
+  if (member === 'owner' && role !== 'owner' && owners === 1) throw lastOwner();
+}
+
+/** Whether a member with this role may give that one. */
+export const mayGive = (role: Role, given: Role): boolean => hasRight(role, given === 'owner' ? 'owners' : 'members');
+
+/** The roles that a member with this role may give. */
+export const givableBy = (role: Role | undefined): Role[] =>
+  role === undefined ? [] : ROLES.filter(given => mayGive(role, given));
+
+const lastOwner = (): Error =>
+  fault('last_owner', 'This member is the only owner of the application.', {
+    advice: 'Make another member an owner first.',
+  });

@@ -1,0 +1,74 @@
+// Invitations to applications. They are made and accepted under a lock of the application, as its members are changed.
+import { sql } from 'kysely';
+import type { AccountId } from '../../../kit/ids.ts';
+import type { Db } from '../database.ts';
+import type { Role } from '../rows/accounts.ts';
+import type { InvitationRow, Invitations, InvitingState } from '../rows/invitations.ts';
+import { countAll, lockApplication } from './limited-insert.ts';
+import { roleOf } from './member-role.ts';
+import { withoutNulls } from './without-nulls.ts';
+
+const endedAt = sql<Date>`coalesce(accepted_at, revoked_at, expires_at)`;
+
+export const isPending = (now: Date) =>
+  sql<boolean>`accepted_at is null and revoked_at is null and expires_at > ${now}`;
+
+export const invitations = (db: Db): Invitations => ({
+  insert: (row, countedSince, decide) =>
+    db.transaction().execute(async trx => {
+      await lockApplication(trx, row.applicationId);
+      decide(await invitingState(trx, row, countedSince));
+      await trx.insertInto('invitations').values(row).execute();
+    }),
+
+  list: async (application, endedSince, { limit, before }) => {
+    const listed = db
+      .selectFrom('invitations')
+      .selectAll()
+      .where('applicationId', '=', application)
+      .where(endedAt, '>', endedSince)
+      .orderBy('id', 'desc')
+      .limit(limit);
+    return (await (before ? listed.where('id', '<', before) : listed).execute()).map(withoutNulls);
+  },
+
+  byHash: async hash =>
+    (await db.selectFrom('invitations').selectAll().where('hash', '=', hash).execute()).map(withoutNulls)[0],
+
+  revoke: async (application, id, now) => {
+    const revoked = db.updateTable('invitations').set({ revokedAt: now }).where('applicationId', '=', application);
+    return (await revoked.where('id', '=', id).where(isPending(now)).returning('id').execute()).length > 0;
+  },
+
+  accept: (row, account, now, roleFor) => db.transaction().execute(trx => accept(trx, row, account, now, roleFor)),
+
+  removeEnded: async before =>
+    (await db.deleteFrom('invitations').where(endedAt, '<', before).returning('id').execute()).length,
+});
+
+async function invitingState(trx: Db, row: InvitationRow, countedSince: Date): Promise<InvitingState> {
+  const role = await roleOf(trx, row.applicationId, row.invitedBy);
+  const all = trx.selectFrom('invitations').where('applicationId', '=', row.applicationId);
+  const { count } = await all.where(isPending(row.createdAt)).select(countAll).executeTakeFirstOrThrow();
+  const recent = await all.where('createdAt', '>', countedSince).select('createdAt').orderBy('createdAt').execute();
+  return { ...(role ? { role } : {}), pending: count, recent: recent.map(({ createdAt }) => createdAt) };
+}
+
+async function accept(
+  trx: Db,
+  { id, applicationId }: Pick<InvitationRow, 'id' | 'applicationId'>,
+  accountId: AccountId,
+  now: Date,
+  roleFor: (had: Role | undefined) => Role,
+): Promise<Role | undefined> {
+  await lockApplication(trx, applicationId);
+  const accepted = trx.updateTable('invitations').set({ acceptedAt: now, acceptedBy: accountId }).where('id', '=', id);
+  if ((await accepted.where(isPending(now)).returning('id').execute()).length === 0) return undefined;
+  const role = roleFor(await roleOf(trx, applicationId, accountId));
+  await trx
+    .insertInto('members')
+    .values({ applicationId, accountId, role, createdAt: now })
+    .onConflict(conflict => conflict.columns(['accountId', 'applicationId']).doUpdateSet({ role }))
+    .execute();
+  return role;
+}

@@ -1,0 +1,61 @@
+// Members of applications. Changes lock the application, so that of several at once each sees the one before.
+import { sql } from 'kysely';
+import type { ApplicationId, InvitationId } from '../../../kit/ids.ts';
+import type { Db } from '../database.ts';
+import type { Members, MembershipChange } from '../rows/members.ts';
+import { isPending } from './invitations.ts';
+import { countAll, lockApplication } from './limited-insert.ts';
+import { isMember, roleOf } from './member-role.ts';
+import { withoutNulls } from './without-nulls.ts';
+
+const lastActiveAt = sql<Date | null>`greatest(
+  (select max(last_used_at) from tokens where tokens.account_id = accounts.id),
+  (select max(last_used_at) from human_sessions where human_sessions.account_id = accounts.id))`;
+
+export const members = (db: Db): Members => ({
+  list: async (application, { limit, before }) => {
+    const all = ofApplication(db, application)
+      .orderBy('members.createdAt', 'desc')
+      .orderBy('members.accountId', 'desc')
+      .limit(limit);
+    const { joinedAt, accountId } = before ?? {};
+    const older = sql<boolean>`(members.created_at, members.account_id) < (${joinedAt}, ${accountId})`;
+    return (await (before ? all.where(older) : all).execute()).map(withoutNulls);
+  },
+
+  get: async (application, account) =>
+    (await ofApplication(db, application).where('members.accountId', '=', account).execute()).map(withoutNulls)[0],
+
+  change: (application, change) => db.transaction().execute(trx => changed(trx, application, change)),
+});
+
+const ofApplication = (db: Db, application: ApplicationId) =>
+  db
+    .selectFrom('members')
+    .innerJoin('accounts', 'accounts.id', 'members.accountId')
+    .select(['members.accountId', 'members.role', 'members.createdAt as joinedAt', 'accounts.name', 'accounts.email'])
+    .select(lastActiveAt.as('lastActiveAt'))
+    .where('members.applicationId', '=', application);
+
+async function changed(
+  trx: Db,
+  application: ApplicationId,
+  { by, account, role, mayInviteTo, now, decide }: MembershipChange,
+): Promise<InvitationId[]> {
+  await lockApplication(trx, application);
+  const [byRole, member] = [await roleOf(trx, application, by), await roleOf(trx, application, account)];
+  const owners = trx.selectFrom('members').where('applicationId', '=', application).where('role', '=', 'owner');
+  const { count } = await owners.select(countAll).executeTakeFirstOrThrow();
+  decide({ ...(byRole ? { by: byRole } : {}), ...(member ? { member } : {}), owners: count });
+  if (role === undefined) await trx.deleteFrom('members').where(isMember(application, account)).execute();
+  else await trx.updateTable('members').set({ role }).where(isMember(application, account)).execute();
+  const revoked = trx
+    .updateTable('invitations')
+    .set({ revokedAt: now })
+    .where('applicationId', '=', application)
+    .where('invitedBy', '=', account)
+    .where(eb => eb.not(eb('role', '=', eb.fn.any(eb.val([...mayInviteTo])))))
+    .where(isPending(now))
+    .returning('id');
+  return (await revoked.execute()).map(({ id }) => id);
+}

@@ -1,0 +1,199 @@
+// Members of an application, and the invitations that make them: in the API as a page of the console uses it.
+import assert from 'node:assert/strict';
+import { before, test } from 'node:test';
+import type { AuditPage } from '../../contract/audit.ts';
+import type { ErrorBody } from '../../contract/common.ts';
+import type { Invitation, InvitationPage, IssuedInvitation } from '../../contract/invitations.ts';
+import type { Member, MemberPage } from '../../contract/members.ts';
+import type { IssuedToken } from '../../contract/tokens.ts';
+import { ownerToken } from '../harness/limits.ts';
+import { accept, invite, type Joined, join, register, rolesOf, stepUp, verifyEmail } from '../harness/members.ts';
+import { Person } from '../harness/person.ts';
+import { startServer } from '../harness/server.ts';
+
+const HOUR_MS = 3_600_000;
+const server = await startServer({ clock: 'test' });
+const APPLICATION = `/v1/applications/${server.applicationId}`;
+const MEMBERS = `${APPLICATION}/members`;
+const INVITATIONS = `${APPLICATION}/invitations`;
+let ada: Person;
+let grace: Joined;
+
+before(async () => {
+  ada = await Person.owner(server);
+});
+
+const codeOf = (answer: { readonly body: unknown }): string => (answer.body as ErrorBody).code;
+
+const listed = async (): Promise<readonly Invitation[]> =>
+  (await ada.get<InvitationPage>(`${INVITATIONS}?limit=100`)).body.data;
+
+const statusOf = async (id: string): Promise<string | undefined> => (await listed()).find(one => one.id === id)?.status;
+
+test('an invitation is mailed and shown once, and makes a member of who registers with it', async () => {
+  const email = 'grace@example.com';
+  const issued = await ada.post<IssuedInvitation>(INVITATIONS, { email: ' Grace@Example.com ', role: 'developer' });
+  assert.equal(issued.status, 201, issued.text);
+  const { id, acceptUrl, role, status, expiresAt, createdAt } = issued.body;
+  assert.deepEqual([issued.body.email, role, status], [email, 'developer', 'pending']);
+  assert.equal(Date.parse(expiresAt) - Date.parse(createdAt), 7 * 24 * HOUR_MS);
+  assert.match(acceptUrl, new RegExp(`^${server.url}/console/invitation#biv_[A-Za-z0-9_-]{49}$`));
+  const { stdout } = await server.berth('outbox', '--json');
+  const mail = JSON.parse(stdout).find(({ to }: { to: string }) => to === email);
+  assert.match(mail.subject, /^Invitation to "Default"$/);
+  assert.ok(mail.text.includes(acceptUrl) && mail.text.startsWith('Ada invites you'));
+  const list = await ada.get<InvitationPage>(INVITATIONS);
+  assert.ok(!list.text.includes('biv_'));
+  assert.equal(list.body.data[0]?.id, id);
+
+  const invited = { id, secret: new URL(acceptUrl).hash.slice(1) };
+  const person = await register(server, invited, email);
+  const unverified = await accept(person, invited);
+  assert.deepEqual([unverified.status, unverified.body.code], [404, 'not_found']);
+  await verifyEmail(server, person, email);
+  const accepted = await accept(person, invited);
+  assert.deepEqual(accepted.body, { applicationId: server.applicationId, role: 'developer' });
+  assert.equal(await statusOf(id), 'accepted');
+  assert.equal((await person.get(APPLICATION)).status, 200);
+  const { data } = (await ada.get<MemberPage>(MEMBERS)).body;
+  const [newest, oldest] = data;
+  assert.ok(newest?.lastActiveAt);
+  assert.deepEqual([newest.name, newest.email, newest.role], ['grace', email, 'developer']);
+  assert.deepEqual([oldest?.name, oldest?.role, data.length], ['Ada', 'owner', 2]);
+  grace = { person, accountId: newest.accountId };
+});
+
+test('two tabs accept an invitation once', async () => {
+  const email = 'tabs@example.com';
+  const invited = await invite(server, ada, email, 'viewer');
+  const person = await register(server, invited, email);
+  await verifyEmail(server, person, email);
+  const answers = await Promise.all([accept(person, invited), accept(person, invited)]);
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 404]);
+  const { data } = (await ada.get<MemberPage>(MEMBERS)).body;
+  assert.equal(data.filter(member => member.email === email).length, 1);
+  const left = await person.send('DELETE', `${MEMBERS}/${data[0]?.accountId}`);
+  assert.equal(left.status, 204, left.text);
+});
+
+test('an invitation raises the role of a member, and never lowers it', async () => {
+  const lower = await accept(grace.person, await invite(server, ada, 'grace@example.com', 'viewer'));
+  assert.equal(lower.body.role, 'developer');
+  const higher = await accept(grace.person, await invite(server, ada, 'grace@example.com', 'admin'));
+  assert.equal(higher.body.role, 'admin');
+});
+
+test('a change of role takes effect at once, and only admins see addresses', async () => {
+  const path = `${MEMBERS}/${grace.accountId}`;
+  const addresses = async () => (await grace.person.get<MemberPage>(MEMBERS)).body.data.map(({ email }) => email);
+  assert.deepEqual(await addresses(), ['grace@example.com', 'ada@example.com']);
+  const changed = await ada.send<Member>('PATCH', path, { role: 'developer' });
+  assert.deepEqual([changed.status, changed.body.role], [200, 'developer']);
+  assert.deepEqual(await addresses(), [undefined, undefined]);
+  assert.equal((await grace.person.post(INVITATIONS, { email: 'a@example.com', role: 'viewer' })).status, 403);
+  assert.equal((await grace.person.post(`${APPLICATION}/agent-keys`, { name: 'mine' })).status, 201);
+  assert.equal((await ada.send('PATCH', path, { role: 'viewer' })).status, 200);
+  assert.equal((await grace.person.post(`${APPLICATION}/agent-keys`, { name: 'mine' })).status, 403);
+});
+
+test('a member who leaves or is removed has no access at once, also with a token', async () => {
+  const { person, accountId } = await join(server, ada, 'linus@example.com', 'developer');
+  await stepUp(person);
+  const wish = { name: 'mine', scopes: ['applications:read'] };
+  const token = (await person.post<IssuedToken>('/v1/account/tokens', wish)).body.token;
+  const restricted = { ...wish, applicationIds: [server.applicationId] };
+  const other = (await person.post<IssuedToken>('/v1/account/tokens', restricted)).body.token;
+  const statuses = () =>
+    Promise.all([token, other].map(async key => (await server.api('GET', APPLICATION, { key })).status));
+  assert.deepEqual(await statuses(), [200, 200]);
+  assert.equal((await person.send('DELETE', `${MEMBERS}/${accountId}`)).status, 204);
+  assert.deepEqual(await statuses(), [404, 404]);
+  assert.equal((await person.get(APPLICATION)).status, 404);
+  const again = await accept(person, await invite(server, ada, 'linus@example.com', 'viewer'));
+  assert.equal(again.status, 200);
+  assert.deepEqual(await statuses(), [200, 200]);
+  assert.equal((await ada.send('DELETE', `${MEMBERS}/${accountId}`)).status, 204);
+  assert.deepEqual(await statuses(), [404, 404]);
+});
+
+test('an owner makes another owner after a step-up, and may then leave', async () => {
+  const { person, accountId } = await join(server, ada, 'second@example.com', 'admin');
+  const path = `${MEMBERS}/${accountId}`;
+  await server.advance(301_000);
+  const tooOld = await ada.send('PATCH', path, { role: 'owner' });
+  assert.deepEqual([tooOld.status, codeOf(tooOld)], [401, 'insufficient_user_authentication']);
+  await stepUp(ada);
+  assert.equal((await ada.send('PATCH', path, { role: 'owner' })).status, 200);
+  assert.equal((await person.send('DELETE', path)).status, 204);
+  const adaId = [...(await rolesOf(server, ada))].find(([, role]) => role === 'owner')?.[0];
+  const last = await ada.send('DELETE', `${MEMBERS}/${adaId}`);
+  assert.deepEqual([last.status, codeOf(last)], [409, 'last_owner']);
+});
+
+test('an invitation expires and can be revoked', async () => {
+  const short = await ada.post<IssuedInvitation>(INVITATIONS, {
+    ...{ email: 'late@example.com', role: 'viewer', expiresIn: 3600 },
+  });
+  const revoked = await invite(server, ada, 'gone@example.com', 'viewer');
+  const path = `${INVITATIONS}/${revoked.id}`;
+  assert.equal((await ada.send('DELETE', path)).status, 204);
+  assert.equal((await ada.send('DELETE', path)).status, 404);
+  await server.advance(HOUR_MS);
+  assert.deepEqual([await statusOf(short.body.id), await statusOf(revoked.id)], ['expired', 'revoked']);
+  const secret = new URL(short.body.acceptUrl).hash.slice(1);
+  for (const [email, invitation] of [
+    ['late@example.com', secret],
+    ['gone@example.com', revoked.secret],
+  ]) {
+    const wish = { name: 'x', email, password: 'a long enough password', invitation };
+    const refused = await new Person(server).post('/v1/sign-in/register', wish);
+    assert.deepEqual([refused.status, codeOf(refused)], [403, 'permission_denied']);
+  }
+});
+
+test('members and invitations are listed in pages', async () => {
+  for (const path of [MEMBERS, INVITATIONS]) {
+    const all = (await ada.get<{ data: unknown[] }>(`${path}?limit=100`)).body.data;
+    const seen: unknown[] = [];
+    let cursor = '';
+    for (let page = 0; page < all.length; page += 1) {
+      const { body } = await ada.get<{ data: unknown[]; nextCursor?: string }>(`${path}?limit=1${cursor}`);
+      seen.push(...body.data);
+      cursor = `&cursor=${body.nextCursor}`;
+      assert.equal(body.nextCursor === undefined, page === all.length - 1);
+    }
+    assert.deepEqual(seen, all);
+  }
+});
+
+test('the audit log has who invited, joined, changed and left', async () => {
+  const { body } = await ada.get<AuditPage>(`${APPLICATION}/audit?limit=100`);
+  const actions = new Set(body.data.map(({ action }) => action));
+  for (const action of ['created', 'accepted', 'refused', 'revoked'] as const)
+    assert.ok(actions.has(`invitation.${action}`), action);
+  for (const action of ['role_changed', 'removed', 'left'] as const) assert.ok(actions.has(`member.${action}`), action);
+  const changed = body.data.find(({ action }) => action === 'member.role_changed');
+  assert.deepEqual([changed?.actor.name, changed?.details], ['Ada', { from: 'admin', to: 'owner' }]);
+  assert.ok(!JSON.stringify(body).includes('biv_'));
+});
+
+test('an application has at most 20 invitations in an hour and 50 that are pending', async () => {
+  const { body: made } = await ada.post<{ id: string }>('/v1/applications', { name: 'Many' });
+  const key = await ownerToken(server);
+  const path = `/v1/applications/${made.id}/invitations`;
+  const invitePerson = (n: number) =>
+    server.api('POST', path, { key, body: { email: `p${n}@example.com`, role: 'viewer' } });
+  for (const [from, to] of [
+    [0, 20],
+    [20, 40],
+    [40, 50],
+  ] as const) {
+    for (let n = from; n < to; n += 1) assert.equal((await invitePerson(n)).status, 201);
+    const refused = await invitePerson(99);
+    if (to < 50) {
+      assert.deepEqual([refused.status, codeOf(refused)], [429, 'rate_limited']);
+      assert.ok(Number(refused.headers['retry-after']) > 3_000);
+      await server.advance(HOUR_MS);
+    } else assert.deepEqual([refused.status, codeOf(refused)], [409, 'limit_reached']);
+  }
+});

@@ -1,0 +1,73 @@
+// People who are invited to an application, and join it.
+import assert from 'node:assert/strict';
+import type { IssuedInvitation } from '../../contract/invitations.ts';
+import type { MemberPage } from '../../contract/members.ts';
+import type { Role } from '../../contract/roles.ts';
+import type { CurrentAccount, EmailCodeSent, SignInResult } from '../../contract/sign-in.ts';
+import { mailedCode, PASSWORD, Person } from './person.ts';
+import type { TestServer } from './server.ts';
+
+export interface Invited {
+  readonly id: string;
+  /** What stands in the link. */
+  readonly secret: string;
+}
+
+/** Invites to the first application. */
+export async function invite(server: TestServer, by: Person, email: string, role: Role): Promise<Invited> {
+  const path = `/v1/applications/${server.applicationId}/invitations`;
+  const { status, body, text } = await by.post<IssuedInvitation>(path, { email, role });
+  assert.equal(status, 201, text);
+  return { id: body.id, secret: new URL(body.acceptUrl).hash.slice(1) };
+}
+
+/** Registers with an invitation to this address. */
+export async function register(server: TestServer, { secret }: Invited, email: string): Promise<Person> {
+  const person = new Person(server);
+  const given = { name: email.split('@')[0], email, password: PASSWORD, invitation: secret };
+  const { status, body, text } = await person.post<SignInResult>('/v1/sign-in/register', given);
+  assert.deepEqual([status, body.status], [200, 'signed_in'], text);
+  return person;
+}
+
+export async function verifyEmail(server: TestServer, person: Person, email: string): Promise<void> {
+  const { body } = await person.post<EmailCodeSent>('/v1/account/email/verification');
+  const code = await mailedCode(server, email);
+  const { status, text } = await person.post('/v1/account/email/verify', { ticket: body.ticket, code });
+  assert.equal(status, 200, text);
+}
+
+export const accept = (person: Person, { secret }: Invited) =>
+  person.post<{ applicationId: string; role: Role; code?: string }>('/v1/invitations/accept', { token: secret });
+
+export interface Joined {
+  readonly person: Person;
+  readonly accountId: string;
+}
+
+/** A new person with this role in the first application. */
+export async function join(server: TestServer, by: Person, email: string, role: Role): Promise<Joined> {
+  const invited = await invite(server, by, email, role);
+  const person = await register(server, invited, email);
+  await verifyEmail(server, person, email);
+  const { status, text } = await accept(person, invited);
+  assert.equal(status, 200, text);
+  return { person, accountId: await accountOf(person) };
+}
+
+export const accountOf = async (person: Person): Promise<string> =>
+  (await person.get<CurrentAccount>('/v1/account')).body.id;
+
+/** Roles of the first application by account. */
+export async function rolesOf(server: TestServer, reader: Person): Promise<ReadonlyMap<string, Role>> {
+  const { status, body, text } = await reader.get<MemberPage>(
+    `/v1/applications/${server.applicationId}/members?limit=100`,
+  );
+  assert.equal(status, 200, text);
+  return new Map(body.data.map(({ accountId, role }) => [accountId, role]));
+}
+
+export const stepUp = async (person: Person): Promise<void> => {
+  const { status, text } = await person.post('/v1/account/step-up', { method: 'password', password: PASSWORD });
+  assert.equal(status, 200, text);
+};
