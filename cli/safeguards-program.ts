@@ -1,4 +1,4 @@
-// Declares the commands about the vault.
+// Declares the commands about the vault and the audit log.
 import type { Command } from 'commander';
 import type { JsonOption } from './commands/tokens.ts';
 import type { Terminal } from './terminal.ts';
@@ -15,4 +15,13 @@ export function addSafeguards(program: Command, terminal: Terminal): void {
     )
     .option('--json', 'print {"rewrapped"}')
     .action(async (options: JsonOption) => (await import('./commands/vault.ts')).rotateVault(terminal, options));
+  const audit = program
+    .command('audit')
+    .description('Check the audit log. Works while the service runs.')
+    .helpCommand(false);
+  audit
+    .command('verify')
+    .description('Walk the seals of the audit log, and name the first entry or seal that is missing or was changed.')
+    .option('--json', 'print {"ok","chains","seals","entries","unsealed","problems"}')
+    .action(async (options: JsonOption) => (await import('./commands/audit.ts')).verifyAudit(terminal, options));
 }

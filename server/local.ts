@@ -5,6 +5,8 @@ import { TOKEN_SCOPES, type TokenScope } from '../contract/tokens.ts';
 import { type Config, readConfig } from './config.ts';
 import { Audit } from './domain/audit/audit.ts';
 import { BY_OPERATOR } from './domain/audit/by-caller.ts';
+import { SealHeads } from './domain/audit/seal-heads.ts';
+import { type AuditVerdict, verifyAudit } from './domain/audit/verify.ts';
 import { sweep, sweepPlan } from './domain/files/retention.ts';
 import { AgentKeys } from './domain/identity/agent-keys.ts';
 import { Applications } from './domain/identity/applications.ts';
@@ -62,6 +64,8 @@ export interface Local extends Closeable {
   /** Makes a new master key of the vault the one in use. */
   rotateMasterKey(): Promise<{ readonly rewrapped: number }>;
   rotateSigningKey(): Promise<{ readonly kid: string }>;
+  /** Walks the seals of the audit log. */
+  verifyAudit(): Promise<AuditVerdict>;
   /** A token that signs in to the console for a day. */
   createConsoleToken(): Promise<Secret>;
   /** A link with which a person takes over an account, once: that of this address, or the one of the first start. */
@@ -110,7 +114,12 @@ export async function openLocal(env: Environment, log: Log = silentLog, clock: C
     },
     listMails: () => store.mails.list(PAGE),
     rotateMasterKey: () => rotateVault(config, store, clock, audit),
-    rotateSigningKey: () => rotateSigning(config, store, clock, audit),
+    rotateSigningKey: () => rotateSigning(runtime, config, store, audit),
+    verifyAudit: async () =>
+      verifyAudit({
+        ...{ store, clock, heads: new SealHeads(config.dataDir) },
+        keys: signingKeys(runtime, store, await openVault(config, store, clock)),
+      }),
     sweepPlan: () => sweepPlan({ rows: store.retention, clock }),
     sweep: () => sweepNow(runtime, config, store),
     close: () => scope.close(),
@@ -136,8 +145,9 @@ async function rotateVault(config: Config, store: Store, clock: Clock, audit: Au
   return { rewrapped };
 }
 
-async function rotateSigning(config: Config, store: Store, clock: Clock, audit: Audit): Promise<{ kid: string }> {
-  const { kid } = await signingKeys(store, await openVault(config, store, clock), clock).rotate();
+async function rotateSigning(runtime: Runtime, config: Config, store: Store, audit: Audit): Promise<{ kid: string }> {
+  const vault = await openVault(config, store, runtime.clock);
+  const { kid } = await signingKeys(runtime, store, vault).rotate();
   const target = { kind: 'signing_key', id: kid };
   await audit.record({ ...BY_OPERATOR, action: 'signing_key.rotated', target, outcome: 'success' });
   return { kid };

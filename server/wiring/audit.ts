@@ -1,18 +1,27 @@
-// The wiring of the audit log. Entries are written through the foundation; here it is read and swept.
+// The wiring of the audit log. Entries are written through the foundation; here they are read, sealed and swept.
 import { AuditList } from '../domain/audit/audit-list.ts';
+import { SealHeads } from '../domain/audit/seal-heads.ts';
+import { Sealer } from '../domain/audit/sealer.ts';
 import type { Applications } from '../domain/identity/applications.ts';
 import { Cursors } from '../domain/identity/cursors.ts';
 import type { Runtime } from '../kit/runtime.ts';
 import type { Foundation } from './foundation.ts';
 
+const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 const BATCH = 1_000;
 
 export const openAudit = (
-  { clock }: Runtime,
-  { store, secret }: Foundation,
+  { clock, log }: Runtime,
+  { config, store, secret, signingKeys: keys }: Foundation,
   applications: Pick<Applications, 'require'>,
-) => ({
-  service: new AuditList({ store, applications, cursors: new Cursors(secret, clock) }),
-  tasks: [{ name: 'forget_audit', everyMs: HOUR_MS, run: async () => ({ removed: await store.audit.forget(BATCH) }) }],
-});
+) => {
+  const sealer = new Sealer({ store, keys, heads: new SealHeads(config.dataDir), clock, log });
+  return {
+    service: new AuditList({ store, applications, cursors: new Cursors(secret, clock) }),
+    tasks: [
+      { name: 'seal_audit', everyMs: MINUTE_MS, run: () => sealer.seal() },
+      { name: 'forget_audit', everyMs: HOUR_MS, run: async () => ({ removed: await store.audit.forget(BATCH) }) },
+    ],
+  };
+};

@@ -57,6 +57,6 @@ export async function openFoundation(runtime: Runtime, basics: Basics): Promise<
   const links = new Links(secret, config.publicUrl, clock);
   const workers = scope.own(new WorkerPool());
   const audit = new Audit(store, clock);
-  const signing = signingKeys(store, vault, clock);
+  const signing = signingKeys(runtime, store, vault);
   return { ...basics, ...kept, audit, vault, signingKeys: signing, store, slots, workers, links };
 }

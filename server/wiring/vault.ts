@@ -8,9 +8,10 @@ import type { Store } from '../engines/store/store.ts';
 import { isFormerContextKey, openFormerContextKey, openFormerRoutes } from '../engines/vault/former-seal.ts';
 import { masterKeySource } from '../engines/vault/master-key-source.ts';
 import { INSTALLATION } from '../engines/vault/rows.ts';
-import { newSigningKey, sign, verified } from '../engines/vault/signing.ts';
+import { newSigningKey, publicKeyOf, sign, verified } from '../engines/vault/signing.ts';
 import { type Place, Vault, type VaultParts } from '../engines/vault/vault.ts';
 import type { Clock } from '../kit/clock.ts';
+import type { Runtime } from '../kit/runtime.ts';
 import type { Secret } from '../kit/secret.ts';
 
 export const vaultParts = (
@@ -25,8 +26,13 @@ export const openVault = (
   clock: Clock,
 ): Promise<Vault> => Vault.open(vaultParts(config, store, clock));
 
-export const signingKeys = (store: Pick<Store, 'signingKeys'>, vault: Vault, clock: Clock): SigningKeys =>
-  new SigningKeys({ store, vault, engine: { newSigningKey, sign, verified }, installation: INSTALLATION, clock });
+const ENGINE = { newSigningKey, publicKeyOf, sign, verified } as const;
+
+export const signingKeys = (
+  { clock, log }: Pick<Runtime, 'clock' | 'log'>,
+  store: Pick<Store, 'signingKeys'>,
+  vault: Vault,
+): SigningKeys => new SigningKeys({ store, vault, engine: ENGINE, installation: INSTALLATION, clock, log });
 
 const FIRST_VERSION = 1;
 

@@ -2,10 +2,12 @@
 import type { JsonWebKeySet } from '../../../contract/signing-keys.ts';
 import type { SigningKeyRow } from '../../engines/store/rows/vault.ts';
 import type { Store } from '../../engines/store/store.ts';
-import type { newSigningKey, Signer, sign, verified } from '../../engines/vault/signing.ts';
+import type { newSigningKey, PublicKey, publicKeyOf, Signer, sign, verified } from '../../engines/vault/signing.ts';
 import type { Place, Vault } from '../../engines/vault/vault.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
+import { reason } from '../../kit/fault.ts';
 import type { JsonObject } from '../../kit/json.ts';
+import type { Log } from '../../kit/log.ts';
 
 const DAY_MS = 24 * 3600_000;
 /** After its end, a key is published for as long as what it signed is kept. */
@@ -16,17 +18,21 @@ export interface SigningKeysParts {
   readonly vault: Pick<Vault, 'seal' | 'open'>;
   readonly engine: {
     readonly newSigningKey: typeof newSigningKey;
+    readonly publicKeyOf: typeof publicKeyOf;
     readonly sign: typeof sign;
     readonly verified: typeof verified;
   };
   /** The owner, in the vault, of what belongs to no application. */
   readonly installation: string;
   readonly clock: Clock;
+  readonly log: Log;
 }
 
 export class SigningKeys {
   readonly #parts: SigningKeysParts;
   #signer: Signer | undefined;
+  /** By kid. */
+  readonly #trusted = new Map<string, PublicKey>();
 
   constructor(parts: SigningKeysParts) {
     this.#parts = parts;
@@ -39,8 +45,8 @@ export class SigningKeys {
 
   /** What was signed, or undefined if none of our keys signed it as this type. */
   async verified(jws: string, typ: string): Promise<Buffer | undefined> {
-    const keys = new Map((await this.#parts.store.signingKeys.all()).map(row => [row.kid, row.publicJwk]));
-    return this.#parts.engine.verified(jws, typ, keys);
+    const keys = await this.#keys();
+    return this.#parts.engine.verified(jws, typ, new Map(keys.map(({ kid, jwk }) => [kid, jwk])));
   }
 
   /** Returns the id of the key that signs from now on. */
@@ -54,8 +60,35 @@ export class SigningKeys {
   async jwks(): Promise<JsonWebKeySet> {
     await this.#standing();
     const since = plus(this.#parts.clock.now(), -PUBLISHED_MS);
+    const published = (await this.#keys()).filter(({ retiredAt }) => !retiredAt || retiredAt > since);
+    return { keys: published.map(publicView) };
+  }
+
+  /** The public keys are made from the sealed private ones: who can write to the database cannot add a key of their own. */
+  async #keys(): Promise<ReadonlyArray<PublicKey & { readonly retiredAt?: Date }>> {
     const rows = await this.#parts.store.signingKeys.all();
-    return { keys: rows.filter(({ retiredAt }) => !retiredAt || retiredAt > since).map(publicView) };
+    const keys = await Promise.all(
+      rows.map(async row => {
+        const key = await this.#publicKey(row);
+        return key ? [{ ...key, ...(row.retiredAt ? { retiredAt: row.retiredAt } : {}) }] : [];
+      }),
+    );
+    return keys.flat();
+  }
+
+  async #publicKey({ kid, sealed }: SigningKeyRow): Promise<PublicKey | undefined> {
+    const known = this.#trusted.get(kid);
+    if (known) return known;
+    const { vault, engine, log } = this.#parts;
+    try {
+      const key = await engine.publicKeyOf(await vault.open(this.#placeOf(kid), sealed));
+      if (key.kid !== kid) throw new Error('the key has another thumbprint');
+      this.#trusted.set(kid, key);
+      return key;
+    } catch (error) {
+      log.warn('signing_key.not_ours', { kid, reason: reason(error) });
+      return undefined;
+    }
   }
 
   async #current(): Promise<Signer> {
@@ -79,7 +112,7 @@ export class SigningKeys {
 
   async #newRow(): Promise<SigningKeyRow> {
     const { engine, vault, clock } = this.#parts;
-    const { kid, publicJwk, privateKey } = await engine.newSigningKey();
+    const { kid, jwk: publicJwk, privateKey } = await engine.newSigningKey();
     const sealed = await vault.seal(this.#placeOf(kid), privateKey.reveal());
     return { kid, publicJwk, sealed, createdAt: clock.now() };
   }
@@ -89,8 +122,8 @@ export class SigningKeys {
   }
 }
 
-const publicView = ({ kid, publicJwk, retiredAt }: SigningKeyRow): JsonWebKeySet['keys'][number] => ({
-  ...{ kty: 'OKP', crv: 'Ed25519', alg: 'EdDSA', use: 'sig', kid, x: textOf(publicJwk) },
+const publicView = ({ kid, jwk, retiredAt }: PublicKey & { retiredAt?: Date }): JsonWebKeySet['keys'][number] => ({
+  ...{ kty: 'OKP', crv: 'Ed25519', alg: 'EdDSA', use: 'sig', kid, x: textOf(jwk) },
   ...(retiredAt ? { berth_retired_at: retiredAt.toISOString() } : {}),
 });
 

@@ -5,7 +5,7 @@ import type { ColumnType, Generated, GeneratedAlways } from 'kysely';
 import type { AccountId, ApplicationId, AuditId, ContextId, SessionId, VersionId } from '../../kit/ids.ts';
 import type { JsonObject } from '../../kit/json.ts';
 import type { AccountRow, ApplicationRow, Role } from './rows/accounts.ts';
-import type { NewAuditRow } from './rows/audit.ts';
+import type { NewAuditRow, SealRow } from './rows/audit.ts';
 import type { CertificateRow } from './rows/certificates.ts';
 import type { ContextRow, ContextUse, VersionSource } from './rows/contexts.ts';
 import type { ControlRow } from './rows/controls.ts';
@@ -70,6 +70,7 @@ export interface Tables {
   logChunks: LogChunksTable;
   sessionPages: Columns<PageRow, { applicationId: ApplicationId; sessionId: SessionId }>;
   auditEntries: AuditEntriesTable;
+  auditSeals: Columns<SealRow>;
   vaultKeys: Columns<DataKeyRow>;
   signingKeys: Columns<SigningKeyRow, { publicJwk: Jsonb }>;
 }

@@ -6,24 +6,24 @@ import { newSigningKey, sign, verified } from './signing.ts';
 
 const TYP = 'berth-test+jwt';
 const key = await newSigningKey();
-const keys = new Map([[key.kid, key.publicJwk]]);
+const keys = new Map([[key.kid, key.jwk]]);
 const jws = await sign(key, TYP, Buffer.from('{"a":1}'));
 const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 const [, payload = ''] = jws.split('.');
 
 test('verifies what was signed, also with a retired key among others', async () => {
   const next = await newSigningKey();
-  const both = new Map([[next.kid, next.publicJwk], ...keys]);
+  const both = new Map([[next.kid, next.jwk], ...keys]);
   assert.equal((await verified(jws, TYP, both))?.toString(), '{"a":1}');
 });
 
 test('refuses another type, an unknown key, and any changed character', async () => {
-  const refused = async (text: string, typ = TYP, known: ReadonlyMap<string, typeof key.publicJwk> = keys) =>
+  const refused = async (text: string, typ = TYP, known: ReadonlyMap<string, typeof key.jwk> = keys) =>
     assert.equal(await verified(text, typ, known), undefined, text);
   await refused(jws, 'other+jwt');
   await refused(jws, TYP, new Map());
   const other = await newSigningKey();
-  await refused(jws, TYP, new Map([[key.kid, other.publicJwk]]));
+  await refused(jws, TYP, new Map([[key.kid, other.jwk]]));
   for (let at = 0; at < jws.length - 1; at += 7)
     await refused(`${jws.slice(0, at)}${jws[at] === 'A' ? 'B' : 'A'}${jws.slice(at + 1)}`);
   for (const text of ['', '..', 'a.b.c', `${part({ alg: 'none', typ: TYP, kid: key.kid })}.${payload}.`])
@@ -40,6 +40,6 @@ test('refuses another type, an unknown key, and any changed character', async ()
   }
   // A public key taken for a secret of HMAC.
   const head = part({ alg: 'HS256', typ: TYP, kid: key.kid });
-  const mac = createHmac('sha256', JSON.stringify(key.publicJwk)).update(`${head}.${payload}`).digest('base64url');
+  const mac = createHmac('sha256', JSON.stringify(key.jwk)).update(`${head}.${payload}`).digest('base64url');
   await refused(`${head}.${payload}.${mac}`);
 });

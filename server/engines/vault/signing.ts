@@ -1,12 +1,15 @@
 // Ed25519 keys and what they sign: compact JWS (RFC 7515). A key is named by its thumbprint (RFC 7638).
-import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
+import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { CompactSign, calculateJwkThumbprint, compactVerify, importJWK } from 'jose';
 import type { JsonObject } from '../../kit/json.ts';
 import { Secret } from '../../kit/secret.ts';
 
-export interface NewSigningKey {
+export interface PublicKey {
   readonly kid: string;
-  readonly publicJwk: JsonObject;
+  readonly jwk: JsonObject;
+}
+
+export interface NewSigningKey extends PublicKey {
   readonly privateKey: Secret<Buffer>;
 }
 
@@ -16,16 +19,20 @@ const ALGORITHMS = ['EdDSA', 'Ed25519'];
 const REFUSED_HEADERS = ['jwk', 'jku', 'x5c', 'x5u', 'crit'];
 
 export async function newSigningKey(): Promise<NewSigningKey> {
-  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
-  const { x = '' } = publicKey.export({ format: 'jwk' });
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const secret = new Secret(privateKey.export({ format: 'der', type: 'pkcs8' }));
+  return { ...(await publicKeyOf(secret)), privateKey: secret };
+}
+
+export async function publicKeyOf(privateKey: Secret<Buffer>): Promise<PublicKey> {
+  const { x = '' } = createPublicKey(privateKeyOf(privateKey)).export({ format: 'jwk' });
   const jwk = { kty: 'OKP', crv: 'Ed25519', x };
   const kid = await calculateJwkThumbprint(jwk);
-  return {
-    kid,
-    publicJwk: { ...jwk, kid, alg: 'EdDSA', use: 'sig' },
-    privateKey: new Secret(privateKey.export({ format: 'der', type: 'pkcs8' })),
-  };
+  return { kid, jwk: { ...jwk, kid, alg: 'EdDSA', use: 'sig' } };
 }
+
+const privateKeyOf = (privateKey: Secret<Buffer>) =>
+  createPrivateKey({ key: privateKey.reveal(), format: 'der', type: 'pkcs8' });
 
 export interface Signer {
   readonly kid: string;
@@ -33,20 +40,19 @@ export interface Signer {
 }
 
 export function sign({ kid, privateKey }: Signer, typ: string, payload: Uint8Array): Promise<string> {
-  const key = createPrivateKey({ key: privateKey.reveal(), format: 'der', type: 'pkcs8' });
-  return new CompactSign(payload).setProtectedHeader({ alg: 'EdDSA', typ, kid }).sign(key);
+  return new CompactSign(payload).setProtectedHeader({ alg: 'EdDSA', typ, kid }).sign(privateKeyOf(privateKey));
 }
 
-/** The payload, or undefined if it is not signed by one of these keys, as this type. `publicJwks` by kid. */
+/** The payload, or undefined if it is not signed by one of these keys, as this type. `jwks` by kid. */
 export async function verified(
   jws: string,
   typ: string,
-  publicJwks: ReadonlyMap<string, JsonObject>,
+  jwks: ReadonlyMap<string, JsonObject>,
 ): Promise<Buffer | undefined> {
   try {
     const { payload, protectedHeader } = await compactVerify(
       jws,
-      ({ kid = '' }) => importJWK({ ...publicJwks.get(kid) }, 'EdDSA'),
+      ({ kid = '' }) => importJWK({ ...jwks.get(kid) }, 'EdDSA'),
       { algorithms: ALGORITHMS },
     );
     const isPlain = REFUSED_HEADERS.every(name => !(name in protectedHeader));

@@ -34,6 +34,17 @@ export interface AuditRow extends NewAuditRow {
   readonly number: number;
 }
 
+export interface SealRow {
+  readonly chain: string;
+  readonly number: number;
+  readonly firstNumber: number;
+  readonly lastNumber: number;
+  /** SHA-256 of each entry that it covers. */
+  readonly rowDigests: readonly Buffer[];
+  readonly jws: string;
+  readonly at: Date;
+}
+
 export interface AuditFilter {
   readonly limit: number;
   /** Only those older than this one. */
@@ -50,4 +61,15 @@ export interface AuditRows {
   list(application: ApplicationId, filter: AuditFilter): Promise<AuditRow[]>;
   /** Removes what is older than 400 days, as far as it is sealed. Returns how many rows that were. */
   forget(batch: number): Promise<number>;
+  /** Every chain that has entries or seals: applications, and the nil id for entries of none. */
+  chains(): Promise<string[]>;
+  /** Those with entries that no seal covers. */
+  unsealed(): Promise<string[]>;
+  /** Entries with a greater number, oldest first. */
+  entriesAfter(chain: string, number: number, limit: number): Promise<AuditRow[]>;
+  /** Seals with a greater number, oldest first. */
+  sealsAfter(chain: string, number: number, limit: number): Promise<SealRow[]>;
+  lastSeal(chain: string): Promise<SealRow | undefined>;
+  /** Nothing is added if another process was first. */
+  insertSeal(row: SealRow): Promise<boolean>;
 }

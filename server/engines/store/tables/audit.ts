@@ -25,7 +25,62 @@ export const audit = (db: Db): AuditRows => ({
     const { rows } = await sql<{ gone: number }>`select forget_audit(${batch}::integer) as gone`.execute(db);
     return rows[0]?.gone ?? 0;
   },
+
+  chains: async () => {
+    const { rows } = await sql<{ chain: string }>`
+      with recursive ${chainsOf('audit_entries')}, ${chainsOf('audit_seals')}
+      select chain from audit_entries_chains union select chain from audit_seals_chains`.execute(db);
+    return rows.flatMap(({ chain }) => chain ?? []);
+  },
+
+  unsealed: async () => {
+    const { rows } = await sql<{ chain: string }>`
+      with recursive ${chainsOf('audit_entries')}
+      select chain from audit_entries_chains ours
+       where (select max(number) from audit_entries where chain = ours.chain)
+           > coalesce((select last_number from audit_seals where chain = ours.chain order by number desc limit 1), 0)`.execute(
+      db,
+    );
+    return rows.map(({ chain }) => chain);
+  },
+
+  entriesAfter: async (chain, number, limit) => {
+    const later = db.selectFrom('auditEntries').selectAll().where('chain', '=', chain).where('number', '>', number);
+    return (await later.orderBy('number').limit(limit).execute()).map(auditRow);
+  },
+
+  sealsAfter: (chain, number, limit) => {
+    const later = db.selectFrom('auditSeals').selectAll().where('chain', '=', chain).where('number', '>', number);
+    return later.orderBy('number').limit(limit).execute();
+  },
+
+  lastSeal: chain =>
+    db
+      .selectFrom('auditSeals')
+      .selectAll()
+      .where('chain', '=', chain)
+      .orderBy('number', 'desc')
+      .limit(1)
+      .executeTakeFirst(),
+
+  insertSeal: async row => {
+    const inserted = db.insertInto('auditSeals').values(row);
+    const made = await inserted
+      .onConflict(on => on.doNothing())
+      .returning('number')
+      .execute();
+    return made.length > 0;
+  },
 });
+
+/** The different values of a column that is first in an index, without reading every row. */
+const chainsOf = (table: 'audit_entries' | 'audit_seals') => sql`
+  ${sql.id(`${table}_chains`)} as (
+    (select chain from ${sql.id(table)} order by chain limit 1)
+    union all
+    select (select next.chain from ${sql.id(table)} next where next.chain > before.chain order by next.chain limit 1)
+      from ${sql.id(`${table}_chains`)} before where before.chain is not null
+  )`;
 
 const valuesOf = ({ id, applicationId, accountId, at, action, actor, via, target, ...rest }: NewAuditRow) => ({
   ...{ id, at, action, outcome: rest.outcome, details: JSON.stringify(rest.details) },

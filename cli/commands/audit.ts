@@ -1,0 +1,25 @@
+// `berth audit verify`: walks the seals of the audit log.
+import { CommandFailed } from '../command-failed.ts';
+import { EXIT } from '../exit-codes.ts';
+import { printJson, type Terminal } from '../terminal.ts';
+import { withLocal } from './keys.ts';
+import type { JsonOption } from './tokens.ts';
+
+const NO_APPLICATION = '00000000-0000-0000-0000-000000000000';
+
+export function verifyAudit(terminal: Terminal, options: JsonOption): Promise<void> {
+  return withLocal(terminal, async local => {
+    const { problems, ...counts } = await local.verifyAudit();
+    const lines = problems.map(({ chain, what, number, how }) => {
+      const of = chain === NO_APPLICATION ? 'no application' : `application ${chain}`;
+      return `${what} ${number} of ${of} ${how === 'missing' ? 'is missing' : 'was changed'}`;
+    });
+    if (options.json) printJson(terminal, { ok: problems.length === 0, ...counts, problems });
+    if (problems.length > 0) throw new CommandFailed(EXIT.failed, `the audit log is not intact: ${lines.join('; ')}.`);
+    if (options.json) return;
+    const { entries, unsealed, seals, chains } = counts;
+    terminal.print(
+      `The audit log is intact: ${entries} entries in ${chains} chains with ${seals} seals; ${unsealed} are not sealed yet.\n`,
+    );
+  });
+}

@@ -1,0 +1,28 @@
+// What a seal says, and how entries come into it. A seal is a compact JWS over the canonical JSON of its content.
+import type { AuditRow } from '../../engines/store/rows/audit.ts';
+import { digestOf, sha256 } from '../../kit/canonical-json.ts';
+
+export const SEAL_TYPE = 'berth-audit-seal+jwt';
+
+export interface SealContent {
+  /** The application; the nil id for entries of none. */
+  readonly chain: string;
+  readonly number: number;
+  /** Digest of the seal before. Absent in the first. */
+  readonly previous?: string;
+  readonly first: number;
+  readonly firstId: string;
+  readonly last: number;
+  readonly lastId: string;
+  readonly count: number;
+  /** Digest of the list of the entries' digests. */
+  readonly entries: string;
+  /** ISO 8601. */
+  readonly at: string;
+}
+
+export const entryDigest = (row: AuditRow): string => digestOf({ ...row, at: row.at.toISOString() });
+
+export const sealDigest = (jws: string): string => sha256(jws);
+
+export const listDigest = (digests: readonly string[]): string => digestOf(digests);

@@ -1,0 +1,50 @@
+// The newest seal of each chain, in a file of the data folder: outside the database, so that seals which are removed from its end are
+// missed too. An older file than the database, after a restore, is no complaint.
+import { readFile, rename, rm } from 'node:fs/promises';
+import { isCode, syncFolder, writeSynced } from '../../kit/durable.ts';
+import { giveToFolderOwner } from '../../kit/folder-owner.ts';
+
+export interface SealHead {
+  readonly number: number;
+  readonly digest: string;
+}
+
+const LINE = /^([0-9a-f-]{36}) (\d{1,15}) (sha256:[0-9a-f]{64})$/;
+
+export class SealHeads {
+  readonly #folder: string;
+  readonly #path: string;
+
+  constructor(dataDir: string) {
+    this.#folder = dataDir;
+    this.#path = `${dataDir}/audit-heads`;
+  }
+
+  async read(): Promise<ReadonlyMap<string, SealHead>> {
+    const text = await readFile(this.#path, 'utf8').catch(error => {
+      if (isCode(error, 'ENOENT')) return '';
+      throw error;
+    });
+    return new Map(
+      text.split('\n').flatMap(line => {
+        const [, chain, number, digest] = LINE.exec(line) ?? [];
+        return chain && digest ? [[chain, { number: Number(number), digest }] as const] : [];
+      }),
+    );
+  }
+
+  /** Adds these to what stands. */
+  async advance(heads: ReadonlyMap<string, SealHead>): Promise<void> {
+    const all = new Map([...(await this.read()), ...heads]);
+    const fresh = `${this.#path}.${crypto.randomUUID()}`;
+    const lines = [...all].map(([chain, { number, digest }]) => `${chain} ${number} ${digest}\n`);
+    try {
+      await writeSynced(fresh, file => file.writeFile(lines.join('')));
+      giveToFolderOwner(fresh, this.#folder);
+      await rename(fresh, this.#path);
+    } finally {
+      await rm(fresh, { force: true });
+    }
+    await syncFolder(this.#folder);
+  }
+}

@@ -1,0 +1,85 @@
+// Seals the new entries of each chain: a signature over their digests and over the seal before. What is then changed or removed
+// no longer fits.
+import type { AuditRow, SealRow } from '../../engines/store/rows/audit.ts';
+import type { Store } from '../../engines/store/store.ts';
+import { canonicalJson } from '../../kit/canonical-json.ts';
+import type { Clock } from '../../kit/clock.ts';
+import type { Log } from '../../kit/log.ts';
+import type { SigningKeys } from '../signing/signing-keys.ts';
+import { entryDigest, listDigest, SEAL_TYPE, type SealContent, sealDigest } from './seal-content.ts';
+import type { SealHead, SealHeads } from './seal-heads.ts';
+
+/** Of one seal. */
+const ENTRIES_MAX = 1_000;
+const DIGEST_PREFIX = 'sha256:';
+
+type SealerRows = 'unsealed' | 'entriesAfter' | 'sealsAfter' | 'lastSeal' | 'insertSeal';
+
+export interface SealerParts {
+  readonly store: { readonly audit: Pick<Store['audit'], SealerRows> };
+  readonly keys: Pick<SigningKeys, 'sign'>;
+  readonly heads: Pick<SealHeads, 'read' | 'advance'>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export class Sealer {
+  readonly #parts: SealerParts;
+
+  constructor(parts: SealerParts) {
+    this.#parts = parts;
+  }
+
+  async seal(): Promise<{ sealed: number }> {
+    const { store, heads, log } = this.#parts;
+    const standing = await heads.read();
+    const made = new Map<string, SealHead>();
+    let sealed = 0;
+    for (const chain of await store.audit.unsealed()) {
+      // The head of a chain that has lost seals stays where it was, so that this shows for ever.
+      const isIntact = await this.#has(chain, standing.get(chain));
+      if (!isIntact) log.error('audit.seals_missing', { chain });
+      for (;;) {
+        const seal = await this.#next(chain);
+        if (!seal || !(await store.audit.insertSeal(seal))) break;
+        if (isIntact) made.set(chain, { number: seal.number, digest: sealDigest(seal.jws) });
+        sealed += seal.rowDigests.length;
+      }
+    }
+    if (made.size > 0) await heads.advance(made);
+    return { sealed };
+  }
+
+  async #has(chain: string, head: SealHead | undefined): Promise<boolean> {
+    if (!head) return true;
+    const [seal] = await this.#parts.store.audit.sealsAfter(chain, head.number - 1, 1);
+    return seal?.number === head.number && sealDigest(seal.jws) === head.digest;
+  }
+
+  async #next(chain: string): Promise<SealRow | undefined> {
+    const { store, keys, clock } = this.#parts;
+    const before = await store.audit.lastSeal(chain);
+    const rows = unbroken(await store.audit.entriesAfter(chain, before?.lastNumber ?? 0, ENTRIES_MAX));
+    const [first, last] = [rows[0], rows.at(-1)];
+    if (!first || !last) return undefined;
+    const at = clock.now();
+    const digests = rows.map(entryDigest);
+    const content: SealContent = {
+      ...{ chain, number: (before?.number ?? 0) + 1, ...(before ? { previous: sealDigest(before.jws) } : {}) },
+      ...{ first: first.number, firstId: first.id, last: last.number, lastId: last.id },
+      ...{ count: rows.length, entries: listDigest(digests), at: at.toISOString() },
+    };
+    return {
+      ...{ chain, number: content.number, firstNumber: first.number, lastNumber: last.number, at },
+      rowDigests: digests.map(digest => Buffer.from(digest.slice(DIGEST_PREFIX.length), 'hex')),
+      jws: await keys.sign(SEAL_TYPE, Buffer.from(canonicalJson(content))),
+    };
+  }
+}
+
+/** Up to the first gap: an entry that was removed before it was sealed must show. */
+function unbroken(rows: readonly AuditRow[]): readonly AuditRow[] {
+  const start = rows[0]?.number ?? 0;
+  const gap = rows.findIndex(({ number }, index) => number !== start + index);
+  return gap === -1 ? rows : rows.slice(0, gap);
+}

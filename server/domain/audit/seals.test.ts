@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import type { AuditRow, SealRow } from '../../engines/store/rows/audit.ts';
+import { newSigningKey, sign, verified } from '../../engines/vault/signing.ts';
+import { systemClock } from '../../kit/clock.ts';
+import { type ApplicationId, type AuditId, newId } from '../../kit/ids.ts';
+import { silentLog } from '../../kit/log.ts';
+import { SealHeads } from './seal-heads.ts';
+import { Sealer } from './sealer.ts';
+import { verifyAudit } from './verify.ts';
+
+const DAY_MS = 24 * 3600_000;
+const CHAIN = '01a1fa50-5319-7450-a6b3-c787ada50631';
+const folder = mkdtempSync(join(tmpdir(), 'berth-seals-'));
+after(() => rmSync(folder, { recursive: true }));
+let count = 0;
+
+/** One chain, in arrays, and keys of which the newest signs. */
+async function aLog() {
+  const entries: AuditRow[] = [];
+  const seals: SealRow[] = [];
+  const time = { now: new Date('2026-01-01T00:00:00.000Z') };
+  const clock = { ...systemClock, now: () => time.now };
+  const signers = [await newSigningKey()];
+  const heads = new SealHeads(mkdtempSync(join(folder, `${count++}-`)));
+  const keys = {
+    sign: (typ: string, payload: Uint8Array) => sign(signers.at(-1) ?? assert.fail(), typ, payload),
+    verified: (jws: string, typ: string) => verified(jws, typ, new Map(signers.map(({ kid, jwk }) => [kid, jwk]))),
+  };
+  const store = {
+    audit: {
+      chains: async () => [CHAIN],
+      unsealed: async () => ((entries.at(-1)?.number ?? 0) > (seals.at(-1)?.lastNumber ?? 0) ? [CHAIN] : []),
+      entriesAfter: async (_: string, number: number, limit: number) =>
+        entries.filter(row => row.number > number).slice(0, limit),
+      sealsAfter: async (_: string, number: number, limit: number) =>
+        seals.filter(row => row.number > number).slice(0, limit),
+      lastSeal: async () => seals.at(-1),
+      insertSeal: async (row: SealRow) => seals.push(row) > 0,
+    },
+  };
+  const sealer = new Sealer({ store, keys, heads, clock, log: silentLog });
+  const add = (times: number): void => {
+    for (let added = 0; added < times; added += 1)
+      entries.push({
+        ...{
+          id: newId<AuditId>(time.now),
+          applicationId: CHAIN as ApplicationId,
+          number: (entries.at(-1)?.number ?? 0) + 1,
+        },
+        ...{ at: time.now, action: 'agent_key.created', actor: { kind: 'operator' }, outcome: 'success', details: {} },
+      });
+  };
+  const verdict = async () => {
+    const { problems, ...counts } = await verifyAudit({ store, keys, heads, clock });
+    return problems[0] ? `${problems[0].what} ${problems[0].number} ${problems[0].how}` : counts;
+  };
+  return { entries, seals, time, signers, heads, sealer, add, verdict };
+}
+
+test('seals many entries in several seals, and only what is new', async () => {
+  const { add, sealer, verdict, seals } = await aLog();
+  assert.deepEqual(await sealer.seal(), { sealed: 0 });
+  add(2500);
+  assert.deepEqual(await verdict(), { chains: 1, seals: 0, entries: 2500, unsealed: 2500 });
+  assert.deepEqual(await sealer.seal(), { sealed: 2500 });
+  assert.deepEqual(
+    seals.map(({ firstNumber, lastNumber }) => [firstNumber, lastNumber]),
+    [
+      [1, 1000],
+      [1001, 2000],
+      [2001, 2500],
+    ],
+  );
+  assert.deepEqual(await sealer.seal(), { sealed: 0 });
+  add(1);
+  assert.deepEqual(await verdict(), { chains: 1, seals: 3, entries: 2501, unsealed: 1 });
+});
+
+test('holds when the signing key is rotated', async () => {
+  const { add, sealer, verdict, signers } = await aLog();
+  add(1);
+  await sealer.seal();
+  signers.push(await newSigningKey());
+  add(1);
+  await sealer.seal();
+  assert.deepEqual(await verdict(), { chains: 1, seals: 2, entries: 2, unsealed: 0 });
+  signers.shift();
+  assert.equal(await verdict(), 'seal 1 changed');
+});
+
+test('holds when what is older than 400 days was removed, and only then', async () => {
+  const log = await aLog();
+  for (let day = 0; day < 4; day += 1) {
+    log.add(2);
+    await log.sealer.seal();
+    log.time.now = new Date(log.time.now.getTime() + 100 * DAY_MS);
+  }
+  // Now the seals are 400, 300, 200 and 100 days old.
+  log.time.now = new Date(log.time.now.getTime() + 101 * DAY_MS);
+  const [first] = log.seals.splice(0, 1);
+  const gone = log.entries.splice(0, 4);
+  assert.ok(first);
+  assert.deepEqual(await log.verdict(), { chains: 1, seals: 3, entries: 4, unsealed: 0 });
+  const [anchor] = log.seals.splice(0, 1);
+  assert.ok(anchor);
+  assert.equal(await log.verdict(), 'seal 1 missing', 'what comes first now is too young to do so');
+  log.seals.unshift(first, anchor);
+  log.entries.unshift(...gone);
+  log.entries.splice(4, 1);
+  assert.equal(await log.verdict(), 'entry 5 missing');
+});
+
+test('the note of the newest seals is for its owner, and stays where it was when seals are missing', async () => {
+  const { add, sealer, verdict, seals, heads } = await aLog();
+  for (let times = 0; times < 3; times += 1) {
+    add(1);
+    await sealer.seal();
+  }
+  const noted = await heads.read();
+  assert.equal(noted.get(CHAIN)?.number, 3);
+  seals.pop();
+  assert.equal(await verdict(), 'seal 3 missing');
+  add(1);
+  await sealer.seal();
+  add(1);
+  await sealer.seal();
+  assert.equal(await verdict(), 'seal 3 changed');
+  assert.deepEqual(await heads.read(), noted);
+});
+
+test('a damaged line of the note is no line', async () => {
+  const own = mkdtempSync(join(folder, 'damaged-'));
+  const heads = new SealHeads(own);
+  const head = { number: 7, digest: `sha256:${'a'.repeat(64)}` };
+  await heads.advance(new Map([[CHAIN, head]]));
+  await heads.advance(new Map([['nonsense', head]]));
+  assert.deepEqual(await heads.read(), new Map([[CHAIN, head]]));
+  assert.equal(statSync(join(own, 'audit-heads')).mode & 0o777, 0o600);
+  assert.ok(readFileSync(join(own, 'audit-heads'), 'utf8').endsWith('\n'));
+});

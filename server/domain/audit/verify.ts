@@ -1,0 +1,172 @@
+// Walks the seals of every chain and says what is missing or changed first. Trusts the signing keys in the vault, and nothing else
+// in the database.
+import type { SealRow } from '../../engines/store/rows/audit.ts';
+import type { Store } from '../../engines/store/store.ts';
+import { type Clock, plus } from '../../kit/clock.ts';
+import { isObject, type Json } from '../../kit/json.ts';
+import type { SigningKeys } from '../signing/signing-keys.ts';
+import { entryDigest, listDigest, SEAL_TYPE, sealDigest } from './seal-content.ts';
+import type { SealHead, SealHeads } from './seal-heads.ts';
+
+/** After so many days entries may have been removed, and all older seals but one. */
+const KEPT_DAYS = 400;
+const DAY_MS = 24 * 3600_000;
+const SEALS_AT_ONCE = 10;
+const ENTRIES_AT_ONCE = 1_000;
+
+export interface AuditProblem {
+  /** The application; the nil id for entries of none. */
+  readonly chain: string;
+  readonly what: 'entry' | 'seal';
+  readonly number: number;
+  readonly how: 'missing' | 'changed';
+}
+
+export interface AuditVerdict {
+  readonly chains: number;
+  readonly seals: number;
+  readonly entries: number;
+  /** Entries that are too new to have a seal. */
+  readonly unsealed: number;
+  /** The first of each chain. */
+  readonly problems: readonly AuditProblem[];
+}
+
+export interface VerifyParts {
+  readonly store: { readonly audit: Pick<Store['audit'], 'chains' | 'entriesAfter' | 'sealsAfter'> };
+  readonly keys: Pick<SigningKeys, 'verified'>;
+  readonly heads: Pick<SealHeads, 'read'>;
+  readonly clock: Clock;
+}
+
+export async function verifyAudit(parts: VerifyParts): Promise<AuditVerdict> {
+  const heads = await parts.heads.read();
+  const chains = new Set([...(await parts.store.audit.chains()), ...heads.keys()]);
+  const walks: Walk[] = [];
+  for (const chain of [...chains].sort()) {
+    const walk = new Walk(parts, chain, heads.get(chain));
+    await walk.run();
+    walks.push(walk);
+  }
+  const sum = (of: (walk: Walk) => number): number => walks.reduce((total, walk) => total + of(walk), 0);
+  return {
+    chains: walks.length,
+    seals: sum(({ seals }) => seals),
+    entries: sum(({ entries }) => entries),
+    unsealed: sum(({ unsealed }) => unsealed),
+    problems: walks.flatMap(({ problem }) => problem ?? []),
+  };
+}
+
+class Walk {
+  readonly #parts: VerifyParts;
+  readonly #chain: string;
+  readonly #head: SealHead | undefined;
+  readonly #forgotten: Date;
+  #before: SealRow | undefined;
+  seals = 0;
+  entries = 0;
+  unsealed = 0;
+  problem: AuditProblem | undefined;
+
+  constructor(parts: VerifyParts, chain: string, head: SealHead | undefined) {
+    this.#parts = parts;
+    this.#chain = chain;
+    this.#head = head;
+    this.#forgotten = plus(parts.clock.now(), -KEPT_DAYS * DAY_MS);
+  }
+
+  /** Ends at the first problem. */
+  async run(): Promise<void> {
+    const { audit } = this.#parts.store;
+    for (;;) {
+      const seals = await audit.sealsAfter(this.#chain, this.#before?.number ?? 0, SEALS_AT_ONCE);
+      for (const seal of seals) if (!(await this.#accepts(seal))) return;
+      if (seals.length === 0) break;
+    }
+    const last = this.#before?.number ?? 0;
+    if (this.#head && this.#head.number > last) return this.#found('seal', last + 1, 'missing');
+    await this.#walkUnsealed();
+  }
+
+  async #accepts(seal: SealRow): Promise<boolean> {
+    const before = this.#before;
+    const isOld = seal.at < this.#forgotten;
+    // The first may be another than number 1 only if those before it were old enough to be removed.
+    const expected = before ? before.number + 1 : isOld ? seal.number : 1;
+    if (seal.number !== expected) this.#found('seal', expected, 'missing');
+    else if (!(await this.#isGenuine(seal, isOld))) this.#found('seal', seal.number, 'changed');
+    else await this.#compareEntries(seal, isOld);
+    if (this.problem) return false;
+    this.#before = seal;
+    this.seals += 1;
+    return true;
+  }
+
+  /** The signature, and that row and content say the same. */
+  async #isGenuine(seal: SealRow, isOld: boolean): Promise<boolean> {
+    const signed = await this.#parts.keys.verified(seal.jws, SEAL_TYPE);
+    const content = signed && contentOf(signed);
+    if (!content) return false;
+    const before = this.#before;
+    const digests = digestsOf(seal);
+    const isNext = before
+      ? content.previous === sealDigest(before.jws)
+      : isOld || (seal.number === 1 && content.previous === undefined);
+    const head = this.#head?.number === seal.number ? this.#head.digest : undefined;
+    return (
+      isNext &&
+      (head === undefined || head === sealDigest(seal.jws)) &&
+      content.chain === this.#chain &&
+      content.number === seal.number &&
+      content.first === seal.firstNumber &&
+      content.last === seal.lastNumber &&
+      content.count === digests.length &&
+      content.count === seal.lastNumber - seal.firstNumber + 1 &&
+      content.at === seal.at.toISOString() &&
+      content.entries === listDigest(digests)
+    );
+  }
+
+  async #compareEntries(seal: SealRow, isOld: boolean): Promise<void> {
+    const expected = (this.#before?.lastNumber ?? (isOld ? seal.firstNumber - 1 : 0)) + 1;
+    if (seal.firstNumber !== expected) return this.#found('entry', expected, 'missing');
+    const rows = await this.#parts.store.audit.entriesAfter(this.#chain, seal.firstNumber - 1, seal.rowDigests.length);
+    const byNumber = new Map(rows.map(row => [row.number, row]));
+    for (const [index, digest] of digestsOf(seal).entries()) {
+      const number = seal.firstNumber + index;
+      const row = byNumber.get(number);
+      if (!row && !isOld) return this.#found('entry', number, 'missing');
+      if (row && entryDigest(row) !== digest) return this.#found('entry', number, 'changed');
+      if (row) this.entries += 1;
+    }
+  }
+
+  /** Numbers have no gaps, also where there is no seal yet. */
+  async #walkUnsealed(): Promise<void> {
+    let number = this.#before?.lastNumber ?? 0;
+    for (;;) {
+      const rows = await this.#parts.store.audit.entriesAfter(this.#chain, number, ENTRIES_AT_ONCE);
+      for (const row of rows) {
+        if (row.number !== number + 1) return this.#found('entry', number + 1, 'missing');
+        number = row.number;
+      }
+      this.entries += rows.length;
+      this.unsealed += rows.length;
+      if (rows.length === 0) return;
+    }
+  }
+
+  #found(what: AuditProblem['what'], number: number, how: AuditProblem['how']): void {
+    this.problem ??= { chain: this.#chain, what, number, how };
+  }
+}
+
+const digestsOf = ({ rowDigests }: SealRow): readonly string[] =>
+  rowDigests.map(digest => `sha256:${digest.toString('hex')}`);
+
+/** Signed by us, so it has the form that we gave it. */
+function contentOf(signed: Buffer): { readonly [name: string]: Json } | undefined {
+  const content: unknown = JSON.parse(signed.toString());
+  return isObject(content) ? content : undefined;
+}

@@ -1,0 +1,26 @@
+// JSON in the one form of RFC 8785, in which equal values are equal bytes; and digests of it.
+import { createHash } from 'node:crypto';
+
+/** Throws for what I-JSON (RFC 7493) does not allow: numbers that are not finite, and texts with half a character. */
+export function canonicalJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  if (typeof value === 'object' && value !== null) return canonicalObject(value);
+  if (typeof value === 'string' && !value.isWellFormed()) throw new TypeError('a text has half a character');
+  if (typeof value === 'number' && !Number.isFinite(value)) throw new TypeError('a number is not finite');
+  const text = JSON.stringify(value);
+  if (text === undefined) throw new TypeError(`a ${typeof value} is no JSON value`);
+  return text;
+}
+
+/** Members in the order of the UTF-16 code units of their names; absent ones are left out. */
+function canonicalObject(value: object): string {
+  const members = Object.entries(value).filter(([, member]) => member !== undefined);
+  members.sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${members.map(([name, member]) => `${canonicalJson(name)}:${canonicalJson(member)}`).join(',')}}`;
+}
+
+/** `sha256:` and lower-case hex, of the canonical form. */
+export const digestOf = (value: unknown): string => sha256(canonicalJson(value));
+
+/** The same, of a text as it stands. */
+export const sha256 = (text: string): string => `sha256:${createHash('sha256').update(text).digest('hex')}`;

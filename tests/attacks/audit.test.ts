@@ -1,0 +1,189 @@
+// Somebody who changes or removes entries of the audit log or seals of it must be found out: the server by its own role, and
+// whoever has the database by the seals.
+import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
+import { test } from 'node:test';
+import pg from 'pg';
+import type { IssuedAgentKey } from '../../contract/agent-keys.ts';
+import type { Application } from '../../contract/applications.ts';
+import { socketLogin } from '../../server/engines/store/embedded/answers.ts';
+import { find } from '../../server/engines/store/embedded/postmaster.ts';
+import { sign } from '../../server/engines/vault/signing.ts';
+import { Secret } from '../../server/kit/secret.ts';
+import { ownerToken } from '../harness/limits.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const server = await startServer({ clock: 'test' });
+const token = await ownerToken(server);
+
+interface Verdict {
+  readonly ok: boolean;
+  readonly unsealed: number;
+  readonly problems: ReadonlyArray<{ chain: string; what: string; number: number; how: string }>;
+}
+
+/** As the owner of the tables, with the triggers off. */
+async function asOwner(work: (client: pg.Client) => Promise<unknown>): Promise<void> {
+  const client = new pg.Client(socketLogin(find(server.dataDir) ?? assert.fail('PostgreSQL does not run')));
+  await client.connect();
+  try {
+    await client.query('set session_replication_role = replica');
+    await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+const sqlAsOwner = (text: string, values: readonly unknown[] = []): Promise<void> =>
+  asOwner(client => client.query(text, [...values]));
+
+async function verify(): Promise<Verdict> {
+  const { code, stdout, stderr } = await server.berth('audit', 'verify', '--json');
+  const verdict: Verdict = JSON.parse(stdout);
+  assert.equal(code, verdict.ok ? 0 : 1, stderr);
+  for (const { chain, what, number } of verdict.problems)
+    assert.match(stderr, new RegExp(`${what} ${number} of .*${chain}`));
+  return verdict;
+}
+
+const problemOf = async (chain: string): Promise<string | undefined> => {
+  const found = (await verify()).problems.find(problem => problem.chain === chain);
+  return found && `${found.what} ${found.number} ${found.how}`;
+};
+
+async function entry(application: string): Promise<void> {
+  const issued = await server.api<IssuedAgentKey>('POST', `/v1/applications/${application}/agent-keys`, {
+    key: token,
+    body: { name: 'one' },
+  });
+  assert.equal(issued.status, 201, issued.text);
+}
+
+async function sealed(): Promise<void> {
+  await eventually(
+    'every entry to be sealed',
+    async () => {
+      await server.advance(61_000);
+      return verify();
+    },
+    ({ ok, unsealed }) => ok && unsealed === 0,
+  );
+}
+
+/** Each has four entries: 1 to 3 under the first seal, 4 under the second. */
+async function applications(count: number): Promise<readonly string[]> {
+  const made = await Promise.all(
+    Array.from({ length: count }, () =>
+      server.api<Application>('POST', '/v1/applications', { key: token, body: { name: 'Shop' } }),
+    ),
+  );
+  const ids = made.map(({ body }) => body.id);
+  for (const id of ids) for (const _ of [2, 3]) await entry(id);
+  await sealed();
+  for (const id of ids) await entry(id);
+  await sealed();
+  return ids;
+}
+
+const [changed = '', removed = '', middle = '', last = '', forged = '', moved = '', unsealed = '', whole = ''] =
+  await applications(8);
+
+test('the role of the server can neither change nor remove entries and seals', async () => {
+  for (const change of [
+    `update audit_entries set action = 'other'`,
+    'delete from audit_entries',
+    'truncate audit_entries',
+    `update audit_seals set jws = 'x'`,
+    'delete from audit_seals',
+    'set session_replication_role = replica',
+  ])
+    await asOwner(async client => {
+      const { rows } = await client.query(
+        `select 'berth_server_' || oid as role from pg_database where datname = current_database()`,
+      );
+      await client.query('reset session_replication_role');
+      await client.query(`set session authorization ${rows[0].role}`);
+      await assert.rejects(client.query(change), /permission denied/, change);
+    });
+});
+
+test('names an entry that was changed', async () => {
+  await sqlAsOwner(`update audit_entries set actor_name = 'Somebody' where chain = $1 and number = 2`, [changed]);
+  assert.equal(await problemOf(changed), 'entry 2 changed');
+  await sqlAsOwner(`update audit_entries set actor_name = 'Operator' where chain = $1 and number = 2`, [changed]);
+  assert.equal(await problemOf(changed), undefined);
+  // The digest in the row of the seal is changed with it.
+  await sqlAsOwner(
+    `update audit_seals set row_digests[2] = decode(repeat('ab', 32), 'hex') where chain = $1 and number = 1`,
+    [changed],
+  );
+  assert.equal(await problemOf(changed), 'seal 1 changed');
+});
+
+test('names an entry that was removed, and one that was put into its place', async () => {
+  await sqlAsOwner('delete from audit_entries where chain = $1 and number = 3', [removed]);
+  assert.equal(await problemOf(removed), 'entry 3 missing');
+  await sqlAsOwner('update audit_entries set number = 3 where chain = $1 and number = 4', [removed]);
+  assert.equal(await problemOf(removed), 'entry 3 changed');
+});
+
+test('names a seal that was removed from the middle, and one from the end with its entries', async () => {
+  await sqlAsOwner('delete from audit_seals where chain = $1 and number = 1', [middle]);
+  assert.equal(await problemOf(middle), 'seal 1 missing');
+  await asOwner(async client => {
+    await client.query('delete from audit_entries where chain = $1 and number = 4', [last]);
+    await client.query('delete from audit_seals where chain = $1 and number = 2', [last]);
+  });
+  assert.equal(await problemOf(last), 'seal 2 missing');
+  // The server seals on, but does not take the new seal for the one that was there.
+  for (const _ of [4, 5]) await entry(last);
+  await server.advance(61_000);
+  await eventually(
+    'the chain to have other seals',
+    () => problemOf(last),
+    problem => problem === 'seal 2 changed',
+  );
+});
+
+test('notices that a whole chain was removed', async () => {
+  await asOwner(async client => {
+    for (const table of ['audit_entries', 'audit_seals'])
+      await client.query(`delete from ${table} where chain = $1`, [whole]);
+  });
+  assert.equal(await problemOf(whole), 'seal 1 missing');
+});
+
+test('does not believe a seal that is signed with a key of the attacker, or that belongs to another chain', async () => {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+  const kid = 'k'.repeat(43);
+  const der = privateKey.export({ format: 'der', type: 'pkcs8' });
+  await asOwner(async client => {
+    await client.query(
+      `insert into signing_keys (kid, public_jwk, sealed, created_at, retired_at)
+       select $1, $2, sealed, created_at, now() from signing_keys limit 1`,
+      [kid, { ...publicKey.export({ format: 'jwk' }), kid, alg: 'EdDSA' }],
+    );
+    const { rows } = await client.query('select jws from audit_seals where chain = $1 and number = 2', [forged]);
+    const content = Buffer.from(String(rows[0].jws).split('.')[1] ?? '', 'base64url');
+    const jws = await sign({ kid, privateKey: new Secret(der) }, 'berth-audit-seal+jwt', content);
+    await client.query('update audit_seals set jws = $2 where chain = $1 and number = 2', [forged, jws]);
+    await client.query(
+      `update audit_seals ours set jws = theirs.jws, row_digests = theirs.row_digests from audit_seals theirs
+        where ours.chain = $1 and theirs.chain = $2 and ours.number = 1 and theirs.number = 1`,
+      [moved, forged],
+    );
+  });
+  assert.equal(await problemOf(forged), 'seal 2 changed');
+  assert.equal(await problemOf(moved), 'seal 1 changed');
+  const { text } = await server.api('GET', '/.well-known/jwks.json', { key: null });
+  assert.ok(!text.includes(kid), 'a key that is not in the vault is not published');
+});
+
+test('notices that an entry was removed before it was sealed', async () => {
+  for (const _ of [5, 6]) await entry(unsealed);
+  await sqlAsOwner('delete from audit_entries where chain = $1 and number = 5', [unsealed]);
+  assert.equal(await problemOf(unsealed), 'entry 5 missing');
+  await server.advance(61_000);
+  assert.equal(await problemOf(unsealed), 'entry 5 missing');
+});
