@@ -3,8 +3,9 @@ import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
-import { onSignedIn, takeTokenFromAddress, token } from './api/credentials.ts';
+import { lookForPerson, onSignedIn, signInState, takeTokenFromAddress } from './api/credentials.ts';
 import { queryClient } from './api/queries.ts';
+import { SignInPage } from './people/sign-in-page.tsx';
 import { router } from './router.tsx';
 import { forgetApplication } from './shell/recent-application.ts';
 import { applyTheme, storedTheme } from './shell/theme.ts';
@@ -13,9 +14,10 @@ import './styles.css';
 applyTheme(storedTheme());
 takeTokenFromAddress();
 addEventListener('hashchange', takeTokenFromAddress);
+void lookForPerson();
 // Discards cached data when another user signs in.
 onSignedIn(() => {
-  if (token() !== undefined) return;
+  if (signInState() !== 'signed_out') return;
   queryClient.clear();
   forgetApplication();
 });
@@ -24,8 +26,12 @@ const root = document.getElementById('root');
 if (!root) throw new Error('the page has no place for the console');
 createRoot(root).render(
   <StrictMode>
-    <QueryClientProvider client={queryClient}>
-      <RouterProvider router={router} />
-    </QueryClientProvider>
+    <QueryClientProvider client={queryClient}>{pageFor(location.pathname)}</QueryClientProvider>
   </StrictMode>,
 );
+
+/** Pages that stand outside of the console, because people come to them from elsewhere. */
+function pageFor(path: string) {
+  if (path === '/signin') return <SignInPage />;
+  return <RouterProvider router={router} />;
+}

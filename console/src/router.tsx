@@ -1,5 +1,6 @@
 // The routes of the console.
 import { createRootRoute, createRoute, createRouter } from '@tanstack/react-router';
+import { AccountPage } from './pages/account.tsx';
 import { ApplicationsPage } from './pages/applications.tsx';
 import { CertificatesPage } from './pages/certificates.tsx';
 import { ContextsPage } from './pages/contexts.tsx';
@@ -88,6 +89,7 @@ const certificates = createRoute({
   },
 });
 const applications = createRoute({ getParentRoute: under, path: '/applications', component: ApplicationsPage });
+const account = createRoute({ getParentRoute: under, path: '/account', component: AccountPage });
 const tokens = createRoute({ getParentRoute: under, path: '/tokens', component: TokensPage });
 const host = createRoute({ getParentRoute: under, path: '/host', component: HostPage });
 
@@ -103,6 +105,7 @@ export const router = createRouter({
     keys,
     limits,
     applications,
+    account,
     tokens,
     host,
   ]),

@@ -103,11 +103,12 @@ test('refuses an invalid token with the message of the API', async () => {
   const watched = await openWatched(DESK, server.url);
   const { page } = watched;
   await page.goto(`${server.url}/console`);
+  await page.getByRole('button', { name: 'Use an access token' }).click();
   await page.getByLabel('Personal access token').fill(server.key);
-  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   assert.match(await page.getByRole('alert').innerText(), /begin with bpt_/);
   await page.getByLabel('Personal access token').fill(`bpt_${'0'.repeat(48)}`);
-  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   const alert = page.getByRole('alert').filter({ hasText: 'Request req_' });
   await alert.waitFor();
   assert.deepEqual(await watched.seriousFindings(), []);

@@ -3,7 +3,8 @@
 import type { Static, TSchema } from 'typebox';
 import type { Asked, OPERATIONS, OperationId } from '../../../contract/operations.ts';
 import { ApiError } from './api-error.ts';
-import { agentKey, forgetAgentKey, signOut, token } from './credentials.ts';
+import { accountHeaders, agentKey, forgetAgentKey, isPerson, signOut } from './credentials.ts';
+import { NEEDS_STEP_UP, stepUp } from './step-up.ts';
 
 type SchemaOf<Response> = Response extends { readonly schema: infer Schema extends TSchema }
   ? Static<Schema>
@@ -47,18 +48,35 @@ export async function callFully<Id extends OperationId>(id: Id, input: Input<Id>
   return { body: (isJson && text !== '' ? JSON.parse(text) : text) as Answered<Id>, headers: response.headers };
 }
 
-/** The raw response, for streams and files. Throws on error statuses. */
+/**
+ * The raw response, for streams and files. Throws on error statuses. Where the service wants a fresh proof of who the person is,
+ * asks for it and sends the request again.
+ */
 export async function ask<Id extends OperationId>(id: Id, input: Input<Id>): Promise<Response> {
   const response = await attempt(id, input);
   if (response.status !== 401) return requireSuccess(response);
-  if (credentialOf(id) === 'account') {
-    signOut('The access token is no longer valid: it has expired or was revoked.');
+  if ((await codeOf(response)) === NEEDS_STEP_UP) {
+    await stepUp();
+    return requireSuccess(await attempt(id, input));
+  }
+  const kind = credentialOf(id);
+  if (kind === 'public' || id === 'stepUp') return requireSuccess(response);
+  if (kind === 'account' || kind === 'human') {
+    if (kind === 'account' || isPerson()) signOut('You were signed out: the sign-in has expired or was ended.');
     return requireSuccess(response);
   }
   // The key was revoked before its expiry. The request had no effect, so it is sent again with a new key.
   forgetAgentKey(input.app ?? '');
   return requireSuccess(await attempt(id, input));
 }
+
+const codeOf = async (response: Response): Promise<unknown> =>
+  Object(
+    await response
+      .clone()
+      .json()
+      .catch(() => ({})),
+  ).code;
 
 const credentialOf = (id: OperationId): string => BERTH_OPERATIONS[id]?.credential ?? 'public';
 
@@ -91,7 +109,7 @@ async function attempt<Id extends OperationId>(id: Id, input: Input<Id>): Promis
 }
 
 async function credential(kind: string, app: string | undefined): Promise<Record<string, string>> {
-  if (kind === 'account') return { authorization: `Bearer ${token() ?? ''}` };
+  if (kind === 'account') return accountHeaders();
   if (kind === 'agentKey' && app !== undefined) return { authorization: `Bearer ${await agentKey(app)}` };
   return {};
 }

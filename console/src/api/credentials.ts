@@ -1,5 +1,5 @@
-// The credentials of this tab. The personal access token is in sessionStorage, so that it survives a reload but not the tab.
-// Browser operations require an agent key: one per application is issued for an hour, stored beside the token, renewed before
+// Who is signed in: a person, whose cookie the browser keeps and sends, or the owner of a personal access token, which is in
+// sessionStorage, so that it survives a reload but not the tab. Browser operations require an agent key: one per application is issued for an hour, stored beside the token, renewed before
 // it expires, and revoked on sign-out.
 import type { IssuedAgentKey } from '../../../contract/agent-keys.ts';
 import { ApiError } from './api-error.ts';
@@ -17,14 +17,46 @@ interface HeldKey {
   readonly untilMs: number;
 }
 
-let signedIn: string | undefined = sessionStorage.getItem(STORED) ?? undefined;
+/** `person`: the cookie. `unknown`: the service has not said yet whether there is one. */
+type SignedIn = { readonly token: string } | 'person' | 'unknown' | undefined;
+
+const storedToken = sessionStorage.getItem(STORED);
+let signedIn: SignedIn = storedToken === null ? 'unknown' : { token: storedToken };
 let farewell: string | undefined;
 /** A token from a link that was opened while another token was signed in. */
 let offered: string | undefined;
 const keys = storedKeys();
 const watching = new Set<() => void>();
 
-export const token = (): string | undefined => signedIn;
+export const signInState = (): 'signed_in' | 'signed_out' | 'unknown' =>
+  signedIn === undefined ? 'signed_out' : signedIn === 'unknown' ? 'unknown' : 'signed_in';
+
+export const isPerson = (): boolean => signedIn === 'person';
+
+const token = (): string | undefined => (typeof signedIn === 'object' ? signedIn.token : undefined);
+
+/** For operations of the account. The cookie of a person needs no header. */
+export function accountHeaders(): Record<string, string> {
+  const text = token();
+  return text === undefined ? {} : { authorization: `Bearer ${text}` };
+}
+
+/** Asks the service whether this browser has the cookie of a person. */
+export async function lookForPerson(): Promise<void> {
+  if (signedIn !== 'unknown') return;
+  const response = await fetch('/v1/account').catch(() => undefined);
+  if (signedIn !== 'unknown') return; // signed in meanwhile
+  signedIn = response?.ok ? 'person' : undefined;
+  tell();
+}
+
+/** After a sign-in, whose answer has set the cookie. */
+export function signedInAsPerson(): void {
+  signedIn = 'person';
+  farewell = undefined;
+  sessionStorage.removeItem(STORED);
+  tell();
+}
 
 /** Why the last sign-in ended, if the user did not end it. */
 export const signOutReason = (): string | undefined => farewell;
@@ -40,7 +72,7 @@ export function takeTokenFromAddress(): void {
   const found = new URLSearchParams(location.hash.slice(1)).get('token');
   if (!found) return;
   history.replaceState(null, '', location.pathname + location.search);
-  if (signedIn === undefined || signedIn === found) return signIn(found);
+  if (typeof signedIn === 'object' ? signedIn.token === found : signedIn !== 'person') return signIn(found);
   offered = found;
   tell();
 }
@@ -65,7 +97,7 @@ export async function tryToken(text: string): Promise<void> {
 }
 
 export function signIn(text: string): void {
-  signedIn = text;
+  signedIn = { token: text };
   farewell = undefined;
   sessionStorage.setItem(STORED, text);
   tell();
@@ -73,11 +105,15 @@ export function signIn(text: string): void {
 
 export function signOut(reason?: string): void {
   revokeKeys();
+  if (signedIn === 'person' && reason === undefined) void endSession();
   signedIn = undefined;
   farewell = reason;
   sessionStorage.removeItem(STORED);
   tell();
 }
+
+const endSession = (): Promise<unknown> =>
+  fetch('/v1/account/sign-out', { method: 'POST', keepalive: true }).catch(() => undefined);
 
 const tell = (): void => {
   for (const listener of watching) listener();
@@ -119,7 +155,7 @@ async function issueKey(app: string): Promise<HeldKey> {
   const untilMs = Date.now() + KEY_LIFE_MS;
   const response = await fetch(`/v1/applications/${encodeURIComponent(app)}/agent-keys`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${signedIn ?? ''}`, 'content-type': 'application/json' },
+    headers: { ...accountHeaders(), 'content-type': 'application/json' },
     body: JSON.stringify({ name: CONSOLE_KEY_NAME, expiresAt: new Date(untilMs).toISOString() }),
   });
   const body: unknown = await response.json().catch(() => ({}));
@@ -131,7 +167,7 @@ async function issueKey(app: string): Promise<HeldKey> {
 const revokeKey = (app: string, id: string, closeConnections: boolean): Promise<unknown> =>
   fetch(`/v1/applications/${encodeURIComponent(app)}/agent-keys/${id}?closeConnections=${closeConnections}`, {
     method: 'DELETE',
-    headers: { authorization: `Bearer ${signedIn ?? ''}` },
+    headers: accountHeaders(),
     keepalive: true,
   }).catch(() => undefined);
 

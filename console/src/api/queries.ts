@@ -29,6 +29,16 @@ export const applicationsQuery = queryOptions({
   queryFn: ({ signal }) => call('listApplications', { query: { limit: APPLICATIONS_SHOWN }, signal }),
 });
 
+export const accountQuery = queryOptions({
+  queryKey: ['account'],
+  queryFn: ({ signal }) => call('readAccount', { signal }),
+});
+
+export const signedInSessionsQuery = queryOptions({
+  queryKey: ['signed-in'],
+  queryFn: ({ signal }) => call('listSignedInSessions', { signal }),
+});
+
 export const currentTokenQuery = queryOptions({
   queryKey: ['token'],
   queryFn: ({ signal }) => call('readCurrentToken', { signal }),

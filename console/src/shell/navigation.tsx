@@ -42,6 +42,7 @@ export function Navigation({ app, onGo }: { readonly app: string | undefined; re
         <ul className="grid gap-0.5">
           {(
             [
+              ['/account', 'account', 'Account'],
               ['/applications', 'applications', 'Applications'],
               ['/tokens', 'tokens', 'Access tokens'],
               ['/host', 'host', 'This host'],

@@ -2,23 +2,31 @@
 import { Dialog } from '@base-ui/react/dialog';
 import { Link, Outlet, useParams } from '@tanstack/react-router';
 import { useState, useSyncExternalStore } from 'react';
-import { onSignedIn, token } from '../api/credentials.ts';
+import { onSignedIn, signInState } from '../api/credentials.ts';
+import { SignInForm } from '../people/sign-in-form.tsx';
+import { StepUpDialog } from '../people/step-up-dialog.tsx';
+import { Surface } from '../people/surface.tsx';
 import { IconButton } from '../ui/button.tsx';
 import { Mark } from '../ui/icon.tsx';
 import { Navigation } from './navigation.tsx';
 import { recentApplication, rememberApplication } from './recent-application.ts';
-import { SignIn } from './sign-in.tsx';
 import { SwitchSignIn } from './switch-sign-in.tsx';
 
 export function Shell() {
-  const signedIn = useSyncExternalStore(onSignedIn, token) !== undefined;
-  return signedIn ? (
+  const state = useSyncExternalStore(onSignedIn, signInState);
+  if (state === 'unknown') return null;
+  if (state === 'signed_out')
+    return (
+      <Surface title="Sign in to Berth">
+        <SignInForm />
+      </Surface>
+    );
+  return (
     <>
       <Frame />
       <SwitchSignIn />
+      <StepUpDialog />
     </>
-  ) : (
-    <SignIn />
   );
 }
 

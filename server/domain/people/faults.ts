@@ -1,6 +1,11 @@
 // The refusals of signing in. They do not say what was wrong, so that they tell nothing about accounts.
 import { fault } from '../faults.ts';
 
+export const wrongPassword = (): Error =>
+  fault('sign_in_failed', 'The e-mail address or the password is not right.', {
+    advice: 'Check both and try again.',
+  });
+
 export const signInFailed = (what: string): Error =>
   fault('sign_in_failed', `The ${what} is not right, or it has expired.`, {
     advice: 'Check it and try again, or begin again.',

@@ -16,7 +16,7 @@ import type { AccountCaller, HumanCaller } from '../identity/caller.ts';
 import { cleanName } from '../identity/names.ts';
 import { Attempts } from './attempts.ts';
 import type { EmailCodes } from './email-codes.ts';
-import { notReady, signInFailed } from './faults.ts';
+import { notReady, signInFailed, wrongPassword } from './faults.ts';
 import type { HumanSessions } from './human-sessions.ts';
 import type { PasskeyChallengeView, Passkeys } from './passkeys.ts';
 import type { SecondFactors } from './second-factors.ts';
@@ -89,8 +89,7 @@ export class OwnAccount {
     const { method, password, code, ticket, response } = proof;
     if (method === 'password') {
       const account = await this.#get(id);
-      if (!(await passwords.matches(required('password', password), account.passwordHash)))
-        throw signInFailed('password');
+      if (!(await passwords.matches(required('password', password), account.passwordHash))) throw wrongPassword();
       return 'berth:1';
     }
     if (method === 'passkey') {

@@ -16,7 +16,7 @@ import { cleanName } from '../identity/names.ts';
 import { Attempts } from './attempts.ts';
 import { cleanEmail } from './email.ts';
 import { type EmailCodes, TRIES_MAX } from './email-codes.ts';
-import { emailTaken, signInFailed } from './faults.ts';
+import { emailTaken, signInFailed, wrongPassword } from './faults.ts';
 import type { HumanSessions } from './human-sessions.ts';
 import type { PasskeyChallengeView, Passkeys } from './passkeys.ts';
 import type { SecondFactors } from './second-factors.ts';
@@ -130,7 +130,7 @@ export class SignIn {
     const account = await this.#limited(email, source, async () => {
       const found = await this.#parts.store.accounts.byEmail(email);
       const isRight = await this.#parts.passwords.matches(given.password, found?.passwordHash);
-      if (!found || !isRight) throw signInFailed('e-mail address or password');
+      if (!found || !isRight) throw wrongPassword();
       return found;
     });
     return this.#afterFirstFactor(account, source);

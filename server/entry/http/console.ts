@@ -5,6 +5,8 @@ import { fault } from '../../domain/faults.ts';
 import { notBuilt, type WebFiles } from './web-files.ts';
 
 const PREFIX = '/console/';
+/** Pages of the console that people come to from elsewhere. */
+const SURFACES = ['/signin'];
 
 /** `linkOrigins`: other origins of signed links to recordings and downloads, such as the object store. */
 export function consolePolicy(linkOrigins: readonly string[] = []): string {
@@ -25,11 +27,11 @@ export function consolePolicy(linkOrigins: readonly string[] = []): string {
 
 export function serveConsole(app: FastifyInstance, files: WebFiles | undefined, linkOrigins?: readonly string[]): void {
   const headers = { 'content-security-policy': consolePolicy(linkOrigins) };
-  for (const url of ['/console', `${PREFIX}*`])
+  for (const url of ['/console', `${PREFIX}*`, ...SURFACES])
     app.get(url, async (request, reply) => {
       if (!files) throw notBuilt('console');
       reply.headers(headers);
-      const path = pathOf(request).slice(PREFIX.length);
+      const path = SURFACES.includes(url) ? '' : pathOf(request).slice(PREFIX.length);
       if (files.has(path) && path !== 'index.html') return files.send(path, request, reply, path.startsWith('assets/'));
       if (path.startsWith('assets/')) throw fault('route_not_found', 'The console has no such file.', RELOAD);
       return files.send('index.html', request, reply, false);

@@ -1,0 +1,34 @@
+// Passkeys of this browser.
+import type { JsonObject } from '../../../contract/common.ts';
+import type { PasskeyChallenge } from '../../../contract/sign-in.ts';
+
+const IP_ADDRESS = /^(\d+\.){3}\d+$|^\[/;
+
+/** Browsers offer passkeys to pages with a host name, over https or on localhost. */
+export const hasPasskeys = (): boolean =>
+  isSecureContext && 'PublicKeyCredential' in globalThis && !IP_ADDRESS.test(location.hostname);
+
+/** What the authenticator answers, as JSON. Throws a readable error when the person cancels. */
+export async function createPasskey({ publicKey }: PasskeyChallenge): Promise<JsonObject> {
+  const options = PublicKeyCredential.parseCreationOptionsFromJSON(
+    publicKey as unknown as PublicKeyCredentialCreationOptionsJSON, // The service has made them.
+  );
+  return jsonOf(() => navigator.credentials.create({ publicKey: options }));
+}
+
+export async function usePasskey({ publicKey }: PasskeyChallenge): Promise<JsonObject> {
+  const options = PublicKeyCredential.parseRequestOptionsFromJSON(
+    publicKey as unknown as PublicKeyCredentialRequestOptionsJSON, // The service has made them.
+  );
+  return jsonOf(() => navigator.credentials.get({ publicKey: options }));
+}
+
+async function jsonOf(ceremony: () => Promise<Credential | null>): Promise<JsonObject> {
+  try {
+    const credential = await ceremony();
+    if (credential instanceof PublicKeyCredential) return JSON.parse(JSON.stringify(credential));
+  } catch (error) {
+    throw new Error('The passkey was not used. Try again, or use another way.', { cause: error });
+  }
+  throw new Error('This browser gave no passkey.');
+}

@@ -1,0 +1,34 @@
+// A fresh proof of who the person is, where the service wants one (RFC 9470). The request that needs it waits for the dialog.
+
+export const NEEDS_STEP_UP = 'insufficient_user_authentication';
+
+let waiting: PromiseWithResolvers<void> | undefined;
+const watching = new Set<() => void>();
+
+export const isStepUpWanted = (): boolean => waiting !== undefined;
+
+export function onStepUp(listener: () => void): () => void {
+  watching.add(listener);
+  return () => watching.delete(listener);
+}
+
+/** Resolves when the person has given the proof. Rejects when they close the dialog. */
+export function stepUp(): Promise<void> {
+  const asked = waiting ?? Promise.withResolvers<void>();
+  waiting = asked;
+  tell();
+  return asked.promise;
+}
+
+/** The dialog has ended: with the proof, or without. */
+export function endStepUp(given: boolean): void {
+  const asked = waiting;
+  waiting = undefined;
+  if (given) asked?.resolve();
+  else asked?.reject(new Error('Nothing was changed, because you did not confirm it.'));
+  tell();
+}
+
+const tell = (): void => {
+  for (const listener of watching) listener();
+};

@@ -1,0 +1,342 @@
+// The account of the person who is signed in: what they sign in with, and where they are signed in.
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { CurrentAccount, SignedInSession } from '../../../contract/sign-in.ts';
+import { call } from '../api/call.ts';
+import { createPasskey, hasPasskeys } from '../api/passkeys.ts';
+import { accountQuery, signedInSessionsQuery } from '../api/queries.ts';
+import { AuthenticatorDialog } from '../people/authenticator-dialog.tsx';
+import { PasswordDialog } from '../people/password-dialog.tsx';
+import { RecoveryCodesDialog } from '../people/recovery-codes-dialog.tsx';
+import { VerifyEmailDialog } from '../people/verify-email-dialog.tsx';
+import { Button } from '../ui/button.tsx';
+import { Confirm } from '../ui/confirm.tsx';
+import { TextField } from '../ui/form.tsx';
+import { FormDialog } from '../ui/form-dialog.tsx';
+import { Page, Panel } from '../ui/page.tsx';
+import { Empty, Failed, Loading } from '../ui/states.tsx';
+import { Ago } from '../ui/time.tsx';
+
+export function AccountPage() {
+  const { data: account, error, refetch } = useQuery(accountQuery);
+  return (
+    <Page title="Account" about="What you sign in with, and where you are signed in.">
+      {error ? (
+        <Failed error={error} retry={() => void refetch()} />
+      ) : !account ? (
+        <Loading what="your account" />
+      ) : account.session ? (
+        <div className="grid max-w-3xl gap-5">
+          <Profile account={account} />
+          <Passkeys account={account} />
+          <Authenticator account={account} />
+          <Sessions />
+        </div>
+      ) : (
+        <Empty icon="keys" title="You are signed in with an access token">
+          Sign in with your e-mail address to see and change what your account signs in with.
+        </Empty>
+      )}
+    </Page>
+  );
+}
+
+const useRefresh = () => {
+  const client = useQueryClient();
+  return () => client.invalidateQueries({ queryKey: accountQuery.queryKey });
+};
+
+const Row = ({
+  title,
+  children,
+  actions,
+}: {
+  readonly title: React.ReactNode;
+  readonly children?: React.ReactNode;
+  readonly actions?: React.ReactNode;
+}) => (
+  <div className="flex min-h-14 flex-wrap items-center justify-between gap-x-4 gap-y-2 px-4 py-2.5">
+    <div className="min-w-0">
+      <p className="text-sm font-medium break-words">{title}</p>
+      {children && <p className="text-sm break-words text-soft">{children}</p>}
+    </div>
+    {actions && <div className="flex flex-wrap gap-2">{actions}</div>}
+  </div>
+);
+
+function Profile({ account }: { readonly account: CurrentAccount }) {
+  const [open, setOpen] = useState<'name' | 'password' | 'email' | undefined>();
+  const close = () => setOpen(undefined);
+  const refresh = useRefresh();
+  return (
+    <Panel title="Profile">
+      <div className="divide-y divide-line">
+        <Row title={account.name} actions={<Button onClick={() => setOpen('name')}>Rename</Button>}>
+          Other members see this name.
+        </Row>
+        <Row
+          title={account.email}
+          actions={!account.emailVerified && <Button onClick={() => setOpen('email')}>Verify</Button>}
+        >
+          {account.emailVerified ? 'Verified' : 'Not verified: invitations to this address cannot be accepted yet.'}
+        </Row>
+        <Row title="Password" actions={<Button onClick={() => setOpen('password')}>Change</Button>}>
+          {account.hasPassword ? 'Set' : 'Not set'}
+        </Row>
+      </div>
+      {open === 'name' && <RenameDialog name={account.name} close={close} done={refresh} />}
+      {open === 'password' && <PasswordDialog close={close} done={refresh} />}
+      {open === 'email' && <VerifyEmailDialog close={close} done={refresh} />}
+    </Panel>
+  );
+}
+
+function RenameDialog({
+  name,
+  close,
+  done,
+}: {
+  readonly name: string;
+  readonly close: () => void;
+  readonly done: () => Promise<void>;
+}) {
+  const [text, setText] = useState(name);
+  const work = useMutation({
+    mutationFn: () => call('changeAccount', { body: { name: text } }),
+    onSuccess: async () => {
+      await done();
+      close();
+    },
+  });
+  return (
+    <FormDialog title="Rename the account" action="Rename" work={work} close={close}>
+      <TextField label="Your name" value={text} onChange={event => setText(event.target.value)} required />
+    </FormDialog>
+  );
+}
+
+function Passkeys({ account }: { readonly account: CurrentAccount }) {
+  const [adding, setAdding] = useState(false);
+  const [removing, setRemoving] = useState<CurrentAccount['passkeys'][number] | undefined>();
+  const refresh = useRefresh();
+  return (
+    <Panel
+      title="Passkeys"
+      actions={
+        hasPasskeys() && (
+          <Button icon="plus" onClick={() => setAdding(true)}>
+            Add a passkey
+          </Button>
+        )
+      }
+    >
+      <div className="divide-y divide-line">
+        {account.passkeys.map(passkey => (
+          <Row
+            key={passkey.id}
+            title={passkey.name}
+            actions={
+              <Button look="quiet" aria-label={`Remove ${passkey.name}`} onClick={() => setRemoving(passkey)}>
+                Remove
+              </Button>
+            }
+          >
+            Added <Ago time={passkey.createdAt} />
+            {passkey.lastUsedAt && (
+              <>
+                , used <Ago time={passkey.lastUsedAt} />
+              </>
+            )}
+          </Row>
+        ))}
+        {account.passkeys.length === 0 && (
+          <Row title="No passkey yet">
+            {hasPasskeys()
+              ? 'A passkey signs you in without a password, and cannot be given to a false page.'
+              : 'Passkeys need a host name: open the console at http://localhost, or at the name of this service over https.'}
+          </Row>
+        )}
+      </div>
+      {adding && <AddPasskeyDialog close={() => setAdding(false)} done={refresh} />}
+      {removing && (
+        <Confirm
+          title={`Remove ${removing.name}?`}
+          action="Remove"
+          close={() => setRemoving(undefined)}
+          act={async () => {
+            await call('removePasskey', { params: { id: removing.id } });
+            await refresh();
+          }}
+        >
+          It cannot sign in any more. Remove it from your device too.
+        </Confirm>
+      )}
+    </Panel>
+  );
+}
+
+function AddPasskeyDialog({ close, done }: { readonly close: () => void; readonly done: () => Promise<void> }) {
+  const [name, setName] = useState('');
+  const work = useMutation({
+    mutationFn: async () => {
+      const challenge = await call('requestPasskeyRegistration', {});
+      const response = await createPasskey(challenge);
+      await call('addPasskey', { body: { ticket: challenge.ticket, name, response } });
+      await done();
+    },
+    onSuccess: close,
+  });
+  return (
+    <FormDialog title="Add a passkey" action="Add" work={work} close={close}>
+      <TextField
+        label="Name"
+        hint="To recognise it by, for example the name of the device."
+        value={name}
+        onChange={event => setName(event.target.value)}
+        required
+      />
+    </FormDialog>
+  );
+}
+
+function Authenticator({ account }: { readonly account: CurrentAccount }) {
+  const [open, setOpen] = useState<'add' | 'remove' | undefined>();
+  const [codes, setCodes] = useState<readonly string[] | undefined>();
+  const refresh = useRefresh();
+  const renew = useMutation({
+    mutationFn: () => call('renewRecoveryCodes', {}),
+    onSuccess: ({ recoveryCodes }) => setCodes(recoveryCodes),
+  });
+  return (
+    <Panel title="Authenticator app">
+      <div className="divide-y divide-line">
+        <Row
+          title={account.totpEnabled ? 'Required at each sign-in with a password' : 'Not used'}
+          actions={
+            account.totpEnabled ? (
+              <Button look="danger" onClick={() => setOpen('remove')}>
+                Stop using it
+              </Button>
+            ) : (
+              <Button onClick={() => setOpen('add')}>Add an authenticator app</Button>
+            )
+          }
+        >
+          {!account.totpEnabled && 'An app on your phone shows a code that is asked for after the password.'}
+        </Row>
+        {account.totpEnabled && (
+          <Row
+            title={`${account.recoveryCodesLeft} recovery codes left`}
+            actions={
+              <Button busy={renew.isPending} onClick={() => renew.mutate()}>
+                Replace them
+              </Button>
+            }
+          >
+            {renew.error ? String(renew.error.message) : 'Each replaces one code of the app.'}
+          </Row>
+        )}
+      </div>
+      {open === 'add' && (
+        <AuthenticatorDialog
+          close={() => setOpen(undefined)}
+          done={recoveryCodes => {
+            setOpen(undefined);
+            setCodes(recoveryCodes);
+          }}
+        />
+      )}
+      {open === 'remove' && (
+        <Confirm
+          title="Stop using the authenticator app?"
+          action="Stop using it"
+          close={() => setOpen(undefined)}
+          act={async () => {
+            await call('removeTotp', {});
+            await refresh();
+          }}
+        >
+          Your password alone signs you in then. The recovery codes stop working.
+        </Confirm>
+      )}
+      {codes && (
+        <RecoveryCodesDialog
+          codes={codes}
+          close={() => {
+            setCodes(undefined);
+            void refresh();
+          }}
+        />
+      )}
+    </Panel>
+  );
+}
+
+function Sessions() {
+  const { data, error, refetch } = useQuery(signedInSessionsQuery);
+  const others = useMutation({ mutationFn: () => call('endOtherSessions', {}), onSuccess: () => refetch() });
+  const sessions = data?.data ?? [];
+  return (
+    <Panel
+      title="Signed in"
+      actions={
+        sessions.length > 1 && (
+          <Button look="quiet" busy={others.isPending} onClick={() => others.mutate()}>
+            Sign out all others
+          </Button>
+        )
+      }
+    >
+      {error ? (
+        <Failed error={error} retry={() => void refetch()} />
+      ) : !data ? (
+        <Loading what="your sessions" rows={2} />
+      ) : (
+        <div className="divide-y divide-line">
+          {sessions.map(session => (
+            <SessionRow key={session.id} session={session} done={() => refetch()} />
+          ))}
+        </div>
+      )}
+    </Panel>
+  );
+}
+
+function SessionRow({ session, done }: { readonly session: SignedInSession; readonly done: () => Promise<unknown> }) {
+  const end = useMutation({
+    mutationFn: () => call('endSignedInSession', { params: { id: session.id } }),
+    onSuccess: done,
+  });
+  return (
+    <Row
+      title={`${browserName(session.userAgent)}${session.isCurrent ? ' (this one)' : ''}`}
+      actions={
+        !session.isCurrent && (
+          <Button
+            look="quiet"
+            aria-label={`Sign out ${browserName(session.userAgent)}`}
+            busy={end.isPending}
+            onClick={() => end.mutate()}
+          >
+            Sign out
+          </Button>
+        )
+      }
+    >
+      {session.lastUsedIp}
+      {session.lastUsedAt && (
+        <>
+          , used <Ago time={session.lastUsedAt} />
+        </>
+      )}
+    </Row>
+  );
+}
+
+/** Enough to recognise one's own browsers by. */
+function browserName(userAgent = ''): string {
+  const browser = /Firefox|Edg|OPR|Chrome|Safari/.exec(userAgent)?.[0] ?? 'A browser';
+  const system = /Windows|Mac OS|Android|iPhone|iPad|Linux/.exec(userAgent)?.[0];
+  const name = { Edg: 'Edge', OPR: 'Opera' }[browser] ?? browser;
+  return system ? `${name} on ${system}` : name;
+}

@@ -1,0 +1,23 @@
+// /signin: for people who come from elsewhere, and for the link that sets up an account.
+import { useState } from 'react';
+import { nextPage } from './next-page.ts';
+import { SetUpAccount } from './set-up-account.tsx';
+import { SignInForm } from './sign-in-form.tsx';
+import { Surface } from './surface.tsx';
+
+export function SignInPage() {
+  const [setUp] = useState(takeSetUpSecret);
+  if (setUp !== undefined) return <SetUpAccount secret={setUp} />;
+  return (
+    <Surface title="Sign in to Berth">
+      <SignInForm done={() => location.assign(nextPage())} />
+    </Surface>
+  );
+}
+
+/** The secret leaves the address at once, so that it is not in the history. */
+function takeSetUpSecret(): string | undefined {
+  const secret = new URLSearchParams(location.hash.slice(1)).get('setup') ?? undefined;
+  if (secret !== undefined) history.replaceState(null, '', location.pathname + location.search);
+  return secret;
+}

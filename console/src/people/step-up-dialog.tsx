@@ -1,0 +1,86 @@
+// Asks the person to prove again who they are, with the strongest thing that the account has.
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState, useSyncExternalStore } from 'react';
+import type { CurrentAccount } from '../../../contract/sign-in.ts';
+import { call } from '../api/call.ts';
+import { usePasskey as askPasskey } from '../api/passkeys.ts';
+import { accountQuery } from '../api/queries.ts';
+import { endStepUp, isStepUpWanted, onStepUp } from '../api/step-up.ts';
+import { Button } from '../ui/button.tsx';
+import { Dialog } from '../ui/dialog.tsx';
+import { TextField } from '../ui/form.tsx';
+import { FormError } from '../ui/states.tsx';
+import { Form } from './sign-in-form.tsx';
+
+export function StepUpDialog() {
+  const isWanted = useSyncExternalStore(onStepUp, isStepUpWanted);
+  return isWanted ? <StepUp /> : null;
+}
+
+function StepUp() {
+  const { data: account, error } = useQuery(accountQuery);
+  return (
+    <Dialog
+      open
+      onClose={() => endStepUp(false)}
+      title="Confirm that it is you"
+      about="What you are about to do needs a fresh proof. It counts for five minutes."
+    >
+      <FormError error={error} />
+      {account && <Proof account={account} />}
+    </Dialog>
+  );
+}
+
+function Proof({ account }: { readonly account: CurrentAccount }) {
+  const strongest = account.session?.strongestAcr;
+  const [text, setText] = useState('');
+  const [isRecovery, setIsRecovery] = useState(false);
+  const client = useQueryClient();
+  const work = useMutation({
+    mutationFn: async () => {
+      if (strongest === 'phr') {
+        const challenge = await call('requestStepUpChallenge', {});
+        const { ticket } = challenge;
+        return call('stepUp', { body: { method: 'passkey', ticket, response: await askPasskey(challenge) } });
+      }
+      if (strongest === 'berth:2')
+        return call('stepUp', { body: { method: isRecovery ? 'recovery_code' : 'totp', code: text } });
+      return call('stepUp', { body: { method: 'password', password: text } });
+    },
+    onSuccess: now => {
+      client.setQueryData(accountQuery.queryKey, now);
+      endStepUp(true);
+    },
+  });
+  const isCode = strongest === 'berth:2';
+  return (
+    <Form submit={() => work.mutate()}>
+      {strongest === 'phr' ? (
+        <p className="text-soft">Use one of your passkeys.</p>
+      ) : (
+        <TextField
+          label={isCode ? (isRecovery ? 'Recovery code' : 'Code of your authenticator app') : 'Password'}
+          type={isCode ? 'text' : 'password'}
+          inputMode={isCode && !isRecovery ? 'numeric' : 'text'}
+          autoComplete={isCode ? 'one-time-code' : 'current-password'}
+          value={text}
+          onChange={event => setText(event.target.value)}
+          required
+        />
+      )}
+      <FormError error={work.error} />
+      <div className="flex flex-wrap justify-end gap-2">
+        {isCode && (
+          <Button look="quiet" onClick={() => setIsRecovery(!isRecovery)}>
+            {isRecovery ? 'Use the app' : 'Use a recovery code'}
+          </Button>
+        )}
+        <Button onClick={() => endStepUp(false)}>Cancel</Button>
+        <Button type="submit" look="primary" busy={work.isPending}>
+          Confirm
+        </Button>
+      </div>
+    </Form>
+  );
+}

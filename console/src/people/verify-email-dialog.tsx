@@ -1,0 +1,42 @@
+// Sends a code to the address of the account, and takes it.
+import { useMutation } from '@tanstack/react-query';
+import { useState } from 'react';
+import { call } from '../api/call.ts';
+import { TextField } from '../ui/form.tsx';
+import { FormDialog } from '../ui/form-dialog.tsx';
+
+export function VerifyEmailDialog({ close, done }: { readonly close: () => void; readonly done: () => Promise<void> }) {
+  const [ticket, setTicket] = useState<string | undefined>();
+  const [code, setCode] = useState('');
+  const work = useMutation({
+    mutationFn: async () => {
+      if (ticket === undefined) return setTicket((await call('requestEmailVerification', {})).ticket);
+      await call('verifyEmail', { body: { ticket, code } });
+      await done();
+      close();
+    },
+  });
+  return (
+    <FormDialog
+      title="Verify the e-mail address"
+      action={ticket === undefined ? 'Send a code' : 'Verify'}
+      work={work}
+      close={close}
+    >
+      {ticket === undefined ? (
+        <p className="text-soft">
+          A code is sent to the address. An installation without a mail server keeps it for its operator: berth outbox.
+        </p>
+      ) : (
+        <TextField
+          label="Code"
+          inputMode="numeric"
+          autoComplete="one-time-code"
+          value={code}
+          onChange={event => setCode(event.target.value)}
+          required
+        />
+      )}
+    </FormDialog>
+  );
+}
