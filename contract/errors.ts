@@ -81,6 +81,65 @@ export const ERRORS = {
     whatToDo: 'Check the address, user name and password of the proxy.',
   },
 
+  // 400, of the OAuth routes
+  authorization_pending: {
+    status: 400,
+    retry: 'yes',
+    retryAfterSeconds: 5,
+    summary: 'The person has not decided yet.',
+    whatToDo: 'Send the request again after `interval` seconds.',
+  },
+  slow_down: {
+    status: 400,
+    retry: 'yes',
+    retryAfterSeconds: 10,
+    summary: 'The token was requested again too soon. The interval is five seconds longer from now on.',
+    whatToDo: 'Wait for the number of seconds in `retry-after`, and five seconds longer between all further requests.',
+  },
+  access_denied: {
+    status: 400,
+    retry: 'no',
+    summary: 'The person has denied the authorization.',
+    whatToDo: 'Stop asking. Start again only if the person wants it.',
+  },
+  expired_token: {
+    status: 400,
+    retry: 'no',
+    summary: 'The device code has expired before the token was collected.',
+    whatToDo: 'Start a new device authorization.',
+  },
+  invalid_grant: {
+    status: 400,
+    retry: 'no',
+    summary:
+      'The device code is unknown, was used before, belongs to another `client_id`, or the `code_verifier` is wrong. The token of a code that is used again is revoked.',
+    whatToDo: 'Start a new device authorization.',
+  },
+  invalid_client: {
+    status: 400,
+    retry: 'no',
+    summary: '`client_id` is missing or malformed.',
+    whatToDo: 'Send the same `client_id` as at the start.',
+  },
+  invalid_scope: {
+    status: 400,
+    retry: 'no',
+    summary: '`scope` has a word that is no scope.',
+    whatToDo: 'Use scopes of tokens, separated by blanks.',
+  },
+  invalid_target: {
+    status: 400,
+    retry: 'no',
+    summary: '`resource` is not the address of this service.',
+    whatToDo: 'Omit it, or send `baseUrl` of `GET /v1/config`.',
+  },
+  unsupported_grant_type: {
+    status: 400,
+    retry: 'no',
+    summary: '`grant_type` is not the one of device authorization.',
+    whatToDo: 'Send `urn:ietf:params:oauth:grant-type:device_code`.',
+  },
+
   // 401, 403
   missing_credentials: {
     status: 401,
@@ -246,6 +305,12 @@ export const ERRORS = {
     retry: 'no',
     summary: 'The limit on the number of these resources is reached.',
     whatToDo: 'Remove one that is no longer needed. `details.limit` is the limit.',
+  },
+  already_decided: {
+    status: 409,
+    retry: 'no',
+    summary: 'The decision was made before, and stands.',
+    whatToDo: 'Start anew if another decision is wanted.',
   },
   key_not_rotatable: {
     status: 409,

@@ -8,6 +8,7 @@ import { catalogueEntry, type ErrorCode } from './errors.ts';
 import { SessionEvent } from './events.ts';
 import { Extension } from './extensions.ts';
 import { BrowserLimits, Limits, ReplaceLimits } from './limits.ts';
+import { OAuthError } from './oauth.ts';
 import { type Answer, type Operation, TAGS, type Upload } from './operation.ts';
 import {
   errorsOf,
@@ -47,6 +48,7 @@ export const NAMED_SCHEMAS: Readonly<Record<string, TSchema>> = {
   Warning,
   Issue,
   Error: ErrorBody,
+  OAuthError,
   Application,
   CreateApplication,
   RenameApplication,
@@ -72,6 +74,7 @@ const SECURITY: Readonly<Record<Operation['credential'], JsonValue>> = {
   agentKey: [{ agentKey: [] }, { agentKeyHeader: [] }],
   account: [{ accessToken: [] }, { signInCookie: [] }],
   human: [{ signInCookie: [] }],
+  deviceCode: [{ deviceCode: [] }],
   connect: [{ signingKey: [] }, { agentKey: [] }, { agentKeyHeader: [] }],
 };
 
@@ -134,6 +137,7 @@ export function openApiDocument(version = '0.1.0'): JsonMap {
           description:
             'Set for a person who signs in. Named `berth` where the service is reached over plain http. Writes need `Origin` of this service and a JSON body.',
         },
+        deviceCode: { type: 'http', scheme: 'bearer', description: 'A device code, `bdc_…`.' },
         signingKey: { type: 'apiKey', in: 'query', name: 'signingKey', description: "The session's signing key." },
       },
       headers: COMMON_HEADERS,
@@ -169,17 +173,20 @@ function describe(id: OperationId, mount: 'native' | 'compat'): JsonMap {
     description: it.scopes ? `${it.description}\n\nScope: ${it.scopes.join(' or ')}.` : it.description,
     security: SECURITY[it.credential],
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(it.body ? { requestBody: requestBody(it.body, it.bodyExample) } : {}),
+    ...(it.body ? { requestBody: requestBody(it.body, it) } : {}),
     ...(it.upload ? { requestBody: fileBody(it.upload) } : {}),
     responses: { ...answers(id), ...failures(id) },
     ...(it.isWrite ? { 'x-write': true } : {}),
   };
 }
 
-const requestBody = (body: TSchema, example: unknown): JsonMap => ({
-  required: requiredNames(body).length > 0,
-  content: { 'application/json': { schema: plain(body), ...(example === undefined ? {} : { example }) } },
-});
+function requestBody(body: TSchema, { bodyExample: example, oauth }: Operation): JsonMap {
+  const content = { schema: plain(body), ...(example === undefined ? {} : { example }) };
+  return {
+    required: requiredNames(body).length > 0,
+    content: { 'application/json': content, ...(oauth ? { 'application/x-www-form-urlencoded': content } : {}) },
+  };
+}
 
 const fileBody = ({ description }: Upload): JsonMap => ({
   required: true,
@@ -204,7 +211,7 @@ function parametersOf(place: Place, schema: TSchema | undefined): JsonMap[] {
     return {
       name: place.endsWith('header') ? headerName(name) : name,
       in: place === 'optional header' ? 'header' : place,
-      required: place === 'path' || place === 'header' || required.has(name),
+      required: place === 'path' || name === 'if-match' || required.has(name),
       ...(description === undefined ? {} : { description }),
       schema: rest,
     };
@@ -277,7 +284,10 @@ function failures(id: OperationId): JsonMap {
         content: {
           'application/json': {
             schema: {
-              allOf: [{ $ref: '#/components/schemas/Error' }, { properties: { code: { enum: these } } }],
+              allOf: [
+                { $ref: `#/components/schemas/${operation(id).oauth ? 'OAuthError' : 'Error'}` },
+                { properties: { code: { enum: these } } },
+              ],
             },
           },
         },

@@ -7,8 +7,9 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 /**
  * `agentKey`: bak_…. `account`: a personal access token (bpt_…), a developer token (bdt_…) or the cookie of a person who signed
  * in. `human`: that cookie only. `connect`: the session's own signing key, or an agent key with browsers:connect.
+ * `deviceCode`: the device code of the authorization that the path names.
  */
-export type Credential = 'public' | 'agentKey' | 'account' | 'human' | 'connect';
+export type Credential = 'public' | 'agentKey' | 'account' | 'human' | 'connect' | 'deviceCode';
 
 /** Native paths stand under /v1/browsers; `both` means also where official clients look, under /v1 and /v1/browsers/v1. */
 export type Mount = 'native' | 'both' | 'compat';
@@ -29,6 +30,7 @@ export const TAGS = {
   Account: 'The account of the person who is signed in.',
   Tokens: 'Personal access tokens for scripts that manage accounts and applications.',
   Audit: 'Who did what in an application.',
+  'Device authorization': 'Give a program on another device access, by a code.',
   Compatibility: 'Routes that exist only for official clients of other services.',
   Service: 'Health, metrics and descriptions.',
 } as const;
@@ -80,6 +82,8 @@ export interface Operation {
    * of them, or stands inside one, is refused.
    */
   readonly protectingFields?: Readonly<Record<string, readonly string[]>>;
+  /** An OAuth endpoint: it takes forms too, and its errors have the fields of RFC 6749. */
+  readonly oauth?: true;
   readonly params?: TSchema;
   readonly query?: TSchema;
   readonly headers?: TSchema;

@@ -9,8 +9,10 @@ import { APPLICATION_OPERATIONS } from './operations/applications.ts';
 import { AUDIT_OPERATIONS } from './operations/audit.ts';
 import { CERTIFICATE_OPERATIONS } from './operations/certificates.ts';
 import { COMPATIBILITY_OPERATIONS } from './operations/compatibility.ts';
+import { CONFIG_OPERATIONS } from './operations/config.ts';
 import { CONNECT_OPERATIONS } from './operations/connect.ts';
 import { CONTEXT_OPERATIONS } from './operations/contexts.ts';
+import { DEVICE_OPERATIONS } from './operations/device.ts';
 import { DOWNLOAD_OPERATIONS } from './operations/downloads.ts';
 import { EVENT_OPERATIONS } from './operations/events.ts';
 import { EXTENSION_OPERATIONS } from './operations/extensions.ts';
@@ -44,7 +46,9 @@ export const OPERATIONS = {
   ...ACCOUNT_OPERATIONS,
   ...TOKEN_OPERATIONS,
   ...AUDIT_OPERATIONS,
+  ...DEVICE_OPERATIONS,
   ...COMPATIBILITY_OPERATIONS,
+  ...CONFIG_OPERATIONS,
   ...SERVICE_OPERATIONS,
   ...SIGNING_KEY_OPERATIONS,
 } as const satisfies Readonly<Record<string, Operation>>;

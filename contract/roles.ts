@@ -8,6 +8,8 @@ export const ROLE_NEEDED = {
   /** Configuration, metadata, limits and usage, the audit log. */
   read: 'viewer',
   agentKeys: 'developer',
+  /** Give a program on another device access. */
+  approveDevices: 'developer',
   rename: 'admin',
   /** Members and invitations; nobody gives or takes a role above their own. */
   members: 'admin',

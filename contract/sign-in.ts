@@ -14,6 +14,9 @@ export type Acr = (typeof ACRS)[number];
 /** A step-up needs a proof that is at most this old. */
 export const STEP_UP_MAX_AGE_SECONDS = 300;
 
+/** What a sign-in can begin with. */
+export const SIGN_IN_METHODS = ['password', 'passkey', 'email_code'] as const;
+
 export const PASSWORD_CHARACTERS_MIN = 12;
 export const PASSWORD_CHARACTERS_MAX = 256;
 export const EMAIL_CHARACTERS_MAX = 254;

@@ -113,4 +113,10 @@ export type CreateToken = Static<typeof CreateToken>;
 export const TokenPage = Page(Token);
 export type TokenPage = Static<typeof TokenPage>;
 
+export const RevokeSentToken = Type.Object({
+  token: Type.String({ maxLength: 512, description: 'The token itself.' }),
+  token_type_hint: Type.Optional(Type.String({ maxLength: 64, description: 'Ignored.' })),
+});
+export type RevokeSentToken = Static<typeof RevokeSentToken>;
+
 export const TokenParams = Type.Object({ id: Uuid('Id of the token.') });

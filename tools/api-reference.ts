@@ -23,6 +23,7 @@ const CREDENTIALS: Readonly<Record<Operation['credential'], string>> = {
   agentKey: 'agent key',
   account: 'personal access token, developer token or sign-in cookie',
   human: 'sign-in cookie of a person',
+  deviceCode: 'device code',
   connect: "the session's signing key, or an agent key",
 };
 
@@ -71,9 +72,10 @@ function operationBlocks(id: OperationId): string[] {
     `\`\`\`sh\n${curlOf(it)}\n\`\`\``,
     ...titled('Path parameters', it.params, { allRequired: true }),
     ...titled('Query parameters', it.query),
-    ...titled('Headers', it.headers, { allRequired: true, nameOf: headerName }),
+    ...titled('Headers', it.headers, { allRequired: isIfMatch(it.headers), nameOf: headerName }),
     ...titled('Optional headers', optionalHeadersOf(id), { nameOf: headerName }),
-    ...(it.body ? ['**Body**', ...contentOf(it.body)] : []),
+    ...(it.body ? [it.oauth ? '**Body**: JSON, or a form (`application/x-www-form-urlencoded`).' : '**Body**'] : []),
+    ...(it.body ? contentOf(it.body) : []),
     ...(it.upload
       ? [`**Body**: \`multipart/form-data\` with one part, a file named \`file\`: ${it.upload.description}`]
       : []),
@@ -106,6 +108,10 @@ function facts(id: OperationId, { credential, scopes, isWrite }: Operation): str
     ...(also.length > 0 ? [`- Also at ${also.map(({ path }) => `\`${path}\``).join(', ')}`] : []),
   ].join('\n');
 }
+
+/** A change names the version that it is based on, although the schema lets the header be missing: 428 is for that. */
+const isIfMatch = (headers: TSchema | undefined): boolean =>
+  headers !== undefined && Object.hasOwn(shapeOf(headers).properties ?? {}, 'if-match');
 
 interface FieldOptions {
   readonly allRequired?: boolean;

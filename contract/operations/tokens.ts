@@ -1,7 +1,15 @@
 // Tokens of accounts.
 import { PageQuery } from '../common.ts';
 import type { Operation } from '../operation.ts';
-import { CreateToken, IssuedToken, MANAGE_TOKENS_SCOPE, Token, TokenPage, TokenParams } from '../tokens.ts';
+import {
+  CreateToken,
+  IssuedToken,
+  MANAGE_TOKENS_SCOPE,
+  RevokeSentToken,
+  Token,
+  TokenPage,
+  TokenParams,
+} from '../tokens.ts';
 
 export const TOKEN_OPERATIONS = {
   listTokens: {
@@ -62,5 +70,21 @@ export const TOKEN_OPERATIONS = {
     params: TokenParams,
     responses: { 204: { description: 'Revoked.' } },
     errors: ['permission_denied', 'not_found'],
+  },
+  revokeSentToken: {
+    tag: 'Tokens',
+    method: 'POST',
+    path: '/v1/account/tokens/revoke',
+    summary: 'Revoke a token by its value',
+    description:
+      'For OAuth clients (RFC 7009): whoever has a token can revoke it. Always succeeds, also for a token that is unknown or ended. Takes effect at once, in every process. At most 60 per minute and address.',
+    credential: 'public',
+    isWrite: true,
+    mount: 'native',
+    oauth: true,
+    body: RevokeSentToken,
+    bodyExample: { token: 'bdt_…' },
+    responses: { 200: { description: 'The token is not valid any more.' } },
+    errors: ['rate_limited', 'database_unreachable'],
   },
 } as const satisfies Readonly<Record<string, Operation>>;

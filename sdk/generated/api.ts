@@ -1456,6 +1456,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/account/tokens/revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Revoke a token by its value
+         * @description For OAuth clients (RFC 7009): whoever has a token can revoke it. Always succeeds, also for a token that is unknown or ended. Takes effect at once, in every process. At most 60 per minute and address.
+         */
+        post: operations["revokeSentToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/applications/{appId}/audit": {
         parameters: {
             query?: never;
@@ -1470,6 +1490,130 @@ export interface paths {
          *     Scope: audit:read.
          */
         get: operations["listAuditEntries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/device/authorizations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read and claim a device authorization
+         * @description Returns what the program with this code asks for. The first person who reads it claims it: for everybody else it does not exist from then on. Ten wrong codes within ten minutes, per person and per address, are answered with 429.
+         */
+        get: operations["readDeviceRequest"];
+        put?: never;
+        /**
+         * Start a device authorization
+         * @description Returns a code for a person to approve in a browser, and a device code to collect the token with (RFC 8628). Codes are valid for ten minutes. Unknown parameters are ignored. At most 30 per minute and address.
+         */
+        post: operations["startDeviceAuthorization"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/device/authorizations/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the state of a device authorization
+         * @description For the program: whether the person has decided, without collecting the token. The credential is the device code. Without `wait`, more often than every `interval` seconds is refused.
+         */
+        get: operations["readDeviceState"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/device/approvals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Decide a device authorization
+         * @description Approves or denies what a program asks for. Only the person who has read it can. To approve needs a fresh proof of who you are, and is refused to browsers of sessions of this service.
+         */
+        post: operations["decideDeviceAuthorization"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/device/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Collect the token of a device authorization
+         * @description The token endpoint (RFC 6749, RFC 8628). Repeat it every `interval` seconds while it answers `authorization_pending`; after `slow_down` wait five seconds longer each time. The token is issued once. If its device code is sent again later, the token is revoked.
+         */
+        post: operations["collectDeviceToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/config": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the configuration
+         * @description Returns where people sign in and where devices are authorized. May be cached for a minute.
+         */
+        get: operations["readConfig"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/.well-known/oauth-authorization-server": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the authorization server metadata
+         * @description Returns the same for OAuth clients (RFC 8414). May be cached for a minute.
+         */
+        get: operations["readAuthorizationServer"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2257,6 +2401,23 @@ export interface components {
             requestId: string;
             /** @description Machine-readable details. For `invalid_request`: `issues`, a list of `{path, message}`. */
             details?: Record<string, unknown>;
+        };
+        /** @description The body of every error of the OAuth routes. */
+        OAuthError: {
+            /** @description HTTP status code, as in the status line. */
+            statusCode: number;
+            /** @description Error code of RFC 6749, 8628 or 8707. The same as `code` where that is one; otherwise `invalid_request`, `access_denied`, `temporarily_unavailable` or `server_error`. */
+            error: string;
+            /** @description What happened and what to do next, for people and agents. */
+            message: string;
+            /** @description Stable code for programs. See the list of errors. */
+            code: string;
+            /** @description Id of the request, also in the response header `x-request-id`. Include it when you report a problem. */
+            requestId: string;
+            /** @description Machine-readable details. For `invalid_request`: `issues`, a list of `{path, message}`. */
+            details?: Record<string, unknown>;
+            /** @description The message in ASCII. */
+            error_description: string;
         };
         /** @description An application: the owner of keys, sessions and usage. */
         Application: {
@@ -3518,13 +3679,13 @@ export interface operations {
     readDownload: {
         parameters: {
             query?: never;
-            header: {
+            header?: {
                 /** @description Byte range to return, for example `bytes=0-1023`. The status is then 206. */
-                Range: string;
+                Range?: string;
                 /** @description `ETag` of the version that you already have. If it is current, the status is 304. */
-                "If-None-Match": string;
+                "If-None-Match"?: string;
                 /** @description `ETag` of the version that `range` refers to. If it is not current, the whole file is returned. */
-                "If-Range": string;
+                "If-Range"?: string;
             };
             path: {
                 /** @description Id of the download. */
@@ -3637,13 +3798,13 @@ export interface operations {
     readLinkedFile: {
         parameters: {
             query?: never;
-            header: {
+            header?: {
                 /** @description Byte range to return, for example `bytes=0-1023`. The status is then 206. */
-                Range: string;
+                Range?: string;
                 /** @description `ETag` of the version that you already have. If it is current, the status is 304. */
-                "If-None-Match": string;
+                "If-None-Match"?: string;
                 /** @description `ETag` of the version that `range` refers to. If it is not current, the whole file is returned. */
-                "If-Range": string;
+                "If-Range"?: string;
             };
             path: {
                 /** @description Token: the last part of a `downloadUrl`. */
@@ -7463,6 +7624,58 @@ export interface operations {
             };
         };
     };
+    revokeSentToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "token": "bdt_…"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description The token itself. */
+                    token: string;
+                    /** @description Ignored. */
+                    token_type_hint?: string;
+                };
+                /**
+                 * @example {
+                 *       "token": "bdt_…"
+                 *     }
+                 */
+                "application/x-www-form-urlencoded": {
+                    /** @description The token itself. */
+                    token: string;
+                    /** @description Ignored. */
+                    token_type_hint?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The token is not valid any more. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     listAuditEntries: {
         parameters: {
             query?: {
@@ -7555,6 +7768,540 @@ export interface operations {
                         nextCursor?: string;
                     };
                 };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readDeviceRequest: {
+        parameters: {
+            query: {
+                /** @description The code that the program shows. Case, blanks and dashes are ignored. */
+                user_code: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What is asked for. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the authorization.
+                         */
+                        id: string;
+                        /**
+                         * @description `pending`: nobody has opened it. `claimed`: a person has, and nobody else can. `approved`: the token can be collected. `redeemed`: it was collected. `denied` and `expired` are final too.
+                         * @enum {unknown}
+                         */
+                        status: "pending" | "claimed" | "approved" | "redeemed" | "denied" | "expired";
+                        client: {
+                            /** @description How the program names itself. */
+                            id: string;
+                            /** @description Whether the service vouches for the name. */
+                            verified: boolean;
+                        };
+                        /** @description How the program names the device. */
+                        deviceName?: string;
+                        /** @description The permissions that it asks for, or that were granted. */
+                        scopes: string[];
+                        requestedFrom: {
+                            /** @description Address of the program. */
+                            ip: string;
+                            /** @description Whether your own address is in the same network (/24 of IPv4, /48 of IPv6). */
+                            isYourNetwork: boolean;
+                        };
+                        /** @description The `User-Agent` of the program. */
+                        userAgent?: string;
+                        /**
+                         * Format: date-time
+                         * @description When the program asked. ISO 8601, UTC, with milliseconds.
+                         */
+                        startedAt: string;
+                        /**
+                         * Format: date-time
+                         * @description When the code expires. ISO 8601, UTC, with milliseconds.
+                         */
+                        expiresAt: string;
+                        /** @description Applications that you may give access to, newest first: those in which you are a developer or more. */
+                        applications: {
+                            /**
+                             * Format: uuid
+                             * @description Id of the application.
+                             */
+                            id: string;
+                            name: string;
+                            /** @enum {unknown} */
+                            role: "viewer" | "developer" | "admin" | "owner";
+                        }[];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    startDeviceAuthorization: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "client_id": "my-agent",
+                 *       "scope": "applications:read keys:write"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description Name of the program, chosen by itself. Shown to the person as unverified. */
+                    client_id: string;
+                    /** @description Permissions that the token shall have, separated by blanks. Defaults to `applications:read keys:write`. See the scopes of tokens. */
+                    scope?: string;
+                    /** @description Name of the device, shown to the person and in the list of tokens. Defaults to `client_id`. */
+                    device_name?: string;
+                    /** @description Binds the device code to this program (RFC 7636): the token is issued only with the `code_verifier`. */
+                    code_challenge?: string;
+                    /**
+                     * @description Required with `code_challenge`: SHA-256 of the verifier in base64url.
+                     * @enum {unknown}
+                     */
+                    code_challenge_method?: "S256";
+                    /** @description The address of this service (RFC 8707). Any other is refused. */
+                    resource?: string;
+                };
+                /**
+                 * @example {
+                 *       "client_id": "my-agent",
+                 *       "scope": "applications:read keys:write"
+                 *     }
+                 */
+                "application/x-www-form-urlencoded": {
+                    /** @description Name of the program, chosen by itself. Shown to the person as unverified. */
+                    client_id: string;
+                    /** @description Permissions that the token shall have, separated by blanks. Defaults to `applications:read keys:write`. See the scopes of tokens. */
+                    scope?: string;
+                    /** @description Name of the device, shown to the person and in the list of tokens. Defaults to `client_id`. */
+                    device_name?: string;
+                    /** @description Binds the device code to this program (RFC 7636): the token is issued only with the `code_verifier`. */
+                    code_challenge?: string;
+                    /**
+                     * @description Required with `code_challenge`: SHA-256 of the verifier in base64url.
+                     * @enum {unknown}
+                     */
+                    code_challenge_method?: "S256";
+                    /** @description The address of this service (RFC 8707). Any other is refused. */
+                    resource?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Started, where the body was a form. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the authorization.
+                         */
+                        id: string;
+                        /** @description Secret of the program, `bdc_…`. Never show it to the person. */
+                        device_code: string;
+                        /** @description The code to show to the person, for example `KQTM-7HXD`. */
+                        user_code: string;
+                        /** @description The address to show to the person. */
+                        verification_uri: string;
+                        /** @description The same address with the code in its fragment, for a link or a QR code. */
+                        verification_uri_complete: string;
+                        /** @description Seconds until both codes expire. */
+                        expires_in: number;
+                        /** @description Least seconds between two requests for the token. */
+                        interval: number;
+                    };
+                };
+            };
+            /** @description Started. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the authorization.
+                         */
+                        id: string;
+                        /** @description Secret of the program, `bdc_…`. Never show it to the person. */
+                        device_code: string;
+                        /** @description The code to show to the person, for example `KQTM-7HXD`. */
+                        user_code: string;
+                        /** @description The address to show to the person. */
+                        verification_uri: string;
+                        /** @description The same address with the code in its fragment, for a link or a QR code. */
+                        verification_uri_complete: string;
+                        /** @description Seconds until both codes expire. */
+                        expires_in: number;
+                        /** @description Least seconds between two requests for the token. */
+                        interval: number;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readDeviceState: {
+        parameters: {
+            query?: {
+                /** @description Seconds to wait for a change of the status. */
+                wait?: number;
+                /** @description With `wait`: the status that you know. Any other is returned at once. Defaults to the present one. */
+                since?: "pending" | "claimed" | "approved" | "redeemed" | "denied" | "expired";
+            };
+            header?: never;
+            path: {
+                /** @description Id of the authorization. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The state. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the authorization.
+                         */
+                        id: string;
+                        /**
+                         * @description `pending`: nobody has opened it. `claimed`: a person has, and nobody else can. `approved`: the token can be collected. `redeemed`: it was collected. `denied` and `expired` are final too.
+                         * @enum {unknown}
+                         */
+                        status: "pending" | "claimed" | "approved" | "redeemed" | "denied" | "expired";
+                        /** @description Seconds until the codes expire. */
+                        expiresIn: number;
+                        /** @description Least seconds between two requests. */
+                        interval: number;
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    decideDeviceAuthorization: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "userCode": "KQTM-7HXD",
+                 *       "decision": "approve",
+                 *       "applicationIds": [
+                 *         "0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10"
+                 *       ]
+                 *     }
+                 */
+                "application/json": {
+                    /** @description The code that the program shows. Read it first: the person who reads it first decides. */
+                    userCode: string;
+                    /**
+                     * @description `approve` needs a fresh proof of who you are; `deny` does not.
+                     * @enum {unknown}
+                     */
+                    decision: "approve" | "deny";
+                    /** @description Applications that the token gives access to; you must be a developer or more in each. Required to approve. Empty, with the scope `applications:write`: the one application that the program will create. */
+                    applicationIds?: string[];
+                    /** @description Permissions to grant: some of those asked for. Defaults to all of them. */
+                    scopes?: ("applications:read" | "applications:write" | "members:write" | "keys:write" | "operations:write" | "credentials:write" | "connections:write" | "flows:write" | "identity:write" | "invocations:test" | "reconciliations:write" | "limits:write" | "credits:read" | "purchases:read" | "handoffs:write" | "audit:read" | "account:tokens")[];
+                };
+            };
+        };
+        responses: {
+            /** @description Decided. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: uuid
+                         * @description Id of the authorization.
+                         */
+                        id: string;
+                        /** @enum {unknown} */
+                        status: "approved" | "denied";
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    collectDeviceToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "grant_type": "urn:ietf:params:oauth:grant-type:device_code",
+                 *       "device_code": "bdc_…",
+                 *       "client_id": "my-agent"
+                 *     }
+                 */
+                "application/json": {
+                    /** @description `urn:ietf:params:oauth:grant-type:device_code`. */
+                    grant_type: string;
+                    /** @description Required: the device code. */
+                    device_code?: string;
+                    /** @description Required: the same as at the start. */
+                    client_id?: string;
+                    /** @description Required if the start had a `code_challenge`: 43 to 128 characters (RFC 7636). */
+                    code_verifier?: string;
+                };
+                /**
+                 * @example {
+                 *       "grant_type": "urn:ietf:params:oauth:grant-type:device_code",
+                 *       "device_code": "bdc_…",
+                 *       "client_id": "my-agent"
+                 *     }
+                 */
+                "application/x-www-form-urlencoded": {
+                    /** @description `urn:ietf:params:oauth:grant-type:device_code`. */
+                    grant_type: string;
+                    /** @description Required: the device code. */
+                    device_code?: string;
+                    /** @description Required: the same as at the start. */
+                    client_id?: string;
+                    /** @description Required if the start had a `code_challenge`: 43 to 128 characters (RFC 7636). */
+                    code_verifier?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The token. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The developer token, `bdt_…`. It cannot be shown again. */
+                        access_token: string;
+                        /** @enum {unknown} */
+                        token_type: "Bearer";
+                        /** @description Seconds until the token expires. It cannot be renewed. */
+                        expires_in: number;
+                        /** @description Granted permissions, separated by blanks. */
+                        scope: string;
+                        /**
+                         * Format: uuid
+                         * @description Id of the token.
+                         */
+                        token_id: string;
+                        /** @description Ids of the applications that the token is restricted to. */
+                        application_ids: string[];
+                    };
+                };
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readConfig: {
+        parameters: {
+            query?: {
+                /** @description Id of an application. Without effect: nothing of an application is public. */
+                application?: string;
+            };
+            header?: {
+                /** @description `ETag` of the version that you already have. If it is current, the status is 304. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The configuration. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Issuer of tokens, as OAuth names it. */
+                        issuer: string;
+                        /** @description Origin of the API. */
+                        baseUrl: string;
+                        /** @description Address of the documentation. */
+                        docsUrl: string;
+                        /** @description Version of the service. */
+                        version: string;
+                        signIn: {
+                            /** @description Page on which people sign in. */
+                            url: string;
+                            /** @description What a sign-in can begin with. */
+                            methods: ("password" | "passkey" | "email_code")[];
+                        };
+                        /**
+                         * @description Who can register: anyone, whoever is invited, or nobody.
+                         * @enum {unknown}
+                         */
+                        registration: "open" | "invite" | "closed";
+                        /** @description Least characters of a password. */
+                        minPasswordLength: number;
+                        /** @description Device authorization (RFC 8628). */
+                        device: {
+                            /** @description Where a program starts. */
+                            authorizationUrl: string;
+                            /** @description Where it collects its token. */
+                            tokenUrl: string;
+                            /** @description The page for the person. */
+                            verificationUri: string;
+                            /** @description Least seconds between two requests for the token. */
+                            interval: number;
+                            /** @description Seconds until the codes expire. */
+                            expiresIn: number;
+                        };
+                        /** @description Where browsers can run. */
+                        regions: string[];
+                    };
+                };
+            };
+            /** @description The version that you have is current. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A failure. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    readAuthorizationServer: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `ETag` of the version that you already have. If it is current, the status is 304. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The metadata. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        issuer: string;
+                        device_authorization_endpoint: string;
+                        token_endpoint: string;
+                        revocation_endpoint: string;
+                        /** @description Public keys of what the service signs. */
+                        jwks_uri: string;
+                        grant_types_supported: string[];
+                        /** @description None: there is no authorization endpoint. */
+                        response_types_supported: string[];
+                        token_endpoint_auth_methods_supported: string[];
+                        revocation_endpoint_auth_methods_supported: string[];
+                        code_challenge_methods_supported: string[];
+                        scopes_supported: string[];
+                        service_documentation: string;
+                    };
+                };
+            };
+            /** @description The version that you have is current. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A failure. */
             default: {

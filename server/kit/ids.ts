@@ -18,6 +18,7 @@ export type PasskeyId = string & { readonly kind: 'passkey' };
 export type TicketId = string & { readonly kind: 'ticket' };
 export type MailId = string & { readonly kind: 'mail' };
 export type InvitationId = string & { readonly kind: 'invitation' };
+export type DeviceAuthorizationId = string & { readonly kind: 'device_authorization' };
 export type DownloadId = string & { readonly kind: 'download' };
 
 export function newId<Id extends string>(now: Date): Id {

@@ -12,6 +12,7 @@ import type { Admission } from './admission.ts';
 import { openAudit } from './audit.ts';
 import { openCertificates } from './certificates.ts';
 import { openContexts } from './contexts.ts';
+import { openDevice } from './device.ts';
 import { openEvents } from './events.ts';
 import { openExtensions } from './extensions.ts';
 import { openDownloads, openFiles } from './files.ts';
@@ -69,5 +70,6 @@ export async function openFamilies(runtime: Runtime, foundation: Foundation, dep
     mail,
     members,
     people: openPeople(runtime, foundation, { identity, mail: mail.service, invitedEmail }),
+    device: await openDevice(runtime, foundation, identity),
   };
 }

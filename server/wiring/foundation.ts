@@ -4,6 +4,7 @@ import type { Config } from '../config.ts';
 import { Audit } from '../domain/audit/audit.ts';
 import { Links } from '../domain/files/links.ts';
 import type { SigningKeys } from '../domain/signing/signing-keys.ts';
+import { Departures } from '../engines/egress/departures.ts';
 import { openSlots } from '../engines/slots/open-slots.ts';
 import type { Slots } from '../engines/slots/slots.ts';
 import { lockDataFolder } from '../engines/store/data-folder.ts';
@@ -38,6 +39,8 @@ export interface Foundation extends Basics, KeptFiles {
   readonly signingKeys: SigningKeys;
   readonly slots: Slots;
   readonly workers: WorkerPool;
+  /** The local ends of the connections of all sessions. */
+  readonly departures: Departures;
   /** Signed links to files. */
   readonly links: Links;
   readonly tasks: readonly Task[];
@@ -58,5 +61,16 @@ export async function openFoundation(runtime: Runtime, basics: Basics): Promise<
   const workers = scope.own(new WorkerPool());
   const audit = new Audit(store, clock);
   const signing = signingKeys(runtime, store, vault);
-  return { ...basics, ...kept, audit, vault, signingKeys: signing, store, slots, workers, links };
+  return {
+    ...basics,
+    ...kept,
+    audit,
+    vault,
+    signingKeys: signing,
+    store,
+    slots,
+    workers,
+    links,
+    departures: new Departures(),
+  };
 }

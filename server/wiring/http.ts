@@ -10,6 +10,7 @@ import { openFrontEnd } from './devtools.ts';
 import type { Families } from './families.ts';
 import type { Foundation } from './foundation.ts';
 import { readiness } from './readiness.ts';
+import { openServiceDocuments } from './service-documents.ts';
 import type { OpenedSessions } from './sessions.ts';
 
 /** What tools/build-web.ts has built. */
@@ -38,6 +39,8 @@ export async function openWeb(runtime: Runtime, foundation: Foundation, deps: We
       waiting: admission.waiting,
       people: families.people.service,
       members: families.members.service,
+      device: families.device.service,
+      documents: openServiceDocuments(foundation),
       sessions: sessions.service,
       contexts: families.contexts.service,
       certificates: families.certificates.service,

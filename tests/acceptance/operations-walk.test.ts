@@ -4,7 +4,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type TSchema, Type } from 'typebox';
 import type { ErrorBody } from '../../contract/common.ts';
+import type { StartedDevice } from '../../contract/device.ts';
 import { propertiesOf } from '../../contract/openapi.ts';
+import type { Operation } from '../../contract/operation.ts';
 import { OPERATION_IDS, type OperationId, operation, pathsOf } from '../../contract/operations.ts';
 import type { HttpAnswer } from '../harness/http.ts';
 import { ownerToken } from '../harness/limits.ts';
@@ -18,6 +20,10 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 const server = await startServer();
 const token = await ownerToken(server);
 const person = await Person.owner(server);
+const started = await server.api<StartedDevice>('POST', '/v1/device/authorizations', {
+  key: null,
+  body: { client_id: 'walk' },
+});
 
 interface Sent {
   readonly path?: string;
@@ -26,11 +32,17 @@ interface Sent {
   readonly body?: string | Buffer;
 }
 
+function keyFor({ credential, ownPageOnly }: Operation): string | null {
+  if (credential === 'human' || ownPageOnly) return null;
+  if (credential === 'deviceCode') return started.body.device_code;
+  return credential === 'account' ? token : server.key;
+}
+
 /** The native path, or the only one, with ids that do not exist. */
 function send(id: OperationId, { path = pathOf(id), query, headers = {}, body }: Sent): Promise<HttpAnswer<ErrorBody>> {
   const { method, credential, ownPageOnly } = operation(id);
   return server.api(method, query === undefined ? path : `${path}?${query}`, {
-    key: credential === 'account' ? token : credential === 'human' || ownPageOnly ? null : server.key,
+    key: keyFor(operation(id)),
     headers: {
       ...(body === undefined ? {} : JSON_TYPE),
       ...(credential === 'human' || ownPageOnly ? person.headers : {}),
@@ -114,7 +126,15 @@ for (const id of OPERATION_IDS.filter(one => bodyOf(one) !== undefined)) {
       complaintsOf([[body, send(id, { body }), is(400, 'invalid_request')]]),
     );
     const other = { body: 'a=1', headers: { 'content-type': 'application/x-www-form-urlencoded' } };
-    lines.push(...(await complaintsOf([['a form', send(id, other), is(415, 'unsupported_media_type')]])));
+    lines.push(
+      ...(await complaintsOf([
+        [
+          'a form',
+          send(id, other),
+          operation(id).oauth ? is(400, 'invalid_request') : is(415, 'unsupported_media_type'),
+        ],
+      ])),
+    );
     assert.deepEqual(lines, []);
   });
 }

@@ -28,6 +28,8 @@ export interface Presented {
   readonly apiKey?: string | undefined;
   /** The sign-in cookie. Ignored if one of the headers has a credential. */
   readonly cookie?: string | undefined;
+  /** The other end of the connection: the caller, or a proxy in front of the service. */
+  readonly peer?: { readonly address: string; readonly port: number | undefined };
   readonly ip: string;
   readonly userAgent?: string | undefined;
   readonly requestId?: string | undefined;

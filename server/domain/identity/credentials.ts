@@ -5,7 +5,7 @@ import { Secret } from '../../kit/secret.ts';
 
 export type CredentialKind = 'agent_key' | 'personal_token' | 'developer_token' | 'human_session';
 /** Secrets of the same format that are used once and authenticate nobody. */
-export type SecretKind = 'invitation';
+export type SecretKind = 'invitation' | 'device_code';
 
 const PREFIXES = {
   agent_key: 'bak',
@@ -13,6 +13,7 @@ const PREFIXES = {
   developer_token: 'bdt',
   human_session: 'bhs',
   invitation: 'biv',
+  device_code: 'bdc',
 } as const satisfies Record<CredentialKind | SecretKind, string>;
 /** Of those that authenticate a caller. */
 const KINDS: ReadonlyMap<string, CredentialKind> = new Map([

@@ -18,15 +18,17 @@ import type { Secret } from '../../kit/secret.ts';
 import type { Audit, AuditSource } from '../audit/audit.ts';
 import { BY_OPERATOR, byCaller } from '../audit/by-caller.ts';
 import { fault, invalidRequest, limitReached, notFound, scopeMissing } from '../faults.ts';
+import { Tally } from '../limits/tally.ts';
 import type { Applications } from './applications.ts';
-import { type AccountCaller, tokenOf } from './caller.ts';
+import { type AccountCaller, type RequestSource, tokenOf } from './caller.ts';
 import { covers } from './cidr.ts';
 import { badEnd, cleanRanges, credentialView, futureEnd } from './credential-rules.ts';
-import { mint } from './credentials.ts';
+import { mint, recognise } from './credentials.ts';
 import { type Cursors, type ListName, pageOf } from './cursors.ts';
 import { cleanName } from './names.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
+const REVOCATIONS = { what: 'Revocations', max: 60, withinMs: 60_000, scope: 'address' } as const;
 
 /** A token may issue tokens, but none that can issue further tokens. */
 const NEVER_GRANTED = MANAGE_TOKENS_SCOPE;
@@ -43,9 +45,11 @@ export interface TokensParts {
 
 export class Tokens {
   readonly #parts: TokensParts;
+  readonly #revocations: Tally;
 
   constructor(parts: TokensParts) {
     this.#parts = parts;
+    this.#revocations = new Tally(REVOCATIONS, parts.clock);
   }
 
   async create(caller: AccountCaller, request: CreateToken): Promise<IssuedToken> {
@@ -119,6 +123,18 @@ export class Tokens {
     const row = await this.#get(accountId, id);
     if (caller.applicationIds && row.id !== tokenId && row.issuedBy !== tokenId) throw notFound('Token', id);
     await this.end(accountId, id, byCaller(caller));
+  }
+
+  /** Revokes a token for whoever has it (RFC 7009). Does nothing to what is not a valid token. */
+  async revokeSent(token: string, source: RequestSource): Promise<void> {
+    this.#revocations.take(source.ip);
+    const credential = recognise(token);
+    if (credential?.kind !== 'personal_token' && credential?.kind !== 'developer_token') return;
+    const row = await this.#parts.store.tokens.byHash(credential.hash);
+    if (!row) return;
+    if (!(await this.#parts.store.tokens.revoke(row.accountId, row.id, this.#parts.clock.now()))) return;
+    this.#parts.changed(row.hash.toString('hex'));
+    await this.#record('token.revoked', row, { actor: { kind: 'anonymous' }, ...source });
   }
 
   /** Revokes a token without checking a caller: for the command line. */

@@ -9,6 +9,7 @@ import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import { within } from '../../kit/wait.ts';
 import { BigReads } from './big-reads.ts';
+import type { Departures } from './departures.ts';
 import { answerTo, Failed, ProxyFailed, type ProxyFailureKind, type RefusalRule, Refused } from './failure.ts';
 import { Forwarder, sendAnswer } from './forwarder.ts';
 import { Gate } from './gate.ts';
@@ -26,6 +27,8 @@ export interface EgressOptions extends Pick<Runtime, 'clock' | 'log'> {
   readonly policy: EgressPolicy;
   readonly resolve: Resolve;
   readonly self?: SelfRoute;
+  /** Where the local ends of its connections are noted. */
+  readonly departures?: Departures;
   readonly listener?: EgressListener;
   readonly limits?: Partial<EgressLimits>;
 }
@@ -80,7 +83,7 @@ export function openEgress(options: EgressOptions): Egress {
 class SessionEgress implements Egress {
   readonly #options: EgressOptions;
   readonly #limits: EgressLimits;
-  readonly #outbound = new OutboundConnections();
+  readonly #outbound: OutboundConnections;
   readonly #bigReads: BigReads;
   readonly #gate: Gate;
   readonly #own: OwnAddress | undefined;
@@ -94,6 +97,7 @@ class SessionEgress implements Egress {
     this.#options = options;
     this.#listener = options.listener ?? {};
     this.#limits = { ...EGRESS_LIMITS, ...options.limits };
+    this.#outbound = new OutboundConnections(options.departures);
     this.#bigReads = new BigReads(this.#limits.bigReadsMax);
     this.#gate = new Gate({ ...options, outbound: this.#outbound, limits: this.#limits });
     this.#own = options.self && new OwnAddress(this.#guardedRoute(options.self), this.#limits);

@@ -2,6 +2,7 @@
 // Bytes are taken from the counters of the sockets, so the data itself is not touched.
 import type { Socket } from 'node:net';
 import type { Address } from './address.ts';
+import type { Departures } from './departures.ts';
 import type { EgressLimits } from './limits.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -29,11 +30,17 @@ export class OutboundConnections {
   #closedUp = 0;
   #closedDown = 0;
   #closedByProxy = 0;
+  readonly #departures: Departures | undefined;
+
+  constructor(departures?: Departures) {
+    this.#departures = departures;
+  }
 
   add(connection: OutboundConnection, nowMs: number): void {
     const watched: Watched = { ...connection, bytes: 0, sinceMs: nowMs };
     this.#open.add(watched);
     this.#opened += 1;
+    this.#departures?.add(connection.socket);
     connection.socket.once('close', () => {
       this.#open.delete(watched);
       this.#closedUp += connection.socket.bytesWritten;

@@ -61,6 +61,15 @@ export function thisMachine({
   };
 }
 
+/** Whether this machine has an address, other than loopback. */
+export function machineAddresses(clock: ThisMachineOptions['clock']): (address: string) => boolean {
+  const machine = thisMachine({ listeners: [], clock });
+  return text => {
+    const address = parseAddress(text);
+    return address !== undefined && !isLoopback(address) && machine.has(address, 0);
+  };
+}
+
 const keyOf = ({ bytes }: Address): string => bytes.join('.');
 
 function keyOfText(text: string): string {

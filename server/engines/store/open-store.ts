@@ -24,6 +24,7 @@ import { certificates } from './tables/certificates.ts';
 import { contextUses } from './tables/context-uses.ts';
 import { contexts } from './tables/contexts.ts';
 import { controls } from './tables/controls.ts';
+import { device } from './tables/device.ts';
 import { downloads } from './tables/downloads.ts';
 import { events } from './tables/events.ts';
 import { extensions } from './tables/extensions.ts';
@@ -183,6 +184,7 @@ function onDatabase(target: Target, role: string | undefined, { log, clock }: St
     humanSessions: humanSessions(db),
     passkeys: passkeys(db),
     signInTickets: signInTickets(db),
+    device: device(db),
     hosts: hosts(db),
     sessions: sessions(db, clock, new Recorder(db, announcer)),
     limits: limits(db),

@@ -10,6 +10,7 @@ import type { CertificateRow } from './rows/certificates.ts';
 import type { ContextRow, ContextUse, VersionSource } from './rows/contexts.ts';
 import type { ControlRow } from './rows/controls.ts';
 import type { GrantRow, KeyRow, TokenRow } from './rows/credentials.ts';
+import type { DeviceRow } from './rows/device.ts';
 import type { DownloadRow } from './rows/downloads.ts';
 import type { Actor, SessionEventType } from './rows/events.ts';
 import type { ExtensionRow } from './rows/extensions.ts';
@@ -39,6 +40,7 @@ export interface Tables {
   humanSessions: Columns<HumanSessionRow>;
   signInTickets: Columns<TicketRow, { failures: Generated<number> }>;
   keys: Columns<KeyRow, { grants: ColumnType<readonly GrantRow[], string | undefined, string> }>;
+  deviceAuthorizations: Columns<DeviceRow>;
   hosts: Columns<HostRow>;
   sessions: SessionsTable;
   applicationLimits: Columns<

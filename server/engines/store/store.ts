@@ -7,6 +7,7 @@ import type { CertificateRows } from './rows/certificates.ts';
 import type { ContextRows, ContextUses } from './rows/contexts.ts';
 import type { ControlRows } from './rows/controls.ts';
 import type { Keys, Tokens } from './rows/credentials.ts';
+import type { DeviceRows } from './rows/device.ts';
 import type { DownloadRows } from './rows/downloads.ts';
 import type { EventRows } from './rows/events.ts';
 import type { ExtensionRows } from './rows/extensions.ts';
@@ -38,6 +39,7 @@ export interface Store extends Closeable {
   readonly humanSessions: HumanSessions;
   readonly passkeys: Passkeys;
   readonly signInTickets: SignInTickets;
+  readonly device: DeviceRows;
   readonly hosts: Hosts;
   readonly sessions: SessionRows;
   readonly limits: LimitsRows;
@@ -72,5 +74,6 @@ export interface Store extends Closeable {
  * `credential_revoked`: payload is the hex hash of a key or token that was revoked or changed, and ` keep` behind it where
  * what is open under the key stays open. `session_event`: application id, blank, session
  * id, of events that were committed; one may be lost when a process dies, so readers look now and then as well.
+ * `device_changed`: the id of a device authorization whose status has changed.
  */
-export type Channel = 'credential_revoked' | 'session_event';
+export type Channel = 'credential_revoked' | 'session_event' | 'device_changed';

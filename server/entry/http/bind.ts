@@ -11,6 +11,7 @@ import {
   operation,
   pathsOf,
 } from '../../../contract/operations.ts';
+import { deviceCodeIn } from '../../domain/device/device-code.ts';
 import { fault, invalidRequest, notFound, scopeMissing } from '../../domain/faults.ts';
 import type { UploadRoom } from '../../domain/files/uploads.ts';
 import type { IdempotencyRun } from '../../domain/idempotency/idempotency.ts';
@@ -24,6 +25,7 @@ import { isFault } from '../../kit/fault.ts';
 import { isUuid } from '../../kit/ids.ts';
 import { type Answer, nothing } from './answer.ts';
 import { EVENT_STREAM } from './event-stream.ts';
+import { isFormType } from './form-body.ts';
 import type { IncomingFiles } from './incoming-files.ts';
 import { acceptMultipart, type UploadedFile } from './multipart.ts';
 import { readPreferences } from './preferences.ts';
@@ -65,6 +67,8 @@ export interface In<Id extends OperationId> extends Asked<Id> {
   readonly options: CreateOptions;
   readonly presented: Presented;
   readonly source: RequestSource;
+  /** The body was a form, not JSON. */
+  readonly isForm: boolean;
   /** The origin of the page that sent the request, or the public origin. Passkeys belong to one. */
   readonly origin: URL;
   readonly wantsHtml: boolean;
@@ -190,14 +194,16 @@ async function identify(
   request: FastifyRequest,
   { callers, tracker, trustedProxies, cookie, clock }: BindParts,
 ): Promise<void> {
-  const { credential, scopes, stepUp, ownPageOnly } = operation(id);
+  const { credential, scopes, stepUp, ownPageOnly, isWrite } = operation(id);
   if (ownPageOnly) cookie.assertOwnPage(request.method, request.headers);
   if (credential === 'public' || credential === 'connect') return;
+  if (credential === 'deviceCode') return void deviceCodeIn(request.headers.authorization);
   const presented = presentedIn(request, trustedProxies, cookie);
   const caller = await callers.authenticate(presented, credential);
   tracker.of(request).caller = caller;
   const isPerson = caller.kind === 'account' && caller.via.kind === 'human_session';
   if (isPerson) cookie.assertOwnPage(request.method, request.headers);
+  if (isPerson && isWrite) cookie.assertNotCrossSite(request.headers);
   if (scopes && !scopes.some(scope => caller.scopes.has(scope))) throw scopeMissing(scopes);
   if (stepUp && isPerson) assertSteppedUp(caller, clock.now());
 }
@@ -330,6 +336,7 @@ function requestDetails(
     },
     presented,
     source: sourceOf(presented),
+    isForm: isFormType(request.headers['content-type']),
     origin: cookie.originOf(request.headers),
     wantsHtml: (request.headers.accept ?? '').includes('text/html'),
     isHead: request.method === 'HEAD',

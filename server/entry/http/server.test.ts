@@ -12,6 +12,7 @@ import type { Application } from '../../../contract/applications.ts';
 import type { Issue, Warning } from '../../../contract/common.ts';
 import { BROWSER_LIMITS_DEFAULT } from '../../../contract/limits.ts';
 import { OPERATION_IDS, operation, pathsOf } from '../../../contract/operations.ts';
+import { serviceDocuments } from '../../domain/config/service-documents.ts';
 import type { ContextVerbs } from '../../domain/contexts/contexts.ts';
 import type { Events } from '../../domain/events/api.ts';
 import { fault, sessionNotRunning } from '../../domain/faults.ts';
@@ -188,7 +189,15 @@ const IDENTITY: IdentityVerbs = {
     end: unasked,
     rotate: unasked,
   },
-  tokens: { create: unasked, issue: unasked, list: unasked, current: unasked, end: unasked, revoke: async () => {} },
+  tokens: {
+    create: unasked,
+    issue: unasked,
+    list: unasked,
+    current: unasked,
+    end: unasked,
+    revoke: async () => {},
+    revokeSent: async () => {},
+  },
 };
 
 const lines: Array<LogFields & { event: string }> = [];
@@ -256,6 +265,18 @@ async function serve(parts: Partial<HttpParts> = {}): Promise<Ask & { url: strin
     people: PEOPLE,
     members: MEMBERS,
     version: '0.1.0',
+    device: {
+      starting: { start: unasked },
+      approval: { read: unasked, decide: unasked },
+      collecting: { collect: unasked },
+      following: { read: unasked },
+    },
+    documents: serviceDocuments({
+      publicUrl: 'http://berth.test',
+      version: '0.1.0',
+      regions: [],
+      signIn: { methods: ['password'], registration: 'invite', minPasswordLength: 12 },
+    }),
     clock: systemClock,
     log,
     trace: noTracer,

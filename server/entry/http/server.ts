@@ -5,7 +5,9 @@ import type { Socket } from 'node:net';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Registry } from 'prom-client';
 import { operation } from '../../../contract/operations.ts';
+import type { ServiceDocuments } from '../../domain/config/service-documents.ts';
 import type { ContextVerbs } from '../../domain/contexts/contexts.ts';
+import type { DeviceVerbs } from '../../domain/device/device.ts';
 import type { Events } from '../../domain/events/api.ts';
 import { fault } from '../../domain/faults.ts';
 import type { Idempotency } from '../../domain/idempotency/idempotency.ts';
@@ -30,9 +32,11 @@ import { type AuditVerbs, auditHandlers } from './audit.ts';
 import { bindOperations } from './bind.ts';
 import { type CertificateVerbs, certificateHandlers } from './certificates.ts';
 import { compatAnswerBuilders, compatHandlers } from './compat.ts';
+import { configHandlers } from './config.ts';
 import { connectHandlers, type Discover } from './connect.ts';
 import { serveConsole } from './console.ts';
 import { contextHandlers } from './contexts.ts';
+import { deviceHandlers } from './device.ts';
 import { serveDevtools } from './devtools.ts';
 import { serveDocs } from './docs.ts';
 import { keepReadingBody } from './early-answer.ts';
@@ -40,6 +44,7 @@ import { eventHandlers } from './events.ts';
 import { type ExtensionVerbs, extensionHandlers } from './extensions.ts';
 import { failureOf } from './failures.ts';
 import { type FileVerbs, fileHandlers } from './files.ts';
+import { FORM_TYPE, readFormBody } from './form-body.ts';
 import { enforceMinRate, IncomingFiles } from './incoming-files.ts';
 import { BODY_BYTES_MAX, readJsonBody } from './json-body.ts';
 import { limitHandlers } from './limits.ts';
@@ -47,6 +52,7 @@ import { liveHandlers } from './live.ts';
 import { serveLiveView } from './live-page.ts';
 import { logHandlers } from './logs.ts';
 import { type MemberVerbs, memberHandlers } from './members.ts';
+import { oauthFailure } from './oauth-failure.ts';
 import { recordingHandlers } from './recordings.ts';
 import { Repeats } from './repeats.ts';
 import { RequestTracker } from './request-tracker.ts';
@@ -96,6 +102,8 @@ export interface HttpParts extends Pick<Runtime, 'clock' | 'log' | 'trace'> {
   readonly identity: IdentityVerbs;
   readonly people: People;
   readonly members: MemberVerbs;
+  readonly device: DeviceVerbs;
+  readonly documents: ServiceDocuments;
   readonly sessions: Sessions;
   readonly limits: Pick<Limits, 'read' | 'replace' | 'effective'>;
   readonly audit: AuditVerbs;
@@ -160,7 +168,7 @@ export function buildHttp(parts: HttpParts): { app: FastifyInstance; server: Ser
     clientErrorHandler: (error, socket) => refuseBrokenRequest(error, socket, tracker.requestId(undefined)),
     frameworkErrors: (error, request, reply) => sendFailure(error, request, reply, tracker),
   });
-  readOnlyJson(app, tracker);
+  readBodies(app, tracker);
   trackRequests(app, tracker, parts.clock);
   boundAnswers(app, { waiting: parts.waiting, callerOf: request => tracker.of(request).caller });
   app.setErrorHandler((error, request, reply) => sendFailure(error, request, reply, tracker));
@@ -204,6 +212,8 @@ const handlersOf = (
     audit,
     clock,
     log,
+    device,
+    documents,
     sessions,
     contexts,
     events,
@@ -244,6 +254,8 @@ const handlersOf = (
   ...accountHandlers(people, cookie),
   ...memberHandlers(members),
   ...signingKeyHandlers(signingKeys),
+  ...deviceHandlers(device),
+  ...configHandlers(documents),
   ...connectHandlers(discover),
   ...compatHandlers({ sessions, applications: identity.applications, limits, regions }),
   ...serviceHandlers({ version, ready, metrics }),
@@ -251,13 +263,24 @@ const handlersOf = (
 
 // ---- hooks of every request ----------------------------------------------------------------------------------------
 
-function readOnlyJson(app: FastifyInstance, tracker: RequestTracker): void {
+function readBodies(app: FastifyInstance, tracker: RequestTracker): void {
   app.removeAllContentTypeParsers();
   const type = 'application/json';
   app.addContentTypeParser(type, { parseAs: 'string' }, async (request: FastifyRequest, text: string) =>
     tracker.attribute(request, () => readJsonBody(text)),
   );
+  // Other operations would become reachable from forms of other sites.
+  app.addContentTypeParser(FORM_TYPE, { parseAs: 'string' }, async (request: FastifyRequest, text: string) => {
+    const id = request.routeOptions.config.operation;
+    if (id === undefined || !operation(id).oauth) throw onlyJson();
+    return tracker.attribute(request, () => readFormBody(text));
+  });
 }
+
+const onlyJson = (): Error =>
+  fault('unsupported_media_type', 'The operation does not accept the content type of the body.', {
+    advice: 'Send Content-Type: application/json.',
+  });
 
 function trackRequests(app: FastifyInstance, tracker: RequestTracker, clock: Clock): void {
   app.addHook('onRequest', async (request, reply) => {
@@ -291,7 +314,7 @@ function sendFailure(error: unknown, request: FastifyRequest, reply: FastifyRepl
     .code(failure.status)
     .headers({ ...failure.headers, 'x-request-id': request.id })
     .type('application/json; charset=utf-8')
-    .send(JSON.stringify(failure.body));
+    .send(JSON.stringify(id !== undefined && operation(id).oauth ? oauthFailure(failure.body) : failure.body));
 }
 
 // ---- requests that are not operations ------------------------------------------------------------------------------

@@ -11,6 +11,8 @@ export interface SignInCookie {
   write(value: string | undefined, maxAgeSeconds: number): string;
   /** @throws Fault `cross_site_request` if a request that changes something was not sent by a page of ours. */
   assertOwnPage(method: string, headers: IncomingHttpHeaders): void;
+  /** @throws Fault `cross_site_request` if the browser says that another site sent the request, also for one without `Origin`. */
+  assertNotCrossSite(headers: IncomingHttpHeaders): void;
   /** The origin of the page that sent the request, or our public origin. */
   originOf(headers: IncomingHttpHeaders): URL;
 }
@@ -39,11 +41,16 @@ export function signInCookie(publicUrl: string): SignInCookie {
       `${name}=${value ?? ''}; ${attributes}; Max-Age=${value === undefined ? 0 : maxAgeSeconds}`,
     assertOwnPage: (method, headers) => {
       if (SAFE_METHODS.has(method)) return;
-      if (headers['sec-fetch-site'] === 'cross-site' || !isOwn(headers.origin)) throw otherSite(own.origin);
+      if (isCrossSite(headers) || !isOwn(headers.origin)) throw otherSite(own.origin);
+    },
+    assertNotCrossSite: headers => {
+      if (isCrossSite(headers)) throw otherSite(own.origin);
     },
     originOf: ({ origin }) => (origin !== undefined && isOwn(origin) ? new URL(origin) : own),
   };
 }
+
+const isCrossSite = (headers: IncomingHttpHeaders): boolean => headers['sec-fetch-site'] === 'cross-site';
 
 const otherSite = (own: string): Error =>
   fault(

@@ -11,6 +11,11 @@ export const tokenHandlers = (tokens: IdentityVerbs['tokens']) => ({
 
   readCurrentToken: async ({ caller }: In<'readCurrentToken'>): Promise<Answer> => answer(await tokens.current(caller)),
 
+  revokeSentToken: async ({ body, source }: In<'revokeSentToken'>): Promise<Answer> => {
+    await tokens.revokeSent(body.token, source);
+    return nothing();
+  },
+
   revokeToken: async ({ caller, params }: In<'revokeToken'>): Promise<Answer> => {
     await tokens.revoke(caller, params.id);
     return nothing();

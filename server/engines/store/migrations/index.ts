@@ -16,6 +16,7 @@ import { up as credentials } from './0015-credentials.ts';
 import { up as vault } from './0016-vault.ts';
 import { up as audit } from './0017-audit.ts';
 import { up as people } from './0018-people.ts';
+import { up as device } from './0019-device.ts';
 import { up as members } from './0020-members.ts';
 import { up as keyGrants } from './0021-key-grants.ts';
 import { up as mails } from './0022-mails.ts';
@@ -37,6 +38,7 @@ export const migrations: Record<string, Migration> = {
   '0016-vault': { up: vault },
   '0017-audit': { up: audit },
   '0018-people': { up: people },
+  '0019-device': { up: device },
   '0020-members': { up: members },
   '0021-key-grants': { up: keyGrants },
   '0022-mails': { up: mails },

@@ -7,7 +7,7 @@ import { countAll, lockAccount } from './limited-insert.ts';
 import { withoutNulls } from './without-nulls.ts';
 
 export const tokens = (db: Db): Tokens => ({
-  insert: (row, limit) => db.transaction().execute(trx => insert(trx, row, limit)),
+  insert: (row, limit) => db.transaction().execute(trx => insertToken(trx, row, limit)),
 
   list: async (account, now, { limit, before, of }) => {
     let listed = db
@@ -47,7 +47,8 @@ export const tokens = (db: Db): Tokens => ({
   },
 });
 
-async function insert(trx: Db, row: TokenRow, limit: number): Promise<'inserted' | 'limit_reached'> {
+/** In the caller's transaction. */
+export async function insertToken(trx: Db, row: TokenRow, limit: number): Promise<'inserted' | 'limit_reached'> {
   await lockAccount(trx, row.accountId);
   const all = trx.selectFrom('tokens').where('accountId', '=', row.accountId).where(isAlive(row.createdAt));
   if ((await all.select(countAll).executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';

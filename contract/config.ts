@@ -1,0 +1,72 @@
+// What the service says of itself to clients: where to sign in, and how a device is authorized. Only what is built appears.
+import { type Static, Type } from 'typebox';
+import { SIGN_IN_METHODS } from './sign-in.ts';
+
+export const ConfigQuery = Type.Object({
+  application: Type.Optional(
+    Type.String({
+      maxLength: 128,
+      description: 'Id of an application. Without effect: nothing of an application is public.',
+    }),
+  ),
+});
+
+export const CachedHeader = Type.Object({
+  'if-none-match': Type.Optional(
+    Type.String({
+      maxLength: 2000,
+      description: '`ETag` of the version that you already have. If it is current, the status is 304.',
+    }),
+  ),
+});
+
+export const REGISTRATIONS = ['open', 'invite', 'closed'] as const;
+
+export const ServiceConfig = Type.Object(
+  {
+    issuer: Type.String({ description: 'Issuer of tokens, as OAuth names it.' }),
+    baseUrl: Type.String({ description: 'Origin of the API.' }),
+    docsUrl: Type.String({ description: 'Address of the documentation.' }),
+    version: Type.String({ description: 'Version of the service.' }),
+    signIn: Type.Object({
+      url: Type.String({ description: 'Page on which people sign in.' }),
+      methods: Type.Array(Type.Enum([...SIGN_IN_METHODS]), { description: 'What a sign-in can begin with.' }),
+    }),
+    registration: Type.Enum([...REGISTRATIONS], {
+      description: 'Who can register: anyone, whoever is invited, or nobody.',
+    }),
+    minPasswordLength: Type.Integer({ description: 'Least characters of a password.' }),
+    device: Type.Object(
+      {
+        authorizationUrl: Type.String({ description: 'Where a program starts.' }),
+        tokenUrl: Type.String({ description: 'Where it collects its token.' }),
+        verificationUri: Type.String({ description: 'The page for the person.' }),
+        interval: Type.Integer({ description: 'Least seconds between two requests for the token.' }),
+        expiresIn: Type.Integer({ description: 'Seconds until the codes expire.' }),
+      },
+      { description: 'Device authorization (RFC 8628).' },
+    ),
+    regions: Type.Array(Type.String(), { description: 'Where browsers can run.' }),
+  },
+  { description: 'What clients need to know of the service.' },
+);
+export type ServiceConfig = Static<typeof ServiceConfig>;
+
+export const AuthorizationServer = Type.Object(
+  {
+    issuer: Type.String(),
+    device_authorization_endpoint: Type.String(),
+    token_endpoint: Type.String(),
+    revocation_endpoint: Type.String(),
+    jwks_uri: Type.String({ description: 'Public keys of what the service signs.' }),
+    grant_types_supported: Type.Array(Type.String()),
+    response_types_supported: Type.Array(Type.String(), { description: 'None: there is no authorization endpoint.' }),
+    token_endpoint_auth_methods_supported: Type.Array(Type.String()),
+    revocation_endpoint_auth_methods_supported: Type.Array(Type.String()),
+    code_challenge_methods_supported: Type.Array(Type.String()),
+    scopes_supported: Type.Array(Type.String()),
+    service_documentation: Type.String(),
+  },
+  { description: 'Authorization server metadata (RFC 8414).' },
+);
+export type AuthorizationServer = Static<typeof AuthorizationServer>;

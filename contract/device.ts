@@ -1,0 +1,210 @@
+// Device authorization (RFC 8628): a program shows a code, a person approves it in a browser, and the program collects a
+// developer token. What the program sends and receives has the names of the OAuth standards.
+import { type Static, Type } from 'typebox';
+import { Time, Uuid } from './common.ts';
+import { ROLES } from './roles.ts';
+import { TOKEN_SCOPES } from './tokens.ts';
+
+export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
+export const DEVICE_CODE_SECONDS = 600;
+export const POLL_INTERVAL_SECONDS = 5;
+/** A developer token lives as long as a working day, and cannot be renewed. */
+export const DEVELOPER_TOKEN_SECONDS = 8 * 3600;
+export const DEFAULT_DEVICE_SCOPES = ['applications:read', 'keys:write'] as const;
+/** Without letters that are read as others, and without vowels, which make words. */
+export const USER_CODE_ALPHABET = 'BCDFGHJKLMNPQRSTVWXZ23456789';
+export const STATUS_WAIT_SECONDS_MAX = 55;
+
+const SCOPE_CHARACTERS_MAX = 1024;
+const CODE_CHARACTERS_MAX = 256;
+
+export const DEVICE_STATUSES = ['pending', 'claimed', 'approved', 'redeemed', 'denied', 'expired'] as const;
+export type DeviceStatus = (typeof DEVICE_STATUSES)[number];
+
+const Status = Type.Enum([...DEVICE_STATUSES], {
+  description:
+    '`pending`: nobody has opened it. `claimed`: a person has, and nobody else can. `approved`: the token can be collected. `redeemed`: it was collected. `denied` and `expired` are final too.',
+});
+
+const ClientId = {
+  minLength: 1,
+  maxLength: 64,
+  pattern: '^[A-Za-z0-9._:-]+$',
+} as const;
+
+export const StartDevice = Type.Object({
+  client_id: Type.String({
+    ...ClientId,
+    description: 'Name of the program, chosen by itself. Shown to the person as unverified.',
+  }),
+  scope: Type.Optional(
+    Type.String({
+      maxLength: SCOPE_CHARACTERS_MAX,
+      description: `Permissions that the token shall have, separated by blanks. Defaults to \`${DEFAULT_DEVICE_SCOPES.join(' ')}\`. See the scopes of tokens.`,
+    }),
+  ),
+  device_name: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 64,
+      description: 'Name of the device, shown to the person and in the list of tokens. Defaults to `client_id`.',
+    }),
+  ),
+  code_challenge: Type.Optional(
+    Type.String({
+      pattern: '^[A-Za-z0-9_-]{43}$',
+      description:
+        'Binds the device code to this program (RFC 7636): the token is issued only with the `code_verifier`.',
+    }),
+  ),
+  code_challenge_method: Type.Optional(
+    Type.Enum(['S256'], { description: 'Required with `code_challenge`: SHA-256 of the verifier in base64url.' }),
+  ),
+  resource: Type.Optional(
+    Type.String({ maxLength: 512, description: 'The address of this service (RFC 8707). Any other is refused.' }),
+  ),
+});
+export type StartDevice = Static<typeof StartDevice>;
+
+export const StartedDevice = Type.Object(
+  {
+    id: Uuid('Id of the authorization.'),
+    device_code: Type.String({ description: 'Secret of the program, `bdc_…`. Never show it to the person.' }),
+    user_code: Type.String({ description: 'The code to show to the person, for example `KQTM-7HXD`.' }),
+    verification_uri: Type.String({ description: 'The address to show to the person.' }),
+    verification_uri_complete: Type.String({
+      description: 'The same address with the code in its fragment, for a link or a QR code.',
+    }),
+    expires_in: Type.Integer({ description: 'Seconds until both codes expire.' }),
+    interval: Type.Integer({ description: 'Least seconds between two requests for the token.' }),
+  },
+  { description: 'A started authorization.' },
+);
+export type StartedDevice = Static<typeof StartedDevice>;
+
+export const UserCodeQuery = Type.Object({
+  user_code: Type.String({
+    minLength: 1,
+    maxLength: 32,
+    description: 'The code that the program shows. Case, blanks and dashes are ignored.',
+  }),
+});
+
+export const DeviceRequest = Type.Object(
+  {
+    id: Uuid('Id of the authorization.'),
+    status: Status,
+    client: Type.Object({
+      id: Type.String({ description: 'How the program names itself.' }),
+      verified: Type.Boolean({ description: 'Whether the service vouches for the name.' }),
+    }),
+    deviceName: Type.Optional(Type.String({ description: 'How the program names the device.' })),
+    scopes: Type.Array(Type.String(), { description: 'The permissions that it asks for, or that were granted.' }),
+    requestedFrom: Type.Object({
+      ip: Type.String({ description: 'Address of the program.' }),
+      isYourNetwork: Type.Boolean({
+        description: 'Whether your own address is in the same network (/24 of IPv4, /48 of IPv6).',
+      }),
+    }),
+    userAgent: Type.Optional(Type.String({ description: 'The `User-Agent` of the program.' })),
+    startedAt: Time('When the program asked.'),
+    expiresAt: Time('When the code expires.'),
+    applications: Type.Array(
+      Type.Object({ id: Uuid('Id of the application.'), name: Type.String(), role: Type.Enum([...ROLES]) }),
+      {
+        description:
+          'Applications that you may give access to, newest first: those in which you are a developer or more.',
+      },
+    ),
+  },
+  { description: 'What a program asks a person for.' },
+);
+export type DeviceRequest = Static<typeof DeviceRequest>;
+
+export const DeviceParams = Type.Object({ id: Uuid('Id of the authorization.') });
+
+export const DeviceStatusQuery = Type.Object({
+  wait: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: STATUS_WAIT_SECONDS_MAX,
+      default: 0,
+      description: 'Seconds to wait for a change of the status.',
+    }),
+  ),
+  since: Type.Optional(
+    Type.Enum([...DEVICE_STATUSES], {
+      description: 'With `wait`: the status that you know. Any other is returned at once. Defaults to the present one.',
+    }),
+  ),
+});
+export type DeviceStatusQuery = Static<typeof DeviceStatusQuery>;
+
+export const DeviceState = Type.Object(
+  {
+    id: Uuid('Id of the authorization.'),
+    status: Status,
+    expiresIn: Type.Integer({ minimum: 0, description: 'Seconds until the codes expire.' }),
+    interval: Type.Integer({ description: 'Least seconds between two requests.' }),
+  },
+  { description: 'How far an authorization has come.' },
+);
+export type DeviceState = Static<typeof DeviceState>;
+
+export const DecideDevice = Type.Object({
+  userCode: Type.String({
+    minLength: 1,
+    maxLength: 32,
+    description: 'The code that the program shows. Read it first: the person who reads it first decides.',
+  }),
+  decision: Type.Enum(['approve', 'deny'], {
+    description: '`approve` needs a fresh proof of who you are; `deny` does not.',
+  }),
+  applicationIds: Type.Optional(
+    Type.Array(Uuid('Id of an application.'), {
+      maxItems: 50,
+      description:
+        'Applications that the token gives access to; you must be a developer or more in each. Required to approve. Empty, with the scope `applications:write`: the one application that the program will create.',
+    }),
+  ),
+  scopes: Type.Optional(
+    Type.Array(Type.Enum([...TOKEN_SCOPES]), {
+      minItems: 1,
+      maxItems: TOKEN_SCOPES.length,
+      description: 'Permissions to grant: some of those asked for. Defaults to all of them.',
+    }),
+  ),
+});
+export type DecideDevice = Static<typeof DecideDevice>;
+
+export const DecidedDevice = Type.Object(
+  { id: Uuid('Id of the authorization.'), status: Type.Enum(['approved', 'denied']) },
+  { description: 'The decision.' },
+);
+export type DecidedDevice = Static<typeof DecidedDevice>;
+
+const Sent = (description: string) => Type.Optional(Type.String({ maxLength: CODE_CHARACTERS_MAX, description }));
+
+/** Only the type of grant is required by the schema: another grant has other parameters, and its own error. */
+export const CollectToken = Type.Object({
+  grant_type: Type.String({ maxLength: CODE_CHARACTERS_MAX, description: `\`${DEVICE_GRANT}\`.` }),
+  device_code: Sent('Required: the device code.'),
+  client_id: Sent('Required: the same as at the start.'),
+  code_verifier: Sent('Required if the start had a `code_challenge`: 43 to 128 characters (RFC 7636).'),
+});
+export type CollectToken = Static<typeof CollectToken>;
+
+export const CollectedToken = Type.Object(
+  {
+    access_token: Type.String({ description: 'The developer token, `bdt_…`. It cannot be shown again.' }),
+    token_type: Type.Enum(['Bearer']),
+    expires_in: Type.Integer({ description: 'Seconds until the token expires. It cannot be renewed.' }),
+    scope: Type.String({ description: 'Granted permissions, separated by blanks.' }),
+    token_id: Uuid('Id of the token.'),
+    application_ids: Type.Array(Type.String(), {
+      description: 'Ids of the applications that the token is restricted to.',
+    }),
+  },
+  { description: 'A developer token.' },
+);
+export type CollectedToken = Static<typeof CollectedToken>;

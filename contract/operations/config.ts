@@ -1,0 +1,30 @@
+// What the service says of itself to clients.
+import { AuthorizationServer, CachedHeader, ConfigQuery, ServiceConfig } from '../config.ts';
+import type { Operation } from '../operation.ts';
+import { FOR_ANY_ORIGIN } from './shared.ts';
+
+const PUBLIC = { tag: 'Service', method: 'GET', credential: 'public', isWrite: false, mount: 'native' } as const;
+const HEADERS = { ETag: 'Of this content. Send it as `If-None-Match`.', ...FOR_ANY_ORIGIN } as const;
+const CURRENT = { description: 'The version that you have is current.', headers: HEADERS } as const;
+
+export const CONFIG_OPERATIONS = {
+  readConfig: {
+    ...PUBLIC,
+    path: '/v1/config',
+    summary: 'Read the configuration',
+    description: 'Returns where people sign in and where devices are authorized. May be cached for a minute.',
+    query: ConfigQuery,
+    headers: CachedHeader,
+    responses: { 200: { description: 'The configuration.', schema: ServiceConfig, headers: HEADERS }, 304: CURRENT },
+    errors: [],
+  },
+  readAuthorizationServer: {
+    ...PUBLIC,
+    path: '/.well-known/oauth-authorization-server',
+    summary: 'Read the authorization server metadata',
+    description: 'Returns the same for OAuth clients (RFC 8414). May be cached for a minute.',
+    headers: CachedHeader,
+    responses: { 200: { description: 'The metadata.', schema: AuthorizationServer, headers: HEADERS }, 304: CURRENT },
+    errors: [],
+  },
+} as const satisfies Readonly<Record<string, Operation>>;

@@ -1,0 +1,118 @@
+// Device authorization.
+import {
+  CollectedToken,
+  CollectToken,
+  DEVICE_GRANT,
+  DecideDevice,
+  DecidedDevice,
+  DeviceParams,
+  DeviceRequest,
+  DeviceState,
+  DeviceStatusQuery,
+  StartDevice,
+  StartedDevice,
+  UserCodeQuery,
+} from '../device.ts';
+import type { Operation } from '../operation.ts';
+
+const DEVICE = { tag: 'Device authorization', mount: 'native' } as const;
+
+export const DEVICE_OPERATIONS = {
+  startDeviceAuthorization: {
+    ...DEVICE,
+    method: 'POST',
+    path: '/v1/device/authorizations',
+    summary: 'Start a device authorization',
+    description:
+      'Returns a code for a person to approve in a browser, and a device code to collect the token with (RFC 8628). Codes are valid for ten minutes. Unknown parameters are ignored. At most 30 per minute and address.',
+    credential: 'public',
+    isWrite: true,
+    oauth: true,
+    body: StartDevice,
+    bodyExample: { client_id: 'my-agent', scope: 'applications:read keys:write' },
+    responses: {
+      200: { description: 'Started, where the body was a form.', schema: StartedDevice },
+      201: { description: 'Started.', schema: StartedDevice },
+    },
+    errors: ['invalid_scope', 'invalid_target', 'rate_limited', 'busy', 'database_unreachable'],
+  },
+  readDeviceRequest: {
+    ...DEVICE,
+    method: 'GET',
+    path: '/v1/device/authorizations',
+    summary: 'Read and claim a device authorization',
+    description:
+      'Returns what the program with this code asks for. The first person who reads it claims it: for everybody else it does not exist from then on. Ten wrong codes within ten minutes, per person and per address, are answered with 429.',
+    credential: 'human',
+    isWrite: true,
+    query: UserCodeQuery,
+    responses: { 200: { description: 'What is asked for.', schema: DeviceRequest } },
+    errors: ['not_found', 'rate_limited', 'cross_site_request'],
+  },
+  readDeviceState: {
+    ...DEVICE,
+    method: 'GET',
+    path: '/v1/device/authorizations/{id}',
+    summary: 'Read the state of a device authorization',
+    description:
+      'For the program: whether the person has decided, without collecting the token. The credential is the device code. Without `wait`, more often than every `interval` seconds is refused.',
+    credential: 'deviceCode',
+    isWrite: false,
+    params: DeviceParams,
+    query: DeviceStatusQuery,
+    responses: { 200: { description: 'The state.', schema: DeviceState } },
+    errors: ['not_found', 'rate_limited'],
+  },
+  decideDeviceAuthorization: {
+    ...DEVICE,
+    method: 'POST',
+    path: '/v1/device/approvals',
+    summary: 'Decide a device authorization',
+    description:
+      'Approves or denies what a program asks for. Only the person who has read it can. To approve needs a fresh proof of who you are, and is refused to browsers of sessions of this service.',
+    credential: 'human',
+    isWrite: true,
+    unknownFields: 'refuse',
+    body: DecideDevice,
+    bodyExample: {
+      userCode: 'KQTM-7HXD',
+      decision: 'approve',
+      applicationIds: ['0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10'],
+    },
+    responses: { 200: { description: 'Decided.', schema: DecidedDevice } },
+    errors: [
+      'not_found',
+      'already_decided',
+      'permission_denied',
+      'insufficient_user_authentication',
+      'rate_limited',
+      'cross_site_request',
+    ],
+  },
+  collectDeviceToken: {
+    ...DEVICE,
+    method: 'POST',
+    path: '/v1/device/tokens',
+    summary: 'Collect the token of a device authorization',
+    description:
+      'The token endpoint (RFC 6749, RFC 8628). Repeat it every `interval` seconds while it answers `authorization_pending`; after `slow_down` wait five seconds longer each time. The token is issued once. If its device code is sent again later, the token is revoked.',
+    credential: 'public',
+    isWrite: true,
+    oauth: true,
+    body: CollectToken,
+    bodyExample: { grant_type: DEVICE_GRANT, device_code: 'bdc_…', client_id: 'my-agent' },
+    responses: { 200: { description: 'The token.', schema: CollectedToken } },
+    errors: [
+      'authorization_pending',
+      'slow_down',
+      'access_denied',
+      'expired_token',
+      'invalid_grant',
+      'invalid_client',
+      'unsupported_grant_type',
+      'limit_reached',
+      'rate_limited',
+      'database_unreachable',
+    ],
+  },
+} as const satisfies Readonly<Record<string, Operation>>;

@@ -1,0 +1,67 @@
+// The documents in which the service describes itself to clients. Both are made from the same facts.
+import { isIP } from 'node:net';
+import type { AuthorizationServer, ServiceConfig } from '../../../contract/config.ts';
+import { DEVICE_CODE_SECONDS, DEVICE_GRANT, POLL_INTERVAL_SECONDS } from '../../../contract/device.ts';
+import { operation } from '../../../contract/operations.ts';
+import { TOKEN_SCOPES } from '../../../contract/tokens.ts';
+
+/** How people sign in. */
+export interface SignInOffer extends Pick<ServiceConfig, 'registration' | 'minPasswordLength'> {
+  readonly methods: Readonly<ServiceConfig['signIn']['methods']>;
+}
+
+export interface ServiceFacts {
+  /** The origin of the service. */
+  readonly publicUrl: string;
+  readonly version: string;
+  readonly regions: readonly string[];
+  readonly signIn: SignInOffer;
+}
+
+export interface ServiceDocuments {
+  config(): ServiceConfig;
+  authorizationServer(): AuthorizationServer;
+}
+
+/** Programs have no secret: what proves that they may have a token is the device code. */
+const NO_CLIENT_SECRET = ['none'];
+
+export function serviceDocuments({ publicUrl, version, regions, signIn }: ServiceFacts): ServiceDocuments {
+  const at = (path: string): string => `${publicUrl}${path}`;
+  const docsUrl = at('/docs');
+  // A passkey is bound to a host name; browsers offer none for an address.
+  const isAddress = isIP(new URL(publicUrl).hostname.replace(/^\[|\]$/g, '')) !== 0;
+  const offered = signIn.methods.filter(method => method !== 'passkey' || !isAddress);
+  const startUrl = at(operation('startDeviceAuthorization').path);
+  const tokenUrl = at(operation('collectDeviceToken').path);
+  return {
+    config: () => ({
+      ...{ issuer: publicUrl, baseUrl: publicUrl, docsUrl, version },
+      signIn: { url: at('/signin'), methods: offered },
+      registration: signIn.registration,
+      minPasswordLength: signIn.minPasswordLength,
+      device: {
+        authorizationUrl: startUrl,
+        tokenUrl,
+        verificationUri: at('/device'),
+        interval: POLL_INTERVAL_SECONDS,
+        expiresIn: DEVICE_CODE_SECONDS,
+      },
+      regions: [...regions],
+    }),
+    authorizationServer: () => ({
+      issuer: publicUrl,
+      device_authorization_endpoint: startUrl,
+      token_endpoint: tokenUrl,
+      revocation_endpoint: at(operation('revokeSentToken').path),
+      jwks_uri: at(operation('readSigningKeys').path),
+      grant_types_supported: [DEVICE_GRANT],
+      response_types_supported: [],
+      token_endpoint_auth_methods_supported: NO_CLIENT_SECRET,
+      revocation_endpoint_auth_methods_supported: NO_CLIENT_SECRET,
+      code_challenge_methods_supported: ['S256'],
+      scopes_supported: [...TOKEN_SCOPES],
+      service_documentation: docsUrl,
+    }),
+  };
+}

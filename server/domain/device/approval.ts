@@ -1,0 +1,145 @@
+// The person's side of a device authorization: read what is asked for, which claims it, and approve or deny it.
+import type { DecideDevice, DecidedDevice, DeviceRequest } from '../../../contract/device.ts';
+import { hasRight } from '../../../contract/roles.ts';
+import type { DeviceDecision, DeviceRow } from '../../engines/store/rows/device.ts';
+import type { Store } from '../../engines/store/store.ts';
+import type { Clock } from '../../kit/clock.ts';
+import type { ApplicationId } from '../../kit/ids.ts';
+import type { Secret } from '../../kit/secret.ts';
+import { fault, invalidRequest } from '../faults.ts';
+import type { Applications } from '../identity/applications.ts';
+import type { HumanCaller } from '../identity/caller.ts';
+import { sameNetwork } from '../identity/cidr.ts';
+import { assertSteppedUp } from '../identity/step-up.ts';
+import { Tally } from '../limits/tally.ts';
+import { typedUserCode, userCodeDigest } from './codes.ts';
+import type { DeviceAudit } from './device-audit.ts';
+import type { IsFromSession, Peer } from './from-session.ts';
+import { statusAt } from './state.ts';
+
+const WRONG_CODES_MAX = 10;
+const WRONG_CODES_MS = 600_000;
+const APPLICATIONS_SHOWN_MAX = 100;
+
+export interface ApprovalParts {
+  readonly store: Pick<Store, 'device' | 'applications'>;
+  readonly applications: Pick<Applications, 'require'>;
+  readonly clock: Clock;
+  readonly secret: Secret;
+  readonly isFromSession: IsFromSession;
+  readonly audit: DeviceAudit;
+}
+
+export class Approval {
+  readonly #parts: ApprovalParts;
+  readonly #wrongByAccount: Tally;
+  readonly #wrongByAddress: Tally;
+
+  constructor(parts: ApprovalParts) {
+    this.#parts = parts;
+    const limit = { what: 'Wrong codes', max: WRONG_CODES_MAX, withinMs: WRONG_CODES_MS } as const;
+    this.#wrongByAccount = new Tally({ ...limit, scope: 'account' }, parts.clock);
+    this.#wrongByAddress = new Tally({ ...limit, scope: 'address' }, parts.clock);
+  }
+
+  /** Returns what is asked for. The first person who asks claims it. */
+  async read(caller: HumanCaller, userCode: string): Promise<DeviceRequest> {
+    const { store, clock, audit } = this.#parts;
+    const claimed = await this.#guessing(caller, userCode, digest =>
+      store.device.claim(digest, caller.accountId, clock.now()),
+    );
+    if (claimed.isFirst) await audit.claimed(claimed.row, caller);
+    return this.#view(claimed.row, caller);
+  }
+
+  async decide(caller: HumanCaller, request: DecideDevice, peer: Peer): Promise<DecidedDevice> {
+    const { store, clock, audit, isFromSession } = this.#parts;
+    if (request.decision === 'approve') {
+      if (isFromSession(peer)) throw fromSession();
+      assertSteppedUp(caller, clock.now());
+    }
+    const row = await this.#guessing(caller, request.userCode, digest =>
+      store.device.claimed(digest, caller.accountId, clock.now()),
+    );
+    const decision: DeviceDecision =
+      request.decision === 'deny' ? { status: 'denied' } : await this.#approved(caller, row, request);
+    if (row.status !== 'claimed' || !(await store.device.decide(row.id, caller.accountId, clock.now(), decision)))
+      throw alreadyDecided(row);
+    await audit.decided(row, caller, decision);
+    return { id: row.id, status: decision.status };
+  }
+
+  /** Finds by a user code. Every miss counts, for the person and for the address, and does the same work as a hit. */
+  async #guessing<Found>(
+    { accountId, source }: HumanCaller,
+    userCode: string,
+    find: (digest: Buffer) => Promise<Found | undefined>,
+  ): Promise<Found> {
+    const takenBack = [this.#wrongByAccount.take(accountId)];
+    try {
+      takenBack.push(this.#wrongByAddress.take(source.ip));
+    } catch (error) {
+      for (const takeBack of takenBack) takeBack();
+      throw error;
+    }
+    const found = await find(userCodeDigest(this.#parts.secret, typedUserCode(userCode)));
+    if (!found) throw noSuchCode();
+    for (const takeBack of takenBack) takeBack();
+    return found;
+  }
+
+  /** What is granted: some of the scopes asked for, and applications that the person may give access to. */
+  async #approved(caller: HumanCaller, row: DeviceRow, request: DecideDevice): Promise<DeviceDecision> {
+    const scopes = request.scopes === undefined ? row.scopes : [...new Set<string>(request.scopes)];
+    const wider = scopes.filter(scope => !row.scopes.includes(scope));
+    if (wider.length > 0)
+      throw invalidRequest([
+        { path: 'scopes', message: `has ${wider.join(', ')}, which the program has not asked for` },
+      ]);
+    const asked = request.applicationIds;
+    if (asked === undefined) throw invalidRequest([{ path: 'applicationIds', message: 'is required to approve' }]);
+    if (asked.length === 0 && !scopes.includes('applications:write'))
+      throw invalidRequest([
+        { path: 'applicationIds', message: 'is empty, which is of use only with the scope applications:write' },
+      ]);
+    const applicationIds: ApplicationId[] = [];
+    for (const id of new Set(asked))
+      applicationIds.push((await this.#parts.applications.require(caller, id, 'approveDevices')).id);
+    return { status: 'approved', scopes, applicationIds };
+  }
+
+  async #view(row: DeviceRow, { accountId, source }: HumanCaller): Promise<DeviceRequest> {
+    const { store, clock } = this.#parts;
+    const memberships = await store.applications.list(accountId, { limit: APPLICATIONS_SHOWN_MAX });
+    return {
+      id: row.id,
+      status: statusAt(row, clock.now()),
+      client: { id: row.clientId, verified: false },
+      ...(row.deviceName === undefined ? {} : { deviceName: row.deviceName }),
+      scopes: [...row.scopes],
+      requestedFrom: { ip: row.requestedIp, isYourNetwork: sameNetwork(row.requestedIp, source.ip) },
+      ...(row.userAgent === undefined ? {} : { userAgent: row.userAgent }),
+      startedAt: row.startedAt.toISOString(),
+      expiresAt: row.expiresAt.toISOString(),
+      applications: memberships.flatMap(({ id, name, role }) =>
+        hasRight(role, 'approveDevices') ? [{ id, name, role }] : [],
+      ),
+    };
+  }
+}
+
+const noSuchCode = (): Error =>
+  fault('not_found', 'There is no such code, it has expired, or another person has opened it.', {
+    advice: 'Compare it with the code on the device, or start again there.',
+  });
+
+const alreadyDecided = ({ status }: DeviceRow): Error =>
+  fault('already_decided', 'This was decided before, and the decision stands.', {
+    advice: 'Start again on the device if another decision is wanted.',
+    details: { status },
+  });
+
+const fromSession = (): Error =>
+  fault('address_not_allowed', 'A browser of a session of this service cannot approve a device.', {
+    advice: 'Open the address in a browser of your own.',
+  });

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { test } from 'node:test';
+import { USER_CODE_ALPHABET } from '../../../contract/device.ts';
+import { Secret } from '../../kit/secret.ts';
+import { newUserCode, shownUserCode, typedUserCode, userCodeDigest, verifies } from './codes.ts';
+
+test('a user code has eight characters of the alphabet, and is shown in two groups', () => {
+  const codes = Array.from({ length: 500 }, newUserCode);
+  assert.equal(new Set(codes).size, codes.length);
+  for (const code of codes) assert.match(code, new RegExp(`^[${USER_CODE_ALPHABET}]{8}$`));
+  assert.equal(shownUserCode('KQTM7HXD'), 'KQTM-7HXD');
+});
+
+test('case, blanks and dashes of a typed code do not count', () => {
+  for (const typed of ['kqtm-7hxd', ' KQTM 7HXD ', 'kq\u2013tm7\u00a0hxd', 'KQTM7HXD'])
+    assert.equal(typedUserCode(typed), 'KQTM7HXD', typed);
+});
+
+test('the digest of a user code needs the secret of the installation', () => {
+  const digest = userCodeDigest(new Secret('one'), 'KQTM7HXD');
+  assert.ok(!digest.equals(userCodeDigest(new Secret('other'), 'KQTM7HXD')));
+  assert.ok(digest.equals(userCodeDigest(new Secret('one'), 'KQTM7HXD')));
+  assert.ok(!digest.equals(createHash('sha256').update('KQTM7HXD').digest()));
+});
+
+test('a verifier fits its own challenge only', () => {
+  const verifier = 'v'.repeat(43);
+  const challenge = createHash('sha256').update(verifier).digest('base64url');
+  assert.ok(verifies(challenge, verifier));
+  assert.ok(!verifies(challenge, `${verifier}x`));
+  assert.ok(!verifies(verifier, verifier));
+});

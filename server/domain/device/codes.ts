@@ -1,0 +1,30 @@
+// The two codes of a device authorization, and how they are stored: as digests only.
+import { createHash, createHmac, randomInt, timingSafeEqual } from 'node:crypto';
+import { USER_CODE_ALPHABET } from '../../../contract/device.ts';
+import type { Secret } from '../../kit/secret.ts';
+
+const USER_CODE_CHARACTERS = 8;
+const SHOWN_GROUP = 4;
+
+/** 8 characters, about 38 bits. */
+export const newUserCode = (): string =>
+  Array.from({ length: USER_CODE_CHARACTERS }, () =>
+    USER_CODE_ALPHABET.charAt(randomInt(USER_CODE_ALPHABET.length)),
+  ).join('');
+
+/** `KQTM-7HXD`. */
+export const shownUserCode = (code: string): string => `${code.slice(0, SHOWN_GROUP)}-${code.slice(SHOWN_GROUP)}`;
+
+/** What a person typed, with case, blanks and dashes made equal. */
+export const typedUserCode = (text: string): string => text.toUpperCase().replace(/[\s\p{Pd}]/gu, '');
+
+/** Keyed: all user codes can be tried in hours, so a plain digest would be as good as the code. */
+export const userCodeDigest = (secret: Secret, code: string): Buffer =>
+  createHmac('sha256', secret.reveal()).update(`device user code:${code}`).digest();
+
+/** Whether the verifier is the one of an S256 challenge (RFC 7636). */
+export function verifies(challenge: string, verifier: string): boolean {
+  const made = Buffer.from(createHash('sha256').update(verifier).digest('base64url'));
+  const asked = Buffer.from(challenge);
+  return made.length === asked.length && timingSafeEqual(made, asked);
+}

@@ -1,0 +1,150 @@
+// The program's side of a device authorization: the token, once, to whoever has the device code and started it.
+import {
+  type CollectedToken,
+  type CollectToken,
+  DEVELOPER_TOKEN_SECONDS,
+  DEVICE_GRANT,
+} from '../../../contract/device.ts';
+import type { ErrorCode } from '../../../contract/errors.ts';
+import { TOKENS_PER_ACCOUNT_MAX } from '../../../contract/tokens.ts';
+import type { TokenRow } from '../../engines/store/rows/credentials.ts';
+import type { Collection, DeviceRow } from '../../engines/store/rows/device.ts';
+import type { Store } from '../../engines/store/store.ts';
+import { type Clock, plus } from '../../kit/clock.ts';
+import { newId, type TokenId } from '../../kit/ids.ts';
+import { fault, invalidRequest, limitReached } from '../faults.ts';
+import type { RequestSource } from '../identity/caller.ts';
+import { type Minted, mint, recogniseSecret } from '../identity/credentials.ts';
+import { Tally } from '../limits/tally.ts';
+import { verifies } from './codes.ts';
+import type { DeviceAudit } from './device-audit.ts';
+import { isTooSoon, slowerInterval, statusAt } from './state.ts';
+
+const REQUESTS_PER_MINUTE = 300;
+const MINUTE_MS = 60_000;
+const CLIENT_ID = /^[A-Za-z0-9._:-]{1,64}$/;
+const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/;
+
+export interface CollectingParts {
+  readonly store: Pick<Store, 'device' | 'tokens'>;
+  readonly clock: Clock;
+  /** Drops a revoked token from the cache, by the hex of its hash. */
+  readonly forget: (hash: string) => void;
+  readonly audit: DeviceAudit;
+}
+
+/** What a request does, and what it is answered with if not with the token. */
+type Verdict = Collection & { readonly answers?: ErrorCode; readonly minted?: Minted };
+
+export class Collecting {
+  readonly #parts: CollectingParts;
+  readonly #requests: Tally;
+
+  constructor(parts: CollectingParts) {
+    this.#parts = parts;
+    const limit = { what: 'Requests for tokens', max: REQUESTS_PER_MINUTE, withinMs: MINUTE_MS } as const;
+    this.#requests = new Tally({ ...limit, scope: 'address' }, parts.clock);
+  }
+
+  async collect(request: CollectToken, source: RequestSource): Promise<CollectedToken> {
+    const { store, clock, audit } = this.#parts;
+    this.#requests.take(source.ip);
+    const { deviceCode, clientId, verifier } = parametersOf(request);
+    const hash = recogniseSecret('device_code', deviceCode);
+    if (!hash) throw invalidGrant();
+    const now = clock.now();
+    const judge = (row: DeviceRow | undefined): Verdict => judged(row, clientId, verifier, now);
+    const { row, verdict } = await store.device.collect(hash, now, judge, TOKENS_PER_ACCOUNT_MAX);
+    if (verdict === 'limit_reached') throw limitReached('active tokens in the account', TOKENS_PER_ACCOUNT_MAX);
+    if (row && verdict.does === 'revoke') await this.#revoked(row, verdict.token, source);
+    if (!row || verdict.does !== 'redeem' || !verdict.minted) throw refusal(verdict);
+    await audit.redeemed({ ...row, tokenId: verdict.token.id }, source);
+    return {
+      access_token: verdict.minted.text.reveal(),
+      token_type: 'Bearer',
+      expires_in: DEVELOPER_TOKEN_SECONDS,
+      scope: row.scopes.join(' '),
+      token_id: verdict.token.id,
+      application_ids: [...(row.applicationIds ?? [])],
+    };
+  }
+
+  /** The code was sent again after its token was issued: one of the two who have it has stolen it. */
+  async #revoked(row: DeviceRow, tokenId: TokenId, source: RequestSource): Promise<void> {
+    const { store, forget, audit } = this.#parts;
+    const token = row.accountId && (await store.tokens.get(row.accountId, tokenId));
+    if (token) forget(token.hash.toString('hex'));
+    await audit.replayed(row, source);
+  }
+}
+
+function parametersOf(request: CollectToken): { deviceCode: string; clientId: string; verifier: string | undefined } {
+  const { grant_type: grant, device_code: deviceCode, client_id: clientId, code_verifier: verifier } = request;
+  if (grant !== DEVICE_GRANT)
+    throw fault('unsupported_grant_type', 'This is not the grant type of device authorization.', {
+      advice: `Send ${DEVICE_GRANT}.`,
+    });
+  if (clientId === undefined || !CLIENT_ID.test(clientId))
+    throw fault('invalid_client', 'client_id is missing or malformed.', { advice: 'Send that of the start.' });
+  if (deviceCode === undefined) throw invalidRequest([{ path: 'device_code', message: 'is missing' }]);
+  return { deviceCode, clientId, verifier };
+}
+
+/**
+ * Who has neither the client id nor the verifier changes nothing. After that the interval comes first: requests that were sent at
+ * the same time are one client's, and only a code that is sent again later has been stolen.
+ */
+function judged(row: DeviceRow | undefined, clientId: string, verifier: string | undefined, now: Date): Verdict {
+  if (!row || row.clientId !== clientId || !isOfStarter(row, verifier))
+    return { does: 'nothing', answers: 'invalid_grant' };
+  const status = statusAt(row, now);
+  if (status === 'denied') return { does: 'nothing', answers: 'access_denied' };
+  if (status === 'expired') return { does: 'nothing', answers: 'expired_token' };
+  if (isTooSoon(row, now)) return { does: 'slow_down', intervalSeconds: slowerInterval(row), answers: 'slow_down' };
+  if (status === 'redeemed' && row.tokenId) return { does: 'revoke', token: row.tokenId, answers: 'invalid_grant' };
+  if (status !== 'approved' || !row.accountId) return { does: 'count', answers: 'authorization_pending' };
+  const minted = mint('developer_token');
+  return { does: 'redeem', token: tokenOf(row, row.accountId, minted, now), minted };
+}
+
+const isOfStarter = ({ codeChallenge }: DeviceRow, verifier: string | undefined): boolean =>
+  codeChallenge === undefined ||
+  (verifier !== undefined && VERIFIER.test(verifier) && verifies(codeChallenge, verifier));
+
+const tokenOf = (
+  row: DeviceRow,
+  accountId: NonNullable<DeviceRow['accountId']>,
+  { hash, prefix }: Minted,
+  now: Date,
+): TokenRow => ({
+  id: newId<TokenId>(now),
+  accountId,
+  name: row.deviceName ?? row.clientId,
+  ...{ prefix, hash, kind: 'developer', scopes: row.scopes, cidrAllow: [] },
+  createdAt: now,
+  expiresAt: plus(now, DEVELOPER_TOKEN_SECONDS * 1000),
+  applicationIds: row.applicationIds ?? [],
+});
+
+const MESSAGES: Readonly<Partial<Record<ErrorCode, string>>> = {
+  authorization_pending: 'The person has not decided yet.',
+  slow_down: 'The token was requested again too soon.',
+  access_denied: 'The person has denied the authorization.',
+  expired_token: 'The device code has expired.',
+};
+
+function refusal({ answers = 'invalid_grant', ...verdict }: Verdict): Error {
+  const message = MESSAGES[answers];
+  if (message === undefined) return invalidGrant();
+  if (verdict.does !== 'slow_down') return fault(answers, message);
+  const { intervalSeconds } = verdict;
+  return fault(answers, message, {
+    advice: `Wait ${intervalSeconds} s between requests from now on.`,
+    details: { interval: intervalSeconds, retryAfterSeconds: intervalSeconds },
+  });
+}
+
+const invalidGrant = (): Error =>
+  fault('invalid_grant', 'The device code is not valid for this client.', {
+    advice: 'Start a new device authorization.',
+  });

@@ -1,0 +1,54 @@
+// What of device authorizations goes into the audit log. A program is anonymous until it has a token.
+import type { DeviceDecision, DeviceRow } from '../../engines/store/rows/device.ts';
+import type { Audit, AuditEvent } from '../audit/audit.ts';
+import { byCaller } from '../audit/by-caller.ts';
+import type { HumanCaller, RequestSource } from '../identity/caller.ts';
+
+type Fact = Pick<AuditEvent, 'action' | 'actor'> & Partial<AuditEvent>;
+
+export class DeviceAudit {
+  readonly #audit: Pick<Audit, 'record'>;
+
+  constructor(audit: Pick<Audit, 'record'>) {
+    this.#audit = audit;
+  }
+
+  started(row: DeviceRow, source: RequestSource): Promise<void> {
+    return this.#record(row, { ...byProgram(source), action: 'device.started', details: { scopes: row.scopes } });
+  }
+
+  claimed(row: DeviceRow, caller: HumanCaller): Promise<void> {
+    return this.#record(row, { ...byCaller(caller), action: 'device.claimed' });
+  }
+
+  /** An entry for each application, so that its members see it. */
+  async decided(row: DeviceRow, caller: HumanCaller, decision: DeviceDecision): Promise<void> {
+    if (decision.status === 'denied') return this.#record(row, { ...byCaller(caller), action: 'device.denied' });
+    const { scopes, applicationIds } = decision;
+    const approved: Fact = { ...byCaller(caller), action: 'device.approved', details: { scopes, applicationIds } };
+    const granted = applicationIds.length > 0 ? applicationIds : [undefined];
+    for (const applicationId of granted)
+      await this.#record(row, { ...approved, ...(applicationId ? { applicationId } : {}) });
+  }
+
+  redeemed(row: DeviceRow, source: RequestSource): Promise<void> {
+    return this.#record(row, { ...byProgram(source), action: 'device.redeemed' });
+  }
+
+  replayed(row: DeviceRow, source: RequestSource): Promise<void> {
+    return this.#record(row, { ...byProgram(source), action: 'device.replayed', outcome: 'refused' });
+  }
+
+  #record({ id, clientId, accountId, tokenId }: DeviceRow, fact: Fact): Promise<void> {
+    const { details = {}, ...rest } = fact;
+    return this.#audit.record({
+      outcome: 'success',
+      target: { kind: 'device_authorization', id },
+      ...(accountId ? { accountId } : {}),
+      ...rest,
+      details: { clientId, ...(tokenId ? { tokenId } : {}), ...details },
+    });
+  }
+}
+
+const byProgram = (source: RequestSource) => ({ actor: { kind: 'anonymous' }, ...source }) as const;

@@ -1,0 +1,18 @@
+// The device code as the credential of a request.
+import { fault } from '../faults.ts';
+import { recogniseSecret } from '../identity/credentials.ts';
+
+const ADVICE = 'Send Authorization: Bearer with the device code, bdc_….';
+const EXPECTED = { expected: 'device_code' } as const;
+
+/** The hash of the device code in this header. Throws a fault for any other credential, and for none. */
+export function deviceCodeIn(authorization: string | undefined): Buffer {
+  if (authorization === undefined)
+    throw fault('missing_credentials', 'The request has no credential.', { advice: ADVICE, details: EXPECTED });
+  const hash = recogniseSecret('device_code', /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? '');
+  if (!hash) throw invalidDeviceCode();
+  return hash;
+}
+
+export const invalidDeviceCode = (): Error =>
+  fault('invalid_credentials', 'This is not a valid device code.', { advice: ADVICE, details: EXPECTED });

@@ -1,0 +1,55 @@
+// Device authorizations (RFC 8628): what handlers may call, and what is removed when it is over.
+import type { Store } from '../../engines/store/store.ts';
+import { type Clock, plus } from '../../kit/clock.ts';
+import type { Closeable } from '../../kit/scope.ts';
+import type { Task } from '../../kit/task.ts';
+import type { Audit } from '../audit/audit.ts';
+import { Approval, type ApprovalParts } from './approval.ts';
+import { Collecting, type CollectingParts } from './collecting.ts';
+import { DeviceAudit } from './device-audit.ts';
+import { Following } from './following.ts';
+import { Starting, type StartingParts } from './starting.ts';
+
+/** For the audit, and so that a code that is sent again is recognised. */
+const KEPT_MS = 24 * 3_600_000;
+const FORGET_MS = 600_000;
+
+export interface DeviceVerbs {
+  readonly starting: Pick<Starting, 'start'>;
+  readonly approval: Pick<Approval, 'read' | 'decide'>;
+  readonly collecting: Pick<Collecting, 'collect'>;
+  readonly following: Pick<Following, 'read'>;
+}
+
+export interface DeviceParts
+  extends Omit<StartingParts, 'audit'>,
+    Omit<ApprovalParts, 'audit'>,
+    Omit<CollectingParts, 'audit'> {
+  readonly store: Pick<Store, 'device' | 'applications' | 'tokens' | 'listen'>;
+  readonly audit: Pick<Audit, 'record'>;
+}
+
+export interface Device extends Closeable {
+  readonly service: DeviceVerbs;
+  readonly tasks: readonly Task[];
+}
+
+export async function openDevice(given: DeviceParts): Promise<Device> {
+  const parts = { ...given, audit: new DeviceAudit(given.audit) };
+  const { store, clock } = parts;
+  const following = await Following.open(parts);
+  return {
+    service: {
+      starting: new Starting(parts),
+      approval: new Approval(parts),
+      collecting: new Collecting(parts),
+      following,
+    },
+    tasks: [{ name: 'forget_device_authorizations', everyMs: FORGET_MS, run: () => forget(store, clock) }],
+    close: () => following.close(),
+  };
+}
+
+async function forget(store: Pick<Store, 'device'>, clock: Clock): Promise<{ removed: number }> {
+  return { removed: await store.device.removeExpired(plus(clock.now(), -KEPT_MS)) };
+}

@@ -1,0 +1,137 @@
+// Starts device authorizations.
+import {
+  DEFAULT_DEVICE_SCOPES,
+  DEVICE_CODE_SECONDS,
+  POLL_INTERVAL_SECONDS,
+  type StartDevice,
+  type StartedDevice,
+} from '../../../contract/device.ts';
+import { TOKEN_SCOPES } from '../../../contract/tokens.ts';
+import type { DeviceRow } from '../../engines/store/rows/device.ts';
+import type { Store } from '../../engines/store/store.ts';
+import { type Clock, plus } from '../../kit/clock.ts';
+import { type DeviceAuthorizationId, newId } from '../../kit/ids.ts';
+import type { Secret } from '../../kit/secret.ts';
+import { fault, invalidRequest } from '../faults.ts';
+import type { RequestSource } from '../identity/caller.ts';
+import { mint } from '../identity/credentials.ts';
+import { Tally } from '../limits/tally.ts';
+import { newUserCode, shownUserCode, userCodeDigest } from './codes.ts';
+import type { DeviceAudit } from './device-audit.ts';
+
+const STARTS_PER_MINUTE = 30;
+const MINUTE_MS = 60_000;
+/** Authorizations of everybody that are not expired. */
+export const LIVING_MAX = 10_000;
+const CODE_TRIES_MAX = 5;
+const USER_AGENT_CHARACTERS_MAX = 200;
+
+export interface StartingParts {
+  readonly store: Pick<Store, 'device'>;
+  readonly clock: Clock;
+  /** Of the installation. */
+  readonly secret: Secret;
+  /** The origin of the service. */
+  readonly publicUrl: string;
+  readonly audit: DeviceAudit;
+}
+
+export class Starting {
+  readonly #parts: StartingParts;
+  readonly #starts: Tally;
+
+  constructor(parts: StartingParts) {
+    this.#parts = parts;
+    const limit = { what: 'Starts of device authorizations', max: STARTS_PER_MINUTE, withinMs: MINUTE_MS } as const;
+    this.#starts = new Tally({ ...limit, scope: 'address' }, parts.clock);
+  }
+
+  async start(request: StartDevice, source: RequestSource): Promise<StartedDevice> {
+    const { clock, publicUrl, audit } = this.#parts;
+    this.#starts.take(source.ip);
+    assertChallenge(request);
+    assertResource(request.resource, publicUrl);
+    const now = clock.now();
+    const { hash, text: deviceCode } = mint('device_code');
+    const deviceName = request.device_name === undefined ? undefined : printable(request.device_name, 'device_name');
+    const { row, userCode } = await this.#insert({
+      id: newId<DeviceAuthorizationId>(now),
+      deviceCodeHash: hash,
+      clientId: request.client_id,
+      scopes: scopesIn(request.scope),
+      status: 'pending',
+      requestedIp: source.ip,
+      intervalSeconds: POLL_INTERVAL_SECONDS,
+      startedAt: now,
+      expiresAt: plus(now, DEVICE_CODE_SECONDS * 1000),
+      ...(deviceName === undefined ? {} : { deviceName }),
+      ...(request.code_challenge === undefined ? {} : { codeChallenge: request.code_challenge }),
+      ...(source.userAgent === undefined ? {} : { userAgent: shown(source.userAgent) }),
+    });
+    await audit.started(row, source);
+    const page = `${publicUrl}/device`;
+    return {
+      id: row.id,
+      device_code: deviceCode.reveal(),
+      user_code: shownUserCode(userCode),
+      verification_uri: page,
+      verification_uri_complete: `${page}#${shownUserCode(userCode)}`,
+      expires_in: DEVICE_CODE_SECONDS,
+      interval: POLL_INTERVAL_SECONDS,
+    };
+  }
+
+  /** Two programs hardly ever get the same code; the second then gets another. */
+  async #insert(start: Omit<DeviceRow, 'userCodeHash'>): Promise<{ row: DeviceRow; userCode: string }> {
+    const { store, secret } = this.#parts;
+    for (let attempt = 1; ; attempt += 1) {
+      const userCode = newUserCode();
+      const row: DeviceRow = { ...start, userCodeHash: userCodeDigest(secret, userCode) };
+      const outcome = await store.device.insert(row, LIVING_MAX);
+      if (outcome === 'inserted') return { row, userCode };
+      if (outcome === 'limit_reached' || attempt === CODE_TRIES_MAX) throw tooMany();
+    }
+  }
+}
+
+function scopesIn(text: string | undefined): readonly string[] {
+  const words = [...new Set((text ?? '').split(' ').filter(word => word !== ''))];
+  const unknown = words.filter(word => !(TOKEN_SCOPES as readonly string[]).includes(word));
+  if (unknown.length > 0)
+    throw fault('invalid_scope', 'scope has a word that is no scope.', {
+      advice: `Scopes are ${TOKEN_SCOPES.join(', ')}.`,
+    });
+  return words.length > 0 ? words : DEFAULT_DEVICE_SCOPES;
+}
+
+function assertChallenge({ code_challenge: challenge, code_challenge_method: method }: StartDevice): void {
+  if ((challenge === undefined) === (method === undefined)) return;
+  const path = challenge === undefined ? 'code_challenge' : 'code_challenge_method';
+  throw invalidRequest([
+    { path, message: 'is missing; code_challenge and code_challenge_method=S256 belong together' },
+  ]);
+}
+
+function assertResource(resource: string | undefined, publicUrl: string): void {
+  if (resource === undefined) return;
+  if (URL.canParse(resource) && new URL(resource).href === new URL(publicUrl).href) return;
+  throw fault('invalid_target', 'resource is not the address of this service.', {
+    advice: `Omit it, or send ${publicUrl}.`,
+  });
+}
+
+/** Characters that a page would not show, or that would change the direction of what stands beside them, are taken out. */
+const shown = (text: string): string =>
+  text
+    .toWellFormed()
+    .replace(/[\p{Cc}\p{Cf}]/gu, '')
+    .slice(0, USER_AGENT_CHARACTERS_MAX);
+
+function printable(text: string, path: string): string {
+  const left = shown(text).trim();
+  if (left === '') throw invalidRequest([{ path, message: 'has no printable character' }]);
+  return left;
+}
+
+const tooMany = (): Error =>
+  fault('busy', 'Too many device authorizations are waiting for people.', { advice: 'Start again in a few minutes.' });

@@ -1,0 +1,33 @@
+// The state of a device authorization at a time: what was not collected expires by the clock.
+import { type DeviceState, type DeviceStatus, POLL_INTERVAL_SECONDS } from '../../../contract/device.ts';
+import type { DeviceRow } from '../../engines/store/rows/device.ts';
+
+const SLOWER_BY_SECONDS = 5;
+const INTERVAL_SECONDS_MAX = 30;
+/** A client that waits exactly as long as it was told may arrive a little earlier than that, by the clocks of two machines. */
+const EARLY_MS = 500;
+
+export const isExpired = ({ expiresAt }: DeviceRow, now: Date): boolean => expiresAt <= now;
+
+export function statusAt(row: DeviceRow, now: Date): DeviceStatus {
+  const isOpen = row.status !== 'redeemed' && row.status !== 'denied';
+  return isOpen && isExpired(row, now) ? 'expired' : row.status;
+}
+
+export const stateAt = (row: DeviceRow, now: Date): DeviceState => ({
+  id: row.id,
+  status: statusAt(row, now),
+  expiresIn: Math.max(0, Math.ceil((row.expiresAt.getTime() - now.getTime()) / 1000)),
+  interval: row.intervalSeconds,
+});
+
+/** Requests before this time are far enough back. */
+export const lastInTime = ({ intervalSeconds }: DeviceRow, now: Date): Date =>
+  new Date(now.getTime() - intervalSeconds * 1000 + EARLY_MS);
+
+export const isTooSoon = (row: DeviceRow, now: Date): boolean =>
+  row.polledAt !== undefined && row.polledAt > lastInTime(row, now);
+
+/** After a request that was too soon (RFC 8628, 3.5), within bounds: one impatient client must not stop a patient one. */
+export const slowerInterval = ({ intervalSeconds = POLL_INTERVAL_SECONDS }: DeviceRow): number =>
+  Math.min(INTERVAL_SECONDS_MAX, intervalSeconds + SLOWER_BY_SECONDS);

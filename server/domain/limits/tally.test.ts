@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import { isFault } from '../../kit/fault.ts';
+import { Tally } from './tally.ts';
+
+const tally = (clock: HandClock): Tally =>
+  new Tally({ what: 'Wrong codes', max: 2, withinMs: 60_000, scope: 'address' }, clock);
+
+test('refuses the attempt after the last one allowed, until the oldest is long enough ago', async () => {
+  const clock = new HandClock();
+  const wrong = tally(clock);
+  wrong.take('a');
+  await clock.advance(20_000);
+  wrong.take('a');
+  assert.throws(
+    () => wrong.take('a'),
+    error => isFault(error, 'rate_limited') && error.details?.retryAfterSeconds === 40,
+  );
+  wrong.take('b');
+  await clock.advance(40_000);
+  wrong.take('a');
+  assert.throws(() => wrong.take('a'));
+});
+
+test('an attempt that is taken back does not count', () => {
+  const wrong = tally(new HandClock());
+  for (let attempt = 0; attempt < 10; attempt += 1) wrong.take('a')();
+  const both = [wrong.take('a'), wrong.take('a')];
+  assert.throws(() => wrong.take('a'));
+  both[0]?.();
+  wrong.take('a');
+  assert.throws(() => wrong.take('a'));
+});

@@ -1,0 +1,58 @@
+// Counts what an address or an account does within a time, and refuses more. Counted in this process.
+import type { Clock } from '../../kit/clock.ts';
+import { fault } from '../faults.ts';
+
+/** Beyond it the name whose latest attempt is the oldest is forgotten. */
+const NAMES_MAX = 10_000;
+
+export interface TallyOptions {
+  /** For the message: `Wrong codes`. */
+  readonly what: string;
+  readonly max: number;
+  readonly withinMs: number;
+  readonly scope: 'address' | 'account';
+}
+
+export class Tally {
+  readonly #options: TallyOptions;
+  readonly #clock: Clock;
+  /** Times of attempts, oldest first. */
+  readonly #times = new Map<string, number[]>();
+
+  constructor(options: TallyOptions, clock: Clock) {
+    this.#options = options;
+    this.#clock = clock;
+  }
+
+  /**
+   * Counts an attempt before it is made, so that attempts at the same time count too. The function that it returns takes the
+   * attempt back. Throws `rate_limited`.
+   */
+  take(name: string): () => void {
+    const { max, withinMs } = this.#options;
+    const now = this.#clock.monotonicMs();
+    const recent = (this.#times.get(name) ?? []).filter(at => now - at < withinMs);
+    const [oldest] = recent;
+    if (oldest !== undefined && recent.length >= max) throw this.#refused(withinMs - (now - oldest));
+    this.#times.delete(name);
+    this.#times.set(name, [...recent, now]);
+    const [first] = this.#times.keys();
+    if (first !== undefined && this.#times.size > NAMES_MAX) this.#times.delete(first);
+    return () => this.#takeBack(name, now);
+  }
+
+  #takeBack(name: string, time: number): void {
+    const times = this.#times.get(name) ?? [];
+    const at = times.indexOf(time);
+    if (at >= 0) this.#times.set(name, times.toSpliced(at, 1));
+  }
+
+  #refused(waitMs: number): Error {
+    const { what, max, withinMs, scope } = this.#options;
+    const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1000));
+    return fault('rate_limited', `${what}: at most ${max} within ${withinMs / 1000} s are accepted.`, {
+      advice: `Wait ${retryAfterSeconds} s.`,
+      details: { limit: max, used: max, scope, retryAfterSeconds },
+    });
+  }
+}

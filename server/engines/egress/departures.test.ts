@@ -1,0 +1,22 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { test } from 'node:test';
+import { Departures } from './departures.ts';
+
+test('a connection is known by its local end for as long as it is open', async () => {
+  const server = createServer(accepted => accepted.resume()).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const departures = new Departures();
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  await once(socket, 'connect');
+  const port = socket.localPort ?? assert.fail('no local port');
+  departures.add(socket);
+  assert.ok(departures.has('127.0.0.1', port));
+  assert.ok(departures.has('::ffff:127.0.0.1', port));
+  assert.ok(!departures.has('127.0.0.1', port + 1));
+  socket.destroy();
+  await once(socket, 'close');
+  assert.ok(!departures.has('127.0.0.1', port));
+  server.close();
+});

@@ -1,0 +1,22 @@
+// The local ends of the connections that sessions have to the outside. A request that arrives from one of them was sent by the
+// browser of a session.
+import type { Socket } from 'node:net';
+
+export class Departures {
+  readonly #open = new Set<string>();
+
+  /** Takes a connected socket, and forgets it when it closes. */
+  add(socket: Socket): void {
+    const { localAddress, localPort } = socket;
+    if (localAddress === undefined || localPort === undefined) return;
+    const name = nameOf(localAddress, localPort);
+    this.#open.add(name);
+    socket.once('close', () => this.#open.delete(name));
+  }
+
+  has(address: string, port: number): boolean {
+    return this.#open.has(nameOf(address, port));
+  }
+}
+
+const nameOf = (address: string, port: number): string => `${address.replace(/^::ffff:(?=\d+\.)/i, '')} ${port}`;

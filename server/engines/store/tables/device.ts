@@ -1,0 +1,111 @@
+// Device authorizations. Every change of the status is announced, for those who wait for it.
+import { sql } from 'kysely';
+import type { DeviceAuthorizationId } from '../../../kit/ids.ts';
+import type { Db } from '../database.ts';
+import type { Collection, DeviceRow, DeviceRows } from '../rows/device.ts';
+import type { Channel } from '../store.ts';
+import { announced as announcedToken, isAlive } from './credentials.ts';
+import { countAll } from './limited-insert.ts';
+import { insertToken } from './tokens.ts';
+import { withoutNulls } from './without-nulls.ts';
+
+const CHANGED: Channel = 'device_changed';
+const announced = sql<string>`pg_notify(${sql.lit(CHANGED)}, id::text)`.as('announced');
+
+export const device = (db: Db): DeviceRows => ({
+  insert: async (row, livingMax) => {
+    const living = db.selectFrom('deviceAuthorizations').where('expiresAt', '>', row.startedAt);
+    if ((await living.select(countAll).executeTakeFirstOrThrow()).count >= livingMax) return 'limit_reached';
+    const inserted = db.insertInto('deviceAuthorizations').values(row);
+    const made = inserted.onConflict(on => on.column('userCodeHash').doNothing()).returning('id');
+    return (await made.execute()).length > 0 ? 'inserted' : 'code_taken';
+  },
+
+  byDeviceCode: async hash => (await byDeviceCode(db, hash).execute()).map(withoutNulls)[0],
+
+  claim: async (userCode, account, now) => {
+    const claiming = db.updateTable('deviceAuthorizations').set({ status: 'claimed', accountId: account });
+    const claimed = claiming
+      .where('userCodeHash', '=', userCode)
+      .where('status', '=', 'pending')
+      .where('expiresAt', '>', now)
+      .returningAll()
+      .returning(announced);
+    const [first] = await claimed.execute();
+    if (first) {
+      const { announced: _, ...row } = first;
+      return { row: withoutNulls(row), isFirst: true };
+    }
+    const [mine] = await ofAccount(db, userCode, account, now).execute();
+    return mine && { row: withoutNulls(mine), isFirst: false };
+  },
+
+  claimed: async (userCode, account, now) =>
+    (await ofAccount(db, userCode, account, now).execute()).map(withoutNulls)[0],
+
+  decide: async (id, account, now, decision) => {
+    const decided = db
+      .updateTable('deviceAuthorizations')
+      .set(decision)
+      .where('id', '=', id)
+      .where('status', '=', 'claimed')
+      .where('accountId', '=', account)
+      .where('expiresAt', '>', now);
+    return (await decided.returning(announced).execute()).length > 0;
+  },
+
+  readState: async (id, now, since) => {
+    const read = db.updateTable('deviceAuthorizations').set({ stateReadAt: now }).where('id', '=', id);
+    const inTime = read.where(eb => eb.or([eb('stateReadAt', 'is', null), eb('stateReadAt', '<=', since)]));
+    return (await inTime.returning('id').execute()).length > 0;
+  },
+
+  collect: (deviceCode, now, judge, tokensMax) =>
+    db.transaction().execute(async trx => {
+      const row = (await byDeviceCode(trx, deviceCode).forUpdate().execute()).map(withoutNulls)[0];
+      const verdict = judge(row);
+      if (!row) return { verdict };
+      const done = await carryOut(trx, row, verdict, now, tokensMax);
+      return { row, verdict: done === 'limit_reached' ? done : verdict };
+    }),
+
+  removeExpired: async before => {
+    const removed = db.deleteFrom('deviceAuthorizations').where('expiresAt', '<', before);
+    return (await removed.returning('id').execute()).length;
+  },
+});
+
+const byDeviceCode = (db: Db, hash: Buffer) =>
+  db.selectFrom('deviceAuthorizations').selectAll().where('deviceCodeHash', '=', hash);
+
+const ofAccount = (db: Db, userCode: Buffer, account: NonNullable<DeviceRow['accountId']>, now: Date) =>
+  db
+    .selectFrom('deviceAuthorizations')
+    .selectAll()
+    .where('userCodeHash', '=', userCode)
+    .where('accountId', '=', account)
+    .where('expiresAt', '>', now);
+
+async function carryOut(
+  trx: Db,
+  { id }: DeviceRow,
+  verdict: Collection,
+  now: Date,
+  tokensMax: number,
+): Promise<'done' | 'limit_reached'> {
+  if (verdict.does === 'count') await changing(trx, id).set({ polledAt: now }).execute();
+  if (verdict.does === 'slow_down') await changing(trx, id).set({ intervalSeconds: verdict.intervalSeconds }).execute();
+  if (verdict.does === 'redeem') {
+    const { token } = verdict;
+    if ((await insertToken(trx, token, tokensMax)) === 'limit_reached') return 'limit_reached';
+    const redeemed = changing(trx, id).set({ status: 'redeemed', tokenId: token.id, polledAt: now });
+    await redeemed.where('status', '=', 'approved').returning(announced).executeTakeFirstOrThrow();
+  }
+  if (verdict.does === 'revoke') {
+    const revoked = trx.updateTable('tokens').set({ revokedAt: now }).where('id', '=', verdict.token);
+    await revoked.where(isAlive(now)).returning(announcedToken.as('announced')).execute();
+  }
+  return 'done';
+}
+
+const changing = (trx: Db, id: DeviceAuthorizationId) => trx.updateTable('deviceAuthorizations').where('id', '=', id);

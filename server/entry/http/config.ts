@@ -1,0 +1,27 @@
+// HTTP handlers of the documents in which the service describes itself. Pages of any origin may read them.
+import { createHash } from 'node:crypto';
+import type { ServiceDocuments } from '../../domain/config/service-documents.ts';
+import type { Answer } from './answer.ts';
+import type { In } from './bind.ts';
+
+const FOR_ANYONE = {
+  'cache-control': 'public, max-age=60',
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers': 'etag',
+  'cross-origin-resource-policy': 'cross-origin',
+} as const;
+
+export const configHandlers = (documents: ServiceDocuments) => ({
+  readConfig: async ({ headers }: In<'readConfig'>): Promise<Answer> =>
+    cached(documents.config(), headers['if-none-match']),
+
+  readAuthorizationServer: async ({ headers }: In<'readAuthorizationServer'>): Promise<Answer> =>
+    cached(documents.authorizationServer(), headers['if-none-match']),
+});
+
+function cached(body: object, known: string | undefined): Answer {
+  const etag = `"${createHash('sha256').update(JSON.stringify(body)).digest('base64url').slice(0, 22)}"`;
+  const headers = { ...FOR_ANYONE, etag };
+  const isCurrent = known?.split(',').some(one => ['*', etag, `W/${etag}`].includes(one.trim()));
+  return isCurrent ? { status: 304, headers } : { body, headers };
+}

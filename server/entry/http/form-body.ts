@@ -1,0 +1,27 @@
+// Reads the form bodies of the OAuth routes. A parameter is sent at most once, and an empty one counts as absent (RFC 6749, 3.1).
+import { fault, invalidRequest } from '../../domain/faults.ts';
+
+const FORM_BYTES_MAX = 8 * 1024;
+const PARAMETERS_MAX = 32;
+
+export const FORM_TYPE = 'application/x-www-form-urlencoded';
+
+export const isFormType = (type: string | undefined): boolean =>
+  type !== undefined && type.split(';', 1)[0]?.trim().toLowerCase() === FORM_TYPE;
+
+export function readFormBody(text: string): Readonly<Record<string, string>> {
+  if (Buffer.byteLength(text) > FORM_BYTES_MAX)
+    throw fault('payload_too_large', `The form is too large: at most ${FORM_BYTES_MAX} bytes are read.`, {
+      advice: 'Send a smaller body.',
+      details: { limit: FORM_BYTES_MAX },
+    });
+  const read = new Map<string, string>();
+  for (const [name, value] of new URLSearchParams(text)) {
+    if (read.has(name)) throw invalidRequest([{ path: name, message: 'is given more than once; expected once' }]);
+    if (name === '__proto__') throw invalidRequest([{ path: name, message: 'is not an allowed field name' }]);
+    if (read.size >= PARAMETERS_MAX)
+      throw invalidRequest([{ path: '', message: `The form has more than ${PARAMETERS_MAX} parameters` }]);
+    read.set(name, value);
+  }
+  return Object.fromEntries([...read].filter(([, value]) => value !== ''));
+}

@@ -1,0 +1,16 @@
+// The body of an error of the OAuth routes: that of every error, with the fields of RFC 6749.
+import type { ErrorBody } from '../../../contract/common.ts';
+import { type ErrorCode, isErrorCode } from '../../../contract/errors.ts';
+import { type OAuthError, oauthErrorOf } from '../../../contract/oauth.ts';
+
+export function oauthFailure(body: ErrorBody): OAuthError {
+  const code: ErrorCode = isErrorCode(body.code) ? body.code : 'internal';
+  return { ...body, error: oauthErrorOf(code), error_description: asDescription(body.message) };
+}
+
+/** RFC 6749, 5.2: printable ASCII without double quotes and backslashes. */
+const asDescription = (message: string): string =>
+  message
+    .replaceAll('"', "'")
+    .replaceAll('…', '...')
+    .replace(/[^\x20-\x7e]|\\/g, '?');

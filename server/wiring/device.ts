@@ -1,0 +1,19 @@
+// The wiring of device authorization: whose requests come from browsers of sessions, and what is audited.
+import { openDevice as open } from '../domain/device/device.ts';
+import { fromSession } from '../domain/device/from-session.ts';
+import type { Identity } from '../domain/identity/identity.ts';
+import { machineAddresses } from '../engines/egress/this-machine.ts';
+import type { Runtime } from '../kit/runtime.ts';
+import type { Foundation } from './foundation.ts';
+
+export function openDevice({ clock }: Runtime, foundation: Foundation, identity: Identity) {
+  const { store, secret, config, departures, audit } = foundation;
+  const isThisMachine = machineAddresses(clock);
+  const hasDeparture = (address: string, port: number): boolean => departures.has(address, port);
+  return open({
+    ...{ store, clock, secret, audit, publicUrl: config.publicUrl },
+    applications: identity.applications,
+    forget: hash => identity.forget(hash),
+    isFromSession: fromSession({ hasDeparture, isThisMachine }),
+  });
+}

@@ -1,0 +1,49 @@
+// What the service says of itself to clients.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { AuthorizationServer, ServiceConfig } from '../../contract/config.ts';
+import { DEVICE_GRANT, type StartedDevice } from '../../contract/device.ts';
+import { startServer } from '../harness/server.ts';
+
+const server = await startServer();
+
+const CONFIG = '/v1/config';
+const METADATA = '/.well-known/oauth-authorization-server';
+
+const read = <Body>(path: string, headers = {}) => server.api<Body>('GET', path, { key: null, headers });
+
+test('the configuration, the metadata for OAuth clients and a started authorization agree', async () => {
+  const { body: config } = await read<ServiceConfig>(CONFIG);
+  const { body: metadata } = await read<AuthorizationServer>(METADATA);
+  assert.equal(config.issuer, server.url);
+  assert.equal(metadata.issuer, config.issuer);
+  assert.equal(metadata.device_authorization_endpoint, config.device.authorizationUrl);
+  assert.equal(metadata.token_endpoint, config.device.tokenUrl);
+  assert.deepEqual(metadata.grant_types_supported, [DEVICE_GRANT]);
+  assert.equal((await read(new URL(metadata.jwks_uri).pathname)).status, 200);
+  assert.equal(metadata.service_documentation, config.docsUrl);
+  const path = new URL(config.device.authorizationUrl).pathname;
+  const { body: started } = await server.api<StartedDevice>('POST', path, { key: null, body: { client_id: 'x' } });
+  assert.equal(started.verification_uri, config.device.verificationUri);
+  assert.deepEqual([started.interval, started.expires_in], [config.device.interval, config.device.expiresIn]);
+  for (const url of [metadata.token_endpoint, metadata.revocation_endpoint])
+    assert.equal((await server.api('POST', new URL(url).pathname, { key: null, body: {} })).status, 400, url);
+});
+
+for (const path of [CONFIG, METADATA])
+  test(`${path} may be cached for a minute, and read by pages of any origin`, async () => {
+    const { status, headers } = await read(path, { origin: 'https://elsewhere.example' });
+    assert.equal(status, 200);
+    assert.equal(headers['cache-control'], 'public, max-age=60');
+    assert.equal(headers['access-control-allow-origin'], '*');
+    const { etag } = headers;
+    assert.ok(etag);
+    const again = await read(path, { 'if-none-match': etag });
+    assert.deepEqual([again.status, again.text, again.headers.etag], [304, '', etag]);
+    assert.equal((await read(path, { 'if-none-match': '"other"' })).status, 200);
+  });
+
+test('says only what is built', async () => {
+  const { body } = await read<ServiceConfig>(CONFIG);
+  for (const unbuilt of ['payments', 'features']) assert.ok(!(unbuilt in body), unbuilt);
+});

@@ -1,0 +1,266 @@
+// Device authorization with an ordinary OAuth client, unmodified, and by hand.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as client from 'openid-client';
+import type { AuditPage } from '../../contract/audit.ts';
+import type { ErrorBody } from '../../contract/common.ts';
+import { type CollectedToken, DEVICE_GRANT, type DeviceState, type StartedDevice } from '../../contract/device.ts';
+import type { Token } from '../../contract/tokens.ts';
+import { DEVICE_TOKENS, Devices, START } from '../harness/device.ts';
+import { ownerToken } from '../harness/limits.ts';
+import { startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const server = await startServer({ clock: 'test' });
+const devices = await Devices.of(server);
+
+const REVOKE = '/v1/account/tokens/revoke';
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
+const INTERVAL_MS = 5_000;
+const HOUR_MS = 3_600_000;
+
+const form = (fields: Record<string, string>): string => new URLSearchParams(fields).toString();
+
+const statusWith = async (key: string): Promise<number> =>
+  (await server.api('GET', '/v1/applications', { key })).status;
+
+// ---- an ordinary client ----------------------------------------------------------------------------------------------
+
+const discovered = (): Promise<client.Configuration> =>
+  client.discovery(new URL(server.url), 'openid-client-test', undefined, client.None(), {
+    algorithm: 'oauth2',
+    execute: [client.allowInsecureRequests],
+  });
+
+test('openid-client discovers the service, waits for the approval, and revokes its token', async () => {
+  const configuration = await discovered();
+  assert.ok(configuration.serverMetadata().device_authorization_endpoint?.startsWith(server.url));
+  const started = await client.initiateDeviceAuthorization(configuration, { scope: 'applications:read keys:write' });
+  assert.equal(started.verification_uri, `${server.url}/device`);
+  assert.equal(started.verification_uri_complete, `${server.url}/device#${started.user_code}`);
+  const polling = client.pollDeviceAuthorizationGrant(configuration, started);
+  await devices.approve(started);
+  const tokens = await polling;
+  assert.match(tokens.access_token, /^bdt_/);
+  assert.equal(tokens.token_type, 'bearer');
+  assert.equal(tokens.scope, 'applications:read keys:write');
+  assert.equal(tokens.expires_in, 28_800);
+  assert.equal(await statusWith(tokens.access_token), 200);
+  await client.tokenRevocation(configuration, tokens.access_token);
+  assert.equal(await statusWith(tokens.access_token), 401);
+});
+
+test('openid-client is told of a denial', async () => {
+  const configuration = await discovered();
+  const started = await client.initiateDeviceAuthorization(configuration, {});
+  const polling = client.pollDeviceAuthorizationGrant(configuration, started);
+  const refused = assert.rejects(polling, { error: 'access_denied', status: 400 });
+  await devices.read(devices.owner, started.user_code);
+  const denied = await devices.decide(devices.owner, started.user_code, { decision: 'deny' });
+  assert.deepEqual([denied.status, denied.body.status], [200, 'denied']);
+  await refused;
+});
+
+// ---- by hand, as JSON and as a form ----------------------------------------------------------------------------------
+
+test('a form is answered with 200 and JSON with 201, and both may be collected with the other', async () => {
+  const asForm = await devices.openly<StartedDevice>(START, form({ client_id: 'my-agent' }), FORM);
+  assert.equal(asForm.status, 200, asForm.text);
+  assert.equal(asForm.headers['cache-control'], 'no-store');
+  const { user_code: userCode, device_code: deviceCode, interval, expires_in: expiresIn } = asForm.body;
+  assert.match(userCode, /^[BCDFGHJKLMNPQRSTVWXZ2-9]{4}-[BCDFGHJKLMNPQRSTVWXZ2-9]{4}$/);
+  assert.match(deviceCode, /^bdc_[A-Za-z0-9_-]{49}$/);
+  assert.deepEqual([interval, expiresIn], [5, 600]);
+  assert.ok(userCode);
+  await devices.approve(asForm.body);
+  const token = await devices.collected(asForm.body);
+  assert.equal(token.scope, 'applications:read keys:write');
+  assert.deepEqual(token.application_ids, [server.applicationId]);
+
+  const asJson = await devices.start();
+  await devices.approve(asJson);
+  const fields = { grant_type: DEVICE_GRANT, device_code: asJson.device_code, client_id: 'my-agent', unknown: 'x' };
+  const collectedAsForm = await devices.openly<CollectedToken>(DEVICE_TOKENS, form(fields), FORM);
+  assert.equal(collectedAsForm.status, 200, collectedAsForm.text);
+  assert.equal(collectedAsForm.headers['cache-control'], 'no-store');
+});
+
+test('the person reads which program asks for what, and from where', async () => {
+  const started = await devices.start({ scope: 'keys:write audit:read', device_name: 'build-7' });
+  const typed = started.user_code.toLowerCase().replace('-', '%20-');
+  const { status, body, text } = await devices.read(devices.owner, typed);
+  assert.equal(status, 200, text);
+  assert.equal(body.id, started.id);
+  assert.equal(body.status, 'claimed');
+  assert.deepEqual(body.client, { id: 'my-agent', verified: false });
+  assert.equal(body.deviceName, 'build-7');
+  assert.deepEqual(body.scopes, ['keys:write', 'audit:read']);
+  assert.deepEqual(body.requestedFrom, { ip: '127.0.0.1', isYourNetwork: true });
+  assert.deepEqual(
+    body.applications.map(({ id, role }) => ({ id, role })),
+    [{ id: server.applicationId, role: 'owner' }],
+  );
+  assert.equal(Date.parse(body.expiresAt) - Date.parse(body.startedAt), 600_000);
+});
+
+test('the token is a developer token of eight hours, with the scopes and applications that were ticked', async () => {
+  const started = await devices.start({ scope: 'applications:read keys:write audit:read', device_name: 'laptop' });
+  await devices.approve(started, { scopes: ['applications:read', 'keys:write'] });
+  const { access_token: token, token_id: id, scope, expires_in: expiresIn } = await devices.collected(started);
+  assert.deepEqual([scope, expiresIn], ['applications:read keys:write', 28_800]);
+  const current = await server.api<Token>('GET', '/v1/account/tokens/current', { key: token });
+  assert.equal(current.body.id, id);
+  assert.equal(current.body.kind, 'developer');
+  assert.equal(current.body.name, 'laptop');
+  assert.deepEqual(current.body.applicationIds, [server.applicationId]);
+  const keys = `/v1/applications/${server.applicationId}/agent-keys`;
+  assert.equal((await server.api('POST', keys, { key: token, body: { name: 'from a device' } })).status, 201);
+  assert.equal((await server.api('GET', `/v1/applications/${server.applicationId}/audit`, { key: token })).status, 403);
+  await server.advance(8 * HOUR_MS + 1000);
+  assert.equal(await statusWith(token), 401);
+});
+
+test('the request for the token is answered as pending, then too soon, then with the token', async () => {
+  const started = await devices.start();
+  const first = await devices.collect(started);
+  assert.deepEqual(
+    [first.status, first.body.error, first.body.code],
+    [400, 'authorization_pending', 'authorization_pending'],
+  );
+  assert.equal(first.headers['x-should-retry'], 'true');
+  const second = await devices.collect(started);
+  assert.deepEqual([second.status, second.body.error], [400, 'slow_down']);
+  assert.equal(second.headers['retry-after'], '10');
+  assert.equal(second.body.statusCode, 400);
+  assert.ok(second.body.error_description && second.body.requestId);
+  await server.advance(INTERVAL_MS);
+  assert.equal((await devices.collect(started)).body.error, 'slow_down', 'the interval is ten seconds now');
+  await server.advance(4 * INTERVAL_MS);
+  await devices.approve(started);
+  await devices.collected(started);
+});
+
+test('codes expire after ten minutes, whatever was decided', async () => {
+  const [pending, approved] = [await devices.start(), await devices.start()];
+  await devices.approve(approved);
+  await server.advance(601_000);
+  for (const started of [pending, approved]) assert.equal((await devices.collect(started)).body.error, 'expired_token');
+  const person = await devices.freshOwner();
+  assert.equal((await devices.read(person, pending.user_code)).status, 404);
+});
+
+test('with a code challenge the token needs the verifier', async () => {
+  const verifier = client.randomPKCECodeVerifier();
+  const challenge = await client.calculatePKCECodeChallenge(verifier);
+  const started = await devices.start({
+    code_challenge: challenge,
+    code_challenge_method: 'S256',
+    resource: server.url,
+  });
+  await devices.approve(started);
+  assert.equal((await devices.collect(started)).body.error, 'invalid_grant');
+  await devices.collected(started, { code_verifier: verifier });
+});
+
+test('OAuth errors have the fields of RFC 6749 and ours', async () => {
+  const started = await devices.start();
+  const asked: ReadonlyArray<readonly [string, string, object]> = [
+    [START, 'invalid_scope', { client_id: 'my-agent', scope: 'openid' }],
+    [START, 'invalid_target', { client_id: 'my-agent', resource: 'https://elsewhere.example' }],
+    [START, 'invalid_request', {}],
+    [START, 'invalid_request', { client_id: 'my agent' }],
+    [START, 'invalid_request', { client_id: 'my-agent', code_challenge: 'x'.repeat(43) }],
+    [DEVICE_TOKENS, 'unsupported_grant_type', { grant_type: 'refresh_token', client_id: 'my-agent' }],
+    [DEVICE_TOKENS, 'invalid_client', { grant_type: DEVICE_GRANT, device_code: started.device_code }],
+    [
+      DEVICE_TOKENS,
+      'invalid_grant',
+      { grant_type: DEVICE_GRANT, device_code: started.device_code, client_id: 'other' },
+    ],
+    [DEVICE_TOKENS, 'invalid_grant', { grant_type: DEVICE_GRANT, device_code: 'bdc_x', client_id: 'my-agent' }],
+    [DEVICE_TOKENS, 'invalid_request', { grant_type: DEVICE_GRANT, client_id: 'my-agent' }],
+  ];
+  for (const [path, error, body] of asked) {
+    const answer = await devices.openly(path, body);
+    assert.deepEqual([answer.status, answer.body.error, answer.body.code], [400, error, error], answer.text);
+    assert.match(answer.body.error_description, /^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/);
+    assert.equal(answer.body.requestId, answer.headers['x-request-id']);
+  }
+});
+
+test('a decision stands, and a denial needs no fresh proof', async () => {
+  const started = await devices.start();
+  await devices.freshOwner();
+  await server.advance(301_000);
+  const { owner } = devices;
+  assert.equal((await devices.read(owner, started.user_code)).status, 200);
+  const unproved = await devices.decide<ErrorBody>(owner, started.user_code, devices.approval);
+  assert.deepEqual([unproved.status, unproved.body.code], [401, 'insufficient_user_authentication']);
+  assert.equal((await devices.decide(owner, started.user_code, { decision: 'deny' })).status, 200);
+  const again = await devices.decide<ErrorBody>(await devices.freshOwner(), started.user_code, devices.approval);
+  assert.deepEqual([again.status, again.body.code], [409, 'already_decided']);
+  assert.equal((await devices.collect(started)).body.error, 'access_denied');
+});
+
+// ---- the state, without the token ------------------------------------------------------------------------------------
+
+const stateOf = (started: StartedDevice, query = '') =>
+  server.api<DeviceState>('GET', `${START}/${started.id}${query}`, { key: started.device_code });
+
+test('the program may wait for a change of the state', async () => {
+  const started = await devices.start();
+  const state = await stateOf(started);
+  assert.equal(state.status, 200, state.text);
+  assert.equal(state.body.status, 'pending');
+  assert.ok(state.body.expiresIn > 590 && state.body.expiresIn <= 600);
+  const soon = await stateOf(started);
+  assert.deepEqual([soon.status, soon.headers['retry-after']], [429, '5']);
+  const waiting = stateOf(started, '?wait=55&since=pending');
+  assert.equal((await devices.read(await devices.freshOwner(), started.user_code)).status, 200);
+  assert.equal((await waiting).body.status, 'claimed');
+  const expiring = stateOf(started, '?wait=55');
+  const ended = { is: false };
+  void expiring.then(() => Object.assign(ended, { is: true }));
+  const later = () => server.advance(5_000).then(() => ended.is);
+  await eventually('the wait to end', later, Boolean);
+  assert.equal((await expiring).body.status, 'claimed', 'nothing has changed until the end of the wait');
+  await server.advance(600_000);
+  assert.equal((await stateOf(started, '?since=claimed&wait=55')).body.status, 'expired');
+});
+
+test('rows are removed a day after their codes have expired', async () => {
+  const started = await devices.start();
+  await server.advance(24 * HOUR_MS + 660_000);
+  const statusOf = async (): Promise<number> => (await stateOf(started)).status;
+  await server.hourly('the row to be removed', statusOf, status => status === 401);
+  assert.equal((await devices.collect(started)).body.error, 'invalid_grant');
+});
+
+// ---- revocation by value, creation of an application, the audit log ---------------------------------------------------
+
+test('any token can be revoked by its value, as JSON or a form, and the answer is always 200', async () => {
+  const owner = await ownerToken(server);
+  const issue = { key: owner, body: { name: 'to be revoked', scopes: ['applications:read'] } };
+  const { body } = await server.api<{ token: string }>('POST', '/v1/account/tokens', issue);
+  assert.equal(await statusWith(body.token), 200);
+  const revoked = await devices.openly(REVOKE, form({ token: body.token, token_type_hint: 'access_token' }), FORM);
+  assert.deepEqual([revoked.status, revoked.text], [200, '']);
+  assert.equal(await statusWith(body.token), 401);
+  for (const token of [body.token, 'nonsense', server.key])
+    assert.equal((await devices.openly(REVOKE, { token })).status, 200);
+  assert.equal((await server.api('GET', '/v1/browsers/sessions')).status, 200, 'an agent key is no such token');
+  assert.equal((await devices.openly(REVOKE, {})).body.error, 'invalid_request');
+});
+
+test('each step is in the audit log', async () => {
+  const owner = await ownerToken(server);
+  const started = await devices.start();
+  await devices.approve(started);
+  await devices.collected(started);
+  const path = `/v1/applications/${server.applicationId}/audit?action=device.approved`;
+  const { body } = await server.api<AuditPage>('GET', path, { key: owner });
+  const entry = body.data.find(({ target }) => target?.id === started.id);
+  assert.equal(entry?.actor.kind, 'account');
+  assert.equal(entry.via?.kind, 'human_session');
+  assert.equal(entry.outcome, 'success');
+});

@@ -1,0 +1,18 @@
+// The public documents must reveal nothing of applications.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startServer } from '../harness/server.ts';
+
+const server = await startServer();
+
+test('whether an application exists cannot be read from the configuration', async () => {
+  const read = async (query: string) => {
+    const { status, headers, text } = await server.api('GET', `/v1/config${query}`, { key: null });
+    return { status, etag: headers.etag, text };
+  };
+  const plain = await read('');
+  assert.equal(plain.status, 200);
+  for (const id of [server.applicationId, '01a1fa50-5319-7450-a6b3-c787ada50631', 'x', '%00', '../..'])
+    assert.deepEqual(await read(`?application=${id}`), plain, id);
+  assert.ok(!plain.text.includes(server.applicationId));
+});

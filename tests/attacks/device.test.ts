@@ -1,0 +1,292 @@
+// Device authorization must not give a token to anybody else than the program that a person approved, nor more than was granted.
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { test } from 'node:test';
+import type { ErrorBody } from '../../contract/common.ts';
+import type { CollectedToken, StartedDevice } from '../../contract/device.ts';
+import type { OAuthError } from '../../contract/oauth.ts';
+import type { TokenPage } from '../../contract/tokens.ts';
+import { APPROVALS, CLIENT, DEVICE_TOKENS, Devices, START } from '../harness/device.ts';
+import type { HttpAnswer } from '../harness/http.ts';
+import { ownerToken } from '../harness/limits.ts';
+import { databaseText, machineAddress, otherPerson } from '../harness/other-person.ts';
+import { startServer } from '../harness/server.ts';
+
+const server = await startServer({
+  clock: 'test',
+  env: { BERTH_REGISTRATION: 'open', BERTH_TRUSTED_PROXIES: '127.0.0.0/8' },
+});
+const devices = await Devices.of(server);
+const token = await ownerToken(server);
+
+const INTERVAL_MS = 5_000;
+const WINDOW_MS = 600_000;
+const ATTEMPTS = 50;
+
+const statusWith = async (key: string): Promise<number> =>
+  (await server.api('GET', '/v1/applications', { key })).status;
+const codeOf = ({ status, body }: HttpAnswer<{ code?: string } | ErrorBody>): string => `${status} ${body.code}`;
+
+/** Of another address, as the proxy in front reports it. */
+const from = (ip: string) => ({ 'x-forwarded-for': ip });
+
+// ---- the token, once ---------------------------------------------------------------------------------------------------
+
+test('fifty requests at once get one token, and the others are too soon', async () => {
+  const started = await devices.start({ device_name: 'fifty' });
+  await devices.approve(started);
+  const answers = await Promise.all(
+    Array.from({ length: ATTEMPTS }, () => devices.collect<Partial<CollectedToken & OAuthError>>(started)),
+  );
+  const tokens = answers.flatMap(({ body }) => body.access_token ?? []);
+  assert.equal(tokens.length, 1);
+  assert.deepEqual([...new Set(answers.flatMap(({ body }) => body.error ?? []))], ['slow_down']);
+  const { body } = await server.api<TokenPage>('GET', '/v1/account/tokens?limit=100', { key: token });
+  assert.equal(body.data.filter(({ name }) => name === 'fifty').length, 1);
+  assert.equal(await statusWith(tokens[0] ?? ''), 200);
+});
+
+test('a device code that is sent again revokes the token that was issued for it', async () => {
+  const started = await devices.start();
+  await devices.approve(started);
+  const { access_token: issued } = await devices.collected(started);
+  assert.equal(await statusWith(issued), 200);
+  await server.advance(INTERVAL_MS);
+  assert.equal(codeOf(await devices.collect(started)), '400 invalid_grant');
+  assert.equal(await statusWith(issued), 401);
+  assert.equal(codeOf(await devices.collect(started)), '400 invalid_grant');
+});
+
+test('a program that a thief was faster than finds out, and ends the token of the thief', async () => {
+  const started = await devices.start();
+  await devices.approve(started);
+  const stolen = await devices.collected(started);
+  assert.equal(codeOf(await devices.collect(started)), '400 slow_down');
+  await server.advance(2 * INTERVAL_MS);
+  assert.equal(codeOf(await devices.collect(started)), '400 invalid_grant');
+  assert.equal(await statusWith(stolen.access_token), 401);
+});
+
+test('a stolen device code is of no use without the verifier or with another client, and slows nobody down', async () => {
+  const verifier = 'v'.repeat(50);
+  const challenge = createHash('sha256').update(verifier).digest('base64url');
+  const started = await devices.start({ code_challenge: challenge, code_challenge_method: 'S256' });
+  await devices.approve(started);
+  for (const wish of [
+    {},
+    { code_verifier: 'w'.repeat(50) },
+    { code_verifier: challenge },
+    { code_verifier: verifier, client_id: 'other' },
+  ])
+    assert.equal(codeOf(await devices.collect(started, wish)), '400 invalid_grant', JSON.stringify(wish));
+  const { access_token: issued } = await devices.collected(started, { code_verifier: verifier });
+  await server.advance(INTERVAL_MS);
+  assert.equal(codeOf(await devices.collect(started)), '400 invalid_grant');
+  assert.equal(await statusWith(issued), 200, 'a replay without the verifier must not end the token');
+});
+
+test('neither a developer token, an agent key nor a device code opens anything else', async () => {
+  const started = await devices.start();
+  for (const [method, path] of [
+    ['GET', '/v1/applications'],
+    ['GET', '/v1/browsers/sessions'],
+    ['GET', `${START}?user_code=${started.user_code}`],
+    ['POST', APPROVALS],
+  ] as const)
+    assert.equal(codeOf(await server.api(method, path, { key: started.device_code })), '401 invalid_credentials', path);
+  await devices.approve(started);
+  const { access_token: key } = await devices.collected(started);
+  const other = await devices.start();
+  for (const [method, path] of [
+    ['GET', '/v1/browsers/sessions'],
+    ['GET', `${START}?user_code=${other.user_code}`],
+    ['POST', APPROVALS],
+    ['GET', `${START}/${other.id}`],
+  ] as const)
+    assert.equal(codeOf(await server.api(method, path, { key })), '401 invalid_credentials', path);
+});
+
+test("another device code does not read an authorization's state", async () => {
+  const [one, other] = [await devices.start(), await devices.start()];
+  const { status, body } = await server.api('GET', `${START}/${one.id}`, { key: other.device_code });
+  assert.deepEqual([status, body.code], [404, 'not_found']);
+});
+
+// ---- the person ----------------------------------------------------------------------------------------------------------
+
+test('only the person who has read a code first can read or decide it', async () => {
+  const stranger = await otherPerson(server, 'stranger@example.com');
+  const started = await devices.start();
+  const unread = await devices.decide<ErrorBody>(await devices.freshOwner(), started.user_code, devices.approval);
+  assert.equal(codeOf(unread), '404 not_found', 'nobody decides what they have not read');
+  assert.equal((await devices.read(devices.owner, started.user_code)).status, 200);
+  const unknown = await stranger.get<ErrorBody>(`${START}?user_code=BBBB-BBBB`);
+  const read = await stranger.get<ErrorBody>(`${START}?user_code=${started.user_code}`);
+  const denied = await devices.decide<ErrorBody>(stranger, started.user_code, { decision: 'deny' });
+  for (const answer of [read, denied]) {
+    assert.equal(codeOf(answer), '404 not_found');
+    assert.equal(answer.body.message, unknown.body.message);
+  }
+  const decided = await devices.decide(devices.owner, started.user_code, devices.approval);
+  assert.equal(decided.status, 200, decided.text);
+});
+
+test('nobody gives access to an application in which they are not a developer', async () => {
+  const viewer = await otherPerson(server, 'viewer@example.com', 'viewer');
+  const started = await devices.start();
+  const read = await devices.read(viewer, started.user_code);
+  assert.deepEqual(read.body.applications, []);
+  const own = await devices.decide<ErrorBody>(viewer, started.user_code, devices.approval);
+  assert.equal(codeOf(own), '403 permission_denied');
+  const foreign = ['01a1fa50-5319-7450-a6b3-c787ada50631'];
+  const other = await devices.decide<ErrorBody>(viewer, started.user_code, {
+    ...devices.approval,
+    applicationIds: foreign,
+  });
+  assert.equal(codeOf(other), '404 not_found');
+  const none = await devices.decide<ErrorBody>(viewer, started.user_code, { ...devices.approval, applicationIds: [] });
+  assert.equal(codeOf(none), '400 invalid_request');
+});
+
+test('an approval cannot widen what was asked for', async () => {
+  const started = await devices.start({ scope: 'applications:read' });
+  await devices.read(await devices.freshOwner(), started.user_code);
+  for (const scopes of [['keys:write'], ['applications:read', 'account:tokens'], []])
+    assert.equal(
+      codeOf(await devices.decide<ErrorBody>(devices.owner, started.user_code, { ...devices.approval, scopes })),
+      '400 invalid_request',
+      scopes.join(' '),
+    );
+  await devices.approve(started);
+  const { access_token: key, scope } = await devices.collected(started);
+  assert.equal(scope, 'applications:read');
+  const made = await server.api('POST', `/v1/applications/${server.applicationId}/agent-keys`, {
+    key,
+    body: { name: 'x' },
+  });
+  assert.equal(codeOf(made), '403 permission_denied');
+});
+
+test('parallel decisions make one', async () => {
+  const started = await devices.start();
+  await devices.read(await devices.freshOwner(), started.user_code);
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, (_, index) =>
+      devices.decide(devices.owner, started.user_code, index % 2 === 0 ? devices.approval : { decision: 'deny' }),
+    ),
+  );
+  assert.equal(answers.filter(({ status }) => status === 200).length, 1);
+  assert.ok(answers.every(({ status }) => status === 200 || status === 409));
+});
+
+test('a page of another site can neither claim nor approve', async () => {
+  const started = await devices.start();
+  const person = await devices.freshOwner();
+  const crossSite = { 'sec-fetch-site': 'cross-site' };
+  const claim = await person.send<ErrorBody>('GET', `${START}?user_code=${started.user_code}`, undefined, crossSite);
+  assert.equal(codeOf(claim), '403 cross_site_request');
+  await devices.read(person, started.user_code);
+  const body = { userCode: started.user_code, ...devices.approval };
+  for (const headers of [crossSite, { origin: 'https://evil.example' }])
+    assert.equal(codeOf(await person.send<ErrorBody>('POST', APPROVALS, body, headers)), '403 cross_site_request');
+  const asForm = { 'content-type': 'application/x-www-form-urlencoded' };
+  const sent = await server.api('POST', APPROVALS, {
+    key: null,
+    headers: { ...person.headers, ...asForm },
+    body: 'a=1',
+  });
+  assert.equal(sent.status, 415, sent.text);
+});
+
+test('an approval from an address of this machine, reported by the proxy in front, is refused', async () => {
+  const own = machineAddress() ?? assert.fail('this machine has no address but loopback');
+  const started = await devices.start();
+  const person = await devices.freshOwner();
+  await devices.read(person, started.user_code);
+  const body = { userCode: started.user_code, ...devices.approval };
+  const refused = await person.send<ErrorBody>('POST', APPROVALS, body, from(own));
+  assert.equal(codeOf(refused), '403 address_not_allowed');
+  assert.equal((await person.send('POST', APPROVALS, body, from('203.0.113.9'))).status, 200);
+});
+
+// ---- guessing --------------------------------------------------------------------------------------------------------------
+
+test('ten wrong codes within ten minutes, also at once, are all that a person or an address has', async () => {
+  const guesser = await otherPerson(server, 'guesser@example.com');
+  const started = await devices.start();
+  const guess = (code: string, ip: string) =>
+    guesser.send<ErrorBody>('GET', `${START}?user_code=${code}`, undefined, from(ip));
+  const answers = await Promise.all(
+    Array.from({ length: ATTEMPTS }, (_, index) => guess(`BBBB-BBB${index}`, `198.51.100.${index}`)),
+  );
+  const codes = answers.map(codeOf);
+  assert.equal(codes.filter(code => code === '404 not_found').length, 10);
+  assert.equal(codes.filter(code => code === '429 rate_limited').length, ATTEMPTS - 10);
+  assert.equal(codeOf(await guess(started.user_code, '198.51.100.99')), '429 rate_limited', 'a right code too');
+  assert.ok(Number(answers.find(({ status }) => status === 429)?.headers['retry-after']) > 500);
+
+  const other = await otherPerson(server, 'other@example.com');
+  const ip = '198.51.100.200';
+  for (let wrong = 0; wrong < 10; wrong += 1)
+    await other.send('POST', APPROVALS, { userCode: 'BBBB-BBBB', decision: 'deny' }, from(ip));
+  const third = await otherPerson(server, 'third@example.com');
+  const read = (from: object) =>
+    third.send<ErrorBody>('GET', `${START}?user_code=${started.user_code}`, undefined, { ...from });
+  assert.equal(codeOf(await read(from(ip))), '429 rate_limited');
+  assert.equal((await read(from('198.51.100.201'))).status, 200);
+  await server.advance(WINDOW_MS);
+  assert.equal((await guess('BBBB-BBBB', '198.51.100.99')).status, 404);
+});
+
+test('right codes do not count', async () => {
+  const person = await otherPerson(server, 'many@example.com');
+  const started = await devices.start();
+  for (let attempt = 0; attempt < 15; attempt += 1)
+    assert.equal((await devices.read(person, started.user_code)).status, 200);
+});
+
+test('starts are bounded for each address', async () => {
+  const ip = '198.51.100.77';
+  const begin = () => devices.openly<StartedDevice & OAuthError>(START, { client_id: CLIENT }, from(ip));
+  const answers = await Promise.all(Array.from({ length: ATTEMPTS }, begin));
+  assert.equal(answers.filter(({ status }) => status === 201).length, 30);
+  const refused = answers.find(({ status }) => status === 429);
+  assert.deepEqual([refused?.body.code, refused?.body.error], ['rate_limited', 'temporarily_unavailable']);
+});
+
+// ---- what is stored, and what is sent --------------------------------------------------------------------------------------
+
+test('no code and no token is stored or logged in clear text', async () => {
+  const started = await devices.start();
+  await devices.approve(started);
+  const { access_token: issued } = await devices.collected(started);
+  const code = started.user_code.replace('-', '');
+  const dump = await databaseText(server, ['device_authorizations', 'tokens', 'audit_entries', 'idempotency']);
+  for (const secret of [started.device_code, issued, code, started.user_code]) {
+    assert.ok(!dump.includes(secret), 'a secret is in the database');
+    assert.ok(!server.log().some(line => line.includes(secret)), 'a secret is in the log');
+  }
+  assert.ok(
+    !dump.includes(createHash('sha256').update(code).digest('hex')),
+    'a plain hash of a user code can be reversed',
+  );
+});
+
+test('forms that are too large, repeat a parameter or name a prototype are refused, and taken by no other route', async () => {
+  const headers = { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' };
+  const sent = (path: string, body: string) => server.api<OAuthError>('POST', path, { key: null, headers, body });
+  for (const body of ['client_id=a&client_id=b', '__proto__=x&client_id=a', '%00=1', `client_id=${'a'.repeat(65)}`])
+    assert.equal(codeOf(await sent(START, body)), '400 invalid_request', body);
+  const large = await sent(DEVICE_TOKENS, `grant_type=${'a'.repeat(10_000)}`);
+  assert.deepEqual([large.status, large.body.error], [413, 'invalid_request']);
+  const other = await server.api('POST', '/v1/applications', { key: token, headers, body: 'name=x' });
+  assert.equal(other.status, 415);
+});
+
+test('what a program says of itself carries no text direction and no line breaks to the page', async () => {
+  const started = await devices.start({ device_name: 'lap\u202etop\u200b\n' });
+  const { body } = await devices.read(await devices.freshOwner(), started.user_code);
+  assert.equal(body.deviceName, 'laptop');
+  const blank = await devices.openly(START, { client_id: CLIENT, device_name: '\u202e\u200b ' });
+  assert.equal(codeOf(blank), '400 invalid_request');
+});

@@ -1,0 +1,84 @@
+// The two sides of a device authorization in a test: the program, and the owner of the installation who decides.
+import assert from 'node:assert/strict';
+import {
+  type CollectedToken,
+  DEVICE_GRANT,
+  type DecidedDevice,
+  type DeviceRequest,
+  type StartedDevice,
+} from '../../contract/device.ts';
+import type { OAuthError } from '../../contract/oauth.ts';
+import type { HttpAnswer } from './http.ts';
+import { Person } from './person.ts';
+import type { TestServer } from './server.ts';
+
+export const START = '/v1/device/authorizations';
+export const APPROVALS = '/v1/device/approvals';
+export const DEVICE_TOKENS = '/v1/device/tokens';
+export const CLIENT = 'my-agent';
+
+const EMAIL = 'ada@example.com';
+
+export class Devices {
+  readonly #server: TestServer;
+  readonly owner: Person;
+
+  private constructor(server: TestServer, owner: Person) {
+    this.#server = server;
+    this.owner = owner;
+  }
+
+  static async of(server: TestServer): Promise<Devices> {
+    return new Devices(server, await Person.owner(server, EMAIL));
+  }
+
+  /** A request without a credential. */
+  openly<Body = OAuthError>(path: string, body: unknown, headers = {}): Promise<HttpAnswer<Body>> {
+    return this.#server.api<Body>('POST', path, { key: null, headers, body });
+  }
+
+  async start(wish: object = {}): Promise<StartedDevice> {
+    const { status, body, text } = await this.openly<StartedDevice>(START, { client_id: CLIENT, ...wish });
+    assert.equal(status, 201, text);
+    return body;
+  }
+
+  collect<Body = OAuthError>({ device_code }: StartedDevice, wish: object = {}): Promise<HttpAnswer<Body>> {
+    return this.openly(DEVICE_TOKENS, { grant_type: DEVICE_GRANT, device_code, client_id: CLIENT, ...wish });
+  }
+
+  async collected(started: StartedDevice, wish: object = {}): Promise<CollectedToken> {
+    const { status, body, text } = await this.collect<CollectedToken>(started, wish);
+    assert.equal(status, 200, text);
+    return body;
+  }
+
+  /** A new sign-in of the owner: the clock of the server may have been advanced since the last. */
+  async freshOwner(): Promise<Person> {
+    const { status, text } = await this.owner.signIn(EMAIL);
+    assert.equal(status, 200, text);
+    return this.owner;
+  }
+
+  read(person: Person, userCode: string): Promise<HttpAnswer<DeviceRequest>> {
+    return person.get(`${START}?user_code=${userCode}`);
+  }
+
+  decide<Body = DecidedDevice>(person: Person, userCode: string, wish: object): Promise<HttpAnswer<Body>> {
+    return person.post<Body>(APPROVALS, { userCode, ...wish });
+  }
+
+  /** What approves everything that was asked for, in the application of the first start. */
+  get approval(): { decision: 'approve'; applicationIds: string[] } {
+    return { decision: 'approve', applicationIds: [this.#server.applicationId] };
+  }
+
+  /** The owner reads and approves. */
+  async approve({ user_code: code }: Pick<StartedDevice, 'user_code'>, wish: object = {}): Promise<void> {
+    const owner = await this.freshOwner();
+    const read = await this.read(owner, code);
+    assert.equal(read.status, 200, read.text);
+    const decided = await this.decide(owner, code, { ...this.approval, ...wish });
+    assert.deepEqual([decided.status, decided.body.status], [200, 'approved'], decided.text);
+  }
+}

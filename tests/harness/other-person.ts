@@ -1,0 +1,48 @@
+// Other people than the owner, and looks into the embedded database of a running server, beside it.
+import assert from 'node:assert/strict';
+import { networkInterfaces } from 'node:os';
+import pg from 'pg';
+import type { SignInResult } from '../../contract/sign-in.ts';
+import { socketLogin } from '../../server/engines/store/embedded/answers.ts';
+import { find } from '../../server/engines/store/embedded/postmaster.ts';
+import { PASSWORD, Person } from './person.ts';
+import type { TestServer } from './server.ts';
+
+/** Registers, on a server with `BERTH_REGISTRATION=open`; with a role, the row makes them a member of the first application. */
+export async function otherPerson(server: TestServer, email: string, role?: string): Promise<Person> {
+  const person = new Person(server);
+  const wish = { name: email, email, password: PASSWORD };
+  const answer = await person.post<SignInResult>('/v1/sign-in/register', wish);
+  assert.equal(answer.status, 200, answer.text);
+  const member = [server.applicationId, answer.body.accountId, role, server.now()];
+  if (role !== undefined)
+    await rowsOf(
+      server,
+      'insert into members (application_id, account_id, role, created_at) values ($1, $2, $3, $4)',
+      member,
+    );
+  return person;
+}
+
+/** All rows of these tables as text. */
+export async function databaseText(server: TestServer, tables: readonly string[]): Promise<string> {
+  const texts = await Promise.all(tables.map(table => rowsOf(server, `select ${table}::text from ${table}`)));
+  return JSON.stringify(texts);
+}
+
+/** An IPv4 address of this machine other than loopback. */
+export const machineAddress = (): string | undefined =>
+  Object.values(networkInterfaces())
+    .flatMap(addresses => addresses ?? [])
+    .find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
+
+async function rowsOf(server: TestServer, query: string, values: readonly unknown[] = []): Promise<unknown[]> {
+  const running = find(server.dataDir) ?? assert.fail('the database of the server does not run');
+  const client = new pg.Client(socketLogin(running));
+  await client.connect();
+  try {
+    return (await client.query(query, [...values])).rows;
+  } finally {
+    await client.end();
+  }
+}
