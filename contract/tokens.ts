@@ -38,6 +38,7 @@ export const CONSOLE_SCOPES = [
   'applications:write',
   'keys:write',
   'limits:write',
+  'audit:read',
   'account:tokens',
 ] as const satisfies readonly TokenScope[];
 /** How long a link that signs in to the console works. */

@@ -4,7 +4,7 @@ import type { Forget } from '../domain/files/retention.ts';
 import { Addresses } from '../domain/recordings/addresses.ts';
 import { Assembler } from '../domain/recordings/assembler.ts';
 import { RecordingService } from '../domain/recordings/recordings.ts';
-import { type RecordingKeys, Vault } from '../domain/recordings/vault.ts';
+import { type RecordingKeys, RecordingStorage } from '../domain/recordings/storage.ts';
 import { recordingWatcher } from '../domain/recordings/watcher.ts';
 import type { PageNumbers } from '../domain/sessions/page-numbers.ts';
 import type { Artifacts } from '../engines/artifacts/artifacts.ts';
@@ -33,11 +33,11 @@ export async function openRecordings(runtime: Runtime, foundation: Foundation, p
   const { recordings: rows, sessions, events } = store;
   const keys = keysIn(artifacts);
   const addresses = new Addresses({ artifacts, keys, links });
-  const vault = new Vault({ rows, sessions, artifacts, keys });
-  const recorder = await openRecorder(runtime, foundation, vault);
+  const storage = new RecordingStorage({ rows, sessions, artifacts, keys });
+  const recorder = await openRecorder(runtime, foundation, storage);
   const pictures = new Pictures(recorder, clock);
   const { ffmpeg } = recorder;
-  const assembler = new Assembler({ rows, artifacts, keys, vault, ffmpeg, mp4Head, host, clock, log });
+  const assembler = new Assembler({ rows, artifacts, keys, storage, ffmpeg, mp4Head, host, clock, log });
   return {
     service: new RecordingService({
       ...{ rows, sessions, artifacts, pictureKey, addresses, host, clock },
@@ -47,7 +47,7 @@ export async function openRecordings(runtime: Runtime, foundation: Foundation, p
       prompt: () => foundation.prompt(ASSEMBLE),
       keptMs: config.kept.filesMs,
     }),
-    watcher: recordingWatcher({ recorder, vault, pages, rows, events, clock, log }),
+    watcher: recordingWatcher({ recorder, storage, pages, rows, events, clock, log }),
     tasks: [{ name: ASSEMBLE, everyMs: ASSEMBLE_MS, run: () => assembler.tend() }],
     recover: async () => {
       for (const session of await recorder.leftovers()) await recorder.finish(session as SessionId);
@@ -57,7 +57,11 @@ export async function openRecordings(runtime: Runtime, foundation: Foundation, p
   };
 }
 
-async function openRecorder({ clock, log }: Runtime, foundation: Foundation, sink: Vault): Promise<Recorder> {
+async function openRecorder(
+  { clock, log }: Runtime,
+  foundation: Foundation,
+  sink: RecordingStorage,
+): Promise<Recorder> {
   const { config, slots, workers, scope } = foundation;
   const folder = join(config.dataDir, 'recordings');
   return scope.own(

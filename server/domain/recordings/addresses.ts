@@ -5,7 +5,7 @@ import type { ApplicationId, SessionId } from '../../kit/ids.ts';
 import { contentDisposition } from '../files/content-disposition.ts';
 import type { Links } from '../files/links.ts';
 import type { FileFinder, ServedFile } from '../files/served-file.ts';
-import type { RecordingKeys } from './vault.ts';
+import type { RecordingKeys } from './storage.ts';
 
 export const RECORDING_OBJECT = 'recording';
 const OBJECT = /^([0-9a-f-]{36})\.(\d{1,3})\.(init|part|file)\.([0-9a-f-]{1,36})$/;

@@ -10,7 +10,7 @@ import type { RecordingFileRow, RecordingRows, SegmentRow } from '../../engines/
 import { reason } from '../../kit/fault.ts';
 import type { ApplicationId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
-import type { RecordingKeys, Vault } from './vault.ts';
+import type { RecordingKeys, RecordingStorage } from './storage.ts';
 
 const BATCH = 10;
 const TRIES_MAX = 5;
@@ -21,7 +21,7 @@ export interface AssemblerParts extends Pick<Runtime, 'clock' | 'log' | 'host'> 
   readonly rows: RecordingRows;
   readonly artifacts: Artifacts;
   readonly keys: RecordingKeys;
-  readonly vault: Pick<Vault, 'applicationOf'>;
+  readonly storage: Pick<RecordingStorage, 'applicationOf'>;
   readonly ffmpeg: Ffmpeg;
   readonly mp4Head: (init: Buffer, size: { width: number; height: number }, pieces: readonly Mp4Segment[]) => Mp4Head;
 }
@@ -76,8 +76,8 @@ export class Assembler {
   }
 
   async #assemble({ sessionId, page, assembly }: RecordingFileRow): Promise<number> {
-    const { rows, artifacts, keys, vault, mp4Head } = this.#parts;
-    const app = await vault.applicationOf(sessionId);
+    const { rows, artifacts, keys, storage, mp4Head } = this.#parts;
+    const app = await storage.applicationOf(sessionId);
     const segments = await rows.segments(sessionId, page);
     if (!app || segments.length === 0) throw new Error('no segment of it is stored');
     const film = { app, segments, canvas: canvasOf(segments) };

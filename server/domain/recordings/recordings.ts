@@ -16,7 +16,7 @@ import { hasEnded, requireSession } from '../sessions/session.ts';
 import type { Addresses } from './addresses.ts';
 import type { Recordings } from './api.ts';
 import { playlist } from './playlist.ts';
-import type { RecordingKeys } from './vault.ts';
+import type { RecordingKeys } from './storage.ts';
 import { isRecorded } from './watcher.ts';
 
 const DAY_MS = 86_400_000;

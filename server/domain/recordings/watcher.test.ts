@@ -31,7 +31,7 @@ test('reports pages beyond the limit in one event, and each of them in the list 
   const rows = { list: async () => [], add: async () => {} };
   const watcher = recordingWatcher({
     recorder: recorder as unknown as Recorder,
-    vault: { picture: async () => {} },
+    storage: { picture: async () => {} },
     pages: new PageNumbers({ rows, clock: systemClock, log: silentLog }),
     rows: { omit: async (_, page) => void omitted.push(page) },
     events: { append: async (_, event) => void events.push(event) },

@@ -11,11 +11,11 @@ import type { Attendance } from '../sessions/attendance.ts';
 import type { LiveSession } from '../sessions/live.ts';
 import type { PageNumbers } from '../sessions/page-numbers.ts';
 import type { Watcher } from '../sessions/watchers.ts';
-import type { Vault } from './vault.ts';
+import type { RecordingStorage } from './storage.ts';
 
 export interface RecordingWatcherParts extends Pick<Runtime, 'clock' | 'log'> {
   readonly recorder: Recorder;
-  readonly vault: Pick<Vault, 'picture'>;
+  readonly storage: Pick<RecordingStorage, 'picture'>;
   readonly pages: PageNumbers;
   readonly rows: Pick<RecordingRows, 'omit'>;
   readonly events: Pick<EventRows, 'append'>;
@@ -28,11 +28,11 @@ export const recordingWatcher = (parts: RecordingWatcherParts): Watcher => ({
   attend: async (live, row) => (isRecorded(row) ? attend(parts, live, row) : undefined),
   salvage: async row => {
     if (!isRecorded(row)) return;
-    const { recorder, vault, log } = parts;
+    const { recorder, storage, log } = parts;
     const newest = recorder.sessionOf(row.id)?.newest;
     // Not awaited: the session ends even if its last picture could not be stored.
     if (newest)
-      vault
+      storage
         .picture(row.id, newest.jpeg)
         .catch(error => log.warn('recording.picture_not_kept', { sessionId: row.id, reason: reason(error) }));
     await recorder.finish(row.id);

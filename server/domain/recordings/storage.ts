@@ -18,19 +18,19 @@ export interface RecordingKeys {
   all(app: ApplicationId, session: SessionId): AsyncIterable<ArtifactKey>;
 }
 
-export interface VaultParts {
+export interface RecordingStorageParts {
   readonly rows: RecordingRows;
   readonly sessions: Pick<SessionRows, 'byId'>;
   readonly artifacts: Artifacts;
   readonly keys: RecordingKeys;
 }
 
-export class Vault implements RecordingSink {
-  readonly #parts: VaultParts;
+export class RecordingStorage implements RecordingSink {
+  readonly #parts: RecordingStorageParts;
   /** Of sessions that are recorded now. */
   readonly #applications = new Map<string, ApplicationId>();
 
-  constructor(parts: VaultParts) {
+  constructor(parts: RecordingStorageParts) {
     this.#parts = parts;
   }
 
