@@ -1,0 +1,124 @@
+// The rows of the vault and of signing keys, on the embedded PostgreSQL and on an operator's: who adds a data key while the master
+// key is changed.
+import assert from 'node:assert/strict';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { after, before, describe, it } from 'node:test';
+import { openStore, type StoreOptions } from '../../server/engines/store/open-store.ts';
+import type { SigningKeyRow } from '../../server/engines/store/rows/vault.ts';
+import type { Store } from '../../server/engines/store/store.ts';
+import { newKey, seal } from '../../server/engines/vault/envelope.ts';
+import { masterKeySource } from '../../server/engines/vault/master-key-source.ts';
+import { INSTALLATION } from '../../server/engines/vault/rows.ts';
+import { rotateMasterKey, Vault } from '../../server/engines/vault/vault.ts';
+import { plus, systemClock } from '../../server/kit/clock.ts';
+import { silentLog } from '../../server/kit/log.ts';
+import { Scope } from '../../server/kit/scope.ts';
+import { startForeignServer, temporaryFolder } from './store-fixtures.ts';
+
+const NOW = new Date('2026-11-20T10:00:00.123Z');
+
+describeVault('embedded', async scope => ({ dataDir: temporaryFolder(scope, 'vault') }));
+describeVault('DATABASE_URL', async scope => ({
+  databaseUrl: (await startForeignServer(scope)).url,
+  dataDir: temporaryFolder(scope, 'vault'),
+}));
+
+function describeVault(name: string, prepare: (scope: Scope) => Promise<Omit<StoreOptions, 'log' | 'clock'>>): void {
+  describe(`rows of the vault on ${name}`, () => {
+    const scope = new Scope();
+    let store: Store;
+    let dataDir: string;
+
+    before(async () => {
+      const options = await prepare(scope);
+      dataDir = options.dataDir;
+      store = scope.own(await openStore({ ...options, log: silentLog, clock: systemClock }));
+    });
+    after(() => scope.close());
+
+    const parts = () => ({ rows: store.vault, masterKeys: masterKeySource({ dataDir }), clock: systemClock });
+    const placeOf = (owner: string) => ({ owner, kind: 'test', id: 'one', version: 1 });
+    const masters = async () => {
+      const seen = new Set<string>();
+      await store.vault.change(async rows => {
+        for (const { master } of rows) seen.add(master);
+        return [];
+      });
+      return seen;
+    };
+
+    it('adds the first row once, and others only under the master key in use', async () => {
+      const row = { owner: INSTALLATION, master: 'm1', wrapped: randomBytes(61), createdAt: NOW };
+      assert.equal(await store.vault.get(INSTALLATION), undefined);
+      const firsts = await Promise.all([row, { ...row, master: 'm2' }].map(one => store.vault.insertFirst(one)));
+      assert.deepEqual(firsts[0], firsts[1]);
+      const inUse = firsts[0]?.master ?? '';
+      const owner = randomUUID();
+      assert.equal(await store.vault.insert({ ...row, owner, master: 'other' }), undefined);
+      const made = await store.vault.insert({ ...row, owner, master: inUse });
+      assert.deepEqual(made, { ...row, owner, master: inUse });
+      const again = await store.vault.insert({ ...row, owner, master: inUse, wrapped: randomBytes(61) });
+      assert.deepEqual(again, made, 'the one that stands is returned');
+      await store.vault.change(async rows => rows.map(one => ({ ...one, master: 'm3' })));
+      assert.deepEqual(await masters(), new Set(['m3']));
+      await assert.rejects(
+        store.vault.change(async () => {
+          throw new Error('no');
+        }),
+        /^Error: no$/,
+      );
+    });
+
+    it('leaves no data key under a former master key, whoever works at once', async () => {
+      await wrapAnew();
+      const vault = await Vault.open(parts());
+      const owners = Array.from({ length: 40 }, () => randomUUID());
+      const sealing = owners.map(async (owner, index) => {
+        await systemClock.sleep(index * 3);
+        return vault.seal(placeOf(owner), Buffer.from(owner));
+      });
+      const rotating = [0, 1].map(() => rotateMasterKey(parts()));
+      const sealed = await Promise.all(sealing);
+      await Promise.all(rotating);
+      assert.equal((await masters()).size, 1);
+      const next = await Vault.open(parts());
+      for (const [index, owner] of owners.entries()) {
+        const plain = await next.open(placeOf(owner), sealed[index] ?? assert.fail());
+        assert.equal(plain.reveal().toString(), owner);
+      }
+    });
+
+    /** The rows of the first test cannot be opened: they are wrapped anew, as if they were the vault's own. */
+    async function wrapAnew(): Promise<void> {
+      const { masterKeys } = parts();
+      const [master] = await masterKeys.read({ isFirst: true });
+      assert.ok(master);
+      await store.vault.change(async rows =>
+        rows.map(row => ({
+          ...row,
+          master: master.id,
+          wrapped: seal(master.key, newKey().reveal(), `data key|${row.owner}|${master.id}`),
+        })),
+      );
+    }
+
+    it('has one signing key in use, and never forgets a retired one', async () => {
+      const key = (kid: string, ms = 0): SigningKeyRow => ({
+        ...{ kid, publicJwk: { x: kid }, sealed: randomBytes(40), createdAt: plus(NOW, ms) },
+      });
+      const { signingKeys } = store;
+      assert.equal(await signingKeys.active(), undefined);
+      const first = key('a');
+      await signingKeys.insertFirst(first);
+      await signingKeys.insertFirst(key('b'));
+      assert.deepEqual(await signingKeys.active(), first);
+      await Promise.all([key('c', 1), key('d', 2), key('e', 3)].map(row => signingKeys.rotate(row)));
+      const all = await signingKeys.all();
+      assert.deepEqual(
+        all.map(({ kid }) => kid),
+        ['e', 'd', 'c', 'a'],
+      );
+      assert.equal(all.filter(({ retiredAt }) => !retiredAt).length, 1);
+    });
+  });
+}
