@@ -2,6 +2,7 @@
 import { createRootRoute, createRoute, createRouter } from '@tanstack/react-router';
 import { AccountPage } from './pages/account.tsx';
 import { ApplicationsPage } from './pages/applications.tsx';
+import { AuditPage } from './pages/audit.tsx';
 import { CertificatesPage } from './pages/certificates.tsx';
 import { ContextsPage } from './pages/contexts.tsx';
 import { ExtensionsPage } from './pages/extensions.tsx';
@@ -9,6 +10,7 @@ import { HomePage } from './pages/home.tsx';
 import { HostPage } from './pages/host.tsx';
 import { KeysPage } from './pages/keys.tsx';
 import { LimitsPage } from './pages/limits.tsx';
+import { MembersPage } from './pages/members.tsx';
 import { MissingPage } from './pages/missing.tsx';
 import { NewSessionPage } from './pages/new-session.tsx';
 import { SessionPage } from './pages/session.tsx';
@@ -64,6 +66,22 @@ const limits = createRoute({
     return <LimitsPage key={app} app={app} />;
   },
 });
+const members = createRoute({
+  getParentRoute: under,
+  path: '/a/$app/members',
+  component: function Members() {
+    const { app } = members.useParams();
+    return <MembersPage key={app} app={app} />;
+  },
+});
+const audit = createRoute({
+  getParentRoute: under,
+  path: '/a/$app/audit',
+  component: function Audit() {
+    const { app } = audit.useParams();
+    return <AuditPage key={app} app={app} />;
+  },
+});
 const contexts = createRoute({
   getParentRoute: under,
   path: '/a/$app/contexts',
@@ -104,6 +122,8 @@ export const router = createRouter({
     certificates,
     keys,
     limits,
+    members,
+    audit,
     applications,
     account,
     tokens,

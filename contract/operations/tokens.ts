@@ -33,9 +33,10 @@ export const TOKEN_OPERATIONS = {
     path: '/v1/account/tokens',
     summary: 'Issue a token',
     description:
-      'The new token can have at most the permissions, address ranges and lifetime of the calling token. The token itself is returned only in this response. At most 100 active tokens per account.',
+      'The new token can have at most the permissions, address ranges and lifetime of the calling token. The token itself is returned only in this response. At most 100 active tokens per account. A person who signed in must have proved recently who they are.',
     credential: 'account',
     scopes: [MANAGE_TOKENS_SCOPE],
+    stepUp: true,
     isWrite: true,
     mount: 'native',
     unknownFields: 'refuse',

@@ -1405,7 +1405,7 @@ export interface paths {
         put?: never;
         /**
          * Issue a token
-         * @description The new token can have at most the permissions, address ranges and lifetime of the calling token. The token itself is returned only in this response. At most 100 active tokens per account.
+         * @description The new token can have at most the permissions, address ranges and lifetime of the calling token. The token itself is returned only in this response. At most 100 active tokens per account. A person who signed in must have proved recently who they are.
          *
          *     Scope: account:tokens.
          */

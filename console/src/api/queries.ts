@@ -1,5 +1,5 @@
 // Queries of the pages: their cache keys and how they are fetched.
-import { keepPreviousData, QueryClient, queryOptions } from '@tanstack/react-query';
+import { infiniteQueryOptions, keepPreviousData, QueryClient, queryOptions } from '@tanstack/react-query';
 import type { AgentKey } from '../../../contract/agent-keys.ts';
 import type { Readiness } from '../../../contract/service.ts';
 import { ApiError } from './api-error.ts';
@@ -48,6 +48,34 @@ export const tokensQuery = queryOptions({
   queryKey: ['tokens'],
   queryFn: ({ signal }) => call('listTokens', { query: { limit: KEYS_PER_PAGE }, signal }),
 });
+
+const MEMBERS_SHOWN = 100;
+
+export const membersQuery = (app: string) =>
+  queryOptions({
+    queryKey: ['members', app],
+    queryFn: ({ signal }) => call('listMembers', { params: { appId: app }, query: { limit: MEMBERS_SHOWN }, signal }),
+  });
+
+export const invitationsQuery = (app: string) =>
+  queryOptions({
+    queryKey: ['invitations', app],
+    queryFn: ({ signal }) =>
+      call('listInvitations', { params: { appId: app }, query: { limit: MEMBERS_SHOWN }, signal }),
+  });
+
+export const auditQuery = (app: string) =>
+  infiniteQueryOptions({
+    queryKey: ['audit', app],
+    queryFn: ({ signal, pageParam }) =>
+      call('listAuditEntries', {
+        params: { appId: app },
+        query: { limit: 50, ...(pageParam === '' ? {} : { cursor: pageParam }) },
+        signal,
+      }),
+    initialPageParam: '',
+    getNextPageParam: ({ nextCursor }) => nextCursor,
+  });
 
 export const keysQuery = (app: string) =>
   queryOptions({

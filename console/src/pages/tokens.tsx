@@ -3,7 +3,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { IssuedToken, Token, TokenScope } from '../../../contract/tokens.ts';
 import { call } from '../api/call.ts';
-import { signOut } from '../api/credentials.ts';
+import { isPerson, signOut } from '../api/credentials.ts';
 import { currentTokenQuery, tokensQuery } from '../api/queries.ts';
 import { Button } from '../ui/button.tsx';
 import { Confirm } from '../ui/confirm.tsx';
@@ -22,13 +22,13 @@ const SCOPES = [
 
 export function TokensPage() {
   const { data, error, refetch } = useQuery(tokensQuery);
-  const { data: current } = useQuery(currentTokenQuery);
+  const { data: current } = useQuery({ ...currentTokenQuery, enabled: !isPerson() });
   const [issuing, setIssuing] = useState(false);
   const [revoking, setRevoking] = useState<Token | undefined>();
   const [issued, setIssued] = useState<IssuedToken | undefined>();
   const client = useQueryClient();
   const refresh = () => client.invalidateQueries({ queryKey: tokensQuery.queryKey });
-  const mayIssue = current?.scopes.includes('account:tokens') ?? false;
+  const mayIssue = isPerson() || (current?.scopes.includes('account:tokens') ?? false);
   return (
     <Page
       title="Access tokens"

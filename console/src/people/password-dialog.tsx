@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { call } from '../api/call.ts';
 import { TextField } from '../ui/form.tsx';
 import { FormDialog } from '../ui/form-dialog.tsx';
-import { PASSWORD_CHARACTERS_MIN } from './set-up-account.tsx';
+import { PASSWORD_CHARACTERS_MIN } from './password-rules.ts';
 
 export function PasswordDialog({ close, done }: { readonly close: () => void; readonly done: () => Promise<void> }) {
   const [password, setPassword] = useState('');

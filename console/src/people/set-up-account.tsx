@@ -8,11 +8,9 @@ import { Button } from '../ui/button.tsx';
 import { TextField } from '../ui/form.tsx';
 import { FormError } from '../ui/states.tsx';
 import { nextPage } from './next-page.ts';
+import { PASSWORD_CHARACTERS_MIN } from './password-rules.ts';
 import { Form } from './sign-in-form.tsx';
 import { Surface } from './surface.tsx';
-
-/** As in contract/sign-in.ts. */
-export const PASSWORD_CHARACTERS_MIN = 12;
 
 export function SetUpAccount({ secret }: { readonly secret: string }) {
   const [isSetUp, setIsSetUp] = useState(false);

@@ -10,7 +10,7 @@ export function Surface({
 }: {
   readonly title: string;
   readonly about?: ReactNode;
-  readonly children: ReactNode;
+  readonly children?: ReactNode;
 }) {
   useEffect(() => {
     document.title = `${title} · Berth`;

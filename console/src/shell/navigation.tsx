@@ -19,6 +19,8 @@ const PAGES = [
   { to: '/a/$app/certificates', icon: 'certificates', name: 'Certificates', needs: 'listCertificates' },
   { to: '/a/$app/keys', icon: 'keys', name: 'Agent keys', needs: 'listAgentKeys' },
   { to: '/a/$app/limits', icon: 'limits', name: 'Limits and usage', needs: 'readLimits' },
+  { to: '/a/$app/members', icon: 'account', name: 'Members', needs: 'listMembers' },
+  { to: '/a/$app/audit', icon: 'docs', name: 'Audit log', needs: 'listAuditEntries' },
 ] as const satisfies ReadonlyArray<{ to: string; icon: IconName; name: string; needs: string }>;
 
 export function Navigation({ app, onGo }: { readonly app: string | undefined; readonly onGo?: () => void }) {

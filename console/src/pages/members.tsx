@@ -1,0 +1,277 @@
+// Members of an application, and invitations to it.
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { Invitation, IssuedInvitation } from '../../../contract/invitations.ts';
+import type { Member } from '../../../contract/members.ts';
+import type { Role } from '../../../contract/roles.ts';
+import { call } from '../api/call.ts';
+import { accountQuery, applicationsQuery, invitationsQuery, membersQuery } from '../api/queries.ts';
+import { Button } from '../ui/button.tsx';
+import { Confirm } from '../ui/confirm.tsx';
+import { SelectField, TextField } from '../ui/form.tsx';
+import { FormDialog } from '../ui/form-dialog.tsx';
+import { ListPanel } from '../ui/list-panel.tsx';
+import { Page } from '../ui/page.tsx';
+import { Reveal } from '../ui/reveal.tsx';
+import { Empty } from '../ui/states.tsx';
+import { Ago, fullTime } from '../ui/time.tsx';
+
+/** Strongest last. */
+const ROLES = [
+  ['viewer', 'Viewer: reads everything'],
+  ['developer', 'Developer: also issues agent keys'],
+  ['admin', 'Admin: also invites and removes members'],
+  ['owner', 'Owner: also changes limits and owners'],
+] as const satisfies ReadonlyArray<readonly [Role, string]>;
+
+const strength = (role: Role): number => ROLES.findIndex(([name]) => name === role);
+
+export function MembersPage({ app }: { readonly app: string }) {
+  const { data: applications } = useQuery(applicationsQuery);
+  const role = applications?.data.find(({ id }) => id === app)?.role ?? 'viewer';
+  const isAdmin = strength(role) >= strength('admin');
+  const [inviting, setInviting] = useState(false);
+  const [issued, setIssued] = useState<IssuedInvitation | undefined>();
+  const client = useQueryClient();
+  return (
+    <Page
+      title="Members"
+      about="People who can open this application, each with a role. Programs use agent keys instead."
+      actions={
+        isAdmin && (
+          <Button look="primary" icon="plus" onClick={() => setInviting(true)}>
+            Invite
+          </Button>
+        )
+      }
+    >
+      <MemberList app={app} mine={role} />
+      {isAdmin && <InvitationList app={app} />}
+      {inviting && (
+        <InviteDialog
+          app={app}
+          mine={role}
+          close={() => setInviting(false)}
+          done={async invitation => {
+            setInviting(false);
+            setIssued(invitation);
+            await client.invalidateQueries({ queryKey: invitationsQuery(app).queryKey });
+          }}
+        />
+      )}
+      {issued && (
+        <Reveal
+          title={`Invitation for ${issued.email}`}
+          secret={issued.acceptUrl}
+          what="link"
+          close={() => setIssued(undefined)}
+        />
+      )}
+    </Page>
+  );
+}
+
+function MemberList({ app, mine }: { readonly app: string; readonly mine: Role }) {
+  const { data, error, refetch } = useQuery(membersQuery(app));
+  const { data: account } = useQuery(accountQuery);
+  const [removing, setRemoving] = useState<Member | undefined>();
+  return (
+    <>
+      <ListPanel what="members" items={data?.data} error={error} retry={refetch} empty={null}>
+        {member => (
+          <MemberRow
+            key={member.accountId}
+            app={app}
+            member={member}
+            isMe={member.accountId === account?.id}
+            mine={mine}
+            remove={() => setRemoving(member)}
+          />
+        )}
+      </ListPanel>
+      {removing && (
+        <Confirm
+          title={removing.accountId === account?.id ? 'Leave this application?' : `Remove ${removing.name}?`}
+          action={removing.accountId === account?.id ? 'Leave' : 'Remove'}
+          close={() => setRemoving(undefined)}
+          act={async () => {
+            await call('removeMember', { params: { appId: app, accountId: removing.accountId } });
+            if (removing.accountId === account?.id) location.assign('/console/');
+            else await refetch();
+          }}
+        >
+          Access ends immediately, also for tokens. Agent keys and running sessions of the application stay.
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+function MemberRow({
+  app,
+  member,
+  isMe,
+  mine,
+  remove,
+}: {
+  readonly app: string;
+  readonly member: Member;
+  readonly isMe: boolean;
+  readonly mine: Role;
+  readonly remove: () => void;
+}) {
+  const client = useQueryClient();
+  const { accountId, name, email, role, joinedAt, lastActiveAt } = member;
+  const work = useMutation({
+    mutationFn: (next: Role) => call('changeMember', { params: { appId: app, accountId }, body: { role: next } }),
+    onSettled: () => client.invalidateQueries({ queryKey: membersQuery(app).queryKey }),
+  });
+  const mayChange = strength(mine) >= strength('admin') && strength(mine) >= strength(role);
+  return (
+    <li className="grid gap-x-6 gap-y-2 px-4 py-3 md:grid-cols-[minmax(0,1fr)_200px_160px_auto] md:items-center">
+      <div className="min-w-0">
+        <p className="truncate font-medium">
+          {name}
+          {isMe && <span className="ml-2 text-xs font-normal text-faint">you</span>}
+        </p>
+        {email && <p className="truncate text-sm text-soft">{email}</p>}
+        {work.error && (
+          <p role="alert" className="text-sm text-bad">
+            {work.error.message}
+          </p>
+        )}
+      </div>
+      {mayChange ? (
+        <select
+          aria-label={`Role of ${name}`}
+          value={role}
+          disabled={work.isPending}
+          onChange={event => work.mutate(event.target.value as Role)} // The options are roles.
+          className="h-9 rounded-md border border-line-strong bg-raised px-2 text-sm md:h-8"
+        >
+          {ROLES.filter(([one]) => strength(one) <= strength(mine)).map(([one]) => (
+            <option key={one} value={one}>
+              {one}
+            </option>
+          ))}
+        </select>
+      ) : (
+        <p className="text-sm">{role}</p>
+      )}
+      <p className="text-xs leading-relaxed text-soft">
+        Joined <Ago time={joinedAt} />
+        <br />
+        {lastActiveAt ? (
+          <>
+            Active <Ago time={lastActiveAt} />
+          </>
+        ) : (
+          'Never active'
+        )}
+      </p>
+      <div className="flex gap-1 max-md:-ml-2 md:w-24 md:justify-end">
+        {(isMe || mayChange) && (
+          <Button look="quiet" aria-label={isMe ? 'Leave' : `Remove ${name}`} onClick={remove}>
+            {isMe ? 'Leave' : 'Remove'}
+          </Button>
+        )}
+      </div>
+    </li>
+  );
+}
+
+function InvitationList({ app }: { readonly app: string }) {
+  const { data, error, refetch } = useQuery(invitationsQuery(app));
+  const [revoking, setRevoking] = useState<Invitation | undefined>();
+  return (
+    <section className="mt-8">
+      <h2 className="mb-3 text-base font-semibold">Invitations</h2>
+      <ListPanel
+        what="invitations"
+        items={data?.data}
+        error={error}
+        retry={refetch}
+        empty={
+          <Empty icon="account" title="No invitations">
+            Invite people by their e-mail address.
+          </Empty>
+        }
+      >
+        {invitation => (
+          <li
+            key={invitation.id}
+            className="grid gap-x-6 gap-y-1 px-4 py-3 md:grid-cols-[minmax(0,1fr)_200px_160px_auto] md:items-center"
+          >
+            <p className="truncate font-medium">{invitation.email}</p>
+            <p className="text-sm">{invitation.role}</p>
+            <p className="text-xs text-soft">
+              {invitation.status === 'pending' ? `Until ${fullTime(invitation.expiresAt)}` : invitation.status}
+            </p>
+            <div className="flex max-md:-ml-2 md:w-24 md:justify-end">
+              {invitation.status === 'pending' && (
+                <Button
+                  look="quiet"
+                  aria-label={`Revoke the invitation of ${invitation.email}`}
+                  onClick={() => setRevoking(invitation)}
+                >
+                  Revoke
+                </Button>
+              )}
+            </div>
+          </li>
+        )}
+      </ListPanel>
+      {revoking && (
+        <Confirm
+          title={`Revoke the invitation of ${revoking.email}?`}
+          action="Revoke"
+          close={() => setRevoking(undefined)}
+          act={async () => {
+            await call('revokeInvitation', { params: { appId: app, invitationId: revoking.id } });
+            await refetch();
+          }}
+        >
+          The link stops working immediately.
+        </Confirm>
+      )}
+    </section>
+  );
+}
+
+function InviteDialog({
+  app,
+  mine,
+  close,
+  done,
+}: {
+  readonly app: string;
+  readonly mine: Role;
+  readonly close: () => void;
+  readonly done: (invitation: IssuedInvitation) => Promise<void>;
+}) {
+  const [email, setEmail] = useState('');
+  const [role, setRole] = useState<Role>('developer');
+  const work = useMutation({
+    mutationFn: () => call('createInvitation', { params: { appId: app }, body: { email, role } }),
+    onSuccess: done,
+  });
+  return (
+    <FormDialog title="Invite a person" action="Invite" work={work} close={close}>
+      <TextField
+        label="E-mail address"
+        hint="Only the account with this address can accept. The link is valid for seven days."
+        type="email"
+        value={email}
+        onChange={event => setEmail(event.target.value)}
+        required
+      />
+      <SelectField label="Role" value={role} onChange={event => setRole(event.target.value as Role)}>
+        {ROLES.filter(([one]) => strength(one) <= strength(mine)).map(([one, words]) => (
+          <option key={one} value={one}>
+            {words}
+          </option>
+        ))}
+      </SelectField>
+    </FormDialog>
+  );
+}

@@ -1,0 +1,134 @@
+// /console/invitation: accepts an invitation, after signing in or making an account with it. The invited address must be verified.
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState, useSyncExternalStore } from 'react';
+import { call } from '../api/call.ts';
+import { isPerson, onSignedIn, signedInAsPerson, signInState, signOut } from '../api/credentials.ts';
+import { accountQuery } from '../api/queries.ts';
+import { Button } from '../ui/button.tsx';
+import { TextField } from '../ui/form.tsx';
+import { FormError } from '../ui/states.tsx';
+import { PASSWORD_CHARACTERS_MIN } from './password-rules.ts';
+import { Form, SignInForm } from './sign-in-form.tsx';
+import { Surface } from './surface.tsx';
+import { VerifyEmailDialog } from './verify-email-dialog.tsx';
+
+const STORED = 'berth.invitation';
+
+export function InvitationPage() {
+  const state = useSyncExternalStore(onSignedIn, signInState);
+  const [secret] = useState(takeSecret);
+  if (state === 'unknown') return null;
+  if (secret === undefined)
+    return <Surface title="Invitation" about="Open the link of the invitation: this address lacks its secret." />;
+  return state === 'signed_in' && isPerson() ? <Accept secret={secret} /> : <Begin secret={secret} />;
+}
+
+/** Kept for this tab, because signing in may reload the page. */
+function takeSecret(): string | undefined {
+  const secret = location.hash.slice(1);
+  if (secret !== '') {
+    sessionStorage.setItem(STORED, secret);
+    history.replaceState(null, '', location.pathname);
+  }
+  return sessionStorage.getItem(STORED) ?? undefined;
+}
+
+function Begin({ secret }: { readonly secret: string }) {
+  const [isNew, setIsNew] = useState(true);
+  return (
+    <Surface title="You are invited" about="Make an account with the address that was invited, or sign in to yours.">
+      <div className="grid gap-5">
+        {isNew ? <Register secret={secret} /> : <SignInForm />}
+        <Button look="quiet" onClick={() => setIsNew(!isNew)}>
+          {isNew ? 'I have an account' : 'I have no account yet'}
+        </Button>
+      </div>
+    </Surface>
+  );
+}
+
+function Register({ secret }: { readonly secret: string }) {
+  const [name, setName] = useState('');
+  const [email, setEmail] = useState('');
+  const [password, setPassword] = useState('');
+  const work = useMutation({
+    mutationFn: () => call('register', { body: { name, email, password, invitation: secret } }),
+    onSuccess: signedInAsPerson,
+  });
+  return (
+    <Form submit={() => work.mutate()}>
+      <TextField
+        label="Your name"
+        autoComplete="name"
+        value={name}
+        onChange={event => setName(event.target.value)}
+        required
+      />
+      <TextField
+        label="E-mail address"
+        hint="The one that was invited."
+        type="email"
+        autoComplete="username"
+        value={email}
+        onChange={event => setEmail(event.target.value)}
+        required
+      />
+      <TextField
+        label="Password"
+        hint={`At least ${PASSWORD_CHARACTERS_MIN} characters, of any kind.`}
+        type="password"
+        autoComplete="new-password"
+        minLength={PASSWORD_CHARACTERS_MIN}
+        value={password}
+        onChange={event => setPassword(event.target.value)}
+        required
+      />
+      <FormError error={work.error} />
+      <Button type="submit" look="primary" busy={work.isPending}>
+        Create the account
+      </Button>
+    </Form>
+  );
+}
+
+function Accept({ secret }: { readonly secret: string }) {
+  const { data: account } = useQuery(accountQuery);
+  const [verifying, setVerifying] = useState(false);
+  const client = useQueryClient();
+  const work = useMutation({
+    mutationFn: () => call('acceptInvitation', { body: { token: secret } }),
+    onSuccess: ({ applicationId }) => {
+      sessionStorage.removeItem(STORED);
+      location.assign(`/console/a/${applicationId}/sessions`);
+    },
+  });
+  if (!account) return null;
+  return (
+    <Surface title="You are invited" about={`You are signed in as ${account.email ?? account.name}.`}>
+      <div className="grid gap-3">
+        {account.emailVerified ? (
+          <Button look="primary" busy={work.isPending} onClick={() => work.mutate()}>
+            Accept the invitation
+          </Button>
+        ) : (
+          <>
+            <p className="text-soft">The invitation is for an e-mail address, so first show that it is yours.</p>
+            <Button look="primary" onClick={() => setVerifying(true)}>
+              Verify the e-mail address
+            </Button>
+          </>
+        )}
+        <FormError error={work.error} />
+        <Button look="quiet" onClick={() => signOut()}>
+          Use another account
+        </Button>
+      </div>
+      {verifying && (
+        <VerifyEmailDialog
+          close={() => setVerifying(false)}
+          done={() => client.invalidateQueries({ queryKey: accountQuery.queryKey })}
+        />
+      )}
+    </Surface>
+  );
+}

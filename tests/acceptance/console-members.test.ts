@@ -1,0 +1,98 @@
+// Members in the console, in a real browser: an owner invites a person, who makes an account with the link, verifies the address
+// and accepts; the owner changes the role and removes the member; the audit log tells it all.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { consoleIsBuilt, DESK, DESK_DARK, type Look, openWatched, PHONE, type Watched } from '../harness/console.ts';
+import { mailedCode, PASSWORD, Person } from '../harness/person.ts';
+import { startServer } from '../harness/server.ts';
+
+await consoleIsBuilt();
+const server = await startServer();
+const OWNER = 'ada@example.com';
+const INVITED = 'bob@example.com';
+
+async function visit(look: Look, path: string, work: (page: Page, watched: Watched) => Promise<void>) {
+  const watched = await openWatched(look, server.url);
+  try {
+    await watched.page.goto(`${server.url}${path}`);
+    await work(watched.page, watched);
+    assert.deepEqual(watched.faults, []);
+  } finally {
+    await watched.close();
+  }
+}
+
+async function assertClean(watched: Watched): Promise<void> {
+  assert.deepEqual(await watched.seriousFindings(), []);
+  assert.equal(await watched.overflows(), false);
+}
+
+async function signIn(page: Page, email: string): Promise<void> {
+  await page.getByLabel('E-mail address').fill(email);
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+}
+
+test('a person is invited, accepts, gets another role, and is removed', async () => {
+  await Person.owner(server, OWNER);
+  let link = '';
+  const members = `/console/a/${server.applicationId}/members`;
+  await visit(DESK, members, async (page, watched) => {
+    await signIn(page, OWNER);
+    await page.getByText('No invitations').waitFor();
+    await page.getByRole('button', { name: 'Invite' }).click();
+    await page.getByLabel('E-mail address').fill(INVITED);
+    await page.getByRole('dialog').getByRole('button', { name: 'Invite' }).click();
+    await page.getByRole('heading', { name: `Invitation for ${INVITED}` }).waitFor();
+    link = await page.getByRole('dialog').locator('pre, code').first().innerText();
+    await assertClean(watched);
+  });
+  assert.match(link, /\/console\/invitation#biv_/);
+
+  await visit(PHONE, new URL(link).pathname + new URL(link).hash, async (page, watched) => {
+    await page.getByRole('heading', { name: 'You are invited' }).waitFor();
+    assert.ok(!page.url().includes('biv_'), 'the secret stays in the address');
+    await assertClean(watched);
+    await page.getByLabel('Your name').fill('Bob');
+    await page.getByLabel('E-mail address').fill(INVITED);
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Create the account' }).click();
+    await page.getByRole('button', { name: 'Verify the e-mail address' }).click();
+    await page.getByRole('button', { name: 'Send a code' }).click();
+    await page.getByLabel('Code').fill(await mailedCode(server, INVITED));
+    await page.getByRole('button', { name: 'Verify', exact: true }).click();
+    await page.getByRole('button', { name: 'Accept the invitation' }).click();
+    await page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor();
+    assert.match(page.url(), new RegExp(server.applicationId));
+    await page.goto(`${server.url}${members}`);
+    await page.getByText('Ada').waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Invite' }).count(), 0);
+    await assertClean(watched);
+  });
+
+  await visit(DESK_DARK, members, async (page, watched) => {
+    await signIn(page, OWNER);
+    await page.getByLabel('Role of Bob').selectOption('viewer');
+    await page.getByText('accepted').waitFor();
+    await assertClean(watched);
+    await page.getByRole('button', { name: 'Remove Bob' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
+    await page.getByLabel('Role of Bob').waitFor({ state: 'detached' });
+
+    await page.getByRole('link', { name: 'Audit log' }).click();
+    for (const action of ['invitation.created', 'invitation.accepted', 'member.role_changed', 'member.removed'])
+      await page.getByText(action).first().waitFor();
+    await assertClean(watched);
+  });
+});
+
+test('the last owner is told why the role cannot be given up', async () => {
+  await visit(DESK, `/console/a/${server.applicationId}/members`, async page => {
+    await signIn(page, OWNER);
+    await page.getByLabel('Role of Ada').selectOption('viewer');
+    await page.getByRole('alert').waitFor();
+    await page.locator('select[aria-label="Role of Ada"]:enabled').waitFor();
+    assert.equal(await page.getByLabel('Role of Ada').inputValue(), 'owner');
+  });
+});
