@@ -1,6 +1,6 @@
 // `berth login`, `berth logout`, `berth whoami`: the credentials of a profile.
-import { hostname, userInfo } from 'node:os';
-import { BerthError, berthClient, dataOf } from '../../sdk/index.ts';
+import { hostname } from 'node:os';
+import { type Berth, BerthError, berthClient, dataOf } from '../../sdk/index.ts';
 import { CommandFailed } from '../command-failed.ts';
 import { EXIT } from '../exit-codes.ts';
 import { type HttpOptions, overHttp, serverOf } from '../http/connection.ts';
@@ -9,6 +9,7 @@ import { credentialsFile, PROFILE_DEFAULT, type Profile, readProfile, writeProfi
 import { printJson, type Terminal, table } from '../terminal.ts';
 
 const SECOND_MS = 1_000;
+const MINUTE_SECONDS = 60;
 /** What the commands over HTTP need; the person who approves may take some away. */
 const SCOPES = ['applications:read', 'applications:write', 'keys:write'];
 
@@ -19,26 +20,39 @@ export interface LoginOptions extends HttpOptions {
 
 export async function login(terminal: Terminal, options: LoginOptions): Promise<void> {
   const profileName = options.profile ?? PROFILE_DEFAULT;
-  const server = serverOf(terminal, options, readProfile(terminal, profileName));
-  await overHttp(terminal, { server }, async () => {
+  const before = readProfile(terminal, profileName);
+  const server = serverOf(terminal, options, before);
+  if (before && before.server !== server)
+    throw new CommandFailed(
+      EXIT.usage,
+      `Profile ${profileName} is logged in to ${before.server}. Log out of it first, or use another with --profile.`,
+    );
+  if (isReadableUnderway(server))
+    terminal.say(`Warning: the connection to ${server} is not encrypted. Others may read your credentials.\n`);
+  await overHttp(terminal, { server }, async ({ berth }) => {
     const token = options.tokenStdin
       ? await tokenOfInput(terminal, server)
-      : await approvedToken(terminal, server, options.scope ?? SCOPES);
-    const before = readProfile(terminal, profileName);
-    const key = before?.server === server ? before.key : undefined;
-    writeProfile(terminal, profileName, { server, token, ...(key ? { key } : {}) });
+      : await approvedToken(terminal, berth, options.scope ?? SCOPES);
+    writeProfile(terminal, profileName, { ...before, server, token });
+    if (before?.token?.isOwn) await revokeReplaced(server, before.token);
     const expiresAt = token.expiresAt ? { expiresAt: token.expiresAt } : {};
     if (options.json) return printJson(terminal, { profile: profileName, server, tokenId: token.id, ...expiresAt });
     terminal.say(
       `Logged in to ${server}${token.expiresAt ? ` until ${token.expiresAt}` : ''}, in ${credentialsFile(terminal)}.\n`,
     );
-    if (!key) terminal.say('For `berth sessions`, create an agent key: berth keys create --app ID --save\n');
+    if (!before?.key) terminal.say('For `berth sessions`, create an agent key: berth keys create --app ID --save\n');
   });
 }
 
-async function approvedToken(terminal: Terminal, server: string, scopes: readonly string[]): Promise<ProfileToken> {
-  const deviceName = `${userInfo().username}@${hostname()}`;
-  const granted = await deviceLogin(server, { scopes, deviceName }, started => terminal.say(invitation(started)));
+function isReadableUnderway(server: string): boolean {
+  const { protocol, hostname } = new URL(server);
+  return protocol === 'http:' && !/^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
+}
+
+async function approvedToken(terminal: Terminal, berth: Berth, scopes: readonly string[]): Promise<ProfileToken> {
+  const { USER } = terminal.env;
+  const deviceName = USER ? `${USER}@${hostname()}` : hostname();
+  const granted = await deviceLogin(berth, { scopes, deviceName }, started => terminal.say(invitation(started)));
   return {
     id: granted.token_id,
     value: granted.access_token,
@@ -52,9 +66,9 @@ type ProfileToken = NonNullable<Profile['token']>;
 const invitation = (started: Started): string =>
   [
     'Open this address in a browser, and check that it shows the same code:\n',
-    `  ${started.verification_uri_complete ?? started.verification_uri}`,
+    `  ${started.verification_uri_complete}`,
     `  ${started.user_code}\n`,
-    `Waiting for the approval, for ${Math.round(started.expires_in / 60)} minutes ...\n`,
+    `Waiting for the approval, for ${Math.round(started.expires_in / MINUTE_SECONDS)} minutes ...\n`,
   ].join('\n');
 
 async function tokenOfInput(terminal: Terminal, server: string): Promise<ProfileToken> {
@@ -92,9 +106,21 @@ async function revokeOwn(terminal: Terminal, { server, key, token }: Profile): P
     const path = { appId: key.applicationId, keyId: key.id };
     await revoke(key.id, () => berth.DELETE('/v1/applications/{appId}/agent-keys/{keyId}', { params: { path } }));
   }
-  if (token.isOwn)
-    await revoke(token.id, () => berth.DELETE('/v1/account/tokens/{id}', { params: { path: { id: token.id } } }));
+  if (token.isOwn) await revoke(token.id, () => revokeToken(server, token));
   return revoked;
+}
+
+/** The token of an earlier login. It has expired, or does so within hours, if it cannot be revoked. */
+async function revokeReplaced(server: string, token: ProfileToken): Promise<void> {
+  await revokeToken(server, token).catch((error: unknown) => {
+    if (!(error instanceof BerthError)) throw error;
+  });
+}
+
+/** A token may always revoke itself. */
+async function revokeToken(server: string, { id, value }: ProfileToken): Promise<void> {
+  const berth = berthClient({ url: server, key: '', token: value });
+  await berth.DELETE('/v1/account/tokens/{id}', { params: { path: { id } } });
 }
 
 export const whoami = (terminal: Terminal, options: HttpOptions): Promise<void> =>

@@ -1,13 +1,17 @@
 // The berth commands that speak HTTP, each as a program with a configuration folder of its own, against a real server.
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { chromium } from 'playwright-core';
+import type { DeviceRequest } from '../../contract/device.ts';
 import { freePort } from '../harness/free-port.ts';
-import { runBerth, startServer } from '../harness/server.ts';
+import { Person } from '../harness/person.ts';
+import { CHECKOUT, runBerth, startServer } from '../harness/server.ts';
+import { soon } from '../harness/until.ts';
 
 const EXIT = { done: 0, usage: 2, notFound: 4, denied: 5, unreachable: 6 } as const;
 
@@ -19,19 +23,42 @@ class Machine {
   readonly folder = mkdtempSync(join(tmpdir(), 'berth-cli-http-'));
   readonly file = join(this.folder, 'berth/credentials.json');
 
+  readonly env = { PATH: process.env.PATH ?? '', HOME: this.folder, XDG_CONFIG_HOME: this.folder };
+
   constructor() {
     after(() => rmSync(this.folder, { recursive: true }));
   }
 
   run(args: readonly string[], { env = {}, input = '' }: { env?: Record<string, string>; input?: string } = {}) {
-    const own = { PATH: process.env.PATH ?? '', HOME: this.folder, XDG_CONFIG_HOME: this.folder };
-    return runBerth(args, { ...own, ...env }, undefined, input);
+    return runBerth(args, { ...this.env, ...env }, undefined, input);
   }
 
   async json<T>(...args: readonly string[]): Promise<T> {
     const { code, stdout, stderr } = await this.run([...args, '--json']);
     assert.equal(code, EXIT.done, stderr);
     return JSON.parse(stdout);
+  }
+
+  /** `berth login`, as far as the code that it shows; `ended` when a person has decided. */
+  async deviceLogin(...more: readonly string[]) {
+    const args = [join(CHECKOUT, 'cli/berth.ts'), 'login', '--server', server.url, ...more];
+    const child = spawn(process.execPath, args, { env: this.env, stdio: ['ignore', 'pipe', 'pipe'] });
+    after(() => child.kill('SIGKILL'));
+    const said = { stdout: '', stderr: '' };
+    child.stdout.on('data', chunk => {
+      said.stdout += chunk;
+    });
+    const ended = new Promise<{ code: number | null; stdout: string; stderr: string }>(resolve =>
+      child.once('close', code => resolve({ code, ...said })),
+    );
+    const userCode = new Promise<string>(resolve =>
+      child.stderr.on('data', chunk => {
+        said.stderr += chunk;
+        const code = /^ {2}([A-Z0-9]{4}-[A-Z0-9]{4})$/m.exec(said.stderr)?.[1];
+        if (code) resolve(code);
+      }),
+    );
+    return { userCode: await soon('the code', userCode), ended };
   }
 
   login(...more: readonly string[]) {
@@ -100,6 +127,47 @@ test('from the login to a session that a browser client uses, and back to nothin
   assert.equal((await server.api('GET', '/v1/applications', { key: token })).status, 200);
 });
 
+test('logs in when a person approves, and out for good', async () => {
+  const ada = await Person.owner(server);
+  const machine = new Machine();
+  const { userCode, ended } = await machine.deviceLogin('--json');
+  const asked = await ada.get<DeviceRequest>(`/v1/device/authorizations?user_code=${userCode}`);
+  assert.equal(asked.status, 200, asked.text);
+  assert.equal(asked.body.client.id, 'berth-cli');
+  assert.deepEqual(asked.body.scopes.toSorted(), ['applications:read', 'applications:write', 'keys:write']);
+  const [application] = asked.body.applications;
+  assert.ok(application);
+  const decision = { userCode, decision: 'approve', applicationIds: [application.id] };
+  const decided = await ada.post('/v1/device/approvals', decision);
+  assert.equal(decided.status, 200, decided.text);
+  const { code, stdout, stderr } = await ended;
+  assert.equal(code, EXIT.done, stderr);
+  const { tokenId, expiresAt }: { tokenId: string; expiresAt: string } = JSON.parse(stdout);
+  assert.ok(Date.parse(expiresAt) > Date.now());
+
+  const who = await machine.json<{ token: { id: string; kind: string; applicationIds: string[] } }>('whoami');
+  assert.deepEqual([who.token.id, who.token.kind, who.token.applicationIds], [tokenId, 'developer', [application.id]]);
+  const key = await machine.json<{ id: string }>('keys', 'create', '--app', application.id, '--save');
+  assert.deepEqual(await machine.json('sessions', 'list', '--status', 'RUNNING'), []);
+  const { token: own } = JSON.parse(readFileSync(machine.file, 'utf8')).profiles.default;
+  const left = await machine.json<{ revoked: string[] }>('logout');
+  assert.deepEqual(left.revoked, [key.id, tokenId]);
+  assert.equal((await server.api('GET', '/v1/applications', { key: own.value })).status, 401);
+});
+
+test('a login that a person denies fails, and leaves no profile', async () => {
+  const ada = new Person(server);
+  await ada.signIn('ada@example.com');
+  const machine = new Machine();
+  const { userCode, ended } = await machine.deviceLogin();
+  await ada.get(`/v1/device/authorizations?user_code=${userCode}`);
+  assert.equal((await ada.post('/v1/device/approvals', { userCode, decision: 'deny' })).status, 200);
+  const { code, stderr } = await ended;
+  assert.equal(code, EXIT.denied);
+  assert.match(stderr, /denied/);
+  assert.throws(() => statSync(machine.file), { code: 'ENOENT' });
+});
+
 test('a key of the option or of the environment needs no login', async () => {
   const machine = new Machine();
   const created = await machine.run(['sessions', 'create', '--server', server.url, '--key', server.key]);
@@ -132,6 +200,9 @@ test('profiles are apart from each other, and their credentials go to their own 
   assert.equal(elsewhere.code, EXIT.denied);
   assert.match(elsewhere.stderr, /There is no login for http:\/\/127.0.0.1.*berth login --server/);
   assert.deepEqual(seen, []);
+  const moved = await machine.run(['login', '--profile', 'work', '--server', 'https://berth.example']);
+  assert.equal(moved.code, EXIT.usage);
+  assert.match(moved.stderr, /is logged in to .*Log out of it first/);
   const unknown = await machine.run(['apps', 'list', '--profile', 'nobody']);
   assert.equal(unknown.code, EXIT.notFound);
   assert.match(unknown.stderr, /no profile nobody/);
