@@ -53,9 +53,12 @@ export function berthProgram(terminal: Terminal = NOWHERE, ended: Ended = () => 
 
 function noteKind(command: Command): void {
   const ownKind = command.helpGroup() === OVER_HTTP.heading ? OVER_HTTP : ON_THE_DATA_FOLDER;
-  const { note } = command.name() === 'keys' ? EITHER : ownKind;
-  for (const one of [command, ...command.commands]) one.addHelpText('after', `\n${note}`);
+  for (const one of [command, ...command.commands])
+    one.addHelpText('after', `\n${(isEither(one) ? EITHER : ownKind).note}`);
 }
+
+const isEither = (command: Command): boolean =>
+  command.options.some(({ long }) => long === '--app') || command.commands.some(isEither);
 
 function addService(program: Command, terminal: Terminal, ended: Ended): void {
   program
