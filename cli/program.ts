@@ -146,7 +146,9 @@ function addAccounts(program: Command, terminal: Terminal): void {
     );
   program
     .command('outbox')
-    .description('Print the mails of the last 31 days, newest first. Without BERTH_SMTP_URL they are not sent.')
+    .description(
+      'Print the mails of the last 31 days, newest first. Those that were sent have no text any more. Without BERTH_SMTP_URL none are sent.',
+    )
     .option('--json', 'print a JSON array')
     .action(async (options: JsonOption) => (await import('./commands/outbox.ts')).outbox(terminal, options));
 }

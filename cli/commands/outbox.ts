@@ -13,7 +13,9 @@ export function outbox(terminal: Terminal, options: JsonOption): Promise<void> {
     if (options.json) return printJson(terminal, mails);
     for (const { to, subject, text, createdAt, sentAt, failure } of mails) {
       const state = sentAt ? `sent ${sentAt}` : failure === undefined ? 'not sent' : `failed: ${failure}`;
-      terminal.print(`To: ${to}\nSubject: ${subject}\nWritten: ${createdAt}, ${state}\n\n${text}\n`);
+      terminal.print(
+        `To: ${to}\nSubject: ${subject}\nWritten: ${createdAt}, ${state}\n${text === '' ? '' : `\n${text}`}\n`,
+      );
     }
     if (mails.length === 0) terminal.say('There are no mails.\n');
   });

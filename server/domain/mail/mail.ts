@@ -9,12 +9,15 @@ import { boundedText } from '../../kit/foreign.ts';
 import { type MailId, newId } from '../../kit/ids.ts';
 import type { Runtime } from '../../kit/runtime.ts';
 import type { Task } from '../../kit/task.ts';
+import { within } from '../../kit/wait.ts';
 import { fault } from '../faults.ts';
 
 const SEND_EVERY_MS = 5_000;
 const BATCH = 20;
-/** Longer than one attempt may take. */
+/** No other process sends the mail in this time. Longer than one attempt may take. */
 const ATTEMPT_MS = 60_000;
+/** One attempt, however slowly the mail server answers. */
+const SEND_MS = 45_000;
 const FIRST_PAUSE_MS = 30_000;
 const PAUSE_MAX_MS = 3_600_000;
 const GIVE_UP_MS = 24 * 3_600_000;
@@ -75,7 +78,8 @@ export class Mail {
     const now = clock.now();
     if (!(await store.mails.take(mail.id, now, plus(now, ATTEMPT_MS)))) return false;
     try {
-      await sender.send({ id: mail.id, to: mail.recipient, subject: mail.subject, text: mail.body });
+      const outgoing = { id: mail.id, to: mail.recipient, subject: mail.subject, text: mail.body };
+      await within(SEND_MS, 'the mail server', () => sender.send(outgoing));
     } catch (error) {
       const failure = boundedText(reason(error), FAILURE_CHARACTERS_MAX);
       log.warn('mail.failed', { mail: mail.id, attempts: mail.attempts + 1, error: failure });

@@ -16,7 +16,7 @@ export interface InvitationMail {
 
 export const invitationMail = ({ row, acceptUrl, application, inviter }: InvitationMail) => ({
   to: row.email,
-  subject: `Invitation to "${application}"`,
+  subject: `Invitation to ${application}`,
   text: [
     `${inviter} invites you to the application "${application}" on Berth, as ${row.role}.`,
     `Accept the invitation here:\n${acceptUrl}`,

@@ -22,6 +22,7 @@ export interface Mails {
   due(now: Date, batch: number): Promise<MailRow[]>;
   /** Takes it for sending until `until`, counting the attempt. False when another process has it, or it was sent. */
   take(id: MailId, now: Date, until: Date): Promise<boolean>;
+  /** Its text is forgotten: it may have a code or a link with a secret. */
   sent(id: MailId, now: Date): Promise<void>;
   /** Without `dueAt` it is given up. */
   failed(id: MailId, failure: string, dueAt: Date | undefined): Promise<void>;

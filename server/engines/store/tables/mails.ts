@@ -25,7 +25,8 @@ export const mails = (db: Db): Mails => ({
   },
 
   sent: async (id, now) => {
-    await db.updateTable('mails').set({ sentAt: now, dueAt: null, failure: null }).where('id', '=', id).execute();
+    const sent = db.updateTable('mails').set({ sentAt: now, dueAt: null, failure: null, body: '' });
+    await sent.where('id', '=', id).execute();
   },
 
   failed: async (id, failure, dueAt) => {

@@ -1,0 +1,168 @@
+// Mail: sent through the operator's mail server, tried again while that refuses, and readable by the operator.
+import assert from 'node:assert/strict';
+import { before, test } from 'node:test';
+import type { ErrorBody } from '../../contract/common.ts';
+import type { InvitationPage, IssuedInvitation } from '../../contract/invitations.ts';
+import { ownerToken } from '../harness/limits.ts';
+import { startServer } from '../harness/server.ts';
+import { startMailServer } from '../harness/smtp.ts';
+import { eventually } from '../harness/until.ts';
+
+const SECOND_MS = 1000;
+const HOUR_MS = 3_600_000;
+/** What may still be under way when the clock has moved. */
+const PAUSES_MS = [30, 60, 120].map(seconds => seconds * SECOND_MS);
+
+interface PrintedMail {
+  readonly to: string;
+  readonly subject: string;
+  readonly text: string;
+  readonly sentAt?: string;
+  readonly failure?: string;
+}
+
+const smtp = await startMailServer();
+const server = await startServer({
+  clock: 'test',
+  env: { BERTH_SMTP_URL: smtp.url, BERTH_SMTP_FROM: 'berth@mail.test' },
+});
+const INVITATIONS = `/v1/applications/${server.applicationId}/invitations`;
+let token: string;
+
+before(async () => {
+  token = await ownerToken(server);
+});
+
+const invite = (email: string) =>
+  server.api<IssuedInvitation & ErrorBody>('POST', INVITATIONS, { key: token, body: { email, role: 'viewer' } });
+
+async function printed(to: string): Promise<PrintedMail> {
+  const { code, stdout, stderr } = await server.berth('outbox', '--json');
+  assert.equal(code, 0, stderr);
+  const mails: readonly PrintedMail[] = JSON.parse(stdout);
+  return mails.find(mail => mail.to === to) ?? assert.fail(`no mail to ${to}: ${stdout}`);
+}
+
+const received = (count: number) =>
+  eventually(
+    'the mail',
+    async () => smtp.mails.length,
+    length => length === count,
+  );
+
+test('a mail is sent at once, from and to the right address, and its text is then forgotten', async () => {
+  const { body } = await invite('grace@example.com');
+  await received(1);
+  const [mail] = smtp.mails;
+  assert.deepEqual([mail?.from, mail?.to], ['berth@mail.test', ['grace@example.com']]);
+  for (const line of [/^From: berth@mail\.test$/m, /^To: grace@example\.com$/m, /^Auto-Submitted: auto-generated$/m])
+    assert.match(mail?.source ?? '', line);
+  assert.match(mail?.source ?? '', /^Subject: Invitation to Default$/m);
+  const text = (mail?.source ?? '').replaceAll('=\n', '').replaceAll('=3D', '=');
+  assert.ok(text.includes(body.acceptUrl), text);
+  const kept = await eventually(
+    'the note',
+    () => printed('grace@example.com'),
+    ({ sentAt }) => sentAt !== undefined,
+  );
+  assert.equal(kept.text, '');
+});
+
+test('a mail that the server refuses for now is tried again, with growing pauses', async () => {
+  smtp.refusal = '451 4.3.0 try again later';
+  const before = smtp.commands.filter(verb => verb === 'RCPT').length;
+  await invite('later@example.com');
+  const attempts = (count: number) =>
+    eventually(
+      'an attempt',
+      async () => smtp.commands.filter(verb => verb === 'RCPT').length - before,
+      n => n === count,
+    );
+  await attempts(1);
+  await eventually(
+    'the reason',
+    () => printed('later@example.com'),
+    ({ failure }) => /451/.test(failure ?? ''),
+  );
+  for (const [index, pauseMs] of PAUSES_MS.entries()) {
+    await server.advance(pauseMs - 10 * SECOND_MS);
+    assert.equal(smtp.commands.filter(verb => verb === 'RCPT').length - before, index + 1, 'not before its time');
+    if (index === PAUSES_MS.length - 1) smtp.refusal = undefined;
+    await server.advance(20 * SECOND_MS);
+    await attempts(index + 2);
+  }
+  await received(2);
+  assert.match(smtp.mails[1]?.source ?? '', /^Message-ID: <[0-9a-f-]{36}@berth>$/m);
+  await eventually(
+    'the note',
+    () => printed('later@example.com'),
+    ({ sentAt }) => sentAt !== undefined,
+  );
+});
+
+test('a mail that cannot be sent is given up after a day, and the operator can read it', async () => {
+  smtp.refusal = '550 5.1.1 nobody has this address';
+  await invite('nobody@example.com');
+  const tries = (): number => smtp.commands.filter(verb => verb === 'RCPT').length;
+  await eventually(
+    'the reason',
+    () => printed('nobody@example.com'),
+    ({ failure }) => /550/.test(failure ?? ''),
+  );
+  for (let hour = 0; hour < 26; hour += 1) {
+    const before = tries();
+    await server.advance(HOUR_MS + 10 * SECOND_MS);
+    if (hour < 20)
+      await eventually(
+        'an attempt',
+        async () => tries(),
+        now => now > before,
+      );
+  }
+  await server.settles();
+  const last = tries();
+  await server.advance(5 * HOUR_MS);
+  assert.equal(tries(), last);
+  const { failure, text } = await printed('nobody@example.com');
+  assert.match(failure ?? '', /550 5\.1\.1/);
+  assert.match(text, /#biv_/);
+  smtp.refusal = undefined;
+});
+
+test('one address gets at most 20 mails in an hour, and what could not be written is not invited', async () => {
+  for (let n = 0; n < 20; n += 1) {
+    // An application of its own for each, because those have limits too.
+    const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name: `a${n}` } });
+    const path = `/v1/applications/${made.body.id}/invitations`;
+    const body = { email: 'often@example.com', role: 'viewer' };
+    assert.equal((await server.api('POST', path, { key: token, body })).status, 201);
+  }
+  const refused = await invite('often@example.com');
+  assert.deepEqual([refused.status, refused.body.code], [429, 'rate_limited']);
+  const { body } = await server.api<InvitationPage>('GET', INVITATIONS, { key: token });
+  assert.deepEqual([body.data[0]?.email, body.data[0]?.status], ['often@example.com', 'revoked']);
+});
+
+test('a name with special characters stays one header', async () => {
+  const name = 'Ünï "; Bcc: evil@example.com, <x>';
+  const made = await server.api<{ id: string }>('POST', '/v1/applications', { key: token, body: { name } });
+  const before = smtp.mails.length;
+  const path = `/v1/applications/${made.body.id}/invitations`;
+  await server.api('POST', path, { key: token, body: { email: 'special@example.com', role: 'viewer' } });
+  const mail = await eventually(
+    'the mail',
+    async () => smtp.mails.slice(before).find(({ to }) => to.includes('special@example.com')),
+    one => one !== undefined,
+  );
+  assert.deepEqual(mail?.to, ['special@example.com']);
+  const [head = ''] = (mail?.source ?? '').split('\n\n', 1);
+  assert.ok(!/^bcc:/im.test(head), head);
+  assert.match(head, /^Subject: =\?UTF-8\?/m);
+});
+
+test('a mail server that says nothing holds up no answer', async () => {
+  smtp.silent = true;
+  assert.equal((await invite('silent@example.com')).status, 201);
+  assert.equal((await printed('silent@example.com')).sentAt, undefined);
+  smtp.silent = false;
+});

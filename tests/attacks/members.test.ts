@@ -1,0 +1,275 @@
+// Attacks on members and invitations: roles above one's own, races for the last owner, stolen and void invitations. Each must fail.
+import assert from 'node:assert/strict';
+import { before, test } from 'node:test';
+import type { AuditPage } from '../../contract/audit.ts';
+import type { ErrorBody } from '../../contract/common.ts';
+import type { InvitationPage } from '../../contract/invitations.ts';
+import type { Role } from '../../contract/roles.ts';
+import { ownerToken } from '../harness/limits.ts';
+import { accept, invite, type Joined, join, register, rolesOf, stepUp, verifyEmail } from '../harness/members.ts';
+import { Person } from '../harness/person.ts';
+import { startServer } from '../harness/server.ts';
+
+const HOUR_MS = 3_600_000;
+const STEP_UP_ENDS_MS = 301_000;
+const UNKNOWN_ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11';
+const server = await startServer({ clock: 'test' });
+const APPLICATION = `/v1/applications/${server.applicationId}`;
+const MEMBERS = `${APPLICATION}/members`;
+const INVITATIONS = `${APPLICATION}/invitations`;
+const ACCEPT = '/v1/invitations/accept';
+let ada: Person;
+let admin: Joined;
+let developer: Joined;
+
+before(async () => {
+  ada = await Person.owner(server, 'ada@example.com');
+  await verifyEmail(server, ada, 'ada@example.com');
+  admin = await join(server, ada, 'admin@example.com', 'admin');
+  developer = await join(server, ada, 'developer@example.com', 'developer');
+});
+
+const codeOf = (answer: { readonly body: unknown }): string => (answer.body as ErrorBody).code;
+const outcome = (answer: { readonly status: number; readonly body: unknown }): [number, string] => [
+  answer.status,
+  codeOf(answer),
+];
+const give = (by: Person, accountId: string, role: Role) => by.send('PATCH', `${MEMBERS}/${accountId}`, { role });
+const ownersIn = (roles: ReadonlyMap<string, Role>): string[] =>
+  [...roles].flatMap(([account, role]) => (role === 'owner' ? [account] : []));
+const ownerIds = async (): Promise<string[]> => ownersIn(await rolesOf(server, ada));
+
+const messageOf = (answer: { readonly body: unknown }): string => (answer.body as ErrorBody).message;
+
+// ---- roles ---------------------------------------------------------------------------------------------------------
+
+test('an admin makes no owner, and changes or removes none, however fresh the proof', async () => {
+  await stepUp(admin.person);
+  const [owner = ''] = await ownerIds();
+  assert.deepEqual(outcome(await give(admin.person, developer.accountId, 'owner')), [403, 'permission_denied']);
+  assert.deepEqual(outcome(await give(admin.person, admin.accountId, 'owner')), [403, 'permission_denied']);
+  assert.deepEqual(outcome(await give(admin.person, owner, 'viewer')), [403, 'permission_denied']);
+  const removed = await admin.person.send('DELETE', `${MEMBERS}/${owner}`);
+  assert.deepEqual(outcome(removed), [403, 'permission_denied']);
+  const invited = await admin.person.post(INVITATIONS, { email: 'friend@example.com', role: 'owner' });
+  assert.deepEqual(outcome(invited), [403, 'permission_denied']);
+});
+
+test('a developer changes, removes and invites nobody', async () => {
+  for (const answer of [
+    await give(developer.person, developer.accountId, 'admin'),
+    await give(developer.person, admin.accountId, 'viewer'),
+    await developer.person.send('DELETE', `${MEMBERS}/${admin.accountId}`),
+    await developer.person.post(INVITATIONS, { email: 'friend@example.com', role: 'viewer' }),
+    await developer.person.get(INVITATIONS),
+  ])
+    assert.deepEqual(outcome(answer), [403, 'permission_denied']);
+});
+
+test('no token changes a member, and none passes for a step-up', async () => {
+  const key = await ownerToken(server);
+  const changed = await server.api('PATCH', `${MEMBERS}/${developer.accountId}`, { key, body: { role: 'admin' } });
+  assert.deepEqual(outcome(changed), [401, 'invalid_credentials']);
+  const removed = await server.api('DELETE', `${MEMBERS}/${developer.accountId}`, { key });
+  assert.deepEqual(outcome(removed), [401, 'invalid_credentials']);
+  const body = { email: 'friend@example.com', role: 'owner' };
+  const invited = await server.api('POST', INVITATIONS, { key, body });
+  assert.deepEqual(outcome(invited), [401, 'insufficient_user_authentication']);
+  const accepted = await server.api('POST', ACCEPT, { key, body: { token: 'biv_x' } });
+  assert.deepEqual(outcome(accepted), [401, 'invalid_credentials']);
+});
+
+test('an old proof makes no owner, neither by a change nor by an invitation', async () => {
+  await stepUp(ada);
+  await server.advance(STEP_UP_ENDS_MS);
+  const invited = await ada.post(INVITATIONS, { email: 'friend@example.com', role: 'owner' });
+  for (const answer of [await give(ada, developer.accountId, 'owner'), invited])
+    assert.deepEqual(outcome(answer), [401, 'insufficient_user_authentication']);
+});
+
+test('owners who demote or remove each other, or leave, at the same time leave one', async () => {
+  const second = await join(server, ada, 'second@example.com', 'admin');
+  const [first = ''] = await ownerIds();
+  const both = [
+    { person: ada, accountId: first },
+    { person: second.person, accountId: second.accountId },
+  ] as const;
+  const [one, two] = both;
+  const races: ReadonlyArray<(by: Joined, other: Joined) => Promise<{ status: number }>> = [
+    (by, other) => give(by.person, other.accountId, 'admin'),
+    by => give(by.person, by.accountId, 'admin'),
+    (by, other) => by.person.send('DELETE', `${MEMBERS}/${other.accountId}`),
+    by => by.person.send('DELETE', `${MEMBERS}/${by.accountId}`),
+  ];
+  for (const race of races) {
+    for (const { person } of both) await stepUp(person);
+    const inside = (await ownerIdsBy(both))[0] ?? assert.fail('nobody is owner');
+    const outside = inside === one ? two : one;
+    const invited = await invite(
+      server,
+      inside.person,
+      outside === one ? 'ada@example.com' : 'second@example.com',
+      'owner',
+    );
+    assert.equal((await accept(outside.person, invited)).status, 200);
+    const statuses = await Promise.all([race(one, two), race(two, one)]);
+    const successes = statuses.filter(({ status }) => status < 300).length;
+    assert.equal(successes, 1, JSON.stringify(statuses.map(({ status }) => status)));
+    assert.equal((await ownerIdsBy(both)).length, 1);
+  }
+  const [left] = await ownerIdsBy(both);
+  if (left !== one) {
+    // The other tests need Ada as the owner.
+    await stepUp(two.person);
+    const back = await invite(server, two.person, 'ada@example.com', 'owner');
+    assert.equal((await accept(ada, back)).status, 200);
+  }
+});
+
+async function ownerIdsBy(people: readonly Joined[]): Promise<Joined[]> {
+  const owners = await Promise.all(
+    people.map(async ({ person, accountId }) => {
+      const { status, body } = await person.get<{ role: Role }>(APPLICATION);
+      return status === 200 && body.role === 'owner' ? [accountId] : [];
+    }),
+  );
+  return people.filter(({ accountId }) => owners.flat().includes(accountId));
+}
+
+// ---- invitations ---------------------------------------------------------------------------------------------------
+
+test('an invitation by somebody who was demoted or removed since is void, and stays so', async () => {
+  await server.advance(HOUR_MS);
+  const inviter = await join(server, ada, 'inviter@example.com', 'admin');
+  const email = 'invited@example.com';
+  const first = await invite(server, inviter.person, email, 'viewer');
+  const person = await register(server, first, email);
+  await verifyEmail(server, person, email);
+  assert.equal((await give(ada, inviter.accountId, 'developer')).status, 200);
+  assert.deepEqual(outcome(await accept(person, first)), [404, 'not_found']);
+  assert.equal((await give(ada, inviter.accountId, 'admin')).status, 200);
+  assert.deepEqual(outcome(await accept(person, first)), [404, 'not_found']);
+  const second = await invite(server, inviter.person, email, 'viewer');
+  assert.equal((await ada.send('DELETE', `${MEMBERS}/${inviter.accountId}`)).status, 204);
+  assert.deepEqual(outcome(await accept(person, second)), [404, 'not_found']);
+  const { data } = (await ada.get<InvitationPage>(INVITATIONS)).body;
+  const statuses = [first, second].map(({ id }) => data.find(one => one.id === id)?.status);
+  assert.deepEqual(statuses, ['revoked', 'revoked']);
+});
+
+test('a stolen invitation opens nothing to another account, and the attempt is in the audit log', async () => {
+  const invited = await invite(server, ada, 'victim@example.com', 'admin');
+  const refused = await accept(developer.person, invited);
+  const unknown = await accept(developer.person, { ...invited, secret: `${invited.secret.slice(0, -1)}_` });
+  assert.deepEqual(outcome(refused), [404, 'not_found']);
+  assert.deepEqual([unknown.status, messageOf(unknown)], [404, messageOf(refused)]);
+  assert.ok(!refused.text.includes('biv_') && !refused.text.includes('victim'));
+  const audit = await ada.get<AuditPage>(`${APPLICATION}/audit?action=invitation.refused`);
+  const [entry] = audit.body.data;
+  assert.deepEqual([entry?.actor.id, entry?.outcome], [developer.accountId, 'refused']);
+  assert.deepEqual([entry?.target?.id, entry?.details], [invited.id, { reason: 'other_email' }]);
+  // Who has the link registers with no other address either.
+  const wish = {
+    name: 'x',
+    email: 'thief@example.com',
+    password: 'a long enough password',
+    invitation: invited.secret,
+  };
+  assert.equal((await new Person(server).post('/v1/sign-in/register', wish)).status, 403);
+  // An address that only looks equal.
+  for (const email of ['victim+x@example.com', 'v.ictim@example.com', 'vıctim@example.com'])
+    assert.equal((await new Person(server).post('/v1/sign-in/register', { ...wish, email })).status, 403, email);
+});
+
+test('an address that was not verified accepts nothing', async () => {
+  const email = 'unverified@example.com';
+  const invited = await invite(server, ada, email, 'viewer');
+  const person = await register(server, invited, email);
+  assert.deepEqual(outcome(await accept(person, invited)), [404, 'not_found']);
+  assert.equal((await person.get(APPLICATION)).status, 404);
+});
+
+test('an invitation is accepted once, also by many requests at once and after leaving', async () => {
+  const email = 'once@example.com';
+  const invited = await invite(server, ada, email, 'viewer');
+  const person = await register(server, invited, email);
+  await verifyEmail(server, person, email);
+  const answers = await Promise.all(Array.from({ length: 15 }, () => accept(person, invited)));
+  assert.equal(answers.filter(({ status }) => status === 200).length, 1);
+  const { id } = (await person.get<{ id: string }>('/v1/account')).body;
+  assert.equal((await person.send('DELETE', `${MEMBERS}/${id}`)).status, 204);
+  assert.deepEqual(outcome(await accept(person, invited)), [404, 'not_found']);
+});
+
+test('other sites accept and change nothing with the cookie of a person', async () => {
+  await server.advance(HOUR_MS);
+  const invited = await invite(server, ada, 'developer@example.com', 'admin');
+  const evil = { origin: 'https://evil.example' };
+  const accepted = await developer.person.send('POST', ACCEPT, { token: invited.secret }, evil);
+  assert.deepEqual(outcome(accepted), [403, 'cross_site_request']);
+  const changed = await ada.send('PATCH', `${MEMBERS}/${developer.accountId}`, { role: 'viewer' }, evil);
+  assert.deepEqual(outcome(changed), [403, 'cross_site_request']);
+  const removed = await ada.send('DELETE', `${MEMBERS}/${developer.accountId}`, undefined, evil);
+  assert.deepEqual(outcome(removed), [403, 'cross_site_request']);
+  assert.equal((await rolesOf(server, ada)).get(developer.accountId), 'developer');
+});
+
+test('the secret of an invitation is no credential, and credentials are no invitation', async () => {
+  const { secret } = await invite(server, ada, 'secret@example.com', 'viewer');
+  for (const path of ['/v1/applications', '/v1/browsers/sessions']) {
+    const asBearer = await server.api('GET', path, { key: secret });
+    assert.deepEqual(outcome(asBearer), [401, 'invalid_credentials']);
+  }
+  const asCookie = { origin: server.url, cookie: `berth=${secret}` };
+  assert.equal((await server.api('GET', '/v1/account', { key: null, headers: asCookie })).status, 401);
+  for (const token of [server.key, 'biv_', secret.toUpperCase(), `${secret} `])
+    assert.deepEqual(outcome(await developer.person.post(ACCEPT, { token })), [404, 'not_found']);
+});
+
+test('guesses are limited', async () => {
+  const guess = () => admin.person.post(ACCEPT, { token: 'biv_guess' });
+  for (let n = 0; n < 20; n += 1) assert.equal((await guess()).status, 404);
+  assert.deepEqual(outcome(await guess()), [429, 'rate_limited']);
+});
+
+test('twenty-five invitations at once are twenty', async () => {
+  await server.advance(HOUR_MS);
+  const wish = (n: number) => ada.post(INVITATIONS, { email: `many${n}@example.com`, role: 'viewer' });
+  const answers = await Promise.all(Array.from({ length: 25 }, (_, n) => wish(n)));
+  assert.equal(answers.filter(({ status }) => status === 201).length, 20);
+});
+
+test('an address cannot carry a header of a mail, and unknown fields are refused', async () => {
+  for (const email of [
+    'a@b.test\r\nBcc: c@d.test',
+    'a@b.test, c@d.test',
+    'a <c@d.test>',
+    'a\u0000@b.test',
+    'a@b@c.test',
+  ]) {
+    const refused = await ada.post(INVITATIONS, { email, role: 'viewer' });
+    assert.deepEqual(outcome(refused), [400, 'invalid_request'], JSON.stringify(email));
+  }
+  const misspelt = await ada.post(INVITATIONS, { email: 'a@b.test', role: 'viewer', expires: 3600 });
+  assert.deepEqual(outcome(misspelt), [400, 'unknown_field']);
+});
+
+test('members and invitations of another application are not found', async () => {
+  const { body: made } = await ada.post<{ id: string }>('/v1/applications', { name: 'Other' });
+  const other = `/v1/applications/${made.id}`;
+  const { data } = (await ada.get<InvitationPage>(INVITATIONS)).body;
+  for (const id of [data[0]?.id, UNKNOWN_ID])
+    assert.deepEqual(outcome(await ada.send('DELETE', `${other}/invitations/${id}`)), [404, 'not_found']);
+  for (const id of [developer.accountId, UNKNOWN_ID]) {
+    assert.deepEqual(outcome(await ada.send('PATCH', `${other}/members/${id}`, { role: 'viewer' })), [
+      404,
+      'not_found',
+    ]);
+    assert.deepEqual(outcome(await ada.send('DELETE', `${other}/members/${id}`)), [404, 'not_found']);
+  }
+  for (const path of [`${other}/members`, `${other}/invitations`])
+    assert.deepEqual(outcome(await developer.person.get(path)), [404, 'not_found']);
+  const page = await ada.get<InvitationPage>(`${INVITATIONS}?limit=1`);
+  const foreign = await ada.get(`${other}/invitations?cursor=${page.body.nextCursor}`);
+  assert.deepEqual(outcome(foreign), [400, 'invalid_request']);
+});
