@@ -141,3 +141,12 @@ test('refuses an unknown action, a missing scope, a stranger, a foreign cursor a
   assert.ok(body.nextCursor);
   assert.equal((await ask('GET', `${path}?cursor=${body.nextCursor}`)).status, 400);
 });
+
+test('berth audit verify finds the log intact, with and without seals', async () => {
+  const { code, stdout, stderr } = await server.berth('audit', 'verify');
+  assert.equal(code, 0, stderr);
+  assert.match(
+    stdout,
+    /^The audit log is intact: \d+ entries in \d+ chains with \d+ seals; \d+ are not sealed yet\.$/m,
+  );
+});

@@ -315,7 +315,8 @@ function describeStore(name: string, prepare: (scope: Scope) => Promise<Place>):
         assert.equal(await store.tokens.revoke((await anAccount()).id, row.id, NOW), false);
         assert.equal(await store.tokens.revoke(row.accountId, row.id, NOW), true);
         assert.equal(await store.tokens.revoke(row.accountId, row.id, NOW), false);
-        await store.tokens.touch(row.id, NOW, '::1');
+        assert.equal(await store.tokens.touch(row.id, NOW, '::1'), true);
+        assert.equal(await store.tokens.touch(row.id, NOW, '::1'), false);
         const after = { ...row, revokedAt: NOW, lastUsedAt: NOW, lastUsedIp: '::1' };
         assert.deepEqual(await store.tokens.byHash(row.hash), after);
       });

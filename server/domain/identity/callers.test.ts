@@ -60,7 +60,8 @@ async function setup({ key = KEY as KeyRow | undefined, wait = async () => {} } 
   const seen = {
     reads: 0,
     touches: [] as string[],
-    refused: [] as string[],
+    notices: [] as string[],
+    uses: 0,
     key,
     heard: (_: string) => {},
     gap: () => {},
@@ -79,7 +80,7 @@ async function setup({ key = KEY as KeyRow | undefined, wait = async () => {} } 
     } as unknown as Store['keys'],
     tokens: {
       byHash: async (hash: Buffer) => (hash.equals(TOKEN.hash) ? TOKEN : undefined),
-      touch: async () => {},
+      touch: async () => ++seen.uses === 1,
     } as unknown as Store['tokens'],
     humanSessions: {
       byHash: async (hash: Buffer) => (hash.equals(PERSON.hash) ? SESSION : undefined),
@@ -95,9 +96,10 @@ async function setup({ key = KEY as KeyRow | undefined, wait = async () => {} } 
       };
     },
   };
-  const callers = await Callers.open(store, clock as Clock, silentLog, ({ keyId }, { ip }) =>
-    seen.refused.push(`${keyId} ${ip}`),
-  );
+  const callers = await Callers.open(store, clock as Clock, silentLog, {
+    refused: ({ keyId }, { ip }) => void seen.notices.push(`refused ${keyId} ${ip}`),
+    usedFirst: (account, { id }, { ip }) => void seen.notices.push(`first ${account} ${id} ${ip}`),
+  });
   return { callers, seen, clock };
 }
 
@@ -235,7 +237,17 @@ test('accepts a credential only from its address ranges', async () => {
     (await refusal(callers.authenticate(bearer(text, '198.51.100.1'), 'agentKey'))).code,
     'address_not_allowed',
   );
-  assert.deepEqual(seen.refused, ['key-1 198.51.100.1']);
+  assert.deepEqual(seen.notices, ['refused key-1 198.51.100.1']);
+});
+
+test('notices the first use of a token, once', async () => {
+  const { callers, clock, seen } = await setup();
+  for (const ms of [0, 60_000, 120_000]) {
+    clock.ms = ms;
+    await callers.authenticate(bearer(token.text.reveal()), 'account');
+  }
+  await new Promise(resolve => setImmediate(resolve));
+  assert.deepEqual(seen.notices, ['first account-1 token-1 127.0.0.1']);
 });
 
 test('stops listening for notices when it is closed', async () => {

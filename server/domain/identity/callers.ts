@@ -7,9 +7,10 @@ import type { Acr, HumanSessionRow } from '../../engines/store/rows/human-sessio
 import type { Store } from '../../engines/store/store.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
+import type { AccountId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
 import type { Closeable } from '../../kit/scope.ts';
-import type { AccountCaller, AgentCaller, HumanCaller, RequestSource } from './caller.ts';
+import type { AccountCaller, AgentCaller, HumanCaller, RequestSource, TokenProof } from './caller.ts';
 import { allows } from './cidr.ts';
 import { type Accepted, invalid, missing, refusedAddress, twoCredentials, wrongKind } from './credential-faults.ts';
 import { type Credential, type CredentialKind, recognise } from './credentials.ts';
@@ -62,8 +63,12 @@ const ACCEPTED: Readonly<Record<Accepted, readonly CredentialKind[]>> = {
   human: ['human_session'],
 };
 
-/** An agent key was sent from an address that it may not be used from. */
-type Refused = (caller: Sourceless<AgentCaller>, source: RequestSource) => void;
+/** What is written down of credentials. */
+export interface Notices {
+  /** An agent key was sent from an address that it may not be used from. */
+  refused(caller: Sourceless<AgentCaller>, source: RequestSource): void;
+  usedFirst(account: AccountId, token: TokenProof, source: RequestSource): void;
+}
 
 type CredentialStore = Pick<Store, 'keys' | 'tokens' | 'humanSessions'>;
 
@@ -71,26 +76,26 @@ export class Callers implements Closeable {
   readonly #store: CredentialStore;
   readonly #clock: Clock;
   readonly #log: Log;
-  readonly #refused: Refused;
+  readonly #notices: Notices;
   readonly #known = new Map<string, Known>();
   #listening: Closeable | undefined;
   /** Incremented by each revocation: what was read from the database before one is not cached after it. */
   #revocations = 0;
 
-  private constructor(store: CredentialStore, clock: Clock, log: Log, refused: Refused) {
+  private constructor(store: CredentialStore, clock: Clock, log: Log, notices: Notices) {
     this.#store = store;
     this.#clock = clock;
     this.#log = log;
-    this.#refused = refused;
+    this.#notices = notices;
   }
 
   static async open(
     store: CredentialStore & Pick<Store, 'listen'>,
     clock: Clock,
     log: Log,
-    refused: Refused,
+    notices: Notices,
   ): Promise<Callers> {
-    const callers = new Callers(store, clock, log, refused);
+    const callers = new Callers(store, clock, log, notices);
     callers.#listening = await store.listen(
       'credential_revoked',
       notice => callers.forget(parseNotice(notice).hash),
@@ -110,10 +115,10 @@ export class Callers implements Closeable {
     const known = credential && (await this.#find(credential));
     if (!known || !isActive(known.row, this.#clock.now())) throw invalid(expected);
     if (!allows(known.row.cidrAllow, presented.ip)) {
-      if (known.caller.kind === 'agentKey') this.#refused(known.caller, sourceOf(presented));
+      if (known.caller.kind === 'agentKey') this.#notices.refused(known.caller, sourceOf(presented));
       throw refusedAddress();
     }
-    this.#touch(known, presented.ip);
+    this.#touch(known, sourceOf(presented));
     const caller = { ...known.caller, source: sourceOf(presented) };
     return caller as CallerOf[Kind]; // Its kind is the credential's, which was compared above.
   }
@@ -162,18 +167,22 @@ export class Callers implements Closeable {
   }
 
   /** Records the time and address of the use, at most once a minute and without delaying the request. */
-  #touch(known: Known, ip: string): void {
+  #touch(known: Known, source: RequestSource): void {
     const now = this.#clock.now();
     if (known.touchedAt && now.getTime() - known.touchedAt.getTime() < TOUCH_EVERY_MS) return;
     known.touchedAt = now;
-    this.#written(known.caller, now, ip).catch(error => this.#log.warn('credential.touch', { error: reason(error) }));
+    this.#written(known.caller, now, source).catch(error =>
+      this.#log.warn('credential.touch', { error: reason(error) }),
+    );
   }
 
-  #written(caller: KnownCaller, now: Date, ip: string): Promise<void> {
+  async #written(caller: KnownCaller, now: Date, source: RequestSource): Promise<void> {
+    const { ip } = source;
     if (caller.kind === 'agentKey') return this.#store.keys.touch(caller.keyId, now, ip);
     if (caller.via.kind === 'human_session')
       return this.#store.humanSessions.touch(caller.via.id, now, ip, plus(now, SESSION_IDLE_MS));
-    return this.#store.tokens.touch(caller.via.id, now, ip);
+    const isFirst = await this.#store.tokens.touch(caller.via.id, now, ip);
+    if (isFirst) this.#notices.usedFirst(caller.accountId, caller.via, source);
   }
 }
 

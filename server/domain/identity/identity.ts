@@ -4,8 +4,8 @@ import type { Runtime } from '../../kit/runtime.ts';
 import type { Closeable } from '../../kit/scope.ts';
 import type { Secret } from '../../kit/secret.ts';
 import type { Task } from '../../kit/task.ts';
-import { AddressRefusals } from '../audit/address-refusals.ts';
 import type { Audit } from '../audit/audit.ts';
+import { CredentialNotices } from '../audit/credential-notices.ts';
 import { AgentKeys } from './agent-keys.ts';
 import { Applications } from './applications.ts';
 import { Callers } from './callers.ts';
@@ -48,8 +48,7 @@ export interface IdentityDeps {
 
 export async function openIdentity({ clock, log }: Runtime, { store, secret, audit }: IdentityDeps): Promise<Identity> {
   const cursors = new Cursors(secret, clock);
-  const refusals = new AddressRefusals({ audit, clock, log });
-  const callers = await Callers.open(store, clock, log, (caller, source) => refusals.refused(caller, source));
+  const callers = await Callers.open(store, clock, log, new CredentialNotices({ audit, clock, log }));
   const keyUses = new KeyUses({ store, clock, log });
   const listening = await store.listen(
     'credential_revoked',

@@ -42,7 +42,8 @@ export interface Tokens {
   byHash(hash: Buffer): Promise<TokenRow | undefined>;
   /** Marks it revoked and NOTIFYs in one transaction; false when there was no living token. */
   revoke(account: AccountId, id: TokenId, now: Date): Promise<boolean>;
-  touch(id: TokenId, at: Date, ip: string): Promise<void>;
+  /** Returns whether it was the first use. */
+  touch(id: TokenId, at: Date, ip: string): Promise<boolean>;
 }
 
 /** One operation that a key may call, within bounds. */

@@ -42,8 +42,11 @@ export const tokens = (db: Db): Tokens => ({
   },
 
   touch: async (id, at, ip) => {
-    const used = db.updateTable('tokens').set({ lastUsedAt: at, lastUsedIp: ip });
-    await used.where('id', '=', id).where(isLaterUse(at)).execute();
+    const used = db.updateTable('tokens').set({ lastUsedAt: at, lastUsedIp: ip }).where('id', '=', id);
+    const first = await used.where('lastUsedAt', 'is', null).returning('id').execute();
+    if (first.length > 0) return true;
+    await used.where(isLaterUse(at)).execute();
+    return false;
   },
 });
 

@@ -1,40 +1,52 @@
-// Records that an agent key was sent from an address that it may not be used from: once a minute for each key, so that a caller
-// who repeats this does not fill the audit log. The answer does not wait for it.
+// Records what is noticed of credentials while requests are authenticated: the first use of a token, and that an agent key was sent
+// from an address that it may not be used from. The latter once a minute for each key, so that a caller who repeats it does not fill
+// the audit log. The answer does not wait for either.
 import type { Clock } from '../../kit/clock.ts';
 import { reason } from '../../kit/fault.ts';
-import type { ApplicationId, KeyId } from '../../kit/ids.ts';
+import type { AccountId, ApplicationId, KeyId } from '../../kit/ids.ts';
 import type { Log } from '../../kit/log.ts';
-import type { RequestSource } from '../identity/caller.ts';
-import type { Audit } from './audit.ts';
+import type { RequestSource, TokenProof } from '../identity/caller.ts';
+import type { Audit, AuditEvent } from './audit.ts';
 
 const EVERY_MS = 60_000;
 /** Keys that were refused in the last minute. More are recorded each time. */
 const KNOWN_MAX = 10_000;
 
-export interface AddressRefusalsParts {
+export interface CredentialNoticesParts {
   readonly audit: Pick<Audit, 'record'>;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-export class AddressRefusals {
-  readonly #parts: AddressRefusalsParts;
+export class CredentialNotices {
+  readonly #parts: CredentialNoticesParts;
   /** By key, oldest first. */
   readonly #recordedMs = new Map<KeyId, number>();
 
-  constructor(parts: AddressRefusalsParts) {
+  constructor(parts: CredentialNoticesParts) {
     this.#parts = parts;
   }
 
   refused({ applicationId, keyId }: { applicationId: ApplicationId; keyId: KeyId }, source: RequestSource): void {
     if (!this.#isDue(keyId)) return;
-    const { audit, log } = this.#parts;
-    const recorded = audit.record({
+    this.#record({
       ...{ action: 'agent_key.refused_address', outcome: 'refused', actor: { kind: 'anonymous' } },
       ...{ applicationId, target: { kind: 'agent_key', id: keyId } },
       ...source,
     });
-    recorded.catch(error => log.warn('audit.not_recorded', { reason: reason(error) }));
+  }
+
+  usedFirst(accountId: AccountId, token: TokenProof, source: RequestSource): void {
+    this.#record({
+      ...{ action: 'token.used_first', outcome: 'success', accountId },
+      ...{ actor: { kind: 'account', id: accountId }, via: token, target: { kind: 'token', id: token.id } },
+      ...source,
+    });
+  }
+
+  #record(event: AuditEvent): void {
+    const { audit, log } = this.#parts;
+    audit.record(event).catch(error => log.warn('audit.not_recorded', { reason: reason(error) }));
   }
 
   #isDue(keyId: KeyId): boolean {

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { systemClock } from '../../kit/clock.ts';
+import type { AccountId, ApplicationId, KeyId, TokenId } from '../../kit/ids.ts';
+import { silentLog } from '../../kit/log.ts';
+import type { AuditEvent } from './audit.ts';
+import { CredentialNotices } from './credential-notices.ts';
+
+test('records a refused key once a minute, and no other key less', async () => {
+  const events: AuditEvent[] = [];
+  const time = { ms: 0 };
+  const clock = { ...systemClock, monotonicMs: () => time.ms };
+  const notices = new CredentialNotices({
+    audit: { record: async event => void events.push(event) },
+    clock,
+    log: silentLog,
+  });
+  const refuse = (id: string): void =>
+    notices.refused({ applicationId: 'app' as ApplicationId, keyId: id as KeyId }, { ip: '::1' });
+  for (const id of ['one', 'one', 'other', 'one']) refuse(id);
+  assert.deepEqual(
+    events.map(({ target }) => target?.id),
+    ['one', 'other'],
+  );
+  assert.equal(events[0]?.ip, '::1');
+  time.ms = 59_999;
+  refuse('one');
+  assert.equal(events.length, 2);
+  time.ms = 60_000;
+  refuse('one');
+  assert.equal(events.length, 3);
+});
+
+test('a failure to record does not reach the caller', async () => {
+  const audit = { record: () => Promise.reject(new Error('no database')) };
+  const notices = new CredentialNotices({ audit, clock: systemClock, log: silentLog });
+  notices.refused({ applicationId: 'app' as ApplicationId, keyId: 'one' as KeyId }, { ip: '::1' });
+});
+
+test('records the first use of a token', async () => {
+  const events: AuditEvent[] = [];
+  const audit = { record: async (event: AuditEvent) => void events.push(event) };
+  const notices = new CredentialNotices({ audit, clock: systemClock, log: silentLog });
+  const token = { kind: 'personal_token', id: 'one' as TokenId } as const;
+  notices.usedFirst('ada' as AccountId, token, { ip: '::1' });
+  assert.deepEqual(events, [
+    {
+      ...{ action: 'token.used_first', outcome: 'success', accountId: 'ada', ip: '::1' },
+      ...{ actor: { kind: 'account', id: 'ada' }, via: token, target: { kind: 'token', id: 'one' } },
+    },
+  ]);
+});
