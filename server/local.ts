@@ -83,9 +83,9 @@ export async function openLocal(env: Environment, log: Log = silentLog, clock: C
   const { runtime, secret } = commandRuntime(config, clock, log);
   const cursors = new Cursors(secret, clock);
   const audit = new Audit(store, clock);
-  const applications = new Applications({ store, clock, cursors, audit });
   /** Nothing to do here: the store notifies other processes. */
   const changed = (): void => {};
+  const applications = new Applications({ store, clock, cursors, audit, changed });
   const keys = new AgentKeys({ store, clock, cursors, applications, audit, changed });
   const tokens = new Tokens({ store, clock, cursors, applications, audit, changed });
   const account = () => operatorAccount(store, clock);

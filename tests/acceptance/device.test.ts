@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as client from 'openid-client';
+import type { Application, ApplicationPage } from '../../contract/applications.ts';
 import type { AuditPage } from '../../contract/audit.ts';
 import type { ErrorBody } from '../../contract/common.ts';
 import { type CollectedToken, DEVICE_GRANT, type DeviceState, type StartedDevice } from '../../contract/device.ts';
@@ -263,4 +264,25 @@ test('each step is in the audit log', async () => {
   assert.equal(entry?.actor.kind, 'account');
   assert.equal(entry.via?.kind, 'human_session');
   assert.equal(entry.outcome, 'success');
+});
+
+test('a token without applications, but with applications:write, creates the one that it may use', async () => {
+  const started = await devices.start({ scope: 'applications:read applications:write keys:write' });
+  await devices.approve(started, { applicationIds: [] });
+  const { access_token: key, application_ids: ids } = await devices.collected(started);
+  assert.deepEqual(ids, []);
+  assert.equal((await server.api('GET', `/v1/applications/${server.applicationId}`, { key })).status, 404);
+  const create = () => server.api<Application>('POST', '/v1/applications', { key, body: { name: 'By an agent' } });
+  const created = await Promise.all(Array.from({ length: 10 }, create));
+  const made = created.filter(({ status }) => status === 201);
+  assert.deepEqual([made.length, created.filter(({ status }) => status === 403).length], [1, 9]);
+  const id = made[0]?.body.id;
+  const keys = { key, body: { name: 'first' } };
+  assert.equal((await server.api('POST', `/v1/applications/${id}/agent-keys`, keys)).status, 201);
+  const listed = await server.api<ApplicationPage>('GET', '/v1/applications', { key });
+  assert.deepEqual(
+    listed.body.data.map(one => one.id),
+    [id],
+  );
+  assert.equal((await create()).status, 403);
 });

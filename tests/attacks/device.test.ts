@@ -6,15 +6,25 @@ import type { ErrorBody } from '../../contract/common.ts';
 import type { CollectedToken, StartedDevice } from '../../contract/device.ts';
 import type { OAuthError } from '../../contract/oauth.ts';
 import type { TokenPage } from '../../contract/tokens.ts';
+import { CdpClient } from '../harness/cdp.ts';
 import { APPROVALS, CLIENT, DEVICE_TOKENS, Devices, START } from '../harness/device.ts';
+import { freePort } from '../harness/free-port.ts';
 import type { HttpAnswer } from '../harness/http.ts';
 import { ownerToken } from '../harness/limits.ts';
 import { databaseText, machineAddress, otherPerson } from '../harness/other-person.ts';
 import { startServer } from '../harness/server.ts';
 
+const port = await freePort();
 const server = await startServer({
   clock: 'test',
-  env: { BERTH_REGISTRATION: 'open', BERTH_TRUSTED_PROXIES: '127.0.0.0/8' },
+  port,
+  env: {
+    BERTH_REGISTRATION: 'open',
+    BERTH_TRUSTED_PROXIES: '127.0.0.0/8',
+    // Sessions may reach this service, by another name than its own.
+    BERTH_EGRESS_ALLOW: `127.0.0.1/32:${port}`,
+    BERTH_EGRESS_HOSTS: 'localhost=127.0.0.1',
+  },
 });
 const devices = await Devices.of(server);
 const token = await ownerToken(server);
@@ -168,6 +178,7 @@ test('an approval cannot widen what was asked for', async () => {
 });
 
 test('parallel decisions make one', async () => {
+  await server.advance(WINDOW_MS); // The wrong codes of other tests do not count any more.
   const started = await devices.start();
   await devices.read(await devices.freshOwner(), started.user_code);
   const answers = await Promise.all(
@@ -207,6 +218,31 @@ test('an approval from an address of this machine, reported by the proxy in fron
   const refused = await person.send<ErrorBody>('POST', APPROVALS, body, from(own));
   assert.equal(codeOf(refused), '403 address_not_allowed');
   assert.equal((await person.send('POST', APPROVALS, body, from('203.0.113.9'))).status, 200);
+});
+
+test('the browser of a session cannot approve, also where sessions may reach this service', async () => {
+  const session = await server.createSession({ keepAlive: true });
+  const person = await devices.freshOwner();
+  const started = await devices.start();
+  await devices.read(person, started.user_code);
+  const cdp = await CdpClient.connect(session.connectUrl);
+  const page = await cdp.attachToPage();
+  // The agent has got the person to sign in here, at an address whose origin counts as the service's own.
+  const address = `http://localhost:${new URL(server.url).port}`;
+  const [name = '', value = ''] = (person.cookie ?? '').split('=');
+  await cdp.send('Network.setCookie', { name, value, url: address, httpOnly: true }, page);
+  await cdp.visit(`${address}/docs`, page);
+  const body = JSON.stringify({ userCode: started.user_code, ...devices.approval });
+  const read = `fetch('${START}?user_code=${started.user_code}').then(answer => answer.status)`;
+  assert.equal(await cdp.evaluate(read, page), 200, 'the page is signed in');
+  const answer = await cdp.evaluate(
+    `fetch('${APPROVALS}', { method: 'POST', headers: { 'content-type': 'application/json' }, body: ${JSON.stringify(body)} }).then(answer => answer.json())`,
+    page,
+  );
+  assert.equal(Object(answer).code, 'address_not_allowed', JSON.stringify(answer));
+  assert.equal((await devices.decide(person, started.user_code, devices.approval)).status, 200);
+  await cdp.close();
+  await server.release(session.id);
 });
 
 // ---- guessing --------------------------------------------------------------------------------------------------------------

@@ -12,11 +12,11 @@ import { hasRight, type Right, ROLE_NEEDED } from '../../../contract/roles.ts';
 import type { ApplicationRow, Role } from '../../engines/store/rows/accounts.ts';
 import type { Store } from '../../engines/store/store.ts';
 import type { Clock } from '../../kit/clock.ts';
-import { type AccountId, type ApplicationId, isUuid, newId } from '../../kit/ids.ts';
+import { type AccountId, type ApplicationId, isUuid, newId, type TokenId } from '../../kit/ids.ts';
 import type { Audit, AuditSource } from '../audit/audit.ts';
 import { BY_OPERATOR, byCaller } from '../audit/by-caller.ts';
 import { fault, limitReached, notFound, preconditionFailed, roleMissing } from '../faults.ts';
-import type { AccountCaller, AgentCaller } from './caller.ts';
+import { type AccountCaller, type AgentCaller, tokenOf } from './caller.ts';
 import { type Cursors, type ListName, pageOf } from './cursors.ts';
 import { cleanName, slugOf, withSuffix } from './names.ts';
 import { revisionFrom } from './revisions.ts';
@@ -26,46 +26,58 @@ export type MemberApplication = ApplicationRow & { readonly role: Role };
 const SLUG_TRIES_MAX = 5;
 
 export interface ApplicationsParts {
-  readonly store: Pick<Store, 'applications'>;
+  readonly store: Pick<Store, 'applications' | 'tokens'>;
   readonly clock: Clock;
   readonly cursors: Cursors;
   readonly audit: Pick<Audit, 'record'>;
+  /** Called with the hex of the hash of a token whose applications have changed. */
+  readonly changed: (hash: string) => void;
 }
 
 export class Applications {
-  readonly #store: Pick<Store, 'applications'>;
+  readonly #store: Pick<Store, 'applications' | 'tokens'>;
   readonly #clock: Clock;
   readonly #cursors: Cursors;
   readonly #audit: Pick<Audit, 'record'>;
+  readonly #changed: ApplicationsParts['changed'];
 
-  constructor({ store, clock, cursors, audit }: ApplicationsParts) {
+  constructor({ store, clock, cursors, audit, changed }: ApplicationsParts) {
     this.#store = store;
     this.#clock = clock;
     this.#cursors = cursors;
     this.#audit = audit;
+    this.#changed = changed;
   }
 
   async create(caller: AccountCaller, request: CreateApplication): Promise<Application> {
-    if (caller.applicationIds) throw restricted();
-    const row = await this.insert(caller.accountId, request, byCaller(caller));
+    const { accountId, applicationIds } = caller;
+    const token = applicationIds && tokenOf(caller);
+    if (applicationIds && (applicationIds.size > 0 || !token)) throw restricted();
+    const row = await this.insert(accountId, request, byCaller(caller), token);
+    if (token) await this.#forget(accountId, token);
     return applicationView({ ...row, role: 'owner' });
   }
 
-  /** Creates an application without checking a caller: for the first start and the command line. */
+  /**
+   * Creates an application without checking a caller: for the first start and the command line. `onlyFor`: a token without
+   * applications, which is restricted to this one from now on.
+   */
   async insert(
     owner: AccountId,
     request: CreateApplication,
     source: AuditSource = BY_OPERATOR,
+    onlyFor?: TokenId,
   ): Promise<ApplicationRow> {
     const name = cleanName(request.name);
     let slug = request.slug ?? slugOf(name);
     for (let attempt = 1; ; attempt += 1) {
       const row = this.#newRow(owner, name, slug);
-      const outcome = await this.#store.applications.insert(row, owner, APPLICATIONS_PER_ACCOUNT_MAX);
+      const outcome = await this.#store.applications.insert(row, owner, APPLICATIONS_PER_ACCOUNT_MAX, onlyFor);
       if (outcome === 'inserted') {
         await this.#record('application.created', row, source);
         return row;
       }
+      if (outcome === 'token_used') throw restricted();
       if (outcome === 'limit_reached') throw limitReached('applications in this account', APPLICATIONS_PER_ACCOUNT_MAX);
       if (request.slug !== undefined || attempt === SLUG_TRIES_MAX) throw slugTaken(slug);
       slug = withSuffix(slugOf(name));
@@ -142,6 +154,12 @@ export class Applications {
     const wanted = before === undefined ? newestFirst : newestFirst.filter(id => id < before);
     const rows = await Promise.all(wanted.map(id => this.#store.applications.get(id, accountId)));
     return rows.filter(row => row !== undefined);
+  }
+
+  /** The cached caller of this token has no application yet. */
+  async #forget(account: AccountId, id: TokenId): Promise<void> {
+    const token = await this.#store.tokens.get(account, id);
+    if (token) this.#changed(token.hash.toString('hex'));
   }
 
   #newRow(billingAccountId: AccountId, name: string, slug: string): ApplicationRow {

@@ -62,7 +62,7 @@ export async function openIdentity({ clock, log }: Runtime, { store, secret, aud
     callers.forget(hash);
     keyUses.changed(hash, keeps);
   };
-  const applications = new Applications({ store, clock, cursors, audit });
+  const applications = new Applications({ store, clock, cursors, audit, changed });
   return {
     callers,
     applications,

@@ -9,7 +9,10 @@ export const presentedBy = (
 ): Presented => ({
   authorization: headers.authorization,
   apiKey: headers['x-bb-api-key']?.toString(),
-  peer: { address: clientAddress({ ...socket, forwardedFor: undefined }, []), port: socket.remotePort },
+  peer: {
+    address: clientAddress({ remoteAddress: socket.remoteAddress, forwardedFor: undefined }, []),
+    port: socket.remotePort,
+  },
   userAgent: headers['user-agent'],
   ip: clientAddress({ remoteAddress: socket.remoteAddress, forwardedFor: headers['x-forwarded-for'] }, trustedProxies),
 });

@@ -1,5 +1,5 @@
 // Accounts and applications.
-import type { AccountId, ApplicationId } from '../../../kit/ids.ts';
+import type { AccountId, ApplicationId, TokenId } from '../../../kit/ids.ts';
 
 export interface AccountRow {
   readonly id: AccountId;
@@ -54,8 +54,17 @@ export interface ApplicationRow {
 }
 
 export interface Applications {
-  /** Inserts the application and makes the account its owner; `slug_taken` when the slug stands on this install. `limit` = most living applications of the account. */
-  insert(row: ApplicationRow, owner: AccountId, limit: number): Promise<'inserted' | 'slug_taken' | 'limit_reached'>;
+  /**
+   * Inserts the application and makes the account its owner; `slug_taken` when the slug stands on this install. `limit` = most
+   * living applications of the account. `onlyFor`: a token that is restricted to no application is restricted to this one, or,
+   * if it has one already, nothing is inserted (`token_used`).
+   */
+  insert(
+    row: ApplicationRow,
+    owner: AccountId,
+    limit: number,
+    onlyFor?: TokenId,
+  ): Promise<'inserted' | 'slug_taken' | 'limit_reached' | 'token_used'>;
   /** Those the account is a member of, newest first, after the row named by `before`. */
   list(
     account: AccountId,

@@ -1,8 +1,10 @@
 // Applications, and who is a member of each.
-import type { AccountId, ApplicationId } from '../../../kit/ids.ts';
+import { sql } from 'kysely';
+import type { AccountId, ApplicationId, TokenId } from '../../../kit/ids.ts';
 import { isUuid } from '../../../kit/ids.ts';
 import type { Db } from '../database.ts';
 import type { ApplicationRow, Applications } from '../rows/accounts.ts';
+import { announced } from './credentials.ts';
 import { countAll, lockAccount } from './limited-insert.ts';
 
 /** Names need not be unique; with more of one name a caller needs the id. */
@@ -19,7 +21,7 @@ const COLUMNS = [
 ] as const;
 
 export const applications = (db: Db): Applications => ({
-  insert: (row, owner, limit) => db.transaction().execute(trx => insert(trx, row, owner, limit)),
+  insert: (row, owner, limit, onlyFor) => db.transaction().execute(trx => insert(trx, row, owner, limit, onlyFor)),
 
   list: (account, { limit, before }) => {
     const mine = ofMember(db, account).orderBy('applications.id', 'desc').limit(limit);
@@ -50,11 +52,12 @@ const ofMember = (db: Db, account: AccountId) =>
     .select('members.role')
     .where('members.accountId', '=', account);
 
-async function insert(trx: Db, row: ApplicationRow, owner: AccountId, limit: number) {
+async function insert(trx: Db, row: ApplicationRow, owner: AccountId, limit: number, onlyFor: TokenId | undefined) {
   const { id, name, slug, billingAccountId, revision, createdAt, updatedAt } = row;
   await lockAccount(trx, billingAccountId);
   const all = trx.selectFrom('applications').where('billingAccountId', '=', billingAccountId).select(countAll);
   if ((await all.executeTakeFirstOrThrow()).count >= limit) return 'limit_reached';
+  if (onlyFor && !(await isUnused(trx, onlyFor))) return 'token_used';
   const inserted = await trx
     .insertInto('applications')
     .values({ id, name, slug, billingAccountId, revision, createdAt, updatedAt })
@@ -64,7 +67,20 @@ async function insert(trx: Db, row: ApplicationRow, owner: AccountId, limit: num
   if (!inserted) return 'slug_taken';
   await trx.insertInto('members').values({ applicationId: id, accountId: owner, role: 'owner', createdAt }).execute();
   await trx.insertInto('applicationLimits').values({ applicationId: id, updatedAt: createdAt }).execute();
+  if (onlyFor) {
+    const restricted = trx
+      .updateTable('tokens')
+      .set({ applicationIds: [id] })
+      .where('id', '=', onlyFor);
+    await restricted.returning(announced.as('announced')).execute();
+  }
   return 'inserted';
+}
+
+/** The account is locked, so two creates with one token come here one after the other. */
+async function isUnused(trx: Db, token: TokenId): Promise<boolean> {
+  const unused = trx.selectFrom('tokens').select('id').where('id', '=', token);
+  return (await unused.where(sql<boolean>`application_ids = '{}'`).execute()).length > 0;
 }
 
 /** By id or slug, which are unique; otherwise by name, which may match several. */
