@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { masterKeySource } from '../engines/vault/master-key-source.ts';
+import type { DataKeyRow } from '../engines/vault/rows.ts';
+import { Vault } from '../engines/vault/vault.ts';
+import { systemClock } from '../kit/clock.ts';
+import type { AccountId, ApplicationId, SessionId } from '../kit/ids.ts';
+import { Secret } from '../kit/secret.ts';
+import { contextKeys, routeSeal, seedSeal } from './vault.ts';
+
+// What the version before the vault had stored, of the context `one` and the session `session 1`.
+const SECRET = new Secret('a secret of the installation, long enough');
+const FORMER_KEY = '0f6ed10136470e2d60898efcc20fcb2aae49e89f0082a210c76e99416ab99c72';
+const FORMER_WRAPPED =
+  '01656f844c9558b4283af2f1716b3bfa4a148b38cfaa110d05437326b74ef6c108593e159882244f96c7a12a8162711caa86eb396f70d3dc4f2052a131';
+const FORMER_ROUTES = 'J11OYq9QPDiV3UNr9_P8lti6MDw4O_QSDXx-a3Q7T0pdV-X5ByZhCZO6obTg9H5G';
+
+const APPLICATION = '01a1fa50-5319-7450-a6b3-c787ada50631' as ApplicationId;
+const OTHER = '01a1fa50-5319-7450-a6b3-c787ada50632' as ApplicationId;
+
+const stored = new Map<string, DataKeyRow>();
+const add = (row: DataKeyRow): DataKeyRow => stored.get(row.owner) ?? stored.set(row.owner, row).get(row.owner) ?? row;
+const vault = await Vault.open({
+  rows: {
+    get: async owner => stored.get(owner),
+    insertFirst: async row => add(row),
+    insert: async row => add(row),
+    change: async work => void (await work([...stored.values()])),
+  },
+  masterKeys: masterKeySource({ given: new Secret('ab'.repeat(32)) }),
+  clock: systemClock,
+});
+
+test('context keys: opens the former form and its own, and writes its own', async () => {
+  const keys = contextKeys(vault, SECRET);
+  const context = { id: 'one', applicationId: APPLICATION };
+  const former = await keys.unwrap(context, Buffer.from(FORMER_WRAPPED, 'hex'));
+  assert.equal(former.reveal().toString('hex'), FORMER_KEY);
+  const wrapped = await keys.wrap(context, former);
+  assert.deepEqual((await keys.unwrap(context, wrapped)).reveal(), former.reveal());
+  for (const place of [
+    { ...context, id: 'two' },
+    { ...context, applicationId: OTHER },
+  ])
+    await assert.rejects(keys.unwrap(place, wrapped));
+  await assert.rejects(
+    contextKeys(vault, new Secret('x'.repeat(32))).unwrap(context, Buffer.from(FORMER_WRAPPED, 'hex')),
+  );
+});
+
+test('proxy routes: opens the former form and its own, and writes its own', async () => {
+  const seal = routeSeal(vault, SECRET);
+  const session = { id: 'session 1' as SessionId, applicationId: APPLICATION };
+  assert.equal(await seal.open(FORMER_ROUTES, session), '[{"by":"pässword"}]');
+  const sealed = await seal.close('[{"by":"pässword"}]', session);
+  assert.match(sealed, /^vault:/);
+  assert.equal(await seal.open(sealed, session), '[{"by":"pässword"}]');
+  await assert.rejects(seal.open(sealed, { ...session, applicationId: OTHER }));
+});
+
+test('seeds of authenticator apps open for their account alone', async () => {
+  const seal = seedSeal(vault);
+  const sealed = await seal.close('JBSWY3DPEHPK3PXP', 'ada' as AccountId);
+  assert.equal(await seal.open(sealed, 'ada' as AccountId), 'JBSWY3DPEHPK3PXP');
+  await assert.rejects(seal.open(sealed, 'bob' as AccountId));
+});
