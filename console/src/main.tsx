@@ -5,6 +5,7 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { lookForPerson, onSignedIn, signInState, takeTokenFromAddress } from './api/credentials.ts';
 import { queryClient } from './api/queries.ts';
+import { DevicePage } from './people/device.tsx';
 import { InvitationPage } from './people/invitation-page.tsx';
 import { SignInPage } from './people/sign-in-page.tsx';
 import { router } from './router.tsx';
@@ -34,6 +35,7 @@ createRoot(root).render(
 /** Pages that stand outside of the console, because people come to them from elsewhere. */
 function pageFor(path: string) {
   if (path === '/signin') return <SignInPage />;
+  if (path === '/device') return <DevicePage />;
   if (path === '/console/invitation') return <InvitationPage />;
   return <RouterProvider router={router} />;
 }

@@ -21,7 +21,14 @@ const doc = (name: string, title?: string): Entry => ({
 });
 
 const SECTIONS: readonly Section[] = [
-  { name: 'Start', entries: [{ path: '', file: 'index.md', title: 'Quick start' }, doc('concepts')] },
+  {
+    name: 'Start',
+    entries: [
+      { path: '', file: 'index.md', title: 'Quick start' },
+      doc('guides/first-steps', 'First steps'),
+      doc('concepts'),
+    ],
+  },
   {
     name: 'Clients',
     entries: [

@@ -6,7 +6,7 @@ import { notBuilt, type WebFiles } from './web-files.ts';
 
 const PREFIX = '/console/';
 /** Pages of the console that people come to from elsewhere. */
-const SURFACES = ['/signin'];
+const SURFACES = ['/signin', '/device'];
 
 /** `linkOrigins`: other origins of signed links to recordings and downloads, such as the object store. */
 export function consolePolicy(linkOrigins: readonly string[] = []): string {
@@ -30,12 +30,23 @@ export function serveConsole(app: FastifyInstance, files: WebFiles | undefined, 
   for (const url of ['/console', `${PREFIX}*`, ...SURFACES])
     app.get(url, async (request, reply) => {
       if (!files) throw notBuilt('console');
+      const named = SURFACES.includes(url) ? atLocalhost(request) : undefined;
+      if (named) return reply.redirect(named);
       reply.headers(headers);
       const path = SURFACES.includes(url) ? '' : pathOf(request).slice(PREFIX.length);
       if (files.has(path) && path !== 'index.html') return files.send(path, request, reply, path.startsWith('assets/'));
       if (path.startsWith('assets/')) throw fault('route_not_found', 'The console has no such file.', RELOAD);
       return files.send('index.html', request, reply, false);
     });
+}
+
+/**
+ * A passkey is bound to a host name, so on a machine of one's own these pages are at localhost, and the cookie with them. Browsers
+ * keep the fragment over a redirect.
+ */
+function atLocalhost({ headers: { host = '' }, url }: FastifyRequest): string | undefined {
+  const match = /^(?:127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/.exec(host);
+  return match ? `http://localhost${match[1] ?? ''}${url}` : undefined;
 }
 
 const RELOAD = { advice: 'Reload the console: a newer version has been built.' };

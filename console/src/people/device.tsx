@@ -1,0 +1,226 @@
+// /device: a program shows a code, and a person decides here what it may do (RFC 8628). Nothing is filled in from a link without
+// the person's confirmation, and everything that the program says of itself is shown as said by it.
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { useState, useSyncExternalStore } from 'react';
+import type { DeviceRequest } from '../../../contract/device.ts';
+import type { TokenScope } from '../../../contract/tokens.ts';
+import { call } from '../api/call.ts';
+import { isPerson, onSignedIn, signInState } from '../api/credentials.ts';
+import { accountQuery } from '../api/queries.ts';
+import { Button } from '../ui/button.tsx';
+import { CheckField, TextField } from '../ui/form.tsx';
+import { FormError } from '../ui/states.tsx';
+import { fullTime } from '../ui/time.tsx';
+import { Form, SignInForm } from './sign-in-form.tsx';
+import { StepUpDialog } from './step-up-dialog.tsx';
+import { Surface } from './surface.tsx';
+
+const TITLE = 'Approve a device';
+
+export function DevicePage() {
+  const state = useSyncExternalStore(onSignedIn, signInState);
+  const [linked] = useState(takeCode);
+  if (state === 'unknown') return null;
+  if (state === 'signed_out' || !isPerson())
+    return (
+      <Surface title="Sign in to approve a device" about="A program asks for access to your applications.">
+        <SignInForm />
+      </Surface>
+    );
+  return (
+    <>
+      <Approval linked={linked} />
+      <StepUpDialog />
+    </>
+  );
+}
+
+/** The code of the link, if the person came by one. */
+function takeCode(): string | undefined {
+  const code = location.hash.slice(1);
+  if (code === '') return undefined;
+  history.replaceState(null, '', location.pathname);
+  return /^[A-Za-z0-9]{4}-?[A-Za-z0-9]{4}$/.test(code) ? code.toUpperCase() : undefined;
+}
+
+function Approval({ linked }: { readonly linked: string | undefined }) {
+  const [request, setRequest] = useState<{ code: string; asked: DeviceRequest } | undefined>();
+  const [decided, setDecided] = useState<'approved' | 'denied' | undefined>();
+  const { data: account } = useQuery(accountQuery);
+  if (decided === 'approved')
+    return <Surface title="Approved" about="The program has its access now. You can close this page." />;
+  if (decided === 'denied')
+    return <Surface title="Denied" about="The program gets no access. You can close this page." />;
+  if (!request)
+    return (
+      <Surface title={TITLE} about={account && `You are signed in as ${account.email ?? account.name}.`}>
+        <CodeStep linked={linked} found={(code, asked) => setRequest({ code, asked })} />
+      </Surface>
+    );
+  return (
+    <Surface title={TITLE} about={account && `You are signed in as ${account.email ?? account.name}.`}>
+      <Decision code={request.code} asked={request.asked} decided={setDecided} />
+    </Surface>
+  );
+}
+
+function CodeStep({
+  linked,
+  found,
+}: {
+  readonly linked: string | undefined;
+  readonly found: (code: string, asked: DeviceRequest) => void;
+}) {
+  const [code, setCode] = useState('');
+  const work = useMutation({
+    mutationFn: (given: string) => call('readDeviceRequest', { query: { user_code: given } }),
+    onSuccess: (asked, given) => found(given, asked),
+  });
+  return (
+    <div className="grid gap-5">
+      {linked && (
+        <div className="grid gap-3 rounded-lg border border-line bg-raised p-4">
+          <p>Does your device show exactly this code?</p>
+          <p className="font-mono text-xl tracking-widest">{linked}</p>
+          <Button look="primary" busy={work.isPending} onClick={() => work.mutate(linked)}>
+            Yes, it shows this code
+          </Button>
+        </div>
+      )}
+      <Form submit={() => work.mutate(code)}>
+        <TextField
+          label={linked ? 'It shows another code' : 'Code'}
+          hint="The program that wants access shows a code of eight characters."
+          placeholder="XXXX-XXXX"
+          autoComplete="off"
+          autoCapitalize="characters"
+          spellCheck={false}
+          value={code}
+          onChange={event => setCode(event.target.value)}
+          required
+        />
+        <FormError error={work.error} />
+        <Button type="submit" look={linked ? 'plain' : 'primary'} busy={work.isPending}>
+          Continue
+        </Button>
+      </Form>
+    </div>
+  );
+}
+
+const SCOPES: Readonly<Partial<Record<TokenScope, string>>> = {
+  'applications:read': 'Read applications, keys and limits',
+  'applications:write': 'Create and rename applications',
+  'keys:write': 'Issue and revoke agent keys',
+  'limits:write': 'Change limits',
+  'members:write': 'Invite and remove members',
+  'audit:read': 'Read the audit log',
+  'account:tokens': 'List, issue and revoke access tokens',
+};
+
+function Decision({
+  code,
+  asked,
+  decided,
+}: {
+  readonly code: string;
+  readonly asked: DeviceRequest;
+  readonly decided: (how: 'approved' | 'denied') => void;
+}) {
+  const scopesAsked = asked.scopes as TokenScope[]; // The service has checked them.
+  const [scopes, setScopes] = useState<readonly TokenScope[]>(scopesAsked);
+  const [apps, setApps] = useState<readonly string[]>([]);
+  const [createsOwn, setCreatesOwn] = useState(false);
+  const work = useMutation({
+    mutationFn: (decision: 'approve' | 'deny') =>
+      call('decideDeviceAuthorization', {
+        body:
+          decision === 'deny'
+            ? { userCode: code, decision }
+            : { userCode: code, decision, applicationIds: createsOwn ? [] : [...apps], scopes: [...scopes] },
+      }),
+    onSuccess: ({ status }) => decided(status),
+  });
+  const mayCreate = scopes.includes('applications:write');
+  return (
+    <div className="grid gap-5">
+      <section className="rounded-lg border border-line bg-raised p-4">
+        <h2 className="mb-2 text-sm font-semibold">The program says</h2>
+        <dl className="grid grid-cols-[96px_minmax(0,1fr)] gap-x-3 gap-y-1.5 text-sm">
+          <Fact name="Name">
+            {asked.client.id}
+            {!asked.client.verified && <span className="text-soft"> (not verified)</span>}
+          </Fact>
+          {asked.deviceName && <Fact name="Device">{asked.deviceName}</Fact>}
+          <Fact name="Address">{asked.requestedFrom.ip}</Fact>
+          <Fact name="Asked">{fullTime(asked.startedAt)}</Fact>
+        </dl>
+      </section>
+      {!asked.requestedFrom.isYourNetwork && (
+        <p role="alert" className="rounded-md bg-warn-soft px-3 py-2 text-sm">
+          The request came from another network than yours. Approve it only if you started the program yourself, just
+          now. Nobody should ever send you a code.
+        </p>
+      )}
+      <fieldset className="grid gap-2">
+        <legend className="mb-1 text-sm font-semibold">It may</legend>
+        {scopesAsked.map(scope => (
+          <CheckField
+            key={scope}
+            label={SCOPES[scope] ?? scope}
+            checked={scopes.includes(scope)}
+            onChange={event => setScopes(toggled(scopes, scope, event.target.checked))}
+          />
+        ))}
+      </fieldset>
+      <fieldset className="grid gap-2">
+        <legend className="mb-1 text-sm font-semibold">In these applications</legend>
+        {asked.applications.map(({ id, name, role }) => (
+          <CheckField
+            key={id}
+            label={name}
+            hint={`You are its ${role}.`}
+            checked={!createsOwn && apps.includes(id)}
+            disabled={createsOwn}
+            onChange={event => setApps(toggled(apps, id, event.target.checked))}
+          />
+        ))}
+        {mayCreate && (
+          <CheckField
+            label="In one that it creates"
+            hint="And in no other."
+            checked={createsOwn}
+            onChange={event => setCreatesOwn(event.target.checked)}
+          />
+        )}
+        {asked.applications.length === 0 && !mayCreate && (
+          <p className="text-sm text-soft">There is no application in which you may give access.</p>
+        )}
+      </fieldset>
+      <FormError error={work.error} />
+      <div className="flex justify-end gap-2">
+        <Button look="danger" busy={work.isPending} onClick={() => work.mutate('deny')}>
+          Deny
+        </Button>
+        <Button
+          look="primary"
+          busy={work.isPending}
+          disabled={scopes.length === 0 || !(createsOwn ? mayCreate : apps.length > 0)}
+          onClick={() => work.mutate('approve')}
+        >
+          Approve
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+const Fact = ({ name, children }: { readonly name: string; readonly children: React.ReactNode }) => (
+  <>
+    <dt className="text-soft">{name}</dt>
+    <dd className="min-w-0 break-words">{children}</dd>
+  </>
+);
+
+const toggled = <T,>(all: readonly T[], one: T, on: boolean): readonly T[] =>
+  on ? [...all, one] : all.filter(other => other !== one);

@@ -1,0 +1,103 @@
+// The guide docs/guides/first-steps.md, from an empty data folder: the printed link in a real browser (password, then a passkey of
+// a virtual authenticator), `berth login` approved in the console, an application, a key, a session that Playwright drives.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { after, test } from 'node:test';
+import { chromium, type Page } from 'playwright-core';
+import { consoleIsBuilt, DESK, openWatched, type Watched } from '../harness/console.ts';
+import { PASSWORD } from '../harness/person.ts';
+import { CHECKOUT, startServer } from '../harness/server.ts';
+import { eventually } from '../harness/until.ts';
+
+const WRITTEN_URL = 'http://127.0.0.1:8080';
+const GUIDE = readFileSync(join(CHECKOUT, 'docs/guides/first-steps.md'), 'utf8');
+
+await consoleIsBuilt();
+const dataDir = mkdtempSync(join(tmpdir(), 'berth-first-steps-'));
+const home = mkdtempSync(join(tmpdir(), 'berth-first-steps-home-'));
+const server = await startServer({ dataDir });
+after(() => {
+  for (const folder of [dataDir, home]) rmSync(folder, { recursive: true });
+});
+
+/** The commands of the guide, as one script. `berth` is the program of this checkout. */
+const SCRIPT = [
+  `berth() { '${process.execPath}' '${join(CHECKOUT, 'cli/berth.ts')}' "$@"; }`,
+  ...[...GUIDE.matchAll(/^```sh story\n([\s\S]*?)^```$/gm)].map(([, block = '']) =>
+    block.replaceAll(WRITTEN_URL, server.url),
+  ),
+].join('\n');
+
+test('from the link of the first start to a browser', async () => {
+  const base = server.url.replace('127.0.0.1', 'localhost');
+  const watched = await openWatched(DESK, base);
+  const { page } = watched;
+  await withAuthenticator(page);
+  await page.goto(printedLink());
+  await page.getByLabel('Your name').fill('Ada');
+  await page.getByLabel('E-mail address').fill('ada@example.com');
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Create the account' }).click();
+  await page.getByRole('button', { name: 'Add a passkey' }).click();
+  await page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor();
+
+  const script = spawn('bash', ['-euo', 'pipefail', '-c', SCRIPT], {
+    env: { PATH: process.env.PATH ?? '', HOME: home, XDG_CONFIG_HOME: home },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let said = '';
+  script.stderr.on('data', chunk => {
+    said += chunk;
+  });
+  const printed = text(script.stdout);
+  const ended = new Promise<number | null>(resolve => script.once('exit', resolve));
+  const address = await eventually('the address to approve at', () => /http\S+\/device#\S+/.exec(said)?.[0], Boolean);
+  await approve(watched, String(address));
+
+  assert.equal(await ended, 0, said);
+  const connectUrl = /ws\S+\/connect\?\S+/.exec(await printed)?.[0];
+  assert.ok(connectUrl, await printed);
+  const browser = await chromium.connectOverCDP(connectUrl);
+  const visited = await browser.newPage();
+  await visited.goto('data:text/html,<title>Here</title>');
+  assert.equal(await visited.title(), 'Here');
+  await browser.close();
+  // The address that the command prints goes on to localhost, where the passkey is.
+  assert.deepEqual(watched.faults, [`asked ${server.url}/device`]);
+  await watched.close();
+});
+
+async function approve(watched: Watched, address: string): Promise<void> {
+  const { page } = watched;
+  await page.goto(address);
+  const code = address.split('#')[1] ?? '';
+  await page.getByText(code, { exact: true }).waitFor();
+  assert.ok(!page.url().includes(code), 'the code stays in the address');
+  assert.deepEqual(await watched.seriousFindings(), []);
+  await page.getByRole('button', { name: 'Yes, it shows this code' }).click();
+  await page.getByText('berth-cli').waitFor();
+  await page.getByText('(not verified)').waitFor();
+  await page.getByLabel('In one that it creates').check();
+  assert.deepEqual(await watched.seriousFindings(), []);
+  assert.equal(await watched.overflows(), false);
+  await page.getByRole('button', { name: 'Approve' }).click();
+  await page.getByRole('heading', { name: 'Approved' }).waitFor();
+}
+
+function printedLink(): string {
+  const link = server.log().find(line => line.includes('/signin#setup='));
+  return /http\S+/.exec(link ?? '')?.[0] ?? assert.fail('the first start printed no link for an account');
+}
+
+async function withAuthenticator(page: Page): Promise<void> {
+  const cdp = await page.context().newCDPSession(page);
+  await cdp.send('WebAuthn.enable');
+  const options = { protocol: 'ctap2', transport: 'internal', hasResidentKey: true } as const;
+  await cdp.send('WebAuthn.addVirtualAuthenticator', {
+    options: { ...options, hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true },
+  });
+}
