@@ -18,7 +18,7 @@ const WAITING_MAX = 1_000;
 const LOOK_MS = 5_000;
 
 export interface FollowingParts {
-  readonly store: Pick<Store, 'device' | 'listen'>;
+  readonly store: Pick<Store, 'listen'> & { readonly device: Pick<Store['device'], 'byDeviceCode' | 'readState'> };
   readonly clock: Clock;
 }
 

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { HandClock } from '../../../tests/harness/hand-clock.ts';
+import type { DeviceRow } from '../../engines/store/rows/device.ts';
+import type { Store } from '../../engines/store/store.ts';
+import { plus } from '../../kit/clock.ts';
+import type { DeviceAuthorizationId } from '../../kit/ids.ts';
+import { mint } from '../identity/credentials.ts';
+import { Following } from './following.ts';
+
+const ID = '0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d10';
+const SOURCE = { ip: '203.0.113.7' };
+
+/** A row that a test changes, and the notice of its change. */
+async function opened() {
+  const clock = new HandClock();
+  const { hash, text } = mint('device_code');
+  const row: { current: DeviceRow } = {
+    current: {
+      id: ID as DeviceAuthorizationId,
+      deviceCodeHash: hash,
+      userCodeHash: Buffer.alloc(32),
+      clientId: 'my-agent',
+      scopes: [],
+      status: 'pending',
+      requestedIp: SOURCE.ip,
+      intervalSeconds: 5,
+      startedAt: clock.now(),
+      expiresAt: plus(clock.now(), 600_000),
+    },
+  };
+  const heard: { notice: (id: string) => void } = { notice: () => {} };
+  const listen: Store['listen'] = async (_, notice) => {
+    heard.notice = notice;
+    return { close: () => {} };
+  };
+  const device = {
+    byDeviceCode: async (asked: Buffer) => (asked.equals(hash) ? row.current : undefined),
+    readState: async (_: string, now: Date, since: Date) => {
+      const { stateReadAt } = row.current;
+      if (stateReadAt && stateReadAt > since) return false;
+      row.current = { ...row.current, stateReadAt: now };
+      return true;
+    },
+  };
+  const following = await Following.open({ store: { device, listen }, clock });
+  const signal = new AbortController();
+  const read = (query: object) =>
+    following.read(ID, `Bearer ${text.reveal()}`, query, SOURCE, signal.signal).then(({ status }) => status);
+  return { clock, row, heard, following, read, signal };
+}
+
+/** Lets what is due run. */
+const turn = (): Promise<void> => new Promise(done => setImmediate(done));
+
+test('a change is answered when its notice comes, at the same time', async () => {
+  const { clock, row, heard, read } = await opened();
+  const waiting = read({ wait: 55, since: 'pending' });
+  await turn();
+  row.current = { ...row.current, status: 'claimed' };
+  heard.notice('another');
+  heard.notice(ID);
+  assert.equal(await waiting, 'claimed');
+  assert.equal(clock.monotonicMs(), 0);
+});
+
+test('without a change the wait ends when it was asked to, and expiry is a change', async () => {
+  const { clock, read } = await opened();
+  const waiting = read({ wait: 55 });
+  await turn();
+  await clock.advance(55_000, 1_000);
+  assert.equal(await waiting, 'pending');
+  await clock.advance(530_000);
+  const expiring = read({ wait: 55 });
+  await turn();
+  await clock.advance(20_000, 1_000);
+  assert.equal(await expiring, 'expired');
+  assert.equal(clock.monotonicMs(), 605_000);
+});
+
+test('a state that differs from the known one is answered at once, and not too often', async () => {
+  const { clock, read } = await opened();
+  assert.equal(await read({ wait: 55, since: 'claimed' }), 'pending');
+  await assert.rejects(read({}), { code: 'rate_limited' });
+  await clock.advance(5_000);
+  assert.equal(await read({}), 'pending');
+});
+
+test('a caller who goes away, and the end of the server, end the wait', async () => {
+  const { read, signal, following } = await opened();
+  const left = read({ wait: 55 });
+  await turn();
+  signal.abort();
+  assert.equal(await left, 'pending');
+  const cut = opened().then(async other => {
+    const waiting = other.read({ wait: 55 });
+    await turn();
+    await other.following.close();
+    return waiting;
+  });
+  assert.equal(await cut, 'pending');
+  await following.close();
+});

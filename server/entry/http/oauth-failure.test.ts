@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ERRORS, type ErrorCode, isErrorCode } from '../../../contract/errors.ts';
+import { oauthFailure } from './oauth-failure.ts';
+
+const bodyOf = (code: string, message = 'It failed.') =>
+  oauthFailure({ statusCode: 400, error: 'Bad Request', message, code, requestId: 'req_1' });
+
+test('an OAuth code is its own error, and every other code is one of the standard', () => {
+  const words: Readonly<Partial<Record<ErrorCode, string>>> = {
+    slow_down: 'slow_down',
+    invalid_scope: 'invalid_scope',
+    unknown_field: 'invalid_request',
+    payload_too_large: 'invalid_request',
+    rate_limited: 'temporarily_unavailable',
+    database_unreachable: 'temporarily_unavailable',
+    limit_reached: 'access_denied',
+    internal: 'server_error',
+  };
+  for (const [code, error] of Object.entries(words)) assert.equal(bodyOf(code).error, error, code);
+  for (const code of Object.keys(ERRORS).filter(isErrorCode)) assert.match(bodyOf(code).error, /^[a-z_]+$/);
+});
+
+test('the description has only characters that the standard allows, and our fields are unchanged', () => {
+  const { error_description: description, message } = bodyOf('internal', 'Send "bdc_…"\\ – now.');
+  assert.equal(description, "Send 'bdc_...'? ? now.");
+  assert.equal(message, 'Send "bdc_…"\\ – now.');
+});

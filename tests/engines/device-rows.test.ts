@@ -1,0 +1,153 @@
+// The rows of device authorizations, on the embedded PostgreSQL.
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { after, test } from 'node:test';
+import { openStore } from '../../server/engines/store/open-store.ts';
+import type { TokenRow } from '../../server/engines/store/rows/credentials.ts';
+import type { Collection, DeviceRow } from '../../server/engines/store/rows/device.ts';
+import { plus } from '../../server/kit/clock.ts';
+import { type AccountId, type DeviceAuthorizationId, newId, type TokenId } from '../../server/kit/ids.ts';
+import { silentLog } from '../../server/kit/log.ts';
+import { Scope } from '../../server/kit/scope.ts';
+import { until } from '../../server/kit/wait.ts';
+import { clockAt, STEP_MS, temporaryFolder } from './store-fixtures.ts';
+
+const NOW = new Date('2026-11-20T10:00:00.123Z');
+const MINUTE_MS = 60_000;
+const END = plus(NOW, 10 * MINUTE_MS);
+const MANY = 10_000;
+
+const scope = new Scope();
+after(() => scope.close());
+const dataDir = temporaryFolder(scope, 'device-rows');
+const store = scope.own(await openStore({ dataDir, log: silentLog, clock: clockAt(NOW) }));
+const { device } = store;
+
+async function anAccount(): Promise<AccountId> {
+  const id = newId<AccountId>(NOW);
+  await store.accounts.insert({ id, name: 'Ada', createdAt: NOW });
+  return id;
+}
+
+async function aRow(more: Partial<DeviceRow> = {}): Promise<DeviceRow> {
+  const row: DeviceRow = {
+    id: newId<DeviceAuthorizationId>(NOW),
+    deviceCodeHash: randomBytes(32),
+    userCodeHash: randomBytes(32),
+    clientId: 'my-agent',
+    scopes: ['keys:write'],
+    status: 'pending',
+    requestedIp: '203.0.113.7',
+    intervalSeconds: 5,
+    startedAt: NOW,
+    expiresAt: END,
+    ...more,
+  };
+  assert.equal(await device.insert(row, MANY), 'inserted');
+  return row;
+}
+
+async function anApproved(account: AccountId): Promise<DeviceRow> {
+  const row = await aRow();
+  assert.ok(await device.claim(row.userCodeHash, account, NOW));
+  const decision = { status: 'approved', scopes: ['keys:write'], applicationIds: [] } as const;
+  assert.equal(await device.decide(row.id, account, NOW, decision), true);
+  return row;
+}
+
+const aToken = (accountId: AccountId): TokenRow => ({
+  id: newId<TokenId>(NOW),
+  accountId,
+  ...{ name: 'x', prefix: 'bdt_x', hash: randomBytes(32), kind: 'developer', scopes: [], cidrAllow: [] },
+  createdAt: NOW,
+  applicationIds: [],
+});
+
+/** Redeems whatever is approved, without looking at the interval. */
+const redeem =
+  (account: AccountId) =>
+  (row: DeviceRow | undefined): Collection =>
+    row?.status === 'approved' ? { does: 'redeem', token: aToken(account) } : { does: 'nothing' };
+
+test('a row comes back as it was written, without what is absent', async () => {
+  const row = await aRow({ deviceName: 'laptop', codeChallenge: 'c', userAgent: 'x' });
+  assert.deepEqual(await device.byDeviceCode(row.deviceCodeHash), row);
+  assert.equal(await device.byDeviceCode(randomBytes(32)), undefined);
+});
+
+test('a user code is unique, and the living are bounded', async () => {
+  const row = await aRow();
+  const again = { ...row, id: newId<DeviceAuthorizationId>(NOW), deviceCodeHash: randomBytes(32) };
+  assert.equal(await device.insert(again, MANY), 'code_taken');
+  assert.equal(await device.insert({ ...again, userCodeHash: randomBytes(32) }, 1), 'limit_reached');
+});
+
+test('of parallel claims one account wins, and may read it again', async () => {
+  const row = await aRow();
+  const accounts = await Promise.all(Array.from({ length: 10 }, anAccount));
+  const claims = await Promise.all(accounts.map(account => device.claim(row.userCodeHash, account, NOW)));
+  const [winner, ...others] = claims.filter(claim => claim !== undefined);
+  assert.deepEqual([winner?.isFirst, winner?.row.status, others.length], [true, 'claimed', 0]);
+  const owner = winner?.row.accountId ?? assert.fail('nobody has claimed it');
+  assert.equal((await device.claim(row.userCodeHash, owner, NOW))?.isFirst, false);
+  assert.equal((await device.claimed(row.userCodeHash, owner, NOW))?.id, row.id);
+  assert.equal(await device.claimed(row.userCodeHash, await anAccount(), NOW), undefined);
+  assert.equal(await device.claim(row.userCodeHash, owner, END), undefined, 'expired');
+});
+
+test('only its account decides, once, and in time', async () => {
+  const account = await anAccount();
+  const row = await aRow();
+  const denied = { status: 'denied' } as const;
+  assert.equal(await device.decide(row.id, account, NOW, denied), false, 'unclaimed');
+  await device.claim(row.userCodeHash, account, NOW);
+  assert.equal(await device.decide(row.id, await anAccount(), NOW, denied), false);
+  assert.equal(await device.decide(row.id, account, END, denied), false);
+  const decisions = await Promise.all(Array.from({ length: 10 }, () => device.decide(row.id, account, NOW, denied)));
+  assert.equal(decisions.filter(Boolean).length, 1);
+});
+
+test('fifty collections at once insert one token', async () => {
+  const account = await anAccount();
+  const row = await anApproved(account);
+  const collect = () => device.collect(row.deviceCodeHash, NOW, redeem(account), MANY);
+  const results = await Promise.all(Array.from({ length: 50 }, collect));
+  const redeemed = results.filter(({ verdict }) => verdict !== 'limit_reached' && verdict.does === 'redeem');
+  assert.equal(redeemed.length, 1);
+  const tokens = await store.tokens.list(account, NOW, { limit: 100 });
+  assert.equal(tokens.length, 1);
+  assert.equal((await device.byDeviceCode(row.deviceCodeHash))?.tokenId, tokens[0]?.id);
+});
+
+test('a full account gets no token, and the approval stays', async () => {
+  const account = await anAccount();
+  const row = await anApproved(account);
+  assert.equal((await device.collect(row.deviceCodeHash, NOW, redeem(account), 0)).verdict, 'limit_reached');
+  assert.equal((await device.byDeviceCode(row.deviceCodeHash))?.status, 'approved');
+  assert.deepEqual(await store.tokens.list(account, NOW, { limit: 100 }), []);
+});
+
+test('a revocation is announced, and every change of the status too', async () => {
+  const changed: string[] = [];
+  const revoked: string[] = [];
+  scope.own(await store.listen('device_changed', id => changed.push(id), assert.fail));
+  scope.own(await store.listen('credential_revoked', hash => revoked.push(hash), assert.fail));
+  const account = await anAccount();
+  const row = await anApproved(account);
+  await device.collect(row.deviceCodeHash, NOW, redeem(account), MANY);
+  const [token] = await store.tokens.list(account, NOW, { limit: 100 });
+  assert.ok(token);
+  await device.collect(row.deviceCodeHash, NOW, () => ({ does: 'revoke', token: token.id }), MANY);
+  assert.deepEqual((await store.tokens.byHash(token.hash))?.revokedAt, NOW);
+  const isAllHeard = () => (changed.length === 3 && revoked.length === 1 ? true : undefined);
+  await until(STEP_MS, 'the notices', isAllHeard);
+  assert.deepEqual([...new Set(changed)], [row.id]);
+  assert.deepEqual(revoked, [token.hash.toString('hex')]);
+});
+
+test('what expired before a time is removed', async () => {
+  const [old, young] = [await aRow({ expiresAt: plus(NOW, MINUTE_MS) }), await aRow({ expiresAt: plus(END, 1) })];
+  await device.removeExpired(END);
+  assert.equal(await device.byDeviceCode(old.deviceCodeHash), undefined);
+  assert.ok(await device.byDeviceCode(young.deviceCodeHash));
+});
