@@ -5,11 +5,14 @@ import type { JsonOption } from './tokens.ts';
 
 export function outbox(terminal: Terminal, options: JsonOption): Promise<void> {
   return withLocal(terminal, async local => {
-    const mails = (await local.listMails()).map(({ id, recipient, subject, body, createdAt, sentAt, failure }) => ({
-      ...{ id, to: recipient, subject, text: body, createdAt: createdAt.toISOString() },
-      ...(sentAt ? { sentAt: sentAt.toISOString() } : {}),
-      ...(failure === undefined ? {} : { failure }),
-    }));
+    const mails = (await local.listMails()).map(
+      ({ id, recipient, subject, body, createdAt, sentAt, dueAt, failure }) => ({
+        ...{ id, to: recipient, subject, text: body, createdAt: createdAt.toISOString() },
+        ...(sentAt ? { sentAt: sentAt.toISOString() } : {}),
+        ...(dueAt ? { nextAttemptAt: dueAt.toISOString() } : {}),
+        ...(failure === undefined ? {} : { failure }),
+      }),
+    );
     if (options.json) return printJson(terminal, mails);
     for (const { to, subject, text, createdAt, sentAt, failure } of mails) {
       const state = sentAt ? `sent ${sentAt}` : failure === undefined ? 'not sent' : `failed: ${failure}`;
