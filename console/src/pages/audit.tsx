@@ -13,7 +13,12 @@ export function AuditPage({ app }: { readonly app: string }) {
   return (
     <Page
       title="Audit log"
-      about="Who did what in this application. Entries are never changed, and are kept for 400 days. The command `berth audit verify` checks that none is missing."
+      about={
+        <>
+          Who did what in this application. Entries are never changed, and are kept for 400 days.{' '}
+          <code className="font-mono text-sm">berth audit verify</code> checks that none is missing.
+        </>
+      }
     >
       <ListPanel
         what="the audit log"
@@ -35,7 +40,10 @@ export function AuditPage({ app }: { readonly app: string }) {
 
 const Entry = ({ entry }: { readonly entry: AuditEntry }) => {
   const { action, outcome, actor, via, target, ip, at, details = {} } = entry;
-  const facts = Object.entries(details).map(([name, value]) => `${name}: ${String(value)}`);
+  const facts = Object.entries(details).flatMap(([name, value]) => {
+    const text = Array.isArray(value) ? value.join(', ') : String(value);
+    return text === '' ? [] : [`${name}: ${text}`];
+  });
   return (
     <li className="grid gap-x-6 gap-y-1 px-4 py-3 md:grid-cols-[220px_minmax(0,1fr)_minmax(0,1fr)_110px] md:items-center">
       <p className="font-mono text-sm break-words">
@@ -52,7 +60,7 @@ const Entry = ({ entry }: { readonly entry: AuditEntry }) => {
         {facts.length > 0 && (
           <>
             <br />
-            {facts.join(', ')}
+            {facts.join('; ')}
           </>
         )}
       </p>
