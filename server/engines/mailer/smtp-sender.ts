@@ -27,6 +27,7 @@ export const smtpSender = ({ url, from }: SmtpServer): MailSender => ({
     const { createTransport } = await import('nodemailer');
     const transport = createTransport({
       url: url.reveal(),
+      requireTLS: needsTls(url.reveal()),
       ...{ connectionTimeout: CONNECT_MS, greetingTimeout: CONNECT_MS, socketTimeout: SOCKET_MS },
       ...{ disableFileAccess: true, disableUrlAccess: true },
     });
@@ -42,3 +43,10 @@ export const smtpSender = ({ url, from }: SmtpServer): MailSender => ({
     }
   },
 });
+
+/** A password goes in the clear only to this machine: without this, whoever is on the way could hide that the server has TLS. */
+export function needsTls(smtpUrl: string): boolean {
+  const { username, hostname } = new URL(smtpUrl);
+  const isThisMachine = hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
+  return username !== '' && !isThisMachine;
+}
