@@ -10,6 +10,7 @@ import type { Context } from '../../contract/contexts.ts';
 import type { DebugUrls } from '../../contract/live.ts';
 import { openApiDocument } from '../../contract/openapi.ts';
 import { refusedUpgrade } from '../harness/cdp.ts';
+import { Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
 
@@ -371,8 +372,21 @@ test('the description states which operations require a credential', () => {
     OPERATIONS.filter(operation => !isGuarded(operation))
       .map(({ path }) => path)
       .sort(),
-    // A signed link is its own credential.
-    ['/', '/healthz', '/metrics', '/readyz', '/v1/browsers/files/{token}'],
+    [
+      '/',
+      '/.well-known/jwks.json',
+      '/.well-known/oauth-authorization-server',
+      ...['/healthz', '/metrics', '/readyz'],
+      // Whoever has a token may revoke it.
+      '/v1/account/tokens/revoke',
+      // A signed link is its own credential.
+      '/v1/browsers/files/{token}',
+      '/v1/config',
+      ...['/v1/device/authorizations', '/v1/device/tokens'],
+      ...['/v1/sign-in/email-code', '/v1/sign-in/email-code/verify', '/v1/sign-in/passkey'],
+      ...['/v1/sign-in/passkey/options', '/v1/sign-in/password', '/v1/sign-in/register'],
+      ...['/v1/sign-in/second-factor', '/v1/sign-in/setup'],
+    ],
   );
 });
 
@@ -393,7 +407,30 @@ for (const { method, path } of OPERATIONS.filter(isGuarded))
     assert.equal(body.code, 'missing_credentials');
   });
 
-for (const { method, path } of OPERATIONS.filter(isGuarded).filter(({ path }) => path.includes('{')))
+const takes = ({ operation }: { operation: Described }, scheme: string): boolean =>
+  operation.security?.every(one => scheme in one) ?? false;
+const isForPeople = (one: { operation: Described }): boolean => takes(one, 'signInCookie');
+const OF_OTHERS = OPERATIONS.filter(isGuarded).filter(({ path }) => path.includes('{'));
+
+for (const { method, path } of OF_OTHERS.filter(isForPeople))
+  test(`answers 404 to a person with an id that is not theirs: ${method} ${path}`, async () => {
+    const person = await signedIn();
+    const body = path.includes('/members/') && method === 'PATCH' ? { role: 'viewer' } : undefined;
+    const { status, body: refusal, text: said } = await person.send(method, path.replace(/\{\w+\}/g, UNKNOWN_ID), body);
+    assert.deepEqual([status, (refusal as ErrorBody).code], [404, 'not_found'], said);
+  });
+
+let owner: Promise<Person> | undefined;
+/** The first person of the server. */
+const signedIn = (): Promise<Person> => {
+  owner ??= Person.owner(server);
+  return owner;
+};
+
+/** A device code is its own credential, and names what it may read. */
+const isOfDevice = (one: { operation: Described }): boolean => takes(one, 'deviceCode');
+
+for (const { method, path } of OF_OTHERS.filter(one => !isForPeople(one) && !isOfDevice(one)))
   test(`answers 404 to an id of another application: ${method} ${path}`, async () => {
     const other = await otherApplication();
     const url = path
@@ -427,18 +464,24 @@ async function assertForeignApplication(method: string, path: string, other: Oth
     key: token,
     body: {
       name: 'confined',
-      scopes: ['applications:read', 'applications:write', 'keys:write', 'limits:write'],
+      scopes: ['applications:read', 'applications:write', 'members:write', 'keys:write', 'limits:write', 'audit:read'],
       applicationIds: [other.applicationId],
     },
   });
   assert.equal(issued.status, 201, issued.text);
-  const { status, body } = await server.api(method, path.replace('{appId}', server.applicationId), {
+  const own = path.replace('{appId}', server.applicationId).replace(/\{\w+\}/g, UNKNOWN_ID);
+  const { status, body } = await server.api(method, own, {
     key: issued.body.token,
     headers: { 'if-match': '"1"' },
-    ...(method === 'GET' ? {} : { body: method === 'PUT' ? {} : { name: 'mine' } }),
+    ...(method === 'GET' || method === 'DELETE' ? {} : { body: bodyFor(method, path) }),
   });
   assert.equal(status, 404);
   assert.equal(body.code, 'not_found');
+}
+
+function bodyFor(method: string, path: string): object {
+  if (path.endsWith('/invitations')) return { email: 'a@example.com', role: 'viewer' };
+  return method === 'PUT' ? {} : { name: 'mine' };
 }
 
 interface Other {
