@@ -233,6 +233,9 @@ test('a key has grants, which can be replaced and which a rotation keeps', async
   const refused = await withToken('PATCH', path, bad, { 'if-match': '"2"' });
   assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_schema']);
   assert.match(refused.body.message, /^grants\[0\]\.input\.properties\.a\.pattern has lookaround/);
+  const unstorable = { grants: [{ operationId: 'a', input: { enum: ['\0', '\ud800'] } }] };
+  const other = await withToken('PATCH', path, unstorable, { 'if-match': '"2"' });
+  assert.deepEqual([other.status, other.body.code], [400, 'invalid_schema']);
 });
 
 test('a rotated key works until the end of its grace period', async () => {

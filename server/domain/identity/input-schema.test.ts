@@ -50,6 +50,9 @@ test('refuses what is misspelt, too large, or could not be matched within bounds
     [{ $dynamicRef: '#a' }, /is not a keyword/],
     [{ $id: 'https://a.example' }, /is not a keyword/],
     [{ $schema: 'http://json-schema.org/draft-04/schema#' }, /input\.\$schema is not/],
+    [{ const: 'a\0b' }, /input\.const has a character that cannot be stored/],
+    [{ properties: { '\ud800': {} } }, /input\.properties has a character/],
+    [{ enum: [Number.POSITIVE_INFINITY] }, /input\.enum\.0 is too large/],
     [nested(8), /nested more than 16 levels/],
     [{ enum: Array.from({ length: 10_000 }, (_, index) => index) }, /larger than 16384 bytes/],
   ];

@@ -20,14 +20,24 @@ type Check = (value: Json, path: string, schemas: Schemas) => void;
 export function assertInputSchema(schema: JsonObject, path: string): void {
   if (Buffer.byteLength(JSON.stringify(schema)) > INPUT_SCHEMA_BYTES_MAX)
     throw invalid(path, `is larger than ${INPUT_SCHEMA_BYTES_MAX} bytes`);
-  assertDepth(schema, path, INPUT_SCHEMA_DEPTH_MAX);
+  assertStorable(schema, path, INPUT_SCHEMA_DEPTH_MAX);
   new Schemas(schema).count(schema, path);
 }
 
-function assertDepth(value: Json, path: string, levels: number): void {
+/** PostgreSQL keeps no NUL and no half of a surrogate pair in JSON, and JSON no infinite number. */
+function assertStorable(value: Json, path: string, levels: number): void {
+  if (typeof value === 'string') assertText(value, path);
+  if (typeof value === 'number' && !Number.isFinite(value)) throw invalid(path, 'is too large a number');
   if (typeof value !== 'object' || value === null) return;
   if (levels === 0) throw invalid(path, `is nested more than ${INPUT_SCHEMA_DEPTH_MAX} levels deep`);
-  for (const [name, member] of Object.entries(value)) assertDepth(member, `${path}.${name}`, levels - 1);
+  for (const [name, member] of Object.entries(value)) {
+    assertText(name, path);
+    assertStorable(member, `${path}.${name}`, levels - 1);
+  }
+}
+
+function assertText(text: string, path: string): void {
+  if (text.includes('\0') || !text.isWellFormed()) throw invalid(path, 'has a character that cannot be stored');
 }
 
 /** Counts the schemas of a document, with those that it refers to. Every schema is checked on the way. */
