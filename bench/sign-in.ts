@@ -1,0 +1,57 @@
+// `npm run bench:sign-in`: a sign-in with a password beside the Argon2id hash alone, and an authorised request with each kind of
+// credential.
+
+import { Passwords } from '../server/engines/authenticators/passwords.ts';
+import { WaitExpired, within } from '../server/kit/wait.ts';
+import { freePort } from '../tests/harness/free-port.ts';
+import { ownerToken } from '../tests/harness/limits.ts';
+import { PASSWORD, Person } from '../tests/harness/person.ts';
+import { TestServer } from '../tests/harness/server.ts';
+import { inWords, thisMachine } from './machine.ts';
+import { median } from './statistics.ts';
+
+const END_MS = 300_000;
+const SIGN_INS = 40;
+const REQUESTS = 400;
+const EMAIL = 'ada@example.com';
+
+const server = new TestServer({ env: { BERTH_SLOTS: '2' }, isMeasured: true }, await freePort());
+
+async function typicalMs(rounds: number, work: () => Promise<unknown>): Promise<string> {
+  const times: number[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    const began = performance.now();
+    await work();
+    times.push(performance.now() - began);
+  }
+  return median(times).toFixed(2);
+}
+
+async function measure(): Promise<void> {
+  await server.start();
+  const ada = await Person.owner(server, EMAIL);
+  const token = await ownerToken(server);
+  const passwords = new Passwords();
+  const hash = await passwords.hash(PASSWORD);
+  const { body } = await server.api<{ data: Array<{ id: string }> }>('GET', '/v1/applications', { key: token });
+  const path = `/v1/applications/${body.data[0]?.id}`;
+  const rows = [
+    ['sign-in with a password', await typicalMs(SIGN_INS, () => ada.signIn(EMAIL))],
+    ['the Argon2id hash alone, without load', await typicalMs(SIGN_INS, () => passwords.matches(PASSWORD, hash))],
+    ['GET of an application, personal token', await typicalMs(REQUESTS, () => server.api('GET', path, { key: token }))],
+    ['GET of an application, cookie', await typicalMs(REQUESTS, () => ada.get(path))],
+    ['GET of sessions, agent key', await typicalMs(REQUESTS, () => server.api('GET', '/v1/browsers/sessions'))],
+  ];
+  process.stdout.write(`Measured on: ${inWords(await thisMachine())}\n\n| p50 | ms |\n| --- | ---: |\n`);
+  for (const [name, ms] of rows) process.stdout.write(`| ${name} | ${ms} |\n`);
+}
+
+try {
+  await within(END_MS, 'the bench', measure);
+} catch (error) {
+  process.stderr.write(`bench: ${error instanceof WaitExpired ? error.message : error}\n`);
+  process.exitCode = 1;
+} finally {
+  await server.close();
+}
+process.exit();

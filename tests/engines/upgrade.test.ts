@@ -1,0 +1,76 @@
+// A database of the version before the platform, restored and upgraded: its applications, keys, tokens and limits are intact.
+// first-version.sql is what pg_dump wrote of it: an installation with its first start, a token, a second application and its key.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import pg from 'pg';
+import { recognise } from '../../server/domain/identity/credentials.ts';
+import { openStore } from '../../server/engines/store/open-store.ts';
+import type { Store } from '../../server/engines/store/store.ts';
+import { systemClock } from '../../server/kit/clock.ts';
+import type { ApplicationId } from '../../server/kit/ids.ts';
+import { silentLog } from '../../server/kit/log.ts';
+import { Scope } from '../../server/kit/scope.ts';
+import { startForeignServer, temporaryFolder } from './store-fixtures.ts';
+
+const DUMP = readFileSync(join(import.meta.dirname, 'first-version.sql'), 'utf8');
+
+/** What that version printed. */
+const FIRST_KEY = 'bak_dLvFLWS6tq6N2T9W0nSDcBUzhXs8XSs1WLDRByy4QX01FBar3';
+const SECOND_KEY = 'bak_Nn-AKh_AuPuGkap-RTSriMWh9UCijVvkioYiZFMiPvU0Bctir';
+const TOKEN = 'bpt_pdQX296k5pLdXxuILEWykcHjQD8SA6XEgaCxUdZP8As4TG1j3';
+const SECOND_APPLICATION = '01a2074b-c3b1-78dd-ac14-9f7cff138604' as ApplicationId;
+
+const scope = new Scope();
+let store: Store;
+
+before(async () => {
+  const server = await startForeignServer(scope);
+  const client = new pg.Client({ connectionString: server.url.reveal() });
+  await client.connect();
+  await client.query(DUMP);
+  await client.end();
+  const dataDir = temporaryFolder(scope, 'upgraded');
+  store = scope.own(await openStore({ databaseUrl: server.url, dataDir, log: silentLog, clock: systemClock }));
+});
+after(() => scope.close());
+
+const hashOf = (text: string): Buffer => recognise(text)?.hash ?? assert.fail(`${text} is not recognised`);
+
+test('the account of the first start owns both applications, and nobody signs in to it yet', async () => {
+  const account = await store.accounts.first();
+  assert.equal(account?.name, 'Operator');
+  assert.equal(await store.accounts.hasPeople(), false);
+  const applications = await store.applications.list(account.id, { limit: 10 });
+  assert.deepEqual(
+    applications.map(({ name, role }) => [name, role]),
+    [
+      ['Shop', 'owner'],
+      ['Default', 'owner'],
+    ],
+  );
+});
+
+test('keys and tokens that were printed before are found by their hashes, with their rights', async () => {
+  const first = await store.keys.byHash(hashOf(FIRST_KEY));
+  const second = await store.keys.byHash(hashOf(SECOND_KEY));
+  assert.deepEqual([first?.name, second?.name, second?.applicationId], ['First key', 'shop', SECOND_APPLICATION]);
+  assert.deepEqual([first?.revokedAt, second?.revokedAt], [undefined, undefined]);
+  assert.ok(second?.scopes.includes('browsers:write'));
+  const token = await store.tokens.byHash(hashOf(TOKEN));
+  assert.deepEqual([token?.name, token?.kind, token?.applicationIds], ['ci', 'personal', undefined]);
+  assert.ok(token?.scopes.includes('account:tokens'));
+});
+
+test('limits that were set are still set', async () => {
+  const row = await store.limits.get(SECOND_APPLICATION);
+  assert.deepEqual(row?.configured, { browsers: { maxConcurrent: 7 } });
+});
+
+test('a person can take over the account of the first start', async () => {
+  const account = await store.accounts.first();
+  assert.ok(account);
+  assert.equal(await store.accounts.change(account.id, { email: 'ada@example.com' }), 'changed');
+  assert.equal((await store.accounts.byEmail('ada@example.com'))?.id, account.id);
+});
