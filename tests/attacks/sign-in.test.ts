@@ -128,6 +128,28 @@ test('fifty sign-ins with one code by e-mail give one session', async () => {
   await server.advance(10 * MINUTE_MS);
 });
 
+test('a hundred guesses at the same time count as a hundred', async () => {
+  await server.advance(HOUR_MS);
+  const { ticket } = (await new Person(server).post('/v1/sign-in/email-code', { email: EMAIL })).body as {
+    ticket: string;
+  };
+  const code = await mailedCode(server, EMAIL);
+  const guesses = Array.from({ length: 100 }, (_, guess) => String(guess).padStart(6, '0')).filter(one => one !== code);
+  const answers = await Promise.all(
+    guesses.map(guess => new Person(server).post('/v1/sign-in/email-code/verify', { ticket, code: guess })),
+  );
+  assert.equal(answers.filter(({ status }) => status === 401).length, 10);
+  assert.equal(answers.filter(({ status }) => status === 429).length, guesses.length - 10);
+  await server.advance(10 * MINUTE_MS);
+  assert.equal(
+    codeOf(await new Person(server).post('/v1/sign-in/email-code/verify', { ticket, code })),
+    'sign_in_failed',
+  );
+  const passwords = Array.from({ length: 30 }, (_, guess) => new Person(server).signIn(EMAIL, `guess ${guess}`));
+  assert.equal((await Promise.all(passwords)).filter(({ status }) => status === 401).length, 10);
+  await server.advance(10 * MINUTE_MS);
+});
+
 test('nobody registers without an invitation', async () => {
   const given = { name: 'Eve', email: 'eve@evil.example', password: PASSWORD };
   for (const invitation of [undefined, 'biv_guess']) {

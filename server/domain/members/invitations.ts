@@ -25,8 +25,8 @@ import type { AccountCaller, HumanCaller } from '../identity/caller.ts';
 import { mint, recogniseSecret } from '../identity/credentials.ts';
 import { type Cursors, type ListName, pageOf } from '../identity/cursors.ts';
 import { assertSteppedUp } from '../identity/step-up.ts';
+import { Tally } from '../limits/tally.ts';
 import type { Mail } from '../mail/mail.ts';
-import { Attempts } from '../people/attempts.ts';
 import { cleanEmail } from '../people/email.ts';
 import { acceptAddress, invitationMail } from './invitation-mail.ts';
 import { mayGive } from './membership-rules.ts';
@@ -36,7 +36,7 @@ const DAY_MS = 24 * HOUR_MS;
 /** Lists show an invitation for this long after it has ended; then it is removed. */
 const LISTED_AFTER_END_MS = 90 * DAY_MS;
 /** Of one account that accepts what it cannot accept. */
-const FAILURES = { failures: 20, withinMs: 10 * 60_000 };
+const FAILURES = { what: 'Failed acceptances', max: 20, withinMs: 10 * 60_000, scope: 'account' } as const;
 
 type InvitationAction = `invitation.${'created' | 'revoked' | 'accepted' | 'refused'}`;
 
@@ -52,12 +52,12 @@ export interface InvitationsParts {
 
 export class Invitations {
   readonly #parts: InvitationsParts;
-  readonly #failures: Attempts;
+  readonly #failures: Tally;
   readonly tasks: readonly Task[];
 
   constructor(parts: InvitationsParts) {
     this.#parts = parts;
-    this.#failures = new Attempts(FAILURES, parts.clock);
+    this.#failures = new Tally(FAILURES, parts.clock);
     this.tasks = [{ name: 'forget_invitations', everyMs: HOUR_MS, run: () => this.#forget() }];
   }
 
@@ -119,10 +119,10 @@ export class Invitations {
   /** For anybody but the account whose verified address was invited, the invitation does not exist. */
   async accept(caller: HumanCaller, { token }: AcceptInvitation): Promise<AcceptedInvitation> {
     const { store, clock } = this.#parts;
-    this.#failures.assertFewer(caller.accountId);
+    const takeBack = this.#failures.take(caller.accountId);
     const row = await this.#find(token);
     const account = await store.accounts.get(caller.accountId);
-    if (!row || !account) throw this.#unknown(caller);
+    if (!row || !account) throw unknown();
     const isTheirs = account.email === row.email && account.emailVerifiedAt !== undefined;
     const role = isTheirs
       ? await store.invitations.accept(row, account.id, clock.now(), had =>
@@ -132,8 +132,9 @@ export class Invitations {
     if (!role) {
       const reason = isTheirs ? 'not_pending' : account.email === row.email ? 'email_not_verified' : 'other_email';
       await this.#record('invitation.refused', caller, row, { reason });
-      throw this.#unknown(caller);
+      throw unknown();
     }
+    takeBack();
     await this.#record('invitation.accepted', caller, row, { role });
     return { applicationId: row.applicationId, role };
   }
@@ -147,13 +148,6 @@ export class Invitations {
   async #find(secret: string): Promise<InvitationRow | undefined> {
     const hash = recogniseSecret('invitation', secret);
     return hash && this.#parts.store.invitations.byHash(hash);
-  }
-
-  #unknown({ accountId }: HumanCaller): Error {
-    this.#failures.count(accountId);
-    return fault('not_found', 'This invitation does not exist, has ended, or is for another account.', {
-      advice: 'Sign in with the address that was invited, verify that address, or ask for another invitation.',
-    });
   }
 
   #statusOf({ acceptedAt, revokedAt, expiresAt }: InvitationRow): Invitation['status'] {
@@ -207,4 +201,9 @@ const tooManyInAnHour = (retryAfterSeconds: number): Error =>
       ...{ limit: INVITATIONS_PER_HOUR_MAX, used: INVITATIONS_PER_HOUR_MAX },
       ...{ scope: 'application', retryAfterSeconds },
     },
+  });
+
+const unknown = (): Error =>
+  fault('not_found', 'This invitation does not exist, has ended, or is for another account.', {
+    advice: 'Sign in with the address that was invited, verify that address, or ask for another invitation.',
   });

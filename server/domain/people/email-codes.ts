@@ -54,9 +54,8 @@ export class EmailCodes {
     const { store, clock } = this.#parts;
     const now = clock.now();
     const id = ticket as TicketId; // Looked at below.
-    const row = isUuid(ticket) ? await store.signInTickets.get(id, 'email_code', now, TRIES_MAX) : undefined;
+    const row = isUuid(ticket) ? await store.signInTickets.attempt(id, 'email_code', now, TRIES_MAX) : undefined;
     const isRight = timingSafeEqual(hashOf(id, code), row?.hash ?? hashOf(id, ''));
-    if (row && !isRight) await store.signInTickets.failed(id);
     const { accountId } = row ?? {};
     if (!row || !accountId || !isRight || !(await store.signInTickets.use(id, now))) throw signInFailed('code');
     return { ...row, accountId };

@@ -14,14 +14,14 @@ import { byCaller } from '../audit/by-caller.ts';
 import { invalidRequest, notFound } from '../faults.ts';
 import type { AccountCaller, HumanCaller } from '../identity/caller.ts';
 import { cleanName } from '../identity/names.ts';
-import { Attempts } from './attempts.ts';
+import { Tally } from '../limits/tally.ts';
 import type { EmailCodes } from './email-codes.ts';
 import { notReady, signInFailed, wrongPassword } from './faults.ts';
 import type { HumanSessions } from './human-sessions.ts';
 import type { PasskeyChallengeView, Passkeys } from './passkeys.ts';
 import type { SecondFactors } from './second-factors.ts';
 
-const FAILURES_OF_ACCOUNT = { failures: 10, withinMs: 600_000 };
+const FAILURES_OF_ACCOUNT = { what: 'Failed proofs', max: 10, withinMs: 600_000, scope: 'account' } as const;
 
 export interface OwnAccountParts {
   readonly store: Pick<Store, 'accounts' | 'passkeys'>;
@@ -36,11 +36,11 @@ export interface OwnAccountParts {
 
 export class OwnAccount {
   readonly #parts: OwnAccountParts;
-  readonly #failures: Attempts;
+  readonly #failures: Tally;
 
   constructor(parts: OwnAccountParts) {
     this.#parts = parts;
-    this.#failures = new Attempts(FAILURES_OF_ACCOUNT, parts.clock);
+    this.#failures = new Tally(FAILURES_OF_ACCOUNT, parts.clock);
   }
 
   async read({ accountId, via }: AccountCaller): Promise<CurrentAccount> {
@@ -71,16 +71,13 @@ export class OwnAccount {
 
   /** Returns the new cookie. */
   async stepUp(caller: HumanCaller, proof: StepUp, origin: URL): Promise<Secret> {
-    this.#failures.assertFewer(caller.accountId);
-    try {
-      const cookie = await this.#parts.sessions.renew(caller, await this.#prove(caller.accountId, proof, origin));
-      await this.#note('account.stepped_up', caller);
-      if (proof.method === 'recovery_code') await this.#note('account.recovery_code_used', caller);
-      return cookie;
-    } catch (error) {
-      this.#failures.count(caller.accountId);
-      throw error;
-    }
+    const takeBack = this.#failures.take(caller.accountId);
+    const acr = await this.#prove(caller.accountId, proof, origin);
+    takeBack();
+    const cookie = await this.#parts.sessions.renew(caller, acr);
+    await this.#note('account.stepped_up', caller);
+    if (proof.method === 'recovery_code') await this.#note('account.recovery_code_used', caller);
+    return cookie;
   }
 
   /** What the proof is worth. @throws Fault `sign_in_failed`. */
@@ -144,12 +141,9 @@ export class OwnAccount {
   /** Returns the recovery codes, and a new cookie where the code is the strongest proof that the account is able to give. */
   async confirmTotp(caller: HumanCaller, code: string): Promise<{ recoveryCodes: string[]; cookie?: Secret }> {
     const { secondFactors, sessions } = this.#parts;
-    this.#failures.assertFewer(caller.accountId);
-    const confirmed = secondFactors.confirm(await this.#get(caller.accountId), code);
-    const recoveryCodes = await confirmed.catch(error => {
-      this.#failures.count(caller.accountId);
-      throw error;
-    });
+    const takeBack = this.#failures.take(caller.accountId);
+    const recoveryCodes = await secondFactors.confirm(await this.#get(caller.accountId), code);
+    takeBack();
     await sessions.refresh(caller.accountId);
     await this.#note('account.totp_enabled', caller);
     if (caller.via.strongestAcr === 'phr') return { recoveryCodes };

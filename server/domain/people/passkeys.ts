@@ -98,7 +98,7 @@ export class Passkeys {
   async #take(ticket: string, account: AccountId | undefined): Promise<TicketRow & { readonly challenge: string }> {
     const { store, clock } = this.#parts;
     const id = ticket as TicketId; // Looked at here.
-    const row = isUuid(ticket) ? await store.signInTickets.get(id, 'passkey', clock.now(), TRIES_MAX) : undefined;
+    const row = isUuid(ticket) ? await store.signInTickets.attempt(id, 'passkey', clock.now(), TRIES_MAX) : undefined;
     if (!row?.challenge || row.accountId !== account) throw signInFailed('passkey');
     if (!(await store.signInTickets.use(id, clock.now()))) throw signInFailed('passkey');
     return { ...row, challenge: row.challenge };

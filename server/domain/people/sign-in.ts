@@ -13,7 +13,7 @@ import type { Audit } from '../audit/audit.ts';
 import { fault } from '../faults.ts';
 import type { RequestSource } from '../identity/caller.ts';
 import { cleanName } from '../identity/names.ts';
-import { Attempts } from './attempts.ts';
+import { Tally } from '../limits/tally.ts';
 import { cleanEmail } from './email.ts';
 import { type EmailCodes, TRIES_MAX } from './email-codes.ts';
 import { emailTaken, signInFailed, wrongPassword } from './faults.ts';
@@ -24,11 +24,11 @@ import { digestOf } from './set-up-links.ts';
 
 const MINUTE_MS = 60_000;
 /** Of one account from one address. */
-const FAILURES_OF_ACCOUNT = { failures: 10, withinMs: 10 * MINUTE_MS };
+const FAILURES_OF_ACCOUNT = { what: 'Failed sign-ins', max: 10, withinMs: 10 * MINUTE_MS, scope: 'account' } as const;
 /** From one address, for all accounts. */
-const FAILURES_OF_ADDRESS = { failures: 50, withinMs: 10 * MINUTE_MS };
+const FAILURES_OF_ADDRESS = { what: 'Failed sign-ins', max: 50, withinMs: 10 * MINUTE_MS, scope: 'address' } as const;
 /** Codes, challenges and registrations that one address may request. */
-const REQUESTS_OF_ADDRESS = { failures: 60, withinMs: 10 * MINUTE_MS };
+const REQUESTS_OF_ADDRESS = { what: 'Requests', max: 60, withinMs: 10 * MINUTE_MS, scope: 'address' } as const;
 const SECOND_FACTOR_MS = 10 * MINUTE_MS;
 
 export type Registration = 'open' | 'invite' | 'closed';
@@ -55,15 +55,15 @@ export interface SignInParts {
 
 export class SignIn {
   readonly #parts: SignInParts;
-  readonly #ofAccount: Attempts;
-  readonly #ofAddress: Attempts;
-  readonly #requests: Attempts;
+  readonly #ofAccount: Tally;
+  readonly #ofAddress: Tally;
+  readonly #requests: Tally;
 
   constructor(parts: SignInParts) {
     this.#parts = parts;
-    this.#ofAccount = new Attempts(FAILURES_OF_ACCOUNT, parts.clock);
-    this.#ofAddress = new Attempts(FAILURES_OF_ADDRESS, parts.clock);
-    this.#requests = new Attempts(REQUESTS_OF_ADDRESS, parts.clock);
+    this.#ofAccount = new Tally(FAILURES_OF_ACCOUNT, parts.clock);
+    this.#ofAddress = new Tally(FAILURES_OF_ADDRESS, parts.clock);
+    this.#requests = new Tally(REQUESTS_OF_ADDRESS, parts.clock);
   }
 
   // ---- accounts that begin ---------------------------------------------------------------------------------------
@@ -174,16 +174,11 @@ export class SignIn {
     const { store, clock, secondFactors } = this.#parts;
     const id = given.ticket as TicketId; // Looked at here.
     const ticket = isUuid(given.ticket)
-      ? await store.signInTickets.get(id, 'second_factor', clock.now(), TRIES_MAX)
+      ? await store.signInTickets.attempt(id, 'second_factor', clock.now(), TRIES_MAX)
       : undefined;
     if (!ticket?.accountId) throw signInFailed('code');
     const account = await this.#get(ticket.accountId);
-    try {
-      await this.#limited(account.id, source, () => secondFactors.accept(account, given.method, given.code));
-    } catch (error) {
-      await store.signInTickets.failed(id);
-      throw error;
-    }
+    await this.#limited(account.id, source, () => secondFactors.accept(account, given.method, given.code));
     if (!(await store.signInTickets.use(id, clock.now()))) throw signInFailed('code');
     if (given.method === 'recovery_code') await this.#note('account.recovery_code_used', account.id, source);
     return this.#complete(account.id, 'berth:2', source);
@@ -221,17 +216,14 @@ export class SignIn {
     return account;
   }
 
-  /** Bounds the failures of this name from this address, and of the address. */
+  /** Bounds the failures of this name from this address, and of the address. Attempts at the same time count as failures. */
   async #limited<T>(name: string, source: RequestSource, attempt: () => Promise<T>): Promise<T> {
-    const { ip } = source;
-    const both = `${name} ${ip}`;
-    this.#ofAccount.assertFewer(both);
-    this.#ofAddress.assertFewer(ip);
+    const takeBack = [this.#ofAccount.take(`${name} ${source.ip}`), this.#ofAddress.take(source.ip)];
     try {
-      return await attempt();
+      const result = await attempt();
+      for (const undo of takeBack) undo();
+      return result;
     } catch (error) {
-      this.#ofAccount.count(both);
-      this.#ofAddress.count(ip);
       await this.#parts.audit.record({
         ...{ action: 'account.sign_in_failed', outcome: 'refused', actor: { kind: 'anonymous' } },
         ...source,
@@ -251,7 +243,6 @@ export class SignIn {
   }
 
   #countRequest({ ip }: RequestSource): void {
-    this.#requests.assertFewer(ip);
-    this.#requests.count(ip);
+    this.#requests.take(ip);
   }
 }

@@ -38,7 +38,7 @@ export interface Tables {
   passkeys: Columns<PasskeyRow>;
   recoveryCodes: RecoveryCodesTable;
   humanSessions: Columns<HumanSessionRow>;
-  signInTickets: Columns<TicketRow, { failures: Generated<number> }>;
+  signInTickets: Columns<TicketRow, { tries: Generated<number> }>;
   keys: Columns<KeyRow, { grants: ColumnType<readonly GrantRow[], string | undefined, string> }>;
   deviceAuthorizations: Columns<DeviceRow>;
   hosts: Columns<HostRow>;

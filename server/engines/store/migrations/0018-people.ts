@@ -62,7 +62,7 @@ const STATEMENTS = [
     email text,
     hash bytea,
     challenge text,
-    failures integer not null default 0,
+    tries integer not null default 0,
     created_at timestamptz(3) not null,
     expires_at timestamptz(3) not null,
     used_at timestamptz(3)

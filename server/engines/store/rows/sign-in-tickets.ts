@@ -20,13 +20,14 @@ export interface TicketRow {
 
 export interface SignInTickets {
   insert(row: TicketRow): Promise<void>;
-  /** One that is neither used nor expired, and failed fewer than `failuresMax` times. */
-  get(id: TicketId, kind: TicketKind, now: Date, failuresMax: number): Promise<TicketRow | undefined>;
+  /**
+   * One that is neither used nor expired, for one of `triesMax` attempts. The attempt is counted before it is made, so that attempts
+   * at the same time count too.
+   */
+  attempt(id: TicketId, kind: TicketKind, now: Date, triesMax: number): Promise<TicketRow | undefined>;
   byHash(hash: Buffer, kind: TicketKind, now: Date): Promise<TicketRow | undefined>;
   /** Marks it used. Of concurrent calls one returns true. */
   use(id: TicketId, now: Date): Promise<boolean>;
-  /** Counts a wrong code. */
-  failed(id: TicketId): Promise<void>;
   /** Those of an e-mail address or an account since a time, to limit them. */
   count(kind: TicketKind, of: { email?: string; accountId?: AccountId }, since: Date): Promise<number>;
   removeExpired(before: Date): Promise<number>;

@@ -1,6 +1,6 @@
 // What was given to somebody who is not signed in yet.
 import type { Db } from '../database.ts';
-import type { SignInTickets } from '../rows/sign-in-tickets.ts';
+import type { SignInTickets, TicketKind } from '../rows/sign-in-tickets.ts';
 import { countAll } from './limited-insert.ts';
 import { withoutNulls } from './without-nulls.ts';
 
@@ -9,9 +9,16 @@ export const signInTickets = (db: Db): SignInTickets => ({
     await db.insertInto('signInTickets').values(row).execute();
   },
 
-  get: async (id, kind, now, failuresMax) => {
-    const one = usable(db, kind, now).where('id', '=', id).where('failures', '<', failuresMax);
-    return (await one.execute()).map(withoutNulls)[0];
+  attempt: async (id, kind, now, triesMax) => {
+    const counted = db
+      .updateTable('signInTickets')
+      .set(eb => ({ tries: eb('tries', '+', 1) }))
+      .where('id', '=', id)
+      .where('kind', '=', kind)
+      .where('usedAt', 'is', null)
+      .where('expiresAt', '>', now)
+      .where('tries', '<', triesMax);
+    return (await counted.returningAll().execute()).map(withoutNulls)[0];
   },
 
   byHash: async (hash, kind, now) =>
@@ -20,11 +27,6 @@ export const signInTickets = (db: Db): SignInTickets => ({
   use: async (id, now) => {
     const used = db.updateTable('signInTickets').set({ usedAt: now }).where('id', '=', id).where('usedAt', 'is', null);
     return (await used.returning('id').execute()).length > 0;
-  },
-
-  failed: async id => {
-    const counted = db.updateTable('signInTickets').set(eb => ({ failures: eb('failures', '+', 1) }));
-    await counted.where('id', '=', id).execute();
   },
 
   count: async (kind, { email, accountId }, since) => {
@@ -40,7 +42,7 @@ export const signInTickets = (db: Db): SignInTickets => ({
   },
 });
 
-const usable = (db: Db, kind: Parameters<SignInTickets['get']>[1], now: Date) =>
+const usable = (db: Db, kind: TicketKind, now: Date) =>
   db
     .selectFrom('signInTickets')
     .selectAll()
