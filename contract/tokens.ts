@@ -36,6 +36,7 @@ export const MANAGE_TOKENS_SCOPE = 'account:tokens' satisfies TokenScope;
 export const CONSOLE_SCOPES = [
   'applications:read',
   'applications:write',
+  'members:write',
   'keys:write',
   'limits:write',
   'audit:read',

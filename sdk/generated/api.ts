@@ -6107,7 +6107,7 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "ticket": "0199…",
+                 *       "ticket": "0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11",
                  *       "method": "totp",
                  *       "code": "123456"
                  *     }
@@ -6225,7 +6225,7 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "ticket": "0199…",
+                 *       "ticket": "0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11",
                  *       "code": "123456"
                  *     }
                  */
@@ -6327,7 +6327,7 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "ticket": "0199…",
+                 *       "ticket": "0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11",
                  *       "response": {}
                  *     }
                  */
@@ -7022,7 +7022,7 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "ticket": "0199…",
+                 *       "ticket": "0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11",
                  *       "name": "Laptop",
                  *       "response": {}
                  *     }
@@ -7335,7 +7335,7 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "ticket": "0199…",
+                 *       "ticket": "0199f7c2-6a64-7a0e-9a53-0f1c3a2f7d11",
                  *       "code": "123456"
                  *     }
                  */
