@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chromium, type Locator } from 'playwright-core';
 import { consoleIsBuilt, consoleLink, DESK, openWatched, signedIn } from '../harness/console.ts';
+import { ownerToken } from '../harness/limits.ts';
 import { FILE_NAME, openPages } from '../harness/pages.ts';
 import { startServer } from '../harness/server.ts';
 import { eventually } from '../harness/until.ts';
@@ -265,6 +266,31 @@ test('issues an agent key, shows it once, and revokes it', () =>
     await dialog.waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Revoke of the test' }).waitFor({ state: 'detached' });
     assert.equal((await server.api('GET', '/v1/browsers/sessions', { key })).status, 401);
+  }));
+
+test('changes the addresses and grants of an agent key, and says why a grant is refused', () =>
+  signedIn(server, link, DESK, async ({ page }) => {
+    const made = JSON.parse((await server.berth('keys', 'create', '--name', 'narrow', '--json')).stdout);
+    await page.getByRole('link', { name: 'Agent keys' }).click();
+    await page.getByRole('button', { name: 'Change narrow' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Address ranges').fill('127.0.0.0/8');
+    await dialog.getByRole('button', { name: 'Add a grant' }).click();
+    await dialog.getByLabel('Operation').fill('*');
+    await dialog.getByLabel('Calls a day').fill('500');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.getByRole('alert').waitFor();
+    await dialog.getByLabel('Operation').fill('browser.screenshot');
+    await dialog.getByLabel('Input must satisfy').fill('{"type":"object"}');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await page.getByText('Grants: browser.screenshot').waitFor();
+    const token = await ownerToken(server);
+    const path = `/v1/applications/${server.applicationId}/agent-keys/${made.id}`;
+    const { body } = await server.api<{ cidrAllow: string[]; grants: object[] }>('GET', path, { key: token });
+    assert.deepEqual(body.cidrAllow, ['127.0.0.0/8']);
+    const grant = { operationId: 'browser.screenshot', maxCallsPerDay: 500, input: { type: 'object' } };
+    assert.deepEqual(body.grants, [grant]);
   }));
 
 test('does not issue another key on reload', () =>

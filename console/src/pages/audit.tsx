@@ -41,7 +41,11 @@ export function AuditPage({ app }: { readonly app: string }) {
 const Entry = ({ entry }: { readonly entry: AuditEntry }) => {
   const { action, outcome, actor, via, target, ip, at, details = {} } = entry;
   const facts = Object.entries(details).flatMap(([name, value]) => {
-    const text = Array.isArray(value) ? value.join(', ') : String(value);
+    const text = Array.isArray(value)
+      ? value.join(', ')
+      : typeof value === 'object'
+        ? JSON.stringify(value)
+        : String(value);
     return text === '' ? [] : [`${name}: ${text}`];
   });
   return (

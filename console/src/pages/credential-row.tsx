@@ -23,7 +23,15 @@ export const CredentialRow = ({
         </p>
         <code className="font-mono text-xs text-soft">{prefix}…</code>
       </div>
-      <p className="text-xs leading-relaxed break-words text-soft">{scopes.join(', ')}</p>
+      <p className="text-xs leading-relaxed break-words text-soft">
+        {scopes.join(', ')}
+        {'grants' in credential && credential.grants.length > 0 && (
+          <>
+            <br />
+            Grants: {credential.grants.map(({ operationId }) => operationId).join(', ')}
+          </>
+        )}
+      </p>
       <div className="text-xs leading-relaxed text-soft">
         <p>
           Created <Ago time={createdAt} />
@@ -51,7 +59,7 @@ export const CredentialRow = ({
           )}
         </p>
       </div>
-      <div className="flex gap-1 max-md:-ml-2 md:w-36 md:justify-end">{actions}</div>
+      <div className="flex gap-1 max-md:-ml-2 md:w-52 md:justify-end">{actions}</div>
     </li>
   );
 };

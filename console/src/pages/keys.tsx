@@ -5,12 +5,14 @@ import type { AgentKey, AgentKeyScope, IssuedAgentKey } from '../../../contract/
 import { call } from '../api/call.ts';
 import { CONSOLE_KEY_NAME } from '../api/credentials.ts';
 import { keysQuery } from '../api/queries.ts';
+import { isAtLeast, useRole } from '../api/use-role.ts';
 import { Button } from '../ui/button.tsx';
 import { Confirm } from '../ui/confirm.tsx';
 import { ListPanel } from '../ui/list-panel.tsx';
 import { Page } from '../ui/page.tsx';
 import { Reveal } from '../ui/reveal.tsx';
 import { Empty } from '../ui/states.tsx';
+import { ChangeKey } from './change-key.tsx';
 import { CredentialRow } from './credential-row.tsx';
 import { IssueCredential } from './issue-credential.tsx';
 
@@ -21,7 +23,11 @@ const SCOPES = [
   ['browsers:files', 'Uploads, downloads and recordings'],
 ] as const satisfies ReadonlyArray<readonly [AgentKeyScope, string]>;
 
-type Doing = { readonly issue: true } | { readonly rotate: AgentKey } | { readonly revoke: AgentKey };
+type Doing =
+  | { readonly issue: true }
+  | { readonly change: AgentKey }
+  | { readonly rotate: AgentKey }
+  | { readonly revoke: AgentKey };
 
 const isAside = ({ name, status }: AgentKey): boolean => name === CONSOLE_KEY_NAME || status !== 'active';
 
@@ -30,6 +36,7 @@ export function KeysPage({ app }: { readonly app: string }) {
   const [doing, setDoing] = useState<Doing | undefined>();
   const [issued, setIssued] = useState<IssuedAgentKey | undefined>();
   const [all, setAll] = useState(false);
+  const mayWrite = isAtLeast(useRole(app), 'developer');
   const client = useQueryClient();
   const done = async (key?: IssuedAgentKey): Promise<void> => {
     setDoing(undefined);
@@ -44,9 +51,11 @@ export function KeysPage({ app }: { readonly app: string }) {
       title="Agent keys"
       about="Credentials of programs that use browsers. A key is shown only once. Revoking it takes effect immediately."
       actions={
-        <Button look="primary" icon="plus" onClick={() => setDoing({ issue: true })}>
-          Issue a key
-        </Button>
+        mayWrite && (
+          <Button look="primary" icon="plus" onClick={() => setDoing({ issue: true })}>
+            Issue a key
+          </Button>
+        )
       }
     >
       <ListPanel
@@ -66,8 +75,12 @@ export function KeysPage({ app }: { readonly app: string }) {
             credential={key}
             {...(key.name === CONSOLE_KEY_NAME ? { note: 'issued by the console, valid for one hour' } : {})}
             actions={
+              mayWrite &&
               key.status === 'active' && (
                 <>
+                  <Button look="quiet" aria-label={`Change ${key.name}`} onClick={() => setDoing({ change: key })}>
+                    Change
+                  </Button>
                   <Button look="quiet" aria-label={`Rotate ${key.name}`} onClick={() => setDoing({ rotate: key })}>
                     Rotate
                   </Button>
@@ -96,6 +109,9 @@ export function KeysPage({ app }: { readonly app: string }) {
           done={done}
           close={() => setDoing(undefined)}
         />
+      )}
+      {doing && 'change' in doing && (
+        <ChangeKey app={app} agentKey={doing.change} done={() => done()} close={() => setDoing(undefined)} />
       )}
       {doing && 'rotate' in doing && (
         <Confirm

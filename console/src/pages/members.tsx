@@ -5,7 +5,8 @@ import type { Invitation, IssuedInvitation } from '../../../contract/invitations
 import type { Member } from '../../../contract/members.ts';
 import type { Role } from '../../../contract/roles.ts';
 import { call } from '../api/call.ts';
-import { accountQuery, applicationsQuery, invitationsQuery, membersQuery } from '../api/queries.ts';
+import { accountQuery, invitationsQuery, membersQuery } from '../api/queries.ts';
+import { isAtLeast, roleNamed, useRole } from '../api/use-role.ts';
 import { Button } from '../ui/button.tsx';
 import { Confirm } from '../ui/confirm.tsx';
 import { SelectField, TextField } from '../ui/form.tsx';
@@ -24,12 +25,9 @@ const ROLES = [
   ['owner', 'Owner: also changes limits and owners'],
 ] as const satisfies ReadonlyArray<readonly [Role, string]>;
 
-const strength = (role: Role): number => ROLES.findIndex(([name]) => name === role);
-
 export function MembersPage({ app }: { readonly app: string }) {
-  const { data: applications } = useQuery(applicationsQuery);
-  const role = applications?.data.find(({ id }) => id === app)?.role ?? 'viewer';
-  const isAdmin = strength(role) >= strength('admin');
+  const role = useRole(app);
+  const isAdmin = isAtLeast(role, 'admin');
   const [inviting, setInviting] = useState(false);
   const [issued, setIssued] = useState<IssuedInvitation | undefined>();
   const client = useQueryClient();
@@ -71,7 +69,7 @@ export function MembersPage({ app }: { readonly app: string }) {
   );
 }
 
-function MemberList({ app, mine }: { readonly app: string; readonly mine: Role }) {
+function MemberList({ app, mine }: { readonly app: string; readonly mine: Role | undefined }) {
   const { data, error, refetch } = useQuery(membersQuery(app));
   const { data: account } = useQuery(accountQuery);
   const [removing, setRemoving] = useState<Member | undefined>();
@@ -117,7 +115,7 @@ function MemberRow({
   readonly app: string;
   readonly member: Member;
   readonly isMe: boolean;
-  readonly mine: Role;
+  readonly mine: Role | undefined;
   readonly remove: () => void;
 }) {
   const client = useQueryClient();
@@ -126,7 +124,7 @@ function MemberRow({
     mutationFn: (next: Role) => call('changeMember', { params: { appId: app, accountId }, body: { role: next } }),
     onSettled: () => client.invalidateQueries({ queryKey: membersQuery(app).queryKey }),
   });
-  const mayChange = strength(mine) >= strength('admin') && strength(mine) >= strength(role);
+  const mayChange = isAtLeast(mine, 'admin') && isAtLeast(mine, role);
   return (
     <li className="grid gap-x-6 gap-y-2 px-4 py-3 md:grid-cols-[minmax(0,1fr)_200px_160px_auto] md:items-center">
       <div className="min-w-0">
@@ -146,10 +144,10 @@ function MemberRow({
           aria-label={`Role of ${name}`}
           value={role}
           disabled={work.isPending}
-          onChange={event => work.mutate(event.target.value as Role)} // The options are roles.
+          onChange={event => work.mutate(roleNamed(event.target.value))}
           className="h-9 rounded-md border border-line-strong bg-raised px-2 text-sm md:h-8"
         >
-          {ROLES.filter(([one]) => strength(one) <= strength(mine)).map(([one]) => (
+          {ROLES.filter(([one]) => isAtLeast(mine, one)).map(([one]) => (
             <option key={one} value={one}>
               {one}
             </option>
@@ -245,7 +243,7 @@ function InviteDialog({
   done,
 }: {
   readonly app: string;
-  readonly mine: Role;
+  readonly mine: Role | undefined;
   readonly close: () => void;
   readonly done: (invitation: IssuedInvitation) => Promise<void>;
 }) {
@@ -265,8 +263,8 @@ function InviteDialog({
         onChange={event => setEmail(event.target.value)}
         required
       />
-      <SelectField label="Role" value={role} onChange={event => setRole(event.target.value as Role)}>
-        {ROLES.filter(([one]) => strength(one) <= strength(mine)).map(([one, words]) => (
+      <SelectField label="Role" value={role} onChange={event => setRole(roleNamed(event.target.value))}>
+        {ROLES.filter(([one]) => isAtLeast(mine, one)).map(([one, words]) => (
           <option key={one} value={one}>
             {words}
           </option>

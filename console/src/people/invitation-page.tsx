@@ -1,12 +1,13 @@
 // /console/invitation: accepts an invitation, after signing in or making an account with it. The invited address must be verified.
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, useSyncExternalStore } from 'react';
+import { ApiError } from '../api/api-error.ts';
 import { call } from '../api/call.ts';
 import { isPerson, onSignedIn, signedInAsPerson, signInState, signOut } from '../api/credentials.ts';
 import { accountQuery } from '../api/queries.ts';
 import { Button } from '../ui/button.tsx';
 import { TextField } from '../ui/form.tsx';
-import { FormError } from '../ui/states.tsx';
+import { Failed, FormError } from '../ui/states.tsx';
 import { PASSWORD_CHARACTERS_MIN } from './password-rules.ts';
 import { Form, SignInForm } from './sign-in-form.tsx';
 import { Surface } from './surface.tsx';
@@ -92,7 +93,7 @@ function Register({ secret }: { readonly secret: string }) {
 }
 
 function Accept({ secret }: { readonly secret: string }) {
-  const { data: account } = useQuery(accountQuery);
+  const { data: account, error, refetch } = useQuery(accountQuery);
   const [verifying, setVerifying] = useState(false);
   const client = useQueryClient();
   const work = useMutation({
@@ -101,7 +102,15 @@ function Accept({ secret }: { readonly secret: string }) {
       sessionStorage.removeItem(STORED);
       location.assign(`/console/a/${applicationId}/sessions`);
     },
+    // One that cannot be accepted is not offered again in this tab.
+    onError: problem => problem instanceof ApiError && problem.status === 404 && sessionStorage.removeItem(STORED),
   });
+  if (error && !account)
+    return (
+      <Surface title="You are invited">
+        <Failed error={error} retry={() => void refetch()} />
+      </Surface>
+    );
   if (!account) return null;
   return (
     <Surface title="You are invited" about={`You are signed in as ${account.email ?? account.name}.`}>

@@ -22,7 +22,7 @@ export function ListPanel<Item>({
 }) {
   return (
     <Panel>
-      {error ? (
+      {error && !items ? (
         <Failed error={error} retry={() => void retry()} />
       ) : !items ? (
         <Loading what={what} rows={3} />

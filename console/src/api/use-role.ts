@@ -1,0 +1,17 @@
+// The role of the person or token in an application.
+import { useQuery } from '@tanstack/react-query';
+import type { Role } from '../../../contract/roles.ts';
+import { applicationsQuery } from './queries.ts';
+
+/** Weakest first, as in contract/roles.ts. */
+const ORDER = ['viewer', 'developer', 'admin', 'owner'] as const satisfies readonly Role[];
+
+/** Undefined while it is not known. */
+export const useRole = (app: string): Role | undefined =>
+  useQuery(applicationsQuery).data?.data.find(({ id }) => id === app)?.role;
+
+export const isAtLeast = (role: Role | undefined, least: Role): boolean =>
+  role !== undefined && ORDER.indexOf(role) >= ORDER.indexOf(least);
+
+/** The role with this name, as a select gives it. */
+export const roleNamed = (name: string): Role => ORDER.find(role => role === name) ?? 'viewer';
