@@ -72,8 +72,8 @@ function secretOf(dataDir: string): Secret {
 
 /** The content of the file, which is created if it is missing. Two processes that create it at once read the same. */
 function keep(file: string, make: () => string): string {
-  const standing = read(file);
-  if (standing !== undefined) return standing;
+  const existing = read(file);
+  if (existing !== undefined) return existing;
   const fresh = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
   writeFileSync(fresh, `${make()}\n`, { mode: 0o600, flag: 'wx' });
   giveToFolderOwner(fresh, dirname(file));

@@ -174,8 +174,8 @@ function chosen<Scope extends string>(known: readonly Scope[], asked: readonly s
 
 /** The account of the first start. The command line may be that first start. */
 async function operatorAccount(store: Store, clock: Clock): Promise<AccountRow> {
-  const standing = await store.accounts.first();
-  if (standing) return standing;
+  const existing = await store.accounts.first();
+  if (existing) return existing;
   const now = clock.now();
   const account: AccountRow = { id: newId<AccountId>(now), name: 'Operator', createdAt: now };
   await store.accounts.insert(account);

@@ -70,8 +70,9 @@ async function take(how: string, to: string): Promise<void> {
     .then(() => new Promise(resolve => setTimeout(() => resolve(true), ${SHOW_MS})))`;
   const options = { expression: act, awaitPromise: true, userGesture: true, returnByValue: true };
   const acted = async (): Promise<unknown> => {
-    const answered = soon('the page to act', client.ask('Runtime.evaluate', options, page), ACT_MS);
-    return Object((await answered.catch(() => undefined))?.result?.result).value;
+    const asked = client.ask('Runtime.evaluate', options, page);
+    const answered = how === 'form' ? soon('the page to act', asked, ACT_MS).catch(() => undefined) : asked;
+    return Object((await answered)?.result?.result).value;
   };
   if (CLICKED.has(how)) await eventually('the page to be clicked on', acted, done => done === true);
   else await acted();

@@ -16,7 +16,7 @@ import { eventually } from '../harness/until.ts';
 const MIB = 1024 ** 2;
 const GIB = 1024 * MIB;
 const GROWTH_MAX = 300 * MIB;
-const TAKES_MS = 300_000;
+const DOWNLOAD_MS = 300_000;
 const megabyte = randomBytes(MIB);
 
 const pages = await openPages({
@@ -118,7 +118,7 @@ test('downloads, stores and serves 2 GiB with little memory', async t => {
       const path = `/v1/browsers/downloads?sessionId=${session.id}`;
       return (await server.api<DownloadPage>('GET', path)).body.downloads[0];
     };
-    const download = await eventually('the download', look, Boolean, TAKES_MS);
+    const download = await eventually('the download', look, Boolean, DOWNLOAD_MS);
     assert.deepEqual([download?.size, download?.checksum], [2 * GIB, checksum]);
     const hash = createHash('sha256');
     const answer = await fetch(String(download?.downloadUrl));

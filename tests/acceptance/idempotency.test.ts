@@ -187,7 +187,7 @@ test('a repeated release with a key is answered like the first', async () => {
   assert.equal(unkeyed.status, 409);
 });
 
-test('a caller that disconnected finds its session under the key, also while it starts', async () => {
+test('a caller that disconnected gets its session by repeating the request, even while the session starts', async () => {
   chromium.mood('slow');
   const key = randomUUID();
   const first = cutOff({ 'idempotency-key': key });

@@ -42,7 +42,7 @@ async function withPage(work: (page: Page, session: CreatedSession) => Promise<v
   await server.release(session.id).catch(() => {}); // where the test has released it
 }
 
-/** What the box plants among its downloads, to be found by a release and by an adoption. */
+/** Files that a hostile box puts into its folder of downloads. A release and an adoption read that folder. */
 const PLANTED: Readonly<Record<string, (path: string) => void>> = {
   'a link to a file of the host': path => symlinkSync(secret, path),
   'a link to a folder of the host': path => symlinkSync('/etc', path),

@@ -151,13 +151,14 @@ test('kills the server while a caller waits for a browser that fails to start: t
 test('kills the server while callers are queued: they get an error, and a session when they repeat the request', async () => {
   const sessions = await Promise.all(Array.from({ length: SLOTS }, () => server.createSession({ keepAlive: true })));
   const callers = [1, 2].map(() => call({ prefer: 'wait=50' }));
-  const standing = async () => (await readLimits(server, token)).usage.browsers.maxWaiting;
-  await eventually('both to stand in line', standing, count => count === callers.length);
+  const queued = async () => (await readLimits(server, token)).usage.browsers.maxWaiting;
+  await eventually('both to be queued', queued, count => count === callers.length);
   await restartedAgreeing();
   for (const { key, answer } of callers) {
     assert.equal(await soon('the caller to be cut off', answer), undefined);
-    assert.deepEqual(await written(key), [], 'who only waited has nothing');
-    assert.equal((await ask(key)).status, 503, 'there is no more room than before');
+    assert.deepEqual(await written(key), [], 'a queued caller has no session');
+    // The limit of the application is the number of slots, which is the most that it may be.
+    assert.equal((await ask(key)).body.code, 'concurrency_limit', 'there is no more room than before');
   }
   await Promise.all(sessions.map(({ id }) => server.release(id)));
   for (const caller of callers) assert.equal((await readsBack(caller)).status, 'RUNNING');
@@ -167,15 +168,15 @@ for (const afterMs of [15, 60])
   test(`kills the server ${afterMs} ms after a slot became free for a queued caller: the caller gets one session`, async () => {
     const sessions = await Promise.all(Array.from({ length: SLOTS }, () => server.createSession({ keepAlive: true })));
     const waiting = call({ prefer: 'wait=50' });
-    const standing = async () => (await readLimits(server, token)).usage.browsers.maxWaiting;
-    await eventually('it to stand in line', standing, count => count === 1);
+    const queued = async () => (await readLimits(server, token)).usage.browsers.maxWaiting;
+    await eventually('it to be queued', queued, count => count === 1);
     const [leaving] = sessions;
     const leavingId = leaving?.id ?? '';
     const released = server.release(leavingId).catch(() => undefined);
     await new Promise(resolve => setTimeout(resolve, afterMs));
     await restartedAgreeing();
     await released;
-    // Killed before the wish was written down, it runs on: a caller that heard nothing asks again.
+    // If the server was killed before the release was stored, the session runs on, and the caller repeats the release.
     if ((await server.read(leavingId)).status === 'RUNNING') await server.release(leavingId).catch(() => undefined);
     await server.ended(leavingId);
     const { status, endReason } = await readsBack(waiting);

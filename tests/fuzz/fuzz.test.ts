@@ -22,4 +22,5 @@ for (const plan of BATCHES)
     assert.ok((fuzz.report.sent[plan.entrance] ?? 0) > 0, 'nothing was said');
   });
 
-for (const { what, ...plan } of FOUND) test(`resists again through ${plan.entrance}: ${what}`, () => fuzz.batch(plan));
+for (const { what, ...plan } of FOUND)
+  test(`withstands a case that fuzzing found in ${plan.entrance}: ${what}`, () => fuzz.batch(plan));

@@ -19,7 +19,7 @@ export interface LeftBehindParts {
 export async function takeLeftBehind(parts: LeftBehindParts): Promise<{ taken: number; failed: number }> {
   const { keeper, salvage } = parts;
   let taken = 0;
-  for (const id of await salvage.sessions()) taken += await takeOf(parts, id);
+  for (const id of await salvage.sessions()) taken += await takeFilesOf(parts, id);
   const { rows, host, clock } = keeper.parts;
   let failed = 0;
   const waiting = new Set(await salvage.sessions());
@@ -48,7 +48,7 @@ export async function failPartial({ parts }: Keeper, session: SessionRow, whole:
 const NOT_WHOLE = 'the session ended before it was complete';
 
 /** Skips a session that has not ended: its files are still being moved. */
-async function takeOf({ keeper, salvage, sessions }: LeftBehindParts, id: string): Promise<number> {
+async function takeFilesOf({ keeper, salvage, sessions }: LeftBehindParts, id: string): Promise<number> {
   const session = await sessions.byId(id as SessionId);
   if (session && !session.endedAt) return 0;
   const known = new Map((await keeper.parts.rows.ofSession(id as SessionId)).map(row => [row.guid, row]));

@@ -78,7 +78,7 @@ class Blocks {
     if (!block.every(byte => byte === 0)) return parseHeader(block);
     do {
       const behind = this.#waiting.read(this.#waiting.length);
-      if (behind.some(byte => byte !== 0)) throw new TarError('the tar continues after its end');
+      if (behind.some(byte => byte !== 0)) throw new TarError('the tar archive has data after its end marker');
     } while (await this.#readMore());
     return undefined;
   }

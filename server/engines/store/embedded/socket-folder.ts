@@ -25,7 +25,7 @@ export async function makeSocketFolder(dataDir: string, owner: Owner): Promise<s
   return inside;
 }
 
-/** Leaves nothing of ours in the shared folder. Whoever is still there keeps it: only an empty one goes. */
+/** Removes our folder below the shared one if it is empty. Another process may still use it. */
 export async function removeSocketFolder(folder: string): Promise<void> {
   if (dirname(folder) === FALLBACK_ROOT) await rmdir(folder).catch(() => {});
 }

@@ -55,9 +55,9 @@ export interface ApplicationRow {
 
 export interface Applications {
   /**
-   * Inserts the application and makes the account its owner; `slug_taken` when the slug stands on this install. `limit` = most
-   * living applications of the account. `onlyFor`: a token that is restricted to no application is restricted to this one, or,
-   * if it has one already, nothing is inserted (`token_used`).
+   * Inserts the application and makes the account its owner. `slug_taken`: another application of the installation has the slug.
+   * `limit`: how many applications the account may have. `onlyFor`: a token that is restricted to no application is restricted to
+   * this one, or, if it has one already, nothing is inserted (`token_used`).
    */
   insert(
     row: ApplicationRow,

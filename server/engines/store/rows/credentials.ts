@@ -40,7 +40,7 @@ export interface Tokens {
   list(account: AccountId, now: Date, page: TokenListPage): Promise<TokenRow[]>;
   get(account: AccountId, id: TokenId): Promise<TokenRow | undefined>;
   byHash(hash: Buffer): Promise<TokenRow | undefined>;
-  /** Marks it revoked and NOTIFYs in one transaction; false when there was no living token. */
+  /** Marks it revoked and notifies in one transaction. False if it is not valid. */
   revoke(account: AccountId, id: TokenId, now: Date): Promise<boolean>;
   /** Returns whether it was the first use. */
   touch(id: TokenId, at: Date, ip: string): Promise<boolean>;

@@ -64,7 +64,7 @@ export interface DeviceRows {
   readState(id: DeviceAuthorizationId, now: Date, since: Date): Promise<boolean>;
   /**
    * Holds the row while `judge` decides from it, then carries that out in the same transaction. `limit_reached`: the account has
-   * so many living tokens, and nothing was done.
+   * so many valid tokens, and nothing was done.
    */
   collect<Verdict extends Collection>(
     deviceCode: Buffer,
