@@ -45,7 +45,7 @@ const Ticket = Uuid('The `ticket` of the answer before.');
 
 const Secret = (description: string) => Type.String({ minLength: 1, maxLength: 128, description });
 
-export const SECOND_FACTORS = ['totp', 'recovery_code', 'passkey'] as const;
+export const SECOND_FACTORS = ['totp', 'recovery_code'] as const;
 
 export const SignInResult = Type.Object(
   {

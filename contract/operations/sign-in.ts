@@ -46,7 +46,7 @@ export const SIGN_IN_OPERATIONS = {
     path: '/v1/sign-in/register',
     summary: 'Register',
     description:
-      'Creates an account, signs in, and sends a code that verifies the e-mail address. By default an invitation is required: see `registration` in `/v1/config`.',
+      'Creates an account and signs in. The e-mail address is not verified yet: see `POST /v1/account/email/verification`. By default an invitation is required: see `registration` in `/v1/config`.',
     body: Register,
     bodyExample: { name: 'Ada', email: 'ada@example.com', password: 'correct horse battery staple' },
     responses: { 200: SIGNED_IN },

@@ -947,7 +947,7 @@ export interface paths {
         put?: never;
         /**
          * Register
-         * @description Creates an account, signs in, and sends a code that verifies the e-mail address. By default an invitation is required: see `registration` in `/v1/config`.
+         * @description Creates an account and signs in. The e-mail address is not verified yet: see `POST /v1/account/email/verification`. By default an invitation is required: see `registration` in `/v1/config`.
          */
         post: operations["register"];
         delete?: never;
@@ -5952,7 +5952,7 @@ export interface operations {
                          */
                         ticket?: string;
                         /** @description Second factors that the account has. */
-                        methods?: ("totp" | "recovery_code" | "passkey")[];
+                        methods?: ("totp" | "recovery_code")[];
                     };
                 };
             };
@@ -6019,7 +6019,7 @@ export interface operations {
                          */
                         ticket?: string;
                         /** @description Second factors that the account has. */
-                        methods?: ("totp" | "recovery_code" | "passkey")[];
+                        methods?: ("totp" | "recovery_code")[];
                     };
                 };
             };
@@ -6081,7 +6081,7 @@ export interface operations {
                          */
                         ticket?: string;
                         /** @description Second factors that the account has. */
-                        methods?: ("totp" | "recovery_code" | "passkey")[];
+                        methods?: ("totp" | "recovery_code")[];
                     };
                 };
             };
@@ -6152,7 +6152,7 @@ export interface operations {
                          */
                         ticket?: string;
                         /** @description Second factors that the account has. */
-                        methods?: ("totp" | "recovery_code" | "passkey")[];
+                        methods?: ("totp" | "recovery_code")[];
                     };
                 };
             };
@@ -6264,7 +6264,7 @@ export interface operations {
                          */
                         ticket?: string;
                         /** @description Second factors that the account has. */
-                        methods?: ("totp" | "recovery_code" | "passkey")[];
+                        methods?: ("totp" | "recovery_code")[];
                     };
                 };
             };
@@ -6366,7 +6366,7 @@ export interface operations {
                          */
                         ticket?: string;
                         /** @description Second factors that the account has. */
-                        methods?: ("totp" | "recovery_code" | "passkey")[];
+                        methods?: ("totp" | "recovery_code")[];
                     };
                 };
             };

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { consoleIsBuilt, DESK, DESK_DARK, type Look, openWatched, PHONE, type Watched } from '../harness/console.ts';
+import { consoleIsBuilt, DESK, DESK_DARK, PHONE, signInByHand, visit } from '../harness/console.ts';
 import { mailedCode, PASSWORD, Person } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 
@@ -12,33 +12,13 @@ const server = await startServer();
 const OWNER = 'ada@example.com';
 const INVITED = 'bob@example.com';
 
-async function visit(look: Look, path: string, work: (page: Page, watched: Watched) => Promise<void>) {
-  const watched = await openWatched(look, server.url);
-  try {
-    await watched.page.goto(`${server.url}${path}`);
-    await work(watched.page, watched);
-    assert.deepEqual(watched.faults, []);
-  } finally {
-    await watched.close();
-  }
-}
-
-async function assertClean(watched: Watched): Promise<void> {
-  assert.deepEqual(await watched.seriousFindings(), []);
-  assert.equal(await watched.overflows(), false);
-}
-
-async function signIn(page: Page, email: string): Promise<void> {
-  await page.getByLabel('E-mail address').fill(email);
-  await page.getByLabel('Password').fill(PASSWORD);
-  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
-}
+const signIn = (page: Page, email: string): Promise<void> => signInByHand(page, email, PASSWORD);
 
 test('a person is invited, accepts, gets another role, and is removed', async () => {
   await Person.owner(server, OWNER);
   let link = '';
   const members = `/console/a/${server.applicationId}/members`;
-  await visit(DESK, members, async (page, watched) => {
+  await visit(server.url, DESK, members, async (page, watched) => {
     await signIn(page, OWNER);
     await page.getByText('No invitations').waitFor();
     await page.getByRole('button', { name: 'Invite' }).click();
@@ -46,14 +26,14 @@ test('a person is invited, accepts, gets another role, and is removed', async ()
     await page.getByRole('dialog').getByRole('button', { name: 'Invite' }).click();
     await page.getByRole('heading', { name: `Invitation for ${INVITED}` }).waitFor();
     link = await page.getByRole('dialog').locator('pre, code').first().innerText();
-    await assertClean(watched);
+    await watched.assertSound();
   });
   assert.match(link, /\/console\/invitation#biv_/);
 
-  await visit(PHONE, new URL(link).pathname + new URL(link).hash, async (page, watched) => {
+  await visit(server.url, PHONE, new URL(link).pathname + new URL(link).hash, async (page, watched) => {
     await page.getByRole('heading', { name: 'You are invited' }).waitFor();
     assert.ok(!page.url().includes('biv_'), 'the secret stays in the address');
-    await assertClean(watched);
+    await watched.assertSound();
     await page.getByLabel('Your name').fill('Bob');
     await page.getByLabel('E-mail address').fill(INVITED);
     await page.getByLabel('Password').fill(PASSWORD);
@@ -68,14 +48,14 @@ test('a person is invited, accepts, gets another role, and is removed', async ()
     await page.goto(`${server.url}${members}`);
     await page.getByText('Ada').waitFor();
     assert.equal(await page.getByRole('button', { name: 'Invite' }).count(), 0);
-    await assertClean(watched);
+    await watched.assertSound();
   });
 
-  await visit(DESK_DARK, members, async (page, watched) => {
+  await visit(server.url, DESK_DARK, members, async (page, watched) => {
     await signIn(page, OWNER);
     await page.getByLabel('Role of Bob').selectOption('viewer');
     await page.getByText('accepted').waitFor();
-    await assertClean(watched);
+    await watched.assertSound();
     await page.getByRole('button', { name: 'Remove Bob' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
     await page.getByLabel('Role of Bob').waitFor({ state: 'detached' });
@@ -83,12 +63,12 @@ test('a person is invited, accepts, gets another role, and is removed', async ()
     await page.getByRole('link', { name: 'Audit log' }).click();
     for (const action of ['invitation.created', 'invitation.accepted', 'member.role_changed', 'member.removed'])
       await page.getByText(action).first().waitFor();
-    await assertClean(watched);
+    await watched.assertSound();
   });
 });
 
 test('the last owner is told why the role cannot be given up', async () => {
-  await visit(DESK, `/console/a/${server.applicationId}/members`, async page => {
+  await visit(server.url, DESK, `/console/a/${server.applicationId}/members`, async page => {
     await signIn(page, OWNER);
     await page.getByLabel('Role of Ada').selectOption('viewer');
     await page.getByRole('alert').waitFor();

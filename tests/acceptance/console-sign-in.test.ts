@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Secret as Seed, TOTP } from 'otpauth';
 import type { Page } from 'playwright-core';
-import { consoleIsBuilt, DESK, DESK_DARK, openWatched, PHONE, PHONE_DARK, type Watched } from '../harness/console.ts';
+import { consoleIsBuilt, DESK, DESK_DARK, PHONE, PHONE_DARK, signInByHand, visit } from '../harness/console.ts';
 import { mailedCode, PASSWORD, Person, setUpToken } from '../harness/person.ts';
 import { startServer } from '../harness/server.ts';
 
@@ -14,56 +14,26 @@ const base = server.url.replace('127.0.0.1', 'localhost');
 const EMAIL = 'ada@example.com';
 const TABLET = { width: 1024, height: 800, colours: 'light' } as const;
 
-async function visit(look: typeof DESK, path: string, work: (page: Page, watched: Watched) => Promise<void>) {
-  const watched = await openWatched(look, base);
-  try {
-    await watched.page.goto(`${base}${path}`);
-    await work(watched.page, watched);
-    assert.deepEqual(watched.faults, []);
-  } finally {
-    await watched.close();
-  }
-}
-
-/** Has an authenticator that verifies its user, as a phone or a laptop does. */
-async function withAuthenticator(page: Page): Promise<void> {
-  const cdp = await page.context().newCDPSession(page);
-  await cdp.send('WebAuthn.enable');
-  const options = { protocol: 'ctap2', transport: 'internal', hasResidentKey: true } as const;
-  await cdp.send('WebAuthn.addVirtualAuthenticator', {
-    options: { ...options, hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true },
-  });
-}
-
-async function assertClean(watched: Watched): Promise<void> {
-  assert.deepEqual(await watched.seriousFindings(), []);
-  assert.equal(await watched.overflows(), false);
-}
-
-const signInByHand = async (page: Page, password = PASSWORD): Promise<void> => {
-  await page.getByLabel('E-mail address').fill(EMAIL);
-  await page.getByLabel('Password').fill(password);
-  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
-};
+const signIn = (page: Page, password = PASSWORD): Promise<void> => signInByHand(page, EMAIL, password);
 
 test('the link of the first start makes an account, adds a passkey, and the passkey signs in alone', async () => {
-  await visit(DESK, `/signin#setup=${await setUpToken(server)}`, async (page, watched) => {
-    await withAuthenticator(page);
+  await visit(base, DESK, `/signin#setup=${await setUpToken(server)}`, async (page, watched) => {
+    await watched.addAuthenticator();
     await page.getByRole('heading', { name: 'Set up your account' }).waitFor();
     assert.ok(!page.url().includes('setup='), 'the secret stays in the address');
-    await assertClean(watched);
+    await watched.assertSound();
     await page.getByLabel('Your name').fill('Ada');
     await page.getByLabel('E-mail address').fill(EMAIL);
     await page.getByLabel('Password').fill(PASSWORD);
     await page.getByRole('button', { name: 'Create the account' }).click();
     await page.getByRole('heading', { name: 'Add a passkey' }).waitFor();
-    await assertClean(watched);
+    await watched.assertSound();
     await page.getByRole('button', { name: 'Add a passkey' }).click();
     await page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor();
 
     await page.getByRole('link', { name: 'Account', exact: true }).click();
     await page.getByText('First passkey').waitFor();
-    await assertClean(watched);
+    await watched.assertSound();
     await page.getByRole('navigation').getByRole('button', { name: 'Sign out' }).click();
     await page.getByRole('heading', { name: 'Sign in to Berth' }).waitFor();
     await page.reload();
@@ -78,11 +48,11 @@ test('the link of the first start makes an account, adds a passkey, and the pass
 });
 
 test('a password signs in, a wrong one is told in words of the API, and the page survives a reload', async () => {
-  await visit(PHONE, '/console/', async (page, watched) => {
-    await signInByHand(page, 'not the password');
+  await visit(base, PHONE, '/console/', async (page, watched) => {
+    await signIn(page, 'not the password');
     await page.getByRole('alert').getByText('is not right').waitFor();
-    await assertClean(watched);
-    await signInByHand(page);
+    await watched.assertSound();
+    await signIn(page);
     await page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor();
     await page.reload();
     await page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor();
@@ -90,11 +60,11 @@ test('a password signs in, a wrong one is told in words of the API, and the page
 });
 
 test('a code by e-mail signs in and verifies the address', async () => {
-  await visit(DESK_DARK, '/signin?next=/console/account', async (page, watched) => {
+  await visit(base, DESK_DARK, '/signin?next=/console/account', async (page, watched) => {
     await page.getByLabel('E-mail address').fill(EMAIL);
     await page.getByRole('button', { name: 'Send me a code by e-mail' }).click();
     await page.getByText('a code was sent there').waitFor();
-    await assertClean(watched);
+    await watched.assertSound();
     await page.getByLabel('Code').fill(await mailedCode(server, EMAIL));
     await page.getByRole('button', { name: 'Continue' }).click();
     await page.getByText('Verified', { exact: true }).waitFor();
@@ -102,12 +72,12 @@ test('a code by e-mail signs in and verifies the address', async () => {
 });
 
 test('an authenticator app is added, asked for at the next sign-in, and a recovery code replaces it', async () => {
-  await visit(TABLET, '/console/account', async (page, watched) => {
-    await signInByHand(page);
+  await visit(base, TABLET, '/console/account', async (page, watched) => {
+    await signIn(page);
     await page.getByRole('button', { name: 'Add an authenticator app' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByRole('img', { name: 'QR code of the seed' }).waitFor();
-    await assertClean(watched);
+    await watched.assertSound();
     const seed = (await dialog.locator('.font-mono').innerText()).replaceAll(/\s/g, '');
     const app = new TOTP({ secret: Seed.fromBase32(seed) });
     await dialog.getByLabel('Code').fill(app.generate());
@@ -119,9 +89,9 @@ test('an authenticator app is added, asked for at the next sign-in, and a recove
     await page.getByText('10 recovery codes left').waitFor();
     await page.getByRole('navigation').getByRole('button', { name: 'Sign out' }).click();
 
-    await signInByHand(page);
+    await signIn(page);
     await page.getByText('your authenticator app shows').waitFor();
-    await assertClean(watched);
+    await watched.assertSound();
     await page.getByRole('button', { name: 'Use a recovery code' }).click();
     await page.getByLabel('Recovery code').fill(recovery);
     await page.getByRole('button', { name: 'Continue' }).click();
@@ -135,22 +105,22 @@ test('an authenticator app is added, asked for at the next sign-in, and a recove
 test('a change that needs a fresh proof asks for it in a dialog, and goes on', async () => {
   const phone = new Person(server);
   await phone.signIn(EMAIL);
-  await visit(PHONE_DARK, '/console/account', async (page, watched) => {
-    await signInByHand(page);
-    await withAuthenticator(page);
+  await visit(base, PHONE_DARK, '/console/account', async (page, watched) => {
+    await signIn(page);
+    await watched.addAuthenticator();
     await page.getByRole('button', { name: 'Add a passkey' }).click();
     await page.getByLabel('Name').fill('Phone');
     await page.getByRole('button', { name: 'Add', exact: true }).click();
     await page.getByText('Phone', { exact: true }).waitFor();
-    await assertClean(watched);
+    await watched.assertSound();
     // The password alone is weaker than the passkey that the account has now.
     await page.evaluate(() => fetch('/v1/account/sign-out', { method: 'POST' }));
     await page.reload();
-    await signInByHand(page);
+    await signIn(page);
     await page.getByRole('button', { name: 'Remove Phone' }).click();
     await page.getByRole('button', { name: 'Remove', exact: true }).click();
     await page.getByRole('heading', { name: 'Confirm that it is you' }).waitFor();
-    await assertClean(watched);
+    await watched.assertSound();
     await page.getByRole('button', { name: 'Confirm', exact: true }).click();
     await page.getByText('No passkey yet').waitFor();
   });
@@ -158,8 +128,8 @@ test('a change that needs a fresh proof asks for it in a dialog, and goes on', a
 
 test('the sign-in page goes on only to pages of this service', async () => {
   for (const next of ['https://evil.example/', '//evil.example', '/console/../evil', 'javascript:alert(1)'])
-    await visit(DESK, `/signin?next=${encodeURIComponent(next)}`, async page => {
-      await signInByHand(page);
+    await visit(base, DESK, `/signin?next=${encodeURIComponent(next)}`, async page => {
+      await signIn(page);
       await page.getByRole('heading', { name: 'Sessions', exact: true }).waitFor();
       assert.equal(new URL(page.url()).origin, base);
     });

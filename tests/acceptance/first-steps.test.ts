@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
-import { chromium, type Page } from 'playwright-core';
+import { chromium } from 'playwright-core';
 import { consoleIsBuilt, DESK, openWatched, type Watched } from '../harness/console.ts';
 import { PASSWORD } from '../harness/person.ts';
 import { CHECKOUT, startServer } from '../harness/server.ts';
@@ -36,7 +36,7 @@ test('from the link of the first start to a browser', async () => {
   const base = server.url.replace('127.0.0.1', 'localhost');
   const watched = await openWatched(DESK, base);
   const { page } = watched;
-  await withAuthenticator(page);
+  await watched.addAuthenticator();
   await page.goto(printedLink());
   await page.getByLabel('Your name').fill('Ada');
   await page.getByLabel('E-mail address').fill('ada@example.com');
@@ -82,8 +82,7 @@ async function approve(watched: Watched, address: string): Promise<void> {
   await page.getByText('berth-cli').waitFor();
   await page.getByText('(not verified)').waitFor();
   await page.getByLabel('In one that it creates').check();
-  assert.deepEqual(await watched.seriousFindings(), []);
-  assert.equal(await watched.overflows(), false);
+  await watched.assertSound();
   await page.getByRole('button', { name: 'Approve' }).click();
   await page.getByRole('heading', { name: 'Approved' }).waitFor();
 }
@@ -91,13 +90,4 @@ async function approve(watched: Watched, address: string): Promise<void> {
 function printedLink(): string {
   const link = server.log().find(line => line.includes('/signin#setup='));
   return /http\S+/.exec(link ?? '')?.[0] ?? assert.fail('the first start printed no link for an account');
-}
-
-async function withAuthenticator(page: Page): Promise<void> {
-  const cdp = await page.context().newCDPSession(page);
-  await cdp.send('WebAuthn.enable');
-  const options = { protocol: 'ctap2', transport: 'internal', hasResidentKey: true } as const;
-  await cdp.send('WebAuthn.addVirtualAuthenticator', {
-    options: { ...options, hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true },
-  });
 }

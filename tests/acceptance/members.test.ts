@@ -151,14 +151,22 @@ test('an invitation expires and can be revoked', async () => {
   }
 });
 
+interface Listed {
+  readonly data: ReadonlyArray<{ readonly id?: string; readonly accountId?: string }>;
+  readonly nextCursor?: string;
+}
+
+const idOf = ({ id, accountId }: Listed['data'][number]): string | undefined => id ?? accountId;
+
 test('members and invitations are listed in pages', async () => {
   for (const path of [MEMBERS, INVITATIONS]) {
-    const all = (await ada.get<{ data: unknown[] }>(`${path}?limit=100`)).body.data;
+    // A time of last use is written behind the answer, so only ids are compared.
+    const all = (await ada.get<Listed>(`${path}?limit=100`)).body.data.map(idOf);
     const seen: unknown[] = [];
     let cursor = '';
     for (let page = 0; page < all.length; page += 1) {
-      const { body } = await ada.get<{ data: unknown[]; nextCursor?: string }>(`${path}?limit=1${cursor}`);
-      seen.push(...body.data);
+      const { body } = await ada.get<Listed>(`${path}?limit=1${cursor}`);
+      seen.push(...body.data.map(idOf));
       cursor = `&cursor=${body.nextCursor}`;
       assert.equal(body.nextCursor === undefined, page === all.length - 1);
     }

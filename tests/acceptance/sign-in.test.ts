@@ -66,6 +66,32 @@ test('a set-up link works once', async () => {
   ada = again;
 });
 
+test('a link that changes the address of an account leaves it unverified', async () => {
+  const { ticket } = (await ada.post<EmailCodeSent>('/v1/account/email/verification')).body;
+  const verified = await ada.post('/v1/account/email/verify', { ticket, code: await mailedCode(server, EMAIL) });
+  assert.equal(verified.status, 200, verified.text);
+  const unused = (await new Person(server).post<EmailCodeSent>('/v1/sign-in/email-code', { email: EMAIL })).body.ticket;
+  const code = await mailedCode(server, EMAIL);
+  const to = async (email: string, from: string): Promise<CurrentAccount> => {
+    const token = await setUpToken(server, '--email', from);
+    const person = new Person(server);
+    assert.equal(
+      (await person.post('/v1/sign-in/setup', { token, name: 'Ada', email, password: PASSWORD })).status,
+      200,
+    );
+    ada = person;
+    return read(person);
+  };
+  const changed = await to('other@example.com', EMAIL);
+  assert.deepEqual([changed.email, changed.emailVerified], ['other@example.com', false]);
+  // A code that went to the address before neither signs in nor verifies the new one.
+  const late = await new Person(server).post('/v1/sign-in/email-code/verify', { ticket: unused, code });
+  assert.equal(codeOf(late), 'sign_in_failed');
+  assert.equal((await read(ada)).emailVerified, false);
+  const back = await to(EMAIL, 'other@example.com');
+  assert.deepEqual([back.email, back.emailVerified], [EMAIL, false]);
+});
+
 test('a password signs in, and a wrong one does not say whether there is such an account', async () => {
   const person = new Person(server);
   const wrong = await person.signIn(EMAIL, 'not the password');

@@ -85,6 +85,22 @@ export class Watched {
       .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`));
   }
 
+  /** No serious accessibility problem, and nothing wider than the window. */
+  async assertSound(): Promise<void> {
+    assert.deepEqual(await this.seriousFindings(), []);
+    assert.equal(await this.overflows(), false);
+  }
+
+  /** An authenticator for passkeys that verifies its user, as a phone or a laptop has one. */
+  async addAuthenticator(): Promise<void> {
+    const cdp = await this.#context.newCDPSession(this.page);
+    await cdp.send('WebAuthn.enable');
+    const options = { protocol: 'ctap2', transport: 'internal', hasResidentKey: true } as const;
+    await cdp.send('WebAuthn.addVirtualAuthenticator', {
+      options: { ...options, hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true },
+    });
+  }
+
   /** Whether content is wider than the window, so that a phone would scroll horizontally. */
   overflows(): Promise<boolean> {
     return this.page.locator('html').evaluate(root => root.scrollWidth > root.clientWidth);
@@ -102,6 +118,30 @@ export function consoleLink(server: TestServer): string {
     if (link) return link;
   }
   throw new Error('the first start did not print a link to the console');
+}
+
+/** Runs work on a page of the console. Fails on a violation. */
+export async function visit(
+  origin: string,
+  look: Look,
+  path: string,
+  work: (page: Page, watched: Watched) => Promise<void>,
+): Promise<void> {
+  const watched = await openWatched(look, origin);
+  try {
+    await watched.page.goto(`${origin}${path}`);
+    await work(watched.page, watched);
+    assert.deepEqual(watched.faults, []);
+  } finally {
+    await watched.close();
+  }
+}
+
+/** Signs in on the page that asks for it. */
+export async function signInByHand(page: Page, email: string, password: string): Promise<void> {
+  await page.getByLabel('E-mail address').fill(email);
+  await page.getByLabel('Password').fill(password);
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
 }
 
 /** Runs work on the sessions page, signed in. Fails on a violation. */

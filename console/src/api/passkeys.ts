@@ -16,7 +16,7 @@ export async function createPasskey({ publicKey }: PasskeyChallenge): Promise<Js
   return jsonOf(() => navigator.credentials.create({ publicKey: options }));
 }
 
-export async function usePasskey({ publicKey }: PasskeyChallenge): Promise<JsonObject> {
+export async function askPasskey({ publicKey }: PasskeyChallenge): Promise<JsonObject> {
   const options = PublicKeyCredential.parseRequestOptionsFromJSON(
     publicKey as unknown as PublicKeyCredentialRequestOptionsJSON, // The service has made them.
   );

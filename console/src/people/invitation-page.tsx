@@ -6,10 +6,9 @@ import { call } from '../api/call.ts';
 import { isPerson, onSignedIn, signedInAsPerson, signInState, signOut } from '../api/credentials.ts';
 import { accountQuery } from '../api/queries.ts';
 import { Button } from '../ui/button.tsx';
-import { TextField } from '../ui/form.tsx';
 import { Failed, FormError } from '../ui/states.tsx';
-import { PASSWORD_CHARACTERS_MIN } from './password-rules.ts';
-import { Form, SignInForm } from './sign-in-form.tsx';
+import { NewAccountForm } from './new-account-form.tsx';
+import { SignInForm } from './sign-in-form.tsx';
 import { Surface } from './surface.tsx';
 import { VerifyEmailDialog } from './verify-email-dialog.tsx';
 
@@ -39,56 +38,20 @@ function Begin({ secret }: { readonly secret: string }) {
   return (
     <Surface title="You are invited" about="Make an account with the address that was invited, or sign in to yours.">
       <div className="grid gap-5">
-        {isNew ? <Register secret={secret} /> : <SignInForm />}
+        {isNew ? (
+          <NewAccountForm
+            emailHint="The one that was invited."
+            create={account => call('register', { body: { ...account, invitation: secret } })}
+            created={signedInAsPerson}
+          />
+        ) : (
+          <SignInForm />
+        )}
         <Button look="quiet" onClick={() => setIsNew(!isNew)}>
           {isNew ? 'I have an account' : 'I have no account yet'}
         </Button>
       </div>
     </Surface>
-  );
-}
-
-function Register({ secret }: { readonly secret: string }) {
-  const [name, setName] = useState('');
-  const [email, setEmail] = useState('');
-  const [password, setPassword] = useState('');
-  const work = useMutation({
-    mutationFn: () => call('register', { body: { name, email, password, invitation: secret } }),
-    onSuccess: signedInAsPerson,
-  });
-  return (
-    <Form submit={() => work.mutate()}>
-      <TextField
-        label="Your name"
-        autoComplete="name"
-        value={name}
-        onChange={event => setName(event.target.value)}
-        required
-      />
-      <TextField
-        label="E-mail address"
-        hint="The one that was invited."
-        type="email"
-        autoComplete="username"
-        value={email}
-        onChange={event => setEmail(event.target.value)}
-        required
-      />
-      <TextField
-        label="Password"
-        hint={`At least ${PASSWORD_CHARACTERS_MIN} characters, of any kind.`}
-        type="password"
-        autoComplete="new-password"
-        minLength={PASSWORD_CHARACTERS_MIN}
-        value={password}
-        onChange={event => setPassword(event.target.value)}
-        required
-      />
-      <FormError error={work.error} />
-      <Button type="submit" look="primary" busy={work.isPending}>
-        Create the account
-      </Button>
-    </Form>
   );
 }
 

@@ -2,9 +2,8 @@
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { call } from '../api/call.ts';
-import { TextField } from '../ui/form.tsx';
 import { FormDialog } from '../ui/form-dialog.tsx';
-import { PASSWORD_CHARACTERS_MIN } from './password-rules.ts';
+import { NewPasswordField } from './new-password-field.tsx';
 
 export function PasswordDialog({ close, done }: { readonly close: () => void; readonly done: () => Promise<void> }) {
   const [password, setPassword] = useState('');
@@ -17,15 +16,11 @@ export function PasswordDialog({ close, done }: { readonly close: () => void; re
   });
   return (
     <FormDialog title="Set the password" action="Set the password" work={work} close={close}>
-      <TextField
+      <NewPasswordField
         label="New password"
-        hint={`At least ${PASSWORD_CHARACTERS_MIN} characters, of any kind. Your other browsers are signed out.`}
-        type="password"
-        autoComplete="new-password"
-        minLength={PASSWORD_CHARACTERS_MIN}
+        hint="Your other browsers are signed out."
         value={password}
-        onChange={event => setPassword(event.target.value)}
-        required
+        change={setPassword}
       />
     </FormDialog>
   );

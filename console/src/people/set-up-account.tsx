@@ -5,71 +5,27 @@ import { call } from '../api/call.ts';
 import { signedInAsPerson } from '../api/credentials.ts';
 import { createPasskey, hasPasskeys } from '../api/passkeys.ts';
 import { Button } from '../ui/button.tsx';
-import { TextField } from '../ui/form.tsx';
 import { FormError } from '../ui/states.tsx';
+import { NewAccountForm } from './new-account-form.tsx';
 import { nextPage } from './next-page.ts';
-import { PASSWORD_CHARACTERS_MIN } from './password-rules.ts';
-import { Form } from './sign-in-form.tsx';
 import { Surface } from './surface.tsx';
 
 export function SetUpAccount({ secret }: { readonly secret: string }) {
   const [isSetUp, setIsSetUp] = useState(false);
   if (isSetUp) return <OfferPasskey />;
+  const goOn = (): void => {
+    signedInAsPerson();
+    if (hasPasskeys()) setIsSetUp(true);
+    else location.assign(nextPage());
+  };
   return (
     <Surface title="Set up your account" about="It owns the applications and keys of this installation.">
-      <SetUpForm
-        secret={secret}
-        done={() => {
-          signedInAsPerson();
-          if (hasPasskeys()) setIsSetUp(true);
-          else location.assign(nextPage());
-        }}
+      <NewAccountForm
+        create={account => call('setUpAccount', { body: { token: secret, ...account } })}
+        // An account with an authenticator app signs in with its code too.
+        created={({ status }) => (status === 'signed_in' ? goOn() : location.assign('/signin'))}
       />
     </Surface>
-  );
-}
-
-function SetUpForm({ secret, done }: { readonly secret: string; readonly done: () => void }) {
-  const [name, setName] = useState('');
-  const [email, setEmail] = useState('');
-  const [password, setPassword] = useState('');
-  const work = useMutation({
-    mutationFn: () => call('setUpAccount', { body: { token: secret, name, email, password } }),
-    // An account with an authenticator app signs in with its code too.
-    onSuccess: ({ status }) => (status === 'signed_in' ? done() : location.assign('/signin')),
-  });
-  return (
-    <Form submit={() => work.mutate()}>
-      <TextField
-        label="Your name"
-        autoComplete="name"
-        value={name}
-        onChange={event => setName(event.target.value)}
-        required
-      />
-      <TextField
-        label="E-mail address"
-        type="email"
-        autoComplete="username"
-        value={email}
-        onChange={event => setEmail(event.target.value)}
-        required
-      />
-      <TextField
-        label="Password"
-        hint={`At least ${PASSWORD_CHARACTERS_MIN} characters, of any kind.`}
-        type="password"
-        autoComplete="new-password"
-        minLength={PASSWORD_CHARACTERS_MIN}
-        value={password}
-        onChange={event => setPassword(event.target.value)}
-        required
-      />
-      <FormError error={work.error} />
-      <Button type="submit" look="primary" busy={work.isPending}>
-        Create the account
-      </Button>
-    </Form>
   );
 }
 

@@ -5,7 +5,7 @@ import { type FormEvent, type ReactNode, useState } from 'react';
 import type { SignInResult } from '../../../contract/sign-in.ts';
 import { call } from '../api/call.ts';
 import { signedInAsPerson, signIn, signOutReason, tryToken } from '../api/credentials.ts';
-import { usePasskey as askPasskey, hasPasskeys } from '../api/passkeys.ts';
+import { askPasskey, hasPasskeys } from '../api/passkeys.ts';
 import { Button } from '../ui/button.tsx';
 import { CodeBlock } from '../ui/code-block.tsx';
 import { TextField } from '../ui/form.tsx';

@@ -3,7 +3,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, useSyncExternalStore } from 'react';
 import type { CurrentAccount } from '../../../contract/sign-in.ts';
 import { call } from '../api/call.ts';
-import { usePasskey as askPasskey } from '../api/passkeys.ts';
+import { askPasskey } from '../api/passkeys.ts';
 import { accountQuery } from '../api/queries.ts';
 import { endStepUp, isStepUpWanted, onStepUp } from '../api/step-up.ts';
 import { Button } from '../ui/button.tsx';

@@ -11,7 +11,7 @@ import type { Applications } from '../identity/applications.ts';
 import type { HumanCaller } from '../identity/caller.ts';
 import { sameNetwork } from '../identity/cidr.ts';
 import { assertSteppedUp } from '../identity/step-up.ts';
-import { Tally } from '../limits/tally.ts';
+import { Tally, takeAll } from '../limits/tally.ts';
 import { typedUserCode, userCodeDigest } from './codes.ts';
 import type { DeviceAudit } from './device-audit.ts';
 import type { IsFromSession, Peer } from './from-session.ts';
@@ -75,16 +75,10 @@ export class Approval {
     userCode: string,
     find: (digest: Buffer) => Promise<Found | undefined>,
   ): Promise<Found> {
-    const takenBack = [this.#wrongByAccount.take(accountId)];
-    try {
-      takenBack.push(this.#wrongByAddress.take(source.ip));
-    } catch (error) {
-      for (const takeBack of takenBack) takeBack();
-      throw error;
-    }
+    const takeBack = takeAll([this.#wrongByAccount, accountId], [this.#wrongByAddress, source.ip]);
     const found = await find(userCodeDigest(this.#parts.secret, typedUserCode(userCode)));
     if (!found) throw noSuchCode();
-    for (const takeBack of takenBack) takeBack();
+    takeBack();
     return found;
   }
 

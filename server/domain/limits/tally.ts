@@ -56,3 +56,18 @@ export class Tally {
     });
   }
 }
+
+/** Counts an attempt with each of these, or with none where one refuses. The function that it returns takes it back from all. */
+export function takeAll(...names: ReadonlyArray<readonly [Tally, string]>): () => void {
+  const undo: Array<() => void> = [];
+  const takeBack = (): void => {
+    for (const one of undo) one();
+  };
+  try {
+    for (const [tally, name] of names) undo.push(tally.take(name));
+    return takeBack;
+  } catch (error) {
+    takeBack();
+    throw error;
+  }
+}

@@ -73,7 +73,17 @@ export class HumanSessions {
     await this.#parts.audit.record({ action, accountId, outcome: 'success', ...byCaller(caller) });
   }
 
-  /** Ends all sessions of the account but this one. */
+  /** Signs all other browsers of the person out. */
+  async endAllOthers(caller: HumanCaller): Promise<void> {
+    const { accountId, via } = caller;
+    await this.endOthers(accountId, via.id);
+    await this.#parts.audit.record({
+      ...{ action: 'account.session_ended', accountId, outcome: 'success' },
+      ...byCaller(caller),
+    });
+  }
+
+  /** Ends all sessions of the account but this one. Without one, all. */
   async endOthers(accountId: AccountId, allBut: HumanSessionId | undefined): Promise<void> {
     this.#dropped(await this.#parts.store.humanSessions.revoke(accountId, { allBut }, this.#parts.clock.now()));
   }

@@ -4,6 +4,7 @@ import type { AuditAction } from '../../../contract/audit.ts';
 import type { Acr, SignInResult } from '../../../contract/sign-in.ts';
 import type { Passwords } from '../../engines/authenticators/passwords.ts';
 import type { AccountRow } from '../../engines/store/rows/accounts.ts';
+import type { TicketRow } from '../../engines/store/rows/sign-in-tickets.ts';
 import type { Store } from '../../engines/store/store.ts';
 import { type Clock, plus } from '../../kit/clock.ts';
 import { type AccountId, isUuid, newId, type TicketId } from '../../kit/ids.ts';
@@ -13,7 +14,7 @@ import type { Audit } from '../audit/audit.ts';
 import { fault } from '../faults.ts';
 import type { RequestSource } from '../identity/caller.ts';
 import { cleanName } from '../identity/names.ts';
-import { Tally } from '../limits/tally.ts';
+import { Tally, takeAll } from '../limits/tally.ts';
 import { cleanEmail } from './email.ts';
 import { type EmailCodes, TRIES_MAX } from './email-codes.ts';
 import { emailTaken, signInFailed, wrongPassword } from './faults.ts';
@@ -74,21 +75,22 @@ export class SignIn {
   ): Promise<SignInStep> {
     const { store, clock, passwords, sessions } = this.#parts;
     const [name, email] = [cleanName(request.name), cleanEmail(request.email)];
-    const guess = (): Promise<AccountId> => this.#setUpAccountOf(request.token);
-    const accountId = await this.#limited(`set up`, source, guess);
+    const ticket = await this.#limited('set up', source, () => this.#setUpTicket(request.token));
+    const before = await this.#get(ticket.accountId);
     const other = await store.accounts.byEmail(email);
-    if (other && other.id !== accountId) throw emailTaken();
+    if (other && other.id !== before.id) throw emailTaken();
     const passwordHash = await passwords.hash(request.password);
     const now = clock.now();
-    const ticket = await store.signInTickets.byHash(digestOf(request.token), 'setup', now);
-    if (!ticket || !(await store.signInTickets.use(ticket.id, now))) throw signInFailed('link');
-    const change = { name, email, passwordHash, passwordChangedAt: now };
-    const outcome = await store.accounts.change(accountId, change);
-    if (outcome === 'email_taken') throw emailTaken();
+    if (!(await store.signInTickets.use(ticket.id, now))) throw signInFailed('link');
+    // Another address than before was not verified.
+    const emailVerifiedAt = email === before.email ? before.emailVerifiedAt : undefined;
+    const change = { name, email, passwordHash, passwordChangedAt: now, emailVerifiedAt };
+    if ((await store.accounts.change(before.id, change)) === 'email_taken') throw emailTaken();
     // Whoever was signed in before the link was used is not any more.
-    await sessions.endOthers(accountId, undefined);
-    await this.#note('account.created', accountId, source);
-    return this.#afterFirstFactor({ ...(await this.#get(accountId)), ...change }, source);
+    await sessions.endOthers(before.id, undefined);
+    const action = before.email === undefined ? 'account.created' : 'account.password_changed';
+    await this.#note(action, before.id, source);
+    return this.#afterFirstFactor(before, source);
   }
 
   async register(
@@ -100,7 +102,7 @@ export class SignIn {
     },
     source: RequestSource,
   ): Promise<SignInStep> {
-    const { store, clock, passwords, emailCodes } = this.#parts;
+    const { store, clock, passwords } = this.#parts;
     const [name, email] = [cleanName(request.name), cleanEmail(request.email)];
     this.#countRequest(source);
     await this.#assertMayRegister(email, request.invitation);
@@ -109,7 +111,6 @@ export class SignIn {
     const account = { id: newId<AccountId>(now), name, createdAt: now, email, passwordHash, passwordChangedAt: now };
     if ((await store.accounts.insert(account)) === 'email_taken') throw emailTaken();
     await this.#note('account.created', account.id, source);
-    await emailCodes.send(email, account.id);
     return this.#complete(account.id, 'berth:1', source);
   }
 
@@ -145,10 +146,16 @@ export class SignIn {
 
   async withEmailCode(given: { readonly ticket: string; readonly code: string }, source: RequestSource) {
     const { store, clock, emailCodes } = this.#parts;
-    const { accountId } = await this.#limited('code', source, () => emailCodes.accept(given.ticket, given.code));
-    await store.accounts.change(accountId, { emailVerifiedAt: clock.now() });
-    await this.#note('account.email_verified', accountId, source);
-    return this.#afterFirstFactor(await this.#get(accountId), source);
+    const account = await this.#limited('code', source, async () => {
+      const { accountId, email } = await emailCodes.accept(given.ticket, given.code);
+      const found = await this.#get(accountId);
+      // The account may have another address since the code was sent.
+      if (found.email !== email) throw signInFailed('code');
+      return found;
+    });
+    await store.accounts.change(account.id, { emailVerifiedAt: clock.now() });
+    await this.#note('account.email_verified', account.id, source);
+    return this.#afterFirstFactor(account, source);
   }
 
   async requestPasskeyChallenge(origin: URL, source: RequestSource): Promise<PasskeyChallengeView> {
@@ -203,11 +210,12 @@ export class SignIn {
     return { result: { status: 'signed_in', accountId }, cookie };
   }
 
-  async #setUpAccountOf(secret: string): Promise<AccountId> {
+  async #setUpTicket(secret: string): Promise<TicketRow & { readonly accountId: AccountId }> {
     const { store, clock } = this.#parts;
     const ticket = await store.signInTickets.byHash(digestOf(secret), 'setup', clock.now());
-    if (!ticket?.accountId) throw signInFailed('link');
-    return ticket.accountId;
+    const { accountId } = ticket ?? {};
+    if (!ticket || !accountId) throw signInFailed('link');
+    return { ...ticket, accountId };
   }
 
   async #get(id: AccountId): Promise<AccountRow> {
@@ -218,10 +226,10 @@ export class SignIn {
 
   /** Bounds the failures of this name from this address, and of the address. Attempts at the same time count as failures. */
   async #limited<T>(name: string, source: RequestSource, attempt: () => Promise<T>): Promise<T> {
-    const takeBack = [this.#ofAccount.take(`${name} ${source.ip}`), this.#ofAddress.take(source.ip)];
+    const takeBack = takeAll([this.#ofAccount, `${name} ${source.ip}`], [this.#ofAddress, source.ip]);
     try {
       const result = await attempt();
-      for (const undo of takeBack) undo();
+      takeBack();
       return result;
     } catch (error) {
       await this.#parts.audit.record({

@@ -30,7 +30,7 @@ export const accountHandlers = ({ account, sessions }: Pick<People, 'account' | 
     },
 
     endOtherSessions: async ({ caller }: In<'endOtherSessions'>): Promise<Answer> => {
-      await sessions.endOthers(caller.accountId, caller.via.id);
+      await sessions.endAllOthers(caller);
       return nothing();
     },
 

@@ -2,7 +2,7 @@
 // of a passkey, the right to give a second factor.
 import type { AccountId, TicketId } from '../../../kit/ids.ts';
 
-export type TicketKind = 'setup' | 'email_code' | 'passkey' | 'second_factor' | 'register';
+export type TicketKind = 'setup' | 'email_code' | 'passkey' | 'second_factor';
 
 export interface TicketRow {
   readonly id: TicketId;

@@ -1,0 +1,29 @@
+// A field for a new password, with the rule that it must keep.
+import { TextField } from '../ui/form.tsx';
+
+/** As in contract/sign-in.ts. */
+const CHARACTERS_MIN = 12;
+
+export const NewPasswordField = ({
+  label,
+  hint = '',
+  value,
+  change,
+}: {
+  readonly label: string;
+  /** What else happens. */
+  readonly hint?: string;
+  readonly value: string;
+  readonly change: (value: string) => void;
+}) => (
+  <TextField
+    label={label}
+    hint={`At least ${CHARACTERS_MIN} characters, of any kind. ${hint}`.trim()}
+    type="password"
+    autoComplete="new-password"
+    minLength={CHARACTERS_MIN}
+    value={value}
+    onChange={event => change(event.target.value)}
+    required
+  />
+);
