@@ -440,6 +440,21 @@ test('a viewer with control can use tabs, address and history; other viewers cha
   await end();
 });
 
+test('a press on a tab is not lost when titles change before the release', async () => {
+  const { page, view, end } = await openDesk();
+  const second = await page.context().newPage();
+  await second.goto(`${pages.url}/next`);
+  await takeControl(view);
+  const close = view.getByRole('button', { name: 'Close Next' });
+  await close.hover();
+  await view.mouse.down();
+  await page.evaluate("document.title = 'A title that is much longer'; history.replaceState(null, '', '#later')");
+  await view.getByRole('button', { name: 'A title that is much longer', exact: true }).waitFor();
+  await view.mouse.up();
+  await eventually('the tab to be gone', () => second.isClosed());
+  await end();
+});
+
 test('Enter in the address bar opens the address and is not sent to the page', async () => {
   const { page, view, end } = await openDesk();
   await page.goto(`${pages.url}/pay`);
